@@ -66,8 +66,8 @@ module.exports = {
     only(
       'store-is-layout',
       shared('store'),
-      [shared('store'), shared('ports'), shared('domain'), shared('kube')],
-      'Store: keys and conditions over the ItemStore port.',
+      [shared('store'), shared('ports'), shared('domain'), shared('kube'), '^(node:)?zlib$'],
+      'Store: keys and conditions over the ItemStore port; compression of texts.',
     ),
     only(
       'manifests-are-data',

@@ -14,10 +14,10 @@ import { healthKey } from '../shared/store/health-row.ts';
 import { scanHealth } from '../shared/store/health-store.ts';
 import { healthWritesFor } from '../shared/store/node-writes.ts';
 import { startEngineStores } from '../simulation/engine-store.ts';
+import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import type { Benchmark, Report } from './benchmark.ts';
 import { rounded } from './benchmark.ts';
-import { nodeOf } from './node-object.ts';
 
 const DEAD = 5_000;
 const ALIVE = 100;
@@ -161,8 +161,8 @@ async function makeFleet(items: ItemStore, clock: Clock, random: RandomSource): 
   const nowMs = clock.nowMs();
   const objects = clusterObjects({ items, clock, random });
   const all = [
-    ...Array.from({ length: DEAD }, (_, index) => nodeOf(`dead-${index}`, 'zone-dark', nowMs, random.uuid())),
-    ...Array.from({ length: ALIVE }, (_, index) => nodeOf(`alive-${index}`, 'zone-lit', nowMs, random.uuid())),
+    ...Array.from({ length: DEAD }, (_, index) => readyNode(`dead-${index}`, 'zone-dark', nowMs, random.uuid())),
+    ...Array.from({ length: ALIVE }, (_, index) => readyNode(`alive-${index}`, 'zone-lit', nowMs, random.uuid())),
   ];
   for (let first = 0; first < all.length; first += NODES_PER_COMMIT) {
     const part = all.slice(first, first + NODES_PER_COMMIT);

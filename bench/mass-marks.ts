@@ -15,6 +15,7 @@ import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/ports/it
 import { healthKey } from '../shared/store/health-row.ts';
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
+import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import {
   type Benchmark,
@@ -26,7 +27,6 @@ import {
   wholeNumbers,
 } from './benchmark.ts';
 import { type MarkWorkers, markWorkers } from './mark-workers.ts';
-import { nodeOf } from './node-object.ts';
 import { type StormTime, stormTime } from './storm-time.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
@@ -263,7 +263,7 @@ async function fill(
     await tables.write({
       kind: 'put',
       key: objectKey({ resource: 'nodes', namespace: '', name }, shardsOf('nodes')),
-      item: { o: objectText(nodeOf(name, zone, createdAtMs, uid)), rv: createdAtMs * 1_000 + 1, k: 'Node', n: name },
+      item: { o: objectText(readyNode(name, zone, createdAtMs, uid)), rv: createdAtMs * 1_000 + 1, k: 'Node', n: name },
     });
   };
   for (let index = 0; index < nodes; index += 1) {

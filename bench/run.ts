@@ -27,6 +27,7 @@ import { storm } from './storm.ts';
 import { tick } from './tick.ts';
 import { tickFaults } from './tick-faults.ts';
 import { walks } from './walks.ts';
+import { writeUnits } from './write-units.ts';
 
 const BENCHMARKS: readonly Benchmark[] = [
   bundles,
@@ -47,6 +48,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   nodeHours,
   cloudHistories,
   commits,
+  writeUnits,
   ec2Calls,
   walks,
   tickFaults,

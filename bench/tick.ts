@@ -16,6 +16,7 @@ import type { Item, ItemKey, TableName } from '../shared/ports/item-store.ts';
 import { healthKey } from '../shared/store/health-row.ts';
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
+import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import { sideBySide } from '../simulation/side-by-side.ts';
 import {
@@ -27,7 +28,6 @@ import {
   UsageError,
   wholeNumbers,
 } from './benchmark.ts';
-import { nodeOf } from './node-object.ts';
 import { slopeOf } from './slope.ts';
 import { measureTicks, type TickFigures, type TickOutcome } from './tick-process.ts';
 
@@ -276,7 +276,7 @@ async function fill(
       bytes += itemBytes({ ...row, pk: key.pk, sk: key.sk });
       yield { table: tables.health, key, item: row };
       if (!silent) continue;
-      const node = nodeOf(name, zone, createdAtMs, uid);
+      const node = readyNode(name, zone, createdAtMs, uid);
       yield {
         table: tables.objects,
         key: objectKey({ resource: 'nodes', namespace: '', name }, shardsOf('nodes')),

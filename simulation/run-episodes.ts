@@ -4,7 +4,7 @@ import type { SimChecks } from './sim-checks.ts';
 import { type SimSetup, START_MS, seededPolicy } from './sim-setup.ts';
 
 /** Largest step of all clocks. Milliseconds. */
-const CLOCK_STEP_MAX_MS = 30_000;
+export const CLOCK_STEP_MAX_MS = 30_000;
 
 export function runEpisodes(setup: SimSetup, checks: SimChecks): void {
   const shape = setup.random('episodes');

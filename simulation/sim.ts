@@ -4,6 +4,7 @@ import { MARKS } from './coverage.ts';
 import { FAULT_NAMES, FAULTS, type FaultName, faultsOf } from './faults/catalogue.ts';
 import type { LawName } from './laws/law.ts';
 import { runWithTwin, type TwinResult } from './laws/twin.ts';
+import { simLong } from './long-run/long.ts';
 import { PART_NAMES, PARTS, type PartName } from './parts.ts';
 import { runSim } from './run-sim.ts';
 import type { SimFailure, SimOptions, SimResult } from './sim-options.ts';
@@ -22,6 +23,7 @@ export const SIM_USAGE = `usage: npm run sim -- [options]
                    --faults help lists them
   --parts LIST     parts of the world with commas between, all or none (the seed's own); --parts help lists them
   --twin           run each seed again with correct clocks of machines; a different decision breaks L11
+  --long           thousands of machines for many hours under faults of ticks; --long --help lists its options
   --no-shrink      do not search for fewer faults that break the same law
   --json           one JSON line per seed
   --help           this text
@@ -201,6 +203,7 @@ export function closingLines(totals: SimTotals): string[] {
 }
 
 export async function sim(args: readonly string[], terminal: SimTerminal): Promise<number> {
+  if (args.includes('--long')) return simLong(args, terminal);
   let plan: ReturnType<typeof planOf>;
   try {
     plan = planOf(args);

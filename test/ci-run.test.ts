@@ -42,9 +42,11 @@ it('installs every program that a test would be skipped without', () => {
   const [update, install = '', ...rest] = callsOf([]);
   expect([update, rest]).toEqual(['apt-get update -qq CI=', NPM]);
   const packages = install.replace(/^apt-get install .*--no-install-recommends | CI=$/g, '').split(' ');
-  expect(packages.toSorted()).toEqual(['kubernetes-client', 'default-jre-headless', ...NEEDED_PACKAGES].toSorted());
+  expect(packages.toSorted()).toEqual(
+    ['kubernetes-client', 'default-jre-headless', 'prometheus', ...NEEDED_PACKAGES].toSorted(),
+  );
 });
 
 it('installs nothing where all of them are there', () => {
-  expect(callsOf(['kubectl', 'java', 'dbus-daemon', 'systemd-inhibit', 'dbusmock'])).toEqual(NPM);
+  expect(callsOf(['kubectl', 'java', 'dbus-daemon', 'systemd-inhibit', 'promtool', 'dbusmock'])).toEqual(NPM);
 });

@@ -56,6 +56,13 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'a row is read again when its Node changed while EC2 was asked',
   },
   {
+    functions: ['cloud-node'],
+    actions: ['dynamodb:GetItem', 'dynamodb:PutItem'],
+    resource: 'table/*Control',
+    partitions: ['cloud-asked'],
+    reason: 'the times of requests are stored only while more than 2,000 nodes are not Ready',
+  },
+  {
     functions: ['object-stream'],
     actions: ['dynamodb:PutItem'],
     resource: 'table/*Control',

@@ -26,6 +26,7 @@ import { staticDocuments } from './discovery/static-documents.ts';
 import { findAlwaysEmpty } from './kinds/always-empty.ts';
 import { findResource, resources } from './kinds/registry.ts';
 import { selfReviews } from './kinds/self-reviews.ts';
+import { answerMetrics } from './metrics/answer-metrics.ts';
 import type { AnswerWatch, ServeDependencies } from './request/call.ts';
 import type { Gzip } from './request/response-size.ts';
 import { serveApi } from './serve.ts';
@@ -77,8 +78,7 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
   return serveApi({
     storageOf,
     budgetsCovering: budgets.covering,
-    descriptorOf: (group, version, resource) =>
-      findResource(group, version, resource) ?? findAlwaysEmpty(group, version, resource),
+    descriptorOf,
     random,
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
     cidrSets: cidrSetsOf(policy),
@@ -107,9 +107,13 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
       ),
     ),
     ...enrolmentOf(options),
+    metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf }),
     selfReview: answerSelfReview,
   });
 }
+
+const descriptorOf: ServeDependencies['descriptorOf'] = (group, version, resource) =>
+  findResource(group, version, resource) ?? findAlwaysEmpty(group, version, resource);
 
 function enrolmentOf({ items, random, pause, readPublicKey, cloud }: ApiOptions): Pick<ServeDependencies, 'enrol'> {
   if (readPublicKey === undefined) return {};

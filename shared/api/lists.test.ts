@@ -24,6 +24,37 @@ async function withNodes(names: readonly string[]): Promise<ApiInMemory> {
   return api;
 }
 
+describe('a list of leases in all namespaces', () => {
+  it.each([1, 2, 3, 10])('ends with every Lease in pages of %i, among nodes that have none', async (limit) => {
+    const api = await withNodes(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+    const lease = (namespace: string, name: string) =>
+      api.send('POST', `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`, {
+        body: { metadata: { name }, spec: { holderIdentity: name, leaseDurationSeconds: 40 } },
+      });
+    for (const [namespace, name] of [
+      ['default', 'leader'],
+      ['kube-node-lease', 'd'],
+      ['kube-node-lease', 'g'],
+      ['kube-system', 'other'],
+    ] as const) {
+      expect((await lease(namespace, name)).code).toBe(201);
+    }
+    const found: string[] = [];
+    let token = '';
+    for (let page = 0; page < 20; page += 1) {
+      const { code, body } = await api.send(
+        'GET',
+        `/apis/coordination.k8s.io/v1/leases?limit=${limit}&continue=${encodeURIComponent(token)}`,
+      );
+      expect(code).toBe(200);
+      found.push(...namesIn(body));
+      token = body.metadata.continue ?? '';
+      if (token === '') break;
+    }
+    expect(found).toEqual(['leader', 'd', 'g', 'other']);
+  });
+});
+
 describe('a list', () => {
   it('is in order of names, whatever shard they live in, with kind, version and bare items', async () => {
     const api = await withNodes(['c', 'a', 'e', 'b', 'd']);

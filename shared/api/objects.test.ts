@@ -82,7 +82,7 @@ describe('one object', () => {
       400,
       'BadRequest',
     ],
-    ['an odd dry run', 'POST', `${NODES}?dryRun=Some`, { body: node('b') }, 400, 'BadRequest'],
+    ['an odd dry run', 'POST', `${NODES}?dryRun=Some`, { body: node('b') }, 422, 'Invalid'],
     ['acting for another', 'GET', NODES, { headers: { 'impersonate-user': 'root' } }, 403, 'Forbidden'],
     ['no credential', 'GET', NODES, { headers: { authorization: '' } }, 401, 'Unauthorized'],
   ] as const)('answers a Status to %s', async (_, method, path, send, code, reason) => {
@@ -126,7 +126,7 @@ describe('one object', () => {
     expect(ignored.headers['warning']).toBeUndefined();
     expect(ignored.body.spec).toMatchObject({ unschedulable: true });
     expect(ignored.body.spec.colour).toBeUndefined();
-    expect((await api.send('POST', `${NODES}?fieldValidation=Loose`, { body })).code).toBe(400);
+    expect((await api.send('POST', `${NODES}?fieldValidation=Loose`, { body })).code).toBe(422);
   });
 
   it('gets a name made from generateName', async () => {
@@ -168,13 +168,13 @@ describe('versions', () => {
     });
     const stale = first.metadata.resourceVersion;
     const inPatch = { body: { metadata: { resourceVersion: stale } }, contentType: MERGE };
-    for (const answer of [
-      await api.send('PUT', `${NODES}/a`, { body: first }),
-      await api.send('PATCH', `${NODES}/a`, inPatch),
-      await api.send('DELETE', `${NODES}/a`, { body: { preconditions: { resourceVersion: stale } } }),
-      await api.send('DELETE', `${NODES}/a`, { body: { preconditions: { uid: 'other' } } }),
-    ]) {
-      expect(answer).toMatchObject({ code: 409, body: { reason: 'Conflict', details: { name: 'a', kind: 'nodes' } } });
+    for (const [answer, kind] of [
+      [await api.send('PUT', `${NODES}/a`, { body: first }), 'nodes'],
+      [await api.send('PATCH', `${NODES}/a`, inPatch), 'nodes'],
+      [await api.send('DELETE', `${NODES}/a`, { body: { preconditions: { resourceVersion: stale } } }), 'Node'],
+      [await api.send('DELETE', `${NODES}/a`, { body: { preconditions: { uid: 'other' } } }), 'Node'],
+    ] as const) {
+      expect(answer).toMatchObject({ code: 409, body: { reason: 'Conflict', details: { name: 'a', kind } } });
     }
     const { resourceVersion, uid } = second.metadata;
     const right = await api.send('DELETE', `${NODES}/a`, { body: { preconditions: { resourceVersion, uid } } });

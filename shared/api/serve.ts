@@ -5,12 +5,13 @@
  * ours is logged with its cause, each cause once per minute, and becomes a 500 without detail.
  */
 
-import { authorize } from '../domain/access/authorize.ts';
+import { authorize, authorizePath, METRICS_PATH } from '../domain/access/authorize.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
 import type { ResourceDescriptor, Verb } from '../kube/descriptor.ts';
-import { parsePath, type ResourceTarget, verbOf } from '../kube/request/request.ts';
+import { checkTimeout } from '../kube/request/options.ts';
+import { parsePath, type ResourceTarget, verbOf, withoutWatchPrefix } from '../kube/request/request.ts';
 import { isStatusError, statusResponse } from '../kube/request/respond.ts';
 import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
@@ -63,7 +64,8 @@ async function respond(dependencies: ServeDependencies, request: HttpRequest, au
   }
 }
 
-async function serve(dependencies: ServeDependencies, request: HttpRequest, audited: Audited): Promise<HttpResponse> {
+async function serve(dependencies: ServeDependencies, received: HttpRequest, audited: Audited): Promise<HttpResponse> {
+  const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
   const nowMs = dependencies.clock.nowMs();
   const parsed = parsePath(request.path);
   if (parsed.kind === 'malformed') throw status.badRequest(parsed.reason);
@@ -75,11 +77,18 @@ async function serve(dependencies: ServeDependencies, request: HttpRequest, audi
   refuseImpersonation(request, user);
   if (parsed.kind === 'other') {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (isRead && parsed.path === METRICS_PATH) return serveMetrics(dependencies, request, user);
     const document = isRead ? dependencies.staticDocument(parsed.path, request) : undefined;
     if (document === undefined) throw status.unknownPath();
     return document;
   }
   return serveResource(dependencies, request, { target: parsed.target, user, nowMs }, audited);
+}
+
+function serveMetrics(dependencies: ServeDependencies, request: HttpRequest, user: UserInfo): Promise<HttpResponse> {
+  const access = authorizePath(user, { verb: 'get', path: METRICS_PATH });
+  if (!access.allowed) throw status.pathDenied(user.username, 'get', METRICS_PATH);
+  return dependencies.metrics(request);
 }
 
 async function authenticate(
@@ -110,6 +119,7 @@ async function serveResource(
 ): Promise<HttpResponse> {
   const verb = verbOf(request.method, target, request.query);
   if (verb === undefined) throw status.methodNotAllowedHere();
+  if (verb !== 'watch') checkTimeout(request.query);
   const review = dependencies.selfReview(target, request, user);
   if (review !== undefined) return review;
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);

@@ -116,7 +116,9 @@ describe('a long poll', () => {
       await api.send('POST', NODES, { body: node(`n${index}`, { metadata }) });
     }
     expect((await api.send('GET', `${NODES}?watch=1&resourceVersion=0`)).code).toBe(410);
-    expect(await api.send('GET', `${NODES}?watch=1&sendInitialEvents=true`)).toMatchObject({
+    expect(
+      await api.send('GET', `${NODES}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`),
+    ).toMatchObject({
       code: 422,
       body: { details: { causes: [{ field: 'sendInitialEvents' }] } },
     });

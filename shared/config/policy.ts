@@ -119,6 +119,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     schema: z.int().check(z.gte(5), z.lte(900)),
     rule: 'must be whole seconds, 5 to 900: a function runs for 15 minutes at most',
   },
+  storedObjects: oneOf(['compressed', 'plain']),
   nodesMarkedPerTickMax: {
     schema: z.int().check(z.gte(0), z.lte(100_000)),
     rule: 'must be a whole number of nodes, 0 to 100000',

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, START_MS, settledFleet } from '../../test/support/controlled-fleet.ts';
-import { StoreFault } from '../ports/item-store.ts';
+import { type ItemStore, StoreFault } from '../ports/item-store.ts';
 import { fleetStore } from '../store/fleet-store.ts';
+import { TickFault } from './framework/tick-runner.ts';
 import { evictionTimerStore } from './pod-evictor/timer-store.ts';
 
 const beatAll =
@@ -172,6 +173,31 @@ describe('zones and the limiter', () => {
     expect(report).toMatchObject({ kind: 'ran', tainted: 3 });
     expect(waits).toEqual([2_000, 2_000]);
   });
+
+  it.each(['parked', 'evictions-due'])(
+    'L12 taints at the rate of the zone within its slot while partition %s is throttled, and reports the fault',
+    async (throttled) => {
+      const policy = { nodeEvictionRatePerSecond: 0.5, unhealthyZoneThreshold: 1 };
+      const { fleet, ofZone } = await settledFleet({ a: 8, b: 1 }, { policy });
+      await fleet.run(0, 40, beatAll(fleet, 'a-0', ...ofZone('b')));
+      fleet.at(45);
+      await fleet.beat('a-0', ...ofZone('b'));
+      await fleet.controllers.tickNodeMonitor(fleet.slot());
+      const items: ItemStore = {
+        ...fleet.tables,
+        query: async (request) => {
+          if (request.pk === throttled) throw new StoreFault('throttled', throttled, { retryable: true });
+          return fleet.tables.query(request);
+        },
+      };
+      const controllers = fleet.makeControllers(items, async (milliseconds) => {
+        fleet.at(fleet.seconds() + milliseconds / 1_000);
+      });
+      await expect(controllers.runEvictorSlot(fleet.slot())).rejects.toThrow(TickFault);
+      const taints = await Promise.all(ofZone('a').map((name) => fleet.taints(name)));
+      expect(taints.filter((each) => each.includes('unreachable:NoExecute'))).toHaveLength(3);
+    },
+  );
 
   it('removes NoExecute taints when total disruption is entered', async () => {
     const { fleet, ofZone } = await settledFleet({ a: 3, b: 1 });

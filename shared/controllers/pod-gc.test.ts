@@ -8,7 +8,9 @@ import {
 } from '../../test/support/controlled-fleet.ts';
 import { dyingStore } from '../../test/support/failing-store.ts';
 import type { Taint } from '../domain/kubernetes.ts';
+import type { KubePod } from '../kube/types.ts';
 import { StoreFault } from '../ports/item-store.ts';
+import { objectOf } from '../store/object-record.ts';
 import { podGcStore } from './pod-gc/work-list-store.ts';
 
 const OUT_OF_SERVICE: Taint = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' };
@@ -42,9 +44,9 @@ const historyOf = (fleet: ControlledFleet, name: string) =>
     .slice(1)
     .map(({ newImage }) => {
       if (newImage === undefined) return 'gone';
-      const { status } = JSON.parse(newImage['o'] as string);
-      const condition = status.conditions.find(({ type }: { type: string }) => type === 'DisruptionTarget');
-      return `${status.phase} ${condition === undefined ? '' : `${condition.reason}: ${condition.message}`}`.trim();
+      const { status } = objectOf(newImage) as KubePod;
+      const condition = status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
+      return `${status?.phase} ${condition === undefined ? '' : `${condition.reason}: ${condition.message}`}`.trim();
     });
 
 describe('orphaned pods', () => {

@@ -55,11 +55,17 @@ export interface Policy {
   readonly watchMode: 'stream' | 'longPoll';
   /**
    * Streamed watches at once; one more is answered with 429. Each occupies a concurrent execution of the account, which
-   * heartbeats and ticks need as well (docs/operations/quotas.md).
+   * heartbeats and ticks need as well (docs/operations/quotas.md). Machines and people have shares of them
+   * (domain/watches/watch-shares.ts).
    */
   readonly concurrentWatchesMax: number;
   /** A streamed watch without an event ends after this time. Seconds. Nothing shows that its client has disconnected. */
   readonly watchQuietSeconds: number;
+  /**
+   * How new versions of objects are stored. compressed: half the write units. plain: readable by releases before
+   * compression, for the time of an upgrade from one of them or a return to it (docs/operations/upgrade.md).
+   */
+  readonly storedObjects: 'compressed' | 'plain';
   /**
    * Silent nodes that a tick of node-monitor marks itself. Nodes; more are sent to node-marker, which needs a second more
    * for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
@@ -97,5 +103,6 @@ export const defaultPolicy: Policy = Object.freeze({
   watchMode: 'stream',
   concurrentWatchesMax: 40,
   watchQuietSeconds: 300,
+  storedObjects: 'compressed',
   nodesMarkedPerTickMax: 300,
 });

@@ -303,8 +303,8 @@ describe('dryRun', () => {
     ] as const) {
       const query = `dryRun=${value}`;
       const answer = await send(method, body, { query, headers: { 'content-type': contentType } });
-      expect(answer.status).toBe(400);
-      expect(String(answer.body)).toContain('dryRun must be \\"All\\"');
+      expect(answer.status).toBe(422);
+      expect(String(answer.body)).toContain('supported values: \\"All\\"');
     }
     expect(consumed).toEqual([]);
   });

@@ -151,9 +151,16 @@ function leaseForResponse(row: Item): Lease | undefined {
   return { ...lease, metadata: { ...lease.metadata, annotations } };
 }
 
+const LEASE_TYPE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' } as const;
+
 async function put(dependencies: RenewLeaseDependencies, { request, target, nowMs }: Beat): Promise<HttpResponse> {
-  const read = readObjectBody(request.headers, request.body);
-  const { object, warnings } = decodeObject(leases, leaseSchema, read, fieldValidationOf(request.query));
+  const read = readObjectBody(request.headers, request.body, LEASE_TYPE);
+  const { object, warnings } = decodeObject(
+    leases,
+    leaseSchema,
+    read,
+    fieldValidationOf(request.query, 'UpdateOptions'),
+  );
   const { metadata } = object;
   if ((metadata.name ?? '') !== '' && metadata.name !== target.name)
     throw status.nameMismatch(metadata.name ?? '', target.name);
@@ -165,7 +172,7 @@ async function put(dependencies: RenewLeaseDependencies, { request, target, nowM
   const lease: KubeObject = { ...object, metadata: { ...metadata, name: target.name, namespace: target.namespace } };
   refuseInvalid(lease, target.name);
   const change = leaseChangeOf(lease);
-  if (dryRunOf(request.query)) return dryRun(dependencies, target.name, version, lease);
+  if (dryRunOf(request.query, 'UpdateOptions')) return dryRun(dependencies, target.name, version, lease);
   const outcome = await renewLease(dependencies.items, {
     change,
     nowMs,
@@ -193,7 +200,8 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
   const { request, target, nowMs } = beat;
   const type = mediaTypeOf(request.headers);
   if (!isPatchType(type) || type === 'application/apply-patch+yaml') throw status.unsupportedMediaType(PATCH_TYPES);
-  if (type === 'application/json-patch+json' || dryRunOf(request.query)) return patchRead(dependencies, beat, type);
+  if (type === 'application/json-patch+json' || dryRunOf(request.query, 'PatchOptions'))
+    return patchRead(dependencies, beat, type);
   const body = readJson(request.body).anyValue;
   if (!isJsonObject(body)) throw status.badRequest('a patch must be a JSON object');
   // Only the members that the patch sets are validated: the stored ones are valid already.
@@ -226,7 +234,7 @@ async function patchRead(
     target.name,
     type,
     request.body,
-    fieldValidationOf(request.query),
+    fieldValidationOf(request.query, 'PatchOptions'),
   );
   for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
     const row = await peekRow(dependencies.items, target.name);
@@ -238,7 +246,7 @@ async function patchRead(
     const next = leases.prepareForUpdate(patched, stored, { subresource: '', nowMs });
     const causes = leases.validate(next, { operation: 'update', subresource: '', old: stored });
     if (causes.length > 0) throw status.invalid(leases, target.name, causes);
-    if (dryRunOf(request.query)) return json(200, next, warningHeaders(warnings()));
+    if (dryRunOf(request.query, 'PatchOptions')) return json(200, next, warningHeaders(warnings()));
     const version = Number(stored.metadata.resourceVersion);
     const outcome = await renewLease(dependencies.items, {
       change: leaseChangeOf(next),

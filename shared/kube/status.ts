@@ -201,6 +201,10 @@ export function forbidden(target: ResourceName, name: string, why: string, cause
   });
 }
 
+/** 403 on a path that is no resource. */
+export const pathDenied = (user: string, verb: string, path: string): StatusError =>
+  forbidden({ group: '', resource: '' }, '', `User ${quote(user)} cannot ${verb} path ${quote(path)}`);
+
 /** Who wanted what, for the text an authorizer's refusal has. */
 export interface DeniedRequest {
   readonly user: string;
@@ -225,6 +229,10 @@ export function accessDenied(request: DeniedRequest, why?: string): StatusError 
   return forbidden(request.target, request.name ?? '', why === undefined || why === '' ? text : `${text}: ${why}`);
 }
 
+/** 406: the Accept header has no type that the server answers with. */
+export const notAcceptable = (supported: readonly string[]): StatusError =>
+  failure(406, 'NotAcceptable', `only the following media types are accepted: ${supported.join(', ')}`);
+
 /** 410: the client must list again. */
 export const expired = (message: string): StatusError => failure(410, 'Expired', message);
 
@@ -237,6 +245,15 @@ export const continueExpired = (): StatusError =>
   expired(
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.',
   );
+
+/** 504: the version asked for does not exist yet. Go clients recognise the reason of the cause. */
+export function resourceVersionTooLarge(requested: string, current: string, retryAfterSeconds: number): StatusError {
+  const message = `Too large resource version: ${requested}, current: ${current}`;
+  return failure(504, 'Timeout', `Timeout: ${message}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds,
+  });
+}
 
 /** 415 */
 export const unsupportedMediaType = (accepted: readonly string[]): StatusError =>

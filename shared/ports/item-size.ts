@@ -1,6 +1,6 @@
 /**
  * Size of an item by DynamoDB's published rules: names and strings have their UTF-8 bytes, a number half a byte per
- * significant digit plus one, a boolean one byte, lists and maps three bytes and one for each member. The exact
+ * significant digit plus one, a boolean one byte, binary values their bytes, lists and maps three bytes and one for each member. The exact
  * rounding of numbers is not published; the result is right to one or two bytes per number.
  */
 import { utf8Bytes } from '../domain/utf8-bytes.ts';
@@ -27,6 +27,7 @@ export function valueBytes(value: AttributeValue): number {
     case 'boolean':
       return 1;
     default: {
+      if (value instanceof Uint8Array) return value.length;
       let bytes = 3;
       if (Array.isArray(value)) for (const member of value) bytes += 1 + valueBytes(member);
       else for (const [name, member] of Object.entries(value)) bytes += 1 + utf8Bytes(name) + valueBytes(member);

@@ -8,7 +8,14 @@
  */
 export type TableName = 'health' | 'objects' | 'control';
 
-export type AttributeValue = string | number | boolean | AttributeValue[] | { [name: string]: AttributeValue };
+/** Bytes are not changed after they are written or read. */
+export type AttributeValue =
+  | string
+  | number
+  | boolean
+  | Uint8Array
+  | AttributeValue[]
+  | { [name: string]: AttributeValue };
 export type Item = Record<string, AttributeValue>;
 
 export interface ItemKey {

@@ -19,7 +19,14 @@
  *     with a version above R, which a later read finds.
  *   - A commit that is applied by then has its log entries in the table, because they were written with the head.
  *     Step 3 reads them.
- * So the log up to R is complete when step 3 begins. Versions of a resource are distinct (see object-store.ts), so a
+ * So the log up to R is complete when step 3 begins.
+ *
+ * One log item holds all changes of a commit in a shard, under the version of the last one. That version may be above R
+ * when the first one is not: the head was below R when step 1 read it, and the commit was applied before step 2. The
+ * head in step 2 then has its last version as `c`. So step 3 reads each shard up to the higher of R and c, and leaves
+ * out changes above R. Items of a shard do not overlap, because a commit is above the head that the previous one set.
+ *
+ * Versions of a resource are distinct (see object-store.ts), so a
  * cursor at any of them, or at R, divides the changes without a tie.
  *
  * A list works the same way: R is fixed and raised first, then the objects are read. They contain every change up to R
@@ -45,7 +52,7 @@ import {
   RESOURCE_VERSIONS_PER_MS,
   resourceVersionKey,
 } from './layout.ts';
-import { changeOf, type ObjectChange } from './object-record.ts';
+import { type LogEntry, logEntries, type ObjectChange } from './object-record.ts';
 
 /** A returned resourceVersion is never older than this. Seconds. */
 const FRESHEN_AFTER_SECONDS = 600;
@@ -114,9 +121,13 @@ async function readChanges(
   const changed = heads.filter((head) => head.committed > after);
   if (changed.length === 0) return { kind: 'changes', changes: [], through: Math.max(after, version) };
   if (after < versionBefore(clock.nowMs(), LOG_RETENTION_SECONDS)) return { kind: 'expired' };
-  const range = { after, through: version, limit };
-  const logs = await Promise.all(changed.map(({ shard }) => readLog(options.items, { resource, shard, range })));
-  return mergeLogs(resource, logs, { version, limit });
+  const logs = await Promise.all(
+    changed.map(({ shard, committed }) => {
+      const range = { after, through: Math.max(version, committed), limit };
+      return readLog(options.items, { resource, shard, range });
+    }),
+  );
+  return mergeLogs(logs, { version, limit });
 }
 
 const headKey = (resource: string, shard: number): ItemKey => ({
@@ -165,13 +176,14 @@ async function raise(
 
 interface ShardLog {
   readonly entries: readonly LogEntry[];
-  /** All entries up to this version are among `entries`. */
+  /** All changes up to this version are among `entries`. */
   readonly completeThrough: number;
 }
 
-type LogEntry = Item & { readonly rv: number };
-
-/** Step 3 for one shard: up to `limit` entries. */
+/**
+ * Step 3 for one shard: at least `limit` changes, or all. The key of an item is the version of its last change, so a
+ * cursor between two changes of one item finds it, and the earlier ones are left out.
+ */
 async function readLog(
   items: ItemStore,
   {
@@ -195,7 +207,9 @@ async function readLog(
       through: resourceVersionKey(range.through),
       limit: range.limit - entries.length,
     });
-    entries.push(...(page.items as readonly LogEntry[]));
+    for (const item of page.items) {
+      for (const entry of logEntries(resource, item)) if (entry.resourceVersion > range.after) entries.push(entry);
+    }
     if (page.next === undefined) return { entries, completeThrough: range.through };
     after = page.next;
     if (entries.length >= range.limit) return { entries, completeThrough: Number(after) };
@@ -205,20 +219,19 @@ async function readLog(
 
 /** Step 3: the oldest `limit` changes of all shards, up to the version that all logs are complete to. */
 function mergeLogs(
-  resource: string,
   logs: readonly ShardLog[],
   { version, limit }: { readonly version: number; readonly limit: number },
 ): ChangesOutcome {
   const complete = Math.min(version, ...logs.map((log) => log.completeThrough));
   const entries = logs
     .flatMap((log) => log.entries)
-    .filter(({ rv }) => rv <= complete)
-    .sort((one, other) => one.rv - other.rv);
+    .filter(({ resourceVersion }) => resourceVersion <= complete)
+    .sort((one, other) => one.resourceVersion - other.resourceVersion);
   const delivered = entries.slice(0, limit);
   return {
     kind: 'changes',
-    changes: delivered.map((entry) => changeOf(resource, entry)),
-    through: delivered.length < entries.length ? delivered.at(-1)!.rv : complete,
+    changes: delivered.map((entry) => entry.change()),
+    through: delivered.length < entries.length ? delivered.at(-1)!.resourceVersion : complete,
   };
 }
 

@@ -8,7 +8,8 @@
  *                    sent JSON of the times of ticks that sent parts to node-marker
  *   zone#<zone>      state of the last evaluation, absent while the zone has no node that counts; ratePerSecond and
  *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted; createdAtMs
- *                    when the zone got its first node, absent in a record of an earlier version
+ *                    when the zone got its first node, absent in a record of an earlier version; evictions tokens
+ *                    acquired since then, absent for none
  *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs
  *
  * The claim of a node-monitor tick also stores what the tick decided about our own health: gate, probes, total
@@ -84,6 +85,8 @@ export interface FleetRecords {
 export interface FleetZone extends ZoneRecord {
   /** The last recorded reason why evictor taints no queued node; absent while there is none. */
   readonly hold?: string;
+  /** Tokens acquired since the record was created; absent: none. */
+  readonly evictions?: number;
 }
 
 export interface MonitorClaim {
@@ -165,6 +168,7 @@ export const acquireTokenWrite = (zone: string, update: LimiterUpdate): UpdateWr
   kind: 'update',
   key: zoneKey(zone),
   ...writeOf(update),
+  add: { evictions: 1 },
 });
 
 /** For a commit's `extra`: deletes this queue entry, or refuses the commit if the entry no longer exists. */
@@ -353,6 +357,7 @@ type ZoneRow = FleetRow & {
   readonly tatMs?: number;
   readonly ratePerSecond?: number;
   readonly createdAtMs?: number;
+  readonly evictions?: number;
 };
 type QueueRow = FleetRow & { readonly uid: string; readonly addedAtMs: number };
 
@@ -370,11 +375,11 @@ function stateOf(item: Item | undefined): FleetState {
   };
 }
 
-const zoneOf = ({ sk, state, tatMs, ratePerSecond = 0, hold, createdAtMs }: ZoneRow): FleetZone => ({
+const zoneOf = ({ sk, state, tatMs, ratePerSecond = 0, hold, createdAtMs, evictions }: ZoneRow): FleetZone => ({
   zone: sk.slice(ZONE_PREFIX.length),
   state,
   limiter: { tatMs, ratePerSecond },
-  ...defined({ hold, createdAtMs }),
+  ...defined({ hold, createdAtMs, evictions }),
 });
 
 function queuedNodeOf({ sk, uid, addedAtMs }: QueueRow): QueuedNode {

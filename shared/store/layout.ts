@@ -23,7 +23,8 @@
  *          pk `ticket-keys` sk <key id>             a public key of one of the API's processes, TTL
  *          pk `watch-slots` sk <slot, 4 digits>     a held watch, until when, TTL (watch-slot-store.ts)
  *          pk `cidr#<cluster CIDR>#<mask>` sk `b#<block>` and the like   blocks assigned to Nodes (cidr-store.ts)
- *          pk `cloud` sk <node name>                the instance check of a node (cloud-store.ts)
+ *          pk `cloud` sk <node name>                the instance check of a node (watch-list-store.ts)
+ *          pk `cloud-asked` sk `-`                  when EC2 was last asked, by groups of nodes (watch-list-store.ts)
  *
  * Keys of health and objects are built here; those of control in the store that uses them.
  */

@@ -3,16 +3,21 @@
  *
  *   object  o the object as JSON, without its resourceVersion; rv resourceVersion; k kind, n name (for stream filters);
  *           ttl epoch seconds, on objects that expire (events)
- *   log     o the object as JSON at that version (of a deleted one: its last state); t ADDED, MODIFIED or DELETED;
- *           key the object's sort key; p JSON of the labels and selectable fields before, when they differ;
+ *   log     one change: o the object as JSON at that version (of a deleted one: its last state); t ADDED, MODIFIED or
+ *           DELETED; key the object's sort key; p JSON of the labels and selectable fields before, when they differ;
  *           ttl epoch seconds
+ *   log     several changes of one commit: e a JSON list of the above without ttl, each with its rv, in that order;
+ *           rv the highest of them; ttl epoch seconds
  *   head    rv the version below which nothing can be committed any more; c the highest version committed
  *   pod     (per node) u uid of the pod; b when it was bound, by our clock (ms)
  *
  * Only `rv` holds the version, so a commit that retries with a higher version need not serialise the object again.
+ * `o` and `e` may be compressed (packed-text.ts).
  */
+import { defined } from '../domain/defined.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../kube/types.ts';
 import type { Item } from '../ports/item-store.ts';
+import { packText, type StoredText, type TextFormat, unpackText } from './packed-text.ts';
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
@@ -32,8 +37,22 @@ export interface ObjectChange {
   readonly previous?: Selectable;
 }
 
-type ObjectRow = { readonly o: string; readonly rv: number };
+type ObjectRow = { readonly o: StoredText; readonly rv: number };
 type LogRow = ObjectRow & { readonly t: ChangeType; readonly key: string; readonly p?: string };
+type FoldedLogRow = { readonly e: StoredText; readonly rv: number };
+
+/** A change as it goes into the log. */
+export interface LoggedChange {
+  readonly type: ChangeType;
+  /** The object's sort key. */
+  readonly key: string;
+  readonly resourceVersion: number;
+  /** JSON of the object, as objectText returns it, and as the object's own item stores it. */
+  readonly text: string;
+  readonly stored: StoredText;
+  /** As previousText returns it. */
+  readonly previous: string | undefined;
+}
 
 /** The JSON to store. */
 export function objectText(object: KubeObject): string {
@@ -41,10 +60,16 @@ export function objectText(object: KubeObject): string {
   return JSON.stringify({ ...object, metadata });
 }
 
+/**
+ * Whether the object has expired. DynamoDB deletes an expired item within a few days and returns it until then
+ * (Amazon DynamoDB Developer Guide, "Working with expired items and time to live (TTL)"), so every read filters.
+ */
+export const isExpired = ({ ttl }: Item, nowMs: number): boolean => typeof ttl === 'number' && ttl * 1_000 <= nowMs;
+
 /** The object of an object item, a log item or an image of a stream record; a copy, independent of the item. */
 export function objectOf(item: Item): KubeObject {
   const { o, rv } = item as ObjectRow;
-  const object = JSON.parse(o) as KubeObject;
+  const object = JSON.parse(unpackText(o)) as KubeObject;
   object.metadata.resourceVersion = String(rv);
   return object;
 }
@@ -63,15 +88,53 @@ export function refOf(resource: string, sortKey: string): ObjectRef {
     : { resource, namespace: sortKey.slice(0, slash), name: sortKey.slice(slash + 1) };
 }
 
-export function changeOf(resource: string, item: Item): ObjectChange {
-  const { t: type, rv: resourceVersion, key, p: previous } = item as LogRow;
-  return {
-    type,
-    resourceVersion,
-    ref: refOf(resource, key),
-    object: objectOf(item),
-    ...(previous === undefined ? {} : { previous: JSON.parse(previous) as Selectable }),
-  };
+/** The attributes of a log item with these changes of one shard, oldest first. */
+export function logAttributes(changes: readonly LoggedChange[], format: TextFormat): Item {
+  const last = changes.at(-1)!;
+  if (changes.length === 1) {
+    const { resourceVersion: rv, type: t, key, stored: o, previous: p } = last;
+    return { rv, t, key, o, ...defined({ p }) };
+  }
+  const entries = changes.map(
+    ({ resourceVersion, type, key, text, previous }) =>
+      `{"rv":${resourceVersion},"t":"${type}","key":${JSON.stringify(key)},"o":${text}` +
+      `${previous === undefined ? '' : `,"p":${previous}`}}`,
+  );
+  return { rv: last.resourceVersion, e: packText(`[${entries.join(',')}]`, format) };
+}
+
+/** A change in the log, read when it is needed. */
+export interface LogEntry {
+  readonly resourceVersion: number;
+  change(): ObjectChange;
+}
+
+/** The changes of a log item, oldest first. */
+export function logEntries(resource: string, item: Item): readonly LogEntry[] {
+  if (item['e'] === undefined) {
+    return [{ resourceVersion: (item as LogRow).rv, change: () => singleChange(resource, item as LogRow) }];
+  }
+  const folded = JSON.parse(unpackText((item as FoldedLogRow).e)) as readonly FoldedChange[];
+  return folded.map((each) => ({ resourceVersion: each.rv, change: () => foldedChange(resource, each) }));
+}
+
+interface FoldedChange {
+  readonly rv: number;
+  readonly t: ChangeType;
+  readonly key: string;
+  readonly o: KubeObject;
+  readonly p?: Selectable;
+}
+
+function foldedChange(resource: string, { rv, t: type, key, o: object, p: previous }: FoldedChange): ObjectChange {
+  object.metadata.resourceVersion = String(rv);
+  return { type, resourceVersion: rv, ref: refOf(resource, key), object, ...defined({ previous }) };
+}
+
+function singleChange(resource: string, row: LogRow): ObjectChange {
+  const { t: type, rv: resourceVersion, key, p } = row;
+  const previous = p === undefined ? undefined : (JSON.parse(p) as Selectable);
+  return { type, resourceVersion, ref: refOf(resource, key), object: objectOf(row), ...defined({ previous }) };
 }
 
 /** The node a pod is bound to; undefined for unbound pods and everything else. */

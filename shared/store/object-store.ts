@@ -8,7 +8,8 @@
  * Why a watch misses no change: change-log.ts.
  *
  * Cost of a commit, in write units, doubled by the transaction: the object's KB, the log entry's KB, one for each
- * head, and one for a pod's pointer when the pod is bound or removed.
+ * head, and one for a pod's pointer when the pod is bound or removed. Compressed, a Node or a pod is below 1 KB. The
+ * changes of one shard in one commit share a log item.
  */
 
 import { defined } from '../domain/defined.ts';
@@ -16,7 +17,7 @@ import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import type { KubeObject, ObjectRef } from '../kube/types.ts';
 import type { Clock } from '../ports/clock.ts';
 import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from '../ports/item-size.ts';
-import type { Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
+import type { Condition, Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
 import { all, any, is, lacks } from './conditions.ts';
 import {
@@ -34,6 +35,9 @@ import {
 import { mergePages } from './merge-pages.ts';
 import {
   type ChangeType,
+  isExpired,
+  type LoggedChange,
+  logAttributes,
   nodeNameOf,
   objectOf,
   objectText,
@@ -42,6 +46,7 @@ import {
   resourceVersionOf,
   type Selectable,
 } from './object-record.ts';
+import { packText, type StoredText, type TextFormat } from './packed-text.ts';
 
 /** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */
 export const COMMIT_OBJECTS_MAX = 25;
@@ -52,6 +57,8 @@ export const COMMIT_OBJECTS_MAX = 25;
 export const OBJECT_TEXT_MAX = 120_000;
 /** JSON of one object as a client may write it, UTF-16 units. */
 export const CLIENT_TEXT_MAX = 100_000;
+/** JSON of the changes in one log item, in UTF-16 units; a larger change has an item of its own. */
+const LOG_ITEM_LENGTH_MAX = 100_000;
 /** Keys and attributes beside the JSON, in each of an object's item and its log entry. Bytes. */
 const ITEM_EXTRA_BYTES = 2_048;
 /** Assumed size of a head update and of an item of unknown size, such as a health row. Bytes per write. */
@@ -146,6 +153,7 @@ export interface BoundPod {
   readonly isBindingKept: boolean;
 }
 
+/** Reads omit expired objects, and a create replaces one, also before DynamoDB has deleted them. */
 export interface ObjectStore {
   /** Strongly consistent. */
   get(ref: ObjectRef): Promise<KubeObject | undefined>;
@@ -153,7 +161,7 @@ export interface ObjectStore {
   getMany(refs: readonly ObjectRef[]): Promise<readonly (KubeObject | undefined)[]>;
   /**
    * One page in order of namespace and name, strongly consistent. For a watch from here: ChangeLog.currentVersion
-   * first.
+   * first. A page with `next` may be shorter than the limit, even empty, because expired objects count in the limit.
    */
   list(request: ListRequest): Promise<ObjectList>;
   /** The pods bound to a node, strongly consistent. */
@@ -172,6 +180,11 @@ export interface ObjectStoreOptions {
   readonly shardsOf: (resource: string) => number;
   /** Fields that a field selector may name, with their values; metadata.name and namespace need not be among them. */
   readonly selectableFields?: (resource: string, object: KubeObject) => Readonly<Record<string, string>>;
+  /**
+   * `plain` while releases run that cannot read compressed texts: a commit then also has a log item for each change.
+   * Absent: `compressed`.
+   */
+  readonly textFormat?: TextFormat;
   /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
   /** Waits between attempts. Milliseconds. Absent: attempts follow at once. */
@@ -195,19 +208,19 @@ export function commitActions(commit: Commit, shardsOf: (resource: string) => nu
 }
 
 export function objectStore(options: ObjectStoreOptions): ObjectStore {
-  const { items, shardsOf } = options;
-  const issuer = versionIssuer(options.clock);
+  const { items, clock, shardsOf } = options;
+  const issuer = versionIssuer(clock);
   const turns = headTurns();
   const keysOf = (refs: readonly ObjectRef[]): ItemKey[] => refs.map((ref) => objectKey(ref, shardsOf(ref.resource)));
   const getMany = async (refs: readonly ObjectRef[]): Promise<readonly (KubeObject | undefined)[]> => {
     const found = await items.getMany(keysOf(refs), { consistent: true });
-    return found.map((item) => (item === undefined ? undefined : objectOf(item)));
+    return found.map((item) => liveObject(item, clock.nowMs()));
   };
   const listBound = (nodeName: string): Promise<readonly BoundPod[]> => readBoundPods(items, nodeName, getMany);
   return {
     async get(ref) {
       const item = await items.get(objectKey(ref, shardsOf(ref.resource)), { consistent: true });
-      return item === undefined ? undefined : objectOf(item);
+      return liveObject(item, clock.nowMs());
     },
     getMany,
     list: (request) => listObjects(options, request),
@@ -218,8 +231,11 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
   };
 }
 
+const liveObject = (item: Item | undefined, nowMs: number): KubeObject | undefined =>
+  item === undefined || isExpired(item, nowMs) ? undefined : objectOf(item);
+
 async function listObjects(
-  { items, shardsOf }: ObjectStoreOptions,
+  { items, clock, shardsOf }: ObjectStoreOptions,
   { resource, namespace = '', limit, continueAfter }: ListRequest,
 ): Promise<ObjectList> {
   const readers = Array.from(
@@ -229,13 +245,15 @@ async function listObjects(
         table: 'objects',
         pk: objectPartition(resource, shard),
         consistent: true,
-        attributes: ['o', 'rv'],
+        attributes: ['o', 'rv', 'ttl'],
         ...(namespace === '' ? {} : { beginsWith: `${namespace}/` }),
         ...page,
       }),
   );
   const page = await mergePages(readers, defined({ limit, after: continueAfter }));
-  return { objects: page.items.map(objectOf), ...defined({ next: page.next }) };
+  const nowMs = clock.nowMs();
+  const live = page.items.filter((item) => !isExpired(item, nowMs));
+  return { objects: live.map(objectOf), ...defined({ next: page.next }) };
 }
 
 async function readBoundPods(
@@ -284,14 +302,16 @@ async function commitObjects(
   const { writes, extra = [], byClient = false } = commit;
   if (writes.length === 0) throw new RangeError('a commit writes at least one object');
   if (commitActions(commit, options.shardsOf) > TRANSACT_WRITES_MAX) throw new RangeError('the commit is too large');
+  const { textFormat = 'compressed' } = options;
   const drafts = writes.map((write) => draftOf(write, options));
   const tooLarge = drafts.findIndex((draft) => isTooLarge(draft, byClient));
   if (tooLarge >= 0) return { kind: 'tooLarge', index: tooLarge };
   if (isOverfull(drafts, extra)) return { kind: 'overfull' };
   /** By head: a version that the next attempt must exceed. */
   const floors = new Map<string, number>();
+  const stored = drafts.map(({ text }) => packText(text, textFormat));
   for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
-    const plan = planTransaction(drafts, extra, issuer, floors);
+    const plan = planTransaction({ drafts, stored, extra, textFormat }, issuer, floors);
     const outcome = await options.items.transact(plan.writes);
     if (outcome.kind === 'written') {
       return { kind: 'committed', objects: drafts.map((draft, index) => versioned(draft, plan.versions[index]!)) };
@@ -322,6 +342,8 @@ interface Draft {
   readonly text: string;
   readonly previous: string | undefined;
   readonly pointer: TransactWrite | undefined;
+  /** Our clock when the commit began. */
+  readonly nowMs: number;
 }
 
 function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
@@ -331,6 +353,7 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
   const key = objectKey(ref, shards);
   const shard = shardOf(key.sk, shards);
   const object = write.kind === 'delete' ? write.previous : write.object;
+  const nowMs = options.clock.nowMs();
   const selectable = (of: KubeObject): Selectable => ({
     labels: of.metadata.labels ?? {},
     fields: options.selectableFields?.(resource, of) ?? {},
@@ -345,7 +368,8 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
     shards,
     text: objectText(object),
     previous: write.kind === 'update' ? previousText(selectable(write.previous), selectable(write.object)) : undefined,
-    pointer: pointerOf(write, options.clock.nowMs()),
+    pointer: pointerOf(write, nowMs),
+    nowMs,
   };
 }
 
@@ -424,9 +448,16 @@ interface TransactionPlan {
   readonly extraAt: ReadonlyMap<number, number>;
 }
 
+interface DraftedCommit {
+  readonly drafts: readonly Draft[];
+  /** The text of each draft as its item stores it. */
+  readonly stored: readonly StoredText[];
+  readonly extra: readonly TransactWrite[];
+  readonly textFormat: TextFormat;
+}
+
 function planTransaction(
-  drafts: readonly Draft[],
-  extra: readonly TransactWrite[],
+  { drafts, stored, extra, textFormat }: DraftedCommit,
   issuer: VersionIssuer,
   floors: ReadonlyMap<string, number>,
 ): TransactionPlan {
@@ -436,6 +467,7 @@ function planTransaction(
   const headAt = new Map<number, string>();
   const extraAt = new Map<number, number>();
   const heads = new Map<string, { first: number; last: number }>();
+  const logged = new Map<string, LoggedChange[]>();
   drafts.forEach((draft, index) => {
     const { key, head } = draft;
     const moved = heads.get(head);
@@ -443,21 +475,15 @@ function planTransaction(
     versions.push(version);
     heads.set(head, { first: moved?.first ?? version, last: version });
     objectAt.set(writes.length, index);
-    writes.push(objectItem(draft, version));
-    writes.push({
-      kind: 'put',
-      key: { table: 'objects', pk: draft.log, sk: resourceVersionKey(version) },
-      item: {
-        rv: version,
-        t: draft.type,
-        key: key.sk,
-        o: draft.text,
-        ttl: Math.ceil(version / RESOURCE_VERSIONS_PER_MS / 1_000) + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS,
-        ...defined({ p: draft.previous }),
-      },
-    });
+    writes.push(objectItem(draft, stored[index]!, version));
     if (draft.pointer !== undefined) writes.push(draft.pointer);
+    const { type, text, previous } = draft;
+    const change = { type, key: key.sk, resourceVersion: version, text, stored: stored[index]!, previous };
+    logged.set(draft.log, [...(logged.get(draft.log) ?? []), change]);
   });
+  for (const [pk, changes] of logged) {
+    for (const part of logParts(changes, textFormat)) writes.push(logItem(pk, part, textFormat));
+  }
   for (const [pk, { first, last }] of heads) {
     headAt.set(writes.length, pk);
     writes.push({
@@ -474,10 +500,38 @@ function planTransaction(
   return { writes, versions, objectAt, headAt, extraAt };
 }
 
-function objectItem(draft: Draft, version: number): TransactWrite {
-  const { write, key, text } = draft;
+/** The changes of one shard, divided over log items. */
+function logParts(changes: readonly LoggedChange[], textFormat: TextFormat): readonly (readonly LoggedChange[])[] {
+  const parts: LoggedChange[][] = [];
+  let length = 0;
+  for (const change of changes) {
+    const own = change.text.length + (change.previous?.length ?? 0);
+    const part = parts.at(-1);
+    if (part !== undefined && textFormat === 'compressed' && length + own <= LOG_ITEM_LENGTH_MAX) {
+      part.push(change);
+      length += own;
+    } else {
+      parts.push([change]);
+      length = own;
+    }
+  }
+  return parts;
+}
+
+function logItem(pk: string, changes: readonly LoggedChange[], textFormat: TextFormat): TransactWrite {
+  const { resourceVersion } = changes.at(-1)!;
+  const atSeconds = Math.ceil(resourceVersion / RESOURCE_VERSIONS_PER_MS / 1_000);
+  return {
+    kind: 'put',
+    key: { table: 'objects', pk, sk: resourceVersionKey(resourceVersion) },
+    item: { ...logAttributes(changes, textFormat), ttl: atSeconds + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS },
+  };
+}
+
+function objectItem(draft: Draft, text: StoredText, version: number): TransactWrite {
+  const { write, key } = draft;
   if (write.kind === 'create') {
-    return { kind: 'put', key, item: attributesOf(write, text, version), when: { kind: 'itemAbsent' } };
+    return { kind: 'put', key, item: attributesOf(write, text, version), when: absence(write, draft.nowMs) };
   }
   const when = is('rv', resourceVersionOf(write.previous));
   return write.kind === 'delete'
@@ -485,7 +539,13 @@ function objectItem(draft: Draft, version: number): TransactWrite {
     : { kind: 'put', key, item: attributesOf(write, text, version), when };
 }
 
-function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: string, version: number): Item {
+/** An expired object counts as absent. Only objects that are created with an expiry can have expired. */
+const absence = ({ expiresAtSeconds }: { readonly expiresAtSeconds?: number }, nowMs: number): Condition =>
+  expiresAtSeconds === undefined
+    ? { kind: 'itemAbsent' }
+    : any({ kind: 'itemAbsent' }, { kind: 'compare', attribute: 'ttl', op: '<=', value: Math.floor(nowMs / 1_000) });
+
+function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: StoredText, version: number): Item {
   return {
     o: text,
     rv: version,

@@ -1,20 +1,31 @@
 /**
  * Slots of held watches in the `control` table. Each held watch occupies a concurrent execution of the account for up to
- * 15 minutes. The slots limit how many of them the functions for heartbeats and ticks must do without.
+ * 15 minutes. The slots limit how many of them the functions for heartbeats and ticks must do without, and how many of
+ * them one user may hold (domain/watches/watch-shares.ts).
  *
- *   pk `watch-slots` sk number of the slot, 4 digits     holder, untilMs, ttl
+ *   pk `watch-slots` sk number of the slot, 4 digits     holder, user, untilMs, ttl
  *
  * A slot belongs to its holder until untilMs, or until the holder releases it. An execution that is killed releases
  * nothing: its slot is free again at untilMs, when its watch would have ended. A stored slot above the limit is ignored,
  * so a lower limit applies as soon as watches end.
  *
- * Cost of a watch: 2 write units, and a read of at most 1 unit for every 100 held watches.
+ * Cost of a watch: 2 write units, and two reads of 1 unit for every 25 held watches or part of them.
  */
+import { defined } from '../domain/defined.ts';
+import {
+  chooseSlot,
+  type HeldSlot,
+  isWithinShare,
+  type SlotChoice,
+  type SlotClaim,
+} from '../domain/watches/watch-shares.ts';
 import type { ItemKey, ItemStore } from '../ports/item-store.ts';
 
 const PARTITION = 'watch-slots';
 /** Attempts at a slot that another watch acquires at the same time. */
 const ATTEMPTS_MAX = 4;
+/** Pages of one read: every page has items, and there are at most 10,000 slots. */
+const PAGES_MAX = 100;
 /** Expired rows are kept this long. Seconds. */
 const REMEMBERED_SECONDS = 3_600;
 
@@ -25,11 +36,9 @@ export interface WatchSlot {
   release(): Promise<void>;
 }
 
-export interface SlotRequest {
+export interface SlotRequest extends SlotClaim {
   /** Unique per watch. */
   readonly holder: string;
-  /** Number of slots. */
-  readonly slotsMax: number;
   readonly nowMs: number;
   /** When the watch ends at the latest. Epoch milliseconds. */
   readonly untilMs: number;
@@ -37,55 +46,67 @@ export interface SlotRequest {
   fraction(): number;
 }
 
+export type SlotOutcome =
+  | { readonly kind: 'acquired'; readonly slot: WatchSlot }
+  | Exclude<SlotChoice, { readonly kind: 'free' }>
+  /** Other watches acquired each slot first. */
+  | { readonly kind: 'contended' };
+
 export interface WatchSlots {
-  /** undefined: every slot is held. */
-  acquire(request: SlotRequest): Promise<WatchSlot | undefined>;
+  acquire(request: SlotRequest): Promise<SlotOutcome>;
 }
 
 export const watchSlots = (items: Pick<ItemStore, 'query' | 'write'>): WatchSlots => ({
   async acquire(request) {
-    const { holder, nowMs, untilMs } = request;
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-      const free = await freeSlots(items, request);
-      const slot = free[Math.floor(request.fraction() * free.length)];
-      if (slot === undefined) return undefined;
-      const key = keyOf(slot);
-      const outcome = await items.write({
-        kind: 'put',
-        key,
-        item: { holder, untilMs, ttl: Math.ceil(untilMs / 1_000) + REMEMBERED_SECONDS },
-        when: {
-          kind: 'any',
-          of: [
-            { kind: 'itemAbsent' },
-            { kind: 'compare', attribute: 'untilMs', op: '<=', value: nowMs },
-            // An earlier attempt of this request succeeded and its answer was lost.
-            { kind: 'compare', attribute: 'holder', op: '=', value: holder },
-          ],
-        },
-      });
-      if (outcome.kind === 'written') return { release: () => release(items, key, holder) };
+      const choice = chooseSlot(request, await heldSlots(items, request.nowMs));
+      if (choice.kind !== 'free') return choice;
+      const key = keyOf(choice.slots[Math.floor(request.fraction() * choice.slots.length)]!);
+      if (!(await occupy(items, key, request))) continue;
+      if (isWithinShare(request, await heldSlots(items, request.nowMs))) {
+        return { kind: 'acquired', slot: { release: () => release(items, key, request.holder) } };
+      }
+      await release(items, key, request.holder);
     }
-    return undefined;
+    return { kind: 'contended' };
   },
 });
 
-async function freeSlots(items: Pick<ItemStore, 'query'>, request: SlotRequest): Promise<readonly number[]> {
-  const held = new Set<string>();
+/** @returns whether the slot was free */
+async function occupy(
+  items: Pick<ItemStore, 'write'>,
+  key: ItemKey,
+  { holder, user, nowMs, untilMs }: SlotRequest,
+): Promise<boolean> {
+  const outcome = await items.write({
+    kind: 'put',
+    key,
+    item: { holder, user, untilMs, ttl: Math.ceil(untilMs / 1_000) + REMEMBERED_SECONDS },
+    when: {
+      kind: 'any',
+      of: [
+        { kind: 'itemAbsent' },
+        { kind: 'compare', attribute: 'untilMs', op: '<=', value: nowMs },
+        // An earlier attempt of this request succeeded and its answer was lost.
+        { kind: 'compare', attribute: 'holder', op: '=', value: holder },
+      ],
+    },
+  });
+  return outcome.kind === 'written';
+}
+
+async function heldSlots(items: Pick<ItemStore, 'query'>, nowMs: number): Promise<readonly HeldSlot[]> {
+  const held: HeldSlot[] = [];
   let after: string | undefined;
-  // Every page has items, and there are at most 10,000 slots.
-  for (let page = 0; page < 100; page += 1) {
-    const read = await items.query({
-      table: 'control',
-      pk: PARTITION,
-      consistent: true,
-      ...(after === undefined ? {} : { after }),
-    });
-    for (const { sk, untilMs } of read.items) if (Number(untilMs) > request.nowMs) held.add(String(sk));
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const read = await items.query({ table: 'control', pk: PARTITION, consistent: true, ...defined({ after }) });
+    for (const { sk, user, untilMs } of read.items) {
+      if (Number(untilMs) > nowMs) held.push({ slot: Number(sk), ...(typeof user === 'string' ? { user } : {}) });
+    }
     if (read.next === undefined) break;
     after = read.next;
   }
-  return Array.from({ length: request.slotsMax }, (_, slot) => slot).filter((slot) => !held.has(keyOf(slot).sk));
+  return held;
 }
 
 async function release(items: Pick<ItemStore, 'write'>, key: ItemKey, holder: string): Promise<void> {

@@ -2,7 +2,6 @@
  * The tables as one process sees them: every call takes virtual time and may be refused, lost or the last thing the process
  * does. Stale are only reads that were asked for as eventually consistent.
  */
-import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { segmentOf } from '../../shared/adapters/memory/pages.ts';
 import {
   type Item,
@@ -30,10 +29,20 @@ const SLOW_CALL_MAX_MS = 3_000;
 /** Answers that never come are given up after so long. */
 const TIMEOUT_MS = 1_000;
 const STALE_MAX_MS = 3_000;
-const SHARES = { throttle: 0.3, timeout: 0.15, resend: 0.15, contention: 0.3, slowStore: 0.15, staleReads: 0.9 };
+/** Below the time limit of an invocation: a process that is frozen for longer is terminated, which `kill` does. */
+const FROZEN_MAX_MS = 25_000;
+const SHARES = {
+  throttle: 0.3,
+  timeout: 0.15,
+  resend: 0.15,
+  contention: 0.3,
+  slowStore: 0.15,
+  staleReads: 0.9,
+  freeze: 0.05,
+};
 
 export interface StoreOptions {
-  readonly tables: MemoryItemStore;
+  readonly tables: ItemStore;
   readonly recent: RecentChanges;
   readonly time: VirtualTime;
   readonly plan: FaultPlan;
@@ -57,6 +66,12 @@ export function faultyStore(process: Process, options: StoreOptions): ItemStore 
     }
     const isLost = death === undefined && plan.strikes('timeout', SHARES.timeout);
     const happens = !isLost || (isWrite && plan.fraction('timeout') < 0.5);
+    // Frozen before the request is sent, or before its answer is read.
+    let thawedAfterMs = plan.strikes('freeze', SHARES.freeze) ? plan.fraction('freeze') * FROZEN_MAX_MS : 0;
+    if (thawedAfterMs > 0 && plan.fraction('freeze') < 0.5) {
+      delayMs += thawedAfterMs;
+      thawedAfterMs = 0;
+    }
     return new Promise((resolve, reject) => {
       time.after(delayMs, () => {
         let outcome: Promise<T> | undefined;
@@ -68,7 +83,8 @@ export function faultyStore(process: Process, options: StoreOptions): ItemStore 
         }
         if (process.isDead()) return;
         if (!isLost) {
-          outcome!.then(resolve, reject);
+          if (thawedAfterMs === 0) outcome!.then(resolve, reject);
+          else time.after(thawedAfterMs, () => void outcome!.then(resolve, reject));
           return;
         }
         time.after(TIMEOUT_MS, () => {

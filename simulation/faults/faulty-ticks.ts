@@ -24,6 +24,14 @@ const MINUTE_MS = 60_000;
 /** A schedule has an offset of its own within the minute, and varies a little around it. Milliseconds. */
 const OFFSET_MAX_MS = 59_000;
 const JITTER_MAX_MS = 4_000;
+/**
+ * An asynchronous invocation that Lambda throttled is repeated after a second, then after twice the wait, up to the age of
+ * the oldest event (cdk/lib/tick.ts). Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries with
+ * asynchronous invocation".
+ */
+const THROTTLED_WAIT_MS = 1_000;
+const EVENT_AGE_MAX_MS = 60_000;
+const THROTTLED_SHARE = 0.6;
 /** Time limit of an invocation. Milliseconds. */
 const BUDGET_MS = 25_000;
 
@@ -133,12 +141,14 @@ class TickSource implements FaultyTicks {
 
   /** One receive of a message of the chain. */
   async #receive(kind: TickMessageKind, receives = 1): Promise<void> {
-    const { time, onFault, onReport } = this.#options;
+    const { time, plan, onFault, onReport } = this.#options;
     const beganAtMs = time.nowMs();
     const report = (what: string): void => onReport({ name: CHAIN, kind: what, holds: [], beganAtMs });
     const again = (afterMs: number): void => {
       if (receives < RECEIVES_MAX) time.after(afterMs, () => void this.#receive(kind, receives + 1));
     };
+    // A throttled message stays hidden until its visibility timeout.
+    if (plan.strikes('throttledInvocation', THROTTLED_SHARE)) return again(VISIBILITY_MS);
     const invocation = await this.#functions!.invoke(CHAIN, '', ({ controllers }) =>
       controllers.onTickMessage(kind, BUDGET_MS),
     );
@@ -160,7 +170,11 @@ class TickSource implements FaultyTicks {
 
   /** `wakeUpAtMs`: of a wake-up; absent for a sweep. */
   async #tick(name: TickingFunction, wakeUpAtMs?: number): Promise<void> {
-    const { time, policy, onFault, onReport } = this.#options;
+    const { time, plan, policy, onFault, onReport } = this.#options;
+    for (let waitMs = THROTTLED_WAIT_MS; plan.strikes('throttledInvocation', THROTTLED_SHARE); waitMs *= 2) {
+      if (2 * waitMs > EVENT_AGE_MAX_MS) return;
+      await time.sleep(waitMs);
+    }
     const beganAtMs = time.nowMs();
     const { period } = tickingFunctions.find((each) => each.name === name)!;
     const invocation = await this.#functions!.invoke(name, '', async ({ controllers, clock }): Promise<TickReport> => {

@@ -1,6 +1,6 @@
 /** The context and the interface of every law. */
 import type { Policy } from '../../shared/domain/policy.ts';
-import type { FaultPlan } from '../faults/catalogue.ts';
+import type { FaultName, FaultPlan } from '../faults/catalogue.ts';
 import type { Happened, Truth, Writer } from './truth.ts';
 
 export type LawName =
@@ -76,11 +76,17 @@ export interface Law {
 export const EFFECT_MS = 1_500;
 /** The same while calls take seconds. */
 export const SLOW_EFFECT_MS = 20_000;
+/** The same while processes freeze: two of its calls. */
+const FROZEN_EFFECT_MS = 60_000;
 
 /** Maximum time from a decision to its effect, by the faults since `sinceMs`. Milliseconds. */
 export function effectMs({ plan, nowMs }: LawContext, sinceMs = nowMs()): number {
-  const slow = plan.last('slowStore');
-  return slow !== undefined && sinceMs < slow.untilMs + SLOW_EFFECT_MS ? SLOW_EFFECT_MS : EFFECT_MS;
+  const wasOn = (name: FaultName, effectMs: number): boolean => {
+    const episode = plan.last(name);
+    return episode !== undefined && sinceMs < episode.untilMs + effectMs;
+  };
+  if (wasOn('freeze', FROZEN_EFFECT_MS)) return FROZEN_EFFECT_MS;
+  return wasOn('slowStore', SLOW_EFFECT_MS) ? SLOW_EFFECT_MS : EFFECT_MS;
 }
 
 export const seconds = (milliseconds: number): string => `${Math.round(milliseconds) / 1_000} s`;

@@ -5,6 +5,7 @@
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
+import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';
 import { STATUS_EVERY_MS } from '../machine.ts';
 import type { TimedChange } from '../recent-changes.ts';
@@ -197,8 +198,9 @@ class PodCidrsAreUnique implements CidrLaw {
   }
 
   #readEvent({ newImage }: TimedChange): void {
-    const text = newImage?.['o'] as string | undefined;
-    if (text === undefined || !text.includes('cidrAllocator')) return;
+    const stored = newImage?.['o'] as StoredText | undefined;
+    const text = stored === undefined ? '' : unpackText(stored);
+    if (!text.includes('cidrAllocator')) return;
     const event = JSON.parse(text) as { readonly reason: string; readonly involvedObject: { readonly uid: string } };
     this.#notified.add(`${event.involvedObject.uid} ${event.reason}`);
     this.#hit(event.reason === 'InvalidPodCIDR' ? 'cidr:invalid' : 'cidr:exhausted');

@@ -7,6 +7,7 @@ import type { MemoryCloud } from '../../shared/adapters/memory/cloud.ts';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
+import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { VOLUME_ID_START, volumeIdOfPod } from '../volume-names.ts';
@@ -143,7 +144,7 @@ class VolumesAreKept implements VolumeLaw {
   }
 
   #changePod({ key, newImage, oldImage, atMs }: TimedChange): void {
-    const text = ((newImage ?? oldImage)?.['o'] as string | undefined) ?? '';
+    const text = unpackText(((newImage ?? oldImage)?.['o'] as StoredText | undefined) ?? '');
     if (!text.includes(VOLUME_ID_START)) return;
     const pod: KubeObject = objectOf((newImage ?? oldImage)!);
     const volumeId = volumeIdOfPod(pod);

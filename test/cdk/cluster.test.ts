@@ -287,6 +287,7 @@ describe('permissions', () => {
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem UpdateItem'),
       ...at('Control', 'UpdateItem', 'tick#cloud-node'),
       ...at('Control', 'DeleteItem GetItem Query UpdateItem', 'cloud'),
+      ...at('Control', 'GetItem PutItem', 'cloud-asked'),
       'ec2:DescribeInstances on *',
     ],
     watch: [

@@ -726,6 +726,7 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
           fc.string({ unit: 'grapheme', maxLength: 12 }),
           fc.maxSafeInteger(),
           fc.boolean(),
+          fc.uint8Array({ minLength: 1, maxLength: 12 }),
           fc.array(tie('value'), { maxLength: 3 }),
           fc.dictionary(fc.string({ minLength: 1, maxLength: 6 }), tie('value'), { maxKeys: 3, noNullPrototype: true }),
         ) as fc.Arbitrary<AttributeValue>,

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
 import { logPartition, objectPartition } from '../../shared/store/layout.ts';
-import { changeOf } from '../../shared/store/object-record.ts';
+import { logEntries } from '../../shared/store/object-record.ts';
 import { commitActions, type ObjectStore, objectStore } from '../../shared/store/object-store.ts';
 import { describeOnStores } from './stores.ts';
 
@@ -50,7 +50,8 @@ describeOnStores('the object store', (fixture) => {
     );
     return pages
       .flatMap((page) => page.items)
-      .map((item) => changeOf(widgets, item))
+      .flatMap((item) => logEntries(widgets, item))
+      .map((entry) => entry.change())
       .sort((one, other) => one.resourceVersion - other.resourceVersion);
   };
   const version = (object: KubeObject): number => Number(object.metadata.resourceVersion);
@@ -67,6 +68,46 @@ describeOnStores('the object store', (fixture) => {
     const created = await create('a');
     const outcome = await store.commit({ writes: [{ kind: 'create', ref: ref('a'), object: anObject('a') }] });
     expect(outcome).toEqual({ kind: 'conflict', index: 0, current: created });
+  });
+
+  it('neither reads nor lists an expired object, and a create replaces it', async () => {
+    // In the future of every clock: the engine itself deletes none of these items.
+    nowMs = T0 + 10 * 365 * 86_400_000;
+    const expiresAtSeconds = nowMs / 1_000 + 60;
+    const event = { kind: 'create', ref: ref('a'), object: anObject('a'), expiresAtSeconds } as const;
+    await store.commit({ writes: [event, { kind: 'create', ref: ref('b'), object: anObject('b') }] });
+    const names = async () => (await store.list({ resource: widgets })).objects.map(({ metadata }) => metadata.name);
+    nowMs = expiresAtSeconds * 1_000 - 1;
+    expect(await store.get(ref('a'))).toBeDefined();
+    expect(await names()).toEqual(['a', 'b']);
+    expect((await store.commit({ writes: [event] })).kind).toBe('conflict');
+    nowMs += 1;
+    expect(await store.get(ref('a'))).toBeUndefined();
+    expect(await store.getMany([ref('a')])).toEqual([undefined]);
+    expect(await names()).toEqual(['b']);
+    const again = { ...event, expiresAtSeconds: expiresAtSeconds + 60 };
+    expect((await store.commit({ writes: [again] })).kind).toBe('committed');
+    expect(await names()).toEqual(['a', 'b']);
+  });
+
+  it('pages over expired objects to the ones behind them', async () => {
+    nowMs = T0 + 10 * 365 * 86_400_000;
+    const expiresAtSeconds = nowMs / 1_000;
+    const old = ['a', 'b', 'c', 'd', 'e'];
+    await store.commit({
+      writes: old.map((name) => ({ kind: 'create', ref: ref(name), object: anObject(name), expiresAtSeconds })),
+    });
+    await create('z');
+    const listed: (string | undefined)[] = [];
+    let continueAfter: string | undefined;
+    for (let page = 0; page <= old.length; page += 1) {
+      const after = continueAfter === undefined ? {} : { continueAfter };
+      const { objects, next } = await store.list({ resource: widgets, limit: 1, ...after });
+      listed.push(...objects.map(({ metadata }) => metadata.name));
+      continueAfter = next;
+      if (next === undefined) break;
+    }
+    expect([listed, continueAfter]).toEqual([['z'], undefined]);
   });
 
   it('updates and deletes the version that was read, no other', async () => {
@@ -392,13 +433,23 @@ describeOnStores('the object store', (fixture) => {
     });
   });
 
-  it('costs 14 write units to change an object that fits 3 KB with its keys', async () => {
-    const spec = { filler: 'x'.repeat(2_900) };
-    const created = await create('a', { spec });
+  it.each([
+    ['compressed', 6],
+    ['plain', 14],
+  ] as const)('stores an object that fits 3 KB with its keys %s for %i write units', async (textFormat, writeUnits) => {
+    const ofFormat = objectStore({
+      items: fixture.items(),
+      clock: { nowMs: () => nowMs },
+      shardsOf: () => 1,
+      textFormat,
+    });
+    const writes = [
+      { kind: 'create', ref: ref('a'), object: anObject('a', { spec: { filler: 'x'.repeat(2_900) } }) },
+    ] as const;
     fixture.consumed();
-    await store.commit({ writes: [{ kind: 'update', ref: ref('a'), object: created, previous: created }] });
+    expect((await ofFormat.commit({ writes })).kind).toBe('committed');
     const units = fixture.consumed();
     expect(units.map(({ operation }) => operation)).toEqual(['TransactWriteItems']);
-    expect(units[0]?.writeUnits).toBe(2 * (3 + 3 + 1));
+    expect(units[0]?.writeUnits).toBe(writeUnits);
   });
 });

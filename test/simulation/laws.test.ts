@@ -19,6 +19,7 @@ import {
 } from '../../shared/ports/item-store.ts';
 import { healthKey } from '../../shared/store/health-row.ts';
 import { objectKey } from '../../shared/store/object-store.ts';
+import { unpackText } from '../../shared/store/packed-text.ts';
 import { MARKS } from '../../simulation/coverage.ts';
 import { FAULT_NAMES, type FaultName } from '../../simulation/faults/catalogue.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
@@ -50,7 +51,8 @@ const HOURS = 1;
 /** In most of them two nodes of a zone wait for a taint, one with a wrong clock. */
 const TWIN_SEEDS = [58, 21, 25];
 /** Those that there were when the failed seeds were found. */
-const OLDER_FAULTS = FAULT_NAMES.filter((name) => name !== 'poison' && name !== 'lyingClocks');
+const NEWER_FAULTS: readonly FaultName[] = ['poison', 'lyingClocks', 'freeze', 'throttledInvocation'];
+const OLDER_FAULTS = FAULT_NAMES.filter((name) => !NEWER_FAULTS.includes(name));
 const DAY_MS = 86_400_000;
 const SEEDS_A_DAY = 1_000;
 /** With hundreds of seconds of budget, as many as a day has. */
@@ -298,8 +300,8 @@ const PLANTED: readonly PlantedBug[] = [
     laws: ['L7'],
     plant: seenThrough({
       read: (item) =>
-        String(item['pk']).startsWith('o#pods#') && typeof item['o'] === 'string'
-          ? { ...item, o: withoutTolerations(item['o']) }
+        String(item['pk']).startsWith('o#pods#') && item['o'] !== undefined
+          ? { ...item, o: withoutTolerations(textOf(item)) }
           : item,
     }),
   },
@@ -434,7 +436,7 @@ function boundByMachine(): NonNullable<SimOptions['plant']> {
           const keys = page.items.map(({ sk }) => objectKey(podRef(String(sk)), shardsOf('pods')));
           const pods = await items.getMany(keys, { consistent: true });
           const bound = page.items.map((item, index) => {
-            const boundMs = scheduledMs(pods[index]?.['o'] ?? '{}');
+            const boundMs = scheduledMs(pods[index] === undefined ? '{}' : textOf(pods[index]));
             return Number.isNaN(boundMs) ? item : { ...item, b: boundMs };
           });
           return { ...page, items: bound };
@@ -542,7 +544,8 @@ function withoutProof(item: Item): Item {
   return { ...item, gate: JSON.stringify(gate) };
 }
 
-const textOf = (item: Item): string => (typeof item['o'] === 'string' ? item['o'] : '');
+const textOf = ({ o: stored }: Item): string =>
+  typeof stored === 'string' || stored instanceof Uint8Array ? unpackText(stored) : '';
 const LARGE_LENGTH = 80_000;
 
 /** No work can be parked, so its record is reported as failed and blocks the records behind it. */
@@ -588,8 +591,8 @@ function onlyFor(
 
 /** Whoever reads pods takes those with volumes for ended. */
 function asIfEnded(item: Item): Item {
-  const text = item['o'];
-  if (typeof text !== 'string' || !text.includes('awsElasticBlockStore')) return item;
+  const text = textOf(item);
+  if (!text.includes('awsElasticBlockStore')) return item;
   const pod = JSON.parse(text) as { status?: Record<string, unknown> };
   return { ...item, o: JSON.stringify({ ...pod, status: { ...pod.status, phase: 'Succeeded' } }) };
 }
@@ -608,9 +611,8 @@ function trustingHeads(items: ItemStore): ItemStore {
 }
 
 function withHalfBlocks(write: TransactWrite): TransactWrite {
-  const text = write.kind === 'put' ? write.item['o'] : undefined;
-  if (write.kind !== 'put' || typeof text !== 'string') return write;
-  return { ...write, item: { ...write.item, o: text.replaceAll('.0/24"', '.0/25"') } };
+  if (write.kind !== 'put' || write.key.table !== 'objects' || write.item['o'] === undefined) return write;
+  return { ...write, item: { ...write.item, o: textOf(write.item).replaceAll('.0/24"', '.0/25"') } };
 }
 
 function unconditional(write: TransactWrite): TransactWrite {

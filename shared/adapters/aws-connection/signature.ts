@@ -2,7 +2,7 @@
  * AWS Signature Version 4 for the one kind of request that we send without the SDK: POST / with a text body.
  * Source: IAM User Guide, "Create a signed AWS API request".
  */
-import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
 import type { AwsCredentials } from './connection.ts';
 
 export interface SignerOptions {
@@ -21,7 +21,7 @@ export interface RequestToSign {
   readonly nowMs: number;
 }
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const sha256 = (text: string): string => hash('sha256', text);
 const hmac = (key: string | Buffer | KeyObject, text: string): Buffer =>
   createHmac('sha256', key).update(text).digest();
 

@@ -1,4 +1,4 @@
-/** Converts attribute values to and from DynamoDB's wire format. We store five types: S, N, BOOL, L, M. */
+/** Converts attribute values to and from DynamoDB's wire format. We store six types: S, N, BOOL, B, L, M. */
 import type { AttributeValue as WireValue } from '@aws-sdk/client-dynamodb';
 import { type AttributeValue, type Item, StoreFault } from '../../ports/item-store.ts';
 
@@ -14,6 +14,7 @@ export function toWire(value: AttributeValue): WireValue {
     case 'boolean':
       return { BOOL: value };
     default:
+      if (value instanceof Uint8Array) return { B: value };
       return Array.isArray(value) ? { L: value.map(toWire) } : { M: itemToWire(value) };
   }
 }
@@ -29,10 +30,15 @@ export function fromWire(wire: WireValue): AttributeValue {
   if (wire.S !== undefined) return wire.S;
   if (wire.N !== undefined) return Number(wire.N);
   if (wire.BOOL !== undefined) return wire.BOOL;
+  if (wire.B !== undefined) return bytesOf(wire.B);
   if (wire.L !== undefined) return wire.L.map(fromWire);
   if (wire.M !== undefined) return itemFromWire(wire.M);
   throw new StoreFault('rejected', 'an attribute is of a type this store does not write', { retryable: false });
 }
+
+/** The SDK returns bytes. In the event of a stream they are Base64. */
+const bytesOf = (binary: Uint8Array | string): Uint8Array =>
+  typeof binary === 'string' ? Buffer.from(binary, 'base64') : binary;
 
 /** Also reads the images of a stream record, which have the same format. */
 export function itemFromWire(wire: WireItem): Item {

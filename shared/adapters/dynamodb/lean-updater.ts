@@ -40,7 +40,7 @@ export function leanUpdater(options: LeanUpdaterOptions): ItemUpdater & ItemRead
   const { connection, nowMs } = options;
   const endpoint = endpointOf(connection, 'dynamodb');
   const timeoutMs = connection.requestTimeoutMs ?? 3_000;
-  const client = postClient({ endpoint, socketsMax: connection.socketsMax ?? 32, timeoutMs });
+  const client = postClient({ endpoint, socketsMax: connection.socketsMax ?? 32, timeoutMs, nowMs });
   const sign = requestSigner({
     ...connection,
     host: endpoint.host,

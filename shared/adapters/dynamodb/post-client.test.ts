@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startTlsServer } from '../../../test/support/tls-server.ts';
-import { type PostClient, postClient } from './post-client.ts';
+import { type PostClient, type PostClientOptions, postClient } from './post-client.ts';
 
 const answerOf = (body: string): string => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 
@@ -15,7 +15,7 @@ afterEach(async () => {
 /** A server that passes each received chunk to `onData`, with the number of its connection, from 1. */
 async function against(
   onData: (socket: Socket, text: string, connection: number) => void,
-  options: { readonly socketsMax?: number; readonly timeoutMs?: number } = {},
+  options: Partial<PostClientOptions> = {},
 ): Promise<{ client: PostClient; sockets: Socket[] }> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -25,7 +25,7 @@ async function against(
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const endpoint = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  const client = postClient({ endpoint, socketsMax: 2, timeoutMs: 2_000, ...options });
+  const client = postClient({ endpoint, socketsMax: 2, timeoutMs: 2_000, nowMs: Date.now, ...options });
   undo.push(
     () => new Promise((resolve) => server.close(resolve)),
     () => sockets.map((socket) => socket.destroy()),
@@ -84,6 +84,20 @@ describe('a POST over persistent connections', () => {
     expect(sockets).toHaveLength(2);
   });
 
+  it.each([
+    [20_000, 1],
+    [20_001, 2],
+  ])('after %i ms without a request it has opened %i connections', async (idleMs, connections) => {
+    let nowMs = 0;
+    const { client, sockets } = await against((socket) => socket.write(answerOf('{}')), { nowMs: () => nowMs });
+    await client.post({}, '');
+    nowMs = idleMs;
+    await client.post({}, '');
+    nowMs += idleMs - 1_000;
+    await client.post({}, '');
+    expect(sockets).toHaveLength(connections);
+  });
+
   it('ignores a response that arrives before its request', async () => {
     const { client, sockets } = await against((socket, _, connection) => {
       if (connection === 1) socket.write(`${answerOf('1')}${answerOf('unasked')}`);
@@ -123,7 +137,12 @@ describe('a POST over persistent connections', () => {
   });
 
   it('rejects with the error code of Node if the connection is refused', async () => {
-    const client = postClient({ endpoint: new URL('http://127.0.0.1:9'), socketsMax: 1, timeoutMs: 2_000 });
+    const client = postClient({
+      endpoint: new URL('http://127.0.0.1:9'),
+      socketsMax: 1,
+      timeoutMs: 2_000,
+      nowMs: Date.now,
+    });
     await expect(client.post({}, '')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
@@ -143,7 +162,7 @@ describe('a POST over persistent connections', () => {
     });
     undo.push(() => server.close());
     const endpoint = new URL(`https://localhost:${server.port}`);
-    const client = postClient({ endpoint, socketsMax: 1, timeoutMs: 2_000 });
+    const client = postClient({ endpoint, socketsMax: 1, timeoutMs: 2_000, nowMs: Date.now });
     await expect(client.post({ host: endpoint.host }, '')).rejects.toMatchObject({
       code: expect.stringMatching(/CERT|ISSUER|VERIFY/),
     });

@@ -27,6 +27,7 @@ export interface PostClientOptions {
   readonly socketsMax: number;
   /** From the call to the end of the response, including the wait for a connection. Milliseconds. */
   readonly timeoutMs: number;
+  readonly nowMs: () => number;
 }
 
 /** An error with the name that DynamoDB or its SDK uses. */
@@ -44,19 +45,20 @@ export class RequestError extends Error {
 const ANSWER_BYTES_MAX = 1_000_000;
 const KEEP_ALIVE_DELAY_MS = 1_000;
 /**
- * An idle connection is closed after this time. A NAT gateway drops it after 350 s, and a frozen execution environment
- * would not notice that. Milliseconds.
+ * Connections are not used again after this time without a request. A NAT gateway drops an idle connection after 350 s,
+ * and a frozen execution environment does not notice that. Compared before each request: the timers of an environment
+ * stop with it, and after a thaw the next event can run before them. Milliseconds.
  */
 const IDLE_MS_MAX = 20_000;
 
-export function postClient({ endpoint, socketsMax, timeoutMs: timeoutDefaultMs }: PostClientOptions): PostClient {
+export function postClient(options: PostClientOptions): PostClient {
+  const { endpoint, socketsMax, timeoutMs: timeoutDefaultMs, nowMs } = options;
   const isSecure = endpoint.protocol === 'https:';
   const request = isSecure ? httpsRequest : httpRequest;
   const agent = new (isSecure ? HttpsAgent : HttpAgent)({
     keepAlive: true,
     keepAliveMsecs: KEEP_ALIVE_DELAY_MS,
     maxSockets: socketsMax,
-    timeout: IDLE_MS_MAX,
   });
   const target = {
     host: endpoint.hostname,
@@ -65,9 +67,17 @@ export function postClient({ endpoint, socketsMax, timeoutMs: timeoutDefaultMs }
     path: '/',
     agent,
   };
+  let requestedAtMs = nowMs();
+  /** No request is as old as that: each has a time limit that is shorter. */
+  const closeIdle = (): void => {
+    const previousMs = requestedAtMs;
+    requestedAtMs = nowMs();
+    if (requestedAtMs - previousMs > IDLE_MS_MAX) agent.destroy();
+  };
   return {
     post: (headers, body, timeoutMs = timeoutDefaultMs) =>
       new Promise((resolve, reject) => {
+        closeIdle();
         const outgoing = request({ ...target, headers: { ...headers, 'content-length': Buffer.byteLength(body) } });
         const timer = setTimeout(() => outgoing.destroy(new RequestError('TimeoutError')), timeoutMs);
         const fail = (error: Error): void => {

@@ -50,6 +50,7 @@ export class ItemChanges {
 
 function areEqual(one: AttributeValue | undefined, other: AttributeValue | undefined): boolean {
   if (one === other) return true;
+  if (one instanceof Uint8Array || other instanceof Uint8Array) return areEqualBytes(one, other);
   if (typeof one !== 'object' || typeof other !== 'object' || Array.isArray(one) !== Array.isArray(other)) return false;
   const names = Object.keys(one);
   return (
@@ -57,3 +58,9 @@ function areEqual(one: AttributeValue | undefined, other: AttributeValue | undef
     names.every((name) => areEqual((one as Item)[name], (other as Item)[name]))
   );
 }
+
+const areEqualBytes = (one: AttributeValue | undefined, other: AttributeValue | undefined): boolean =>
+  one instanceof Uint8Array &&
+  other instanceof Uint8Array &&
+  one.length === other.length &&
+  one.every((byte, index) => byte === other[index]);

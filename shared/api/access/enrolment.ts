@@ -49,7 +49,7 @@ export const answerEnrolment =
       key,
       by: enrolledBy(user, nodeName, requested),
       nowMs,
-      dryRun: dryRunOf(request.query),
+      dryRun: dryRunOf(request.query, 'CreateOptions'),
     });
     const identity = identityIn(answer, nodeName);
     const object = shapeObject(descriptor, identityObject(identity), call.shape, nowMs);
@@ -61,7 +61,7 @@ function requestedIdentity({ request, nowMs }: Call): {
   readonly warnings: readonly string[];
 } {
   const read = readObjectBody(request.headers, request.body);
-  const validation = fieldValidationOf(request.query);
+  const validation = fieldValidationOf(request.query, 'CreateOptions');
   const { object, warnings } = decodeObject(nodeidentities, nodeIdentitySchema, read, validation);
   const { kind = '', apiVersion = '' } = object;
   if (

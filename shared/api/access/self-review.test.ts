@@ -24,10 +24,14 @@ async function rulesOf(user: keyof typeof USERS) {
 
 it('lists all that a user may do, and says that the list is complete', async () => {
   expect(await rulesOf('ada')).toMatchObject({
-    nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['*'] }],
+    nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
     incomplete: false,
   });
   expect((await rulesOf('ada')).resourceRules).toContainEqual({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
+  const paths = async (user: keyof typeof USERS) => JSON.stringify((await rulesOf(user)).nonResourceRules);
+  expect(await paths('vera')).toContain('/metrics');
+  expect(await paths('stranger')).not.toContain('/metrics');
+  expect(await paths('stranger')).toContain('/version');
   expect((await rulesOf('vera')).resourceRules).toContainEqual({
     verbs: ['get', 'list', 'watch'],
     apiGroups: ['*'],
@@ -86,6 +90,15 @@ it.each([
   ['post', false],
 ])('lets everybody %s a path that is no resource: %s', async (verb, allowed) => {
   expect(await answerOf('stranger', { nonResourceAttributes: { verb, path: '/version' } })).toMatchObject({ allowed });
+});
+
+it.each([
+  ['stranger', false],
+  ['machine', false],
+  ['vera', true],
+  ['ada', true],
+] as const)('answers whether %s may get the metrics: %s', async (user, allowed) => {
+  expect(await answerOf(user, { nonResourceAttributes: { verb: 'get', path: '/metrics' } })).toMatchObject({ allowed });
 });
 
 it.each([

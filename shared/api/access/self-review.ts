@@ -3,7 +3,7 @@
  * that authorizes every request.
  */
 
-import { authorize, rulesFor } from '../../domain/access/authorize.ts';
+import { authorize, authorizePath, pathRulesFor, rulesFor } from '../../domain/access/authorize.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
 import { isRecord, recordOf, textOf } from '../../kube/normal-form.ts';
@@ -13,6 +13,7 @@ import { json } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { findSelfReview } from '../kinds/self-reviews.ts';
+import { refuseUnacceptable } from '../request/response-shape.ts';
 
 export function answerSelfReview(
   target: ResourceTarget,
@@ -22,9 +23,10 @@ export function answerSelfReview(
   const review = findSelfReview(target.group, target.version, target.resource);
   if (review === undefined) return undefined;
   if (target.name !== '' || request.method !== 'POST') throw status.methodNotAllowedHere();
+  refuseUnacceptable(request.headers['accept'] ?? '', false);
   const apiVersion = `${review.group}/${review.version}`;
   const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
-  const spec = recordOf(readObjectBody(request.headers, request.body).value.spec);
+  const spec = recordOf(readObjectBody(request.headers, request.body, { apiVersion, kind: review.kind }).value.spec);
   switch (review.kind) {
     case 'SelfSubjectReview':
       return json(201, { ...head, status: { userInfo: userInfoOf(user) } });
@@ -58,7 +60,7 @@ function accessStatus(user: UserInfo, { resourceAttributes: resource, nonResourc
       },
     ]);
   }
-  const { verb, group, resource: plural, subresource, namespace, name } = recordOf(resource ?? path);
+  const { verb, group, resource: plural, subresource, namespace, name, path: pathText } = recordOf(resource ?? path);
   const answer = isRecord(resource)
     ? authorize(user, {
         verb: textOf(verb),
@@ -68,18 +70,12 @@ function accessStatus(user: UserInfo, { resourceAttributes: resource, nonResourc
         namespace: textOf(namespace),
         name: textOf(name),
       })
-    : authorizePath(user, textOf(verb));
+    : authorizePath(user, { verb: textOf(verb), path: textOf(pathText) });
   return { allowed: answer.allowed, ...defined({ reason: answer.reason === '' ? undefined : answer.reason }) };
-}
-
-/** Every authenticated user may read paths that are not resources (discovery, OpenAPI, version). */
-function authorizePath(user: UserInfo, verb: string) {
-  if (verb === 'get' || verb === 'head') return { allowed: true, reason: 'discovery' };
-  return authorize(user, { verb, group: '', resource: '', subresource: '', namespace: '', name: '' });
 }
 
 const rulesStatus = (user: UserInfo) => ({
   resourceRules: rulesFor(user),
-  nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['*'] }],
+  nonResourceRules: pathRulesFor(user),
   incomplete: false,
 });

@@ -21,11 +21,14 @@ export interface BuildInfo {
   readonly platform?: string;
 }
 
+const NO_COMMIT = '0'.repeat(40);
+
 export const versionDocument = (build: BuildInfo): Record<string, string> => ({
   major: MAJOR,
   minor: MINOR,
   gitVersion: `v${MAJOR}.${MINOR}.0-nodekeeper.${build.version}`,
-  gitCommit: build.gitCommit ?? '',
+  // Upstream's tests of clients want hexadecimal digits.
+  gitCommit: build.gitCommit ?? NO_COMMIT,
   gitTreeState: 'clean',
   buildDate: build.buildDate ?? '1970-01-01T00:00:00Z',
   goVersion: '',

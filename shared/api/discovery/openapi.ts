@@ -1,4 +1,5 @@
-/** OpenAPI over HTTP: the index, one document per group version, and the empty v2 document for old clients. */
+/** OpenAPI over HTTP: the index, one document per group version, and v2 as JSON or as an empty protobuf document. */
+import { mediaRanges } from '../../kube/accept.ts';
 import { OPENAPI_V2, type OpenApi, type OpenApiDocument } from '../../kube/openapi/openapi.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { StaticDocuments } from './static-documents.ts';
@@ -8,6 +9,7 @@ const CACHED_FOREVER = 'public, max-age=31536000, immutable';
 export function openApiDocuments(openApi: OpenApi): StaticDocuments {
   return (path, request) => {
     if (path === '/openapi/v2') {
+      if (acceptsJson(request)) return withEtag(openApi.swagger(), request, 'no-cache, private');
       return { status: 200, headers: { 'content-type': OPENAPI_V2.contentType }, body: OPENAPI_V2.body };
     }
     if (path === '/openapi/v3') return withEtag(openApi.index(), request, 'no-cache, private');
@@ -20,6 +22,12 @@ export function openApiDocuments(openApi: OpenApi): StaticDocuments {
     );
   };
 }
+
+const JSON_RANGES = new Set(['application/json', 'application/*', '*/*']);
+
+/** False for a client that prefers protobuf at /openapi/v2. */
+const acceptsJson = ({ headers }: HttpRequest): boolean =>
+  JSON_RANGES.has(mediaRanges(headers['accept'])[0]?.type ?? '');
 
 function withEtag(document: OpenApiDocument, request: HttpRequest, cacheControl: string): HttpResponse {
   const etag = `"${document.hash}"`;

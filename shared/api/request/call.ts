@@ -39,6 +39,8 @@ export interface ServeDependencies extends ApiDependencies {
   readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;
   /** Responses of version, discovery, OpenAPI and health paths. undefined: no such path. */
   readonly staticDocument: (path: string, request: HttpRequest) => HttpResponse | undefined;
+  /** The metrics of the cluster, for an authorized request. */
+  readonly metrics: (request: HttpRequest) => Promise<HttpResponse>;
   /** Handles the POST of a NodeIdentity. Absent: this process creates no identities. */
   readonly enrol?: (call: Call) => Promise<HttpResponse>;
   /** Handles the self reviews, which are created and never stored. undefined: another resource. */

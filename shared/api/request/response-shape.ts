@@ -3,6 +3,7 @@
  * `includeObject` choose it. Kubernetes: "Kubernetes API Concepts", receiving resources as Tables.
  */
 import { defined } from '../../domain/defined.ts';
+import { type MediaRange, mediaRanges } from '../../kube/accept.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import * as status from '../../kube/status.ts';
 import {
@@ -23,8 +24,27 @@ export interface Shape {
   readonly includeObject: IncludeObject;
 }
 
-/** @throws StatusError 400 for an unknown `includeObject` */
+/** What clients may accept. The answer is JSON in each case: it is YAML too, and Go clients read the Content-Type. */
+const ANSWERED = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'];
+const WILDCARDS = ['*/*', 'application/*'];
+const META_FORMS = ['PartialObjectMetadata', 'PartialObjectMetadataList'];
+
+function isAnswered({ type, parameters }: MediaRange, hasTable: boolean): boolean {
+  const { as, g = 'meta.k8s.io', v } = parameters;
+  if (as === undefined) return ANSWERED.includes(type) || WILDCARDS.includes(type);
+  // Tables exist in JSON only, and every kind of object has its metadata.
+  const isForm = (type !== ANSWERED[2] && hasTable && as === 'Table') || META_FORMS.includes(as);
+  return isForm && g === 'meta.k8s.io' && (v === 'v1' || v === 'v1beta1');
+}
+
+/** @throws StatusError 406 when the Accept header names only types that are not answered */
+export function refuseUnacceptable(accept: string, hasTable: boolean): void {
+  if (!mediaRanges(accept).some((range) => isAnswered(range, hasTable))) throw status.notAcceptable(ANSWERED);
+}
+
+/** @throws StatusError 400 for an unknown `includeObject`, 406 for an Accept header without a type that is answered */
 export function negotiateShape(accept: string, query: URLSearchParams): Shape {
+  refuseUnacceptable(accept, true);
   const includeObject = parseIncludeObject(query.get('includeObject'));
   if (includeObject === undefined) {
     throw status.badRequest('includeObject must be one of "None", "Metadata", "Object"');

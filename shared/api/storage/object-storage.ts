@@ -105,7 +105,8 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
     const hasStarted = continueAfter?.startsWith(prefix) === true;
     if (continueAfter !== undefined && !hasStarted && continueAfter > prefix) return { items: [] };
     const after = hasStarted ? continueAfter : undefined;
-    return special.list({ ...rest, namespace: inNamespace, ...defined({ continueAfter: after }) });
+    const page = await special.list({ ...rest, namespace: inNamespace, ...defined({ continueAfter: after }) });
+    return page.next === undefined || page.next.startsWith(prefix) ? page : { ...page, next: `${prefix}${page.next}` };
   };
   return {
     get: (namespace, name) => storageOf(namespace).get(namespace, name),
@@ -113,14 +114,13 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
       if (query.namespace !== '') return storageOf(query.namespace).list(query);
       const pages = await Promise.all([specialPage(query), others.list(query)]);
       const merged = pages.flatMap((page) => page.items).sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
-      // A page with `next` has unread keys after its end. The merged page must not continue past that end.
-      const ends = pages.flatMap((page) => (page.next === undefined ? [] : [keyOf(page.items.at(-1)!)]));
-      const through = ends.sort()[0];
-      const items = merged.filter((item) => through === undefined || keyOf(item) <= through).slice(0, query.limit);
-      const last = items.at(-1);
-      return items.length < merged.length || through !== undefined
-        ? { items, next: last === undefined ? (through as string) : keyOf(last) }
-        : { items };
+      // A page with `next` has unread keys after it, and may be empty: rows without a Lease count to its length.
+      // The merged page must not continue past that end.
+      const through = pages.flatMap(({ next }) => next ?? []).sort()[0];
+      const read = merged.filter((item) => through === undefined || keyOf(item) <= through);
+      const items = read.slice(0, query.limit);
+      const next = items.length < read.length ? keyOf(items.at(-1)!) : through;
+      return { items, ...defined({ next }) };
     },
     listVersion: others.listVersion,
     create: (object) => storageOf(object.metadata.namespace).create(object),

@@ -2,11 +2,12 @@
 import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { decodeObject, readObjectBody } from '../../kube/request/body.ts';
-import { dryRunOf, limitOf, wholeNumberOf } from '../../kube/request/options.ts';
+import { dryRunOf, isAskedFor, limitOf, optionsFault, wholeNumberOf } from '../../kube/request/options.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { isStatusError, json } from '../../kube/request/respond.ts';
 import { deleteOptions as deleteOptionsSchema } from '../../kube/schema/meta.ts';
 import * as status from '../../kube/status.ts';
+import { invalidValue, notSupported } from '../../kube/validation/causes.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { deleteNamespace } from '../admission/namespace-lifecycle.ts';
@@ -25,23 +26,54 @@ export interface RequestedDelete {
 }
 
 const DELETE_OPTIONS = { kind: 'DeleteOptions', version: 'v1' } as const;
+const DELETE_OPTIONS_TYPE = { apiVersion: 'v1', kind: DELETE_OPTIONS.kind } as const;
 
-/** @param options DeleteOptions that passed their schema */
+const isDryRun = ({ dryRun }: RequestedDelete): boolean => dryRunOf(new URLSearchParams(), 'DeleteOptions', dryRun);
+
+const PROPAGATION_POLICIES = ['Foreground', 'Background', 'Orphan', 'nil'];
+
+/** The members of DeleteOptions that are read. */
+interface ReadDeleteOptions extends DeleteOptions {
+  readonly dryRun?: readonly unknown[];
+  readonly propagationPolicy?: string;
+  readonly orphanDependents?: boolean;
+}
+
+/**
+ * @param options DeleteOptions that passed their schema
+ * @throws StatusError 422
+ */
 export function requestedDelete(options: object): RequestedDelete {
-  const { gracePeriodSeconds, preconditions, dryRun } = options as Partial<DeleteOptions> & Partial<RequestedDelete>;
+  const read: ReadDeleteOptions = options;
+  const { gracePeriodSeconds, preconditions, dryRun, propagationPolicy, orphanDependents } = read;
+  const causes: status.Cause[] = [];
+  if (propagationPolicy !== undefined) {
+    if (orphanDependents !== undefined) {
+      const why = 'orphanDependents and deletionPropagation cannot be both set';
+      causes.push(invalidValue('propagationPolicy', propagationPolicy, why));
+    }
+    if (!PROPAGATION_POLICIES.slice(0, -1).includes(propagationPolicy)) {
+      causes.push(notSupported('propagationPolicy', propagationPolicy, PROPAGATION_POLICIES));
+    }
+  }
+  if (causes.length > 0) throw optionsFault('DeleteOptions', causes);
   return { options: defined({ gracePeriodSeconds, preconditions }), dryRun: dryRun ?? [] };
 }
 
-/** The DeleteOptions of a request. Fields of the body override those of the query. */
-function deleteBodyOf(request: HttpRequest): RequestedDelete {
-  const body =
-    request.body.byteLength === 0
-      ? {}
-      : decodeObject(DELETE_OPTIONS, deleteOptionsSchema, readObjectBody(request.headers, request.body), 'Ignore')
-          .object;
-  const gracePeriodSeconds = wholeNumberOf(request.query, 'gracePeriodSeconds');
-  const { options, dryRun } = requestedDelete(body);
-  return { options: { ...defined({ gracePeriodSeconds }), ...options }, dryRun };
+/** The DeleteOptions of a request. The query is read only if there is no body, as upstream. */
+function deleteBodyOf({ headers, body, query }: HttpRequest): RequestedDelete {
+  if (body.byteLength > 0) {
+    const read = readObjectBody(headers, body, DELETE_OPTIONS_TYPE);
+    return requestedDelete(decodeObject(DELETE_OPTIONS, deleteOptionsSchema, read, 'Ignore').object);
+  }
+  return requestedDelete(
+    defined({
+      gracePeriodSeconds: wholeNumberOf(query, 'gracePeriodSeconds'),
+      propagationPolicy: query.get('propagationPolicy') ?? undefined,
+      orphanDependents: query.has('orphanDependents') ? isAskedFor(query, 'orphanDependents') : undefined,
+      dryRun: query.has('dryRun') ? query.getAll('dryRun') : undefined,
+    }),
+  );
 }
 
 function deleteOne(
@@ -61,7 +93,7 @@ export async function remove(dependencies: ServeDependencies, call: Call): Promi
   const requested = deleteBodyOf(request);
   const deleted = await deleteOne(dependencies, storedAs(descriptor), target, requested.options, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(request.query, requested.dryRun),
+    dryRun: isDryRun(requested),
     ...admitWrite(dependencies, call, 'delete'),
   });
   return json(200, deletedBody(call, deleted));
@@ -87,7 +119,7 @@ export async function removeCollection(dependencies: ServeDependencies, call: Ca
     ...selectorsOf(descriptor, request.query),
     nowMs: call.nowMs,
   });
-  const dryRun = dryRunOf(request.query, requested.dryRun);
+  const dryRun = isDryRun(requested);
   for (const { metadata } of listed.items) {
     const { namespace = '', name = '' } = metadata;
     // A DELETE of a system class by name is refused, so a DELETE of the collection skips it.

@@ -87,18 +87,20 @@ function refuseUnmetPreconditions(
   { preconditions }: DeleteOptions,
 ): void {
   const uid = old.metadata.uid ?? '';
+  // Upstream names the kind here, not the plural resource: k8s.io/apiserver pkg/registry/rest/delete.go.
+  const kind = { group: descriptor.group, resource: descriptor.kind };
   if (preconditions?.uid !== undefined && preconditions.uid !== uid) {
     throw status.conflict(
-      descriptor,
+      kind,
       name,
-      `Precondition failed: UID in precondition: ${preconditions.uid}, UID in object meta: ${uid}`,
+      `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
     );
   }
   if (preconditions?.resourceVersion !== undefined && preconditions.resourceVersion !== resourceVersionOf(old)) {
     throw status.conflict(
-      descriptor,
+      kind,
       name,
-      `Precondition failed: ResourceVersion in precondition: ${preconditions.resourceVersion}, ResourceVersion in object meta: ${resourceVersionOf(old)}`,
+      `the ResourceVersion in the precondition (${preconditions.resourceVersion}) does not match the ResourceVersion in record (${resourceVersionOf(old)}). The object might have been modified`,
     );
   }
 }

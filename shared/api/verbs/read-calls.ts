@@ -1,5 +1,6 @@
 /** GET of one object, of a list, and watches. */
 
+import { checkListOptions, checkWatchOptions, refuseFutureVersion } from '../../kube/request/list-options.ts';
 import { isAskedFor, limitOf, wholeNumberOf } from '../../kube/request/options.ts';
 import { json } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
@@ -19,7 +20,8 @@ const FIT_ATTEMPTS_MAX = 8;
 const FIT_MARGIN = 0.9;
 
 export async function get(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
-  const { descriptor, target } = call;
+  const { descriptor, target, request } = call;
+  refuseFutureVersion(request.query, call.nowMs);
   const object = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
   if (object === undefined) throw status.notFound(descriptor, target.name);
   refuseForeign(call, object);
@@ -28,6 +30,7 @@ export async function get(dependencies: ServeDependencies, call: Call): Promise<
 
 export async function list(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
+  checkListOptions(request.query, call.nowMs);
   let limit = limitOf(request.query);
   for (let attempt = 1; attempt <= FIT_ATTEMPTS_MAX; attempt += 1) {
     const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
@@ -53,6 +56,7 @@ export async function list(dependencies: ServeDependencies, call: Call): Promise
 export async function watch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const { query } = request;
+  checkWatchOptions(query);
   const timeoutSeconds = wholeNumberOf(query, 'timeoutSeconds');
   return dependencies.answerWatch(
     {

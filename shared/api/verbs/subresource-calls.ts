@@ -15,12 +15,12 @@ import { evictPod } from './evict-pod.ts';
 /** @param apiVersions that the kind is served in; a body without apiVersion is read as the first */
 function readSubresourceBody(call: Call, kind: string, apiVersions: readonly [string, ...string[]]): KubeObject {
   const { request, target } = call;
-  const read = readObjectBody(request.headers, request.body);
+  const read = readObjectBody(request.headers, request.body, { apiVersion: apiVersions[0], kind });
   const apiVersion = apiVersions.find((each) => each === read.value.apiVersion) ?? apiVersions[0];
   const schema = schemaOf(apiVersion, kind);
   if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
-  const { object } = decodeObject({ kind, version }, schema, read, fieldValidationOf(request.query));
+  const { object } = decodeObject({ kind, version }, schema, read, fieldValidationOf(request.query, 'CreateOptions'));
   refuseOtherKind(kind, object);
   const { name = '', namespace = '' } = object.metadata;
   if (name !== '' && name !== target.name) throw status.badRequest(`name in URL does not match name in ${kind} object`);
@@ -33,7 +33,7 @@ export async function evict(dependencies: ServeDependencies, call: Call): Promis
   const { options, dryRun } = requestedDelete(eviction.deleteOptions ?? {});
   await evictPod(dependencies, call.target, options, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(call.request.query, dryRun),
+    dryRun: dryRunOf(call.request.query, 'CreateOptions', dryRun),
     ...admitWrite(dependencies, call, 'create'),
   });
   return json(201, status.success(201));
@@ -43,7 +43,7 @@ export async function bind(dependencies: ServeDependencies, call: Call): Promise
   const binding = readSubresourceBody(call, 'Binding', ['v1']);
   await bindToNode(dependencies, call.target, binding, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(call.request.query),
+    dryRun: dryRunOf(call.request.query, 'CreateOptions'),
   });
   return json(201, status.success(201));
 }

@@ -5,14 +5,14 @@ import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../kube/patch/patch.ts';
 import type { Transform } from '../../kube/patch/transform.ts';
 import { decodeObject, fieldValidationOf, mediaTypeOf, readObjectBody } from '../../kube/request/body.ts';
-import { dryRunOf } from '../../kube/request/options.ts';
+import { dryRunOf, type OptionsKind } from '../../kube/request/options.ts';
 import { json, warningHeaders } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { nodeidentities, nodes, storedAs } from '../kinds/registry.ts';
-import { type Call, refuseOtherKind, type ServeDependencies, schemaFor } from '../request/call.ts';
+import { apiVersionOf, type Call, refuseOtherKind, type ServeDependencies, schemaFor } from '../request/call.ts';
 import { shapeObject } from '../request/response-shape.ts';
 import { createObject } from './create-object.ts';
 import { trackingOf, untouchedBy, writerOf } from './field-tracking.ts';
@@ -28,10 +28,19 @@ const toServed = ({ servedFrom }: ResourceDescriptor, object: KubeObject): KubeO
   servedFrom?.toServed(object) ?? object;
 
 /** The body in its stored form. Its kind is checked first, because the conversion overwrites it. */
-function readBody(call: Call): { readonly body: KubeObject; readonly warnings: readonly string[] } {
+function readBody(
+  call: Call,
+  optionsKind: OptionsKind,
+): { readonly body: KubeObject; readonly warnings: readonly string[] } {
   const { descriptor, request } = call;
-  const read = readObjectBody(request.headers, request.body);
-  const { object, warnings } = decodeObject(descriptor, schemaFor(descriptor), read, fieldValidationOf(request.query));
+  const expected = { apiVersion: apiVersionOf(descriptor), kind: descriptor.kind };
+  const read = readObjectBody(request.headers, request.body, expected);
+  const { object, warnings } = decodeObject(
+    descriptor,
+    schemaFor(descriptor),
+    read,
+    fieldValidationOf(request.query, optionsKind),
+  );
   refuseOtherKind(descriptor.kind, object);
   return { body: toStored(descriptor, object), warnings };
 }
@@ -47,10 +56,10 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
   if (call.target.subresource === 'binding') return bind(dependencies, call);
   if (call.descriptor === nodeidentities) return enrol(dependencies, call);
   const { descriptor, target, request } = call;
-  const { body, warnings } = readBody(call);
+  const { body, warnings } = readBody(call, 'CreateOptions');
   const written = await createObject(dependencies, storedAs(descriptor), target, body, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(request.query),
+    dryRun: dryRunOf(request.query, 'CreateOptions'),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),
     ...admitWrite(dependencies, call, 'create'),
   });
@@ -65,12 +74,12 @@ async function enrol(dependencies: ServeDependencies, call: Call): Promise<HttpR
 
 export async function update(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
-  const { body, warnings } = readBody(call);
+  const { body, warnings } = readBody(call, 'UpdateOptions');
   // A body with a resourceVersion comes from an earlier read. An object deleted since then is not created again.
   const mayCreate = descriptor.createOnUpdate && (body.metadata.resourceVersion ?? '') === '';
   const written = await modifyObject(dependencies, storedAs(descriptor), target, () => body, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(request.query),
+    dryRun: dryRunOf(request.query, 'UpdateOptions'),
     replaces: true,
     isOwnStatus: isOwnStatus(call),
     ...defined({ whenAbsent: mayCreate ? () => body : undefined }),
@@ -93,12 +102,12 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
     target.name,
     type,
     request.body,
-    fieldValidationOf(request.query),
+    fieldValidationOf(request.query, 'PatchOptions'),
   );
   const throughServed: Transform = async (old) => toStored(descriptor, await transform(toServed(descriptor, old)));
   const written = await modifyObject(dependencies, storedAs(descriptor), target, throughServed, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(request.query),
+    dryRun: dryRunOf(request.query, 'PatchOptions'),
     replaces: false,
     isOwnStatus: isOwnStatus(call),
     mayConfirm: target.subresource === 'status' && !namesVersion(request),
@@ -125,7 +134,7 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
     schema: schemaFor(descriptor),
     writer: writerOf(call, 'PatchOptions'),
     force,
-    validation: fieldValidationOf(request.query),
+    validation: fieldValidationOf(request.query, 'PatchOptions'),
     ignored: untouchedBy(descriptor, target.subresource),
   };
   let warnings: readonly string[] = [];
@@ -138,7 +147,7 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
   const transform: Transform = (old) => appliedTo(toServed(descriptor, old));
   const written = await modifyObject(dependencies, storedAs(descriptor), target, transform, {
     nowMs: call.nowMs,
-    dryRun: dryRunOf(request.query),
+    dryRun: dryRunOf(request.query, 'PatchOptions'),
     replaces: false,
     whenAbsent: () => appliedTo(undefined),
     ...admitWrite(dependencies, call, 'patch'),

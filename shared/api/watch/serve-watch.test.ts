@@ -11,6 +11,8 @@ import { serveWatch } from './serve-watch.ts';
 import { TICKET_PARAMETER } from './watch-redirect.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
+/** Names of machines, each also its token. */
+const MACHINES = ['n1', 'n2', 'n3'];
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 function watcher(
@@ -23,7 +25,10 @@ function watcher(
   let nowMs = START_MS;
   const watch = serveWatch({
     items,
-    authenticator: staticTokenAuthenticator([{ sha256: sha256('key'), user: 'admin', groups: ['system:masters'] }]),
+    authenticator: staticTokenAuthenticator([
+      ...['key', 'other'].map((key) => ({ sha256: sha256(key), user: `admin-${key}`, groups: ['system:masters'] })),
+      ...MACHINES.map((name) => ({ sha256: sha256(name), user: `system:node:${name}`, groups: ['system:nodes'] })),
+    ]),
     tickets: { verify },
     nodeKeys: { keysOf: async () => [] },
     clock: { nowMs: () => nowMs },
@@ -51,8 +56,14 @@ function watcher(
     failed,
     nowMs: () => nowMs,
     /** A watch without a timeout of its own; its function times out after 15 minutes. */
-    openLong: (query: Record<string, string> = {}) =>
-      watch(request('/api/v1/nodes', 'key', { timeoutSeconds: '0', ...query }), nowMs + 900_000),
+    openLong: (query: Record<string, string> = {}, key = 'key') =>
+      watch(request('/api/v1/nodes', key, { timeoutSeconds: '0', ...query }), nowMs + 900_000),
+    /** As a kubelet watches its own Node. */
+    openAsMachine: (name: string) =>
+      watch(
+        request('/api/v1/nodes', name, { timeoutSeconds: '0', fieldSelector: `metadata.name=${name}` }),
+        nowMs + 900_000,
+      ),
     open: (path: string, key: string) => watch(request(path, key), START_MS + 10_000),
     /** Another request than a watch, as an administrator or with a ticket. */
     ask: (method: string, path: string, query: Record<string, string>, body: unknown) =>
@@ -154,7 +165,7 @@ it('a watch above concurrentWatchesMax is 429 with Retry-After until another wat
   expect([refused.head.status, refused.head.headers['retry-after'], refused.lines]).toEqual([429, '5', undefined]);
   expect(JSON.parse(String(refused.head.body))).toMatchObject({
     reason: 'TooManyRequests',
-    message: '2 watches are held, the most that concurrentWatchesMax allows; try again later',
+    message: '"admin-key" holds 2 watches, the most that concurrentWatchesMax allows one user; try again later',
     details: { retryAfterSeconds: 5 },
   });
   await linesOf(held[0]?.lines);
@@ -168,4 +179,34 @@ it('a watch that its transport abandons releases its slot at once', async () => 
   ).lines;
   for await (const _ of lines ?? []) break;
   expect((await openLong()).head.status).toBe(200);
+});
+
+it('a person finds a watch while one machine opens 60, and while machines hold all that they may', async () => {
+  const { openLong, openAsMachine } = watcher();
+  const statuses: number[] = [];
+  for (let count = 0; count < 60; count += 1) statuses.push((await openAsMachine('n1')).head.status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(10);
+  const refused = await openAsMachine('n1');
+  expect(JSON.parse(String(refused.head.body))).toMatchObject({
+    code: 429,
+    message: '"system:node:n1" holds 10 watches, the most that concurrentWatchesMax allows one user; try again later',
+  });
+  expect((await openLong()).head.status).toBe(200);
+  for (let count = 0; count < 10; count += 1) expect((await openAsMachine('n2')).head.status).toBe(200);
+  expect(JSON.parse(String((await openAsMachine('n3')).head.body))).toMatchObject({
+    code: 429,
+    message: 'the 20 watches that concurrentWatchesMax allows machines are held; try again later',
+  });
+  for (const key of ['key', 'other']) expect((await openLong({}, key)).head.status).toBe(200);
+});
+
+it('a machine and another person find a watch while one person opens 60', async () => {
+  const { openLong, openAsMachine } = watcher();
+  const statuses: number[] = [];
+  for (let count = 0; count < 60; count += 1) statuses.push((await openLong()).head.status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(20);
+  for (let count = 0; count < 10; count += 1) {
+    expect((await openLong({}, 'other')).head.status).toBe(200);
+    expect((await openAsMachine('n1')).head.status).toBe(200);
+  }
 });

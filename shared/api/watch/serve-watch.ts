@@ -1,6 +1,8 @@
 /** The watch function: the same API, but it streams the lines of a watch. Every other request is 404. */
 
+import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
+import { watchLevel } from '../../domain/watches/watch-shares.ts';
 import { failedRequests, REQUEST_FAILED } from '../../kube/request/log-throttle.ts';
 import { refusedSignIns } from '../../kube/request/refused-sign-ins.ts';
 import { parsePath, verbOf } from '../../kube/request/request.ts';
@@ -10,7 +12,7 @@ import type { Authentication } from '../../ports/authenticator.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
-import { type WatchSlot, type WatchSlots, watchSlots } from '../../store/watch-slot-store.ts';
+import { type SlotOutcome, type WatchSlot, type WatchSlots, watchSlots } from '../../store/watch-slot-store.ts';
 import { type ApiOptions, composeApi } from '../compose.ts';
 import { revocationCheck } from './revocation.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
@@ -56,7 +58,8 @@ export function serveWatch(options: WatchOptions): ServeWatch {
           ? options.authenticator
           : { authenticate: () => authenticateByTicket(options, request, ticket) },
       answerWatch: async (source, watch, { user }) => {
-        const slot = await acquireSlot(options, slots, watch.timeoutSeconds, deadlineMs);
+        const { timeoutSeconds } = watch;
+        const slot = await acquireSlot(options, slots, { user, deadlineMs, ...defined({ timeoutSeconds }) });
         lines = releasing(
           slot,
           watchLines(source, watch, {
@@ -80,26 +83,44 @@ export function serveWatch(options: WatchOptions): ServeWatch {
 /** Between two attempts of a client without a slot. Seconds. */
 const RETRY_AFTER_SECONDS = 5;
 
-/** @throws StatusError 429 if as many watches are held as the policy allows */
+/** @throws StatusError 429 if the user holds its share of the watches, or no slot is free */
 async function acquireSlot(
   { clock, random, policy }: WatchOptions,
   slots: WatchSlots,
-  timeoutSeconds: number | undefined,
-  deadlineMs: number,
+  { user, timeoutSeconds, deadlineMs }: { user: UserInfo | undefined; timeoutSeconds?: number; deadlineMs: number },
 ): Promise<WatchSlot> {
   const nowMs = clock.nowMs();
-  const slot = await slots.acquire({
+  const { username = '', groups = [] } = user ?? {};
+  const outcome = await slots.acquire({
     holder: random.uuid(),
+    user: username,
+    level: watchLevel(groups),
     slotsMax: policy.concurrentWatchesMax,
     nowMs,
     untilMs: watchEndMs(nowMs, timeoutSeconds, deadlineMs) + RELEASE_MS,
     fraction: () => random.fraction(),
   });
-  if (slot !== undefined) return slot;
-  throw status.tooManyRequests(
-    `${policy.concurrentWatchesMax} watches are held, the most that concurrentWatchesMax allows; try again later`,
-    { retryAfterSeconds: RETRY_AFTER_SECONDS },
-  );
+  if (outcome.kind === 'acquired') return outcome.slot;
+  throw status.tooManyRequests(`${reasonOf(outcome, username, groups)}; try again later`, {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}
+
+function reasonOf(
+  outcome: Exclude<SlotOutcome, { kind: 'acquired' }>,
+  username: string,
+  groups: readonly string[],
+): string {
+  switch (outcome.kind) {
+    case 'userAtLimit':
+      return `${JSON.stringify(username)} holds ${outcome.held} watches, the most that concurrentWatchesMax allows one user`;
+    case 'levelAtLimit': {
+      const users = watchLevel(groups) === 'machine' ? 'machines' : 'users other than machines';
+      return `the ${outcome.slots} watches that concurrentWatchesMax allows ${users} are held`;
+    }
+    case 'contended':
+      return 'other watches started at the same time';
+  }
 }
 
 async function* releasing(slot: WatchSlot, lines: AsyncIterable<string>): AsyncGenerator<string> {

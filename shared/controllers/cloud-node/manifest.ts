@@ -39,6 +39,7 @@ export const cloudNodeManifest = {
     control: {
       'tick#cloud-node': CLAIM,
       cloud: ['DeleteItem', 'GetItem', 'Query', 'UpdateItem'],
+      'cloud-asked': ['GetItem', 'PutItem'],
     },
   },
   alarms,

@@ -25,10 +25,10 @@ import { defined } from '../../domain/defined.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import { addTaint, removeTaints } from '../../domain/nodes/taint.ts';
 import { rfc3339RoundedUp } from '../../domain/rfc3339.ts';
+import { slotStartMs } from '../../domain/tick.ts';
 import type { KubeNode, Taint } from '../../kube/types.ts';
 import type { Cloud, InstanceAnswer } from '../../ports/cloud.ts';
 import type { PutWrite } from '../../ports/item-store.ts';
-import { shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
@@ -50,6 +50,7 @@ import {
 } from './initialisation.rule.ts';
 import { isWatchedNode, watchedNodeOf } from './maintain-watch-list.ts';
 import * as metric from './metrics.ts';
+import { type AskedSeconds, isComparisonDue, planPolls } from './poll-plan.rule.ts';
 import {
   AUTOMATIC_OUT_OF_SERVICE_TAINT,
   type CloudDecision,
@@ -78,8 +79,6 @@ const NODE_CONCURRENCY_MAX = 16;
 /** Events of failed checks per tick. Later ticks record the remaining ones while the failure lasts. */
 const REPORTS_PER_TICK_MAX = 50;
 const REMEMBER_ATTEMPTS_MAX = 3;
-/** Interval, in ticks, at which every row is compared with its Node: ten minutes at 5 s. */
-const COMPARE_EVERY_TICKS = 120;
 
 export type CloudNodeReport =
   | { readonly kind: 'noCloud' }
@@ -113,19 +112,34 @@ export async function runCloudNode(dependencies: ControllerDependencies, tick: T
     },
     claim: bareClaim(dependencies, CLOUD_NODE, tick.slot),
     async work(rows: readonly WatchRow[], { nowMs, budget, faults }): Promise<CloudNodeReport> {
-      const { strideOf } = pollStrides(rows, { nowMs, periodSeconds });
-      const isInSlot = (row: WatchRow, everyTicks: number): boolean =>
-        (tick.slot + shardOf(row.nodeName, everyTicks)) % everyTicks === 0;
-      const due = rows.filter((row) => isInSlot(row, strideOf(row)));
+      const list = cloudStore(items);
+      const strides = pollStrides(rows, { nowMs, periodSeconds });
+      // Without the times, every node counts as waiting, and the tick asks about as many as it may.
+      const asked = strides.areAllDue
+        ? {}
+        : await list.readAsked().catch((fault: unknown): AskedSeconds => {
+            faults.push(fault);
+            return {};
+          });
+      const plan = planPolls(rows, strides, {
+        periodSeconds,
+        slotStartMs: slotStartMs(tick.slot, periodSeconds),
+        asked,
+      });
       reportTickAge(meter, { slot: tick.slot, periodSeconds, nowMs });
       meter.add(metric.CLOUD_WATCHED, rows.length, 'Count');
-      const processed = await processRows(dependencies, cloud, due, {
+      const processed = await processRows(dependencies, cloud, plan.due, {
         budget: budget(),
-        strideOf,
-        isCompared: (row) => isInSlot(row, COMPARE_EVERY_TICKS),
+        strideOf: strides.strideOf,
+        isCompared: (row) => isComparisonDue(row, nowMs),
       });
       faults.push(...processed.faults);
-      return { kind: 'ran', watched: rows.length, processed: due.length, deleted: processed.deleted };
+      const askedAfter = plan.askedAfter(processed.begun);
+      // A fault here asks EC2 about these nodes again at the next tick.
+      if (askedAfter !== undefined) {
+        await list.rememberAsked(askedAfter).catch((fault: unknown) => void faults.push(fault));
+      }
+      return { kind: 'ran', watched: rows.length, processed: plan.due.length, deleted: processed.deleted };
     },
   });
 }
@@ -162,13 +176,22 @@ interface ProcessingOptions {
   isCompared(row: WatchRow): boolean;
 }
 
-/** Asks EC2, decides, applies. Returns the number of deleted Nodes, and the faults of single nodes. */
+interface ProcessedRows {
+  /** Number of deleted Nodes. */
+  readonly deleted: number;
+  /** Rows that were processed, with or without a fault. The time may end before all are. */
+  readonly begun: ReadonlySet<WatchRow>;
+  /** Of single nodes. */
+  readonly faults: readonly unknown[];
+}
+
+/** Asks EC2, decides, applies. */
 async function processRows(
   dependencies: ControllerDependencies,
   cloud: Cloud,
   rows: readonly WatchRow[],
   { budget, strideOf, isCompared }: ProcessingOptions,
-): Promise<{ readonly deleted: number; readonly faults: readonly unknown[] }> {
+): Promise<ProcessedRows> {
   const { clock, meter, policy } = dependencies;
   const instances = new Map<string, Ec2Instance>();
   for (const row of rows) {
@@ -180,8 +203,10 @@ async function processRows(
   const answers = instances.size === 0 ? new Map() : await cloud.describeInstances([...instances.values()]);
   countAnswers(dependencies, rows, answers);
   let deleted = 0;
+  const begun = new Set<WatchRow>();
   let reportsLeft = REPORTS_PER_TICK_MAX;
   const { faults } = await workThrough(rows, { concurrencyMax: NODE_CONCURRENCY_MAX, budget }, async (row) => {
+    begun.add(row);
     const settled = await settle(dependencies, row, answerFor(row, answers), {
       nowMs: askedAtMs,
       confirmWithinMs: confirmWithinMs(strideOf(row), policy.nodeMonitorPeriodSeconds),
@@ -194,7 +219,7 @@ async function processRows(
     if (settled === 'deleted') deleted += 1;
   });
   if (deleted > 0) meter.add(metric.CLOUD_NODE_DELETIONS, deleted, 'Count');
-  return { deleted, faults };
+  return { deleted, begun, faults };
 }
 
 function answerFor(row: WatchRow, answers: ReadonlyMap<string, InstanceAnswer>): InstanceAnswer {
@@ -298,7 +323,8 @@ async function settle(
     failure = changed.failure ?? failure;
   }
   const reported = await reportFailure(dependencies, nodeCase, failure, at);
-  await rememberAnswer(dependencies, nodeCase, evaluated, defined({ told: reported, addresses }));
+  const { isCompared } = at;
+  await rememberAnswer(dependencies, nodeCase, evaluated, { isCompared, ...defined({ told: reported, addresses }) });
   return 'kept';
 }
 
@@ -370,7 +396,7 @@ async function rememberAnswer(
   { items, ledger }: ControllerDependencies,
   { row, answer, nowMs, evaluate, draftOf }: NodeCase,
   first: ReturnType<typeof evaluateNode>,
-  extra: Pick<CloudSeen, 'told' | 'addresses'>,
+  extra: Pick<CloudSeen, 'told' | 'addresses'> & { readonly isCompared: boolean },
 ): Promise<void> {
   const seenOf = (current: WatchRow): { readonly seen: CloudSeen; readonly record?: PutWrite } => {
     const { decision, memory } = current === row ? first : evaluate(current, current.seen);

@@ -4,6 +4,7 @@
  *
  *   pk `cloud` sk <node name>   uid, providerID, createdAtMs, ready, shutdown 1, outOfService, uninitialised 1: the node
  *                               that object-stream last read; rv its resourceVersion; seen JSON of EC2's answers
+ *   pk `cloud-asked` sk `-`     asked JSON: when EC2 was last asked (poll-plan.rule.ts); only beyond 2,000 nodes
  *
  * object-stream writes the attributes of the node, cloud-node writes the answers. Neither overwrites the other's.
  * `seen` is its own version: cloud-node stores an answer, or deletes the Node, only while `seen` is unchanged since the
@@ -24,6 +25,8 @@ import type {
 } from '../../ports/item-store.ts';
 import { all, any, is, lacks } from '../../store/conditions.ts';
 import { controlPages } from '../../store/control-pages.ts';
+import { ALONE } from '../../store/layout.ts';
+import type { AskedSeconds } from './poll-plan.rule.ts';
 import { type CloudSeen, NOTHING_SEEN, type WatchedNode } from './watch-list.rule.ts';
 
 const PARTITION = 'cloud';
@@ -43,6 +46,10 @@ export interface CloudStore {
   isEmpty(): Promise<boolean>;
   /** One row, strongly consistent. */
   get(nodeName: string): Promise<WatchRow | undefined>;
+  /** When EC2 was last asked. Eventually consistent. */
+  readAsked(): Promise<AskedSeconds>;
+  /** Stores when EC2 was last asked. The last writer wins: an earlier time only means that EC2 is asked again. */
+  rememberAsked(asked: AskedSeconds): Promise<void>;
   /** Adds the node to the list, or updates its row. Answers about the same uid are kept. */
   watch(node: WatchedNode, resourceVersion: number): Promise<void>;
   /** Removes the node from the list, unless a later version of this uid was added. */
@@ -54,6 +61,8 @@ export interface CloudStore {
    */
   remember(row: WatchRow, seen: CloudSeen, along?: PutWrite): Promise<'written' | 'refused'>;
 }
+
+const ASKED: ItemKey = { table: 'control', pk: 'cloud-asked', sk: ALONE };
 
 const keyOf = (nodeName: string): ItemKey => ({ table: 'control', pk: PARTITION, sk: nodeName });
 
@@ -89,6 +98,15 @@ export function cloudStore(items: ItemStore): CloudStore {
     async get(nodeName) {
       const item = await items.get(keyOf(nodeName), { consistent: true });
       return item === undefined ? undefined : rowOf(item);
+    },
+
+    async readAsked() {
+      const item = await items.get(ASKED, { consistent: false });
+      return item === undefined ? {} : (JSON.parse(item['asked'] as string) as AskedSeconds);
+    },
+
+    async rememberAsked(asked) {
+      await items.write({ kind: 'put', key: ASKED, item: { asked: JSON.stringify(asked) } });
     },
 
     async watch(node, resourceVersion) {

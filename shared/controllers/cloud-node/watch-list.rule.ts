@@ -75,6 +75,8 @@ export interface CloudSeen {
   readonly kept?: string;
   /** Addresses that the cloud last returned and that were written to the Node. JSON. */
   readonly addresses?: string;
+  /** When the row was last compared with its Node, or got its first answer. Epoch milliseconds. */
+  readonly comparedMs?: number;
 }
 
 export const NOTHING_SEEN: CloudSeen = Object.freeze({ memory: Object.freeze({}) });
@@ -128,6 +130,8 @@ export function seenAfter(
     readonly told?: string;
     readonly kept?: string;
     readonly addresses?: string;
+    /** Whether the row was compared with its Node. */
+    readonly isCompared?: boolean;
     readonly nowMs: number;
   },
 ): CloudSeen {
@@ -135,15 +139,17 @@ export function seenAfter(
   const failed = answer.kind === 'failed';
   const state = failed ? before.state : cloudState(answer);
   const sinceMs = state === before.state ? before.sinceMs : after.nowMs;
+  const comparedMs = after.isCompared === true ? after.nowMs : (before.comparedMs ?? after.nowMs);
   return {
     memory: after.memory,
+    comparedMs,
     ...defined({ state, sinceMs, told: after.told, kept: after.kept, addresses }),
   };
 }
 
 /**
- * Mean number of EC2 calls per tick, each with up to `IDS_PER_CALL_MAX` ids. Ticks are assigned by the hash of the
- * name, so single ticks have more or fewer. At 5 s that is two calls per second, a tenth of EC2's default refill rate.
+ * Mean number of EC2 calls per tick, each with up to `IDS_PER_CALL_MAX` ids. A tick processes whole groups of nodes
+ * (poll-plan.rule.ts), so single ticks have more or fewer. At 5 s that is two calls per second, a tenth of EC2's default refill rate.
  * Each missing instance costs one more call, up to a bound (instance-confirmation.ts).
  */
 export const CALLS_PER_TICK_MAX = 10;
@@ -165,24 +171,41 @@ function isOpen(seen: CloudSeen, nowMs: number, periodSeconds: number): boolean 
   return nowMs - seen.sinceMs < LONG_SAME_PERIODS * periodSeconds * 1_000;
 }
 
+/** `open`: the next answer is likely to differ from the last. */
+export type PollClass = 'open' | 'longSame';
+
+export interface PollStrides extends Readonly<Record<PollClass, number>> {
+  /** Whether every node is polled at every tick. */
+  readonly areAllDue: boolean;
+  /** Nodes per tick, of those that are not due at every tick. */
+  readonly perTick: Readonly<Record<PollClass, number>>;
+  classOf(row: { readonly seen: CloudSeen }): PollClass;
+  strideOf(row: { readonly seen: CloudSeen }): number;
+}
+
 /**
- * Polling interval of each node, in ticks. Up to 2,000 nodes are polled every tick. Beyond that, nodes with an open
- * answer come first. The others share the remaining capacity. With 10,000 nodes that stay `running` it is 25 s.
+ * Polling interval of each class of nodes, in ticks. Up to 2,000 nodes are polled every tick. Beyond that, nodes with an
+ * open answer come first. The others share the remaining capacity. With 10,000 nodes that stay `running` it is 25 s.
  */
 export function pollStrides(
   rows: readonly { readonly seen: CloudSeen }[],
   at: { readonly nowMs: number; readonly periodSeconds: number },
-): { readonly open: number; readonly longSame: number; strideOf(row: { readonly seen: CloudSeen }): number } {
-  const openRows = rows.filter(({ seen }) => isOpen(seen, at.nowMs, at.periodSeconds)).length;
+): PollStrides {
+  const classOf = ({ seen }: { readonly seen: CloudSeen }): PollClass =>
+    isOpen(seen, at.nowMs, at.periodSeconds) ? 'open' : 'longSame';
+  const openRows = rows.filter((row) => classOf(row) === 'open').length;
   const others = rows.length - openRows;
   const forOpen = POLLED_PER_TICK_MAX - Math.min(others, POLLED_UNCHANGED_MIN);
   const open = Math.max(1, Math.ceil(openRows / forOpen));
-  const left = POLLED_PER_TICK_MAX - Math.ceil(openRows / open);
-  const longSame = Math.max(1, Math.ceil(others / Math.max(1, left)));
+  const left = Math.max(1, POLLED_PER_TICK_MAX - Math.ceil(openRows / open));
+  const longSame = Math.max(1, Math.ceil(others / left));
+  const strides = { open, longSame };
   return {
-    open,
-    longSame,
-    strideOf: ({ seen }) => (isOpen(seen, at.nowMs, at.periodSeconds) ? open : longSame),
+    ...strides,
+    areAllDue: open === 1 && longSame === 1,
+    perTick: { open: Math.max(1, Math.ceil(openRows / open)), longSame: left },
+    classOf,
+    strideOf: (row) => strides[classOf(row)],
   };
 }
 

@@ -31,13 +31,15 @@ import type { TickMark } from '../framework/ledger.ts';
 import { zoneDimension } from '../framework/metrics.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import {
+  attemptTick,
   bareClaim,
   PERIOD_RESERVE_MS,
   type RunningTick,
   runTick,
   type SkippedTick,
   type Tick,
-  TickFault,
+  type TickSteps,
+  tickFault,
 } from '../framework/tick-runner.ts';
 import type { WorkCheck } from '../framework/wake-up.ts';
 import { swapTaints } from '../node-reconciler/lift-taints.ts';
@@ -77,7 +79,7 @@ interface EvictorWorld {
   /** Nodes with pods whose timers are due. */
   readonly due: readonly string[];
   readonly retries: readonly ParkedRow[];
-  /** Faults of the read of the retries. They do not affect evictions. */
+  /** Faults of the reads of timers and retries. They do not affect the queues. */
   readonly faults: readonly unknown[];
 }
 
@@ -95,31 +97,36 @@ export const evictorHasWork: WorkCheck = async (dependencies, { nowMs, records: 
 };
 
 /** @throws TickFault when an effect failed; the next tick decides it again */
-export function runEvictor(dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> {
+export const runEvictor = (dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> =>
+  runTick(dependencies, tick, evictorSteps(dependencies, tick));
+
+function evictorSteps(
+  dependencies: ControllerDependencies,
+  tick: Tick,
+): TickSteps<EvictorWorld, EvictorWorld, EvictorReport> {
   const { policy, fleet, timers } = dependencies;
-  const periodSeconds = policy.nodeMonitorPeriodSeconds;
-  return runTick<EvictorWorld, EvictorWorld, EvictorReport>(dependencies, tick, {
+  return {
     controller: EVICTOR,
-    periodSeconds,
+    periodSeconds: policy.nodeMonitorPeriodSeconds,
     async read(nowMs) {
       const readFaults: unknown[] = [];
-      const [records, retries] = await Promise.all([
-        fleet.read(),
-        readDueRetries(dependencies, nowMs).catch((fault: unknown): readonly ParkedRow[] => {
+      // A partition that cannot be read delays its own work alone.
+      const orNothing = <Row>(read: Promise<readonly Row[]>): Promise<readonly Row[]> =>
+        read.catch((fault: unknown) => {
           readFaults.push(fault);
           return [];
-        }),
-      ]);
+        });
+      const [records, retries] = await Promise.all([fleet.read(), orNothing(readDueRetries(dependencies, nowMs))]);
       const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
       // Timers stay due while the gate is closed (D9), so none are read.
-      const due = gate.kind === 'holding' ? [] : await timers.readDue(nowMs);
+      const due = gate.kind === 'holding' ? [] : await orNothing(timers.readDue(nowMs));
       const world: EvictorWorld = { records, gate, due, retries, faults: readFaults };
       if (hasWork(world)) return { kind: 'work', world };
       return { kind: 'done', report: { kind: 'ran', tainted: 0, holds: new Map(), nextTokenAtMs: undefined } };
     },
     claim: bareClaim(dependencies, EVICTOR, tick.slot),
     work: (world, running) => workOn(dependencies, world, running),
-  });
+  };
 }
 
 async function workOn(
@@ -230,21 +237,26 @@ async function recordHold(
   await fleet.setHold(zone, record.hold, key, ledger.write(draft, tick));
 }
 
-/**
- * Processes the queues once between two ticks. Needs no claim: a taint and its token are one transaction, so of two
- * concurrent callers one is refused.
- */
+/** Processes the queues once between two ticks. @throws TickFault when an effect failed */
 export async function processQueuesBetweenTicks(
   dependencies: ControllerDependencies,
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
+  const { faults, ...results } = await processRound(dependencies);
+  if (faults.length > 0) throw tickFault(EVICTOR, faults);
+  return { kind: 'ran', ...results };
+}
+
+/**
+ * One round between two ticks. Needs no claim: a taint and its token are one transaction, so of two concurrent callers
+ * one is refused.
+ */
+async function processRound(dependencies: ControllerDependencies): Promise<QueueResults> {
   const { clock, policy, fleet } = dependencies;
   const nowMs = clock.nowMs();
   const records = await fleet.read();
   const gate = gateVerdictFor(records.state.gate, { nowMs, policy });
   const budget = workUntil(clock, nowMs + policy.nodeMonitorPeriodSeconds * 1_000);
-  const { faults, ...results } = await processQueues(dependencies, records, { nowMs, gate, budget, tick: {} });
-  if (faults.length > 0) throw new TickFault([...faults], 'evictor could not process its queues');
-  return { kind: 'ran', ...results };
+  return processQueues(dependencies, records, { nowMs, gate, budget, tick: {} });
 }
 
 /**
@@ -258,17 +270,26 @@ export async function runEvictorSlot(
 ): Promise<EvictorReport> {
   const { clock, policy } = dependencies;
   const startedMs = clock.nowMs();
-  let report = await runEvictor(dependencies, tick);
+  const { report, faults: tickFaults } = await attemptTick(dependencies, tick, evictorSteps(dependencies, tick));
+  const faults = [...tickFaults];
   const budgetMs = Math.min(tick.budgetMs ?? Infinity, policy.nodeMonitorPeriodSeconds * 1_000 - PERIOD_RESERVE_MS);
-  for (let round = 0; round < ROUNDS_PER_SLOT_MAX && report.kind === 'ran'; round += 1) {
-    const atMs = report.nextTokenAtMs;
+  // Also after a fault: a node, a zone or a partition that fails must not slow down the other zones.
+  let last = report;
+  for (let round = 0; round < ROUNDS_PER_SLOT_MAX && last?.kind === 'ran'; round += 1) {
+    const atMs = last.nextTokenAtMs;
     if (atMs === undefined || atMs >= startedMs + budgetMs) break;
     await pause(Math.max(0, Math.ceil(atMs - clock.nowMs())));
-    const more = await processQueuesBetweenTicks(dependencies);
-    report = { ...more, tainted: report.tainted + more.tainted };
+    const { faults: roundFaults, ...results } = await processRound(dependencies).catch(
+      (fault: unknown): QueueResults => ({ ...NO_RESULTS, faults: [fault] }),
+    );
+    faults.push(...roundFaults);
+    last = { kind: 'ran', ...results, tainted: last.tainted + results.tainted };
   }
-  return report;
+  if (faults.length > 0 || last === undefined) throw tickFault(EVICTOR, faults);
+  return last;
 }
+
+const NO_RESULTS: QueueResults = { tainted: 0, holds: new Map(), nextTokenAtMs: undefined, faults: [] };
 
 interface QueueResult {
   readonly tainted: boolean;

@@ -59,18 +59,40 @@ export interface TickSteps<World, Claimed, Report> {
 
 /** @throws TickFault when single objects failed; the next tick does their work */
 export async function runTick<World, Claimed, Report>(
-  { clock }: { readonly clock: Clock },
+  dependencies: { readonly clock: Clock },
   tick: Tick,
   steps: TickSteps<World, Claimed, Report>,
 ): Promise<Report | SkippedTick> {
+  const { report, faults } = await attemptTick(dependencies, tick, steps);
+  if (faults.length > 0 || report === undefined) throw tickFault(steps.controller, faults);
+  return report;
+}
+
+export const tickFault = (controller: string, faults: readonly unknown[]): TickFault =>
+  new TickFault([...faults], `${controller} could not finish its tick`);
+
+export interface TickOutcome<Report> {
+  /** Absent when the work as a whole failed. */
+  readonly report: Report | SkippedTick | undefined;
+  /** Of single objects. All other work is done. */
+  readonly faults: readonly unknown[];
+}
+
+/** The same, for a controller that continues after the faults of single objects. It rejects when the read or claim does. */
+export async function attemptTick<World, Claimed, Report>(
+  { clock }: { readonly clock: Clock },
+  tick: Tick,
+  steps: TickSteps<World, Claimed, Report>,
+): Promise<TickOutcome<Report>> {
   const { slot } = tick;
-  const { controller, periodSeconds } = steps;
+  const { periodSeconds } = steps;
   const nowMs = clock.nowMs();
-  if (slotVerdict({ slot, nowMs, periodSeconds }) === 'stale') return { kind: 'stale' };
+  const withoutFault = (report: Report | SkippedTick): TickOutcome<Report> => ({ report, faults: [] });
+  if (slotVerdict({ slot, nowMs, periodSeconds }) === 'stale') return withoutFault({ kind: 'stale' });
   const read = await steps.read(nowMs);
-  if (read.kind === 'done') return read.report;
+  if (read.kind === 'done') return withoutFault(read.report);
   const claim = await steps.claim(read.world, nowMs);
-  if (claim === 'lost') return { kind: 'lost' };
+  if (claim === 'lost') return withoutFault({ kind: 'lost' });
 
   const periodMs = periodSeconds * 1_000;
   const budget = (leastShare = 0): WorkBudget => {
@@ -82,8 +104,7 @@ export async function runTick<World, Claimed, Report>(
     faults.push(fault);
     return undefined;
   });
-  if (faults.length > 0 || report === undefined) throw new TickFault(faults, `${controller} could not finish its tick`);
-  return report;
+  return { report, faults };
 }
 
 /** The claim of a controller that stores nothing with its slot. */

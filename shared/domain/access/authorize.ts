@@ -113,6 +113,44 @@ export function authorize(user: UserInfo, question: AccessQuestion): AccessAnswe
   return identity.kind === 'notANode' ? { allowed: false, reason: '' } : authorizeAsNode(identity, question);
 }
 
+/** Metrics name every node and pod: they are for those who may read all of them. */
+export const METRICS_PATH = '/metrics';
+/** Upstream's role system:discovery. Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go. */
+const DISCOVERY_PATHS = [
+  '/api',
+  '/api/*',
+  '/apis',
+  '/apis/*',
+  '/healthz',
+  '/livez',
+  '/openapi',
+  '/openapi/*',
+  '/readyz',
+  '/version',
+  '/version/',
+];
+
+/** Paths that are not resources: every authenticated user may read all but the metrics. */
+export function authorizePath(user: UserInfo, { verb, path }: { readonly verb: string; readonly path: string }) {
+  const isRead = verb === 'get' || verb === 'head';
+  if (isRead && path !== METRICS_PATH) return { allowed: true, reason: 'discovery' };
+  return authorize(user, {
+    verb: isRead ? 'get' : verb,
+    group: '',
+    resource: '',
+    subresource: '',
+    namespace: '',
+    name: '',
+  });
+}
+
+/** The rules of a user for paths, for `kubectl auth can-i --list`. */
+export function pathRulesFor(user: UserInfo) {
+  if (user.groups.some((group) => ADMIN_GROUPS.has(group))) return [{ verbs: ['*'], nonResourceURLs: ['*'] }];
+  const isViewer = user.groups.some((group) => VIEWER_GROUPS.has(group));
+  return [{ verbs: ['get'], nonResourceURLs: [...DISCOVERY_PATHS, ...(isViewer ? [METRICS_PATH] : [])] }];
+}
+
 /** The rules of a user, for `kubectl auth can-i --list`. */
 export function rulesFor(user: UserInfo): readonly AccessRule[] {
   const rules: AccessRule[] = [];

@@ -125,3 +125,34 @@ describe('createOpenApi', () => {
     expect(OPENAPI_V2.contentType).toMatch(/protobuf$/);
   });
 });
+
+describe('the v2 document', () => {
+  const swagger = JSON.parse(made().swagger().body) as JsonObject;
+
+  it('has the paths of all groups, with bodies as parameters', () => {
+    expect(at(swagger, 'swagger')).toBe('2.0');
+    const post = at(swagger, 'paths', '/api/v1/namespaces/{namespace}/pods', 'post');
+    expect(at(post, 'parameters', '0')).toEqual({
+      name: 'body',
+      in: 'body',
+      required: true,
+      schema: { $ref: '#/definitions/io.k8s.api.core.v1.Pod' },
+    });
+    expect(at(post, 'consumes')).toEqual(['application/json']);
+    expect(at(post, 'responses', '201', 'schema')).toEqual({ $ref: '#/definitions/io.k8s.api.core.v1.Pod' });
+    expect(at(swagger, 'paths', '/apis/coordination.k8s.io/v1/leases', 'get', 'x-kubernetes-action')).toBe('list');
+    const dryRun = (at(post, 'parameters') as JsonObject[]).find((each) => each['name'] === 'dryRun');
+    expect(dryRun).toMatchObject({ in: 'query', type: 'string', uniqueItems: true });
+  });
+
+  it('defines every kind with its group, version and kind, and refers to definitions only', () => {
+    const pod = at(swagger, 'definitions', 'io.k8s.api.core.v1.Pod');
+    expect(at(pod, 'x-kubernetes-group-version-kind')).toEqual([{ group: '', version: 'v1', kind: 'Pod' }]);
+    expect(at(pod, 'properties', 'spec')).toMatchObject({ $ref: '#/definitions/io.k8s.api.core.v1.PodSpec' });
+    expect(at(swagger, 'definitions', 'io.k8s.apimachinery.pkg.api.resource.Quantity', 'type')).toBe('string');
+    const text = made().swagger().body;
+    expect(text).not.toMatch(/components|allOf|oneOf/);
+    const names = new Set(Object.keys(swagger['definitions'] as JsonObject));
+    for (const [, name = ''] of text.matchAll(/"\$ref":"#\/definitions\/([^"]+)"/g)) expect(names).toContain(name);
+  });
+});

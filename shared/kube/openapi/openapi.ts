@@ -2,6 +2,8 @@ import { schemaOf as schemaOfKind } from '../schema/kinds.ts';
 import { Components } from './components.ts';
 import { groupVersionPath, type OpenApiResource, resourcePaths, type SchemaOf } from './paths.ts';
 
+import { type OpenApiV3, swaggerOf } from './swagger.ts';
+
 export type { OpenApiResource } from './paths.ts';
 
 /** One OpenAPI v3 document, ready to send as `application/json`. */
@@ -16,11 +18,13 @@ export interface OpenApi {
   index(): OpenApiDocument;
   /** Answer to `/openapi/v3/<path>`, path as in `api/v1` or `apis/coordination.k8s.io/v1`. */
   document(path: string): OpenApiDocument | undefined;
+  /** All documents as one of OpenAPI v2. */
+  swagger(): OpenApiDocument;
 }
 
 /**
- * Answer to `/openapi/v2`: a document without definitions, which is empty in protobuf. kubectl before 1.29 requires one
- * and then leaves validation to the server. It cannot read a JSON document here.
+ * Answer to `/openapi/v2` in protobuf: a document without definitions, which is empty. kubectl before 1.29 and Helm
+ * require one, and then leave validation to the server. They cannot read a JSON document here.
  */
 export const OPENAPI_V2 = {
   contentType: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
@@ -67,8 +71,18 @@ export function createOpenApi(settings: OpenApiSettings): OpenApi {
     return made;
   };
 
+  let v2: OpenApiDocument | undefined;
   return {
     document,
+    swagger() {
+      v2 ??= seal(
+        swaggerOf(
+          [...byPath.keys()].sort().map((path) => JSON.parse(document(path)?.body ?? '{}') as OpenApiV3),
+          serverVersion,
+        ),
+      );
+      return v2;
+    },
     index() {
       index ??= seal({
         paths: Object.fromEntries(

@@ -8,9 +8,11 @@ import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } 
 import type { StructSchema } from '../schema/schema.ts';
 import * as status from '../status.ts';
 import type { KubeObject } from '../types.ts';
+import { notSupported } from '../validation/causes.ts';
 import { parseJson } from '../wire/json.ts';
 import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
-import { decodeProtobuf, isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf.ts';
+import { decodeProtobuf, type ExpectedType, isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf.ts';
+import { type OptionsKind, optionsFault } from './options.ts';
 
 /** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
 export const BODY_BYTES_MAX = 393_216;
@@ -21,6 +23,11 @@ export interface ReadBody {
   readonly value: JsonObject;
   /** Paths that occur twice in the text. */
   readonly duplicateFields: readonly string[];
+  /**
+   * True for a body in protobuf. Its fields have numbers, so an unknown field is one of a newer client, not a misspelt
+   * one. Protobuf decoders ignore it.
+   */
+  readonly ignoresUnknownFields?: boolean;
 }
 
 const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
@@ -28,13 +35,12 @@ const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
 export const mediaTypeOf = (headers: Readonly<Record<string, string>>): string =>
   (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
 
-export function fieldValidationOf(query: URLSearchParams): FieldValidation {
+/** @throws StatusError 422 for an unknown value */
+export function fieldValidationOf(query: URLSearchParams, kind: OptionsKind): FieldValidation {
   const value = query.get('fieldValidation') ?? '';
   if (value === '' || value === 'Warn') return 'Warn';
   if (value === 'Strict' || value === 'Ignore') return value;
-  throw status.badRequest(
-    `fieldValidation: Unsupported value: ${JSON.stringify(value)}: supported values: "Ignore", "Warn", "Strict"`,
-  );
+  throw optionsFault(kind, [notSupported('fieldValidation', value, ['', 'Ignore', 'Strict', 'Warn'])]);
 }
 
 export function refuseTooLarge(body: Uint8Array, bytesMax: number = BODY_BYTES_MAX): void {
@@ -53,14 +59,23 @@ export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unkn
   };
 }
 
-/** Reads an object, as JSON or as one of the protobuf messages of protobuf-kinds.ts. @throws StatusError 400, 413, 415 */
-export function readObjectBody(headers: Readonly<Record<string, string>>, body: Uint8Array): ReadBody {
+/**
+ * Reads an object, as JSON or protobuf.
+ *
+ * @param expected apiVersion and kind of the path, for a protobuf body that names none
+ * @throws StatusError 400, 413, 415
+ */
+export function readObjectBody(
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array,
+  expected?: ExpectedType,
+): ReadBody {
   refuseTooLarge(body);
   const mediaType = mediaTypeOf(headers);
   if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
-    const decoded = decodeProtobuf(body);
+    const decoded = decodeProtobuf(body, expected);
     if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
-    return { value: decoded.object, duplicateFields: [] };
+    return { value: decoded.object, duplicateFields: [], ignoresUnknownFields: true };
   }
   if (!JSON_TYPES.has(mediaType)) throw status.unsupportedMediaType(['application/json', PROTOBUF_MEDIA_TYPE]);
   const read = readJson(body);
@@ -86,11 +101,12 @@ export function decodeObject(
   const decoded = decodeStrict(schema, read.value);
   const typeFault = typeFaultMessage(descriptor.kind, descriptor.version, decoded.typeFaults);
   if (typeFault !== undefined) throw status.badRequest(typeFault);
+  const unknownFields = read.ignoresUnknownFields === true ? [] : decoded.unknownFields;
   if (validation === 'Strict') {
-    const message = strictDecodingMessage(decoded.unknownFields, read.duplicateFields);
+    const message = strictDecodingMessage(unknownFields, read.duplicateFields);
     if (message !== undefined) throw status.badRequest(message);
   }
-  const warnings = validation === 'Warn' ? fieldWarnings(decoded.unknownFields, read.duplicateFields) : [];
+  const warnings = validation === 'Warn' ? fieldWarnings(unknownFields, read.duplicateFields) : [];
   const object = decoded.value as unknown as KubeObject;
   return { object: { ...object, metadata: object.metadata ?? {} }, warnings };
 }

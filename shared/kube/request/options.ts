@@ -2,6 +2,7 @@
  * Options in the query of a request, read as upstream converts them: k8s.io/apimachinery pkg/runtime/conversion.go.
  */
 import * as status from '../status.ts';
+import { notSupported } from '../validation/causes.ts';
 import { parseInt64 } from '../whole-number.ts';
 
 /**
@@ -26,16 +27,33 @@ export function wholeNumberOf(query: URLSearchParams, option: string): number | 
   return parsed.value;
 }
 
+/** A duration in Go's form, such as 32s or 1m30s. */
+const GO_DURATION = /^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
+
+/**
+ * Checks `timeout`, the deadline that a client sets for its request. It is not used: a request ends sooner anyway.
+ *
+ * @throws StatusError 400 for a text that is no duration
+ */
+export function checkTimeout(query: URLSearchParams): void {
+  const timeout = query.get('timeout') ?? '';
+  if (timeout === '' || GO_DURATION.test(timeout)) return;
+  throw status.badRequest('invalid timeout specified in the request URL');
+}
+
 /** The page size of a list. 0 or less in the query means no limit and returns 0. */
 export const limitOf = (query: URLSearchParams): number => Math.max(0, wholeNumberOf(query, 'limit') ?? 0);
 
-/** Whether the request is a dry run (dryRun=All). @throws StatusError 400 for any other value, as upstream */
-export function dryRunOf(query: URLSearchParams, fromBody: readonly unknown[] = []): boolean {
+/** The object that the options of a verb are decoded into upstream. Refusals name it. */
+export type OptionsKind = 'CreateOptions' | 'DeleteOptions' | 'ListOptions' | 'PatchOptions' | 'UpdateOptions';
+
+/** The 422 for options that fail validation. */
+export const optionsFault = (kind: OptionsKind, causes: readonly status.Cause[]): status.StatusError =>
+  status.invalid({ group: 'meta.k8s.io', kind }, '', causes);
+
+/** Whether the request is a dry run (dryRun=All). @throws StatusError 422 for any other value */
+export function dryRunOf(query: URLSearchParams, kind: OptionsKind, fromBody: readonly unknown[] = []): boolean {
   const values = [...query.getAll('dryRun'), ...fromBody];
-  for (const value of values) {
-    if (value !== 'All') {
-      throw status.badRequest(`Invalid value: ${JSON.stringify(value)}: dryRun must be "All"`);
-    }
-  }
+  if (values.some((value) => value !== 'All')) throw optionsFault(kind, [notSupported('dryRun', values, ['All'])]);
   return values.length > 0;
 }

@@ -68,6 +68,29 @@ function placeOf(rest: readonly string[]): Omit<ResourceTarget, 'group' | 'versi
   return { resource: first, namespace: first === 'namespaces' ? second : '', name: second, subresource: third };
 }
 
+/**
+ * The request behind a path of the deprecated form /api/v1/watch/…, which old clients still send. It is the same path
+ * without `watch`, with the query option `watch`. A name becomes a field selector. Other requests are returned as they
+ * are. Source: requestinfo.go, specialVerbs.
+ */
+export function withoutWatchPrefix<T extends { readonly path: string; readonly query: URLSearchParams }>(
+  request: T,
+): T {
+  const [, root = '', rest = ''] = WATCH_PREFIX.exec(request.path) ?? [];
+  if (root === '') return request;
+  const parsed = parsePath(`${root}/${rest}`);
+  if (parsed.kind !== 'resource' || parsed.target.subresource !== '') return request;
+  const query = new URLSearchParams(request.query);
+  query.set('watch', 'true');
+  const { name } = parsed.target;
+  if (name === '') return { ...request, path: `${root}/${rest}`, query };
+  query.set('fieldSelector', `metadata.name=${name}`);
+  const collection = rest.replace(/\/$/, '').split('/').slice(0, -1).join('/');
+  return { ...request, path: `${root}/${collection}`, query };
+}
+
+const WATCH_PREFIX = /^(\/api\/[^/]+|\/apis\/[^/]+\/[^/]+)\/watch\/(.+)$/;
+
 /** The verb of a request on a resource path, undefined for an unsupported HTTP method. */
 export function verbOf(method: string, target: ResourceTarget, query: URLSearchParams): Verb | undefined {
   switch (method) {

@@ -1,6 +1,7 @@
-import { condition, labelSelector, metadata, objectMeta } from './meta.ts';
+import { labelSelector, metadata, objectMeta } from './meta.ts';
 import { podSpec } from './pod.ts';
 import {
+  always,
   embedded,
   int32,
   int64,
@@ -13,11 +14,13 @@ import {
   required,
   type StructSchema,
   struct,
+  text,
+  time,
 } from './schema.ts';
 
 const APPS = 'io.k8s.api.apps.v1';
 
-const podTemplate = struct('io.k8s.api.core.v1.PodTemplateSpec', 'Template of the pods.', {
+export const podTemplateSpec: StructSchema = struct('io.k8s.api.core.v1.PodTemplateSpec', 'Template of the pods.', {
   metadata: embedded(objectMeta, 'Labels and annotations of the pods.'),
   spec: embedded(podSpec, 'Desired state of the pods.'),
 });
@@ -34,11 +37,21 @@ const updateStrategy = struct(`${APPS}.DaemonSetUpdateStrategy`, 'How pods are r
 
 const daemonSetSpec = struct(`${APPS}.DaemonSetSpec`, 'Desired pods of every node.', {
   selector: required(optionalStruct(labelSelector, 'The pods of the set; must match the template.')),
-  template: required(embedded(podTemplate, 'The pods.')),
+  template: required(embedded(podTemplateSpec, 'The pods.')),
   updateStrategy: embedded(updateStrategy, 'How pods are replaced.'),
   minReadySeconds: int32('Seconds a new pod must be ready to count as available.'),
   revisionHistoryLimit: pointer(int32('Old revisions that are kept.')),
 });
+
+/** Conditions of workloads have no observedGeneration, and their reason and message are optional. */
+const conditionOf = (kind: string): StructSchema =>
+  struct(`${APPS}.${kind}Condition`, `One aspect of the state of a ${kind}.`, {
+    type: required(text('Aspect in question.')),
+    status: required(text('True, False or Unknown.')),
+    lastTransitionTime: always(time('When the status last changed.')),
+    reason: text('One word for the cause, for programs.'),
+    message: text('Explanation for people.'),
+  });
 
 const daemonSetStatus = struct(`${APPS}.DaemonSetStatus`, 'Observed state of the set.', {
   currentNumberScheduled: required(int32('Nodes that run a pod and should.')),
@@ -50,7 +63,7 @@ const daemonSetStatus = struct(`${APPS}.DaemonSetStatus`, 'Observed state of the
   numberAvailable: int32('Nodes with a pod that has been ready for minReadySeconds.'),
   numberUnavailable: int32('Nodes without such a pod.'),
   collisionCount: pointer(int32('Name collisions.')),
-  conditions: keyedList(condition, 'Conditions of the set, one per type.', { mergeKey: 'type' }),
+  conditions: keyedList(conditionOf('DaemonSet'), 'Conditions of the set, one per type.', { mergeKey: 'type' }),
 });
 
 export const daemonSet: StructSchema = kindStruct(

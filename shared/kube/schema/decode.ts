@@ -207,7 +207,8 @@ function decodeList(schema: ListSchema, value: readonly unknown[], place: Place,
 function decodeScalar(schema: ScalarSchema, value: unknown, place: Place, faults: Faults): unknown {
   switch (schema.kind) {
     case 'string':
-      return typeof value === 'string' ? value : mistyped(schema, value, place, faults);
+      if (typeof value !== 'string') return mistyped(schema, value, place, faults);
+      return schema.format === 'byte' ? decodeBytes(value, place, faults) : value;
     case 'boolean':
       return typeof value === 'boolean' ? value : mistyped(schema, value, place, faults);
     case 'integer':
@@ -225,6 +226,15 @@ function decodeScalar(schema: ScalarSchema, value: unknown, place: Place, faults
     case 'any':
       return isFiniteJson(value) ? cloneJson(value) : mistyped(schema, Number.NaN, place, faults);
   }
+}
+
+/** Bytes in base64, in the form that Go prints. Go skips line breaks and refuses any other character. */
+function decodeBytes(value: string, place: Place, faults: Faults): unknown {
+  const text = value.replace(/[\r\n]/g, '');
+  const valid = /^[A-Za-z0-9+/]*={0,2}/.exec(text)?.[0] ?? '';
+  if (valid.length === text.length && text.length % 4 === 0) return text;
+  const at = valid.length === text.length ? text.length - (text.length % 4) : valid.length;
+  return fault(`illegal base64 data at input byte ${at}`, place, faults);
 }
 
 const INT32_MAX = 2_147_483_647;

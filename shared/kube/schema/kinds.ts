@@ -1,17 +1,39 @@
+import { localSubjectAccessReview, subjectAccessReview, tokenRequest, tokenReview } from './access-review.ts';
 import { daemonSet } from './apps.ts';
+import { horizontalPodAutoscaler, scale } from './autoscaling.ts';
+import { horizontalPodAutoscaler as horizontalPodAutoscalerV2 } from './autoscaling-v2.ts';
+import { cronJob, job } from './batch.ts';
+import { certificateSigningRequest } from './certificates.ts';
 import { clusterStatus } from './cluster-status.ts';
+import { configMap, secret, serviceAccount } from './config.ts';
 import { decision } from './decision.ts';
+import { endpointSlice } from './endpoint-slice.ts';
 import { coreEvent, eventsEvent } from './event.ts';
 import { bootstrapToken, nodeIdentity } from './identity.ts';
 import { lease } from './lease.ts';
 import { deleteOptions, status } from './meta.ts';
+import { ingress, ingressClass, networkPolicy } from './networking.ts';
 import { namespace, node } from './node.ts';
+import { persistentVolume, persistentVolumeClaim } from './persistent-volume.ts';
 import { binding, pod } from './pod.ts';
-import { eviction, evictionV1beta1, podDisruptionBudget } from './policy.ts';
+import { eviction, evictionV1beta1, podDisruptionBudget, podDisruptionBudgetV1beta1 } from './policy.ts';
+import { limitRange, resourceQuota } from './quota.ts';
+import { clusterRole, clusterRoleBinding, role, roleBinding } from './rbac.ts';
 import { selfSubjectAccessReview, selfSubjectReview, selfSubjectRulesReview } from './review.ts';
+import { runtimeClass } from './runtime-class.ts';
 import { priorityClass } from './scheduling.ts';
 import type { StructSchema } from './schema.ts';
+import { endpoints, service } from './service.ts';
 import { csiNode, volumeAttachment } from './storage.ts';
+import { csiDriver, csiStorageCapacity, storageClass } from './storage-class.ts';
+import {
+  controllerRevision,
+  deployment,
+  podTemplate,
+  replicaSet,
+  replicationController,
+  statefulSet,
+} from './workloads.ts';
 
 /** Every kind we have a schema of. A function that serves one kind imports that schema alone. */
 export const KINDS: readonly StructSchema[] = [
@@ -38,6 +60,44 @@ export const KINDS: readonly StructSchema[] = [
   selfSubjectAccessReview,
   selfSubjectRulesReview,
   selfSubjectReview,
+  localSubjectAccessReview,
+  subjectAccessReview,
+  tokenRequest,
+  tokenReview,
+  horizontalPodAutoscaler,
+  scale,
+  horizontalPodAutoscalerV2,
+  cronJob,
+  job,
+  certificateSigningRequest,
+  configMap,
+  secret,
+  serviceAccount,
+  endpointSlice,
+  ingress,
+  ingressClass,
+  networkPolicy,
+  persistentVolume,
+  persistentVolumeClaim,
+  limitRange,
+  resourceQuota,
+  clusterRole,
+  clusterRoleBinding,
+  role,
+  roleBinding,
+  runtimeClass,
+  endpoints,
+  service,
+  csiDriver,
+  csiStorageCapacity,
+  storageClass,
+  controllerRevision,
+  deployment,
+  podTemplate,
+  replicaSet,
+  replicationController,
+  statefulSet,
+  podDisruptionBudgetV1beta1,
 ];
 
 const BY_KIND = new Map<string, StructSchema>();

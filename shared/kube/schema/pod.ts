@@ -44,9 +44,13 @@ const nodeSelectorTerm = atomicStruct(`${CORE}.NodeSelectorTerm`, 'Requirements 
   matchFields: list(nodeSelectorRequirement, 'Requirements for fields.'),
 });
 
-const nodeSelector = atomicStruct(`${CORE}.NodeSelector`, 'Selects nodes; one of the terms must match.', {
-  nodeSelectorTerms: required(list(nodeSelectorTerm, 'The terms.')),
-});
+export const nodeSelector: StructSchema = atomicStruct(
+  `${CORE}.NodeSelector`,
+  'Selects nodes; one of the terms must match.',
+  {
+    nodeSelectorTerms: required(list(nodeSelectorTerm, 'The terms.')),
+  },
+);
 
 const preferredSchedulingTerm = struct(`${CORE}.PreferredSchedulingTerm`, 'A preference for nodes.', {
   weight: required(int32('Weight of the preference, 1 to 100.')),

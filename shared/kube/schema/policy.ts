@@ -38,16 +38,22 @@ const budgetStatus = struct(`${POLICY}.PodDisruptionBudgetStatus`, 'Observed sta
   conditions: keyedList(condition, 'Conditions of the budget, one per type.', { mergeKey: 'type' }),
 });
 
-export const podDisruptionBudget: StructSchema = kindStruct(
-  `${POLICY}.PodDisruptionBudget`,
-  { group: 'policy', version: 'v1', kind: 'PodDisruptionBudget' },
-  'PodDisruptionBudget is an object to define the max disruption that can be caused to a collection of pods. Evictions from an unhealthy node ignore it.',
-  {
-    metadata,
-    spec: embedded(budgetSpec, 'How many pods must remain.'),
-    status: embedded(budgetStatus, 'Observed state of the budget.'),
-  },
-);
+/** The two versions differ in their selector only: an empty one selects no pods in v1beta1. */
+const budgetOf = (version: string): StructSchema =>
+  kindStruct(
+    `io.k8s.api.policy.${version}.PodDisruptionBudget`,
+    { group: 'policy', version, kind: 'PodDisruptionBudget' },
+    'PodDisruptionBudget is an object to define the max disruption that can be caused to a collection of pods. Evictions from an unhealthy node ignore it.',
+    {
+      metadata,
+      spec: embedded(budgetSpec, 'How many pods must remain.'),
+      status: embedded(budgetStatus, 'Observed state of the budget.'),
+    },
+  );
+
+export const podDisruptionBudget: StructSchema = budgetOf('v1');
+/** What a scheduler of Kubernetes 1.20 watches. */
+export const podDisruptionBudgetV1beta1: StructSchema = budgetOf('v1beta1');
 
 const evictionOf = (version: string): StructSchema =>
   kindStruct(

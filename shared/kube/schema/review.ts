@@ -29,29 +29,41 @@ const selectorAttributes = (name: string): StructSchema =>
     requirements: list(selectorRequirement, 'The selector, demand by demand.'),
   });
 
-const resourceAttributes = struct(`${AUTHORIZATION}.ResourceAttributes`, 'A request for a resource.', {
-  namespace: text('Namespace; all if empty.'),
-  verb: text('Verb; * is all.'),
-  group: text('API group; * is all.'),
-  version: text('API version; * is all.'),
-  resource: text('Resource; * is all.'),
-  subresource: text('Subresource; none if empty.'),
-  name: text('Name; all if empty.'),
-  fieldSelector: optionalStruct(selectorAttributes('FieldSelectorAttributes'), 'Field selector.'),
-  labelSelector: optionalStruct(selectorAttributes('LabelSelectorAttributes'), 'Label selector.'),
-});
+export const resourceAttributes: StructSchema = struct(
+  `${AUTHORIZATION}.ResourceAttributes`,
+  'A request for a resource.',
+  {
+    namespace: text('Namespace; all if empty.'),
+    verb: text('Verb; * is all.'),
+    group: text('API group; * is all.'),
+    version: text('API version; * is all.'),
+    resource: text('Resource; * is all.'),
+    subresource: text('Subresource; none if empty.'),
+    name: text('Name; all if empty.'),
+    fieldSelector: optionalStruct(selectorAttributes('FieldSelectorAttributes'), 'Field selector.'),
+    labelSelector: optionalStruct(selectorAttributes('LabelSelectorAttributes'), 'Label selector.'),
+  },
+);
 
-const nonResourceAttributes = struct(`${AUTHORIZATION}.NonResourceAttributes`, 'A request for a path.', {
-  path: text('Path of the URL.'),
-  verb: text('HTTP verb.'),
-});
+export const nonResourceAttributes: StructSchema = struct(
+  `${AUTHORIZATION}.NonResourceAttributes`,
+  'A request for a path.',
+  {
+    path: text('Path of the URL.'),
+    verb: text('HTTP verb.'),
+  },
+);
 
-const accessStatus = struct(`${AUTHORIZATION}.SubjectAccessReviewStatus`, 'Whether it is allowed.', {
-  allowed: required(bool('Whether it is allowed.')),
-  denied: bool('Whether it is forbidden outright.'),
-  reason: text('Why.'),
-  evaluationError: text('What went wrong in finding out.'),
-});
+export const accessStatus: StructSchema = struct(
+  `${AUTHORIZATION}.SubjectAccessReviewStatus`,
+  'Whether it is allowed.',
+  {
+    allowed: required(bool('Whether it is allowed.')),
+    denied: bool('Whether it is forbidden outright.'),
+    reason: text('Why.'),
+    evaluationError: text('What went wrong in finding out.'),
+  },
+);
 
 export const selfSubjectAccessReview: StructSchema = kindStruct(
   `${AUTHORIZATION}.SelfSubjectAccessReview`,
@@ -107,7 +119,7 @@ export const selfSubjectRulesReview: StructSchema = kindStruct(
   },
 );
 
-const userInfo = struct(`${AUTHENTICATION}.UserInfo`, 'Identity of a user.', {
+export const userInfo: StructSchema = struct(`${AUTHENTICATION}.UserInfo`, 'Identity of a user.', {
   username: text('Name.'),
   uid: text('Unique id of the user; distinguishes users with the same name.'),
   groups: textList('Groups.'),

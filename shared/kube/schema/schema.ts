@@ -171,6 +171,16 @@ export function embedded(schema: StructSchema, description: string): Field {
   return { ...field(schema, description), presence: 'always' };
 }
 
+/** Bytes as text in base64. */
+export function bytes(description: string): Field {
+  return field({ kind: 'string', format: 'byte' }, description);
+}
+
+/** Names to bytes in base64. */
+export function bytesMap(description: string): Field {
+  return field({ kind: 'map', values: { kind: 'string', format: 'byte' }, atomic: false }, description);
+}
+
 export function textMap(description: string): Field {
   return field({ kind: 'map', values: STRING, atomic: false }, description);
 }

@@ -28,7 +28,7 @@ const keyToPath = struct(`${CORE}.KeyToPath`, 'Maps a key to a file.', {
   mode: pointer(int32('Mode bits of the file.')),
 });
 
-const hostPath = struct(`${CORE}.HostPathVolumeSource`, 'A file or directory of the node.', {
+export const hostPath: StructSchema = struct(`${CORE}.HostPathVolumeSource`, 'A file or directory of the node.', {
   path: required(text('Its path.')),
   type: pointer(text('What it must be: Directory, File, Socket or other; anything if empty.')),
 });
@@ -119,11 +119,15 @@ const claim = struct(`${CORE}.PersistentVolumeClaimVolumeSource`, 'A volume the 
   readOnly: bool('Whether it is mounted read-only.'),
 });
 
-const typedReference = atomicStruct(`${CORE}.TypedLocalObjectReference`, 'Names an object in the same namespace.', {
-  apiGroup: pointer(text('Group of the object.')),
-  kind: required(text('Kind of the object.')),
-  name: required(text('Name of the object.')),
-});
+export const typedReference: StructSchema = atomicStruct(
+  `${CORE}.TypedLocalObjectReference`,
+  'Names an object in the same namespace.',
+  {
+    apiGroup: pointer(text('Group of the object.')),
+    kind: required(text('Kind of the object.')),
+    name: required(text('Name of the object.')),
+  },
+);
 
 const typedObjectReference = struct(`${CORE}.TypedObjectReference`, 'Names an object.', {
   apiGroup: pointer(text('Group of the object.')),
@@ -132,7 +136,7 @@ const typedObjectReference = struct(`${CORE}.TypedObjectReference`, 'Names an ob
   namespace: pointer(text('Namespace of the object.')),
 });
 
-const claimSpec = struct(`${CORE}.PersistentVolumeClaimSpec`, 'What is wanted of a volume.', {
+export const claimSpec: StructSchema = struct(`${CORE}.PersistentVolumeClaimSpec`, 'What is wanted of a volume.', {
   accessModes: textList('How it is to be used.'),
   selector: optionalStruct(labelSelector, 'Which volumes will do.'),
   resources: embedded(
@@ -172,13 +176,13 @@ const image = struct(`${CORE}.ImageVolumeSource`, 'The content of an image.', {
   pullPolicy: text('When it is fetched: Always, IfNotPresent or Never.'),
 });
 
-const nfs = struct(`${CORE}.NFSVolumeSource`, 'A directory of an NFS server.', {
+export const nfs: StructSchema = struct(`${CORE}.NFSVolumeSource`, 'A directory of an NFS server.', {
   server: required(text('Host of the server.')),
   path: required(text('Directory it exports.')),
   readOnly: bool('Whether it is mounted read-only.'),
 });
 
-const awsElasticBlockStore = struct(`${CORE}.AWSElasticBlockStoreVolumeSource`, 'An EBS volume.', {
+export const awsElasticBlockStore: StructSchema = struct(`${CORE}.AWSElasticBlockStoreVolumeSource`, 'An EBS volume.', {
   volumeID: required(text('Id of the volume.')),
   fsType: text('File system.'),
   partition: int32('Partition; 0 is the whole volume.'),

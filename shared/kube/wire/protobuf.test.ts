@@ -1,27 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { envelope as body, field, MAGIC, number, protobufBody } from '../../../test/support/protobuf-body.ts';
+import { KINDS } from '../schema/kinds.ts';
+import type { Schema, StructSchema } from '../schema/schema.ts';
 import { decodeProtobuf, isProtobuf } from './protobuf.ts';
-
-/** A length-delimited field. */
-const field = (number: number, ...content: (string | Uint8Array)[]): Uint8Array => {
-  const bytes = Buffer.concat(content.map((part) => Buffer.from(part)));
-  return Buffer.concat([varint((number << 3) | 2), varint(bytes.length), bytes]);
-};
-const number = (at: number, value: number | bigint): Uint8Array => Buffer.concat([varint(at << 3), varint(value)]);
-
-function varint(value: number | bigint): Uint8Array {
-  const bytes: number[] = [];
-  let rest = BigInt.asUintN(64, BigInt(value));
-  while (rest >= 0x80n) {
-    bytes.push(Number(rest & 0x7fn) | 0x80);
-    rest >>= 7n;
-  }
-  return Buffer.from([...bytes, Number(rest)]);
-}
-
-const MAGIC = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
-const body = (apiVersion: string, kind: string, ...raw: Uint8Array[]): Uint8Array =>
-  Buffer.concat([MAGIC, field(1, field(1, apiVersion), field(2, kind)), field(2, ...raw), field(3), field(4)]);
+import { PROTOBUF_MESSAGES } from './protobuf-messages.ts';
+import { messageNamed, messageOfKind, type ProtoField, type ProtoMessage } from './protobuf-table.ts';
 
 const decoded = (bytes: Uint8Array) => {
   const result = decodeProtobuf(bytes);
@@ -124,8 +108,49 @@ describe('decodeProtobuf', () => {
     });
   });
 
+  it('reads the bytes of a Secret as base64', () => {
+    const raw = field(2, field(1, 'key'), field(2, Buffer.from([0, 255])));
+    expect(decoded(body('v1', 'Secret', raw))).toMatchObject({ data: { key: 'AP8=' } });
+  });
+
+  it('reads inlined messages into the object around them', () => {
+    const volume = field(1, field(1, 'v'), field(2, field(6, field(1, 's'))));
+    const ephemeral = field(34, field(1, field(1, 'debugger'), field(2, 'image')), field(2, 'app'));
+    expect(decoded(body('v1', 'Pod', field(2, volume, ephemeral)))).toMatchObject({
+      spec: {
+        volumes: [{ name: 'v', secret: { secretName: 's' } }],
+        ephemeralContainers: [{ name: 'debugger', image: 'image', targetContainerName: 'app' }],
+      },
+    });
+  });
+
+  it('reads a list of numbers in one field or in several', () => {
+    const exitCodes = (...values: Uint8Array[]) =>
+      body('batch/v1', 'Job', field(2, field(11, field(1, field(1, 'FailJob'), field(2, ...values)))));
+    const expected = { spec: { podFailurePolicy: { rules: [{ onExitCodes: { values: [1, 300] } }] } } };
+    expect(decoded(exitCodes(number(3, 1), number(3, 300)))).toMatchObject(expected);
+    expect(decoded(exitCodes(field(3, Buffer.from([0x01, 0xac, 0x02]))))).toMatchObject(expected);
+  });
+
+  it('uses apiVersion and kind of the path when the envelope names none', () => {
+    const bytes = body('', '', field(1, field(1, 'n')));
+    expect(decodeProtobuf(bytes, { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
+      kind: 'decoded',
+      object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } },
+    });
+  });
+
+  it('quotes the start of a body that is no protobuf, as upstream', () => {
+    expect(decodeProtobuf(Buffer.from('{}'), { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
+      kind: 'malformed',
+      message:
+        'the object provided is unrecognized (must be of type Namespace): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (7b7d)',
+    });
+  });
+
   it('says that other kinds are read as JSON only', () => {
-    expect(decodeProtobuf(body('v1', 'Secret'))).toMatchObject({ kind: 'unsupported' });
+    expect(decodeProtobuf(body('nodekeeper.dev/v1alpha1', 'Decision'))).toMatchObject({ kind: 'unsupported' });
+    expect(decodeProtobuf(body('v1', '../v1.Pod'))).toMatchObject({ kind: 'unsupported' });
     expect(decodeProtobuf(MAGIC)).toMatchObject({ kind: 'unsupported' });
   });
 
@@ -162,3 +187,116 @@ describe('decodeProtobuf', () => {
     expect(isProtobuf(Buffer.from('k8s'))).toBe(false);
   });
 });
+
+/** A value of every field of a message, each different from its empty value. */
+function sample(message: ProtoMessage): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const { name, type, shape } of message.values()) {
+    if (name === '' && 'message' in type) Object.assign(object, sample(messageNamed(type.message)));
+    else if (shape === 'list') object[name] = [sampleOf(type), sampleOf(type)];
+    else if (shape === 'map') object[name] = { one: sampleOf(type), two: sampleOf(type) };
+    else object[name] = sampleOf(type);
+  }
+  return object;
+}
+
+function sampleOf(type: ProtoField['type']): unknown {
+  if ('message' in type) return sample(messageNamed(type.message));
+  const samples = {
+    string: 'tëxt',
+    bool: true,
+    int: -1_234_567_890_123,
+    bytes: 'AP8=',
+    time: '2026-11-20T12:00:00Z',
+    microTime: '2026-11-20T12:00:00.123456Z',
+    quantity: '500m',
+    intOrString: '25%',
+    json: { 'f:metadata': {} },
+    strings: ['a', 'b'],
+  };
+  return samples[type.scalar];
+}
+
+describe('the table of messages', () => {
+  const kinds = KINDS.flatMap((schema) => schema.gvks.map((gvk) => ({ schema, gvk })));
+  const served = kinds.flatMap(({ schema, gvk }) => {
+    const apiVersion = gvk.group === '' ? gvk.version : `${gvk.group}/${gvk.version}`;
+    const message = messageOfKind(apiVersion, gvk.kind);
+    return message === undefined ? [] : [{ apiVersion, kind: gvk.kind, message, schema }];
+  });
+
+  it('has no message that contains itself, so the nesting of a body is bounded', () => {
+    const depthOf = (name: string, outer: readonly string[]): number => {
+      if (outer.includes(name)) throw new Error(`${name} contains itself`);
+      const inner = [...messageNamed(name).values()].map(({ type }) =>
+        'message' in type ? depthOf(type.message, [...outer, name]) : 0,
+      );
+      return 1 + Math.max(0, ...inner);
+    };
+    const names = [...PROTOBUF_MESSAGES.matchAll(/^(\S+):/gm)].map(([, name = '']) => name);
+    expect(names.length).toBeGreaterThan(300);
+    expect(Math.max(...names.map((name) => depthOf(name, [])))).toBeLessThanOrEqual(40);
+  });
+
+  it.each(served)('carries every field of $apiVersion $kind there and back', ({ apiVersion, kind, message }) => {
+    const object = { apiVersion, kind, ...sample(message) };
+    expect(decoded(protobufBody(object))).toEqual(object);
+  });
+
+  it('has every kind with a schema, except our own and Status', () => {
+    const names = kinds
+      .filter(({ schema }) => !served.some((each) => each.schema === schema))
+      .map(({ gvk }) => `${gvk.group}/${gvk.kind}`);
+    expect(names.filter((name) => !name.startsWith('nodekeeper.dev/'))).toEqual(['/Status']);
+  });
+
+  it.each(served)('agrees with the schema of $apiVersion $kind', ({ message, schema }) => {
+    expect(differences(schema, message, '')).toEqual([]);
+  });
+});
+
+/** What the schema has and the message has not, or has with another type. */
+function differences(schema: StructSchema, message: ProtoMessage, path: string): string[] {
+  const fields = new Map<string, ProtoField>();
+  const collect = (of: ProtoMessage): void => {
+    for (const each of of.values()) {
+      if (each.name === '' && 'message' in each.type) collect(messageNamed(each.type.message));
+      else fields.set(each.name, each);
+    }
+  };
+  collect(message);
+  return Object.entries(schema.fields).flatMap(([name, { schema: inner }]) => {
+    if (schema.gvks.length > 0 && (name === 'apiVersion' || name === 'kind')) return [];
+    const known = fields.get(name);
+    if (known === undefined) return [`${path}${name}: no field`];
+    const shape = inner.kind === 'list' ? 'list' : inner.kind === 'map' ? 'map' : 'single';
+    // A field of any type may be a list on the wire.
+    if (shape !== known.shape && inner.kind !== 'any') return [`${path}${name}: ${shape}, ${known.shape}`];
+    const item = inner.kind === 'list' ? inner.items : inner.kind === 'map' ? inner.values : inner;
+    return itemDifferences(item, known.type, `${path}${name}`);
+  });
+}
+
+const WIRE_KINDS: Readonly<Record<string, string>> = {
+  string: 'string',
+  boolean: 'bool',
+  integer: 'int',
+  time: 'time',
+  microTime: 'microTime',
+  quantity: 'quantity',
+  intOrString: 'intOrString',
+};
+
+function itemDifferences(schema: Schema, type: ProtoField['type'], path: string): string[] {
+  if (schema.kind === 'any') return [];
+  if (schema.kind === 'struct') {
+    return 'message' in type
+      ? differences(schema, messageNamed(type.message), `${path}.`)
+      : [`${path}: message, ${type.scalar}`];
+  }
+  if ('message' in type) return [`${path}: ${schema.kind}, ${type.message}`];
+  if (schema.kind === 'list') return type.scalar === 'strings' ? [] : [`${path}: strings, ${type.scalar}`];
+  const isBytes = schema.kind === 'string' && schema.format === 'byte';
+  const expected = isBytes ? 'bytes' : WIRE_KINDS[schema.kind];
+  return expected === type.scalar ? [] : [`${path}: ${schema.kind}, ${type.scalar}`];
+}

@@ -1,11 +1,13 @@
 import { type JsonObject, setMember } from './json-value.ts';
-import { PROTOBUF_KINDS, type ProtoMessage, type ProtoType } from './protobuf-kinds.ts';
+import { messageNamed, messageOfKind, type ProtoField, type ProtoMessage, type ProtoScalar } from './protobuf-table.ts';
 
-/** Media type of the bodies that kubectl 1.32 and kubelets send from their typed clients. */
+/** Media type of the bodies that typed Go clients send: kubectl from 1.32, Helm 4, kubelets, schedulers. */
 export const PROTOBUF_MEDIA_TYPE = 'application/vnd.kubernetes.protobuf';
 
 /** The first bytes of every such body: `k8s` and a zero byte. */
 const MAGIC = [0x6b, 0x38, 0x73, 0x00] as const;
+/** Bytes of a body that an error message shows. */
+const SHOWN_BYTES_MAX = 1_024;
 
 export type DecodedProtobuf =
   /** The object in its JSON form, with `apiVersion` and `kind`. No schema has checked it yet. */
@@ -13,6 +15,12 @@ export type DecodedProtobuf =
   | { readonly kind: 'malformed'; readonly message: string }
   /** Well-formed, but of a kind that is accepted only as JSON. */
   | { readonly kind: 'unsupported'; readonly message: string };
+
+/** The apiVersion and kind of a body that names none: those of the request's path. */
+export interface ExpectedType {
+  readonly apiVersion: string;
+  readonly kind: string;
+}
 
 /** Whether a body has the protobuf envelope of Kubernetes. The content type is not considered. */
 export function isProtobuf(body: Uint8Array): boolean {
@@ -25,12 +33,18 @@ export function isProtobuf(body: Uint8Array): boolean {
  * The work is linear in the length of the body, because nothing is read twice. The message tables are not recursive, so
  * they bound the nesting. Unknown fields are skipped, as protobuf requires. Source: Kubernetes documentation,
  * "Protobuf encoding".
+ *
+ * @param expected used where the envelope names no apiVersion or no kind
  */
-export function decodeProtobuf(body: Uint8Array): DecodedProtobuf {
-  if (!isProtobuf(body))
-    return { kind: 'malformed', message: 'provided data does not appear to be a protobuf message' };
+export function decodeProtobuf(body: Uint8Array, expected?: ExpectedType): DecodedProtobuf {
+  if (!isProtobuf(body)) {
+    return {
+      kind: 'malformed',
+      message: `the object provided is unrecognized (must be of type ${expected?.kind ?? 'Object'}): provided data does not appear to be a protobuf message, expected prefix [${MAGIC.join(' ')}] (${hexStart(body)})`,
+    };
+  }
   try {
-    return decodeEnvelope(body.subarray(MAGIC.length));
+    return decodeEnvelope(body.subarray(MAGIC.length), expected);
   } catch (error) {
     if (error instanceof ProtobufFault)
       return { kind: 'malformed', message: `malformed protobuf body: ${error.message}` };
@@ -38,10 +52,16 @@ export function decodeProtobuf(body: Uint8Array): DecodedProtobuf {
   }
 }
 
+/** The first bytes in hexadecimal, as upstream prints them. */
+function hexStart(body: Uint8Array): string {
+  const hex = Buffer.from(body.subarray(0, SHOWN_BYTES_MAX)).toString('hex');
+  return body.length > SHOWN_BYTES_MAX ? `${hex} ...` : hex;
+}
+
 /** Ends the recursive decoding. decodeProtobuf converts it to `malformed`. */
 class ProtobufFault extends Error {}
 
-function decodeEnvelope(bytes: Uint8Array): DecodedProtobuf {
+function decodeEnvelope(bytes: Uint8Array, expected: ExpectedType | undefined): DecodedProtobuf {
   let apiVersion = '';
   let kind = '';
   let raw: Uint8Array = new Uint8Array();
@@ -57,43 +77,43 @@ function decodeEnvelope(bytes: Uint8Array): DecodedProtobuf {
       throw new ProtobufFault('content encodings are not supported');
     }
   }
-  const message = messageOf(apiVersion, kind);
+  apiVersion ||= expected?.apiVersion ?? '';
+  kind ||= expected?.kind ?? '';
+  const message = messageOfKind(apiVersion, kind);
   if (message === undefined) {
     return { kind: 'unsupported', message: `${kind || 'an object without kind'} (${apiVersion}) is read as JSON only` };
   }
-  return { kind: 'decoded', object: { apiVersion, kind, ...decodeMessage(message, raw) } };
+  return { kind: 'decoded', object: { apiVersion, kind, ...decodeMessage(message, raw, {}) } };
 }
 
-/** The table of a kind. Clients send DeleteOptions with the apiVersion of the deleted object. */
-function messageOf(apiVersion: string, kind: string): ProtoMessage | undefined {
-  return PROTOBUF_KINDS[kind === 'DeleteOptions' ? 'v1 DeleteOptions' : `${apiVersion} ${kind}`];
-}
-
-function decodeMessage(message: ProtoMessage, bytes: Uint8Array): JsonObject {
-  const object: JsonObject = {};
-  for (const field of fieldsOf(bytes)) {
-    const known = message[field.number];
+/** Decodes the fields of a message into `object`, which an inlined message shares with the message around it. */
+function decodeMessage(message: ProtoMessage, bytes: Uint8Array, object: JsonObject): JsonObject {
+  for (const wire of fieldsOf(bytes)) {
+    const known = message.get(wire.number);
     if (known === undefined) continue;
-    const [name, type, shape] = known;
+    const { name, type, shape } = known;
     if (shape === 'map') {
       const entries = (object[name] ?? {}) as JsonObject;
       object[name] = entries;
-      const [key, value] = decodeMapEntry(type, bytesOf(field));
+      const [key, value] = decodeMapEntry(type, bytesOf(wire));
       setMember(entries, key, value);
     } else if (shape === 'list') {
       const items = (object[name] ?? []) as unknown[];
       object[name] = items;
-      items.push(decodeField(type, field));
+      if (isPacked(type, wire)) items.push(...packedNumbers(bytesOf(wire)));
+      else items.push(decodeField(type, wire));
+    } else if (name === '' && 'message' in type) {
+      decodeMessage(messageNamed(type.message), bytesOf(wire), object);
     } else {
-      object[name] = decodeField(type, field);
+      object[name] = decodeField(type, wire);
     }
   }
   return object;
 }
 
-function decodeMapEntry(type: ProtoType, bytes: Uint8Array): [string, unknown] {
+function decodeMapEntry(type: ProtoField['type'], bytes: Uint8Array): [string, unknown] {
   let key = '';
-  let value: unknown = type === 'string' ? '' : null;
+  let value: unknown = 'scalar' in type && (type.scalar === 'string' || type.scalar === 'bytes') ? '' : null;
   for (const field of fieldsOf(bytes)) {
     if (field.number === 1) key = readText(field);
     if (field.number === 2) value = decodeField(type, field);
@@ -101,25 +121,45 @@ function decodeMapEntry(type: ProtoType, bytes: Uint8Array): [string, unknown] {
   return [key, value];
 }
 
-function decodeField(type: ProtoType, field: WireField): unknown {
-  if (typeof type !== 'string') return decodeMessage(type, bytesOf(field));
-  switch (type) {
+const decodeField = (type: ProtoField['type'], field: WireField): unknown =>
+  'scalar' in type ? decodeScalar(type.scalar, field) : decodeMessage(messageNamed(type.message), bytesOf(field), {});
+
+function decodeScalar(scalar: ProtoScalar, field: WireField): unknown {
+  switch (scalar) {
     case 'string':
       return readText(field);
     case 'bool':
-      return numberOf(field) !== 0n;
+      return Number(numberOf(field)) !== 0;
     case 'int':
-      return Number(BigInt.asIntN(64, numberOf(field)));
+      return signed(numberOf(field));
+    case 'bytes':
+      return Buffer.from(bytesOf(field)).toString('base64');
     case 'time':
     case 'microTime':
-      return readTime(bytesOf(field), type);
+      return readTime(bytesOf(field), scalar);
     case 'quantity':
-      return textAt(bytesOf(field), 1);
+      return textAt(bytesOf(field), 1) || '0';
     case 'intOrString':
       return readIntOrString(bytesOf(field));
     case 'json':
       return readJson(bytesOf(field));
+    case 'strings':
+      return [...fieldsOf(bytesOf(field))].filter(({ number }) => number === 1).map(readText);
   }
+}
+
+/** A list of numbers may be one field that holds them all. Source: Protocol Buffers, "Encoding", packed fields. */
+const isPacked = (type: ProtoField['type'], field: WireField): boolean =>
+  'scalar' in type && type.scalar === 'int' && field.value instanceof Uint8Array;
+
+function packedNumbers(bytes: Uint8Array): number[] {
+  const numbers: number[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const { value, next } = readVarint(bytes, at);
+    numbers.push(signed(value));
+    at = next;
+  }
+  return numbers;
 }
 
 /** The first and last second that RFC 3339 can express, years 0001 to 9999. Seconds since the epoch. */
@@ -130,8 +170,8 @@ function readTime(bytes: Uint8Array, type: 'time' | 'microTime'): string | null 
   let seconds = 0;
   let nanos = 0;
   for (const field of fieldsOf(bytes)) {
-    if (field.number === 1) seconds = Number(BigInt.asIntN(64, numberOf(field)));
-    if (field.number === 2) nanos = Number(BigInt.asIntN(64, numberOf(field)));
+    if (field.number === 1) seconds = signed(numberOf(field));
+    if (field.number === 2) nanos = signed(numberOf(field));
   }
   if (seconds === 0 && nanos === 0) return null;
   if (seconds < SECONDS_MIN || seconds > SECONDS_MAX || nanos < 0 || nanos > 999_999_999) {
@@ -147,8 +187,8 @@ function readIntOrString(bytes: Uint8Array): string | number {
   let integer = 0;
   let text = '';
   for (const field of fieldsOf(bytes)) {
-    if (field.number === 1) isText = numberOf(field) === 1n;
-    if (field.number === 2) integer = Number(BigInt.asIntN(64, numberOf(field)));
+    if (field.number === 1) isText = Number(numberOf(field)) === 1;
+    if (field.number === 2) integer = signed(numberOf(field));
     if (field.number === 3) text = readText(field);
   }
   return isText ? text : integer;
@@ -175,56 +215,60 @@ function textAt(bytes: Uint8Array, number: number): string {
 
 interface WireField {
   readonly number: number;
-  /** A varint or fixed number, or the bytes of a length-delimited field. */
-  readonly value: bigint | Uint8Array;
+  /** A varint, or the bytes of another field. A bigint for a varint of more than four bytes. */
+  readonly value: number | bigint | Uint8Array;
 }
 
-const FIELD_NUMBER_MAX = 536_870_911n;
+const FIELD_NUMBER_MAX = 536_870_911;
 
 function* fieldsOf(bytes: Uint8Array): Generator<WireField> {
   let at = 0;
   while (at < bytes.length) {
     const tag = readVarint(bytes, at);
-    at = tag.next;
-    const number = tag.value >> 3n;
-    if (number === 0n || number > FIELD_NUMBER_MAX) throw new ProtobufFault('bad field number');
-    let value: bigint | Uint8Array;
-    let end: number;
-    switch (tag.value & 7n) {
-      case 0n: {
-        const varint = readVarint(bytes, at);
-        value = varint.value;
-        end = varint.next;
-        break;
-      }
-      case 1n:
-        end = at + 8;
-        value = bytes.subarray(at, end);
-        break;
-      case 5n:
-        end = at + 4;
-        value = bytes.subarray(at, end);
-        break;
-      case 2n: {
-        const length = readVarint(bytes, at);
-        if (length.value > BigInt(bytes.length - length.next)) throw new ProtobufFault('a field ends beyond the body');
-        end = length.next + Number(length.value);
-        value = bytes.subarray(length.next, end);
-        break;
-      }
-      default:
-        throw new ProtobufFault('unsupported wire type');
-    }
-    if (end > bytes.length) throw new ProtobufFault('a field ends beyond the body');
-    at = end;
-    yield { number: Number(number), value };
+    const number = Math.floor(Number(tag.value) / 8);
+    if (number === 0 || number > FIELD_NUMBER_MAX) throw new ProtobufFault('bad field number');
+    const field = readValue(bytes, tag.next, Number(tag.value) % 8);
+    if (field.next > bytes.length) throw new ProtobufFault('a field ends beyond the body');
+    at = field.next;
+    yield { number, value: field.value };
   }
 }
 
+/** The value after a tag, and the position after the value. */
+function readValue(bytes: Uint8Array, at: number, wireType: number): { value: WireField['value']; next: number } {
+  switch (wireType) {
+    case 0:
+      return readVarint(bytes, at);
+    case 1:
+      return { value: bytes.subarray(at, at + 8), next: at + 8 };
+    case 5:
+      return { value: bytes.subarray(at, at + 4), next: at + 4 };
+    case 2: {
+      const length = readVarint(bytes, at);
+      if (length.value > bytes.length - length.next) throw new ProtobufFault('a field ends beyond the body');
+      const end = length.next + Number(length.value);
+      return { value: bytes.subarray(length.next, end), next: end };
+    }
+    default:
+      throw new ProtobufFault('unsupported wire type');
+  }
+}
+
+/** Bytes of a varint that fit into a 32-bit integer. Most varints are shorter, and a bigint is slower. */
+const SHORT_VARINT_BYTES = 4;
 /** At most ten bytes make a 64-bit number. */
-function readVarint(bytes: Uint8Array, start: number): { value: bigint; next: number } {
-  let value = 0n;
-  for (let index = 0; index < 10; index += 1) {
+const VARINT_BYTES_MAX = 10;
+
+function readVarint(bytes: Uint8Array, start: number): { value: number | bigint; next: number } {
+  let short = 0;
+  for (let index = 0; index < SHORT_VARINT_BYTES; index += 1) {
+    const byte = bytes[start + index];
+    if (byte === undefined) throw new ProtobufFault('a number ends beyond the body');
+    short |= (byte & 0x7f) << (7 * index);
+    if (byte < 0x80) return { value: short, next: start + index + 1 };
+  }
+  let value = BigInt(short);
+  for (let index = SHORT_VARINT_BYTES; index < VARINT_BYTES_MAX; index += 1) {
     const byte = bytes[start + index];
     if (byte === undefined) throw new ProtobufFault('a number ends beyond the body');
     value |= BigInt(byte & 0x7f) << BigInt(7 * index);
@@ -233,13 +277,17 @@ function readVarint(bytes: Uint8Array, start: number): { value: bigint; next: nu
   throw new ProtobufFault('a number is longer than ten bytes');
 }
 
+/** A varint as the signed number of a Go int64. */
+const signed = (value: number | bigint): number =>
+  typeof value === 'number' ? value : Number(BigInt.asIntN(64, value));
+
 function bytesOf(field: WireField): Uint8Array {
-  if (typeof field.value === 'bigint') throw new ProtobufFault(`field ${field.number} is a number`);
+  if (!(field.value instanceof Uint8Array)) throw new ProtobufFault(`field ${field.number} is a number`);
   return field.value;
 }
 
-function numberOf(field: WireField): bigint {
-  if (typeof field.value !== 'bigint') throw new ProtobufFault(`field ${field.number} is not a number`);
+function numberOf(field: WireField): number | bigint {
+  if (field.value instanceof Uint8Array) throw new ProtobufFault(`field ${field.number} is not a number`);
   return field.value;
 }
 

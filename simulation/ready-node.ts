@@ -5,7 +5,7 @@ import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
 import { formatTime } from '../shared/kube/time.ts';
 import type { KubeObject } from '../shared/kube/types.ts';
 
-export function nodeOf(name: string, zone: string, nowMs: number, uid: string): KubeObject {
+export function readyNode(name: string, zone: string, nowMs: number, uid: string): KubeObject {
   const now = formatTime(nowMs);
   const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
     type,

@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { apiInMemory, NODES, pod, podsIn } from '../../test/support/api-in-memory.ts';
+import { envelope, field, PROTOBUF, protobufBody } from '../../test/support/protobuf-body.ts';
+
+const PODS = podsIn('default');
+const asProtobuf = (object: object) => ({
+  body: protobufBody(object as Record<string, unknown>),
+  contentType: PROTOBUF,
+});
+
+describe('a body in protobuf', () => {
+  it('creates the same object as its JSON form', async () => {
+    const debug = pod('debugger', {
+      spec: {
+        containers: [{ name: 'main', image: 'busybox', stdin: true, tty: true, securityContext: {} }],
+        hostPID: true,
+        terminationGracePeriodSeconds: 0,
+        volumes: [{ name: 'host-root', hostPath: { path: '/' } }],
+        tolerations: [{ operator: 'Exists' }],
+        nodeName: 'n1',
+      },
+    });
+    const [json, protobuf] = await Promise.all(
+      [{ body: debug }, asProtobuf(debug)].map(async (send) => apiInMemory().send('POST', PODS, send)),
+    );
+    expect(protobuf).toMatchObject({ code: 201, body: { spec: { terminationGracePeriodSeconds: 0, hostPID: true } } });
+    const { managedFields: _json, ...expectedMetadata } = json?.body.metadata ?? {};
+    expect({ ...protobuf?.body, metadata: { ...protobuf?.body.metadata, managedFields: undefined } }).toEqual({
+      ...json?.body,
+      metadata: { ...expectedMetadata, managedFields: undefined },
+    });
+  });
+
+  it('has no unknown fields: those of a newer client are dropped, also with strict validation', async () => {
+    const body = envelope('v1', 'Namespace', field(1, field(1, 'team')), field(99, 'later'));
+    const {
+      code,
+      body: created,
+      headers,
+    } = await apiInMemory().send('POST', '/api/v1/namespaces?fieldValidation=Strict', { body, contentType: PROTOBUF });
+    expect({ code, name: created.metadata.name, warning: headers['warning'] }).toEqual({ code: 201, name: 'team' });
+  });
+
+  it('may leave its type to the path', async () => {
+    const body = envelope('', '', field(1, field(1, 'team')));
+    expect(await apiInMemory().send('POST', '/api/v1/namespaces', { body, contentType: PROTOBUF })).toMatchObject({
+      code: 201,
+      body: { kind: 'Namespace' },
+    });
+  });
+
+  it('is refused when it has another kind than the path', async () => {
+    const answer = await apiInMemory().send('POST', NODES, asProtobuf(pod('p')));
+    expect(answer).toMatchObject({
+      code: 400,
+      body: { reason: 'BadRequest', message: expect.stringContaining('Pod') },
+    });
+  });
+
+  it('is refused with the message of upstream when it is JSON', async () => {
+    const answer = await apiInMemory().send('POST', '/api/v1/namespaces', { body: {}, contentType: PROTOBUF });
+    expect(answer).toMatchObject({
+      code: 400,
+      body: {
+        message:
+          'the object provided is unrecognized (must be of type Namespace): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (7b7d)',
+      },
+    });
+  });
+
+  it('is never a fault of the server, whatever its bytes', async () => {
+    const api = apiInMemory();
+    const whole = protobufBody(pod('fuzzed') as Record<string, unknown>);
+    const change = fc.record({ at: fc.nat(whole.length - 1), byte: fc.nat(255), cut: fc.nat(whole.length) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 4 }), async (changes) => {
+        const body = Buffer.from(whole);
+        for (const { at, byte } of changes) body[at] = byte;
+        const { code } = await api.send('POST', `${PODS}?dryRun=All`, {
+          body: body.subarray(0, changes[0]?.cut === 0 ? undefined : changes[0]?.cut),
+          contentType: PROTOBUF,
+        });
+        expect(code).toBeLessThan(500);
+      }),
+      { numRuns: 300 },
+    );
+    expect(api.faults).toEqual([]);
+  });
+});

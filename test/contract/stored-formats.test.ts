@@ -1,0 +1,172 @@
+/**
+ * Objects and log items of releases before compression, beside those of this one: what an older function reads and
+ * writes while both run, and what is left of it.
+ */
+import { beforeEach, expect, it } from 'vitest';
+import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
+import type { Item, ItemStore } from '../../shared/ports/item-store.ts';
+import { type ChangeLog, changeLog } from '../../shared/store/change-log.ts';
+import { logPartition, objectPartition, shardOf } from '../../shared/store/layout.ts';
+import { type ObjectStore, type ObjectWrite, objectStore } from '../../shared/store/object-store.ts';
+import type { TextFormat } from '../../shared/store/packed-text.ts';
+import { describeOnStores } from './stores.ts';
+
+const T0 = 1_795_197_000_000;
+const FILLER = 'x'.repeat(2_000);
+let count = 0;
+
+/** The readers of a release before compression. */
+const olderObject = (item: Item): KubeObject => {
+  const object = JSON.parse(item['o'] as string) as KubeObject;
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(item['rv']) } };
+};
+const olderChange = (item: Item) => ({ type: item['t'], key: item['key'], object: olderObject(item) });
+
+describeOnStores('objects in two formats', (fixture) => {
+  let resource: string;
+  let compressing: ObjectStore;
+  let plain: ObjectStore;
+  let log: ChangeLog;
+  beforeEach(() => {
+    count += 1;
+    resource = `formats${count}`;
+    const options = { items: fixture.items(), clock: { nowMs: () => T0 }, shardsOf: () => 1 };
+    const open = (textFormat: TextFormat) => objectStore({ ...options, textFormat });
+    compressing = open('compressed');
+    plain = open('plain');
+    log = changeLog(options);
+  });
+
+  const ref = (name: string): ObjectRef => ({ resource, namespace: '', name });
+  const create = (name: string): ObjectWrite => ({
+    kind: 'create',
+    ref: ref(name),
+    object: { apiVersion: 'v1', kind: 'Widget', metadata: { name, labels: { step: '0' } }, spec: { text: FILLER } },
+  });
+  const update = (previous: KubeObject, step: number): ObjectWrite => ({
+    kind: 'update',
+    ref: ref(previous.metadata.name!),
+    object: { ...previous, metadata: { ...previous.metadata, labels: { step: String(step) } } },
+    previous,
+  });
+  const commit = async (store: ObjectStore, ...writes: ObjectWrite[]): Promise<readonly KubeObject[]> => {
+    const outcome = await store.commit({ writes });
+    if (outcome.kind !== 'committed') throw new Error(outcome.kind);
+    return outcome.objects;
+  };
+  const stored = async (pk: string): Promise<readonly Item[]> =>
+    (await fixture.items().query({ table: 'objects', pk, consistent: true })).items;
+  const changes = async () => {
+    const outcome = await log.readChanges({ resource, after: (T0 - 1) * 1_000, limit: 100, eager: true });
+    if (outcome.kind !== 'changes') throw new Error(outcome.kind);
+    return outcome.changes;
+  };
+
+  it('reads, changes and deletes what the other format stored', async () => {
+    let current = (await commit(plain, create('a')))[0]!;
+    for (let step = 1; step <= 6; step += 1) {
+      const [writer, reader] = step % 2 === 0 ? [plain, compressing] : [compressing, plain];
+      expect(await writer.get(ref('a'))).toEqual(current);
+      current = (await commit(writer, update(current, step)))[0]!;
+      expect((await reader.list({ resource })).objects).toEqual([current]);
+    }
+    await commit(compressing, { kind: 'delete', ref: ref('a'), previous: current });
+    const seen = await changes();
+    expect(seen.map(({ type }) => type)).toEqual(['ADDED', ...Array(6).fill('MODIFIED'), 'DELETED']);
+    expect(seen.map(({ object }) => object.metadata.labels?.['step'])).toEqual([...'01234566']);
+    expect(seen.slice(1, -1).map(({ previous }) => previous?.labels['step'])).toEqual([...'012345']);
+  });
+
+  it('lets exactly one of two formats win on one version', async () => {
+    const [first] = await commit(plain, create('a'));
+    const outcomes = await Promise.all([
+      plain.commit({ writes: [update(first!, 1)] }),
+      compressing.commit({ writes: [update(first!, 2)] }),
+    ]);
+    expect(outcomes.map(({ kind }) => kind).sort()).toEqual(['committed', 'conflict']);
+  });
+
+  it('writes plain what an older release reads, item by item', async () => {
+    const created = await commit(plain, create('a'), create('b'), create('c'));
+    const [changed] = await commit(plain, update(created[1]!, 1));
+    const items = await stored(objectPartition(resource, 0));
+    expect(items.map(olderObject)).toEqual([created[0], changed, created[2]]);
+    expect((await stored(logPartition(resource, 0))).map(olderChange)).toEqual([
+      ...created.map((object) => ({ type: 'ADDED', key: object.metadata.name, object })),
+      { type: 'MODIFIED', key: 'b', object: changed },
+    ]);
+  });
+
+  it('resumes between the changes of one log item', async () => {
+    const created = await commit(compressing, create('a'), create('b'), create('c'), create('d'));
+    expect(await stored(logPartition(resource, 0))).toHaveLength(1);
+    const seen: string[] = [];
+    let after = (T0 - 1) * 1_000;
+    for (let reads = 0; reads < 10; reads += 1) {
+      const outcome = await log.readChanges({ resource, after, limit: 1, eager: true });
+      if (outcome.kind !== 'changes') throw new Error(outcome.kind);
+      seen.push(...outcome.changes.map(({ ref: { name } }) => name));
+      after = outcome.through;
+      if (outcome.changes.length === 0) break;
+    }
+    expect(seen).toEqual(['a', 'b', 'c', 'd']);
+    for (const [index, { metadata }] of created.entries()) {
+      const rest = await log.readChanges({ resource, after: Number(metadata.resourceVersion), limit: 9, eager: true });
+      expect(rest).toMatchObject({ kind: 'changes', changes: created.slice(index + 1).map((object) => ({ object })) });
+    }
+  });
+
+  it('delivers changes of a commit that began below the version of a read and ended above it', async () => {
+    const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
+    const ofShard = (shard: number): string[] => names.filter((name) => shardOf(name, 2) === shard);
+    const items = fixture.items();
+    const open = (nowMs: () => number) => objectStore({ items, clock: { nowMs }, shardsOf: () => 2 });
+    const listedAt = (T0 - 1) * 1_000;
+    const first = await commit(
+      open(() => T0 + 1),
+      create(ofShard(0)[0]!),
+    );
+    // The clock is read once per object, and once per version. It advances with the second version.
+    let calls = 0;
+    const spanning = open(() => {
+      calls += 1;
+      return T0 + Math.max(0, calls - 5);
+    });
+    let late: readonly KubeObject[] = [];
+    const held: ItemStore = {
+      ...items,
+      async getMany(keys, options) {
+        const heads = await items.getMany(keys, options);
+        if (late.length === 0) {
+          late = await commit(spanning, ...ofShard(1).slice(0, 4).map(create));
+        }
+        return heads;
+      },
+    };
+    const version = (object: KubeObject): number => Number(object.metadata.resourceVersion);
+    const reader = changeLog({ items: held, clock: { nowMs: () => T0 + 5 }, shardsOf: () => 2 });
+    const seen: number[] = [];
+    for (let after = listedAt, reads = 0; reads < 5; reads += 1) {
+      const outcome = await reader.readChanges({ resource, after, limit: 100, eager: true });
+      if (outcome.kind !== 'changes') throw new Error(outcome.kind);
+      seen.push(...outcome.changes.map(({ resourceVersion }) => resourceVersion));
+      after = outcome.through;
+    }
+    expect(version(late[0]!)).toBeLessThan(version(first[0]!));
+    expect(version(late.at(-1)!)).toBeGreaterThan(version(first[0]!));
+    expect(seen).toEqual([...first, ...late].map(version).sort((one, other) => one - other));
+  });
+
+  it('divides changes that are too large for one log item', async () => {
+    const random = (length: number): string =>
+      Array.from({ length }, (_, index) => ((index * 7_919 + (index >> 3) * 104_729) % 36).toString(36)).join('');
+    const large = (name: string): ObjectWrite => ({
+      kind: 'create',
+      ref: ref(name),
+      object: { metadata: { name }, spec: { text: random(60_000) } },
+    });
+    const created = await commit(compressing, large('a'), large('b'), create('c'));
+    expect(await stored(logPartition(resource, 0))).toHaveLength(2);
+    expect((await changes()).map(({ object }) => object)).toEqual(created);
+  });
+});
