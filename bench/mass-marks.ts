@@ -26,6 +26,7 @@ import {
   wholeNumber,
   wholeNumbers,
 } from './benchmark.ts';
+import { delayed } from './delayed-store.ts';
 import { type MarkWorkers, markWorkers } from './mark-workers.ts';
 import { type StormTime, stormTime } from './storm-time.ts';
 
@@ -34,7 +35,6 @@ const SEED = 4_022;
 const ZONES = ['zone-a', 'zone-b', 'zone-c', 'zone-d'];
 /** Nodes of zone-lit, which beat on. */
 const ALIVE = 100;
-const READ_MS = 5;
 const SCAN_MS_PER_NODE = 0.028;
 /** Reading, deciding and writing the mark of one node. */
 const MARK_CPU_MS = 0.5;
@@ -204,31 +204,6 @@ const marksIn = (writes: readonly TransactWrite[]): string[] =>
   writes.flatMap((write) =>
     write.key.table === 'health' && write.kind === 'update' && write.set?.['m'] !== undefined ? [write.key.sk] : [],
   );
-
-/** Each request needs time. */
-const delayed = (items: ItemStore, time: StormTime): ItemStore => ({
-  ...items,
-  async get(...call) {
-    await time.sleep(READ_MS);
-    return items.get(...call);
-  },
-  async getMany(...call) {
-    await time.sleep(READ_MS);
-    return items.getMany(...call);
-  },
-  async query(...call) {
-    await time.sleep(READ_MS);
-    return items.query(...call);
-  },
-  async scan(...call) {
-    await time.sleep(READ_MS);
-    return items.scan(...call);
-  },
-  async write(...call) {
-    await time.sleep(READ_MS);
-    return items.write(...call);
-  },
-});
 
 /** Notes when a mark is stored. */
 const observed = (items: ItemStore, time: StormTime, markedAtMs: MarkTimes): ItemStore => ({

@@ -22,6 +22,7 @@ import { massMarks } from './mass-marks.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
+import { returns } from './returns.ts';
 import { soak } from './soak.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
@@ -40,6 +41,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   quality,
   fleet,
   storm,
+  returns,
   soak,
   api,
   detection,
