@@ -1,15 +1,16 @@
 /**
  * A zone of 5,000 nodes that fails in one instant, on the embedded engine: how many ticks until all are marked, and the
- * duration of each tick. Ticks start on time. Within a tick the machine's clock runs: a tick stops where it would for
- * lack of time.
+ * duration of each tick with the parts that it sends. Ticks start on time. Within a tick the machine's clock runs: a tick
+ * stops where it would for lack of time. Parts are worked on by four processes that share this machine.
  */
 
 import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
-import { fleetControllers } from '../shared/controllers/index.ts';
+import { type FleetControllers, fleetControllers } from '../shared/controllers/index.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
 import type { Clock, RandomSource } from '../shared/ports/clock.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite, Write } from '../shared/ports/item-store.ts';
+import type { PartQueue } from '../shared/ports/part-queue.ts';
 import { healthKey } from '../shared/store/health-row.ts';
 import { scanHealth } from '../shared/store/health-store.ts';
 import { healthWritesFor } from '../shared/store/node-writes.ts';
@@ -26,6 +27,7 @@ const SEED = 4_021;
 /** Nodes written in one commit during the setup. */
 const NODES_PER_COMMIT = 16;
 const BEATS_AT_ONCE = 32;
+const PART_WORKERS = 4;
 /** Ticks after the first due one until the bench gives up. */
 const TICKS_MAX = 20;
 
@@ -98,20 +100,26 @@ async function measure(report: Report): Promise<void> {
 
     const policy = { ...defaultPolicy, ingestGate: 'off' } as const;
     const quiet = { debug() {}, info() {}, warn() {}, error: console.error };
-    const controllers = fleetControllers({ items, clock, random, policy, log: quiet, meter: { add() {} } });
+    const shared = { items, clock, random, policy, log: quiet, meter: { add() {} } };
+    const parts = partWorkers((partQueue) => fleetControllers({ ...shared, partQueue }));
+    const controllers = fleetControllers({ ...shared, partQueue: parts.queue });
     const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
     const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
-    const tick = async (
-      nowMs: number,
-    ): Promise<{ readonly counted: Counters; readonly seconds: number; marked: number }> => {
+    const tick = async (nowMs: number) => {
       clock.at(nowMs);
       await beatAll(items, 'alive', ALIVE, nowMs);
       counters = noCounters();
       const beganMs = performance.now();
       clock.run();
-      const monitor = await controllers.tickNodeMonitor(slotOf(nowMs, policy.nodeMonitorPeriodSeconds));
+      await controllers.tickNodeMonitor(slotOf(nowMs, policy.nodeMonitorPeriodSeconds));
+      const tickSeconds = seconds(beganMs);
+      await parts.finished();
       const took = seconds(beganMs);
-      return { counted: counters, seconds: took, marked: monitor.kind === 'ran' ? monitor.marked : 0 };
+      const counted = counters;
+      counters = noCounters();
+      const fleet = await scanHealth(items, { consistent: true });
+      const marked = fleet.filter(({ ready }) => ready === 'Unknown').length;
+      return { counted, tickSeconds, seconds: took, markedInAll: marked };
     };
 
     // Ticks from the start: the gate is open and the zones are known when the grace period is over.
@@ -120,8 +128,9 @@ async function measure(report: Report): Promise<void> {
     let marked = 0;
     let sum = noCounters();
     for (let ticks = 1; ticks <= TICKS_MAX && marked < DEAD; ticks += 1) {
-      const { counted, seconds: took, marked: now } = await tick(dueMs + (ticks - 1) * periodMs);
-      marked += now;
+      const { counted, tickSeconds, seconds: took, markedInAll } = await tick(dueMs + (ticks - 1) * periodMs);
+      const now = markedInAll - marked;
+      marked = markedInAll;
       sum = {
         readUnits: sum.readUnits + counted.readUnits,
         writeUnits: sum.writeUnits + counted.writeUnits,
@@ -133,6 +142,7 @@ async function measure(report: Report): Promise<void> {
         tick: ticks,
         marked: now,
         markedInAll: marked,
+        tickSeconds,
         seconds: took,
         readUnits: rounded(counted.readUnits),
         writeUnits: rounded(counted.writeUnits),
@@ -149,10 +159,50 @@ async function measure(report: Report): Promise<void> {
       itemWritesPerNode: rounded(sum.itemWrites / DEAD),
       writeRequestsPerNode: rounded(sum.requests / DEAD),
       writeUnitsPerNode: rounded(sum.writeUnits / DEAD),
+      failedParts: parts.failed(),
     });
   } finally {
     await engine.stop();
   }
+}
+
+/** Works on parts as soon as they are sent. */
+function partWorkers(compose: (queue: PartQueue) => FleetControllers) {
+  const waiting: { readonly body: string; receives: number }[] = [];
+  const idle: FleetControllers[] = [];
+  const underWay = new Set<Promise<void>>();
+  let failed = 0;
+  const queue: PartQueue = {
+    async send(bodies) {
+      waiting.push(...bodies.map((body) => ({ body, receives: 0 })));
+      while (underWay.size < PART_WORKERS) {
+        const done = work().finally(() => underWay.delete(done));
+        underWay.add(done);
+      }
+      return [];
+    },
+    postpone: () => Promise.resolve(),
+  };
+  async function work(): Promise<void> {
+    const controllers = idle.pop() ?? compose(queue);
+    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+      part.receives += 1;
+      const outcome = await controllers.onMarkPart(part);
+      if (outcome.kind === 'failed') {
+        failed += 1;
+        if (outcome.retrySeconds !== undefined) waiting.push(part);
+      }
+    }
+    idle.push(controllers);
+  }
+  return {
+    queue,
+    failed: () => failed,
+    /** Waits for all parts. */
+    async finished(): Promise<void> {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
+  };
 }
 
 const seconds = (sinceMs: number): number => rounded((performance.now() - sinceMs) / 1_000);

@@ -19,9 +19,11 @@ import { heartbeat } from './heartbeat.ts';
 import { identity } from './identity.ts';
 import { massFailure } from './mass-failure.ts';
 import { massFailureContended } from './mass-failure-contended.ts';
+import { massMarks } from './mass-marks.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
+import { returns } from './returns.ts';
 import { scheduler } from './scheduler.ts';
 import { shards } from './shards.ts';
 import { soak } from './soak.ts';
@@ -42,11 +44,13 @@ const BENCHMARKS: readonly Benchmark[] = [
   quality,
   fleet,
   storm,
+  returns,
   soak,
   api,
   detection,
   massFailure,
   massFailureContended,
+  massMarks,
   nodeHours,
   cloudHistories,
   commits,

@@ -4,6 +4,7 @@ import { watchManifest } from './api/watch/manifest.ts';
 import { cloudNodeManifest } from './controllers/cloud-node/manifest.ts';
 import { evictorManifest } from './controllers/evictor/manifest.ts';
 import { healthStreamManifest } from './controllers/health-stream/manifest.ts';
+import { nodeMarkerManifest } from './controllers/node-marker/manifest.ts';
 import { nodeMonitorManifest } from './controllers/node-monitor/manifest.ts';
 import { objectStreamManifest } from './controllers/object-stream/manifest.ts';
 import { podGcManifest } from './controllers/pod-gc/manifest.ts';
@@ -20,6 +21,7 @@ const manifests = [
   objectStreamManifest,
   cloudNodeManifest,
   nodeMonitorManifest,
+  nodeMarkerManifest,
   evictorManifest,
   podGcManifest,
   schedulerManifest,

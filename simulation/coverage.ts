@@ -1,7 +1,7 @@
 /** Which branches of the rules a simulation has been through: marks that all must be hit, or it proves less than it seems to. */
 import type { TickReport } from './faults/faulty-ticks.ts';
 import type { Happened, Writer } from './laws/truth.ts';
-import { NOT_READY, UNREACHABLE } from './laws/truth.ts';
+import { marksNodes, NOT_READY, UNREACHABLE } from './laws/truth.ts';
 
 export const MARKS = [
   'mark:True>Unknown',
@@ -36,6 +36,11 @@ export const MARKS = [
   'tick:alive',
   'tick:restarted',
   'tick:returned',
+  'tick:distributed',
+  'part:done',
+  'part:expired',
+  'part:gate',
+  'part:repeated',
   'cloud:watch',
   'cloud:delete',
   'cloud:shutdown-taint',
@@ -138,7 +143,7 @@ export function createCoverage(podStands: (uid: string) => boolean): Coverage {
         case 'control':
           return onControl(happened);
         case 'ready':
-          if (by.name === 'node-monitor') hit(`mark:${happened.from}>${happened.to}`);
+          if (marksNodes(by.name)) hit(`mark:${happened.from}>${happened.to}`);
           return;
         case 'tainted':
           return hit(`${happened.isSwap ? 'swap' : 'taint'}:${nameOf[happened.key]}`);

@@ -6,11 +6,18 @@ export const PARTS = {
   podCidrs: 'cluster CIDRs with about as many blocks as there are Nodes',
   volumes: 'pods with EBS volumes, and a driver that attaches them',
   taints: 'people who taint nodes by hand, and pods that tolerate it for a while',
+  markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
 export type PartName = keyof typeof PARTS;
 export const PART_NAMES = Object.keys(PARTS) as readonly PartName[];
 
-const SHARES: Readonly<Record<PartName, number>> = { watches: 0.6, podCidrs: 0.5, volumes: 0.5, taints: 0.5 };
+const SHARES: Readonly<Record<PartName, number>> = {
+  watches: 0.6,
+  podCidrs: 0.5,
+  volumes: 0.5,
+  taints: 0.5,
+  markParts: 0.4,
+};
 
 /** Each by a number of its own: another part moves none of them. */
 export const partsOf = (seed: number): readonly PartName[] =>

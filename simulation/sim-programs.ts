@@ -15,6 +15,7 @@ import { createEndpoint } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import { faultyCloud } from './faults/faulty-cloud.ts';
 import type { Send } from './faults/faulty-network.ts';
+import type { FaultyParts } from './faults/faulty-parts.ts';
 import { faultyStore } from './faults/faulty-store.ts';
 import type { FaultyTicks } from './faults/faulty-ticks.ts';
 import type { Process, Program } from './faults/processes.ts';
@@ -38,7 +39,17 @@ export interface SimPrograms {
 export function simPrograms(
   setup: SimSetup,
   checks: SimChecks,
-  { network, send, ticks }: { readonly network: () => number; readonly send: Send; readonly ticks: FaultyTicks },
+  {
+    network,
+    send,
+    ticks,
+    markParts,
+  }: {
+    readonly network: () => number;
+    readonly send: Send;
+    readonly ticks: FaultyTicks;
+    readonly markParts: FaultyParts;
+  },
 ): SimPrograms {
   const { seed, time, plan, policy, tables, recent, options } = setup;
   const { state, coverage, onFault } = checks;
@@ -93,6 +104,7 @@ export function simPrograms(
     const controllers = fleetControllers({
       ...shared,
       tickQueue,
+      partQueue: markParts.queueOf(process),
       waker: ticks.wakerOf(process),
       meter: { add: () => undefined },
       probe: plant.probe?.(probe) ?? probe,

@@ -77,7 +77,8 @@ export function setUpSim(options: SimOptions): SimSetup {
   const blocks = parts.includes('podCidrs') ? cidrPolicyOf(random('pod cidrs'), nodes) : {};
   // Short enough to end within a storm and the calm after it.
   const detachPolicy = parts.includes('volumes') ? { forceDetachTimeoutSeconds: 90 } : {};
-  const chosenPolicy = { ...seededPolicy(shape), ...blocks, ...detachPolicy, ...options.policy };
+  const markPolicy = parts.includes('markParts') ? { nodesMarkedPerTickMax: 1 } : {};
+  const chosenPolicy = { ...seededPolicy(shape), ...blocks, ...detachPolicy, ...markPolicy, ...options.policy };
   const endMs = START_MS + hours * 3_600_000;
   const time = virtualTime(START_MS);
   const plan = faultPlan({

@@ -2,6 +2,7 @@
 import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
 import { faultyInstanceEvents } from './faults/faulty-cloud.ts';
 import { faultyNetwork, type Send } from './faults/faulty-network.ts';
+import { faultyParts } from './faults/faulty-parts.ts';
 import { type FaultyStreams, faultyStreams } from './faults/faulty-streams.ts';
 import { faultyTicks } from './faults/faulty-ticks.ts';
 import { type LieKind, lyingClock } from './faults/lying-clocks.ts';
@@ -42,7 +43,19 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
       state.mayDecideAgain = report.name === 'node-monitor' && isUndisturbed;
     },
   });
-  const programs = simPrograms(setup, checks, { network, ticks, send: (request, sender) => send(request, sender) });
+  const markParts = faultyParts({
+    time,
+    plan: plan.apart('mark parts'),
+    fraction: random('mark parts'),
+    onFault,
+    onPart: (outcome) => coverage.hit(`part:${outcome}`),
+  });
+  const programs = simPrograms(setup, checks, {
+    network,
+    ticks,
+    markParts,
+    send: (request, sender) => send(request, sender),
+  });
   const functions = lambdaFunctions({
     time,
     plan,
@@ -64,6 +77,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
     mayDrop: () => state.poisonedSinceMs !== undefined,
   });
   ticks.start(functions);
+  markParts.start(functions);
   faultyInstanceEvents({ cloud, functions, time, plan, onFault });
   if (parts.includes('watches')) {
     const { recent } = setup;

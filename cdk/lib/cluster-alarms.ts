@@ -20,6 +20,8 @@ export interface AlarmSources {
   readonly apiId: string;
   /** Receives messages and records that were dropped after all retries. */
   readonly deadLetters: Queue;
+  /** Parts of mass failures. */
+  readonly parts: Queue;
   readonly policy: Policy;
 }
 
@@ -39,6 +41,8 @@ const ITERATOR_AGE_MS = 60_000;
 const LATENCY_MS = 3_000;
 /** A long poll lasts up to 20 s. Milliseconds. */
 const LONG_POLL_LATENCY_MS = 25_000;
+/** A part is valid for a minute at most. An older one shows that no function receives it. Seconds. */
+const PARTS_AGE_SECONDS = 60;
 /** In five minutes. A single failure is repaired by the retry. */
 const FUNCTION_ERRORS = 3;
 
@@ -214,6 +218,18 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
   const iteratorAges = numbered(streaming.map(({ name }) => lambdaMetric(sources, name, 'IteratorAge', 'Maximum')));
   const throttles = tableThrottles(sources.tables);
   return [
+    {
+      name: 'marks-late',
+      rank: 48,
+      meaning: `Hundreds of silent nodes wait for over ${PARTS_AGE_SECONDS} s to be marked: node-marker does not run.`,
+      pages: true,
+      metrics: { age: sources.parts.metricApproximateAgeOfOldestMessage({ statistic: 'Maximum' }) },
+      when: '>',
+      threshold: PARTS_AGE_SECONDS,
+      datapoints: [2, 3],
+      missing: 'notBreaching',
+      missingBecause: 'SQS sends no metrics of a queue without use for hours',
+    },
     {
       name: 'dead-letters',
       rank: 130,

@@ -3,7 +3,7 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { HEALTH_SHARD_COUNTS, HEALTH_SHARDS_RULE } from '../../shared/domain/health-shards.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { expectedNodes } from './capacity.ts';
-import { type ConcurrencyProps, concurrencyFaults } from './concurrency.ts';
+import { type ConcurrencyProps, concurrencyFaults, MARK_CONCURRENCY_MAX, MARK_CONCURRENCY_MIN } from './concurrency.ts';
 import type { ClusterNetwork } from './network.ts';
 
 /** A custom domain name of the endpoint. */
@@ -199,6 +199,7 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
   whole('requestsPerSecondMax', props.requestsPerSecondMax, 1, 1_000_000);
   whole('burstRequestsMax', props.burstRequestsMax, 1, 1_000_000);
   whole('accountConcurrency', props.accountConcurrency, 1, 1_000_000);
+  whole('markConcurrencyMax', props.markConcurrencyMax, MARK_CONCURRENCY_MIN, MARK_CONCURRENCY_MAX);
   faults.push(...concurrencyFaults(props));
   whole('accountRequestsPerSecondMax', props.accountRequestsPerSecondMax, 1, 10_000_000);
   const beatsPerSecond = expectedNodes(capacity) / policy.beatIntervalSeconds;

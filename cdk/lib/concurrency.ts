@@ -7,6 +7,7 @@ export interface ConcurrencyProps {
   readonly capacity?: Capacity;
   readonly accountConcurrency?: number;
   readonly reservedConcurrency?: { readonly [functionName: string]: number };
+  readonly markConcurrencyMax?: number;
 }
 
 export type ReservedConcurrency = Readonly<Partial<Record<FunctionName, number>>>;
@@ -37,6 +38,16 @@ const HEARTBEAT_MIN = 100;
  */
 const RESERVED = { api: 100, watch: 50, 'node-monitor': 10, evictor: 5 } as const satisfies ReservedConcurrency;
 
+/** Bounds of Lambda. Source: AWS Lambda API Reference, "ScalingConfig". */
+export const MARK_CONCURRENCY_MIN = 2;
+export const MARK_CONCURRENCY_MAX = 1_000;
+/** Limit of a new account. */
+const ACCOUNT_CONCURRENCY_NEW = 10;
+/** Share of an account's executions that marks may use. */
+const MARK_SHARE = 0.2;
+/** 100,000 nodes are marked within three ticks; more executions would only conflict (docs/decisions/0027). */
+const MARK_CONCURRENCY = 32;
+
 /** The reservations for an account with this limit: none when they would leave less than 100 unreserved. */
 export function adviceFor(accountConcurrency: number, nodes: number, policy: Policy): ReservedConcurrency {
   const beats = Math.ceil((nodes / policy.beatIntervalSeconds) * BEATS_FACTOR * SLOW_BEAT_SECONDS);
@@ -47,6 +58,17 @@ export function adviceFor(accountConcurrency: number, nodes: number, policy: Pol
 /** The reservations of the props, else those that the account's limit allows, else none. */
 export const reservedConcurrencyOf = (props: ConcurrencyProps, policy: Policy): ReservedConcurrency =>
   props.reservedConcurrency ?? adviceFor(props.accountConcurrency ?? 0, expectedNodes(props.capacity), policy);
+
+/**
+ * Executions that mark nodes at once: as configured, or as many as are reserved for them. By default a fifth of the
+ * account's executions, from Lambda's minimum of two to 32: a mass failure must not refuse heartbeats.
+ */
+export function markConcurrencyOf(props: ConcurrencyProps): number {
+  const share = Math.floor((props.accountConcurrency ?? ACCOUNT_CONCURRENCY_NEW) * MARK_SHARE);
+  const wanted =
+    props.markConcurrencyMax ?? props.reservedConcurrency?.['node-marker'] ?? Math.min(share, MARK_CONCURRENCY);
+  return Math.min(MARK_CONCURRENCY_MAX, Math.max(MARK_CONCURRENCY_MIN, wanted));
+}
 
 export function concurrencyFaults({ reservedConcurrency, accountConcurrency }: ConcurrencyProps): ConcurrencyFault[] {
   const faults: ConcurrencyFault[] = [];

@@ -41,6 +41,7 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     accountRequestsPerSecondMax: context.number('accountRequestsPerSecondMax'),
     accountConcurrency: context.number('accountConcurrency'),
     reservedConcurrency: context.numbers('reservedConcurrency'),
+    markConcurrencyMax: context.number('markConcurrencyMax'),
     network: networkFrom(context),
     permissionsBoundaryArn: context.text('permissionsBoundaryArn'),
     tags: context.pairs('tags'),

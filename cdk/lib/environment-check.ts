@@ -2,6 +2,7 @@ import type {
   ApiEnvironment,
   CloudNodeEnvironment,
   EvictorEnvironment,
+  MarkerEnvironment,
   MonitorEnvironment,
   ObjectStreamEnvironment,
   PodGcEnvironment,
@@ -19,6 +20,7 @@ interface EnvironmentOf {
   readonly 'health-stream': StreamEnvironment;
   readonly 'object-stream': ObjectStreamEnvironment;
   readonly 'node-monitor': MonitorEnvironment;
+  readonly 'node-marker': MarkerEnvironment;
   readonly evictor: EvictorEnvironment;
   readonly 'cloud-node': CloudNodeEnvironment;
   readonly 'pod-gc': PodGcEnvironment;

@@ -18,6 +18,7 @@ import type { EventBus } from './event-bus.ts';
 import { HandlerFunction } from './handler-function.ts';
 import { InstanceChanges } from './instance-changes.ts';
 import { type ClusterNetwork, connectToNetwork } from './network.ts';
+import type { PartQueue } from './part-queue.ts';
 import { TableStream } from './streams.ts';
 import { allowTables } from './table-actions.ts';
 import type { Tables } from './tables.ts';
@@ -33,6 +34,8 @@ export interface FunctionSurroundings {
   readonly deadLetters: Queue;
   /** Of node-monitor. */
   readonly tickChain: TickChain;
+  /** Of node-marker. */
+  readonly partQueue: PartQueue;
   readonly logRetention: RetentionDays;
   readonly reservedConcurrency: ReservedConcurrency;
   /** Where the functions send their calls from; undefined: from Lambda's own network. */
@@ -102,6 +105,9 @@ export class ManifestFunction extends HandlerFunction {
       }
       case 'instanceStates':
         new InstanceChanges(scope, trigger.id, { target: this, states: trigger.states });
+        break;
+      case 'parts':
+        surroundings.partQueue.drive(this);
         break;
       case 'http':
       case 'functionUrl':

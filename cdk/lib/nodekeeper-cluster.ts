@@ -27,7 +27,7 @@ import {
   requestLimits,
   requireProps,
 } from './cluster-options.ts';
-import { reservedConcurrencyOf } from './concurrency.ts';
+import { markConcurrencyOf, reservedConcurrencyOf } from './concurrency.ts';
 import { CustomerKey } from './customer-key.ts';
 import { Dashboard } from './dashboard.ts';
 import { deadLetterQueue } from './dead-letters.ts';
@@ -36,6 +36,7 @@ import { FrontDoor } from './http-api.ts';
 import { INSTANCE_IDENTITY_KEY_FILE, readInstanceIdentityKey } from './instance-identity-key.ts';
 import { type FunctionSurroundings, ManifestFunction, type ManifestFunctionProps } from './manifest-function.ts';
 import type { ClusterNetwork } from './network.ts';
+import { PartQueue } from './part-queue.ts';
 import { readPolicyFile, requirePolicy } from './policy-source.ts';
 import { type RestoredTables, readRestoredTables, requireRestoredTables } from './restored-tables.ts';
 import { scheduleAfterPolicies } from './schedule-order.ts';
@@ -159,6 +160,12 @@ export interface NodekeeperClusterProps {
    */
   readonly reservedConcurrency?: { readonly [functionName: string]: number };
   /**
+   * Executions that mark nodes at once when hundreds fail together: 2 to 1000. A reservation of `node-marker` must not be
+   * smaller.
+   * @default - the reservation of node-marker; without one a fifth of `accountConcurrency`, 32 at most, 2 if it is unknown
+   */
+  readonly markConcurrencyMax?: number;
+  /**
    * Private subnets from which the functions call AWS services. The endpoints of the cluster stay public
    * (docs/network.md).
    * @default - Lambda's own network, without a VPC
@@ -277,6 +284,10 @@ export class NodekeeperCluster extends Construct {
       eventBus: new EventBus(this, 'Events', { clusterId: this.clusterId }),
       deadLetters,
       tickChain: new TickChain(this, 'NodeMonitorTick', { deadLetters }),
+      partQueue: new PartQueue(this, 'NodeMarkerParts', {
+        deadLetters,
+        concurrencyMax: markConcurrencyOf(props),
+      }),
       logRetention: props.logRetention ?? RetentionDays.ONE_MONTH,
       features,
       reservedConcurrency: reservedConcurrencyOf(props, this.policy),
@@ -336,6 +347,7 @@ export class NodekeeperCluster extends Construct {
       ...variables,
       PROBE_URL: this.endpoint,
       TICK_QUEUE_URL: surroundings.tickChain.queue.queueUrl,
+      PART_QUEUE_URL: surroundings.partQueue.queue.queueUrl,
     };
     const create = (manifest: ListedFunction, values: Variables): ManifestFunction =>
       new ManifestFunction(this, { manifest, surroundings, variables: values });
@@ -355,6 +367,7 @@ export class NodekeeperCluster extends Construct {
         ['lambda:InvokeFunction'],
         own.map(([, { lambda }]) => lambda.functionArn),
       );
+      surroundings.partQueue.allowSending(waker);
       return [manifest.name, waker.lambda] as const;
     });
     return [...[...others].map(([{ name }, { lambda }]) => [name, lambda] as const), ...wakers];
@@ -368,7 +381,7 @@ export class NodekeeperCluster extends Construct {
       readonly apiId: string;
     },
   ): Dashboard | undefined {
-    const { metricsNamespace, deadLetters, tables } = of.surroundings;
+    const { metricsNamespace, deadLetters, partQueue, tables } = of.surroundings;
     const alarms = new Alarms(this, 'Alarms', {
       metricsNamespace,
       policy: this.policy,
@@ -377,6 +390,7 @@ export class NodekeeperCluster extends Construct {
       functions: of.functions,
       clusterId: this.clusterId,
       deadLetters,
+      parts: partQueue.queue,
       alarmTopicArn: alarmTopicArnOf(this, props),
       runbookBaseUrl: props.runbookBaseUrl,
     });

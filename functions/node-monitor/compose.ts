@@ -1,4 +1,6 @@
-import { sqsTickQueue, tickQueueConnectionFrom } from '../../shared/adapters/aws-json/tick-queue.ts';
+import { sqsPartQueue } from '../../shared/adapters/aws-json/part-queue.ts';
+import { queueConnectionFrom } from '../../shared/adapters/aws-json/sqs-call.ts';
+import { sqsTickQueue } from '../../shared/adapters/aws-json/tick-queue.ts';
 import { lambdaConnectionFrom, lambdaWaker } from '../../shared/adapters/lambda/function-waker.ts';
 import { leaseProbe } from '../../shared/adapters/probe/lease-probe.ts';
 import { probeTokens } from '../../shared/adapters/tokens/probe-tokens.ts';
@@ -22,11 +24,12 @@ export function composeNodeMonitor(environment: Environment) {
     const credentials = probeTokens({ keys: processKeys(keepProbeKey(items), log), clusterId });
     return { probe: leaseProbe({ url, credentials, clock: systemClock }) };
   };
-  const queue = sqsTickQueue(tickQueueConnectionFrom(environment, config.tickQueueUrl));
+  const queue = sqsTickQueue(queueConnectionFrom(environment, config.tickQueueUrl));
   const { onTickMessage } = composeControllers(environment, config, (items) => ({
     ...probeOptions(items),
     ...composeEventBus(environment, config),
     tickQueue: queue,
+    partQueue: sqsPartQueue(queueConnectionFrom(environment, config.partQueueUrl)),
     waker: lambdaWaker(lambdaConnectionFrom(environment), config.wakeFunctions),
   }));
   return { onTickMessage, queue };

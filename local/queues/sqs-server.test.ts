@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { sqsPartQueue } from '../../shared/adapters/aws-json/part-queue.ts';
 import { sqsTickQueue } from '../../shared/adapters/aws-json/tick-queue.ts';
 import { LocalQueue } from './queue.ts';
 import { startSqsServer } from './sqs-server.ts';
@@ -23,12 +24,43 @@ async function aQueue() {
   return {
     queue,
     tickQueue: (url = URL) => sqsTickQueue({ ...connection, queueUrl: url }),
+    partQueue: (url = URL) => sqsPartQueue({ ...connection, queueUrl: url }),
     nowMs: () => nowMs,
     at: (atMs: number) => {
       nowMs = atMs;
     },
   };
 }
+
+describe('the queue of parts in SQS', () => {
+  it('receives messages in batches of ten, in order of the list', async () => {
+    const { queue, partQueue, nowMs } = await aQueue();
+    const bodies = Array.from({ length: 23 }, (_, index) => `part ${index}`);
+    expect(await partQueue().send(bodies, nowMs())).toEqual([]);
+    expect(
+      queue
+        .receive(100, nowMs())
+        .map(({ body }) => body)
+        .sort(),
+    ).toEqual([...bodies].sort());
+  });
+
+  it('names the messages that it did not accept', async () => {
+    const { partQueue, nowMs } = await aQueue();
+    const bodies = Array.from({ length: 12 }, (_, index) => (index === 3 || index === 11 ? '' : `part ${index}`));
+    expect(await partQueue().send(bodies, nowMs())).toEqual([3, 11]);
+    expect(await partQueue(`${URL}2`).send(bodies.slice(0, 2), nowMs())).toEqual([0, 1]);
+  });
+
+  it('hides a received message for the seconds that are asked for', async () => {
+    const { queue, partQueue, nowMs } = await aQueue();
+    await partQueue().send(['part'], nowMs());
+    const [message] = queue.receive(1, nowMs());
+    await partQueue().postpone(message!.receiptHandle, { delaySeconds: 2, nowMs: nowMs() });
+    expect(queue.receive(1, nowMs() + 1_999)).toEqual([]);
+    expect(queue.receive(1, nowMs() + 2_000)).toMatchObject([{ body: 'part', receiveCount: 2 }]);
+  });
+});
 
 describe('the tick queue in SQS', () => {
   it('delivers a message when its delay has passed', async () => {

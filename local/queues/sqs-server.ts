@@ -1,5 +1,6 @@
 /**
- * Amazon SQS on loopback, as far as functions use it: SendMessage and ChangeMessageVisibility on queues of the template.
+ * Amazon SQS on loopback, as far as functions use it: SendMessage, SendMessageBatch and ChangeMessageVisibility on queues
+ * of the template.
  * Source: Amazon SQS API Reference.
  */
 import { createHash } from 'node:crypto';
@@ -15,6 +16,7 @@ export interface SqsServerOptions {
 
 const DELAY_SECONDS_MAX = 900;
 const VISIBILITY_SECONDS_MAX = 43_200;
+const ENTRIES_MAX = 10;
 
 const refused = (type: string): AwsJsonAnswer => ({ kind: 'refused', type: `com.amazonaws.sqs#${type}` });
 const isWholeSeconds = (value: unknown, max: number): value is number =>
@@ -43,6 +45,7 @@ export function startSqsServer({ queueByUrl, nowMs }: SqsServerOptions): Promise
         const digest = createHash('md5').update(body).digest('hex');
         return { kind: 'answer', body: { MessageId: messageId, MD5OfMessageBody: digest } };
       }),
+      'AmazonSQS.SendMessageBatch': onQueue((queue, { Entries: entries }) => sendBatch(queue, entries, nowMs())),
       'AmazonSQS.ChangeMessageVisibility': onQueue((queue, { ReceiptHandle: handle, VisibilityTimeout: seconds }) => {
         if (!isWholeSeconds(seconds, VISIBILITY_SECONDS_MAX)) return refused('InvalidParameterValue');
         return queue.changeVisibility(String(handle), seconds, nowMs())
@@ -51,4 +54,25 @@ export function startSqsServer({ queueByUrl, nowMs }: SqsServerOptions): Promise
       }),
     },
   });
+}
+
+/** Messages of one call without delays of their own, which functions do not use. */
+function sendBatch(queue: LocalQueue, value: unknown, nowMs: number): AwsJsonAnswer {
+  const entries = Array.isArray(value) ? value.filter(isObject) : [];
+  if (entries.length === 0) return refused('EmptyBatchRequest');
+  if (entries.length > ENTRIES_MAX) return refused('TooManyEntriesInBatchRequest');
+  const ids = entries.map((entry) => String(entry['Id']));
+  if (new Set(ids).size < ids.length) return refused('BatchEntryIdsNotDistinct');
+  const failed: object[] = [];
+  const successful: object[] = [];
+  for (const [index, { MessageBody: body }] of entries.entries()) {
+    const id = ids[index];
+    if (typeof body !== 'string' || body === '') {
+      failed.push({ Id: id, Code: 'MissingParameter', SenderFault: true });
+      continue;
+    }
+    const digest = createHash('md5').update(body).digest('hex');
+    successful.push({ Id: id, MessageId: queue.send(body, nowMs), MD5OfMessageBody: digest });
+  }
+  return { kind: 'answer', body: { Successful: successful, Failed: failed } };
 }

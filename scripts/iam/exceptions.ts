@@ -19,6 +19,12 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'a message returns to the queue only when its tick failed before its claim',
   },
   {
+    functions: ['node-marker'],
+    actions: ['sqs:ChangeMessageVisibility'],
+    resource: 'NodeMarkerPartsQueue',
+    reason: 'a part returns to the queue only when one of its nodes could not be written',
+  },
+  {
     functions: ['health-stream', 'object-stream'],
     actions: ['sqs:SendMessage'],
     resource: 'DeadLetters',

@@ -63,10 +63,12 @@ describe('config', () => {
       ...api,
       PROBE_URL: 'https://cluster',
       TICK_QUEUE_URL: 'https://sqs/ticks',
+      PART_QUEUE_URL: 'https://sqs/parts',
       WAKE_FUNCTIONS: '{"evictor":"edge-evictor"}',
     };
     expect(loadConfig(monitorConfig, monitor)).toMatchObject({
       tickQueueUrl: 'https://sqs/ticks',
+      partQueueUrl: 'https://sqs/parts',
       wakeFunctions: { evictor: 'edge-evictor' },
     });
     expect(faultsOf(() => loadConfig(monitorConfig, { ...monitor, WAKE_FUNCTIONS: '[]' }))).toHaveLength(1);

@@ -192,6 +192,7 @@ export const monitorConfig = z.pipe(
     ...eventBus,
     PROBE_URL: z.exactOptional(text),
     TICK_QUEUE_URL: text,
+    PART_QUEUE_URL: text,
     WAKE_FUNCTIONS: functionNamesJson,
   }),
   z.transform((environment) => ({
@@ -202,10 +203,23 @@ export const monitorConfig = z.pipe(
     wakeFunctions: environment.WAKE_FUNCTIONS,
     /** Queue of its own ticks. */
     tickQueueUrl: environment.TICK_QUEUE_URL,
+    /** Queue of node-marker. */
+    partQueueUrl: environment.PART_QUEUE_URL,
     ...defined({ probeUrl: environment.PROBE_URL }),
   })),
 );
 export type MonitorEnvironment = z.input<typeof monitorConfig>;
+
+/** node-marker. */
+export const markerConfig = z.pipe(
+  z.object({ ...everyFunction, ...allTables, PART_QUEUE_URL: text }),
+  z.transform((environment) => ({
+    ...common(environment),
+    ...tablesOf(environment),
+    partQueueUrl: environment.PART_QUEUE_URL,
+  })),
+);
+export type MarkerEnvironment = z.input<typeof markerConfig>;
 
 export const evictorConfig = controllerConfig;
 export type EvictorEnvironment = z.input<typeof evictorConfig>;

@@ -15,6 +15,7 @@ import { type ControllerOptions, controllerDependencies } from './framework/depe
 import type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
 import type { WorkChecks } from './framework/wake-up.ts';
 import { onHealthChange } from './health-stream/reconcile.ts';
+import { onMarkPart, type PartOutcome, type ReceivedPart } from './node-marker/reconcile.ts';
 import { type MonitorReport, runNodeMonitor } from './node-monitor/reconcile.ts';
 import { onTickMessage, type TickMessageKind, type TickMessageOutcome } from './node-monitor/tick-message.ts';
 import { onObjectChange } from './object-stream/reconcile.ts';
@@ -35,6 +36,8 @@ export interface FleetControllers {
   tickNodeMonitor(slot: number, budgetMs?: number): Promise<MonitorReport>;
   /** A message of the tick queue of node-monitor. Faults are in the outcome. */
   onTickMessage(message: TickMessageKind, budgetMs?: number): Promise<TickMessageOutcome>;
+  /** A message of the queue of node-marker. Faults are in the outcome. */
+  onMarkPart(part: ReceivedPart): Promise<PartOutcome>;
   tickEvictor(slot: number, budgetMs?: number): Promise<EvictorReport>;
   /** A tick of evictor and the turns that come due before the next one; waits in between. */
   runEvictorSlot(slot: number, budgetMs?: number): Promise<EvictorReport>;
@@ -71,6 +74,7 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
   const controllers: Omit<FleetControllers, 'ticks'> = {
     tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs), workChecks),
     onTickMessage: (message, budgetMs) => onTickMessage(dependencies, message, { budgetMs, checks: workChecks }),
+    onMarkPart: (part) => onMarkPart(dependencies, part),
     tickEvictor: (slot, budgetMs) => runEvictor(dependencies, tickOf(slot, budgetMs)),
     runEvictorSlot: (slot, budgetMs) =>
       runEvictorSlot(dependencies, tickOf(slot, budgetMs), options.pause ?? (() => Promise.resolve())),
@@ -99,6 +103,7 @@ export type { EvictorReport } from './evictor/reconcile.ts';
 export type { ControllerOptions } from './framework/dependencies.ts';
 export type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
 export { TickFault } from './framework/tick-runner.ts';
+export type { PartOutcome, ReceivedPart } from './node-marker/reconcile.ts';
 export type { MonitorReport } from './node-monitor/reconcile.ts';
 export type { TickMessageKind, TickMessageOutcome } from './node-monitor/tick-message.ts';
 export type { PodGcReport } from './pod-gc/reconcile.ts';

@@ -82,6 +82,11 @@ export interface Policy {
   readonly defaultTopologySpread: 'system' | 'none';
   /** hold: while the safety gate is closed, pods are bound only to nodes with a recent heartbeat, and none is preempted. */
   readonly schedulerGate: 'hold' | 'off';
+  /**
+   * Silent nodes that a tick of node-monitor marks itself. Nodes; more are sent to node-marker, which needs a second more
+   * for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
+   */
+  readonly nodesMarkedPerTickMax: number;
 }
 
 /** The documentation's defaults (grace: 40 s, as before Kubernetes 1.32; docs/deviations.md). */
@@ -123,4 +128,5 @@ export const defaultPolicy: Policy = Object.freeze({
   preemption: 'on',
   defaultTopologySpread: 'system',
   schedulerGate: 'hold',
+  nodesMarkedPerTickMax: 300,
 });

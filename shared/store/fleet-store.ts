@@ -4,7 +4,8 @@
  *
  *   state            slot of the last claim, fence, at its time (ms), by the id of its tick; doneAt start of the last
  *                    finished tick (ms); gate JSON of the gate's record; holding 1 while the gate is closed;
- *                    disruption JSON of its record; total 1 during total disruption; nodes number of Nodes seen
+ *                    disruption JSON of its record; total 1 during total disruption; nodes number of Nodes seen;
+ *                    sent JSON of the times of ticks that sent parts to node-marker
  *   zone#<zone>      state of the last evaluation, absent while the zone has no node that counts; ratePerSecond and
  *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted; createdAtMs
  *                    when the zone got its first node, absent in a record of an earlier version; evictions tokens
@@ -63,6 +64,16 @@ export interface FleetState {
   readonly claimId: string | undefined;
   /** Number of Nodes that the last claimed tick read; undefined before the first. */
   readonly nodes: number | undefined;
+  /** Ticks that sent parts to node-marker; undefined before the first. */
+  readonly sent: SentParts | undefined;
+}
+
+/** When ticks sent parts to node-marker (controllers/node-monitor/mark-parts.ts). */
+export interface SentParts {
+  /** The last tick that sent every silent node. Epoch milliseconds. */
+  readonly fullAtMs: number;
+  /** The last tick that sent any. Epoch milliseconds. */
+  readonly lastAtMs: number;
 }
 
 export interface FleetRecords {
@@ -115,8 +126,8 @@ export interface FleetStore {
    * and is safe.
    */
   claimBare(controller: string, slot: number, nowMs: number): Promise<'claimed' | 'lost'>;
-  /** The tick that began at this time has finished. */
-  finish(beganAtMs: number): Promise<void>;
+  /** The tick that began at this time has finished. `sent`: it has sent parts; absent: the stored times stay. */
+  finish(beganAtMs: number, sent?: SentParts): Promise<void>;
   /** Creates the record of a zone, with a full limiter, unless it exists. */
   createZone(
     zone: string,
@@ -273,11 +284,11 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
   claim: (claim) => claimTick(items, claim),
   claimBare: (controller, slot, nowMs) => claimBareTick(items, controller, { slot, nowMs }),
 
-  async finish(beganAtMs) {
+  async finish(beganAtMs, sent) {
     await items.write({
       kind: 'update',
       key: stateKey,
-      set: { doneAt: beganAtMs },
+      set: { doneAt: beganAtMs, ...(sent === undefined ? {} : { sent: JSON.stringify(sent) }) },
       when: any(lacks('doneAt'), { kind: 'compare', attribute: 'doneAt', op: '<', value: beganAtMs }),
     });
   },
@@ -338,6 +349,7 @@ type StateRow = {
   readonly disruption?: string;
   readonly doneAt?: number;
   readonly nodes?: number;
+  readonly sent?: string;
 };
 type ZoneRow = FleetRow & {
   readonly state?: ZoneState;
@@ -350,7 +362,7 @@ type ZoneRow = FleetRow & {
 type QueueRow = FleetRow & { readonly uid: string; readonly addedAtMs: number };
 
 function stateOf(item: Item | undefined): FleetState {
-  const { slot, fence = 0, at, by, gate, disruption, doneAt, nodes } = (item ?? {}) as StateRow;
+  const { slot, fence = 0, at, by, gate, disruption, doneAt, nodes, sent } = (item ?? {}) as StateRow;
   return {
     slot,
     claimedAtMs: at,
@@ -359,6 +371,7 @@ function stateOf(item: Item | undefined): FleetState {
     gate: { ...UNTRIED_GATE, ...(gate === undefined ? {} : JSON.parse(gate)), lastTickAtMs: doneAt },
     disruption: disruption === undefined ? NO_DISRUPTION : (JSON.parse(disruption) as DisruptionRecord),
     nodes,
+    sent: sent === undefined ? undefined : (JSON.parse(sent) as SentParts),
   };
 }
 

@@ -3,7 +3,7 @@
  * schedules of each minute. As in AWS, a message is delivered at least once, and hidden while it is handled; a schedule
  * fires at any second of its minute.
  */
-import type { TickMessageKind } from '../../shared/controllers/index.ts';
+import type { MonitorReport, TickMessageKind } from '../../shared/controllers/index.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { currentSlot, slotOf } from '../../shared/domain/tick.ts';
 import { type TickingFunction, tickingFunctions } from '../../shared/function-list.ts';
@@ -165,7 +165,7 @@ class TickSource implements FaultyTicks {
       return again(outcome.returnSeconds * 1_000);
     }
     if (kind === 'watchdog' && outcome.report.kind === 'ran') report('restarted');
-    report(outcome.report.kind);
+    report(isDistributed(outcome.report) ? 'distributed' : outcome.report.kind);
   }
 
   /** `wakeUpAtMs`: of a wake-up; absent for a sweep. */
@@ -214,8 +214,11 @@ class TickSource implements FaultyTicks {
   }
 }
 
+/** A part of its decisions is left to node-marker. */
+const isDistributed = (report: MonitorReport): boolean => report.kind === 'ran' && report.sent + report.awaited > 0;
+
 /** One call of the process to a service. `run` happens, unless the process dies before it. */
-async function callOf(process: Process, run: () => void): Promise<void> {
+export async function callOf(process: Process, run: () => void): Promise<void> {
   const death = process.isDead() ? 'before' : process.beforeCall();
   if (death === 'before') return never();
   run();

@@ -1,6 +1,6 @@
 /** L3 and L4: the rate of NoExecute taints, and no new taint in total disruption. */
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
-import { isOurs } from './truth.ts';
+import { isOurs, marksNodes } from './truth.ts';
 
 /** Number of the latest taints per zone that windows are computed over. */
 const TAINTS_MAX = 40;
@@ -110,12 +110,7 @@ export function darkIsNobodysFault(context: LawContext): Law {
           fail({ law: 'L4', subjects: [node.name, node.zone], message });
         }
       }
-      if (
-        happened.kind === 'ready' &&
-        happened.to === 'Unknown' &&
-        by.name === 'node-monitor' &&
-        lastDark !== undefined
-      ) {
+      if (happened.kind === 'ready' && happened.to === 'Unknown' && marksNodes(by.name) && lastDark !== undefined) {
         if (lastDark.untilMs - lastDark.fromMs < unnoticedMs(context, lastDark.fromMs) || happened.from === undefined)
           return;
         const grace = least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;

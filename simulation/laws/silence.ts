@@ -1,6 +1,6 @@
 /** L1, L2 and L5: nodes with heartbeats are not marked, silent nodes are marked in time, and our own outage marks none. */
 import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
-import { UNREACHABLE } from './truth.ts';
+import { marksNodes, UNREACHABLE } from './truth.ts';
 
 /** A shorter unavailability of the API is not an outage for L5. Periods. */
 const OUTAGE_PERIODS_MIN = 3;
@@ -18,7 +18,7 @@ export function beatingIsNotMarked(context: LawContext): Law {
   return {
     name: 'L1',
     onHappened(happened, by) {
-      if (happened.kind === 'ready' && happened.to === 'Unknown' && by.name === 'node-monitor') {
+      if (happened.kind === 'ready' && happened.to === 'Unknown' && marksNodes(by.name)) {
         const { node, from } = happened;
         const silentMs = nowMs() - node.lastHeartbeatAtMs;
         if (from === undefined || silentMs > allowedGapMs(node.lastHeartbeatAtMs)) return;
@@ -69,7 +69,7 @@ export function outageIsForgiven(context: LawContext): Law {
   return {
     name: 'L5',
     onHappened(happened, by) {
-      if (happened.kind !== 'ready' || happened.to !== 'Unknown' || by.name !== 'node-monitor') return;
+      if (happened.kind !== 'ready' || happened.to !== 'Unknown' || !marksNodes(by.name)) return;
       const { node, from } = happened;
       const outage = plan.last('apiOutage');
       const real = machine(node.name);

@@ -73,6 +73,8 @@ const SHUTDOWN = 'node.cloudprovider.kubernetes.io/shutdown';
 const EXCLUDED = 'node.kubernetes.io/exclude-disruption';
 export const UNREACHABLE = 'node.kubernetes.io/unreachable';
 export const NOT_READY = 'node.kubernetes.io/not-ready';
+/** Whether a function of this name marks silent nodes. */
+export const marksNodes = (name: string): boolean => name === 'node-monitor' || name === 'node-marker';
 export const isOurs = (key: string): boolean => key === UNREACHABLE || key === NOT_READY;
 
 export interface Truth {

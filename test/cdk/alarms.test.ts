@@ -207,6 +207,19 @@ describe('what pages', () => {
     expect(some.pages()).toBe(false);
   });
 
+  it('marks-late: age of the oldest part of a mass failure (AWS metric)', async () => {
+    const some = await cluster();
+    await some.minutes(3);
+    const age = (seconds: number) => () => some.tellAs('marks-late', 'ApproximateAgeOfOldestMessage', seconds);
+    await some.minutes(3, {}, age(60));
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(2, {}, age(61));
+    expect(some.alarming()).toEqual(['marks-late']);
+    expect(some.pages()).toBe(true);
+    await some.minutes(3, {}, age(0));
+    expect(some.alarming()).toEqual([]);
+  });
+
   it('api-errors: 5xx of the HTTP API (AWS metric)', async () => {
     const some = await cluster();
     await some.minutes(5);
@@ -473,6 +486,7 @@ describe('alarms', () => {
       'heartbeats-stopped',
       'heartbeats-failing',
       'heartbeats-missing',
+      'marks-late',
       'evictions-held',
       'total-disruption',
       'zone-disrupted',

@@ -108,6 +108,7 @@ describe('functions', () => {
         'evictor',
         'health-stream',
         'heartbeat',
+        'node-marker',
         'node-monitor',
         'object-stream',
         'pod-gc',
@@ -200,6 +201,8 @@ describe('permissions', () => {
     'ReceiveMessage',
     'SendMessage',
   ].map((action) => `sqs:${action} on <${tickQueueId}.Arn>`);
+  const partQueueId = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes('NodeMarkerPartsQueue'))![0];
+  const partQueue = tickQueue.map((action) => action.replace(tickQueueId, partQueueId));
   const invoke = (role: string) =>
     `lambda:InvokeFunction on <${ofType(template, 'AWS::Lambda::Function').find(([, each]) => functionRole(each) === role)![0]}.Arn>`;
   const streamOf = (name: 'Health' | 'Objects') => {
@@ -253,8 +256,15 @@ describe('permissions', () => {
       ...at('Control', 'GetItem', 'scheduler'),
       ...at('Control', 'Query', 'cloud', 'evictions-due', 'parked', 'pod-gc'),
       ...tickQueue,
+      ...partQueue.filter((action) => action.includes('SendMessage')),
       ...['cloud-node', 'evictor', 'pod-gc', 'scheduler'].map(invoke),
       putEvents,
+    ],
+    'node-marker': [
+      ...at('Health', 'BatchGetItem UpdateItem'),
+      ...at('Objects', 'BatchGetItem PutItem Query UpdateItem'),
+      ...at('Control', 'GetItem', 'fleet'),
+      ...partQueue,
     ],
     evictor: [
       ...at('Health', 'BatchGetItem ConditionCheckItem UpdateItem'),

@@ -253,6 +253,21 @@ describe('reserved concurrency', () => {
     expect(reservedBy({ accountConcurrency: 600, capacity })).toEqual({});
   });
 
+  it('limits the executions that mark nodes to a fifth of the account, and to what is configured', () => {
+    const most = (props: NodekeeperClusterProps): unknown =>
+      ofType(synthesise(props), 'AWS::Lambda::EventSourceMapping').flatMap(([, { Properties: properties }]) =>
+        properties['ScalingConfig'] === undefined ? [] : [properties['ScalingConfig']],
+      );
+    expect(most({})).toEqual([{ MaximumConcurrency: 2 }]);
+    expect(most({ accountConcurrency: 100 })).toEqual([{ MaximumConcurrency: 20 }]);
+    expect(most({ accountConcurrency: 1_000 })).toEqual([{ MaximumConcurrency: 32 }]);
+    expect(most({ markConcurrencyMax: 100 })).toEqual([{ MaximumConcurrency: 100 }]);
+    expect(most({ reservedConcurrency: { 'node-marker': 8 } })).toEqual([{ MaximumConcurrency: 8 }]);
+    expect(() => synthesise({ markConcurrencyMax: 1 })).toThrow(
+      'markConcurrencyMax 1 must be a whole number from 2 to 1000',
+    );
+  });
+
   it('can be chosen for each function', () => {
     const reservedConcurrency = { watch: 20, 'pod-gc': 5 };
     expect(reservedBy({ reservedConcurrency })).toEqual(reservedConcurrency);

@@ -60,6 +60,33 @@ describe.each(['NodeMonitor', ...WOKEN])('the schedule of %s', (controller) => {
   });
 });
 
+describe('the queue of parts', () => {
+  const queue = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes('NodeMarkerPartsQueue'))!;
+
+  it('is known to node-monitor and to node-marker', () => {
+    for (const role of ['node-monitor', 'node-marker']) {
+      const { Variables: variables } = functionOf(role)[1].Properties['Environment'] as {
+        Variables: Record<string, unknown>;
+      };
+      expect(shortArn(variables['PART_QUEUE_URL'])).toBe(`<${queue[0]}>`);
+    }
+  });
+
+  it('hides a message while it is processed, and moves it to dead letters after every receive', () => {
+    const properties = queue[1].Properties as {
+      MessageRetentionPeriod: number;
+      VisibilityTimeout: number;
+      RedrivePolicy: { deadLetterTargetArn: unknown; maxReceiveCount: number };
+    };
+    const { maxReceiveCount, deadLetterTargetArn } = properties.RedrivePolicy;
+    expect(shortArn(deadLetterTargetArn)).toMatch(/DeadLetters/);
+    expect(properties.VisibilityTimeout).toBeGreaterThanOrEqual(
+      Number(functionOf('node-marker')[1].Properties['Timeout']),
+    );
+    expect(properties.MessageRetentionPeriod).toBeGreaterThan(maxReceiveCount * properties.VisibilityTimeout);
+  });
+});
+
 describe('the chain of node-monitor', () => {
   const queue = ofType(template, 'AWS::SQS::Queue').find(([id]) => id.includes('NodeMonitorTickQueue'))!;
 

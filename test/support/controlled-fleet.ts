@@ -17,6 +17,7 @@ import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import type { EventBus } from '../../shared/ports/event-bus.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
 import type { Meter, MetricUnit } from '../../shared/ports/log.ts';
+import type { PartQueue } from '../../shared/ports/part-queue.ts';
 import type { Probe } from '../../shared/ports/probe.ts';
 import type { TickQueue } from '../../shared/ports/tick-queue.ts';
 import type { Waker } from '../../shared/ports/waker.ts';
@@ -40,6 +41,8 @@ export interface FleetOptions {
   readonly eventBus?: EventBus;
   /** Receives the messages of the next ticks. */
   readonly tickQueue?: TickQueue;
+  /** Receives the parts of mass failures. */
+  readonly partQueue?: PartQueue;
   /** Starts the functions that have work. */
   readonly waker?: Waker;
   /** What the controllers see in place of the tables, such as ones that fail. */
@@ -104,6 +107,7 @@ export function controlledFleet(options: FleetOptions = {}) {
       ...(options.hasCloud === true ? { cloud } : {}),
       ...(options.probe === undefined ? {} : { probe: options.probe }),
       ...defined({ eventBus: options.eventBus, tickQueue: options.tickQueue, waker: options.waker }),
+      ...defined({ partQueue: options.partQueue }),
     });
   const controllers = makeControllers(options.between?.(tables) ?? tables);
   const seen = { objects: 0, health: 0 };

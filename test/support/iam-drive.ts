@@ -29,10 +29,12 @@ const POLICY: Partial<Policy> = {
   podGcPeriodSeconds: 5,
   orphanQuarantineSeconds: 5,
   terminatedPodGcThreshold: 1,
+  nodesMarkedPerTickMax: 1,
   clusterCIDRs: ['10.96.0.0/16'],
 };
 const CLUSTER_ID = 'nodekeeper';
 const PODS = '/api/v1/namespaces/default/pods';
+const EVENTS = '/api/v1/namespaces/default/events';
 const NODES = '/api/v1/nodes';
 const ALL_LEASES = '/apis/coordination.k8s.io/v1/leases';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
@@ -83,6 +85,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       deletedNode,
       newInstance,
       strangers,
+      massFailure,
     };
     await firstWatches(stage);
     await until(async () => (await readyNodes(stage)).length >= 9, {
@@ -288,6 +291,21 @@ async function requests({ send, gone }: Stage): Promise<void> {
   );
   await mustBe(200, send('DELETE', '/api/v1/namespaces/team'));
   await gone(`${leases('team')}/leader`);
+}
+
+/** Nodes without machines, of one moment. node-marker marks them, because a tick marks only one itself. */
+async function massFailure({ send, shows }: Stage): Promise<void> {
+  const conditions = [{ type: 'Ready', status: 'True' }];
+  const names = ['mass-0', 'mass-1', 'mass-2', 'mass-3'];
+  await Promise.all(
+    names.map((name) =>
+      mustBe(201, send('POST', NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { conditions } })),
+    ),
+  );
+  await mustBe(201, send('POST', PODS, pod('on-mass-0', 'mass-0')));
+  await mustBe(200, send('PATCH', `${PODS}/on-mass-0/status`, { status: { phase: 'Running', conditions } }, MERGE));
+  for (const name of names) await shows(`${NODES}/${name}`, 'NodeStatusUnknown');
+  await shows(`${EVENTS}?fieldSelector=involvedObject.name%3Dmass-0`, 'NodeNotReady');
 }
 
 /** A machine enrols by a bootstrap token, beats by its own key, and is forgotten. */

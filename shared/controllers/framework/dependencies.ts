@@ -7,6 +7,7 @@ import type { Cloud } from '../../ports/cloud.ts';
 import type { EventBus } from '../../ports/event-bus.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import type { Log, Meter } from '../../ports/log.ts';
+import type { PartQueue } from '../../ports/part-queue.ts';
 import type { Probe } from '../../ports/probe.ts';
 import type { TickQueue } from '../../ports/tick-queue.ts';
 import type { Waker } from '../../ports/waker.ts';
@@ -39,6 +40,8 @@ export interface ControllerOptions {
   readonly sha256?: (text: string) => string;
   /** Receives the message of the next tick of node-monitor. Absent: ticks are started from outside. */
   readonly tickQueue?: TickQueue;
+  /** Receives the parts of a mass failure for node-marker. Absent: ticks of node-monitor mark every node themselves. */
+  readonly partQueue?: PartQueue;
   /** Starts the functions that have work. Absent: they are started from outside. */
   readonly waker?: Waker;
   /** Waits between attempts at a contended commit. Milliseconds. Absent: attempts follow at once. */

@@ -8,7 +8,7 @@ export const nodeMonitorManifest = {
   // 100,000 nodes that fall silent at once take 560 MB (`npm run bench -- tick`).
   memoryMegabytes: 1_024,
   timeoutSeconds: 30,
-  environment: [...POLICY_AND_TABLES, 'PROBE_URL', 'TICK_QUEUE_URL', 'WAKE_FUNCTIONS'],
+  environment: [...POLICY_AND_TABLES, 'PROBE_URL', 'TICK_QUEUE_URL', 'PART_QUEUE_URL', 'WAKE_FUNCTIONS'],
   publishesEvents: true,
   tables: {
     health: ['BatchGetItem', 'ConditionCheckItem', 'Scan', 'UpdateItem'],

@@ -27,19 +27,17 @@ import { eventWrite } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { markDraft } from './decisions.ts';
 import { isMarkable } from './mark-pods.ts';
-import type { MonitorDecision } from './rule.ts';
+import type { MarkDecision } from './rule.ts';
 
 /**
- * Items of a transaction: 4 per node (Node, digest, event, decision) and 3 heads with a log item each: 98 of 100. Nodes
- * too large for one transaction are marked in halves.
+ * Nodes in one commit: with their events 4 items per node, and 3 heads with a log item each (98 of 100); without events 3
+ * items, and 1 head with its log item. Nodes too large for one transaction are marked in halves.
  */
-const NODES_PER_COMMIT_MAX = 23;
+const NODES_PER_COMMIT_MAX = { withEvents: 23, withoutEvents: 32 } as const;
 /** Attempts at a contended commit of several nodes, before its halves are tried. */
 const CONTENDED_MAX = 2;
 /** Attempts at one commit, each with one node fewer or with one read again. */
-const COMMIT_ATTEMPTS_MAX = NODES_PER_COMMIT_MAX + 4;
-
-export type MarkDecision = Extract<MonitorDecision, { kind: 'markUnknown' }>;
+const COMMIT_ATTEMPTS_MAX = NODES_PER_COMMIT_MAX.withoutEvents + 4;
 
 export interface MarkToDo {
   readonly decision: MarkDecision;
@@ -79,13 +77,20 @@ export interface Marking {
   readonly zones: ReadonlyMap<string, ZoneMetrics>;
 }
 
+/**
+ * `events` of the nodes that were Ready: in the commit of their mark, or `later` by the caller. There are fewer shards of
+ * events than of Nodes: without events more commits run concurrently, and each has more nodes.
+ */
 export async function markNodes(
   dependencies: ControllerDependencies,
   todo: readonly MarkToDo[],
   at: Marking,
+  { events = 'inCommit' }: { readonly events?: 'inCommit' | 'later' } = {},
 ): Promise<MarkOutcome> {
   const nodeShards = shardsOf(nodesResource.resource);
-  const laneCount = Math.min(nodeShards, shardsOf('events'));
+  const isLater = events === 'later';
+  const laneCount = isLater ? nodeShards : Math.min(nodeShards, shardsOf('events'));
+  const nodesMax = isLater ? NODES_PER_COMMIT_MAX.withoutEvents : NODES_PER_COMMIT_MAX.withEvents;
   const laneOf = ({ decision }: MarkToDo): number => shardOf(decision.nodeName, nodeShards) % laneCount;
   const marked: MarkedNode[] = [];
   let spared = 0;
@@ -93,9 +98,9 @@ export async function markNodes(
   const faults: unknown[] = [];
   await Promise.all(
     [...groupedBy(todo, laneOf)].map(([lane, ofLane]) =>
-      workThrough(inParts(ofLane, NODES_PER_COMMIT_MAX), { concurrencyMax: 1, budget: at.budget }, async (part) => {
+      workThrough(inParts(ofLane, nodesMax), { concurrencyMax: 1, budget: at.budget }, async (part) => {
         const halves = await workInHalves(part, at.budget, async (some) => {
-          const outcome = await markPart(dependencies, some, lane, at);
+          const outcome = await markPart(dependencies, some, at, isLater ? undefined : lane);
           faults.push(...outcome.faults);
           if (outcome.kind === 'split') return 'split';
           marked.push(...outcome.marked);
@@ -124,8 +129,8 @@ type PartOutcome =
 async function markPart(
   dependencies: ControllerDependencies,
   part: readonly MarkToDo[],
-  lane: number,
   at: Marking,
+  lane: number | undefined,
 ): Promise<PartOutcome> {
   const { objects } = dependencies;
   const { candidates, faults } = await readCandidates(dependencies, part);
@@ -133,7 +138,7 @@ async function markPart(
   let contended = 0;
   let tooLarge = 0;
   for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
-    const commit = commitOf(dependencies, waiting, lane, at);
+    const commit = commitOf(dependencies, waiting, at, lane);
     waiting = commit.marked;
     const spared = part.length - waiting.length - tooLarge;
     if (waiting.length === 0) return { kind: 'done', marked: [], spared, faults };
@@ -211,8 +216,9 @@ interface MarkCommit {
 function commitOf(
   { random, ledger, policy }: ControllerDependencies,
   candidates: readonly Candidate[],
-  lane: number,
   { nowMs, tick, zones }: Marking,
+  /** Shard of the events; undefined: the caller records them later. */
+  lane: number | undefined,
 ): MarkCommit {
   const marked: Candidate[] = [];
   const withEvent: Candidate[] = [];
@@ -234,7 +240,7 @@ function commitOf(
       }),
     );
     records.push(ledger.write(markDraft(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }), tick));
-    if (each.hasEvent || decision.event === undefined) continue;
+    if (each.hasEvent || decision.event === undefined || lane === undefined) continue;
     const about = { kind: 'Node', namespace: '', name: decision.nodeName, uid: decision.uid } as const;
     withEvent.push(each);
     events.push(

@@ -6,8 +6,10 @@
 import { podNotReady } from '../../domain/events/event-text.ts';
 import { markPodNotReady, type PodConditionParts } from '../../domain/nodes/conditions.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import { podsMarked } from '../../store/health-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { inParts, UNBOUNDED, type WorkBudget, workInHalves } from '../framework/bounded-work.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { eventWrite, subjectOf } from '../framework/record-event.ts';
 import { type ReportDependencies, reportUnwritable } from '../framework/report-unwritable.ts';
 
@@ -30,6 +32,21 @@ function marked(pod: KubeObject, nowMs: number): KubeObject | undefined {
 
 /** Whether a pod is Ready, so that a mark changes it. */
 export const isMarkable = (pod: KubeObject): boolean => marked(pod, 0) !== undefined;
+
+/**
+ * Marks the pods of a node, and records that none is left.
+ * @throws AggregateError when single pods could not be written
+ */
+export async function markPodsOfNode(
+  dependencies: ControllerDependencies,
+  { nodeName, uid }: { readonly nodeName: string; readonly uid: string },
+  { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
+): Promise<void> {
+  const pods = (await dependencies.objects.listByNode(nodeName)).filter(isMarkable);
+  const { left, faults } = await markPods(dependencies, pods, nowMs, budget);
+  if (left === 0) await dependencies.items.write(podsMarked(nodeName, uid));
+  if (faults.length > 0) throw new AggregateError(faults, `pods of ${nodeName} could not be marked`);
+}
 
 export interface PodMarks {
   readonly marked: number;

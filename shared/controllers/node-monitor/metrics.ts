@@ -32,3 +32,5 @@ export const MARKED_NODES = 'marked_nodes';
 export const COST_DOLLARS_PER_DAY = 'cost_dollars_per_day';
 /** Read and write units of the tick that emits the cost. */
 export const TICK_UNITS = 'tick_consumed_units';
+/** Silent nodes that a tick sent to node-marker; absent: none. */
+export const SENT_NODES = 'sent_nodes';

@@ -36,7 +36,7 @@ describe('a tick of node-monitor', () => {
     fleet.consumed();
     fleet.told.length = 0;
     const report = await fleet.controllers.tickNodeMonitor(fleet.slot());
-    expect(report).toEqual({ kind: 'ran', decisions: 0, marked: 0, left: 0 });
+    expect(report).toEqual({ kind: 'ran', decisions: 0, marked: 0, left: 0, sent: 0, awaited: 0 });
     const { writes, writeUnits, requests } = fleet.consumed();
     expect({ writes, writeUnits }).toEqual({ writes: 1, writeUnits: 1 });
     const control = requests.filter(({ table, readUnits }) => table === 'control' && readUnits > 0);

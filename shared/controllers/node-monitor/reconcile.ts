@@ -7,7 +7,8 @@
  *   4. Claim the slot: one conditional write with gate, probes and total disruption. The loser exits.
  *   5. Send the message that starts the next tick (chain.ts).
  *   6. Wake the functions that have work (framework/wake-up.ts).
- *   7. Apply the decisions within the time budget, then record that the tick finished.
+ *   7. Apply the decisions within the time budget, then record that the tick finished. More than some hundred marks are
+ *      sent to node-marker (distribute-marks.ts).
  *
  * The claim follows the decision, so a quiet tick is one write: its claim also records that it finished. If another
  * tick changed the control records in between, the claim is refused and this tick decides again. A tick that dies
@@ -37,12 +38,13 @@ import {
 } from '../../domain/zones/gate.ts';
 import { fleetMetricsOf } from '../../domain/zones/zone-state.ts';
 import { StoreFault } from '../../ports/item-store.ts';
-import type { FleetRecords, FleetState } from '../../store/fleet-store.ts';
+import type { FleetRecords, FleetState, SentParts } from '../../store/fleet-store.ts';
 import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { UNBOUNDED, workThrough } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
+import type { TickMark } from '../framework/ledger.ts';
 import { zoneDimension } from '../framework/metrics.ts';
 import { publishEvents } from '../framework/publish-events.ts';
 import { recordEvents } from '../framework/record-event.ts';
@@ -52,10 +54,13 @@ import { type WakeUpTick, type WorkChecks, wake, wakeControllers } from '../fram
 import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
 import { sendNextTick } from './chain.ts';
 import { disruptionDraft, gateDraft, type ZoneDecision, zoneDraft } from './decisions.ts';
-import { type MarkDecision, type MarkedNode, type Marking, type MarkOutcome, markNodes } from './mark-nodes.ts';
-import { isMarkable, markPods } from './mark-pods.ts';
+import { distributeMarks } from './distribute-marks.ts';
+import { type MarkedNode, type Marking, markNodes } from './mark-nodes.ts';
+import { awaitsFollowUp } from './mark-parts.ts';
+import { markPods, markPodsOfNode } from './mark-pods.ts';
 import * as metric from './metrics.ts';
-import { decideMonitor, type MonitorDecision, type MonitorOutcome } from './rule.ts';
+import { reportMarks } from './report-marks.ts';
+import { decideMonitor, type MarkDecision, type MonitorDecision, type MonitorOutcome } from './rule.ts';
 import { zoneTransitions } from './zone-events.rule.ts';
 
 /** Attempts to claim a slot. Each one decides again on newer control records. */
@@ -69,8 +74,6 @@ const APPLY_CONCURRENCY_MAX = 32;
  * marked. Such a tick may overlap the next one.
  */
 const APPLY_SHARE_MIN = 0.25;
-/** Node names in one log line. */
-const LOGGED_NAMES_MAX = 10;
 /** A flag that ended is emitted as 0 for this long: its alarm evaluates up to four minutes. */
 const ENDED_FLAG_EMITTED_MS = 300_000;
 
@@ -82,7 +85,16 @@ const MEASURED_ZONE_AGE_MS = 60_000;
 
 export type MonitorReport =
   | SkippedTick
-  | { readonly kind: 'ran'; readonly decisions: number; readonly marked: number; readonly left: number };
+  | {
+      readonly kind: 'ran';
+      readonly decisions: number;
+      readonly marked: number;
+      readonly left: number;
+      /** Nodes sent to node-marker. */
+      readonly sent: number;
+      /** Decisions that node-marker may still apply, for parts of earlier ticks. */
+      readonly awaited: number;
+    };
 
 interface Decided {
   readonly outcome: MonitorOutcome;
@@ -231,7 +243,7 @@ async function applyTick(
   faults.push(...reportFaults);
   if (isQuiet(decided.outcome)) {
     if (reportFaults.length === 0 && gateTransition(decided) !== undefined) await fleet.finish(nowMs);
-    return { kind: 'ran', decisions: 0, marked: 0, left: 0 };
+    return { kind: 'ran', decisions: 0, marked: 0, left: 0, sent: 0, awaited: 0 };
   }
   const zones = zoneTransitions(decided.outcome.decisions, decided.before.gate.lastTickAtMs);
   await publishEvents(dependencies, zones, nowMs);
@@ -242,14 +254,15 @@ async function applyTick(
     tick: { slot, fence: decided.before.fence + 1 },
     zones: new Map(decided.outcome.zoneMetrics.map((zone) => [zone.zone, zone])),
     totalDisruption: decided.disruption.total,
+    sentBefore: decided.before.sent,
   });
   // Recorded before the tick fails. A failed effect concerns one object and is decided again from the stored
   // state. The tick has evaluated the whole fleet, which is all the gate requires (docs/decisions/0003). A gate
   // transition that could not be reported leaves the tick unfinished, so that the next one reports it.
-  if (reportFaults.length === 0) await fleet.finish(nowMs);
+  if (reportFaults.length === 0) await fleet.finish(nowMs, applied.sentAfter);
   faults.push(...applied.faults);
-  const { marked, left } = applied;
-  return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left };
+  const { marked, left, sent, awaited } = applied;
+  return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left, sent, awaited };
 }
 
 const isQuiet = (outcome: MonitorOutcome): boolean => outcome.decisions.length === 0;
@@ -305,7 +318,10 @@ function fleetDrafts(
 }
 
 interface Applying extends Marking {
+  readonly tick: Required<TickMark>;
   readonly totalDisruption: boolean;
+  /** Parts sent by earlier ticks. */
+  readonly sentBefore: SentParts | undefined;
 }
 
 interface Applied {
@@ -315,30 +331,57 @@ interface Applied {
   readonly faults: readonly unknown[];
 }
 
+interface AppliedTick extends Applied {
+  readonly sent: number;
+  readonly awaited: number;
+  /** To be stored with the end of the tick; undefined: no change. */
+  readonly sentAfter: SentParts | undefined;
+}
+
+interface AppliedMarks extends AppliedTick {
+  readonly markedNames: ReadonlySet<string>;
+}
+
+const NO_MARKS: AppliedMarks = {
+  marked: 0,
+  left: 0,
+  faults: [],
+  sent: 0,
+  awaited: 0,
+  sentAfter: undefined,
+  markedNames: new Set(),
+};
+
 async function applyDecisions(
   dependencies: ControllerDependencies,
   decisions: readonly MonitorDecision[],
   nodes: readonly NodeHealth[],
   at: Applying,
-): Promise<Applied> {
+): Promise<AppliedTick> {
   const faults: unknown[] = [];
-  let marked = 0;
+  const seen = new Map(nodes.map((health) => [health.nodeName, health]));
+  let marks = NO_MARKS;
   let left = 0;
-  // Marks that a heartbeat refused. Decisions that follow from such a mark are dropped.
+  let awaited = 0;
+  // Marks that a heartbeat refused, or that node-marker writes. Decisions that follow from such a mark are dropped; the
+  // tick after the mark makes them.
   const unmarked = new Set<string>();
   for (const run of runsOf(decisions)) {
     if (run[0]?.kind === 'markUnknown') {
-      const marks = run as MarkDecision[];
-      const outcome = await applyMarks(dependencies, marks, nodes, at);
-      for (const { nodeName } of marks) if (!outcome.markedNames.has(nodeName)) unmarked.add(nodeName);
-      marked = outcome.marked;
-      left += outcome.left;
-      faults.push(...outcome.faults);
+      marks = await applyMarks(dependencies, run as MarkDecision[], seen, at);
+      for (const { nodeName } of run as MarkDecision[]) if (!marks.markedNames.has(nodeName)) unmarked.add(nodeName);
+      left += marks.left;
+      awaited += marks.awaited;
+      faults.push(...marks.faults);
       continue;
     }
+    const isAwaited = (decision: MonitorDecision): boolean =>
+      decision.kind === 'markPods' && awaitsFollowUp(seen.get(decision.nodeName)?.markedAtMs, at.sentBefore, at.nowMs);
     const todo = run.filter((decision) => !('nodeName' in decision && unmarked.has(decision.nodeName)));
+    const due = todo.filter((decision) => !isAwaited(decision));
+    awaited += todo.length - due.length;
     const outcome = await workThrough(
-      todo,
+      due,
       {
         concurrencyMax: APPLY_CONCURRENCY_MAX,
         // Zone decisions are few, and an eviction rate must not lag behind the marks that changed it.
@@ -350,19 +393,19 @@ async function applyDecisions(
     left += outcome.left;
   }
   if (left > 0) dependencies.log.warn('tick left work for the next one', { left });
-  return { marked, left, faults };
+  return { marked: marks.marked, left, faults, sent: marks.sent, awaited, sentAfter: marks.sentAfter };
 }
 
-/** Marks silent nodes Unknown, then their pods not ready. */
+/** Marks silent nodes Unknown, then their pods not ready. Sends the nodes of a mass failure to node-marker. */
 async function applyMarks(
   dependencies: ControllerDependencies,
   marks: readonly MarkDecision[],
-  nodes: readonly NodeHealth[],
+  seen: ReadonlyMap<string, NodeHealth>,
   at: Applying,
-): Promise<Applied & { readonly markedNames: ReadonlySet<string> }> {
-  const seen = new Map(nodes.map((health) => [health.nodeName, health]));
+): Promise<AppliedMarks> {
   const todo = marks.map((decision) => ({ decision, seen: seen.get(decision.nodeName)! }));
-  const outcome = await markNodes(dependencies, todo, at);
+  const { here, sent, awaited, sentAfter } = await distributeMarks(dependencies, todo, at);
+  const outcome = await markNodes(dependencies, here, at);
   reportMarks(dependencies, outcome);
   const pods = await markPodsOf(dependencies, outcome.marked, at);
   return {
@@ -370,26 +413,10 @@ async function applyMarks(
     markedNames: new Set(outcome.marked.map(({ decision }) => decision.nodeName)),
     left: outcome.left + pods.left,
     faults: [...outcome.faults, ...pods.faults],
+    sent,
+    awaited,
+    sentAfter,
   };
-}
-
-function reportMarks({ log, meter }: ControllerDependencies, { marked, spared, left }: MarkOutcome): void {
-  meter.add(metric.MARKED_NODES, marked.length, 'Count');
-  if (marked.length > 0) {
-    const silentSeconds = marked.map(({ decision }) => decision.silentSeconds);
-    meter.add(metric.DETECTION_TIME, Math.max(...silentSeconds), 'Seconds');
-  }
-  log.info('silent nodes marked Unknown', {
-    marked: marked.length,
-    spared,
-    left,
-    nodes: marked.slice(0, LOGGED_NAMES_MAX).map(({ decision }) => ({
-      nodeName: decision.nodeName,
-      zone: decision.zone,
-      silentSeconds: decision.silentSeconds,
-      graceSeconds: decision.graceSeconds,
-    })),
-  });
 }
 
 /** Marks the pods of these nodes not ready. A node counts as left while one of its pods could not be marked. */
@@ -426,7 +453,7 @@ async function applyDecision(
   decision: Exclude<MonitorDecision, MarkDecision>,
   { nowMs, tick, zones, totalDisruption, budget }: Applying,
 ): Promise<void> {
-  const { fleet, items, objects, log, ledger, policy } = dependencies;
+  const { fleet, items, log, ledger, policy } = dependencies;
   const zoneRecord = (zone: ZoneDecision) =>
     ledger.write(zoneDraft(zone, { nowMs, policy, totalDisruption, zone: zones.get(zone.zone) }), tick);
   switch (decision.kind) {
@@ -444,13 +471,9 @@ async function applyDecision(
       await fleet.enqueue({ zone, nodeName, uid, addedAtMs });
       return;
     }
-    case 'markPods': {
-      const pods = (await objects.listByNode(decision.nodeName)).filter(isMarkable);
-      const { left, faults } = await markPods(dependencies, pods, nowMs, budget);
-      if (left === 0) await items.write(podsMarked(decision.nodeName, decision.uid));
-      if (faults.length > 0) throw new AggregateError(faults, `pods of ${decision.nodeName} could not be marked`);
+    case 'markPods':
+      await markPodsOfNode(dependencies, decision, { nowMs, budget });
       return;
-    }
     case 'dropPodsToMark':
       await items.write(podsMarked(decision.nodeName, decision.uid));
       return;

@@ -268,7 +268,9 @@ function evaluateNode(
   };
 }
 
-function markDecision(node: EvaluatedNode, freshSinceMs: number, policy: Policy): MonitorDecision {
+export type MarkDecision = Extract<MonitorDecision, { kind: 'markUnknown' }>;
+
+function markDecision(node: EvaluatedNode, freshSinceMs: number, policy: Policy): MarkDecision {
   const { health } = node;
   const wasReady = health.ready === 'True';
   return {
@@ -283,6 +285,15 @@ function markDecision(node: EvaluatedNode, freshSinceMs: number, policy: Policy)
     markPods: wasReady || health.podsToMark === true,
     event: wasReady ? nodeNotReady(health.nodeName) : undefined,
   };
+}
+
+/** The mark of one node, for a process that repeats the decision of a tick; undefined: the node is not silent. */
+export function decideMark(
+  health: NodeHealth,
+  at: { readonly nowMs: number; readonly policy: Policy; readonly freshSinceMs: number },
+): MarkDecision | undefined {
+  const node = evaluateNode(health, at, true);
+  return node.marked ? markDecision(node, at.freshSinceMs, at.policy) : undefined;
 }
 
 /** Step 4 for one node. `queued`: its own item, same uid. */

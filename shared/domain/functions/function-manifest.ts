@@ -50,6 +50,7 @@ export type FunctionVariable =
   | 'HEALTH_TABLE'
   | 'NODEKEEPER_POLICY'
   | 'OBJECTS_TABLE'
+  | 'PART_QUEUE_URL'
   | 'PROBE_URL'
   | 'STATIC_TOKENS'
   | 'TICK_QUEUE_URL'
@@ -98,6 +99,8 @@ export type Trigger =
         /** By one alarm for several functions. `consequence` is a part of its description. */
         | { readonly alarm: 'background'; readonly as: string; readonly consequence: string };
     }
+  /** Messages of the queue of parts (cdk/lib/part-queue.ts), several at once. */
+  | { readonly kind: 'parts' }
   /** EC2 instances that enter one of these states. */
   | { readonly kind: 'instanceStates'; readonly id: string; readonly states: readonly string[] };
 

@@ -1,0 +1,23 @@
+import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
+import middy from '@middy/core';
+import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
+import { handleParts } from '../../shared/adapters/sqs/part-messages.ts';
+import { log, logger } from '../../shared/observability/logger.ts';
+import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
+import { systemClock } from '../system-clock.ts';
+import { RESERVE_MS } from '../tick-handler.ts';
+import { composeNodeMarker } from './compose.ts';
+
+const { onMarkPart, queue } = composeNodeMarker(process.env);
+
+export const handler = middy<SQSEvent, SQSBatchResponse>()
+  .use(injectLambdaContext(logger, { resetKeys: true }))
+  .use(publishMetrics())
+  .handler((event, context) =>
+    handleParts(event, {
+      log,
+      clock: systemClock,
+      queue,
+      onPart: (part) => onMarkPart({ ...part, budgetMs: context.getRemainingTimeInMillis() - RESERVE_MS }),
+    }),
+  );

@@ -1,0 +1,51 @@
+/**
+ * The queue of node-marker in Amazon SQS: SendMessageBatch and ChangeMessageVisibility. If a response is lost, the messages
+ * are sent again and exist twice.
+ * Source: Amazon SQS API Reference, SendMessageBatch (ten messages; the response lists those that failed).
+ */
+import type { PartQueue } from '../../ports/part-queue.ts';
+import { type QueueConnection, type SqsCall, sqsCaller } from './sqs-call.ts';
+
+const MESSAGES_PER_BATCH_MAX = 10;
+const BATCHES_AT_ONCE_MAX = 8;
+
+export function sqsPartQueue(connection: QueueConnection): PartQueue {
+  const call = sqsCaller(connection);
+  const sendBatch = call('SendMessageBatch');
+  const changeVisibility = call('ChangeMessageVisibility');
+  return {
+    async send(bodies, nowMs) {
+      const refused: number[] = [];
+      let next = 0;
+      const worker = async (): Promise<void> => {
+        while (next < bodies.length) {
+          const first = next;
+          next += MESSAGES_PER_BATCH_MAX;
+          refused.push(...(await refusedOf(sendBatch, bodies.slice(first, next), { first, nowMs })));
+        }
+      };
+      await Promise.all(Array.from({ length: BATCHES_AT_ONCE_MAX }, worker));
+      return refused.sort((one, other) => one - other);
+    },
+    async postpone(receiptHandle, { delaySeconds, nowMs }) {
+      await changeVisibility({ ReceiptHandle: receiptHandle, VisibilityTimeout: delaySeconds }, nowMs);
+    },
+  };
+}
+
+/** Positions, counted from `first`, of the messages of one batch that the queue did not accept. */
+async function refusedOf(
+  sendBatch: SqsCall,
+  bodies: readonly string[],
+  { first, nowMs }: { readonly first: number; readonly nowMs: number },
+): Promise<number[]> {
+  const all = bodies.map((_, index) => first + index);
+  const Entries = bodies.map((MessageBody, index) => ({ Id: String(first + index), MessageBody }));
+  try {
+    const { Failed = [] } = JSON.parse(await sendBatch({ Entries }, nowMs)) as { Failed?: readonly { Id: string }[] };
+    const failed = new Set(Failed.map(({ Id }) => Number(Id)));
+    return all.filter((index) => failed.has(index));
+  } catch {
+    return all;
+  }
+}
