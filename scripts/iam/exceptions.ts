@@ -25,6 +25,18 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'a part returns to the queue only when one of its nodes could not be written',
   },
   {
+    functions: ['scheduler'],
+    actions: ['dynamodb:BatchGetItem', 'dynamodb:Scan'],
+    resource: 'table/*Health',
+    reason: 'heartbeats are read only while the safety gate is closed and a pod is due',
+  },
+  {
+    functions: ['scheduler'],
+    actions: ['dynamodb:GetItem'],
+    resource: 'table/*Objects',
+    reason: 'a victim is read again only after a contended deletion',
+  },
+  {
     functions: ['health-stream', 'object-stream'],
     actions: ['sqs:SendMessage'],
     resource: 'DeadLetters',

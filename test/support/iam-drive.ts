@@ -82,6 +82,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       darkZone,
       machinesInTheCloud,
       podGarbage,
+      placedPods,
       deletedNode,
       newInstance,
       strangers,
@@ -205,6 +206,8 @@ const pod = (name: string, nodeName: string | undefined, more: { metadata?: obje
     ...more.spec,
   },
 });
+/** Our scheduler leaves such a pod alone. */
+const OF_PEOPLE = { schedulerName: 'by-hand' };
 /** Tolerates what befalls a node for so long. */
 const tolerating = (seconds: number) => ({
   tolerations: [{ operator: 'Exists', effect: 'NoExecute', tolerationSeconds: seconds }],
@@ -229,7 +232,10 @@ async function requests({ send, gone }: Stage): Promise<void> {
   await mustBe(201, send('POST', '/apis/policy/v1/namespaces/team/poddisruptionbudgets', budget));
   const inTeam = '/api/v1/namespaces/team/pods';
   for (const name of ['one', 'two', 'three']) {
-    await mustBe(201, send('POST', inTeam, pod(name, undefined, { metadata: { labels: { app: 'one' } } })));
+    await mustBe(
+      201,
+      send('POST', inTeam, pod(name, undefined, { metadata: { labels: { app: 'one' } }, spec: OF_PEOPLE })),
+    );
     await mustBe(
       201,
       send('POST', `${inTeam}/${name}/binding`, {
@@ -594,11 +600,46 @@ async function podGarbage({ send, gone }: Stage): Promise<void> {
     await mustBe(201, send('POST', PODS, pod(name, 'edge-c-2')));
     await mustBe(200, send('PATCH', `${PODS}/${name}/status`, { status: { phase: 'Succeeded' } }, MERGE));
   }
-  await mustBe(201, send('POST', PODS, pod('unbound', undefined, { metadata: { finalizers: ['example.com/hold'] } })));
+  await mustBe(
+    201,
+    send('POST', PODS, pod('unbound', undefined, { metadata: { finalizers: ['example.com/hold'] }, spec: OF_PEOPLE })),
+  );
   await mustBe(200, send('DELETE', `${PODS}/unbound`));
   await gone(`${PODS}/orphan`);
   await gone(`${PODS}/finished-1`);
   await mustBe(200, send('PATCH', `${PODS}/unbound`, { metadata: { finalizers: null } }, MERGE));
+}
+
+/** The scheduler binds pods, rejects one that is too large, and preempts. */
+async function placedPods({ send, gone, shows }: Stage): Promise<void> {
+  const wanting = (cpu: string, more: object = {}) => ({
+    spec: {
+      terminationGracePeriodSeconds: 0,
+      containers: [{ name: 'main', image: 'registry.example/main:1', resources: { requests: { cpu } } }],
+      ...more,
+    },
+  });
+  await mustBe(201, send('POST', PODS, pod('placed', undefined, wanting('10m'))));
+  await shows(`${PODS}/placed`, '"nodeName"');
+  await mustBe(201, send('POST', PODS, pod('too-large', undefined, wanting('1000'))));
+  await shows(`${PODS}/too-large`, 'Insufficient cpu');
+  await mustBe(200, send('DELETE', `${PODS}/too-large`));
+  const priority = {
+    apiVersion: 'scheduling.k8s.io/v1',
+    kind: 'PriorityClass',
+    metadata: { name: 'high' },
+    value: 1_000,
+  };
+  await mustBe(201, send('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', priority));
+  // Most of the node, for both.
+  const onNode = { nodeSelector: { 'kubernetes.io/hostname': 'edge-a-2' } };
+  await mustBe(201, send('POST', PODS, pod('victim', undefined, wanting('3500m', onNode))));
+  await shows(`${PODS}/victim`, '"nodeName"');
+  const important = { ...onNode, priorityClassName: 'high' };
+  await mustBe(201, send('POST', PODS, pod('important', undefined, wanting('3500m', important))));
+  await gone(`${PODS}/victim`);
+  await shows(`${PODS}/important`, '"nodeName"');
+  for (const name of ['placed', 'important']) await mustBe(200, send('DELETE', `${PODS}/${name}`));
 }
 
 /** A person deletes a Node; its machine registers again. */
