@@ -25,9 +25,10 @@ function callsOf(present: readonly string[]): string[] {
   for (const name of ['apt-get', 'npm']) program(name, `echo "${name} $* CI=$CI" >> '${calls}'`);
   for (const name of present) program(name, ':');
   for (const name of ['bash', 'dirname']) symlinkSync(join('/usr/bin', name), join(folder, name));
-  // Hides the module, where this machine has it.
-  if (!present.includes('dbusmock')) writeFileSync(join(folder, 'dbusmock.py'), 'raise ImportError\n');
-  else writeFileSync(join(folder, 'dbusmock.py'), '');
+  // Hides the modules, where this machine has them.
+  for (const name of ['dbusmock', 'kubernetes']) {
+    writeFileSync(join(folder, `${name}.py`), present.includes(name) ? '' : 'raise ImportError\n');
+  }
   const { status, stderr } = spawnSync('/usr/bin/bash', [RUN], {
     env: { PATH: folder, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
     encoding: 'utf8',
@@ -43,10 +44,11 @@ it('installs every program that a test would be skipped without', () => {
   expect([update, rest]).toEqual(['apt-get update -qq CI=', NPM]);
   const packages = install.replace(/^apt-get install .*--no-install-recommends | CI=$/g, '').split(' ');
   expect(packages.toSorted()).toEqual(
-    ['kubernetes-client', 'default-jre-headless', 'prometheus', ...NEEDED_PACKAGES].toSorted(),
+    ['kubernetes-client', 'default-jre-headless', 'prometheus', 'python3-kubernetes', ...NEEDED_PACKAGES].toSorted(),
   );
 });
 
 it('installs nothing where all of them are there', () => {
-  expect(callsOf(['kubectl', 'java', 'dbus-daemon', 'systemd-inhibit', 'promtool', 'dbusmock'])).toEqual(NPM);
+  const present = ['kubectl', 'java', 'dbus-daemon', 'systemd-inhibit', 'promtool', 'dbusmock', 'kubernetes'];
+  expect(callsOf(present)).toEqual(NPM);
 });

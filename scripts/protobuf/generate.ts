@@ -1,7 +1,7 @@
 /**
  * Writes shared/kube/wire/protobuf-messages.ts.
  *
- * `node scripts/protobuf/generate.ts API APIMACHINERY`, with the folders of the repositories kubernetes/api and
+ * `npm run protobuf -- API APIMACHINERY`, with the folders of the repositories kubernetes/api and
  * kubernetes/apimachinery at the same release branch.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const OUTPUT = 'shared/kube/wire/protobuf-messages.ts';
 
 const [api, apimachinery] = process.argv.slice(2);
 if (api === undefined || apimachinery === undefined) {
-  console.error('usage: node scripts/protobuf/generate.ts API APIMACHINERY');
+  console.error('usage: npm run protobuf -- API APIMACHINERY');
   process.exit(2);
 }
 

@@ -168,7 +168,7 @@ describe('a Secret', () => {
     ]);
   });
 
-  it('keeps its type, by which it can be selected', async () => {
+  it('keeps its type, and can be selected by it', async () => {
     const api = apiInMemory();
     const all = collectionOf('secrets');
     await api.send('POST', all, { body: objectOf('secrets') });
@@ -458,7 +458,7 @@ describe('kinds with two versions', () => {
     ]);
   });
 
-  it('give an empty selector of a budget its meaning in each version', async () => {
+  it('convert an empty selector of a budget to its meaning in each version', async () => {
     const api = apiInMemory();
     const path = (version: string) => `/apis/policy/${version}/namespaces/default/poddisruptionbudgets`;
     const body = { metadata: { name: 'b' }, spec: { minAvailable: 1, selector: {} } };

@@ -12,6 +12,14 @@ const KEPT_PRIORITY_CLASSES = ['system-cluster-critical', 'system-node-critical'
 /** In this order: objects that others refer to are deleted last. */
 const RESOURCES = [
   { group: '/apis/apps/v1', resource: 'daemonsets', namespaced: true },
+  { group: '/apis/apps/v1', resource: 'deployments', namespaced: true },
+  { group: '/apis/apps/v1', resource: 'replicasets', namespaced: true },
+  { group: '/apis/apps/v1', resource: 'statefulsets', namespaced: true },
+  { group: '/apis/batch/v1', resource: 'cronjobs', namespaced: true },
+  { group: '/apis/batch/v1', resource: 'jobs', namespaced: true },
+  { group: '/api/v1', resource: 'replicationcontrollers', namespaced: true },
+  { group: '/api/v1', resource: 'configmaps', namespaced: true },
+  { group: '/api/v1', resource: 'secrets', namespaced: true },
   { group: '/api/v1', resource: 'pods', namespaced: true },
   { group: '/apis/policy/v1', resource: 'poddisruptionbudgets', namespaced: true },
   { group: '/apis/policy/v1beta1', resource: 'poddisruptionbudgets', namespaced: true },

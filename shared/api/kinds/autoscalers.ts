@@ -74,7 +74,7 @@ const KIND: StoredKind = {
 
 export const horizontalpodautoscalers: ResourceDescriptor = storedKind(V2, KIND);
 
-/** Metrics and behavior that autoscaling/v1 has no field for, as JSON in an annotation, so that a write keeps them. */
+/** Metrics and behavior that autoscaling/v1 has no field for, as JSON in an annotation. A write keeps them. */
 const OTHERS_ANNOTATION = 'autoscaling.alpha.kubernetes.io/metrics';
 const BEHAVIOR_ANNOTATION = 'autoscaling.alpha.kubernetes.io/behavior';
 

@@ -23,7 +23,7 @@ const RANGE_PREFIX = '10.96';
 const RANGE_TEXT = `${RANGE_PREFIX}.0.0/16`;
 const FIRST_OFFSET = 2;
 const LAST_OFFSET = 65_534;
-/** Random addresses that are tried. With a half of the range in use, all of them are taken once in 65,000 times. */
+/** Random addresses that are tried. With a half of the range in use, all of them are in use once in 65,000 times. */
 const ATTEMPTS_MAX = 16;
 
 /** A creation that has not finished after this time was killed. The function has a time limit of 29 s. */

@@ -135,7 +135,7 @@ const jobTemplateSpec = struct(`${BATCH}.JobTemplateSpec`, 'Template of the Jobs
 const cronJobSpec = struct(`${BATCH}.CronJobSpec`, 'Desired state of a CronJob.', {
   schedule: required(text('When Jobs start, in cron format.')),
   timeZone: pointer(text('Time zone of the schedule; that of the controller if not set.')),
-  startingDeadlineSeconds: pointer(int64('Seconds by which a start may be late.')),
+  startingDeadlineSeconds: pointer(int64('Largest delay of a start in seconds.')),
   concurrencyPolicy: text('Allow, Forbid or Replace.'),
   suspend: pointer(bool('Whether no further Jobs are started.')),
   jobTemplate: required(embedded(jobTemplateSpec, 'Template of the Jobs.')),

@@ -106,7 +106,7 @@ const replicaSetStatus = struct(`${APPS}.ReplicaSetStatus`, 'Observed state of a
 export const replicaSet: StructSchema = kindStruct(
   `${APPS}.ReplicaSet`,
   { group: 'apps', version: 'v1', kind: 'ReplicaSet' },
-  'ReplicaSet ensures that a specified number of pod replicas are running at any given time.',
+  'ReplicaSet ensures that a specified number of pod replicas are running at any time.',
   {
     metadata,
     spec: embedded(replicaSetSpec, 'Desired state of the ReplicaSet.'),

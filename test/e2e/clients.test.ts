@@ -1,0 +1,103 @@
+/** Programs of other projects, over one idle local mode: kubectl with typed bodies, Helm and the Python client. */
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Helm, unpackHelm } from '../support/helm.ts';
+import { findKubectls, type Kubectl, runKubectl } from '../support/kubectl.ts';
+import { type LocalForTest, startLocalForTest } from '../support/local.ts';
+
+const FIXTURES = new URL('../fixtures/', import.meta.url);
+const CHART = fileURLToPath(new URL('chart', FIXTURES));
+const PYTHON_CLIENT = fileURLToPath(new URL('python/client.py', FIXTURES));
+
+let local: LocalForTest;
+let helm: Helm;
+
+beforeAll(async () => {
+  local = await startLocalForTest({ nodes: 0, controllers: false });
+  helm = unpackHelm(local.kubeconfig);
+}, 90_000);
+
+afterAll(async () => {
+  helm?.remove();
+  await local?.stop();
+});
+
+/** kubectl creates these as protobuf from 1.32. Before 1.21 its CronJobs are of batch/v1beta1, which is not served. */
+const CREATED = [
+  'namespace team',
+  'configmap config --from-literal=a=b',
+  'secret generic secret --from-literal=a=b',
+  'serviceaccount builder',
+  'deployment web --image=nginx --replicas=2',
+  'job once --image=busybox -- true',
+  'cronjob hourly --image=busybox --schedule=@hourly -- true',
+  'role reader --verb=get --resource=pods',
+  'rolebinding reader --role=reader --user=ada',
+  'clusterrole viewer --verb=get --resource=nodes',
+  'clusterrolebinding viewer --clusterrole=viewer --user=ada',
+  'quota small --hard=pods=2',
+  'poddisruptionbudget web --selector=app=web --min-available=1',
+  'priorityclass high --value=1000',
+  'service clusterip svc --tcp=80:8080',
+  'ingress ing --rule=a.example/=svc:80',
+];
+
+describe('kubectl', () => {
+  const [newest] = findKubectls().slice(-1);
+
+  const run = async (kubectl: Kubectl, args: string) => {
+    const { exitCode, stdout, stderr } = await runKubectl(kubectl, args.split(' '), { kubeconfig: local.kubeconfig });
+    expect(exitCode, `${args}: ${stderr}`).toBe(0);
+    return stdout;
+  };
+
+  it('creates, scales, exposes and deletes what applications consist of', async () => {
+    const kubectl = newest as Kubectl;
+    const created = CREATED.filter((what) => kubectl.minor >= 21 || !what.startsWith('cronjob'));
+    for (const what of created) expect(await run(kubectl, `create ${what}`)).toMatch(/ created\n$/);
+    await run(kubectl, 'scale deployment web --replicas=3');
+    await run(kubectl, 'expose deployment web --port=80');
+    await run(kubectl, 'autoscale deployment web --max=5');
+    await run(kubectl, 'set image deployment/web nginx=nginx:2');
+    expect(await run(kubectl, 'get deployment web')).toMatch(/web +0\/3 +0 +0 +\d+s/);
+    expect(await run(kubectl, 'get service web -o jsonpath={.spec.clusterIP}')).toMatch(/^10\.96\./);
+    // Before 1.27 explain needs definitions in the protobuf form of OpenAPI v2, which is empty here.
+    if (kubectl.minor >= 27)
+      expect(await run(kubectl, 'explain deployment.spec.strategy.type')).toContain('Recreate or RollingUpdate');
+    expect(await run(kubectl, 'delete deployment,service,hpa web')).toMatch(/deleted/);
+  }, 120_000);
+});
+
+describe('Helm', () => {
+  it('installs, upgrades, rolls back and uninstalls a chart', async () => {
+    expect(helm.run('install', 'small', CHART)).toContain('STATUS: deployed');
+    expect(helm.run('upgrade', 'small', CHART, '--set', 'replicas=5')).toContain('REVISION: 2');
+    const replicas = async () => {
+      const path = '/apis/apps/v1/namespaces/default/deployments/small';
+      const { body } = await local.client.send({ method: 'GET', path });
+      return (body as { spec?: { replicas?: number } }).spec?.replicas;
+    };
+    expect(await replicas()).toBe(5);
+    helm.run('rollback', 'small', '1');
+    expect(await replicas()).toBe(2);
+    expect(JSON.parse(helm.run('list', '-o', 'json'))).toMatchObject([{ name: 'small', revision: '3' }]);
+    expect(helm.run('uninstall', 'small')).toContain('uninstalled');
+    const secrets = await local.client.send({
+      method: 'GET',
+      path: '/api/v1/namespaces/default/secrets?labelSelector=owner%3Dhelm',
+    });
+    expect((secrets.body as { items: unknown[] }).items).toEqual([]);
+  }, 120_000);
+});
+
+describe('the Python client', () => {
+  it('receives live events of a watch, and changes a scale', async () => {
+    const { stdout } = await promisify(execFile)('/usr/bin/python3', [PYTHON_CLIENT], {
+      env: { KUBECONFIG: local.kubeconfig, PATH: process.env['PATH'] ?? '' },
+      timeout: 90_000,
+    });
+    expect(JSON.parse(stdout)).toEqual({ events: ['ADDED', 'MODIFIED', 'DELETED'], replicas: 3 });
+  }, 120_000);
+});
