@@ -31,6 +31,7 @@ export const layout: Layout = {
     'scripts/health-shards/run.ts',
     'scripts/iam/prove.ts',
     'scripts/mutants/run.ts',
+    'scripts/protobuf/generate.ts',
     'scripts/reachability/run.ts',
     'scripts/wording/check.ts',
   ],

@@ -16,6 +16,7 @@ import { isStatusError, statusResponse } from '../kube/request/respond.ts';
 import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
+import { answerAccessReview, isAccessReview } from './access/access-review.ts';
 import { type AuditedCall, audit } from './access/audit.ts';
 import { namespaces } from './kinds/registry.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
@@ -123,6 +124,10 @@ async function serveResource(
   if (verb !== 'watch') checkTimeout(request.query);
   const review = dependencies.selfReview(target, request, user);
   if (review !== undefined) return review;
+  if (isAccessReview(target)) {
+    refuseUnauthorized(user, verb, target, request.query);
+    return answerAccessReview(dependencies, target, request, nowMs);
+  }
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
   refuseMisplaced(descriptor, target, verb);

@@ -24,6 +24,12 @@ afterAll(async () => {
   await local?.stop();
 });
 
+async function bodyOf<T>(path: string): Promise<T> {
+  const answer = await local.client.send({ method: 'GET', path });
+  if (answer.kind === 'failed') throw new Error(`GET ${path}`, { cause: answer.cause });
+  return answer.body as T;
+}
+
 /** kubectl creates these as protobuf from 1.32. Before 1.21 its CronJobs are of batch/v1beta1, which is not served. */
 const CREATED = [
   'namespace team',
@@ -76,19 +82,15 @@ describe('Helm', () => {
     expect(helm.run('upgrade', 'small', CHART, '--set', 'replicas=5')).toContain('REVISION: 2');
     const replicas = async () => {
       const path = '/apis/apps/v1/namespaces/default/deployments/small';
-      const { body } = await local.client.send({ method: 'GET', path });
-      return (body as { spec?: { replicas?: number } }).spec?.replicas;
+      return (await bodyOf<{ spec?: { replicas?: number } }>(path)).spec?.replicas;
     };
     expect(await replicas()).toBe(5);
     helm.run('rollback', 'small', '1');
     expect(await replicas()).toBe(2);
     expect(JSON.parse(helm.run('list', '-o', 'json'))).toMatchObject([{ name: 'small', revision: '3' }]);
     expect(helm.run('uninstall', 'small')).toContain('uninstalled');
-    const secrets = await local.client.send({
-      method: 'GET',
-      path: '/api/v1/namespaces/default/secrets?labelSelector=owner%3Dhelm',
-    });
-    expect((secrets.body as { items: unknown[] }).items).toEqual([]);
+    const secrets = '/api/v1/namespaces/default/secrets?labelSelector=owner%3Dhelm';
+    expect((await bodyOf<{ items: unknown[] }>(secrets)).items).toEqual([]);
   }, 120_000);
 });
 

@@ -31,13 +31,13 @@ export function answerSelfReview(
     case 'SelfSubjectReview':
       return json(201, { ...head, status: { userInfo: userInfoOf(user) } });
     case 'SelfSubjectAccessReview':
-      return json(201, { ...head, spec, status: accessStatus(user, spec) });
+      return json(201, { ...head, spec, status: accessStatus(user, spec, review.kind) });
     default:
       return json(201, { ...head, spec, status: rulesStatus(user) });
   }
 }
 
-const userInfoOf = (user: UserInfo) => ({
+export const userInfoOf = (user: UserInfo) => ({
   username: user.username,
   ...defined({ uid: user.uid }),
   groups: user.groups,
@@ -50,9 +50,14 @@ interface AccessReviewSpec {
   readonly nonResourceAttributes?: unknown;
 }
 
-function accessStatus(user: UserInfo, { resourceAttributes: resource, nonResourceAttributes: path }: AccessReviewSpec) {
+/** @throws StatusError 422 unless exactly one of the attributes is set. It names `kind`. */
+export function accessStatus(
+  user: UserInfo,
+  { resourceAttributes: resource, nonResourceAttributes: path }: AccessReviewSpec,
+  kind: string,
+) {
   if (isRecord(resource) === isRecord(path)) {
-    throw status.invalid({ group: 'authorization.k8s.io', kind: 'SelfSubjectAccessReview' }, '', [
+    throw status.invalid({ group: 'authorization.k8s.io', kind }, '', [
       {
         reason: 'FieldValueInvalid',
         field: 'spec.resourceAttributes',

@@ -5,7 +5,7 @@
 import { mediaRanges } from '../../kube/accept.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { resources } from '../kinds/registry.ts';
-import { selfReviews } from '../kinds/self-reviews.ts';
+import { reviews } from '../kinds/self-reviews.ts';
 
 /** The Kubernetes version that is served. kubectl's dispatcher selects its own version by it. */
 const MAJOR = '1';
@@ -66,7 +66,7 @@ interface GroupVersion {
 
 const offered: readonly GroupVersion[] = (() => {
   const seen = new Map<string, GroupVersion>();
-  for (const each of [...resources, ...selfReviews]) {
+  for (const each of [...resources, ...reviews]) {
     seen.set(`${each.group}/${each.version}`, { group: each.group, version: each.version });
   }
   const rank = (group: string): number =>
@@ -141,7 +141,7 @@ export function apiResourceListDocument(group: string, version: string): Record<
     groupVersion: groupVersionText({ group, version }),
     resources: [
       ...resources.filter(isOurs).flatMap(resourceEntries),
-      ...selfReviews.filter(isOurs).map((each) => ({
+      ...reviews.filter(isOurs).map((each) => ({
         name: each.resource,
         singularName: each.singular,
         namespaced: each.namespaced,
@@ -201,7 +201,7 @@ function aggregatedGroup(group: string): Record<string, unknown> {
       freshness: 'Current',
       resources: [
         ...resources.filter((each) => each.group === group && each.version === version).map(aggregatedResource),
-        ...selfReviews
+        ...reviews
           .filter((each) => each.group === group && each.version === version)
           .map((each) => ({
             resource: each.resource,

@@ -1,5 +1,5 @@
-/** Resources that can only be created and are never stored: questions about the asker. */
-export interface SelfReview {
+/** Resources that can only be created and are never stored: reviews of the caller, and of other users. */
+export interface Review {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
@@ -9,21 +9,31 @@ export interface SelfReview {
   readonly verbs: readonly ['create'];
 }
 
-const selfReview = (group: string, resource: string, kind: string): SelfReview => ({
+const review = (group: string, resource: string, kind: string, namespaced = false): Review => ({
   group,
   version: 'v1',
   resource,
   singular: kind.toLowerCase(),
   kind,
-  namespaced: false,
+  namespaced,
   verbs: ['create'],
 });
 
-export const selfReviews: readonly SelfReview[] = [
-  selfReview('authentication.k8s.io', 'selfsubjectreviews', 'SelfSubjectReview'),
-  selfReview('authorization.k8s.io', 'selfsubjectaccessreviews', 'SelfSubjectAccessReview'),
-  selfReview('authorization.k8s.io', 'selfsubjectrulesreviews', 'SelfSubjectRulesReview'),
+export const selfReviews: readonly Review[] = [
+  review('authentication.k8s.io', 'selfsubjectreviews', 'SelfSubjectReview'),
+  review('authorization.k8s.io', 'selfsubjectaccessreviews', 'SelfSubjectAccessReview'),
+  review('authorization.k8s.io', 'selfsubjectrulesreviews', 'SelfSubjectRulesReview'),
 ];
 
-export const findSelfReview = (group: string, version: string, resource: string): SelfReview | undefined =>
+/** Reviews of other users. Only some users may ask them. */
+export const accessReviews: readonly Review[] = [
+  review('authentication.k8s.io', 'tokenreviews', 'TokenReview'),
+  review('authorization.k8s.io', 'localsubjectaccessreviews', 'LocalSubjectAccessReview', true),
+  review('authorization.k8s.io', 'subjectaccessreviews', 'SubjectAccessReview'),
+];
+
+/** All of them, for discovery and OpenAPI. */
+export const reviews: readonly Review[] = [...selfReviews, ...accessReviews];
+
+export const findSelfReview = (group: string, version: string, resource: string): Review | undefined =>
   selfReviews.find((each) => each.group === group && each.version === version && each.resource === resource);

@@ -97,6 +97,10 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: '', resource: 'services', verbs: READ },
   { group: '', resource: 'endpoints', verbs: ['get'] },
   { group: 'node.k8s.io', resource: 'runtimeclasses', verbs: READ },
+  // A kubelet asks these about the callers of its own API.
+  { group: 'authentication.k8s.io', resource: 'tokenreviews', verbs: ['create'] },
+  { group: 'authorization.k8s.io', resource: 'subjectaccessreviews', verbs: ['create'] },
+  { group: 'authorization.k8s.io', resource: 'localsubjectaccessreviews', verbs: ['create'] },
   { group: 'storage.k8s.io', resource: 'csidrivers', verbs: READ },
   { group: 'nodekeeper.dev', resource: 'nodeidentities', verbs: ['create', 'get'], own: 'name' },
 ];

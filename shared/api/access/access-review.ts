@@ -1,0 +1,129 @@
+/**
+ * Reviews of other users: TokenReview, SubjectAccessReview and LocalSubjectAccessReview. Kubelets, metrics endpoints and
+ * proxies ask them. Nothing is stored. Source: upstream pkg/registry/authentication/tokenreview,
+ * pkg/registry/authorization, pkg/apis/authorization/validation.
+ */
+import type { UserInfo } from '../../domain/access/user-info.ts';
+import { defined } from '../../domain/defined.ts';
+import { decodeObject, fieldValidationOf, readObjectBody } from '../../kube/request/body.ts';
+import type { ResourceTarget } from '../../kube/request/request.ts';
+import { isStatusError, json, warningHeaders } from '../../kube/request/respond.ts';
+import { schemaOf } from '../../kube/schema/kinds.ts';
+import * as status from '../../kube/status.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { invalidValue } from '../../kube/validation/causes.ts';
+import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import { accessReviews } from '../kinds/self-reviews.ts';
+import type { ServeDependencies } from '../request/call.ts';
+import { refuseUnacceptable } from '../request/response-shape.ts';
+import { accessStatus, userInfoOf } from './self-review.ts';
+
+interface ReviewSpec {
+  readonly token?: string;
+  readonly audiences?: readonly string[];
+  readonly user?: string;
+  readonly groups?: readonly string[];
+  readonly uid?: string;
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+  readonly resourceAttributes?: Readonly<Record<string, string>>;
+  readonly nonResourceAttributes?: Readonly<Record<string, string>>;
+}
+
+const AUTHORIZATION = 'authorization.k8s.io';
+const LOCAL_REVIEW = 'LocalSubjectAccessReview';
+
+const findReview = ({ group, version, resource }: ResourceTarget) =>
+  accessReviews.find((each) => each.group === group && each.version === version && each.resource === resource);
+
+export const isAccessReview = (target: ResourceTarget): boolean => findReview(target) !== undefined;
+
+/** The answer to a review by a user who may ask it. */
+export async function answerAccessReview(
+  dependencies: ServeDependencies,
+  target: ResourceTarget,
+  request: HttpRequest,
+  nowMs: number,
+): Promise<HttpResponse> {
+  const review = findReview(target);
+  if (review === undefined) throw status.unknownPath();
+  const isPlaced = target.name === '' && target.subresource === '' && review.namespaced === (target.namespace !== '');
+  if (!isPlaced || request.method !== 'POST') throw status.methodNotAllowedHere();
+  refuseUnacceptable(request.headers['accept'] ?? '', false);
+  const { kind, group, version } = review;
+  const apiVersion = `${group}/${version}`;
+  const schema = schemaOf(apiVersion, kind);
+  if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
+  const read = readObjectBody(request.headers, request.body, { apiVersion, kind });
+  const validation = fieldValidationOf(request.query, 'CreateOptions');
+  const { object, warnings } = decodeObject({ kind, version }, schema, read, validation);
+  const spec = (object.spec ?? {}) as ReviewSpec;
+  const answer =
+    kind === 'TokenReview'
+      ? await tokenStatus(dependencies, spec, nowMs)
+      : await subjectStatus(dependencies, { kind, spec, target }, nowMs);
+  const head: KubeObject = { kind, apiVersion, metadata: { ...object.metadata, creationTimestamp: null } };
+  return json(201, { ...head, spec: object.spec, status: answer }, warningHeaders(warnings));
+}
+
+async function tokenStatus(
+  { authenticator }: ServeDependencies,
+  { token = '', audiences = [] }: ReviewSpec,
+  nowMs: number,
+) {
+  if (token === '') throw status.badRequest('token is required for TokenReview in authentication');
+  // Tokens of this cluster have no audience.
+  if (audiences.length > 0) {
+    const error = `invalid bearer token, token audiences [] is invalid for the target audiences ${JSON.stringify(audiences)}`;
+    return { user: {}, error };
+  }
+  const result = await authenticator.authenticate({ authorization: `Bearer ${token}` }, nowMs);
+  return result.kind === 'authenticated'
+    ? { authenticated: true, user: userInfoOf(result.user) }
+    : { user: {}, error: 'invalid bearer token' };
+}
+
+interface SubjectReview {
+  readonly kind: string;
+  readonly spec: ReviewSpec;
+  readonly target: ResourceTarget;
+}
+
+async function subjectStatus(dependencies: ServeDependencies, { kind, spec, target }: SubjectReview, nowMs: number) {
+  const { user: username = '', groups = [], resourceAttributes, nonResourceAttributes } = spec;
+  const causes: status.Cause[] = [];
+  if (username === '' && groups.length === 0) {
+    causes.push(invalidValue('spec.user', username, 'at least one of user or group must be specified'));
+  }
+  if (kind === LOCAL_REVIEW) {
+    const { namespace = '' } = resourceAttributes ?? {};
+    if (nonResourceAttributes !== undefined) {
+      const why = 'disallowed on this kind of request';
+      causes.push(invalidValue('spec.nonResourceAttributes', nonResourceAttributes, why));
+    } else if (namespace !== target.namespace) {
+      causes.push(invalidValue('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace'));
+    }
+  }
+  if (causes.length > 0) throw status.invalid({ group: AUTHORIZATION, kind }, '', causes);
+  const user: UserInfo = { username, groups, ...defined({ uid: spec.uid, extra: spec.extra }) };
+  const answer = accessStatus(user, { resourceAttributes, nonResourceAttributes }, kind);
+  if (!answer.allowed || resourceAttributes === undefined) return answer;
+  return (await isRelated(dependencies, user, resourceAttributes, nowMs)) ? answer : { allowed: false };
+}
+
+/** A node may read some objects only if its pods refer to them. */
+async function isRelated(
+  { nodeGraph }: ServeDependencies,
+  user: UserInfo,
+  { verb, group = '', version = '', resource = '', namespace = '', name = '' }: Readonly<Record<string, string>>,
+  nowMs: number,
+): Promise<boolean> {
+  if (verb !== 'get' && verb !== 'list' && verb !== 'watch') return true;
+  const target = { group, version, resource, namespace, name, subresource: '' };
+  try {
+    await nodeGraph.refuseUnrelated({ user, verb, target, query: new URLSearchParams(), nowMs });
+    return true;
+  } catch (error) {
+    if (isStatusError(error)) return false;
+    throw error;
+  }
+}
