@@ -45,7 +45,7 @@ module.exports = {
       ],
       [
         shared('domain'),
-        '^(test/fixtures/imports/)?shared/controllers/[^/]+/(rule|decisions)\\.ts$',
+        '^(test/fixtures/imports/)?shared/controllers/[^/]+/(rule|[^/]+\\.rule|decisions)\\.ts$',
         '^(test/fixtures/imports/)?shared/controllers/decisions/(decision-record|record-parts)\\.ts$',
       ],
       'Records of decisions and their replay run in the CLI too: no I/O, no SDK, no clock.',

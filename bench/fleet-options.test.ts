@@ -15,6 +15,14 @@ describe('options of the fleet benchmark', () => {
   it('start a local mode of 200 machines for a minute when nothing is said', () => {
     expect(readFleetOptions([])).toEqual({
       target: undefined,
+      of: 'both',
+      awsLimits: true,
+      beatsPerSecond: 500,
+      ratedSeconds: 20,
+      lists: 20,
+      label: 'local mode',
+      figuresFile: undefined,
+      write: false,
       nodes: 200,
       zones: 3,
       seconds: 60,
@@ -38,12 +46,29 @@ describe('options of the fleet benchmark', () => {
     });
   });
 
+  it('name any API by the current context of a kubeconfig', () => {
+    const path = join(folder, 'config');
+    const context = { name: 'c', context: { cluster: 'k', user: 'u' } };
+    const clusters = [{ name: 'k', cluster: { server: 'https://192.0.2.7:6443' } }];
+    const users = [{ name: 'u', user: { token: 'secret' } }];
+    writeFileSync(path, JSON.stringify({ 'current-context': 'c', contexts: [context], clusters, users }));
+    expect(readFleetOptions(['--kubeconfig', path])).toMatchObject({
+      target: { url: 'https://192.0.2.7:6443', token: 'secret' },
+      label: '192.0.2.7:6443',
+    });
+  });
+
   it.each([
     [['--url', 'https://a.invalid']],
     [['--url', 'https://a.invalid', '--token', 't', '--token-file', '/dev/null']],
     [['--url', 'ftp://a.invalid', '--token', 't']],
     [['--url', 'https://a.invalid', '--token', 't', '--ca', '/nowhere/ca.pem']],
     [['--token', 't']],
+    [['--kubeconfig', '/nowhere/config']],
+    [['--kubeconfig', '/nowhere/config', '--url', 'https://a.invalid']],
+    [['--of', 'lists']],
+    [['--write']],
+    [['--url', 'https://a.invalid', '--token', 't', '--aws-limits', 'off']],
     [['--nodes', '0']],
     [['--nodes', '10', '--silent', '11']],
     [['--pids', '1,x']],

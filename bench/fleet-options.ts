@@ -1,10 +1,13 @@
 /** The options of the fleet benchmark. */
 import { existsSync, readFileSync } from 'node:fs';
+import { type KubeAccess, readKubeconfig } from '../test/support/kubeconfig.ts';
 import { readOptions, UsageError, wholeNumber } from './benchmark.ts';
 
 export interface FleetBenchOptions {
   /** URL of the API. undefined: a local mode started by the benchmark. */
-  readonly target: { readonly url: string; readonly ca: string | undefined; readonly token: string } | undefined;
+  readonly target: KubeAccess | undefined;
+  /** `requests`: one kind of request at a time. `machines`: simulated machines with their own pace and silence. */
+  readonly of: 'requests' | 'machines' | 'both';
   readonly nodes: number;
   readonly zones: number;
   /** Length of the steady part. */
@@ -17,16 +20,31 @@ export interface FleetBenchOptions {
   readonly connections: number;
   /** Server processes with CPU to count, including their child processes. */
   readonly pids: readonly number[];
+  /** Heartbeats per second and their duration, and number of lists, where requests are measured. */
+  readonly beatsPerSecond: number;
+  readonly ratedSeconds: number;
+  readonly lists: number;
+  /** Of a local mode started by the benchmark. */
+  readonly awsLimits: boolean;
+  /** Name of the server in the table. */
+  readonly label: string;
+  /** Keeps the figures by label, and so the columns of the table. Undefined: not kept. */
+  readonly figuresFile: string | undefined;
+  /** Whether to write the table to docs/quality.md. */
+  readonly write: boolean;
 }
 
 export const FLEET_USAGE =
-  '[--url URL (--token TEXT|--token-file FILE) [--ca FILE]] [--nodes 200] [--zones 3] [--seconds 60] ' +
-  '[--silent N] [--wait 120] [--beat 10] [--connections 32] [--pids PID,…]';
+  '[--kubeconfig FILE | --url URL (--token TEXT|--token-file FILE) [--ca FILE]] [--pids PID,…] ' +
+  '[--aws-limits on|off] [--of requests|machines|both] [--nodes 200] [--connections 32] ' +
+  '[--rate 500] [--rated-seconds 20] [--lists 20] [--label TEXT] [--figures FILE] [--write] ' +
+  '[--zones 3] [--seconds 60] [--silent N] [--wait 120] [--beat 10]';
 
 /** @throws UsageError */
 export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
   const text = { type: 'string' } as const;
   const values = readOptions(words, {
+    kubeconfig: text,
     url: text,
     token: text,
     'token-file': text,
@@ -39,12 +57,33 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
     beat: text,
     connections: text,
     pids: text,
+    'aws-limits': text,
+    of: text,
+    rate: text,
+    'rated-seconds': text,
+    lists: text,
+    label: text,
+    figures: text,
+    write: { type: 'boolean' },
   });
-  const whole = (name: keyof typeof values, least: number, most: number, otherwise: number): number =>
+  const whole = (name: Exclude<keyof typeof values, 'write'>, least: number, most: number, otherwise: number): number =>
     wholeNumber(name, values[name], { least, most, otherwise });
   const nodes = whole('nodes', 1, 100_000, 200);
+  const target = targetOf(values);
+  if (target !== undefined && values['aws-limits'] !== undefined) {
+    throw new UsageError('--aws-limits is for the local mode that the benchmark starts');
+  }
+  if (values.write === true && values.figures === undefined) throw new UsageError('--write requires --figures');
   return {
-    target: targetOf(values),
+    target,
+    of: oneOf('of', values.of, ['both', 'requests', 'machines']),
+    beatsPerSecond: whole('rate', 1, 10_000, 500),
+    ratedSeconds: whole('rated-seconds', 1, 3_600, 20),
+    lists: whole('lists', 0, 10_000, 20),
+    awsLimits: oneOf('aws-limits', values['aws-limits'], ['on', 'off']) === 'on',
+    label: values.label ?? (target === undefined ? 'local mode' : new URL(target.url).host),
+    figuresFile: values.figures,
+    write: values.write === true,
     nodes,
     zones: whole('zones', 1, 26, 3),
     seconds: whole('seconds', 1, 86_400, 60),
@@ -59,14 +98,28 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
   };
 }
 
+/** One of some words; the first when absent. @throws UsageError */
+function oneOf<Word extends string>(name: string, text: string | undefined, words: readonly [Word, ...Word[]]): Word {
+  const found = text === undefined ? words[0] : words.find((word) => word === text);
+  if (found === undefined) throw new UsageError(`--${name} expects ${words.join(', ')}, not ${text}`);
+  return found;
+}
+
 function targetOf(values: {
+  readonly kubeconfig?: string | undefined;
   readonly url?: string | undefined;
   readonly token?: string | undefined;
   readonly 'token-file'?: string | undefined;
   readonly ca?: string | undefined;
 }): FleetBenchOptions['target'] {
-  const { url, token, ca } = values;
+  const { kubeconfig, url, token, ca } = values;
   const file = values['token-file'];
+  if (kubeconfig !== undefined) {
+    if ([url, token, file, ca].some((value) => value !== undefined)) {
+      throw new UsageError('--kubeconfig excludes --url, --token, --token-file and --ca');
+    }
+    return accessOf(kubeconfig);
+  }
   if (url === undefined) {
     if (token !== undefined || file !== undefined || ca !== undefined) {
       throw new UsageError('--token, --token-file and --ca require --url');
@@ -83,4 +136,13 @@ function targetOf(values: {
     if (path !== undefined && !existsSync(path)) throw new UsageError(`${path} does not exist`);
   }
   return { url, ca, token: token ?? readFileSync(file!, 'utf8').trim() };
+}
+
+/** The current context of a kubeconfig with a token. @throws UsageError */
+function accessOf(path: string): KubeAccess {
+  try {
+    return readKubeconfig(path);
+  } catch (cause) {
+    throw new UsageError(`--kubeconfig ${path}: ${(cause as Error).message}`, { cause });
+  }
 }

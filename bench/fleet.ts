@@ -1,14 +1,21 @@
 /**
- * A fleet of simulated machines against any Kubernetes API, ours or another: a registration storm, steady heartbeats,
- * the silence of some machines, and their recovery. Results are counted at the client, from the start of each request:
- * a wait for a free connection is part of a latency. A watch reports the state of the Nodes.
+ * Load on any Kubernetes API, ours or another, in two parts:
+ *
+ *   requests  One kind of request at a time (fleet-requests.ts): CPU per request, latencies, memory.
+ *   machines  A fleet of simulated machines: a registration storm, steady heartbeats, the silence of some machines, and
+ *             their recovery. A watch reports the state of the Nodes.
+ *
+ * Results are counted at the client, from the start of each request: a wait for a free connection is part of a latency.
  */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiRequest, createApiClient, type SendRequest } from '../local/fleet/api-client.ts';
 import { type Fleet, startFleet } from '../local/fleet/fleet.ts';
 import type { KubeNode } from '../shared/kube/types.ts';
 import { type Benchmark, percentile, type Report, rounded, secondsUntil } from './benchmark.ts';
 import { FLEET_USAGE, type FleetBenchOptions, readFleetOptions } from './fleet-options.ts';
+import { measureRequests, type PhaseFigures } from './fleet-requests.ts';
+import { type FleetFigures, fleetTable } from './fleet-table.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 import { watchNodes } from './node-watch.ts';
 import { cpuUseOf } from './process-cpu.ts';
@@ -21,19 +28,56 @@ const UNREACHABLE = 'node.kubernetes.io/unreachable';
 export const fleet: Benchmark = {
   name: 'fleet',
   about:
-    'a simulated fleet against any Kubernetes API: storm, steady beats, silence, return; by itself with local mode',
+    'CPU, memory and latency per kind of request, then a simulated fleet, against any Kubernetes API or local mode',
   usage: FLEET_USAGE,
   onlyByName: true,
   run: (report, words) => measureFleet(report, readFleetOptions(words)),
 };
 
 export async function measureFleet(report: Report, options: FleetBenchOptions): Promise<void> {
-  const local = options.target === undefined ? await startLocalHost({}) : undefined;
+  const local = options.target === undefined ? await startLocalHost({ awsLimits: options.awsLimits }) : undefined;
   try {
-    await measure(report, options, local);
+    if (options.of !== 'machines') await measureEachRequest(report, options, local);
+    if (options.of !== 'requests') await measure(report, options, local);
   } finally {
     await local?.stop();
   }
+}
+
+async function measureEachRequest(
+  report: Report,
+  options: FleetBenchOptions,
+  local: LocalHost | undefined,
+): Promise<void> {
+  const { url, ca, token } = local ?? options.target!;
+  const { nodes, beatsPerSecond, ratedSeconds, lists, connections } = options;
+  const pids = local === undefined ? options.pids : [local.pid, ...options.pids];
+  const rated = { beatsPerSecond, beatSeconds: ratedSeconds };
+  const phases = await measureRequests({ url, ca, token, nodes, lists, connections, pids, ...rated }, report);
+  const figures = keepFigures(options, phases);
+  const table = fleetTable(figures);
+  console.error(`\n${table}\n`);
+  if (options.write) writeTable(table);
+}
+
+/** Figures of this run, and those of other servers in the same file. */
+function keepFigures({ label, figuresFile }: FleetBenchOptions, phases: readonly PhaseFigures[]): FleetFigures {
+  if (figuresFile === undefined) return { [label]: phases };
+  const before = existsSync(figuresFile) ? (JSON.parse(readFileSync(figuresFile, 'utf8')) as FleetFigures) : {};
+  const figures = { ...before, [label]: phases };
+  writeFileSync(figuresFile, `${JSON.stringify(figures, undefined, 2)}\n`);
+  return figures;
+}
+
+const PAGE = new URL('../docs/quality.md', import.meta.url);
+const BEGIN = '<!-- made by npm run bench -- fleet: begin -->';
+const END = '<!-- made by npm run bench -- fleet: end -->';
+
+function writeTable(table: string): void {
+  const [before, rest] = readFileSync(PAGE, 'utf8').split(BEGIN);
+  const after = rest?.split(END)[1];
+  if (before === undefined || after === undefined) throw new Error(`docs/quality.md has lost ${BEGIN} or ${END}`);
+  writeFileSync(PAGE, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`);
 }
 
 interface Sample {

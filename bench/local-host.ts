@@ -44,8 +44,19 @@ export type HostedOptions = Pick<
   'assemblyDirectory' | 'awsLimits' | 'controllers' | 'dataDirectory' | 'dynamodbEndpoint' | 'policyFile' | 'port'
 >;
 
+/** Those of the script `start` in package.json. */
+const START_FLAGS = ['--optimize-for-size'];
+const START_VARIABLES = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '65536',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+};
+
 export async function startLocalHost(options: HostedOptions): Promise<LocalHost> {
-  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(options)]);
+  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(options)], {
+    execArgv: [...process.execArgv, ...START_FLAGS],
+    env: { ...process.env, ...START_VARIABLES },
+  });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const next = (): Promise<Message> =>
     new Promise((resolve, reject) => {

@@ -10,10 +10,18 @@ function clockTicks(): number {
   return ticksPerSecond;
 }
 
+let bytesPerPage: number | undefined;
+
+function pageBytes(): number {
+  bytesPerPage ??= Number(execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' }));
+  return bytesPerPage;
+}
+
 interface Stat {
   readonly comm: string;
   readonly parentPid: number;
   readonly cpuMs: number;
+  readonly residentBytes: number;
 }
 
 /** Absent when the process or thread has exited meanwhile. */
@@ -31,6 +39,7 @@ function readStat(path: string): Stat | undefined {
     comm: text.slice(text.indexOf('(') + 1, end),
     parentPid: Number(fields[1]),
     cpuMs: ((Number(fields[11]) + Number(fields[12])) * 1_000) / clockTicks(),
+    residentBytes: Number(fields[21]) * pageBytes(),
   };
 }
 
@@ -39,8 +48,8 @@ export interface CpuUse {
   readonly byThread: ReadonlyMap<string, number>;
 }
 
-/** CPU used so far by `pid` and everything below it. */
-export function cpuUseOf(pid: number): CpuUse {
+/** `pid` and everything below it, each process after its parent. */
+function pidsBelow(pid: number): readonly number[] {
   const children = new Map<number, number[]>();
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
@@ -48,11 +57,32 @@ export function cpuUseOf(pid: number): CpuUse {
     if (stat === undefined) continue;
     children.set(stat.parentPid, [...(children.get(stat.parentPid) ?? []), Number(entry)]);
   }
+  const found = [pid];
+  for (let at = 0; at < found.length; at += 1) found.push(...(children.get(found[at]!) ?? []));
+  return found;
+}
+
+export interface ProcessUse {
+  readonly pid: number;
+  readonly name: string;
+  /** CPU time used so far by all threads. Milliseconds. */
+  readonly cpuMs: number;
+  readonly residentBytes: number;
+}
+
+/** The processes of these ids and everything below them. Those that have exited are absent. */
+export function processesBelow(pids: readonly number[]): readonly ProcessUse[] {
+  const found = new Set(pids.flatMap(pidsBelow));
+  return [...found].flatMap((pid) => {
+    const stat = readStat(`/proc/${pid}/stat`);
+    return stat === undefined ? [] : [{ pid, name: stat.comm, cpuMs: stat.cpuMs, residentBytes: stat.residentBytes }];
+  });
+}
+
+/** CPU used so far by `pid` and everything below it. */
+export function cpuUseOf(pid: number): CpuUse {
   const byThread = new Map<string, number>();
-  const wanted = [pid];
-  for (let at = 0; at < wanted.length; at += 1) {
-    const process = wanted[at]!;
-    wanted.push(...(children.get(process) ?? []));
+  for (const process of pidsBelow(pid)) {
     const processName = readStat(`/proc/${process}/stat`)?.comm;
     if (processName === undefined) continue;
     for (const thread of threadsOf(process)) {

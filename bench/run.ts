@@ -18,11 +18,13 @@ import { fleet } from './fleet.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identity } from './identity.ts';
 import { massFailure } from './mass-failure.ts';
+import { massFailureContended } from './mass-failure-contended.ts';
 import { massMarks } from './mass-marks.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
 import { returns } from './returns.ts';
+import { shards } from './shards.ts';
 import { soak } from './soak.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
@@ -46,6 +48,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   api,
   detection,
   massFailure,
+  massFailureContended,
   massMarks,
   nodeHours,
   cloudHistories,
@@ -53,6 +56,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   writeUnits,
   ec2Calls,
   walks,
+  shards,
   tickFaults,
 ];
 

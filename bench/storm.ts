@@ -1,8 +1,9 @@
 /**
  * Thousands of agents back at once, on virtual time: the agent's own loops and waits, the real API and heartbeat with
  * their limits for each identity, the real controllers and streams, over tables in memory; before them an HTTP API that
- * accepts as many requests per second as the template allows, and answers 429 to the rest. Requests need time on the
- * way and none in the server: what bounds it is the throttle.
+ * accepts as many requests per second as the template allows, and answers 429 to the rest. In the server only
+ * transactions need time. They conflict as in DynamoDB. The API has an environment per concurrent request, as in Lambda:
+ * commits of two environments on one head of the change log cancel each other. Ticks and streams are one process.
  *
  * Two outages. `path`: nothing gets through, for anybody, our probes included; machines go on trying. `power`: machines
  * are off and start again in the same second, every one of them.
@@ -10,6 +11,7 @@
 import { createHash } from 'node:crypto';
 import type { KubeAnswer, KubeApi } from '../agent/ports/kube-api.ts';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
+import { conflictingStore } from '../shared/adapters/memory/conflicting-store.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/api/compose.ts';
@@ -45,6 +47,8 @@ const RESTART_SPREAD_MS = 1_000;
 const STEADY_SECONDS = 10;
 const STEADY_OVER = 1.25;
 const WATCHED_SECONDS = 300;
+/** As in commits.ts. */
+const TRANSACTION_MS = 10;
 
 interface StormOptions {
   readonly nodes: number;
@@ -53,13 +57,17 @@ interface StormOptions {
   readonly burst: number;
   /** What the HTTP API asks those it refuses to wait; 0: it says nothing, as API Gateway. */
   readonly retryAfterSeconds: number;
+  /** How long a transaction is in progress. Milliseconds. */
+  readonly transactionMs: number;
 }
 
 export const storm: Benchmark = {
   name: 'storm',
   about:
     '10,000 agents back at once after an outage of ours or of theirs: requests, refusals, false marks, time to steady',
-  usage: '[--nodes 10000] [--outage SECONDS] [--rate 2000] [--burst 4000] [--retry-after SECONDS] [--of path|power]',
+  usage:
+    '[--nodes 10000] [--outage SECONDS] [--rate 2000] [--burst 4000] [--retry-after SECONDS] ' +
+    '[--transaction-ms 10] [--of path|power]',
   onlyByName: true,
   async run(report, words) {
     const text = { type: 'string' } as const;
@@ -69,6 +77,7 @@ export const storm: Benchmark = {
       rate: text,
       burst: text,
       'retry-after': text,
+      'transaction-ms': text,
       of: text,
     });
     const { of } = values;
@@ -81,6 +90,7 @@ export const storm: Benchmark = {
       rate: whole('rate', 1, 1_000_000, 2_000),
       burst: whole('burst', 1, 1_000_000, 4_000),
       retryAfterSeconds: whole('retry-after', 0, 60, 0),
+      transactionMs: whole('transaction-ms', 1, 1_000, TRANSACTION_MS),
     };
     for (const kind of ['path', 'power'] as const) {
       if (of === undefined || of === kind) await measureStorm(report, kind, options);
@@ -94,6 +104,8 @@ interface Second {
   refusedByFront: number;
   refusedByIdentity: number;
   lost: number;
+  /** The Node exists, or has another version: the agent reads it. */
+  answered409: number;
   otherErrors: number;
 }
 
@@ -103,6 +115,7 @@ const newSecond = (): Second => ({
   refusedByFront: 0,
   refusedByIdentity: 0,
   lost: 0,
+  answered409: 0,
   otherErrors: 0,
 });
 
@@ -119,7 +132,7 @@ async function measureStorm(report: Report, kind: 'path' | 'power', options: Sto
   };
   const front = createFront(options, time);
   const errors: string[] = [];
-  const cluster = createCluster(time, fraction, front, errors);
+  const cluster = createCluster(time, fraction, front, { errors, transactionMs: options.transactionMs });
 
   const agents: StormAgent[] = [];
   const begin = (index: number): void => {
@@ -142,7 +155,7 @@ async function measureStorm(report: Report, kind: 'path' | 'power', options: Sto
   const pass = async (untilMs: number, eachSecond: () => Promise<boolean> = async () => false): Promise<void> => {
     for (let nowMs = time.nowMs() + 1_000; nowMs <= untilMs; nowMs += 1_000) {
       await time.passUntil(nowMs);
-      marked += await cluster.work();
+      marked += cluster.work();
       if (await eachSecond()) return;
     }
   };
@@ -162,6 +175,7 @@ async function measureStorm(report: Report, kind: 'path' | 'power', options: Sto
   const markedInOutage = marked;
   marked = 0;
   const backAtMs = time.nowMs();
+  const contentionBefore = cluster.contention();
   const backSecond = Math.floor((backAtMs - START_MS) / 1_000);
   front.down = false;
   if (kind === 'power') beginAll(backAtMs, RESTART_SPREAD_MS);
@@ -187,6 +201,7 @@ async function measureStorm(report: Report, kind: 'path' | 'power', options: Sto
   const peakFrom = (from: number): number => Math.max(...storming.slice(from).map(({ requests }) => requests));
   const steadyFrom = steadySince(storming, steadyPerSecond);
   const { user, system } = process.cpuUsage(cpu);
+  const contention = cluster.contention();
   report({
     outage: kind,
     nodes,
@@ -200,6 +215,10 @@ async function measureStorm(report: Report, kind: 'path' | 'power', options: Sto
     peakServedPerSecond: peak('done'),
     refusedByHttpApi: sum('refusedByFront'),
     refusedByIdentityLimit: sum('refusedByIdentity'),
+    transactions: contention.transactions - contentionBefore.transactions,
+    transactionConflicts: contention.conflicts - contentionBefore.conflicts,
+    answered409: sum('answered409'),
+    apiEnvironments: contention.environments,
     otherErrors: sum('otherErrors'),
     firstBeatP50Seconds: rounded(percentile(firstBeats, 0.5)),
     firstBeatP99Seconds: rounded(percentile(firstBeats, 0.99)),
@@ -257,69 +276,119 @@ function createFront(options: StormOptions, time: { nowMs(): number }): Front {
 
 interface Cluster {
   answer(request: HttpRequest): Promise<HttpResponse>;
-  /** Streams, and in each slot a tick of every controller; answers how many nodes were marked. */
-  work(): Promise<number>;
+  /** Begins streams, and in each slot a tick of every controller. Returns how many nodes were marked since the last call. */
+  work(): number;
   standing(): Promise<{ readonly ready: number /** without a NoExecute taint of ours */; readonly free: number }>;
+  /** Since the start. `environments` of the API: the most at one time. */
+  contention(): { readonly transactions: number; readonly conflicts: number; readonly environments: number };
 }
 
-function createCluster(time: { nowMs(): number }, fraction: () => number, front: Front, errors: string[]): Cluster {
+const nothing = (): void => {};
+
+function createCluster(
+  time: { nowMs(): number; sleep(milliseconds: number): Promise<void> },
+  fraction: () => number,
+  front: Front,
+  { errors, transactionMs }: { readonly errors: string[]; readonly transactionMs: number },
+): Cluster {
   const policy = defaultPolicy;
-  const items = memoryItemStore({ changesOf: ['objects', 'health'] });
+  const tables = memoryItemStore({ changesOf: ['objects', 'health'] });
+  const pause = (milliseconds: number): Promise<void> => time.sleep(milliseconds);
+  const items = conflictingStore(tables, { transactionMs, pause, random: fraction });
   const clock = { nowMs: () => time.nowMs() };
   const random = { fraction, uuid: () => seededUuid(fraction) };
-  const nobody = (): void => {};
   const log: Log = {
-    debug: nobody,
-    info: nobody,
-    warn: nobody,
+    debug: nothing,
+    info: nothing,
+    warn: nothing,
     error: (message, fields) => errors.push(`${message} ${String(fields?.['error'] ?? '')}`),
   };
-  const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const authenticator = simulationAuthenticator;
-  const api = composeApi({
-    ...{ items, authenticator, clock, random, pause, log, policy, readYaml, gzip },
-    hash: (value) => createHash('sha256').update(value).digest('hex'),
-    limits: API_LIMITS,
-  });
+  const api = environments(() =>
+    composeApi({
+      ...{ items, authenticator, clock, random, pause, log, policy, readYaml, gzip },
+      hash: (value) => createHash('sha256').update(value).digest('hex'),
+      limits: API_LIMITS,
+    }),
+  );
   const throttle = requestThrottle(HEARTBEAT_LIMITS);
   const heartbeat = serveHeartbeat({ items, authenticator, clock, random, log, throttle });
   const controllers = fleetControllers({
     ...{ items, clock, random, policy, log, pause },
-    meter: { add: nobody },
+    meter: { add: nothing },
     probe: {
       beat: async () =>
         front.down || !front.admits() ? { kind: 'failed', reason: 'it did not get through' } : { kind: 'accepted' },
     },
   });
-  const streams = createStreams(items, controllers);
+  const streams = createStreams(tables, controllers);
+  let marked = 0;
+  const tick = oneAtATime(errors, async (slot: number) => {
+    const monitor = await controllers.tickNodeMonitor(slot);
+    marked += monitor.kind === 'ran' ? monitor.marked : 0;
+    await controllers.tickEvictor(slot);
+  });
+  const drain = oneAtATime(errors, async () => {
+    await streams.drain();
+    tables.forgetChanges('objects', streams.delivered.objects);
+    tables.forgetChanges('health', streams.delivered.health);
+  });
   let lastSlot = -1;
   return {
     answer: (request) =>
       (request.method === 'PUT' || request.method === 'PATCH') && LEASE.test(request.path)
         ? heartbeat(request)
-        : api(request),
-    async work() {
-      await streams.drain();
+        : api.serve(request),
+    work() {
+      drain(0);
       const slot = slotOf(time.nowMs(), policy.nodeMonitorPeriodSeconds);
-      let marked = 0;
-      if (slot !== lastSlot) {
-        lastSlot = slot;
-        const monitor = await controllers.tickNodeMonitor(slot);
-        marked = monitor.kind === 'ran' ? monitor.marked : 0;
-        await controllers.tickEvictor(slot);
-        await streams.drain();
-      }
-      items.forgetChanges('objects', streams.delivered.objects);
-      items.forgetChanges('health', streams.delivered.health);
-      return marked;
+      if (slot !== lastSlot) tick(slot);
+      lastSlot = slot;
+      const found = marked;
+      marked = 0;
+      return found;
     },
     async standing() {
-      const all = await scanHealth(items, { consistent: true });
+      const all = await scanHealth(tables, { consistent: true });
       return {
         ready: all.filter(({ ready }) => ready === 'True').length,
         free: all.filter(({ noExecute }) => !noExecute.notReady && !noExecute.unreachable).length,
       };
     },
+    contention: () => ({ ...items.counters, environments: api.mostAtOnce() }),
+  };
+}
+
+/** Execution environments: each serves one request at a time, and a new one starts when all are busy. */
+function environments(compose: () => (request: HttpRequest) => Promise<HttpResponse>) {
+  const idle: ((request: HttpRequest) => Promise<HttpResponse>)[] = [];
+  let started = 0;
+  return {
+    mostAtOnce: () => started,
+    async serve(request: HttpRequest): Promise<HttpResponse> {
+      const serve = idle.pop();
+      if (serve === undefined) started += 1;
+      const environment = serve ?? compose();
+      try {
+        return await environment(request);
+      } finally {
+        idle.push(environment);
+      }
+    },
+  };
+}
+
+/** Begins the work, unless it is still under way. A failure is an error of the server. */
+function oneAtATime<Argument>(errors: string[], work: (argument: Argument) => Promise<void>) {
+  let isUnderWay = false;
+  return (argument: Argument): void => {
+    if (isUnderWay) return;
+    isUnderWay = true;
+    work(argument)
+      .catch((fault: unknown) => errors.push(String(fault)))
+      .finally(() => {
+        isUnderWay = false;
+      });
   };
 }
 
@@ -376,6 +445,7 @@ function apiOf(
       sourceIp: '192.0.2.1',
     });
     if (answer.status === 429) at.refusedByIdentity += 1;
+    else if (answer.status === 409) at.answered409 += 1;
     else if (answer.status >= 500) at.otherErrors += 1;
     else at.done += 1;
     await way();

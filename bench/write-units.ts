@@ -12,26 +12,34 @@ import { finalPodDeletion, podStatusReport } from '../agent/rules/pod-requests.t
 import { startedStatus } from '../agent/rules/started-pod.ts';
 import { type MachineIdentity, nameMachines } from '../local/fleet/names.ts';
 import { computedNode, nodeAt } from '../local/fleet/node-object.ts';
+import type { Policy } from '../shared/domain/policy.ts';
 import { formatTime } from '../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
 import { itemBytes, WRITE_UNIT_BYTES } from '../shared/ports/item-size.ts';
 import type { Item, ItemKey, TransactWrite } from '../shared/ports/item-store.ts';
 import { servedFleet } from '../test/support/served-fleet.ts';
-import { type Benchmark, rounded } from './benchmark.ts';
+import { type Benchmark, type Report, readOptions, rounded, UsageError } from './benchmark.ts';
 
 const REGION = 'eu-central-1';
-const NODES = 40;
+const NODES = 60;
 const PODS = 20;
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const PODS_PATH = '/api/v1/namespaces/default/pods';
-/** Machines of one zone that fail together. */
+/** Machines of one zone that fail together: fewer than the share that makes a partial disruption. */
 const FAILED = 15;
 const LEASE_SECONDS = 40;
 
 export const writeUnits: Benchmark = {
   name: 'write-units',
   about: 'write units of each kind of change, by kind of item: registration, status, pod, mark, eviction, deletion',
-  run: measure,
+  usage: '[--stored compressed|plain]',
+  run(report, words) {
+    const { stored = 'compressed' } = readOptions(words, { stored: { type: 'string' } });
+    if (stored !== 'compressed' && stored !== 'plain') {
+      throw new UsageError(`--stored expects compressed or plain, not ${stored}`);
+    }
+    return measure(report, stored);
+  },
 };
 
 /** Counted since the last call of `take`. */
@@ -51,11 +59,11 @@ function kindOf({ table, pk }: ItemKey): string {
   return `control:${pk.split('#')[0]}`;
 }
 
-async function measure(report: (figures: Record<string, string | number>) => void): Promise<void> {
+async function measure(report: Report, storedObjects: Policy['storedObjects']): Promise<void> {
   const identities = nameMachines(NODES, ['zone-a', 'zone-b']);
   const served = servedFleet(
     identities.map(({ name }) => name),
-    { policy: { ingestGate: 'off', nodeEvictionRatePerSecond: 100 } },
+    { policy: { ingestGate: 'off', nodeEvictionRatePerSecond: 100, storedObjects } },
   );
   const { fleet, sendAs } = served;
   const { tables } = fleet;
@@ -140,13 +148,15 @@ async function measure(report: (figures: Record<string, string | number>) => voi
     const lease = newLease(created, { leaseDurationSeconds: LEASE_SECONDS, nowMs: fleet.nowMs() });
     await ok(sendAs(identity.name, 'POST', LEASES, { body: lease }));
     await fleet.streams();
-    fleet.at(seconds + 1);
+    seconds += 1;
+    fleet.at(seconds);
     const read = (await get(identity.name, `/api/v1/nodes/${identity.name}`)) as KubeNode;
     const body = nodeStatusPatch(read, computedNode(identity, read, fleet.nowMs())) ?? {};
     await ok(sendAs(identity.name, 'PATCH', `/api/v1/nodes/${identity.name}/status`, { body, contentType }));
     await fleet.streams();
   }
   done('registration', NODES);
+  seconds = Math.ceil(seconds / 10) * 10;
   await pass(20, identities);
   quiet();
 

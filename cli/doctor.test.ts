@@ -163,6 +163,15 @@ describe('nodekeeper doctor', () => {
     expect(results['alarms']?.measured).toBe('3 alarms OK');
   });
 
+  it('compares the limits of the account with the nodes of the cluster, or with --nodes', async () => {
+    const watches = async (...args: string[]) => {
+      lines = [];
+      return (await run({ args: [...inAws, ...args] })).results['lambda-concurrency']?.measured;
+    };
+    expect(await watches()).toContain('watches beside 3 nodes');
+    expect(await watches('--nodes', '500')).toContain('watches beside 500 nodes');
+  });
+
   it('prints one line per check, with what to do next', async () => {
     aws.state.concurrency = 10;
     aws.state.unreserved = 10;

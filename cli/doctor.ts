@@ -44,6 +44,7 @@ export const DOCTOR_USAGE = [
   'nodekeeper doctor --limits --region REGION [--profile PROFILE] [--nodes N] [--beat SECONDS] [--watches W] [-o json]',
 ].join('\n');
 
+/** Without a cluster that has nodes. */
 const NODES = 1_000;
 const BEAT_SECONDS = 10;
 const WATCHES = 10;
@@ -58,8 +59,8 @@ export async function doctorCommand(
   if (values.output !== undefined && values.output !== 'json') {
     throw new CommandError(`-o must be json, not ${values.output}`, DOCTOR_USAGE);
   }
-  const load: Load = {
-    nodes: wholeNumber('nodes', values.nodes, NODES),
+  const load: GivenLoad = {
+    nodes: values.nodes === undefined ? undefined : wholeNumber('nodes', values.nodes, NODES),
     beatSeconds: wholeNumber('beat', values.beat, BEAT_SECONDS),
     watches: wholeNumber('watches', values.watches, WATCHES),
   };
@@ -69,6 +70,8 @@ export async function doctorCommand(
 }
 
 type Values = ReturnType<typeof parse>;
+/** `nodes` is undefined unless `--nodes` states it. */
+type GivenLoad = Omit<Load, 'nodes'> & { readonly nodes: number | undefined };
 
 const parse = (args: readonly string[]) =>
   parseArgs({
@@ -100,14 +103,14 @@ async function limitResults(
   values: Values,
   { environment }: CommandIo,
   find: FindCredentials,
-  load: Load,
+  { nodes = NODES, ...load }: GivenLoad,
 ): Promise<CheckResult[]> {
   const profile = values.profile ?? environment['AWS_PROFILE'];
   const region = requireRegion(
     values.region ?? regionOfEnvironment(environment) ?? regionOfProfile(profile, environment),
   );
   const credentials = await requireCredentials(profile, find);
-  return runChecks(limitChecks({ region, credentials, environment }, load));
+  return runChecks(limitChecks({ region, credentials, environment }, async () => ({ nodes, ...load })));
 }
 
 /** Where the AWS part of a cluster is. */
@@ -116,7 +119,12 @@ type Home =
   | { readonly kind: 'aws'; readonly clusterId: string; readonly account: AwsAccount }
   | { readonly kind: 'unknown'; readonly error: CommandError };
 
-async function allResults(values: Values, io: CommandIo, find: FindCredentials, load: Load): Promise<CheckResult[]> {
+async function allResults(
+  values: Values,
+  io: CommandIo,
+  find: FindCredentials,
+  load: GivenLoad,
+): Promise<CheckResult[]> {
   const startedMs = performance.now();
   const access = apiAccess(values, io.environment);
   const context: ClusterContext = { access, clockMs: () => io.nowMs + performance.now() - startedMs };
@@ -131,6 +139,7 @@ async function allResults(values: Values, io: CommandIo, find: FindCredentials, 
     reading ??= readState(context);
     return reading;
   };
+  const loadOfCluster = async (): Promise<Load> => ({ ...load, nodes: load.nodes ?? nodesOf(await state()) });
   const rest = await runChecks([
     { name: 'sign-in', run: behind(() => checkSignIn(context)) },
     {
@@ -146,10 +155,16 @@ async function allResults(values: Values, io: CommandIo, find: FindCredentials, 
     { name: 'probe', run: behind(() => checkProbe(context)) },
     { name: 'ticks', run: behind(async () => ofState(await state(), (read) => ticksFinding(context, read))) },
     { name: 'safety-gate', run: behind(async () => ofState(await state(), gateFinding)) },
-    ...accountChecks(home, context, load),
+    ...accountChecks(home, context, loadOfCluster),
   ]);
   return [endpoint, ...rest];
 }
+
+/** The nodes that node-monitor counted at its last tick. */
+const nodesOf = (state: ClusterState | Finding): number => {
+  const { nodes = 0 } = 'outcome' in state ? {} : state.status;
+  return nodes > 0 ? nodes : NODES;
+};
 
 const ofState = (state: ClusterState | Finding, evaluate: (state: ClusterState) => Finding): Finding =>
   'outcome' in state ? state : evaluate(state);
@@ -190,7 +205,7 @@ function argumentAfter(args: readonly string[], flag: string): string | undefine
 const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 
-function accountChecks(home: Home, { clockMs }: ClusterContext, load: Load): Check[] {
+function accountChecks(home: Home, { clockMs }: ClusterContext, load: () => Promise<Load>): Check[] {
   switch (home.kind) {
     case 'local':
       return localChecks(home.dataDirectory, clockMs);

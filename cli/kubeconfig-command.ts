@@ -54,7 +54,7 @@ export async function kubeconfigCommand(
   const credentials = await requireCredentials(profile, find);
   const endpoint = environment['AWS_ENDPOINT_URL_CLOUDFORMATION'];
   const { status, outputs } = await describeStack({ stackName, region, credentials, endpoint });
-  const prefix = prefixOf(outputs, values['cluster-id'], stackName);
+  const prefix = outputPrefixOf(outputs, values['cluster-id'], stackName);
   const server = outputs.get(`${prefix}Endpoint`);
   const clusterId = outputs.get(`${prefix}ClusterId`);
   if (server === undefined || clusterId === undefined) throw withoutOutputs(stackName, status);
@@ -86,7 +86,11 @@ export async function kubeconfigCommand(
 }
 
 /** A stack with several clusters has their outputs under prefixes. Without an id the plain names are meant. */
-function prefixOf(outputs: ReadonlyMap<string, string>, wanted: string | undefined, stackName: string): string {
+export function outputPrefixOf(
+  outputs: ReadonlyMap<string, string>,
+  wanted: string | undefined,
+  stackName: string,
+): string {
   if (wanted === undefined) return '';
   const clusters = [...outputs].filter(([name]) => name.endsWith('ClusterId'));
   const found = clusters.find(([, clusterId]) => clusterId === wanted);

@@ -7,6 +7,7 @@ import { type ControllerOptions, type FleetControllers, fleetControllers } from 
 import { log } from '../shared/observability/logger.ts';
 import { meter } from '../shared/observability/meter.ts';
 import type { ConsumedUnits, ItemStore } from '../shared/ports/item-store.ts';
+import { placedStore } from '../shared/store/health-placement.ts';
 import { systemClock, systemRandom } from './system-clock.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -28,17 +29,18 @@ function unitCounter() {
 
 export const composeControllers = (
   environment: Environment,
-  { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
+  { tables, healthShards, policy }: Pick<EvictorConfig, 'tables' | 'healthShards' | 'policy'>,
   /** Options of some functions only, such as the probe of node-monitor, or EC2. */
   additionalOptions: (items: ItemStore) => Partial<ControllerOptions> = () => ({}),
 ): FleetControllers => {
   const { onConsumed, takeUnits } = unitCounter();
-  const items = dynamoDbItemStore({
+  const stored = dynamoDbItemStore({
     client: dynamoDbClient(clientOptionsFrom(environment)),
     tables,
     onConsumed,
     random: systemRandom.fraction,
   });
+  const items = placedStore(stored, healthShards);
   return fleetControllers({
     items,
     clock: systemClock,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SIMULATED_FLEET_GROUP } from '../shared/domain/access/access-entry.ts';
 import { openCredentials, openDataDirectory, writeKubeconfig } from './access/data-directory.ts';
@@ -97,6 +97,8 @@ export interface LocalSystem {
   /** The EC2 that the functions ask. */
   readonly cloud: LocalCloud;
   readonly region: string;
+  /** Where the functions send their requests to DynamoDB, and their tables. */
+  readonly dynamodb: { readonly endpoint: string; readonly tableNames: readonly string[] };
   /** Settles with a reason when the system can no longer work. */
   readonly broken: Promise<string>;
   counters(): Promise<LocalCounters>;
@@ -147,6 +149,8 @@ const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
 const REGION = 'us-east-1';
 const ACCOUNT = '000000000000';
 const PLACE = { region: REGION, accountId: ACCOUNT };
+/** Compiled code of the bundles, in the folder of their assembly: it is deleted together with them. */
+const COMPILE_CACHE = 'compile-cache';
 const TOKENS_PARAMETER = 'StaticTokens';
 /** The discard port: nothing listens there. A call to a service that does not run here fails at once. */
 const NO_SERVICE_ENDPOINT = 'http://127.0.0.1:9';
@@ -169,7 +173,7 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const { plan, assemblyDirectory, urlFronts } = await planSystem(start, access);
     const storage = await openStorage(start, access, plan);
     const services = await startServices(start, access, { plan, dynamodb: storage.endpoint, assemblyDirectory });
-    const served = await serveFunctions(start, access, { plan, urlFronts, storage, services });
+    const served = await serveFunctions(start, access, { plan, assemblyDirectory, urlFronts, storage, services });
     const { functions, functionOf, concurrency } = served;
     const positions = openPositions(access.data.ephemeral ? undefined : access.data.file('positions.json'));
     const { recorder, output } = services;
@@ -354,7 +358,7 @@ async function startServices(
   undo.push(() => sqs.stop());
   const asyncInvocations = new AsyncInvocations(nowMs);
   undo.push(() => asyncInvocations.stop());
-  const lambda = await startInvokeServer({ put: (name, event) => asyncInvocations.putByName(name, event) });
+  const lambda = await startInvokeServer({ put: (...call) => asyncInvocations.putByName(...call) });
   undo.push(() => lambda.stop());
   const recorder =
     options.recordCallsFile === undefined
@@ -389,6 +393,7 @@ async function serveFunctions(
   { data, credentials, caPem, front, url }: Access,
   parts: {
     readonly plan: ServedPlan;
+    readonly assemblyDirectory: string;
     readonly urlFronts: ReadonlyMap<string, HttpFront>;
     readonly storage: Storage;
     readonly services: Services;
@@ -400,6 +405,7 @@ async function serveFunctions(
     dynamodbEndpoint: parts.storage.endpoint,
     ...services,
     caPem,
+    compileCache: join(parts.assemblyDirectory, COMPILE_CACHE),
     options,
     concurrency,
   });
@@ -447,6 +453,10 @@ function systemOf(start: Start, access: Access, running: RunningSystem): LocalSy
     timings: start.timings.all,
     cloud: services.cloud,
     region: REGION,
+    dynamodb: {
+      endpoint: running.dynamodb?.endpoint ?? engine.endpoint,
+      tableNames: running.plan.tables.map(({ tableName }) => tableName),
+    },
     broken: engine.ended,
     counters: () => readCounters(front.counters, running, start.nowMs()),
     endEnvironments: async () => {
@@ -543,6 +553,7 @@ function createFunctions(
     lambda,
     recorder,
     caPem,
+    compileCache,
     output,
     options,
     concurrency,
@@ -555,6 +566,7 @@ function createFunctions(
     lambda: InvokeServer;
     recorder: CallRecorder | undefined;
     caPem: string;
+    compileCache: string;
     output: Output;
     options: LocalOptions;
     concurrency: AccountConcurrency | undefined;
@@ -592,6 +604,7 @@ function createFunctions(
         concurrency,
         variables,
         caPem,
+        compileCache,
         onLine: (line) => {
           noteLog();
           output.functionLine(fn.name, line);
@@ -700,9 +713,9 @@ class AsyncInvocations {
   }
 
   /** By name or ARN of the function. False: there is none. */
-  putByName(name: string, event: unknown): boolean {
+  putByName(name: string, event: unknown, traceHeader?: string): boolean {
     const events = this.#byName.get(name);
-    events?.put(event);
+    events?.put(event, traceHeader);
     return events !== undefined;
   }
 

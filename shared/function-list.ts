@@ -8,6 +8,7 @@ import { nodeMarkerManifest } from './controllers/node-marker/manifest.ts';
 import { nodeMonitorManifest } from './controllers/node-monitor/manifest.ts';
 import { objectStreamManifest } from './controllers/object-stream/manifest.ts';
 import { podGcManifest } from './controllers/pod-gc/manifest.ts';
+import { schedulerManifest } from './controllers/scheduler/manifest.ts';
 import type { FunctionManifest, TickPeriod } from './domain/functions/function-manifest.ts';
 import { heartbeatManifest } from './heartbeat/manifest.ts';
 
@@ -23,6 +24,7 @@ const manifests = [
   nodeMarkerManifest,
   evictorManifest,
   podGcManifest,
+  schedulerManifest,
 ] as const;
 
 export type Listed = (typeof manifests)[number];

@@ -113,6 +113,15 @@ describe('a bill', () => {
     expect(idleWithAllPollers.dollars - idle.dollars).toBeCloseTo(3 * 3 * 131_400 * 0.4e-6, 4);
   });
 
+  it('states the idle bill after the free allowances of an account', () => {
+    const { idle, idleAfterAllowances } = billReport(aMeasurement, settings, PRICES);
+    // All metrics, alarms, calls of schedules and the dashboard are free; the composite alarm and 2.0 of 3.0 million queue
+    // requests are not.
+    const sqs = (3 * 525_600 + (5 + 3 * 2) * 131_400 - 1e6) * 0.4e-6;
+    expect(idleAfterAllowances).toBeCloseTo(0.5 + sqs, 3);
+    expect(idle.dollars - idleAfterAllowances).toBeGreaterThan(5);
+  });
+
   it('charges requests above 300 million per month at the second price', () => {
     const bill = billOf(aMeasurement, { ...settings, nodes: 10_000 }, PRICES);
     // 262,800 heartbeats, 8,760 posts and 1,460 lists per node: 2,730.2 million.
@@ -181,10 +190,17 @@ describe('a bill', () => {
   });
 
   it('provisions for 70 % utilisation, and charges the alarms of autoscaling', () => {
-    const bill = billOf(aMeasurement, { ...settings, billing: 'provisioned' }, PRICES);
+    const control = { control: { readUnits: 60, writeUnits: 6 } };
+    const idle = { ...aMeasurement.idle, taken: { ...idleTaken, tables: control } };
+    const [fleet] = aMeasurement.fleets;
+    const fleets = [{ ...fleet!, taken: { ...fleet!.taken, tables: { ...fleet!.taken.tables, ...control } } }];
+    const bill = billOf({ ...aMeasurement, idle, fleets }, { ...settings, billing: 'provisioned' }, PRICES);
+    // This table is on demand in each mode: 1 read and 0.1 writes per second.
+    expect(lineOf(bill, 'DynamoDB reads, control')).toMatchObject({ quantity: 2_628_000, unit: 'read units' });
+    expect(lineOf(bill, 'DynamoDB writes, control')).toMatchObject({ quantity: 262_800, unit: 'write units' });
     // 10.33 units per second at 70 %.
     expect(lineOf(bill, 'DynamoDB writes, health')).toMatchObject({ quantity: 15, unit: 'write capacity units' });
-    expect(lineOf(bill, 'CloudWatch alarms')?.quantity).toBe(10 + 24);
+    expect(lineOf(bill, 'CloudWatch alarms')?.quantity).toBe(10 + 16);
   });
 
   it('estimates Lambda time from CPU on the share that memory buys, and a wait', () => {

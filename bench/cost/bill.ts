@@ -57,6 +57,8 @@ export interface BillReport {
   readonly idle: Bill;
   /** The same, if Lambda keeps all its pollers on every queue. */
   readonly idleWithAllPollers: Bill;
+  /** The idle cluster in an account that uses its free allowances for nothing else. Dollars per month. */
+  readonly idleAfterAllowances: number;
   /** Additional cost per node. Dollars per month. */
   readonly dollarsPerNode: number;
   /** The same without data transfer to the internet, which such figures often exclude. */
@@ -94,7 +96,9 @@ const PROVISIONED_UTILISATION = 0.7;
 const PROVISIONED_UNITS_MIN = 5;
 /** CloudWatch alarms of DynamoDB's autoscaling, per table and direction. */
 const ALARMS_PER_SCALING_TARGET = 4;
-const TABLES = 3;
+/** On demand in each mode (cdk/lib/capacity.ts). */
+const ON_DEMAND_TABLES: readonly string[] = ['control'];
+const PROVISIONED_TABLES = 2;
 /** Memory at which Lambda provides one CPU; less memory has a proportional share. */
 const MEGABYTES_PER_CPU = 1_769;
 /**
@@ -256,7 +260,7 @@ export function billOf(measurement: Measurement, settings: BillSettings, prices:
   add('CloudWatch metrics', metrics.fixed + zones * metrics.perZone, 'metrics', prices.metricMonth);
   const shareOfHours = SECONDS_AN_HOUR / COST_PERIOD_SECONDS;
   add('CloudWatch metrics, some hours a day', metrics.quarterly * shareOfHours, 'metrics', prices.metricMonth);
-  const scaling = settings.billing === 'provisioned' ? 2 * TABLES * ALARMS_PER_SCALING_TARGET : 0;
+  const scaling = settings.billing === 'provisioned' ? 2 * PROVISIONED_TABLES * ALARMS_PER_SCALING_TARGET : 0;
   add('CloudWatch alarms', standing.alarmMetrics + scaling, 'metrics of alarms', prices.alarmMetricMonth);
   add('CloudWatch composite alarms', standing.compositeAlarms, 'alarms', prices.compositeAlarmMonth);
   add('CloudWatch dashboard', standing.dashboards, 'dashboards', prices.dashboardMonth);
@@ -268,7 +272,7 @@ export function billOf(measurement: Measurement, settings: BillSettings, prices:
 
 function addTables(add: AddLine, month: Taken, { billing }: BillSettings, prices: Dollars): void {
   for (const [name, { readUnits, writeUnits }] of Object.entries(month.tables).sort()) {
-    if (billing === 'onDemand') {
+    if (billing === 'onDemand' || ON_DEMAND_TABLES.includes(name)) {
       add(`DynamoDB writes, ${name}`, writeUnits, 'write units', prices.writeUnit);
       add(`DynamoDB reads, ${name}`, readUnits, 'read units', prices.readUnit);
       continue;
@@ -303,6 +307,49 @@ export const billRows = (
     };
   });
 
+interface Allowance {
+  /** Beginning of the items that share it. */
+  readonly items: string;
+  /** Per month and account. */
+  readonly quantity: number;
+}
+
+/**
+ * Free allowances of each account that have no end, unlike those of an account's first year. A dashboard is free with up
+ * to 50 metrics. Sources: pricing pages of CloudWatch, Lambda, SQS, DynamoDB, EventBridge (Scheduler) and EC2 (data
+ * transfer), section "Free tier".
+ */
+const ALLOWANCES: readonly Allowance[] = [
+  { items: 'Lambda time', quantity: 400_000 },
+  { items: 'Lambda invocations', quantity: 1e6 },
+  { items: 'SQS', quantity: 1e6 },
+  { items: 'EventBridge Scheduler', quantity: 14e6 },
+  { items: 'CloudWatch logs', quantity: 5 },
+  { items: 'CloudWatch metrics', quantity: 10 },
+  { items: 'CloudWatch alarms', quantity: 10 },
+  { items: 'CloudWatch dashboard', quantity: 3 },
+  { items: 'DynamoDB storage', quantity: 25 },
+  { items: 'data out', quantity: 100 },
+];
+/** Together for all provisioned tables of the account. */
+const PROVISIONED_ALLOWANCES: readonly Allowance[] = [
+  { items: 'DynamoDB writes', quantity: 25 },
+  { items: 'DynamoDB reads', quantity: 25 },
+];
+
+/** Of tables on demand: none are free. */
+const REQUEST_UNITS: readonly string[] = ['write units', 'read units'];
+
+export function dollarsAfterAllowances({ lines, dollars }: Bill, billing: BillSettings['billing']): number {
+  const allowances = billing === 'provisioned' ? [...ALLOWANCES, ...PROVISIONED_ALLOWANCES] : ALLOWANCES;
+  return allowances.reduce((rest, { items, quantity }) => {
+    const sharing = lines.filter(({ item, unit }) => item.startsWith(items) && !REQUEST_UNITS.includes(unit));
+    const used = sharing.reduce((sum, line) => sum + line.quantity, 0);
+    const free = used === 0 ? 0 : Math.min(1, quantity / used);
+    return rest - free * sharing.reduce((sum, line) => sum + line.dollars, 0);
+  }, dollars);
+}
+
 export function billReport(measurement: Measurement, settings: BillSettings, prices: Dollars): BillReport {
   const bill = billOf(measurement, settings, prices);
   const idleSettings = { ...settings, nodes: 0, zones: 0, watchers: 0, abandonedWatchesPerDay: 0 };
@@ -315,6 +362,7 @@ export function billReport(measurement: Measurement, settings: BillSettings, pri
   return {
     bill,
     idle,
+    idleAfterAllowances: dollarsAfterAllowances(idle, settings.billing),
     idleWithAllPollers: billOf(measurement, { ...idleSettings, idlePollers: POLLERS }, prices),
     dollarsPerNode: perNode(bill.dollars - empty.dollars),
     dollarsPerNodeWithoutDataOut: perNode(bill.dollars - dataOut(bill) - (empty.dollars - dataOut(empty))),

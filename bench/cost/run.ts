@@ -137,6 +137,7 @@ function print(measurement: Measurement, list: PriceList, { estimated, clock, fl
   }
   total('idle a month', estimated.idle.dollars);
   total(`with ${POLLERS} pollers a queue instead of ${POLLERS_MIN}`, estimated.idleWithAllPollers.dollars);
+  total('after the free allowances of an account that has no other use', estimated.idleAfterAllowances);
   console.log(`  ${verdict('idle', estimated.idle.dollars, IDLE_TARGET_DOLLARS)}`);
   if (settings.nodes > 0) console.log(`  ${verdict('a node', estimated.dollarsPerNode, NODE_TARGET_DOLLARS)}\n`);
 }

@@ -1,10 +1,11 @@
 import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import { AssetHashType, DockerImage } from 'aws-cdk-lib';
 import { Code } from 'aws-cdk-lib/aws-lambda';
-import type { FunctionName } from '../../shared/function-list.ts';
-import { handlerEntry, prebuiltHandler, repositoryRoot } from './function-names.ts';
+import type { OutputFile } from 'esbuild';
+import { type FunctionName, functionList } from '../../shared/function-list.ts';
+import { handlerEntry, handlersFolder, prebuiltHandler, repositoryRoot } from './function-names.ts';
 
 /** Files to add to the bundle, by name: for text beyond the 4 KB limit of the environment. */
 export type AddedFiles = Readonly<Record<string, string>>;
@@ -17,7 +18,7 @@ const SPLIT: ReadonlySet<FunctionName> = new Set(['api']);
 
 /**
  * A handler and all its imports, AWS SDK included, as one minified ES module `index.mjs` with a source map: the
- * deployed code is the tested code. esbuild runs in this process, tens of milliseconds per function. NodejsFunction
+ * deployed code is the tested code. esbuild runs once for most of them, in about a second. NodejsFunction
  * would start npx for each function, and use Docker where esbuild is not installed. The published package contains the
  * same bundles, and no esbuild.
  */
@@ -49,16 +50,32 @@ const NO_IMAGE = DockerImage.fromRegistry('local-bundling-only');
  * of the sources relative to the output folder, so esbuild works for the same one wherever the files are written.
  */
 export function writeBundle(functionName: FunctionName, outputFolder: string): void {
+  const outputFiles = SPLIT.has(functionName) ? build([functionName]) : commonBuild();
+  const folder = prebuiltHandler(functionName) + sep;
+  mkdirSync(outputFolder, { recursive: true });
+  for (const { path, contents } of outputFiles) {
+    if (path.startsWith(folder)) writeFileSync(join(outputFolder, basename(path)), contents);
+  }
+}
+
+let common: readonly OutputFile[] | undefined;
+
+/** All handlers without files of their own, in one run of esbuild, which then reads each source once. */
+function commonBuild(): readonly OutputFile[] {
+  common ??= build(functionList.map(({ name }) => name).filter((name) => !SPLIT.has(name)));
+  return common;
+}
+
+function build(functionNames: readonly FunctionName[]): readonly OutputFile[] {
   // Loaded here: the published package does not need it.
   const { buildSync } = createRequire(import.meta.url)('esbuild') as typeof import('esbuild');
   const { outputFiles } = buildSync({
-    entryPoints: [handlerEntry(functionName)],
+    entryPoints: Object.fromEntries(functionNames.map((name) => [`${name}/index`, handlerEntry(name)])),
     write: false,
-    outdir: prebuiltHandler(functionName),
-    entryNames: 'index',
-    chunkNames: 'chunk-[hash]',
+    outdir: handlersFolder,
+    chunkNames: `${functionNames[0]}/chunk-[hash]`,
     outExtension: { '.js': '.mjs' },
-    splitting: SPLIT.has(functionName),
+    splitting: functionNames.some((name) => SPLIT.has(name)),
     absWorkingDir: repositoryRoot,
     tsconfig: join(repositoryRoot, 'tsconfig.json'),
     bundle: true,
@@ -80,6 +97,5 @@ export function writeBundle(functionName: FunctionName, outputFolder: string): v
     // CommonJS dependencies inside an ES module bundle still call require for Node's own modules.
     banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
   });
-  mkdirSync(outputFolder, { recursive: true });
-  for (const { path, contents } of outputFiles) writeFileSync(join(outputFolder, basename(path)), contents);
+  return outputFiles;
 }

@@ -6,7 +6,7 @@ export class Capacity {
   /**
    * Pay per request.
    *
-   * @param warmForNodes warms the tables for the heartbeats of that many nodes. Warming is charged once and can be
+   * @param warmForNodes warms the tables for twice the heartbeats of that many nodes. Warming is charged once and can be
    * raised later, never lowered. Without it a new table accepts 4,000 writes per second.
    */
   static onDemand(warmForNodes?: number): Capacity {
@@ -67,6 +67,11 @@ const TARGET_UTILIZATION_PERCENT = 70;
 /** Autoscaling reacts within minutes. Below this minimum a few requests would be throttled meanwhile. */
 const UNITS_MIN = 5;
 const FOLLOW_FACTOR = 10;
+/**
+ * Warm write units per unit of load. A partition has as many shards as the hash of their keys assigns to it: the fullest
+ * one gets more than its share (docs/decisions/0024-health-shards.md). A fleet that recovers sends its heartbeats at once.
+ */
+const WARM_SPREAD_FACTOR = 2;
 /** Warm throughput of a new on-demand table. DynamoDB refuses a smaller value. */
 const WARM_UNITS_MIN = { readUnits: 12_000, writeUnits: 4_000 };
 
@@ -116,7 +121,7 @@ export const controlBilling = (capacity: Capacity): BillingProps => ({
 function warmOf(nodes: number | undefined, load: ExpectedLoad): Pick<TableProps, 'warmThroughput'> {
   if (nodes === undefined) return {};
   const readUnitsPerSecond = Math.max(WARM_UNITS_MIN.readUnits, Math.ceil(load.readUnits));
-  const writeUnitsPerSecond = Math.max(WARM_UNITS_MIN.writeUnits, Math.ceil(load.writeUnits));
+  const writeUnitsPerSecond = Math.max(WARM_UNITS_MIN.writeUnits, Math.ceil(load.writeUnits * WARM_SPREAD_FACTOR));
   return { warmThroughput: { readUnitsPerSecond, writeUnitsPerSecond } };
 }
 

@@ -31,6 +31,7 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     restoredTablesFile: context.text('restoredTablesFile'),
     instanceIdentityCertificateFile: context.text('instanceIdentityCertificateFile'),
     capacity: capacityFrom(context),
+    healthShards: context.number('healthShards'),
     removalPolicy: context.oneOf('removalPolicy', REMOVAL),
     deletionProtection: context.oneOf('deletionProtection', SWITCH),
     logRetention: context.oneOf('logRetentionDays', RETENTION),
@@ -49,6 +50,7 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     alarmTopicArn: context.text('alarmTopicArn'),
     alarmEmail: context.text('alarmEmail'),
     runbookBaseUrl: context.text('runbookBaseUrl'),
+    dashboard: context.oneOf('dashboard', SWITCH),
   } satisfies { readonly [Prop in keyof NodekeeperClusterProps]: NodekeeperClusterProps[Prop] | undefined };
   if (context.faults.length > 0) throw new InvalidPropsError(context.faults);
   return defined(props);

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FunctionName } from '../../shared/function-list.ts';
 
@@ -8,6 +9,7 @@ export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));
 export const handlerEntry = (functionName: FunctionName): string =>
   fileURLToPath(new URL(`../../functions/${functionName}/handler.ts`, import.meta.url));
 
+export const handlersFolder = fileURLToPath(new URL('../../handlers', import.meta.url));
+
 /** Folder of the bundle of a handler, where it exists: in the published package. */
-export const prebuiltHandler = (functionName: FunctionName): string =>
-  fileURLToPath(new URL(`../../handlers/${functionName}`, import.meta.url));
+export const prebuiltHandler = (functionName: FunctionName): string => join(handlersFolder, functionName);

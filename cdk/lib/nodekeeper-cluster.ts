@@ -9,6 +9,7 @@ import { ACCESS_ENTRIES_FILE, parseAccessEntries } from '../../shared/config/acc
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import type { Feature } from '../../shared/domain/functions/function-manifest.ts';
+import { HEALTH_SHARDS } from '../../shared/domain/health-shards.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { type FunctionName, functionList, type ListedFunction } from '../../shared/function-list.ts';
 import { heartbeatManifest } from '../../shared/heartbeat/manifest.ts';
@@ -71,7 +72,7 @@ export interface NodekeeperClusterProps {
    * (`nodekeeper:admins`, `nodekeeper:viewers`). Excludes `accessEntriesFile`.
    * @default - none
    */
-  readonly accessEntries?: readonly AccessEntry[];
+  readonly accessEntries?: AccessEntry[];
   /** YAML file of access entries. Excludes `accessEntries`. */
   readonly accessEntriesFile?: string;
   /**
@@ -85,6 +86,12 @@ export interface NodekeeperClusterProps {
    * @default Capacity.onDemand()
    */
   readonly capacity?: Capacity;
+  /**
+   * Shards of the table `health`: 256, or 32 in a cluster of an earlier version until its rows are moved
+   * (docs/operations/upgrade.md). Both numbers work with rows in either place.
+   * @default 256
+   */
+  readonly healthShards?: number;
   /**
    * What happens to the tables when the stack is deleted.
    * @default RemovalPolicy.RETAIN
@@ -182,6 +189,11 @@ export interface NodekeeperClusterProps {
    * @default - the path only
    */
   readonly runbookBaseUrl?: string;
+  /**
+   * Whether the cluster has a dashboard in CloudWatch. The first three of an account are free, others cost $3 per month.
+   * @default true
+   */
+  readonly dashboard?: boolean;
 }
 
 /**
@@ -197,8 +209,8 @@ export class NodekeeperCluster extends Construct {
   readonly tables: Tables;
   /** Event bus of the cluster events. */
   readonly eventBusName: string;
-  /** Dashboard in the console. */
-  readonly dashboardUrl: string;
+  /** Dashboard in the console. Undefined without a dashboard. */
+  readonly dashboardUrl: string | undefined;
   /** Target of the DNS record of the custom domain. */
   readonly domainTarget: string | undefined;
   readonly #outputPrefix: string;
@@ -214,8 +226,10 @@ export class NodekeeperCluster extends Construct {
     const staticTokens = staticTokensParameter(this, `${this.#outputPrefix}StaticTokens`);
     this.tables = this.#createTables(props);
     const surroundings = this.#surroundings(props);
+    const healthShards = String(props.healthShards ?? HEALTH_SHARDS);
     const variables = {
       ...variablesOf(this.tables, this.policy),
+      HEALTH_SHARDS: healthShards,
       STATIC_TOKENS: staticTokens.valueAsString,
       EVENT_BUS: surroundings.eventBus.busName,
       ACCOUNT_ID: Stack.of(this).account,
@@ -230,9 +244,9 @@ export class NodekeeperCluster extends Construct {
 
     const dashboard = this.#createAlarms(props, { surroundings, functions, apiId: frontDoor.apiId });
     this.eventBusName = surroundings.eventBus.busName;
-    this.dashboardUrl = dashboard.url;
+    this.dashboardUrl = dashboard?.url;
     this.domainTarget = frontDoor.domainTarget;
-    this.#createOutputs();
+    this.#createOutputs(healthShards);
 
     for (const [name, value] of Object.entries(props.tags ?? {})) Tags.of(this).add(name, value);
     if (props.permissionsBoundaryArn !== undefined) {
@@ -345,14 +359,14 @@ export class NodekeeperCluster extends Construct {
     );
     // Those that wake others last: they know their names.
     const woken = [...others].filter(([{ triggers }]) => triggers.some(({ kind }) => kind === 'tick'));
-    const names = Object.fromEntries(woken.map(([{ name }, { lambda }]) => [name, lambda.functionName]));
     const wakers = controllers.filter(isWaker).map((manifest) => {
+      const own = woken.filter(([{ name }]) => manifest.wakes?.includes(name) ?? true);
+      const names = Object.fromEntries(own.map(([{ name }, { lambda }]) => [name, lambda.functionName]));
       const waker = create(manifest, { ...known, WAKE_FUNCTIONS: Stack.of(this).toJsonString(names) });
       waker.allow(
         ['lambda:InvokeFunction'],
-        woken.map(([, { lambda }]) => lambda.functionArn),
+        own.map(([, { lambda }]) => lambda.functionArn),
       );
-      surroundings.partQueue.allowSending(waker);
       return [manifest.name, waker.lambda] as const;
     });
     return [...[...others].map(([{ name }, { lambda }]) => [name, lambda] as const), ...wakers];
@@ -365,7 +379,7 @@ export class NodekeeperCluster extends Construct {
       readonly functions: ReadonlyMap<FunctionName, IFunction>;
       readonly apiId: string;
     },
-  ): Dashboard {
+  ): Dashboard | undefined {
     const { metricsNamespace, deadLetters, partQueue, tables } = of.surroundings;
     const alarms = new Alarms(this, 'Alarms', {
       metricsNamespace,
@@ -379,6 +393,7 @@ export class NodekeeperCluster extends Construct {
       alarmTopicArn: alarmTopicArnOf(this, props),
       runbookBaseUrl: props.runbookBaseUrl,
     });
+    if (props.dashboard === false) return undefined;
     return new Dashboard(this, 'Dashboard', {
       clusterId: this.clusterId,
       metricsNamespace,
@@ -388,15 +403,23 @@ export class NodekeeperCluster extends Construct {
     });
   }
 
-  #createOutputs(): void {
+  #createOutputs(healthShards: string): void {
     this.#output('EventBusName', this.eventBusName, 'Event bus of the cluster events (docs/events)');
-    this.#output('DashboardUrl', this.dashboardUrl, 'Dashboard of the cluster');
+    if (this.dashboardUrl !== undefined) {
+      this.#output('DashboardUrl', this.dashboardUrl, 'Dashboard of the cluster');
+    }
     this.#output('Endpoint', this.endpoint, 'Server URL for kubeconfigs and agents');
     this.#output('ClusterId', this.clusterId, 'Name of this cluster');
     const { region, stackName } = Stack.of(this);
     this.#output('Region', region, 'Region of the cluster');
     const which = this.#outputPrefix === '' ? '' : ` --cluster-id ${this.clusterId}`;
     const command = `npx nodekeeper kubeconfig --stack ${stackName}${which} --region ${region}`;
+    this.#output(
+      'HealthTable',
+      this.tables.health.tableName,
+      'Table of heartbeats: `npm run health-shards` moves its rows',
+    );
+    this.#output('HealthShards', healthShards, 'Shards of the table, in which the functions look first');
     this.#output('KubeconfigCommand', command, 'Writes a kubeconfig for users with AWS credentials');
     if (this.domainTarget !== undefined) {
       this.#output('DomainTarget', this.domainTarget, 'Target of the DNS record of the custom domain');
@@ -411,9 +434,8 @@ export class NodekeeperCluster extends Construct {
 
 type Variables = ManifestFunctionProps['variables'];
 
-/** Whether its ticks start each other, and wake the other functions. */
-const isWaker = ({ triggers }: ListedFunction): boolean =>
-  triggers.some((trigger) => trigger.kind === 'tick' && trigger.chain === true);
+/** Whether it wakes other functions. */
+const isWaker = ({ environment }: ListedFunction): boolean => environment?.includes('WAKE_FUNCTIONS') === true;
 
 /** Variables that many functions read. */
 const variablesOf = ({ health, objects, control }: Tables, policy: Policy): Variables => ({

@@ -22,17 +22,18 @@ import {
   throttleFinding,
 } from './limits.ts';
 
-export function limitChecks(account: AwsAccount, load: Load): Check[] {
+/** @param load of the fleet; read once for each check */
+export function limitChecks(account: AwsAccount, load: () => Promise<Load>): Check[] {
   const { region } = account;
   let settings: Promise<LambdaLimits> | undefined;
   const lambda = (): Promise<LambdaLimits> => (settings ??= lambdaLimits(account));
   return [
-    { name: 'lambda-concurrency', run: async () => concurrencyFinding(await lambda(), load, region) },
-    { name: 'reserved-concurrency', run: async () => reservationFinding(await lambda(), load, region) },
+    { name: 'lambda-concurrency', run: async () => concurrencyFinding(await lambda(), await load(), region) },
+    { name: 'reserved-concurrency', run: async () => reservationFinding(await lambda(), await load(), region) },
     { name: 'lambda-code-storage', run: async () => codeStorageFinding(await lambda()) },
     {
       name: 'api-gateway-throttle',
-      run: async () => throttleFinding(await quotaOf(account, 'apigateway', THROTTLE_QUOTA), load, region),
+      run: async () => throttleFinding(await quotaOf(account, 'apigateway', THROTTLE_QUOTA), await load(), region),
     },
     {
       name: 'dynamodb-table',
@@ -41,7 +42,7 @@ export function limitChecks(account: AwsAccount, load: Load): Check[] {
           quotaOf(account, 'dynamodb', TABLE_READS_QUOTA),
           quotaOf(account, 'dynamodb', TABLE_WRITES_QUOTA),
         ]);
-        return tableFinding({ reads, writes }, load, region);
+        return tableFinding({ reads, writes }, await load(), region);
       },
     },
   ];

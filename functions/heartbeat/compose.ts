@@ -7,6 +7,7 @@ import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.t
 import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
 import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/kube/request/request-throttle.ts';
 import { log } from '../../shared/observability/logger.ts';
+import { placedUpdater } from '../../shared/store/health-placement.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { probeKeys } from '../../shared/store/process-key-store.ts';
 import type { Environment } from '../controllers.ts';
@@ -24,7 +25,7 @@ const ATTEMPT_MS = 900;
 const REQUEST_BUDGET_MS = 2_000;
 
 export function composeHeartbeat(environment: Environment) {
-  const { tables, clusterId, staticTokens } = loadHeartbeatConfig(environment);
+  const { tables, healthShards, clusterId, staticTokens } = loadHeartbeatConfig(environment);
   const items = leanUpdater({
     connection: { ...clientOptionsFrom(environment), requestTimeoutMs: ATTEMPT_MS },
     budgetMs: REQUEST_BUDGET_MS,
@@ -33,7 +34,7 @@ export function composeHeartbeat(environment: Environment) {
     random: systemRandom.fraction,
   });
   return serveHeartbeat({
-    items,
+    items: placedUpdater(items, healthShards),
     authenticator: bearerSchemes(
       [nodeTokens({ keys: nodeKeys(items), probeKeys: probeKeys(items), clusterId, keysLiveMs: KEYS_LIVE_MS })],
       staticTokenAuthenticator(staticTokens),

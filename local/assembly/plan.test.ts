@@ -93,6 +93,7 @@ describe('the plan of the local mode', () => {
         reservedConcurrency: undefined,
         environment: { POWERTOOLS_SERVICE_NAME: 'monitor', TABLE: 'Test-Table', TOKENS: '[1]' },
         runtime: '',
+        mayRecur: false,
         async: { maximumRetryAttempts: 2, maximumEventAgeSeconds: 21_600 },
         logGroupName: '/aws/lambda/Test-Fn',
         logFormat: 'JSON',

@@ -52,6 +52,8 @@ export interface FunctionPlan {
   readonly logGroupName: string;
   readonly logFormat: string;
   readonly logLevel: string | undefined;
+  /** Whether the function may run any number of times in one chain of requests. */
+  readonly mayRecur: boolean;
   /** For asynchronous invocations. */
   readonly async: AsyncPolicy;
 }
@@ -427,6 +429,7 @@ function planFunction(
     logGroupName: text(logging['LogGroup']) ?? `/aws/lambda/${functionName}`,
     logFormat: text(logging['LogFormat']) ?? 'Text',
     logLevel: text(logging['ApplicationLogLevel']),
+    mayRecur: properties['RecursiveLoop'] === 'Allow',
     async: asyncOf(functionName),
   };
 }

@@ -121,7 +121,13 @@ function runApp(app: string, cwd: string, outputDirectory: string, context: obje
       {
         cwd,
         timeout: SYNTH_TIMEOUT_MS,
-        env: { ...process.env, CDK_OUTDIR: outputDirectory, CDK_CONTEXT_JSON: JSON.stringify(context) },
+        env: {
+          ...process.env,
+          CDK_OUTDIR: outputDirectory,
+          CDK_CONTEXT_JSON: JSON.stringify(context),
+          // The validator of the CDK reports on the template and does not change it. `npm run synth` runs it.
+          CDK_VALIDATION: 'false',
+        },
       },
       (error, stdout, stderr) => {
         if (error === null) resolve();

@@ -51,7 +51,11 @@ async function run(options: StartOptions): Promise<void> {
 
   if (!signals.stopping()) {
     say(greeting(system, options, (performance.now() - startedMs) / 1_000));
-    if (options.verbose) say(`start, in ms: ${JSON.stringify(system.timings)}`);
+    if (options.verbose) {
+      const { endpoint, tableNames } = system.dynamodb;
+      say(`DynamoDB: ${endpoint}, tables ${tableNames.join(', ')}`);
+      say(`start, in ms: ${JSON.stringify(system.timings)}`);
+    }
   }
   const broken = await Promise.race([signals.first, system.broken]);
   if (broken !== undefined) {

@@ -15,7 +15,7 @@ const THROTTLE_WAIT_MAX_MS = 300_000;
 export interface AsyncEvents {
   readonly counters: { accepted: number; retried: number; dropped: number };
   /** Accepts an event. Its function is invoked later. */
-  put(event: unknown): void;
+  put(event: unknown, traceHeader?: string): void;
   /** No more repetitions. */
   stop(): void;
 }
@@ -28,6 +28,7 @@ export interface AsyncEventsOptions {
 
 interface Queued {
   readonly event: unknown;
+  readonly traceHeader: string | undefined;
   readonly acceptedAtMs: number;
   /** Repetitions after errors of the function. */
   readonly retries: number;
@@ -41,10 +42,11 @@ export function asyncEvents({ fn, policy, nowMs }: AsyncEventsOptions): AsyncEve
   let isStopped = false;
 
   async function run(queued: Queued): Promise<void> {
-    const { event, retries, throttles } = queued;
-    const outcome = await fn.invoke(event);
+    const { event, traceHeader, retries, throttles } = queued;
+    const outcome = await fn.invoke(event, undefined, traceHeader);
     if (outcome.kind === 'returned') return;
-    if (outcome.kind === 'throttled') {
+    if (outcome.kind === 'recursive') counters.dropped += 1;
+    else if (outcome.kind === 'throttled') {
       const waitMs = Math.min(THROTTLE_WAIT_MAX_MS, THROTTLE_WAIT_MS * 2 ** throttles);
       repeat({ ...queued, throttles: throttles + 1 }, waitMs);
     } else if (retries >= policy.maximumRetryAttempts) counters.dropped += 1;
@@ -67,9 +69,9 @@ export function asyncEvents({ fn, policy, nowMs }: AsyncEventsOptions): AsyncEve
 
   return {
     counters,
-    put(event) {
+    put(event, traceHeader) {
       counters.accepted += 1;
-      void run({ event, acceptedAtMs: nowMs(), retries: 0, throttles: 0 });
+      void run({ event, traceHeader, acceptedAtMs: nowMs(), retries: 0, throttles: 0 });
     },
     stop() {
       isStopped = true;

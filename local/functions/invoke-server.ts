@@ -13,7 +13,7 @@ export interface InvokeServer {
 
 export interface InvokeServerOptions {
   /** Accepts an event for a function, by its name or ARN; false: there is no such function. */
-  put(functionName: string, event: unknown): boolean;
+  put(functionName: string, event: unknown, traceHeader: string | undefined): boolean;
 }
 
 const PATH = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
@@ -51,7 +51,9 @@ export async function startInvokeServer({ put }: InvokeServerOptions): Promise<I
       // A synchronous invocation is not used, and would hide what a wake-up must tolerate.
       if (request.headers['x-amz-invocation-type'] !== 'Event') return answer(400, 'InvalidParameterValueException');
       const body = Buffer.concat(parts).toString('utf8');
-      if (put(name, body === '' ? {} : JSON.parse(body))) answer(202);
+      const traceHeader = request.headers['x-amzn-trace-id'];
+      const event = body === '' ? {} : JSON.parse(body);
+      if (put(name, event, traceHeader === undefined ? undefined : String(traceHeader))) answer(202);
       else answer(404, 'ResourceNotFoundException');
     } catch {
       answer(400, 'InvalidRequestContentException');

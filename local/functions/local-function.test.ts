@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ let invocations = 0;
 let laterAtMs;
 const verbs = {
   echo: (event, context) => ({ event, invocations, name: context.functionName, left: context.getRemainingTimeInMillis(), id: context.awsRequestId }),
-  environment: () => ({ region: process.env.AWS_REGION, own: process.env.OWN, home: process.env.HOME, table: process.env.AWS_ENDPOINT_URL_DYNAMODB, handler: process.env._HANDLER }),
+  environment: () => ({ region: process.env.AWS_REGION, own: process.env.OWN, home: process.env.HOME, cache: process.env.NODE_COMPILE_CACHE, table: process.env.AWS_ENDPOINT_URL_DYNAMODB, handler: process.env._HANDLER }),
   say: () => { console.log('one\\ntwo'); console.error('{"_aws":{}}'); },
   fail: () => { throw new TypeError('no such thing', { cause: new Error('deeper') }); },
   exit: () => process.exit(7),
@@ -60,6 +60,7 @@ function aFunction(plan: Partial<FunctionPlan> = {}, options: Partial<LocalFunct
     runtime: 'nodejs24.x',
     logGroupName: '/aws/lambda/Test-F',
     logFormat: 'JSON',
+    mayRecur: false,
     async: { maximumRetryAttempts: 0, maximumEventAgeSeconds: 60 },
     logLevel: 'INFO',
     reservedConcurrency: undefined,
@@ -120,6 +121,16 @@ describe('a function on this machine', () => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
     expect(await Promise.all([fn.cpuMs(), fn.heapBytes()])).toEqual([0, 0]);
     await ended;
+  });
+
+  it('keeps compiled code for the next environment before it accepts an event', async () => {
+    const compileCache = join(folder, 'compile-cache');
+    const { fn } = aFunction({}, { compileCache });
+    await fn.warm();
+    const files = readdirSync(compileCache, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+    // The worker, the protocol and the bundle of the function.
+    expect(files.length).toBeGreaterThanOrEqual(3);
+    expect((await payload(fn.invoke({ verb: 'environment' }))).cache).toBeUndefined();
   });
 
   it('continues with a new environment when all of them were ended', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { FunctionPlan } from '../assembly/plan.ts';
 import type { AccountConcurrency } from './account-concurrency.ts';
 import { Environment, type EnvironmentSetup, type StreamReceiver } from './environment.ts';
+import { CHAIN_INVOCATIONS_MAX, traceOf } from './lineage.ts';
 import { passesLogLevel } from './log-level.ts';
 import type { FunctionError } from './protocol.ts';
 
@@ -13,6 +14,8 @@ export type InvocationOutcome =
   | { readonly kind: 'timedOut' }
   /** The receiver of a streamed response disconnected, and `awsLimits` is off. */
   | { readonly kind: 'abandoned' }
+  /** Recursive loop detection stopped the chain of requests. */
+  | { readonly kind: 'recursive' }
   /** A concurrency limit is reached, more events wait than can be kept, or the local mode is stopping. */
   | { readonly kind: 'throttled' };
 
@@ -21,6 +24,8 @@ export interface FunctionCounters {
   errors: number;
   timeouts: number;
   throttles: number;
+  /** Invocations that recursive loop detection refused, as in the metric of this name. */
+  recursiveInvocationsDropped: number;
   /** Environments started, replacements included. */
   environmentsStarted: number;
   /** Time of the handlers on this machine, each invocation rounded up as Lambda bills it. Milliseconds. */
@@ -41,6 +46,8 @@ export interface LocalFunctionOptions {
   readonly concurrency?: Pick<AccountConcurrency, 'begin'> | undefined;
   readonly variables: Readonly<Record<string, string>>;
   readonly caPem: string | undefined;
+  /** Folder of compiled code that environments share. Undefined: each compiles its own. */
+  readonly compileCache?: string | undefined;
   onLine(line: string): void;
   /** An invocation went wrong. */
   onError(error: FunctionError): void;
@@ -62,6 +69,7 @@ export class LocalFunction {
     errors: 0,
     timeouts: 0,
     throttles: 0,
+    recursiveInvocationsDropped: 0,
     environmentsStarted: 0,
     billedMs: 0,
     logBytes: 0,
@@ -92,10 +100,13 @@ export class LocalFunction {
 
   /**
    * One event through one environment. Never throws: what went wrong is the outcome, reported through onError too.
-   * A handler that streams writes to the receiver; without one its response is lost.
+   * A handler that streams writes to the receiver; without one its response is lost. The trace header is that of the
+   * request that causes the invocation.
    */
-  async invoke(event: unknown, receiver?: StreamReceiver): Promise<InvocationOutcome> {
-    const { concurrency } = this.#options;
+  async invoke(event: unknown, receiver?: StreamReceiver, traceHeader?: string): Promise<InvocationOutcome> {
+    const { concurrency, awsLimits } = this.#options;
+    const trace = traceOf(this.plan.arn, traceHeader);
+    if (awsLimits && !this.plan.mayRecur && trace.invocations > CHAIN_INVOCATIONS_MAX) return this.#stopChain();
     // An event that waits here for an environment would run in an environment of its own on AWS: it counts.
     const slot = concurrency === undefined ? NO_LIMIT : concurrency.begin(this.plan.logicalId);
     try {
@@ -104,19 +115,35 @@ export class LocalFunction {
         this.counters.throttles += 1;
         return { kind: 'throttled' };
       }
-      return await this.#run(environment, event, receiver);
+      return await this.#run(environment, event, trace.header, receiver);
     } finally {
       slot?.end();
     }
   }
 
-  async #run(environment: Environment, event: unknown, receiver?: StreamReceiver): Promise<InvocationOutcome> {
+  #stopChain(): InvocationOutcome {
+    this.counters.recursiveInvocationsDropped += 1;
+    this.#options.onError({
+      errorType: 'RecursiveInvocationException',
+      errorMessage: `the function ran ${CHAIN_INVOCATIONS_MAX} times in one chain of requests`,
+      stack: '',
+    });
+    return { kind: 'recursive' };
+  }
+
+  async #run(
+    environment: Environment,
+    event: unknown,
+    traceHeader: string,
+    receiver?: StreamReceiver,
+  ): Promise<InvocationOutcome> {
     this.counters.invocations += 1;
     const { timeoutSeconds } = this.plan;
     await environment.ready.catch(() => {});
     const message = {
       requestId: randomUUID(),
       deadlineMs: Date.now() + timeoutSeconds * 1_000,
+      traceHeader,
       event: JSON.stringify(event),
     };
     const startedMs = performance.now();
@@ -218,7 +245,7 @@ export class LocalFunction {
 
   #start(): Environment {
     this.counters.environmentsStarted += 1;
-    const { plan, variables, caPem, awsLimits, onLine } = this.#options;
+    const { plan, variables, caPem, compileCache, awsLimits, onLine } = this.#options;
     const setup: EnvironmentSetup = {
       codePath: plan.codePath,
       handler: plan.handler,
@@ -227,6 +254,7 @@ export class LocalFunction {
       memoryMegabytes: plan.memoryMegabytes,
       caPem,
       variables,
+      compileCache,
       awsLimits,
       onLine: (line) => {
         if (!passesLogLevel(line, plan.logLevel)) return;

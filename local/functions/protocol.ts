@@ -16,10 +16,15 @@ export interface WorkerSetup {
 export const FROZEN = 0;
 export const RUNNING = 1;
 
+/** Node.js reads it when a thread starts. The worker then deletes it: Lambda sets no such variable. */
+export const COMPILE_CACHE_VARIABLE = 'NODE_COMPILE_CACHE';
+
 export interface InvokeMessage {
   readonly kind: 'invoke';
   readonly requestId: string;
   readonly deadlineMs: number;
+  /** `_X_AMZN_TRACE_ID` of the invocation. */
+  readonly traceHeader: string;
   /** JSON text, as Lambda passes events. */
   readonly event: string;
 }

@@ -17,7 +17,9 @@ export interface AwsJsonService {
   /** As requests are signed for it. */
   readonly service: string;
   /** The calls that are known, by their X-Amz-Target. */
-  readonly calls: Readonly<Record<string, (body: unknown) => AwsJsonAnswer | Promise<AwsJsonAnswer>>>;
+  readonly calls: Readonly<
+    Record<string, (body: unknown, traceHeader?: string) => AwsJsonAnswer | Promise<AwsJsonAnswer>>
+  >;
   /** Exception for a body that cannot be read. */
   readonly malformed: string;
 }
@@ -42,7 +44,9 @@ export async function startAwsJsonServer({ service, calls, malformed }: AwsJsonS
       if (!signature.test(request.headers.authorization ?? '')) return refuse('MissingAuthenticationTokenException');
       const handle = calls[String(request.headers['x-amz-target'])];
       if (handle === undefined) return refuse('UnknownOperationException');
-      const outcome = await handle(JSON.parse(Buffer.concat(parts).toString('utf8')));
+      const traceHeader = request.headers['x-amzn-trace-id'];
+      const body = JSON.parse(Buffer.concat(parts).toString('utf8'));
+      const outcome = await handle(body, traceHeader === undefined ? undefined : String(traceHeader));
       if (outcome.kind === 'refused') refuse(outcome.type);
       else answer(200, outcome.body);
     } catch (error) {

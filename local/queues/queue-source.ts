@@ -1,3 +1,4 @@
+import { defined } from '../../shared/domain/defined.ts';
 import type { QueueSourcePlan } from '../assembly/plan.ts';
 import type { LocalFunction } from '../functions/local-function.ts';
 import { batchItemFailures } from '../streams/deliver.ts';
@@ -63,7 +64,8 @@ export function startQueueSource(options: QueueSourceOptions): QueueSource {
     }
     if (wanted.length === 0) return;
     counters.batches += 1;
-    const outcome = await fn.invoke({ Records: wanted.map(asRecord) });
+    // Of a batch with several messages, one chain is counted.
+    const outcome = await fn.invoke({ Records: wanted.map(asRecord) }, undefined, wanted[0]?.traceHeader);
     const failed = outcome.kind === 'returned' ? failedIds(outcome.payload, wanted) : wanted.map(idOf);
     counters.failedMessages += failed.length;
     for (const message of wanted) {
@@ -88,6 +90,7 @@ export function startQueueSource(options: QueueSourceOptions): QueueSource {
       SentTimestamp: String(message.sentAtMs),
       SenderId: 'local',
       ApproximateFirstReceiveTimestamp: String(message.firstReceivedAtMs),
+      ...defined({ AWSTraceHeader: message.traceHeader }),
     },
     messageAttributes: {},
     md5OfBody: message.md5OfBody,

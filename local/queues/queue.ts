@@ -19,6 +19,8 @@ export interface QueueMessage {
   readonly messageId: string;
   readonly receiptHandle: string;
   readonly body: string;
+  /** Of the request that sent the message: attribute AWSTraceHeader. */
+  readonly traceHeader: string | undefined;
   readonly md5OfBody: string;
   readonly sentAtMs: number;
   readonly firstReceivedAtMs: number;
@@ -28,6 +30,7 @@ export interface QueueMessage {
 interface StoredMessage {
   readonly messageId: string;
   readonly body: string;
+  readonly traceHeader: string | undefined;
   readonly sentAtMs: number;
   visibleAtMs: number;
   firstReceivedAtMs: number | undefined;
@@ -56,7 +59,7 @@ export class LocalQueue {
   send(
     body: string,
     nowMs: number,
-    options: { readonly delaySeconds?: number; readonly messageId?: string } = {},
+    options: { readonly delaySeconds?: number; readonly messageId?: string; readonly traceHeader?: string } = {},
   ): string {
     if (this.#messages.length >= MESSAGES_MAX)
       throw new Error(`queue ${this.settings.name} holds ${MESSAGES_MAX} messages`);
@@ -64,6 +67,7 @@ export class LocalQueue {
     this.#messages.push({
       messageId,
       body,
+      traceHeader: options.traceHeader,
       sentAtMs: nowMs,
       visibleAtMs: nowMs + (options.delaySeconds ?? this.settings.delaySeconds) * 1_000,
       firstReceivedAtMs: undefined,
@@ -99,6 +103,7 @@ export class LocalQueue {
         messageId: message.messageId,
         receiptHandle: message.receiptHandle,
         body: message.body,
+        traceHeader: message.traceHeader,
         md5OfBody: createHash('md5').update(message.body).digest('hex'),
         sentAtMs: message.sentAtMs,
         firstReceivedAtMs: message.firstReceivedAtMs,

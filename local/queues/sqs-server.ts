@@ -4,6 +4,7 @@
  * Source: Amazon SQS API Reference.
  */
 import { createHash } from 'node:crypto';
+import { defined } from '../../shared/domain/defined.ts';
 import { isObject } from '../assembly/template.ts';
 import { type AwsJsonAnswer, type AwsJsonServer, startAwsJsonServer } from '../http/aws-json-server.ts';
 import type { LocalQueue } from './queue.ts';
@@ -23,21 +24,24 @@ const isWholeSeconds = (value: unknown, max: number): value is number =>
 
 export function startSqsServer({ queueByUrl, nowMs }: SqsServerOptions): Promise<AwsJsonServer> {
   const onQueue =
-    (handle: (queue: LocalQueue, input: Readonly<Record<string, unknown>>) => AwsJsonAnswer) =>
-    (body: unknown): AwsJsonAnswer => {
+    (handle: (queue: LocalQueue, input: Readonly<Record<string, unknown>>, traceHeader?: string) => AwsJsonAnswer) =>
+    (body: unknown, traceHeader?: string): AwsJsonAnswer => {
       const input = isObject(body) ? body : {};
       const queue = queueByUrl(String(input['QueueUrl']));
-      return queue === undefined ? refused('QueueDoesNotExist') : handle(queue, input);
+      return queue === undefined ? refused('QueueDoesNotExist') : handle(queue, input, traceHeader);
     };
   return startAwsJsonServer({
     service: 'sqs',
     malformed: 'com.amazonaws.sqs#InvalidParameterValue',
     calls: {
-      'AmazonSQS.SendMessage': onQueue((queue, { MessageBody: body, DelaySeconds: delaySeconds }) => {
+      'AmazonSQS.SendMessage': onQueue((queue, { MessageBody: body, DelaySeconds: delaySeconds }, traceHeader) => {
         if (typeof body !== 'string' || body === '') return refused('MissingParameter');
         const hasDelay = delaySeconds !== undefined;
         if (hasDelay && !isWholeSeconds(delaySeconds, DELAY_SECONDS_MAX)) return refused('InvalidParameterValue');
-        const messageId = queue.send(body, nowMs(), hasDelay ? { delaySeconds } : {});
+        const messageId = queue.send(body, nowMs(), {
+          ...(hasDelay ? { delaySeconds } : {}),
+          ...defined({ traceHeader }),
+        });
         const digest = createHash('md5').update(body).digest('hex');
         return { kind: 'answer', body: { MessageId: messageId, MD5OfMessageBody: digest } };
       }),

@@ -22,6 +22,8 @@ export const exceptions: readonly Exception[] = [
   { symbol: 'shared/adapters/dynamodb/post-client.ts#PostClient.close', reason: CLOSED },
   { symbol: 'shared/adapters/dynamodb/post-client.ts#postClient.close', reason: CLOSED },
   { symbol: 'shared/adapters/ec2/sdk-api.ts#sdkEc2Api.close', reason: CLOSED },
+  { symbol: 'shared/controllers/evictor/reconcile.ts#runEvictor', reason: PACED },
+  { symbol: 'shared/controllers/evictor/reconcile.ts#processQueuesBetweenTicks', reason: PACED },
   { symbol: 'shared/controllers/index.ts#FleetControllers.tickEvictor', reason: PACED },
   { symbol: 'shared/function-list.ts#tickingFunctions', reason: 'the simulation ticks these' },
   { symbol: 'shared/controllers/index.ts#FleetControllers.processQueuesBetweenTicks', reason: PACED },

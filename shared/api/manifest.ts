@@ -9,13 +9,15 @@ export const apiManifest = {
   timeoutSeconds: 29,
   environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS', 'ACCESS_ENTRIES_FILE', 'AUDIT_LOG_GROUP', 'AUDIT_LOG_STREAM'],
   tables: {
-    health: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', 'UpdateItem'],
+    health: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', 'UpdateItem'],
     objects: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['GetItem'],
       'node-keys#*': ['DeleteItem', 'GetItem', 'PutItem', 'Query'],
       'bootstrap-tokens': ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
       'probe-keys': ['GetItem'],
+      // A pod that is created or bound on a node.
+      'use#*': ['UpdateItem'],
     },
   },
   needsWith: {

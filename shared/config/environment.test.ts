@@ -18,6 +18,7 @@ const token = { sha256: 'ab'.repeat(32), user: 'admin', groups: ['system:masters
 const heartbeat: HeartbeatEnvironment = {
   CLUSTER_ID: 'edge',
   HEALTH_TABLE: 'edge-health',
+  HEALTH_SHARDS: '256',
   CONTROL_TABLE: 'edge-control',
   STATIC_TOKENS: JSON.stringify([token]),
   POWERTOOLS_SERVICE_NAME: 'heartbeat',
@@ -49,6 +50,7 @@ describe('config', () => {
     expect(config).toEqual({
       clusterId: 'edge',
       tables: { health: 'edge-health', control: 'edge-control' },
+      healthShards: 256,
       staticTokens: [token],
     });
     for (const part of [config, config.tables, config.staticTokens]) expect(Object.isFrozen(part)).toBe(true);

@@ -6,6 +6,7 @@
 
 import * as z from 'zod/mini';
 import { defined } from '../domain/defined.ts';
+import { HEALTH_SHARDS_RULE, healthShardsFrom } from '../domain/health-shards.ts';
 import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
 import { STATIC_TOKENS_RULE, staticTokensIn } from './static-tokens.ts';
@@ -69,7 +70,16 @@ const everyFunction = {
   POWERTOOLS_METRICS_NAMESPACE: text,
   POWERTOOLS_LOG_LEVEL: z.enum(LOG_LEVELS, faultOf(`must be one of ${LOG_LEVELS.join(', ')}`)),
 };
-const allTables = { HEALTH_TABLE: text, OBJECTS_TABLE: text, CONTROL_TABLE: text };
+const healthShards = z.pipe(
+  text,
+  z.transform((value, context) => {
+    const count = healthShardsFrom(value);
+    if (count !== undefined) return count;
+    context.issues.push({ code: 'custom', message: HEALTH_SHARDS_RULE, input: value });
+    return z.NEVER;
+  }),
+);
+const allTables = { HEALTH_TABLE: text, HEALTH_SHARDS: healthShards, OBJECTS_TABLE: text, CONTROL_TABLE: text };
 const tokens = { STATIC_TOKENS: staticTokensJson };
 
 type EveryFunction = z.output<z.ZodMiniObject<typeof everyFunction>>;
@@ -84,17 +94,20 @@ const common = (environment: EveryFunction) => ({
   metricsNamespace: environment.POWERTOOLS_METRICS_NAMESPACE,
 });
 
-const tablesOf = (environment: AllTables) =>
-  Object.freeze({
+const tablesOf = (environment: AllTables) => ({
+  tables: Object.freeze({
     health: environment.HEALTH_TABLE,
     objects: environment.OBJECTS_TABLE,
     control: environment.CONTROL_TABLE,
-  });
+  }),
+  /** Where a row of `health` is looked for first. */
+  healthShards: environment.HEALTH_SHARDS,
+});
 
 /** Functions that use all tables and serve no requests: streams and ticks. */
 export const controllerConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables }),
-  z.transform((environment) => ({ ...common(environment), tables: tablesOf(environment) })),
+  z.transform((environment) => ({ ...common(environment), ...tablesOf(environment) })),
 );
 
 export const apiConfig = z.pipe(
@@ -111,7 +124,7 @@ export const apiConfig = z.pipe(
   }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
     /** File beside the handler with the access entries, of any size; absent: there are none. */
     ...defined({ accessEntriesFile: environment.ACCESS_ENTRIES_FILE }),
@@ -140,7 +153,7 @@ export const watchConfig = z.pipe(
   }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     staticTokens: environment.STATIC_TOKENS,
   })),
 );
@@ -157,11 +170,13 @@ const eventBusOf = (environment: { readonly EVENT_BUS?: string }) =>
 
 /** object-stream. */
 export const objectStreamConfig = z.pipe(
-  z.object({ ...everyFunction, ...allTables, ...eventBus }),
+  z.object({ ...everyFunction, ...allTables, ...eventBus, WAKE_FUNCTIONS: functionNamesJson }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     ...eventBusOf(environment),
+    /** Names of the deployed functions that it wakes, by their names in the cluster. */
+    wakeFunctions: environment.WAKE_FUNCTIONS,
   })),
 );
 export type ObjectStreamEnvironment = z.input<typeof objectStreamConfig>;
@@ -182,7 +197,7 @@ export const monitorConfig = z.pipe(
   }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     ...eventBusOf(environment),
     /** Names of the deployed functions that it wakes, by their names in the cluster. */
     wakeFunctions: environment.WAKE_FUNCTIONS,
@@ -200,7 +215,7 @@ export const markerConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables, PART_QUEUE_URL: text }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     partQueueUrl: environment.PART_QUEUE_URL,
   })),
 );
@@ -215,7 +230,7 @@ const cloudConfig = z.pipe(
   z.object({ ...everyFunction, ...allTables, ACCOUNT_ID: text, AWS_REGION: text }),
   z.transform((environment) => ({
     ...common(environment),
-    tables: tablesOf(environment),
+    ...tablesOf(environment),
     accountId: environment.ACCOUNT_ID,
     region: environment.AWS_REGION,
   })),

@@ -68,6 +68,11 @@ const cidrs: FieldRule<readonly string[]> = {
   rule: 'must be a list of CIDRs: empty, one, or one IPv4 and one IPv6',
 };
 
+const backoffSeconds: FieldRule<number> = {
+  schema: z.int().check(z.gte(1), z.lte(300)),
+  rule: 'must be whole seconds, 1 to 300',
+};
+
 const MONITOR_PERIODS_SECONDS: readonly number[] = [5, 10, 15, 20, 30, 60];
 
 /** The mapped type makes a policy field without a rule a compile error. */
@@ -120,6 +125,17 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     rule: 'must be whole seconds, 5 to 900: a function runs for 15 minutes at most',
   },
   storedObjects: oneOf(['compressed', 'plain']),
+  scheduling: oneOf(['on', 'off']),
+  podInitialBackoffSeconds: backoffSeconds,
+  podMaxBackoffSeconds: backoffSeconds,
+  podUnschedulableRetrySeconds: wholeSeconds(1),
+  percentageOfNodesToScore: {
+    schema: z.int().check(z.gte(0), z.lte(100)),
+    rule: 'must be a whole number of per cent, 0 to 100',
+  },
+  preemption: oneOf(['on', 'off']),
+  defaultTopologySpread: oneOf(['system', 'none']),
+  schedulerGate: oneOf(['hold', 'off']),
   nodesMarkedPerTickMax: {
     schema: z.int().check(z.gte(0), z.lte(100_000)),
     rule: 'must be a whole number of nodes, 0 to 100000',
@@ -160,6 +176,18 @@ const relations: readonly Relation[] = [
     other: 'beatIntervalSeconds',
     rule: 'must be at least 3 × beatIntervalSeconds',
     holds: (policy) => policy.leaseDurationSeconds >= 3 * policy.beatIntervalSeconds,
+  },
+  {
+    field: 'podMaxBackoffSeconds',
+    other: 'podInitialBackoffSeconds',
+    rule: 'must be at least podInitialBackoffSeconds',
+    holds: (policy) => policy.podMaxBackoffSeconds >= policy.podInitialBackoffSeconds,
+  },
+  {
+    field: 'podUnschedulableRetrySeconds',
+    other: 'podMaxBackoffSeconds',
+    rule: 'must be at least podMaxBackoffSeconds',
+    holds: (policy) => policy.podUnschedulableRetrySeconds >= policy.podMaxBackoffSeconds,
   },
   {
     field: 'nodeCIDRMaskSizeIPv4',

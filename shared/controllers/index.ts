@@ -20,6 +20,7 @@ import { type MonitorReport, runNodeMonitor } from './node-monitor/reconcile.ts'
 import { onTickMessage, type TickMessageKind, type TickMessageOutcome } from './node-monitor/tick-message.ts';
 import { onObjectChange } from './object-stream/reconcile.ts';
 import { type PodGcReport, podGcHasWork, runPodGc } from './pod-gc/reconcile.ts';
+import { type SchedulerReport, scheduler, schedulerHasWork } from './scheduler/reconcile.ts';
 
 /** What a tick of any controller reports. */
 export interface TickReport {
@@ -48,6 +49,8 @@ export interface FleetControllers {
   onInstanceChange(instanceId: string, budgetMs?: number): Promise<CloudNodeReport>;
   /** Pods that nobody will finish, volumes that nobody wants; slots of podGcPeriodSeconds. @throws TickFault as above */
   tickPodGc(slot: number, budgetMs?: number): Promise<PodGcReport>;
+  /** A pass of the scheduler, if one is wanted or a waiting pod is due. @throws TickFault as above */
+  tickScheduler(slot: number, budgetMs?: number): Promise<SchedulerReport>;
   /** Changes of the `objects` table. */
   onObjectRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
   /** Changes of the `health` table; those the stream's filter drops do nothing here either. */
@@ -59,11 +62,13 @@ const workChecks: WorkChecks = {
   evictor: evictorHasWork,
   'cloud-node': cloudNodeHasWork,
   'pod-gc': podGcHasWork,
+  scheduler: schedulerHasWork,
 };
 
 export function fleetControllers(options: ControllerOptions): FleetControllers {
   const dependencies = controllerDependencies(options);
   const cidrs = cidrAllocator(dependencies);
+  const { pass } = scheduler(dependencies);
   const tickOf = (slot: number, budgetMs: number | undefined) =>
     budgetMs === undefined ? { slot } : { slot, budgetMs };
   const controllers: Omit<FleetControllers, 'ticks'> = {
@@ -77,6 +82,7 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
     tickCloudNode: (slot, budgetMs) => runCloudNode(dependencies, tickOf(slot, budgetMs)),
     onInstanceChange: (instanceId, budgetMs) => processInstance(dependencies, instanceId, budgetMs),
     tickPodGc: (slot, budgetMs) => runPodGc(dependencies, tickOf(slot, budgetMs)),
+    tickScheduler: (slot, budgetMs) => pass(tickOf(slot, budgetMs)),
     onObjectRecords: (records) => onObjectChange({ ...dependencies, cidrs }, records),
     onHealthRecords: (records) => onHealthChange(dependencies, records),
   };
@@ -87,6 +93,7 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
       evictor: controllers.runEvictorSlot,
       'cloud-node': controllers.tickCloudNode,
       'pod-gc': controllers.tickPodGc,
+      scheduler: controllers.tickScheduler,
     },
   };
 }
@@ -100,3 +107,4 @@ export type { PartOutcome, ReceivedPart } from './node-marker/reconcile.ts';
 export type { MonitorReport } from './node-monitor/reconcile.ts';
 export type { TickMessageKind, TickMessageOutcome } from './node-monitor/tick-message.ts';
 export type { PodGcReport } from './pod-gc/reconcile.ts';
+export type { SchedulerReport } from './scheduler/reconcile.ts';

@@ -66,6 +66,22 @@ export interface Policy {
    * compression, for the time of an upgrade from one of them or a return to it (docs/operations/upgrade.md).
    */
   readonly storedObjects: 'compressed' | 'plain';
+  /** off: pods are bound by other schedulers, or not at all. */
+  readonly scheduling: 'on' | 'off';
+  /** Time before a pod that was rejected once is tried again. Seconds; it doubles with each rejection. */
+  readonly podInitialBackoffSeconds: number;
+  /** Longest time between two attempts. Seconds; at least podInitialBackoffSeconds. */
+  readonly podMaxBackoffSeconds: number;
+  /** A rejected pod is tried again after this time, even if nothing changed. Seconds; at least podMaxBackoffSeconds. */
+  readonly podUnschedulableRetrySeconds: number;
+  /** Share of the nodes that are scored for a pod. Per cent; 0: 50 % of 100 nodes to 5 % of 5,600 and more. */
+  readonly percentageOfNodesToScore: number;
+  /** Pods of lower priority are deleted for a pod that does not fit. */
+  readonly preemption: 'on' | 'off';
+  /** Soft spread over hosts and zones of pods with the same controller and without constraints of their own. */
+  readonly defaultTopologySpread: 'system' | 'none';
+  /** hold: while the safety gate is closed, pods are bound only to nodes with a recent heartbeat, and none is preempted. */
+  readonly schedulerGate: 'hold' | 'off';
   /**
    * Silent nodes that a tick of node-monitor marks itself. Nodes; more are sent to node-marker, which needs a second more
    * for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
@@ -104,5 +120,13 @@ export const defaultPolicy: Policy = Object.freeze({
   concurrentWatchesMax: 40,
   watchQuietSeconds: 300,
   storedObjects: 'compressed',
+  scheduling: 'on',
+  podInitialBackoffSeconds: 1,
+  podMaxBackoffSeconds: 10,
+  podUnschedulableRetrySeconds: 300,
+  percentageOfNodesToScore: 0,
+  preemption: 'on',
+  defaultTopologySpread: 'system',
+  schedulerGate: 'hold',
   nodesMarkedPerTickMax: 300,
 });

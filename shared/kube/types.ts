@@ -234,8 +234,34 @@ export interface Affinity {
     requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector;
     preferredDuringSchedulingIgnoredDuringExecution?: { weight: number; preference: NodeSelectorTerm }[];
   };
-  podAffinity?: unknown;
-  podAntiAffinity?: unknown;
+  podAffinity?: PodAffinity;
+  podAntiAffinity?: PodAffinity;
+}
+
+export interface PodAffinityTerm {
+  labelSelector?: LabelSelectorSpec;
+  namespaces?: string[];
+  namespaceSelector?: LabelSelectorSpec;
+  topologyKey: string;
+  matchLabelKeys?: string[];
+  mismatchLabelKeys?: string[];
+}
+
+/** Also that of `podAntiAffinity`. */
+export interface PodAffinity {
+  requiredDuringSchedulingIgnoredDuringExecution?: PodAffinityTerm[];
+  preferredDuringSchedulingIgnoredDuringExecution?: { weight: number; podAffinityTerm: PodAffinityTerm }[];
+}
+
+export interface TopologySpreadConstraint {
+  maxSkew: number;
+  topologyKey: string;
+  whenUnsatisfiable: 'DoNotSchedule' | 'ScheduleAnyway';
+  labelSelector?: LabelSelectorSpec;
+  matchLabelKeys?: string[];
+  minDomains?: number;
+  nodeAffinityPolicy?: 'Honor' | 'Ignore';
+  nodeTaintsPolicy?: 'Honor' | 'Ignore';
 }
 
 export type PodSpec = {
@@ -268,6 +294,7 @@ export type PodSpec = {
   subdomain?: string;
   terminationGracePeriodSeconds?: number;
   tolerations?: Toleration[];
+  topologySpreadConstraints?: TopologySpreadConstraint[];
   volumes?: Volume[];
 };
 

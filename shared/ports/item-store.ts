@@ -8,7 +8,7 @@
  */
 export type TableName = 'health' | 'objects' | 'control';
 
-/** Bytes are not changed after they are written or read. */
+/** Bytes do not change after they are written or read. */
 export type AttributeValue =
   | string
   | number

@@ -56,6 +56,8 @@ import { type LogEntry, logEntries, type ObjectChange } from './object-record.ts
 
 /** A returned resourceVersion is never older than this. Seconds. */
 const FRESHEN_AFTER_SECONDS = 600;
+/** Assumed when a page of the log is requested. With fewer, one read needs several pages. */
+const CHANGES_PER_LOG_ITEM = 8;
 /** Pages of one shard's log in one read, at 1 MB. */
 const LOG_PAGES_MAX = 64;
 
@@ -205,14 +207,15 @@ async function readLog(
       consistent: true,
       after,
       through: resourceVersionKey(range.through),
-      limit: range.limit - entries.length,
+      limit: Math.ceil(range.limit / CHANGES_PER_LOG_ITEM),
     });
     for (const item of page.items) {
       for (const entry of logEntries(resource, item)) if (entry.resourceVersion > range.after) entries.push(entry);
+      // The rest of the page stays compressed: decompressed, a page of 1 MB may be twenty times as large.
+      if (entries.length >= range.limit) return { entries, completeThrough: Number(item['sk']) };
     }
     if (page.next === undefined) return { entries, completeThrough: range.through };
     after = page.next;
-    if (entries.length >= range.limit) return { entries, completeThrough: Number(after) };
   }
   throw new StoreFault('too-large', 'a log has more pages than one read may return', { retryable: false });
 }

@@ -13,22 +13,29 @@
  *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
  *           w 1: pods of this node must still be set not ready
  *           p counts changes of the node's pods: bound, changed, removed; reported in the response to a beat
+ *   moved   q when the row was moved to its other key (ms); an item with `q` has no other attribute
  *
- * A row has a lease if it has `v`, and a digest if it has `u`; it may have only one of them.
+ * A row has a lease if it has `v`, and a digest if it has `u`; it may have only one of them. An item with neither is no
+ * row: it marks where a row was (health-placement.ts).
  */
+import { HEALTH_SHARDS, type HealthShards } from '../domain/health-shards.ts';
 import type { ConditionStatus } from '../domain/kubernetes.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
-import type { Item, ItemKey } from '../ports/item-store.ts';
+import type { Condition, Item, ItemKey } from '../ports/item-store.ts';
+import { all, any, lacks } from './conditions.ts';
 import { healthPartitionOf } from './layout.ts';
 
 export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x'] as const;
 /** Attributes that a scan reads. */
-export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r'] as const;
+export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r', 'q'] as const;
 
-export const healthKey = (nodeName: string): ItemKey => ({
+/** The key in the current layout. A store of health-placement.ts finds rows at either key. */
+export const healthKey = (nodeName: string): ItemKey => healthKeyIn(HEALTH_SHARDS, nodeName);
+
+export const healthKeyIn = (shards: HealthShards, nodeName: string): ItemKey => ({
   table: 'health',
-  pk: healthPartitionOf(nodeName),
+  pk: healthPartitionOf(nodeName, shards),
   sk: nodeName,
 });
 
@@ -70,10 +77,21 @@ export type HealthRow = {
   readonly m?: number;
   readonly w?: 1;
   readonly p?: number;
+  readonly q?: number;
 };
 
 export const hasLease = (row: Item): boolean => row.v !== undefined;
 export const hasDigest = (row: Item): boolean => row.u !== undefined;
+
+export const isRow = (item: Item | undefined): item is Item =>
+  item !== undefined && (hasLease(item) || hasDigest(item));
+/** Whether a row was moved from this key to the other one, some minutes ago at most. */
+export const isMovedMark = (item: Item | undefined): item is Item => item !== undefined && item.q !== undefined;
+
+export const rowExists: Condition = any({ kind: 'has', attribute: 'v' }, { kind: 'has', attribute: 'u' });
+export const noRow: Condition = all(lacks('v'), lacks('u'));
+/** Holds for a row and for nothing: a row that was lost is written again, but not where it was moved from. */
+export const notMoved: Condition = lacks('q');
 
 /** Changes whenever pods of the node change; undefined before the first change. */
 export const podsVersionOf = (row: Item): number | undefined => (row as HealthRow).p;

@@ -7,6 +7,7 @@
  * different attributes, so neither overwrites the other.
  */
 import { defined } from '../domain/defined.ts';
+import { lastSpokeAtMs } from '../domain/nodes/health.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type { Condition, DeleteWrite, Item, ItemPosition, ItemStore, UpdateWrite } from '../ports/item-store.ts';
@@ -18,18 +19,24 @@ import {
   type HealthRow,
   healthKey,
   heartbeatTimesOf,
+  isMovedMark,
   nodeHealthOf,
   noExecuteCode,
+  notMoved,
   readyCode,
+  rowExists,
 } from './health-row.ts';
-import { HEALTH_SHARDS, healthPartition } from './layout.ts';
+import { healthPartitions } from './layout.ts';
 
 /** Pages of one shard, or of one segment of a scan with the most segments: 1 MB each, about 5,000 nodes. */
 const PAGES_MAX = 64;
 /** Rows per segment of a scan: half a page, because segments differ in size. */
 const ROWS_PER_SEGMENT = 2_000;
-/** Up to this many rows are read one by one, at half a read unit or more each; for more, the range of names is read. */
-const SINGLE_ROWS_MAX = 32;
+/**
+ * Up to this many rows are read one by one, 100 per request, at half a read unit or more each. For more, the range of
+ * names is read: one request and half a read unit or more per shard.
+ */
+const SINGLE_ROWS_MAX = 512;
 /** Segments read concurrently. */
 const SEGMENTS_AT_ONCE_MAX = 16;
 
@@ -67,7 +74,7 @@ export function describeNode(
   if (isNew || ready !== 'Unknown' || statusAtMs !== undefined) remove.push('m');
   if (isNew || ready === 'True') remove.push('w');
   if (isNew) remove.push(...HEARTBEAT_TIME_ATTRIBUTES);
-  return { kind: 'update', key: healthKey(nodeName), set, remove };
+  return { kind: 'update', key: healthKey(nodeName), set, remove, ...(isNew ? {} : { when: notMoved }) };
 }
 
 /**
@@ -153,7 +160,7 @@ export const podsChanged = (nodeName: string): UpdateWrite => ({
   kind: 'update',
   key: healthKey(nodeName),
   add: { p: 1 },
-  when: { kind: 'itemExists' },
+  when: rowExists,
 });
 
 /**
@@ -176,7 +183,7 @@ export async function scanHealth(
   },
 ): Promise<NodeHealth[]> {
   const segments = scanSegmentsFor(at.rowsExpected);
-  const found: NodeHealth[][] = Array.from({ length: segments }, () => []);
+  const found: Item[][] = Array.from({ length: segments }, () => []);
   let nextSegment = 0;
   const work = async (): Promise<void> => {
     while (nextSegment < segments) {
@@ -186,7 +193,26 @@ export async function scanHealth(
     }
   };
   await Promise.all(Array.from({ length: Math.min(segments, SEGMENTS_AT_ONCE_MAX) }, work));
-  return found.flat();
+  return digestsOf(items, found.flat());
+}
+
+/**
+ * A row that is moved during the scan may be returned at both keys: the later one counts. Or at neither, if the mark was
+ * read after the new key: it is read by its name.
+ */
+async function digestsOf(items: ItemStore, scanned: readonly Item[]): Promise<NodeHealth[]> {
+  const found = new Map<string, NodeHealth>();
+  const moved: string[] = [];
+  for (const row of scanned) {
+    if (isMovedMark(row)) moved.push((row as HealthRow).sk);
+    const health = nodeHealthOf(row);
+    if (health === undefined) continue;
+    const other = found.get(health.nodeName);
+    if (other === undefined || lastSpokeAtMs(health) >= lastSpokeAtMs(other)) found.set(health.nodeName, health);
+  }
+  const unread = moved.filter((name) => !found.has(name));
+  for (const [name, health] of await readHealth(items, unread)) found.set(name, health);
+  return [...found.values()];
 }
 
 /** Digests of these nodes, strongly consistent, by name; without an entry for a node that has no Node object. */
@@ -211,7 +237,9 @@ export async function readHeartbeatTimes(
   { consistent }: { readonly consistent: boolean },
 ): Promise<ReadonlyMap<string, HeartbeatTimes>> {
   const found = new Map<string, HeartbeatTimes>();
+  const moved = new Set<string>();
   const addRow = (row: Item | undefined): void => {
+    if (isMovedMark(row)) moved.add((row as HealthRow).sk);
     const times = row === undefined ? undefined : heartbeatTimesOf(row);
     if (times !== undefined) found.set((row as HealthRow).sk, times);
   };
@@ -221,18 +249,20 @@ export async function readHeartbeatTimes(
     single.length === nodeNames.length
       ? []
       : Promise.all(
-          Array.from({ length: HEALTH_SHARDS }, (_, shard) =>
-            scanRange(items, shard, { after: nodeNames[0]!, through: nodeNames.at(-1)!, consistent }, addRow),
+          healthPartitions().map((pk) =>
+            scanRange(items, pk, { after: nodeNames[0]!, through: nodeNames.at(-1)!, consistent }, addRow),
           ),
         ),
   ]);
   rows.forEach(addRow);
+  const unread = [...moved].filter((name) => !found.has(name));
+  if (unread.length > 0) (await items.getMany(unread.map(healthKey), { consistent: true })).forEach(addRow);
   return found;
 }
 
 async function scanRange(
   items: ItemStore,
-  shard: number,
+  pk: string,
   range: { readonly after: string; readonly through: string; readonly consistent: boolean },
   onRow: (row: Item) => void,
 ): Promise<void> {
@@ -240,10 +270,10 @@ async function scanRange(
   for (let pages = 0; pages < PAGES_MAX && after !== undefined; pages += 1) {
     const page = await items.query({
       table: 'health',
-      pk: healthPartition(shard),
+      pk,
       ...range,
       after,
-      attributes: HEARTBEAT_TIME_ATTRIBUTES,
+      attributes: [...HEARTBEAT_TIME_ATTRIBUTES, 'q'],
     });
     page.items.forEach(onRow);
     after = page.next;
@@ -253,7 +283,7 @@ async function scanRange(
 async function scanSegment(
   items: ItemStore,
   part: { readonly segment: number; readonly segments: number; readonly consistent: boolean },
-  into: NodeHealth[],
+  into: Item[],
 ): Promise<void> {
   // The bound on all pages does not depend on the number of segments: a low row count must not make a table unreadable.
   const pagesMax = (PAGES_MAX * SCAN_SEGMENTS_MAX) / part.segments;
@@ -265,10 +295,7 @@ async function scanSegment(
       attributes: DIGEST_ATTRIBUTES,
       ...defined({ after }),
     });
-    for (const row of page.items) {
-      const health = nodeHealthOf(row);
-      if (health !== undefined) into.push(health);
-    }
+    for (const row of page.items) into.push(row);
     if (page.next === undefined) return;
     after = page.next;
   }

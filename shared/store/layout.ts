@@ -2,7 +2,8 @@
  * Keys and attributes of the three tables, in one place (docs/decisions/0001-store-layout.md).
  *
  * health   pk `s<shard>` sk node name            one item per node: lease and health digest, target <= 250 B
- * (health-row.ts) objects  pk `o#<resource>#<shard>` sk `[namespace/]name`      the object
+ *          (health-row.ts); which of two shards: health-placement.ts
+ * objects  pk `o#<resource>#<shard>` sk `[namespace/]name`      the object
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
  *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node, and since when
@@ -16,6 +17,8 @@
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one that is due
  *          pk `parked` sk `<resource>#<key>#<uid>`  works of object-stream that are retried (parked-store.ts)
  *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   pod-gc's work list (pod-gc-store.ts)
+ *          pk `scheduler` sk `turn`, `order`, `pod#…`       queue of the scheduler (controllers/scheduler/queue-store.ts)
+ *          pk `use#<shard>` sk <node name>          how often a pod was added to the node (node-use.ts)
  *          pk `node-keys#<shard>` sk <node name>    public keys that may sign in as the node (node-key-store.ts)
  *          pk `node-instances` sk <instance id>     EC2 instances that have enrolled
  *          pk `bootstrap-tokens` sk <id>            permissions to enrol (bootstrap-token-store.ts)
@@ -29,10 +32,8 @@
  * Keys of health and objects are built here; those of control in the store that uses them.
  */
 
+import { HEALTH_SHARDS, type HealthShards } from '../domain/health-shards.ts';
 import { textHash } from '../domain/text-hash.ts';
-
-/** Shards of the health table: 100,000 beats in 10 s are 312 writes per second and shard; a partition accepts 1,000. */
-export const HEALTH_SHARDS = 32;
 
 /** Digits of a resourceVersion in a sort key. Number.MAX_SAFE_INTEGER has sixteen. */
 const RESOURCE_VERSION_DIGITS = 16;
@@ -49,7 +50,11 @@ export const shardOf = (name: string, shards: number): number => textHash(name) 
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 
 export const healthPartition = (shard: number): string => `s${twoDigits(shard)}`;
-export const healthPartitionOf = (nodeName: string): string => healthPartition(shardOf(nodeName, HEALTH_SHARDS));
+export const healthPartitionOf = (nodeName: string, shards: HealthShards): string =>
+  healthPartition(shardOf(nodeName, shards));
+/** Partitions of both layouts: 0 to 31 are in both. */
+export const healthPartitions = (): readonly string[] =>
+  Array.from({ length: HEALTH_SHARDS }, (_, shard) => healthPartition(shard));
 
 export const objectPartition = (resource: string, shard: number): string => `o#${resource}#${twoDigits(shard)}`;
 export const logPartition = (resource: string, shard: number): string => `l#${resource}#${twoDigits(shard)}`;

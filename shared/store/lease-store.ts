@@ -6,8 +6,8 @@ import { defined } from '../domain/defined.ts';
 import type { Condition, Item, ItemStore, ItemUpdater, WriteOutcome } from '../ports/item-store.ts';
 import { StoreFault } from '../ports/item-store.ts';
 import { all, is, lacks } from './conditions.ts';
-import { hasDigest, hasLease, healthKey, LEASE_ATTRIBUTES } from './health-row.ts';
-import { HEALTH_SHARDS, healthPartition, RESOURCE_VERSIONS_PER_MS } from './layout.ts';
+import { hasDigest, hasLease, healthKey, isMovedMark, LEASE_ATTRIBUTES } from './health-row.ts';
+import { healthPartitions, RESOURCE_VERSIONS_PER_MS } from './layout.ts';
 import type { LeaseChange } from './lease-record.ts';
 import { mergePages } from './merge-pages.ts';
 
@@ -166,16 +166,34 @@ export function leaseStore(items: ItemStore): LeaseStore {
     getRow: (nodeName) => items.get(healthKey(nodeName), { consistent: true }),
 
     async listLeases({ limit, continueAfter }) {
-      const readers = Array.from(
-        { length: HEALTH_SHARDS },
-        (_, shard) => (page: { after?: string; limit?: number }) =>
-          items.query({ table: 'health', pk: healthPartition(shard), consistent: true, ...page }),
+      const readers = healthPartitions().map(
+        (pk) => (page: { after?: string; limit?: number }) =>
+          items.query({ table: 'health', pk, consistent: true, ...page }),
       );
-      const { items: rows, next } = await mergePages(readers, {
-        ...defined({ limit }),
-        ...defined({ after: continueAfter }),
-      });
-      return { rows: rows.filter(hasLease), ...defined({ next }) };
+      const { items: rows, next } = await mergePages(readers, defined({ limit, after: continueAfter }));
+      return { rows: await leaseRows(items, rows), ...defined({ next }) };
     },
   };
+}
+
+/**
+ * Rows that hold a lease, in the same order. A row that is moved during the list may be returned at both keys: the later
+ * one counts. Or at neither, if the mark was read after the new key: it is read by its name.
+ */
+async function leaseRows(items: ItemStore, listed: readonly Item[]): Promise<readonly Item[]> {
+  const found = new Map<string, Item | undefined>();
+  for (const row of listed) {
+    const name = String(row.sk);
+    const other = found.get(name);
+    if (hasLease(row) && (other === undefined || Number(row.v) >= Number(other.v))) found.set(name, row);
+    else if (isMovedMark(row) && other === undefined) found.set(name, undefined);
+  }
+  const unread = [...found].flatMap(([name, row]) => (row === undefined ? [name] : []));
+  if (unread.length > 0) {
+    const rows = await items.getMany(unread.map(healthKey), { consistent: true });
+    unread.forEach((name, index) => {
+      found.set(name, rows[index]);
+    });
+  }
+  return [...found.values()].filter((row) => row !== undefined && hasLease(row)) as Item[];
 }

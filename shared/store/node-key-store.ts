@@ -22,11 +22,11 @@ import {
 } from '../ports/item-store.ts';
 import type { NodeKeys } from '../ports/node-keys.ts';
 import { is } from './conditions.ts';
-import { HEALTH_SHARDS, RESOURCE_VERSIONS_PER_MS, shardOf } from './layout.ts';
+import { RESOURCE_VERSIONS_PER_MS, shardOf } from './layout.ts';
 import { mergePages } from './merge-pages.ts';
 
 /** The same number as in the health table: when all nodes start at once, each one reads its keys and renews its Lease. */
-const SHARDS = HEALTH_SHARDS;
+const SHARDS = 32;
 const partition = (shard: number): string => `node-keys#${String(shard).padStart(2, '0')}`;
 const identityKey = (nodeName: string): ItemKey => ({
   table: 'control',

@@ -41,7 +41,7 @@ type ObjectRow = { readonly o: StoredText; readonly rv: number };
 type LogRow = ObjectRow & { readonly t: ChangeType; readonly key: string; readonly p?: string };
 type FoldedLogRow = { readonly e: StoredText; readonly rv: number };
 
-/** A change as it goes into the log. */
+/** A change to be written to the log. */
 export interface LoggedChange {
   readonly type: ChangeType;
   /** The object's sort key. */

@@ -98,7 +98,10 @@ export type ObjectWrite =
     };
 
 export interface Commit {
-  /** On distinct objects; 1 to COMMIT_OBJECTS_MAX, or more where commitActions says that they fit. */
+  /**
+   * On distinct objects; 1 to COMMIT_OBJECTS_MAX, or more. A transaction has room for TRANSACT_WRITES_MAX items: one for
+   * each object, extra write, bound or removed pod, log item and head.
+   */
   readonly writes: readonly ObjectWrite[];
   /** Written in the same transaction as the objects, to other items. */
   readonly extra?: readonly TransactWrite[];
@@ -120,7 +123,10 @@ export type CommitOutcome =
   | { readonly kind: 'extraRefused'; readonly index: number; readonly current?: Item }
   /** Writes[index] is larger than an item may be. */
   | { readonly kind: 'tooLarge'; readonly index: number }
-  /** Nothing was written: each object fits, but together they are larger than a transaction may be. Commit fewer. */
+  /**
+   * Nothing was written: each object fits, but together they have more items or bytes than a transaction may have.
+   * Commit fewer.
+   */
   | { readonly kind: 'overfull' }
   /** Nothing was written: every attempt conflicted with other commits. Retry later. */
   | { readonly kind: 'contended' };
@@ -195,17 +201,6 @@ export const objectKey = (ref: ObjectRef, shards: number): ItemKey => {
   const sk = objectSortKey(ref.namespace, ref.name);
   return { table: 'objects', pk: objectPartition(ref.resource, shardOf(sk, shards)), sk };
 };
-
-/** Actions that a commit needs of the TRANSACT_WRITES_MAX of a transaction; an upper bound. */
-export function commitActions(commit: Commit, shardsOf: (resource: string) => number): number {
-  const heads = new Set<string>();
-  let actions = commit.extra?.length ?? 0;
-  for (const { ref } of commit.writes) {
-    heads.add(`${ref.resource}#${shardOf(objectSortKey(ref.namespace, ref.name), shardsOf(ref.resource))}`);
-    actions += ref.resource === 'pods' ? 3 : 2;
-  }
-  return actions + heads.size;
-}
 
 export function objectStore(options: ObjectStoreOptions): ObjectStore {
   const { items, clock, shardsOf } = options;
@@ -301,7 +296,6 @@ async function commitObjects(
 ): Promise<CommitOutcome> {
   const { writes, extra = [], byClient = false } = commit;
   if (writes.length === 0) throw new RangeError('a commit writes at least one object');
-  if (commitActions(commit, options.shardsOf) > TRANSACT_WRITES_MAX) throw new RangeError('the commit is too large');
   const { textFormat = 'compressed' } = options;
   const drafts = writes.map((write) => draftOf(write, options));
   const tooLarge = drafts.findIndex((draft) => isTooLarge(draft, byClient));
@@ -312,6 +306,7 @@ async function commitObjects(
   const stored = drafts.map(({ text }) => packText(text, textFormat));
   for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
     const plan = planTransaction({ drafts, stored, extra, textFormat }, issuer, floors);
+    if (plan.writes.length > TRANSACT_WRITES_MAX) return { kind: 'overfull' };
     const outcome = await options.items.transact(plan.writes);
     if (outcome.kind === 'written') {
       return { kind: 'committed', objects: drafts.map((draft, index) => versioned(draft, plan.versions[index]!)) };
@@ -373,6 +368,7 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
   };
 }
 
+/** Measured on the plain text: an object must also fit while objects are stored plain. */
 function isTooLarge({ write, text, previous = '' }: Draft, byClient: boolean): boolean {
   if (byClient && text.length > CLIENT_TEXT_MAX && write.kind !== 'delete') {
     const before = write.kind === 'update' ? objectText(write.previous).length : 0;

@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { standingOf } from '../../bench/cost/standing.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import type { EventBus } from '../../shared/ports/event-bus.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
@@ -274,7 +275,22 @@ describe('alarms that do not page', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('background-ticks: invocations of cloud-node and pod-gc (AWS metrics)', async () => {
+  it('pods-pending: no node has room for a pod', async () => {
+    const some = await cluster();
+    const all = { ticking: ['node-monitor', 'evictor', 'cloud-node', 'scheduler'] } as const;
+    await some.minutes(5, all);
+    await some.fleet.addPod('p', '');
+    await some.minutes(5, all);
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(1, all);
+    expect(some.alarming()).toEqual(['pods-pending']);
+    expect(some.pages()).toBe(false);
+    await some.fleet.removePod('p');
+    await some.minutes(11, all);
+    expect(some.alarming()).toEqual([]);
+  });
+
+  it('background-ticks: invocations of cloud-node, pod-gc and scheduler (AWS metrics)', async () => {
     const some = await cluster();
     await some.minutes(5);
     await some.minutes(4, { platform: { podGcCalls: 0 } });
@@ -284,6 +300,9 @@ describe('alarms that do not page', () => {
     await some.minute();
     expect(some.alarming()).toEqual([]);
     await some.minutes(5, { platform: { cloudNodeCalls: 0 } });
+    expect(some.alarming()).toEqual(['background-ticks']);
+    await some.minute();
+    await some.minutes(5, { platform: { schedulerCalls: 0 } });
     expect(some.alarming()).toEqual(['background-ticks']);
     expect(some.pages()).toBe(false);
   });
@@ -540,4 +559,19 @@ describe('the dashboard', () => {
       expect(body).toContain(text);
     }
   });
+
+  it('is left out with dashboard: false, and every alarm stays', () => {
+    const without = synthesise({ dashboard: false });
+    expect(ofType(without, 'AWS::CloudWatch::Dashboard')).toEqual([]);
+    expect(without.findOutputs('DashboardUrl')).toEqual({});
+    for (const type of ['AWS::CloudWatch::Alarm', 'AWS::CloudWatch::CompositeAlarm']) {
+      expect(ofType(without, type)).toHaveLength(ofType(template, type).length);
+    }
+  });
+});
+
+it('the recorded run of the bill has the alarms, queues and functions of this template', () => {
+  const file = join(repositoryRoot, 'bench/cost/measurement.json');
+  const { standing } = JSON.parse(readFileSync(file, 'utf8')) as { standing: unknown };
+  expect(standing).toEqual(standingOf(template.toJSON() as never));
 });

@@ -38,6 +38,7 @@ describe('invalid props', () => {
     ['logRetention 9999 must be a retention period', { logRetention: RetentionDays.INFINITE }],
     ['pointInTimeRecoveryDays 36 must be a whole number from 0 to 35', { pointInTimeRecoveryDays: 36 }],
     ['capacity.nodes 0 must be a whole number from 1', { capacity: Capacity.provisioned(0) }],
+    ['healthShards 64 must be one of 32, 256', { healthShards: 64 }],
     ['capacity.warmForNodes 1.5 must be a whole number', { capacity: Capacity.onDemand(1.5) }],
     [
       'customDomain.domainName "https://nodes.example.com" must be a DNS name',
@@ -203,7 +204,7 @@ describe('point-in-time recovery', () => {
 });
 
 describe('capacity for an expected size', () => {
-  it('warms on-demand tables for the heartbeats of that many nodes, never below the throughput of a new table', () => {
+  it('warms on-demand tables for twice the heartbeats of that many nodes, never below the throughput of a new table', () => {
     const warm = (nodes: number) =>
       Object.fromEntries(
         ofType(
@@ -212,8 +213,8 @@ describe('capacity for an expected size', () => {
         ).map(([id, { Properties }]) => [/Health|Objects|Control/.exec(id)?.[0], Properties['WarmThroughput']]),
       );
     const least = { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 4_000 };
-    // 10,000 heartbeats and 333 status posts per second.
-    const health = { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 10_334 };
+    // Twice 10,000 heartbeats and 333 status posts per second.
+    const health = { ReadUnitsPerSecond: 12_000, WriteUnitsPerSecond: 20_667 };
     expect(warm(100_000)).toEqual({ Health: health, Objects: least, Control: least });
     expect(warm(1_000)).toEqual({ Health: least, Objects: least, Control: least });
     expect(JSON.stringify(synthesise().toJSON())).not.toContain('WarmThroughput');

@@ -10,7 +10,7 @@ interface Target {
 }
 
 const template = synthesise();
-const WOKEN = ['Evictor', 'CloudNode', 'PodGc'] as const;
+const WOKEN = ['Evictor', 'CloudNode', 'PodGc', 'Scheduler'] as const;
 
 const scheduleOf = (of: Template, controller: string) => {
   const found = ofType(of, 'AWS::Scheduler::Schedule').filter(([id]) => id.includes(`${controller}Tick`));
@@ -96,8 +96,12 @@ describe('the chain of node-monitor', () => {
     expect(JSON.parse(shortArn(target.Input))).toEqual({ watchdog: '<aws.scheduler.scheduled-time>' });
   });
 
-  it('is no loop that Lambda ends', () => {
+  it('is the only loop that Lambda may not end', () => {
     expect(functionOf('node-monitor')[1].Properties['RecursiveLoop']).toBe('Allow');
+    const allowed = ofType(template, 'AWS::Lambda::Function').filter(
+      ([, { Properties: properties }]) => properties['RecursiveLoop'] !== undefined,
+    );
+    expect(allowed).toHaveLength(1);
   });
 
   it('knows its queue, and may send and return messages', () => {
@@ -153,7 +157,7 @@ describe('the chain of node-monitor', () => {
       Variables: Record<string, unknown>;
     };
     const names = JSON.parse(shortArn(variables['WAKE_FUNCTIONS'])) as Record<string, string>;
-    const roles = ['evictor', 'cloud-node', 'pod-gc'];
+    const roles = ['evictor', 'cloud-node', 'pod-gc', 'scheduler'];
     expect(Object.keys(names).sort()).toEqual([...roles].sort());
     for (const role of roles) expect(names[role]).toBe(`<${functionOf(role)[0]}>`);
     const { resources } = statementsOf('NodeMonitorRole').find(({ actions }) =>
@@ -167,6 +171,7 @@ describe.each([
   ['Evictor', 'evictor'],
   ['CloudNode', 'cloud-node'],
   ['PodGc', 'pod-gc'],
+  ['Scheduler', 'scheduler'],
 ])('%s, which is woken', (controller, role) => {
   it('has no queue, and is invoked by a schedule', () => {
     expect(ofType(template, 'AWS::SQS::Queue').filter(([id]) => id.includes(controller))).toEqual([]);

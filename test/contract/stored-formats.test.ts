@@ -3,12 +3,13 @@
  * writes while both run, and what is left of it.
  */
 import { beforeEach, expect, it } from 'vitest';
+import { storePlainTexts } from '../../scripts/store-plain.ts';
 import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
 import type { Item, ItemStore } from '../../shared/ports/item-store.ts';
 import { type ChangeLog, changeLog } from '../../shared/store/change-log.ts';
 import { logPartition, objectPartition, shardOf } from '../../shared/store/layout.ts';
 import { type ObjectStore, type ObjectWrite, objectStore } from '../../shared/store/object-store.ts';
-import type { TextFormat } from '../../shared/store/packed-text.ts';
+import { packText, type TextFormat } from '../../shared/store/packed-text.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;
@@ -97,6 +98,41 @@ describeOnStores('objects in two formats', (fixture) => {
     ]);
   });
 
+  it('returns to what an older release reads, with the same versions and changes', async () => {
+    const created = await commit(compressing, create('a'), create('b'), create('c'));
+    const [changed] = await commit(compressing, update(created[1]!, 1));
+    await commit(compressing, { kind: 'delete', ref: ref('c'), previous: created[2]! });
+    const before = await changes();
+    const text = JSON.stringify({ reason: FILLER });
+    const decision = { table: 'objects', pk: `d#${resource}`, sk: 'node.a' } as const;
+    await fixture.items().write({ kind: 'put', key: decision, item: { d: packText(text, 'compressed'), ttl: 1 } });
+    expect(await storePlainTexts(fixture.items())).toBeGreaterThanOrEqual(6);
+    expect(await fixture.items().get(decision, { consistent: true })).toMatchObject({ d: text, ttl: 1 });
+    const log = (await stored(logPartition(resource, 0))).map(olderChange);
+    expect((await stored(objectPartition(resource, 0))).map(olderObject)).toEqual([created[0], changed]);
+    expect(log.map(({ object }) => object)).toEqual(before.map(({ object }) => object));
+    expect(log.map(({ type }) => type)).toEqual(['ADDED', 'ADDED', 'ADDED', 'MODIFIED', 'DELETED']);
+    expect(await changes()).toEqual(before);
+    expect(await storePlainTexts(fixture.items())).toBe(0);
+  });
+
+  it('does not overwrite an object that changes while texts are stored plain', async () => {
+    const [first] = await commit(compressing, create('a'));
+    const items = fixture.items();
+    let later: KubeObject | undefined;
+    const racing: ItemStore = {
+      ...items,
+      async scan(request) {
+        const page = await items.scan(request);
+        later ??= (await commit(compressing, update(first!, 1)))[0];
+        return page;
+      },
+    };
+    await storePlainTexts(racing);
+    expect(later).toBeDefined();
+    expect(await plain.get(ref('a'))).toEqual(later);
+  });
+
   it('resumes between the changes of one log item', async () => {
     const created = await commit(compressing, create('a'), create('b'), create('c'), create('d'));
     expect(await stored(logPartition(resource, 0))).toHaveLength(1);
@@ -114,6 +150,34 @@ describeOnStores('objects in two formats', (fixture) => {
       const rest = await log.readChanges({ resource, after: Number(metadata.resourceVersion), limit: 9, eager: true });
       expect(rest).toMatchObject({ kind: 'changes', changes: created.slice(index + 1).map((object) => ({ object })) });
     }
+  });
+
+  it('decompresses no more of the log than a read needs', async () => {
+    for (let commits = 0; commits < 6; commits += 1) {
+      await commit(compressing, ...Array.from({ length: 20 }, (_, index) => create(`n${commits}-${index}`)));
+    }
+    let decompressed = 0;
+    const items = fixture.items();
+    const counted: ItemStore = {
+      ...items,
+      async query(request) {
+        const page = await items.query(request);
+        const each = page.items.map((item) =>
+          Object.defineProperty({ ...item }, 'e', {
+            get() {
+              decompressed += 1;
+              return item['e'];
+            },
+          }),
+        );
+        return { ...page, items: each };
+      },
+    };
+    const reader = changeLog({ items: counted, clock: { nowMs: () => T0 }, shardsOf: () => 1 });
+    const outcome = await reader.readChanges({ resource, after: (T0 - 1) * 1_000, limit: 30, eager: true });
+    expect(outcome).toMatchObject({ kind: 'changes', changes: { length: 30 } });
+    // Each item is looked at twice: whether it is folded, and its text.
+    expect(decompressed).toBe(2 * 2);
   });
 
   it('delivers changes of a commit that began below the version of a read and ended above it', async () => {

@@ -47,6 +47,8 @@ export interface FleetOptions {
   readonly waker?: Waker;
   /** What the controllers see in place of the tables, such as ones that fail. */
   readonly between?: (items: ItemStore) => ItemStore;
+  /** What the API and the heartbeats see in place of the tables. */
+  readonly serving?: (items: ItemStore) => ItemStore;
   /** `streams` accepts works that are parked or left to a tick. */
   readonly mayPostpone?: boolean;
 }
@@ -76,7 +78,8 @@ export function controlledFleet(options: FleetOptions = {}) {
     fraction: () => 0.5,
   };
   const cloud = memoryCloud({ clock, region: 'eu-central-1', accountId: '111122223333', clusterId: 'test' });
-  const objects = clusterObjects({ items: tables, clock, random });
+  const serving = options.serving?.(tables) ?? tables;
+  const objects = clusterObjects({ items: serving, clock, random });
   const note = (level: string) => (message: string, fields?: Record<string, unknown>) => {
     told.push({ level, message, fields });
   };
@@ -173,7 +176,7 @@ export function controlledFleet(options: FleetOptions = {}) {
       const spec = { taints, ...(parts.providerID === undefined ? {} : { providerID: parts.providerID }) };
       const object = { apiVersion: 'v1', kind: 'Node', metadata, spec, status: {} };
       await commit({ kind: 'create', ref: nodeRef(name), object });
-      await createLease(tables, { ...lease(name), uid: random.uuid() });
+      await createLease(serving, { ...lease(name), uid: random.uuid() });
     },
     async post(name: string, ready: NodeCondition['status'] = 'True', more: NodeCondition[] = []) {
       const previous = (await objects.get(nodeRef(name)))!;
@@ -182,7 +185,7 @@ export function controlledFleet(options: FleetOptions = {}) {
     },
     async beat(...names: string[]) {
       for (const name of names) {
-        const outcome = await renewLease(tables, lease(name));
+        const outcome = await renewLease(serving, lease(name));
         if (outcome.kind !== 'written') throw new Error(`beat of ${name}: ${outcome.kind}`);
       }
     },
@@ -304,7 +307,7 @@ export function controlledFleet(options: FleetOptions = {}) {
     },
     attachment: (name: string) => objects.get({ resource: 'volumeattachments', namespace: '', name }),
     pod: (name: string) => objects.get(podRef(name)),
-    health: async (name: string) => (await readHealth(tables, [name])).get(name),
+    health: async (name: string) => (await readHealth(serving, [name])).get(name),
     records: () => fleetStore(tables).read(),
     timers: async (nodeName: string) => (await evictionTimerStore(tables).read(nodeName)).timers,
     async events(reason?: string): Promise<readonly KubeObject[]> {

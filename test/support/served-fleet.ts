@@ -37,6 +37,7 @@ export function servedFleet(machines: readonly string[], options: FleetOptions =
   const api = apiInMemory({
     items: fleet.tables,
     clock: { nowMs: fleet.nowMs },
+    policy: fleet.policy,
     users: Object.fromEntries(
       machines.map((name) => [tokenOf(name), { name: `system:node:${name}`, groups: ['system:nodes'] }]),
     ),

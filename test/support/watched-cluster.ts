@@ -17,7 +17,8 @@ export const NAMESPACE = 'Nodekeeper/nodekeeper';
 const MINUTE_SECONDS = 60;
 const BEAT_SECONDS = 10;
 
-type Ticking = 'node-monitor' | 'evictor' | 'cloud-node';
+type Woken = 'evictor' | 'cloud-node' | 'scheduler';
+type Ticking = 'node-monitor' | Woken;
 type Service = Ticking | 'object-stream';
 
 /** Lines written to standard output while `run` runs. */
@@ -39,7 +40,7 @@ export async function printed(run: () => unknown): Promise<string[]> {
 export interface Minute {
   /** Nodes that beat. @default all */
   readonly beating?: (name: string) => boolean;
-  /** Controllers that run. @default all */
+  /** Controllers that run. @default all but scheduler */
   readonly ticking?: readonly Ticking[];
   /** What AWS measures in this minute, in place of that of a quiet one. */
   readonly platform?: Partial<Platform>;
@@ -50,12 +51,13 @@ interface Platform {
   readonly beats: number;
   readonly cloudNodeCalls: number;
   readonly podGcCalls: number;
+  readonly schedulerCalls: number;
   readonly requests: number;
 }
 
 /** Probes of node-monitor in a minute: one per tick. */
 const PROBES = 12;
-const QUIET: Platform = { beats: 60, cloudNodeCalls: 12, podGcCalls: 3, requests: 60 };
+const QUIET: Platform = { beats: 60, cloudNodeCalls: 12, podGcCalls: 3, schedulerCalls: 1, requests: 60 };
 
 export async function watchedCluster(
   template: Template,
@@ -66,7 +68,7 @@ export async function watchedCluster(
   const figures = new MetricFigures();
   const ids = functionIds(template);
   const meters = new Map<Service, EmbeddedMeter>(
-    (['node-monitor', 'evictor', 'cloud-node', 'object-stream'] as const).map((serviceName) => [
+    (['node-monitor', 'evictor', 'cloud-node', 'object-stream', 'scheduler'] as const).map((serviceName) => [
       serviceName,
       embeddedMeter((service = serviceName) => new Metrics({ namespace: NAMESPACE, serviceName: service })),
     ]),
@@ -103,7 +105,7 @@ export async function watchedCluster(
     );
 
   /** A sweep at the beginning of each minute, wake-ups at the other ticks. */
-  const wake = (name: 'evictor' | 'cloud-node'): Promise<void> =>
+  const wake = (name: Woken): Promise<void> =>
     invoke(name, () =>
       handleWakeUp(seconds % MINUTE_SECONDS === 0 ? {} : wakeUpEvent(fleet.nowMs()), {
         periodSeconds: fleet.policy.nodeMonitorPeriodSeconds,
@@ -111,8 +113,10 @@ export async function watchedCluster(
         meter: meter(),
         clock: { nowMs: fleet.nowMs },
         reportsSweeps: name === 'evictor',
-        runTick: (slot) =>
-          name === 'evictor' ? fleet.controllers.tickEvictor(slot) : fleet.controllers.tickCloudNode(slot),
+        runTick: (slot): Promise<unknown> => {
+          if (name === 'scheduler') return fleet.controllers.tickScheduler(slot);
+          return name === 'evictor' ? fleet.controllers.tickEvictor(slot) : fleet.controllers.tickCloudNode(slot);
+        },
       }),
     );
   const tick = (name: Ticking): Promise<void> => (name === 'node-monitor' ? tickNodeMonitor() : wake(name));
@@ -144,6 +148,7 @@ export async function watchedCluster(
       if (platform.beats > 0) cluster.setMetric('heartbeat', 'Invocations', platform.beats);
       if (platform.cloudNodeCalls > 0) cluster.setMetric('cloud-node', 'Invocations', platform.cloudNodeCalls);
       if (platform.podGcCalls > 0) cluster.setMetric('pod-gc', 'Invocations', platform.podGcCalls);
+      if (platform.schedulerCalls > 0) cluster.setMetric('scheduler', 'Invocations', platform.schedulerCalls);
       if (platform.requests > 0) cluster.tellAs('api-errors', 'Count', platform.requests);
       const end = seconds + MINUTE_SECONDS;
       for (; seconds < end; seconds += fleet.policy.nodeMonitorPeriodSeconds) {

@@ -36,6 +36,17 @@ describe('a batch of stream records', () => {
     expect(answer).toEqual({ batchItemFailures: [] });
   });
 
+  it('has binary attributes in Base64', async () => {
+    const bytes = Uint8Array.of(1, 0, 255, 128);
+    const image = { pk: { S: 'o#nodes#00' }, sk: { S: 'n1' }, o: { B: Buffer.from(bytes).toString('base64') } };
+    const [record] = event.Records;
+    const binary = { Records: [{ ...record, dynamodb: { ...record?.dynamodb, NewImage: image } }] };
+    await handleStream(binary as unknown as DynamoDBStreamEvent, log, async ([read]) => {
+      expect(new Uint8Array(read?.newImage?.['o'] as Uint8Array)).toEqual(bytes);
+      return { faults: [], postponed: [] };
+    });
+  });
+
   it('is delivered again from the first failed record', async () => {
     const answer = await handleStream(event, log, async () => ({
       failedFrom: 1,

@@ -66,7 +66,7 @@ function frozenCopy(value: AttributeValue): AttributeValue {
   if (typeof value === 'number' && !isStorable(value)) {
     throw new StoreFault('rejected', `${value} is not a number that an item can hold`, { retryable: false });
   }
-  // Bytes cannot be frozen; by the port nobody changes them.
+  // Bytes cannot be frozen. The port says that they do not change.
   if (typeof value !== 'object' || value instanceof Uint8Array) return value;
   return Object.freeze(Array.isArray(value) ? value.map(frozenCopy) : copyItem(value)) as AttributeValue;
 }

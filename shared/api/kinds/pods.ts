@@ -95,7 +95,11 @@ export function bindPod(pod: KubePod, nodeName: string, nowMs: number): BindOutc
   if (bound !== '') {
     return { kind: 'refused', why: `pod ${pod.metadata.name} is already assigned to node ${JSON.stringify(bound)}` };
   }
-  const conditions = (pod.status?.conditions ?? []).filter((each) => each.type !== 'PodScheduled');
+  if ((pod.spec?.schedulingGates ?? []).length > 0) {
+    return { kind: 'refused', why: `pod ${pod.metadata.name} has non-empty .spec.schedulingGates` };
+  }
+  const { nominatedNodeName: _nominated, ...status } = pod.status ?? {};
+  const conditions = (status.conditions ?? []).filter((each) => each.type !== 'PodScheduled');
   const scheduled: PodCondition = {
     type: 'PodScheduled',
     status: 'True',
@@ -107,10 +111,22 @@ export function bindPod(pod: KubePod, nodeName: string, nowMs: number): BindOutc
     pod: {
       ...pod,
       spec: { ...pod.spec, nodeName },
-      status: { ...pod.status, conditions: [...conditions, scheduled] },
+      status: { ...status, conditions: [...conditions, scheduled] },
     },
   };
 }
+
+const isGated = (spec: PodSpec): boolean => (spec.schedulingGates ?? []).length > 0;
+
+/** Of a pod that is created with scheduling gates (pkg/registry/core/pod/strategy.go, applySchedulingGatedCondition). */
+const gatedCondition = (nowMs: number): PodCondition => ({
+  type: 'PodScheduled',
+  status: 'False',
+  lastProbeTime: null,
+  lastTransitionTime: formatTime(nowMs),
+  reason: 'SchedulingGated',
+  message: 'Scheduling is blocked due to non-empty scheduling gates',
+});
 
 export const pods: ResourceDescriptor = {
   group: '',
@@ -176,7 +192,11 @@ export const pods: ResourceDescriptor = {
       ...object,
       metadata: freshMetadata(object.metadata),
       spec,
-      status: { phase: 'Pending', qosClass: qosClassOf(spec) },
+      status: {
+        phase: 'Pending',
+        ...(isGated(spec) ? { conditions: [gatedCondition(context.nowMs)] } : {}),
+        qosClass: qosClassOf(spec),
+      },
     });
   },
   prepareForUpdate(next: KubePod, old: KubePod, context) {

@@ -12,6 +12,7 @@ import { fleetStore } from '../../store/fleet-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import { leaseStore } from '../../store/lease-store.ts';
 import { nodeKeyStore } from '../../store/node-key-store.ts';
+import { podUseWrites } from '../../store/node-use.ts';
 import { nodeHealthWrites } from '../../store/node-writes.ts';
 import { withTermination } from '../admission/namespace-lifecycle.ts';
 import { findAlwaysEmpty } from '../kinds/always-empty.ts';
@@ -103,6 +104,8 @@ function specialStorages(
         clock,
         allocatesPodCidrs: policy.clusterCIDRs.length > 0,
       }),
+    // The scheduler binds no pod to a node whose pods grew since it read them.
+    pods: (descriptor) => plain(descriptor, { together: podUseWrites }),
     events: (descriptor) => plain(descriptor, { expiresAtSeconds: () => eventExpirySeconds(clock.nowMs()) }),
     leases: (descriptor) => {
       const currentVersion = async () => String(await changes.currentVersion(leases.resource));

@@ -34,6 +34,10 @@ export const DECISION_ACTS = [
   'OutOfServiceRemoved',
   'VolumeDetached',
   'VolumeKept',
+  'PodScheduled',
+  'PodUnschedulable',
+  'PodPreempting',
+  'PodPreempted',
   'NotWritten',
 ] as const;
 export type DecisionAct = (typeof DECISION_ACTS)[number];

@@ -2,7 +2,7 @@
  * Records of decisions in the `objects` table, outside the change log: a record never changes, and a log entry would
  * triple its cost.
  *
- *   pk `d#<shard>` sk <about>.<ms, 13 digits>-<hash>   d JSON of the record; ttl epoch seconds
+ *   pk `d#<shard>` sk <about>.<ms, 13 digits>-<hash>   d JSON of the record, compressed if long; ttl epoch seconds
  *
  * <about> names the object (`node.n1`, `pod.default.web-0`, `zone.<name>`, `fleet`) and selects the shard: all
  * decisions about one object are one query. The time is that of the decision, or `once.atMs`. The hash distinguishes
@@ -14,6 +14,7 @@ import { shortHash } from '../../domain/text-hash.ts';
 import type { Item, ItemKey, ItemStore, PutWrite, QueryPage } from '../../ports/item-store.ts';
 import { decisionPartition, shardOf } from '../../store/layout.ts';
 import { mergePages } from '../../store/merge-pages.ts';
+import { packText, type StoredText, type TextFormat, unpackText } from '../../store/packed-text.ts';
 import type { DecisionAbout, DecisionDraft, DecisionRecord } from './decision-record.ts';
 
 /** Retention of records. Seconds. */
@@ -60,16 +61,28 @@ function keyOf(name: string): ItemKey {
   return { table: 'objects', pk: decisionPartition(shardOf(subject, DECISION_SHARDS)), sk: name };
 }
 
+interface DecisionWriteOptions {
+  /** @default compressed */
+  readonly textFormat?: TextFormat;
+  readonly once?: OnceKey;
+}
+
 /** For the commit of the decision. A second write stores the same item. */
-export const decisionWrite = (record: DecisionRecord, once?: OnceKey): PutWrite => ({
+export const decisionWrite = (
+  record: DecisionRecord,
+  { textFormat = 'compressed', once }: DecisionWriteOptions = {},
+): PutWrite => ({
   kind: 'put',
   key: keyOf(decisionName(record, once)),
-  item: { d: JSON.stringify(record), ttl: Math.ceil(record.atMs / 1_000) + DECISION_SECONDS },
+  item: {
+    d: packText(JSON.stringify(record), textFormat),
+    ttl: Math.ceil(record.atMs / 1_000) + DECISION_SECONDS,
+  },
 });
 
 /** For a decision without another write: the first record stays. */
-export const decisionWriteOnce = (record: DecisionRecord, once?: OnceKey): PutWrite => ({
-  ...decisionWrite(record, once),
+export const decisionWriteOnce = (record: DecisionRecord, options: DecisionWriteOptions): PutWrite => ({
+  ...decisionWrite(record, options),
   when: { kind: 'itemAbsent' },
 });
 
@@ -128,5 +141,5 @@ export function decisionStore(items: Pick<ItemStore, 'get' | 'query'>): Decision
 const isOld = (item: Item, nowMs: number): boolean => (item['ttl'] as number) * 1_000 <= nowMs;
 const decisionOf = (item: Item): NamedDecision => ({
   name: item['sk'] as string,
-  record: JSON.parse(item['d'] as string) as DecisionRecord,
+  record: JSON.parse(unpackText(item['d'] as StoredText)) as DecisionRecord,
 });

@@ -10,6 +10,7 @@ import { type NodeMonitorDraft, nodeMonitorReplay } from '../node-monitor/decisi
 import { type NodeReconcilerDraft, nodeReconcilerReplay } from '../node-reconciler/decisions.ts';
 import { type PodEvictorDraft, podEvictorReplay } from '../pod-evictor/decisions.ts';
 import { type PodGcDraft, podGcReplay } from '../pod-gc/decisions.ts';
+import { type SchedulerDraft, schedulerReplay } from '../scheduler/decisions.ts';
 import { type VolumeDetacherDraft, volumeDetacherReplay } from '../volume-detacher/decisions.ts';
 import { canonical, type DecisionRecord, type Outcome, sumOf } from './decision-record.ts';
 
@@ -22,6 +23,7 @@ export type KnownDecision =
   | PodGcDraft
   | CloudNodeDraft
   | VolumeDetacherDraft
+  | SchedulerDraft
   | FrameworkDraft;
 
 type ReplayRule = (inputs: never, record: DecisionRecord) => Outcome;
@@ -35,6 +37,7 @@ const RULES: Readonly<Record<string, ReplayRule>> = {
   ...podGcReplay,
   ...cloudNodeReplay,
   ...volumeDetacherReplay,
+  ...schedulerReplay,
   ...frameworkReplay,
 };
 

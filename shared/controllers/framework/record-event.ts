@@ -11,6 +11,7 @@
 
 import { events as eventsResource } from '../../api/kinds/registry.ts';
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
+import { defined } from '../../domain/defined.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
 import { formatTime } from '../../kube/time.ts';
@@ -45,6 +46,10 @@ export interface PendingEvent extends EventText {
   readonly about: EventSubject;
   /** Distinguishes occurrences of the same reason on the same object. Each occurrence is recorded once. */
   readonly once?: string | number;
+  /** Distinguishes series of the same reason on the same object, such as by message. Repetitions are counted. */
+  readonly series?: string;
+  /** What the component did, as in events.k8s.io, such as `Binding`. */
+  readonly action?: string;
 }
 
 export const subjectOf = (kind: EventSubject['kind'], object: KubeObject): EventSubject => ({
@@ -62,7 +67,12 @@ const hex32 = (text: string): string =>
 const namespaceOf = ({ about }: PendingEvent): string => (about.namespace === '' ? CLUSTER_NAMESPACE : about.namespace);
 
 function nameOf(event: PendingEvent, nonce: number): string {
-  const identity = [event.about.uid, event.reason, event.once ?? '', ...(nonce === 0 ? [] : [nonce])].join('|');
+  const identity = [
+    event.about.uid,
+    event.reason,
+    event.once ?? event.series ?? '',
+    ...(nonce === 0 ? [] : [nonce]),
+  ].join('|');
   // Two hashes with different prefixes: 64 bits.
   const suffix = `${hex32(identity)}${hex32(`2|${identity}`)}`;
   const subject = event.about.name.slice(0, NAME_LENGTH_MAX - suffix.length - 1).replace(/[.-]+$/, '');
@@ -104,6 +114,7 @@ export function eventWrite(
         apiVersion: about.kind === 'VolumeAttachment' ? 'storage.k8s.io/v1' : 'v1',
       },
       reason: event.reason,
+      ...defined({ action: event.action }),
       message: event.message,
       source: { component: event.source },
       firstTimestamp: now,

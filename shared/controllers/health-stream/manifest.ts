@@ -17,7 +17,7 @@ export const healthStreamManifest = {
   timeoutSeconds: 60,
   environment: POLICY_AND_TABLES,
   tables: {
-    health: ['UpdateItem'],
+    health: ['ConditionCheckItem', 'UpdateItem'],
     objects: ['GetItem', ...COMMIT],
     control: { fleet: ['DeleteItem'] },
   },

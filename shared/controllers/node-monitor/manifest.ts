@@ -11,7 +11,7 @@ export const nodeMonitorManifest = {
   environment: [...POLICY_AND_TABLES, 'PROBE_URL', 'TICK_QUEUE_URL', 'PART_QUEUE_URL', 'WAKE_FUNCTIONS'],
   publishesEvents: true,
   tables: {
-    health: ['Scan', 'UpdateItem'],
+    health: ['BatchGetItem', 'ConditionCheckItem', 'Scan', 'UpdateItem'],
     objects: ['BatchGetItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
@@ -21,6 +21,7 @@ export const nodeMonitorManifest = {
       parked: ['Query'],
       cloud: ['Query'],
       'pod-gc': ['Query'],
+      scheduler: ['GetItem'],
     },
   },
   alarms: nodeMonitorAlarms,

@@ -30,10 +30,11 @@ import { isMarkable } from './mark-pods.ts';
 import type { MarkDecision } from './rule.ts';
 
 /**
- * Nodes in one commit, with their events (6 actions per node and 3 heads: 93 of 100) and without (4 actions and 1 head: 97).
- * Nodes too large for one transaction are marked in halves.
+ * Nodes in one commit. With their events a transaction has 4 items per node (Node, digest, event, decision) and 3 heads with a
+ * log item each: 98 of 100. Without events it has 3 items per node, a head and a log item: 98. Nodes too large for one
+ * transaction are marked in halves.
  */
-const NODES_PER_COMMIT_MAX = { withEvents: 15, withoutEvents: 24 } as const;
+const NODES_PER_COMMIT_MAX = { withEvents: 23, withoutEvents: 32 } as const;
 /** Attempts at a contended commit of several nodes, before its halves are tried. */
 const CONTENDED_MAX = 2;
 /** Attempts at one commit, each with one node fewer or with one read again. */

@@ -19,10 +19,11 @@ export const objectStreamManifest = {
   ],
   memoryMegabytes: 512,
   timeoutSeconds: 60,
-  environment: POLICY_AND_TABLES,
+  environment: [...POLICY_AND_TABLES, 'WAKE_FUNCTIONS'],
+  wakes: ['scheduler'],
   publishesEvents: true,
   tables: {
-    health: ['BatchGetItem', 'UpdateItem'],
+    health: ['BatchGetItem', 'ConditionCheckItem', 'UpdateItem'],
     objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['DeleteItem', 'GetItem'],
@@ -32,6 +33,7 @@ export const objectStreamManifest = {
       cloud: ['DeleteItem', 'PutItem', 'UpdateItem'],
       'cidr#*': ['DeleteItem', 'PutItem', 'Query'],
       parked: ['DeleteItem', 'GetItem', 'UpdateItem'],
+      scheduler: ['GetItem', 'UpdateItem'],
     },
   },
 } as const satisfies FunctionManifest;

@@ -8,6 +8,7 @@
  *       quarantine of missing node names (pod-gc/maintain-work-list.ts)
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; a not-ready mark when it is bound to
  *       a node that is not Ready; the work list of pod-gc; the pods version of its node, unless only its status changed
+ * both  a pass of the scheduler (scheduler/requests.ts)
  *
  * A fault of one record concerns that record only. If it may pass, its works are parked and retried (parked-works.ts). If
  * it can never pass, the record is given up and counted (framework/item-change.ts).

@@ -22,6 +22,7 @@ import { taintsDraft } from '../node-reconciler/decisions.ts';
 import { reconciledNode } from '../node-reconciler/reconcile.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
 import { nodeNameOf, podGcWorks } from '../pod-gc/maintain-work-list.ts';
+import { schedulingWorks } from '../scheduler/requests.ts';
 
 /** Kinds of work. Parked rows contain these names, so a name never changes. */
 export const WORK_KINDS = [
@@ -34,6 +35,7 @@ export const WORK_KINDS = [
   'podGc',
   'cloudWatch',
   'evictions',
+  'scheduling',
 ] as const;
 export type WorkKind = (typeof WORK_KINDS)[number];
 
@@ -82,6 +84,7 @@ const WORKS: Readonly<Record<WorkKind, WorksOf>> = {
   podGc: podGcWorks,
   cloudWatch: (dependencies, { nodes }) => cloudWatchWorks(dependencies, nodes),
   evictions: evictionWorks,
+  scheduling: (dependencies, changes) => schedulingWorks(dependencies, changes),
 };
 
 export const worksOf = (

@@ -14,7 +14,7 @@ export interface AccessEntry {
   readonly arn: string;
   /** `{{SessionName}}` and `{{AccountID}}` are filled in. Absent: the ARN as STS returns it. */
   readonly username?: string;
-  readonly groups: readonly string[];
+  readonly groups: string[];
 }
 
 export interface CallerIdentity {

@@ -46,6 +46,7 @@ export type FunctionVariable =
   | 'AUDIT_LOG_STREAM'
   | 'CONTROL_TABLE'
   | 'EVENT_BUS'
+  | 'HEALTH_SHARDS'
   | 'HEALTH_TABLE'
   | 'NODEKEEPER_POLICY'
   | 'OBJECTS_TABLE'
@@ -60,6 +61,7 @@ export type FunctionVariable =
 export const POLICY_AND_TABLES = [
   'NODEKEEPER_POLICY',
   'HEALTH_TABLE',
+  'HEALTH_SHARDS',
   'OBJECTS_TABLE',
   'CONTROL_TABLE',
 ] as const satisfies readonly FunctionVariable[];
@@ -122,6 +124,8 @@ export interface FunctionManifest extends FunctionNeeds {
   /** Memory in MB. It sets the share of a CPU as well: 1,769 MB is one vCPU. */
   readonly memoryMegabytes: number;
   readonly timeoutSeconds: number;
+  /** Functions that it wakes. Absent, with ticks that start each other: every function that ticks. */
+  readonly wakes?: readonly string[];
   /** Additional needs where a feature is deployed. Policy statements keep the order of the list. */
   readonly needsWith?: Readonly<Partial<Record<Feature, readonly FunctionNeeds[]>>>;
   /** Alarms on its own metrics and calls. */

@@ -1,0 +1,6 @@
+import { tickHandler } from '../tick-handler.ts';
+import { composeScheduler } from './compose.ts';
+
+const { policy, tick } = composeScheduler(process.env);
+
+export const handler = tickHandler(policy.nodeMonitorPeriodSeconds, tick);

@@ -1,0 +1,180 @@
+/**
+ * Binds pods to nodes: no pod twice, and never more on a node than it offers, however many passes run at once, late or
+ * half-way.
+ *
+ * One transaction binds up to GROUP_MAX pods. Its conditions:
+ *
+ *   Pod     has the version that was read: a pod is bound once, and not after its deletion
+ *   use     `v` of each node is the version that the process knows: no pod was bound to the node since
+ *   Node    has the version that was read: same uid, allocatable, taints, labels, and not cordoned
+ *   order   `v` is the version that the process knows: no pass has bound any pod since
+ *
+ * Why the requests on a node never exceed what it offers: whoever adds a pod to a node increments `use` in the same
+ * transaction, the API too (store/node-use.ts). The copy of the cluster has every pod up to the version that it knows
+ * (cluster-copy.ts). So when the transaction commits, the pods on the node are those of the decision, or fewer.
+ *
+ * Why rules across nodes hold (affinity, spread): `order` makes all bindings of the scheduler one sequence. Each is
+ * decided on a copy with all earlier ones. `use` alone cannot show a pod that was bound to another node of the zone.
+ *
+ * A refused transaction changes nothing. The process reads what changed, and decides again. After a fault it is not known
+ * whether the transaction was applied; the same read shows it.
+ *
+ * Cost in write units, besides the Pod itself: 2 for use, 2 per 1 KB of the Node, 2 for the record, about 6 for the event;
+ * 2 for the order, shared by the group.
+ */
+import { bindPod } from '../../api/kinds/pods.ts';
+import { shardsOf } from '../../api/storage/cluster-objects.ts';
+import { textHash } from '../../domain/text-hash.ts';
+import type { KubePod, ObjectRef } from '../../kube/types.ts';
+import { StoreFault, type TransactWrite } from '../../ports/item-store.ts';
+import { useNode } from '../../store/node-use.ts';
+import type { CommitOutcome, ObjectWrite } from '../../store/object-store.ts';
+import { nodeUnchanged } from '../framework/change-node.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { eventWrite } from '../framework/record-event.ts';
+import { reportUnwritable } from '../framework/report-unwritable.ts';
+import type { ClusterCopy } from './cluster-copy.ts';
+import { placementDraft } from './decisions.ts';
+import { advanceOrder } from './queue-store.ts';
+import type { Fit } from './rule.ts';
+import { SCHEDULER_NAME, type SchedulablePod } from './world.rule.ts';
+
+/** Bindings in one transaction: at most 85 of its 100 actions. */
+export const GROUP_MAX = 8;
+
+export interface Placement {
+  readonly pod: SchedulablePod;
+  readonly fit: Fit;
+}
+
+export type RefusalCause = 'pod' | 'node' | 'order' | 'contention';
+
+export interface GroupOutcome {
+  readonly bound: readonly Placement[];
+  /** To be decided again. */
+  readonly refused: readonly Placement[];
+  readonly cause?: RefusalCause;
+  /** Versions must be read again before the next decision. */
+  readonly isStale: boolean;
+  /** Pods that cannot be written. */
+  readonly unwritable: readonly Placement[];
+}
+
+type Dependencies = Pick<
+  ControllerDependencies,
+  'objects' | 'random' | 'clock' | 'ledger' | 'log' | 'meter' | 'unwritableReports'
+>;
+
+const refOf = ({ namespace, name }: SchedulablePod): ObjectRef => ({ resource: 'pods', namespace, name });
+
+/** The whole group, or its first pods: those after a refused one were decided beside it. */
+export async function bindGroup(
+  dependencies: Dependencies,
+  copy: ClusterCopy,
+  group: readonly Placement[],
+): Promise<GroupOutcome> {
+  let placements = group;
+  const outcomeOf = (parts: Partial<GroupOutcome>): GroupOutcome => ({
+    bound: [],
+    refused: group.slice(parts.bound?.length ?? 0),
+    isStale: true,
+    unwritable: [],
+    ...parts,
+  });
+  for (let attempt = 0; attempt <= GROUP_MAX && placements.length > 0; attempt += 1) {
+    const plan = planOf(dependencies, copy, placements);
+    if (plan.kind === 'refused') {
+      placements = placements.slice(0, plan.index);
+      continue;
+    }
+    let outcome: CommitOutcome;
+    try {
+      outcome = await dependencies.objects.commit({ writes: plan.writes, extra: plan.extra });
+    } catch (fault) {
+      if (!(fault instanceof StoreFault) || !fault.retryable) throw fault;
+      return outcomeOf({ cause: 'contention' });
+    }
+    switch (outcome.kind) {
+      case 'committed':
+        for (let index = 0; index < placements.length; index += 1) copy.bound(outcome.objects[2 * index] as KubePod);
+        copy.advanced(plan.nodeNames);
+        return outcomeOf({ bound: placements, isStale: placements.length < group.length });
+      case 'contended':
+        return outcomeOf({ cause: 'contention' });
+      case 'extraRefused':
+        return outcomeOf({ cause: outcome.index === 0 ? 'order' : 'node' });
+      case 'conflict':
+        // An event of this name exists only if the pod was bound before.
+        if (outcome.index < 2) return outcomeOf({ cause: 'pod' });
+        placements = placements.slice(0, Math.floor(outcome.index / 2));
+        break;
+      case 'overfull':
+      case 'tooLarge': {
+        const index = outcome.kind === 'overfull' ? 0 : Math.floor(outcome.index / 2);
+        if (placements.length > 1) {
+          placements = placements.slice(0, Math.max(1, index));
+          break;
+        }
+        await reportTooLarge(dependencies, copy, placements[0]!);
+        return outcomeOf({ refused: group.slice(1), unwritable: placements });
+      }
+    }
+  }
+  return outcomeOf({ cause: 'pod' });
+}
+
+async function reportTooLarge(dependencies: Dependencies, copy: ClusterCopy, { pod }: Placement): Promise<void> {
+  const object = copy.pending.get(pod.key);
+  if (object === undefined) return;
+  const nowMs = dependencies.clock.nowMs();
+  await reportUnwritable(dependencies, { kind: 'Pod', object, what: 'bind the pod', nowMs });
+}
+
+type Plan =
+  | {
+      readonly kind: 'plan';
+      /** Pod and event of each placement. */
+      readonly writes: readonly ObjectWrite[];
+      /** The order first. */
+      readonly extra: readonly TransactWrite[];
+      readonly nodeNames: readonly string[];
+    }
+  /** The pod at this position can no longer be bound. */
+  | { readonly kind: 'refused'; readonly index: number };
+
+function planOf({ random, clock, ledger }: Dependencies, copy: ClusterCopy, placements: readonly Placement[]): Plan {
+  const nowMs = clock.nowMs();
+  const { nodes } = copy.snapshot;
+  const writes: ObjectWrite[] = [];
+  const records: TransactWrite[] = [];
+  // Events of one group share the head of their shard.
+  const wantedShard = textHash(placements[0]!.pod.uid) % shardsOf('events');
+  for (const [index, { pod, fit }] of placements.entries()) {
+    const previous = copy.pending.get(pod.key);
+    const node = nodes.get(fit.nodeName);
+    if (previous === undefined || previous.metadata.uid !== pod.uid || node === undefined)
+      return { kind: 'refused', index };
+    const outcome = bindPod(previous, fit.nodeName, nowMs);
+    if (outcome.kind === 'refused') return { kind: 'refused', index };
+    writes.push({ kind: 'update', ref: refOf(pod), object: outcome.pod, previous });
+    writes.push(eventWrite(scheduledEvent(pod, fit.nodeName), { nowMs, eventUid: random.uuid(), wantedShard }));
+    records.push(ledger.write(placementDraft(pod, fit, { nowMs, nodes: nodes.size })));
+  }
+  const nodeNames = [...new Set(placements.map(({ fit }) => fit.nodeName))];
+  const guards = nodeNames.flatMap((nodeName) => [
+    useNode(nodeName, copy.useOf(nodeName)),
+    nodeUnchanged(nodeName, nodes.get(nodeName)!.node.resourceVersion),
+  ]);
+  return { kind: 'plan', writes, extra: [advanceOrder(copy.order), ...guards, ...records], nodeNames };
+}
+
+const scheduledEvent = ({ key, namespace, name, uid }: SchedulablePod, nodeName: string) =>
+  ({
+    type: 'Normal',
+    reason: 'Scheduled',
+    message: `Successfully assigned ${key} to ${nodeName}`,
+    source: SCHEDULER_NAME,
+    action: 'Binding',
+    about: { kind: 'Pod', namespace, name, uid },
+    once: 'bound',
+  }) as const;

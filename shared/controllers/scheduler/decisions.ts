@@ -1,0 +1,193 @@
+/** Decision records of the scheduler: where a pod was bound, why it was not, and which pods were deleted for it. */
+
+import { defined } from '../../domain/defined.ts';
+import type { DecisionDraft, DraftOf, ReplayRules } from '../decisions/decision-record.ts';
+import { aboutPod } from '../decisions/record-parts.ts';
+import { availability, NO_NODES } from './failure-message.rule.ts';
+import { type Candidate, pickCandidate } from './preemption.rule.ts';
+import { type Fit, inOrder, type NoFit, type ScoredNode, totalOf } from './rule.ts';
+import type { SchedulablePod } from './world.rule.ts';
+
+type ReasonCounts = Readonly<Record<string, number>>;
+
+interface SchedulerInputs {
+  /** Choice among the best nodes. */
+  readonly podPlacement: {
+    readonly podUid: string;
+    /** Empty: only this node was feasible, or the pod was nominated to it. */
+    readonly best: readonly Pick<ScoredNode, 'nodeName' | 'scores'>[];
+    readonly nodeName: string;
+    /** Not read by the rule: number of nodes, of those that were filtered, and of those that passed. */
+    readonly nodes: number;
+    readonly examined: number;
+    readonly feasible: number;
+    /** Not read by the rule: nodes by reason. */
+    readonly rejected: ReasonCounts;
+  };
+  /** The message from the counts. */
+  readonly podRejection: {
+    readonly nodes: number;
+    readonly rejected: ReasonCounts;
+    /** Why no node can run the pod; absent: each node has its own reason. */
+    readonly ofPod?: string;
+    readonly preemption: string;
+    /** Not read by the rule: up to three nodes per reason. */
+    readonly examples: Readonly<Record<string, readonly string[]>>;
+  };
+  /** pickCandidate. */
+  readonly podPreemption: {
+    readonly podUid: string;
+    readonly candidates: readonly {
+      readonly nodeName: string;
+      readonly violations: number;
+      readonly victims: readonly Pick<SchedulablePod, 'key' | 'priority' | 'startedAtMs'>[];
+    }[];
+  };
+}
+
+export type SchedulerDraft =
+  | DraftOf<SchedulerInputs>
+  | (DecisionDraft & {
+      readonly rule: 'fact';
+      readonly act: 'PodPreempted';
+      readonly inputs: { readonly by: string; readonly nodeName: string };
+    });
+
+/** Candidates and victims in one record. */
+const CANDIDATES_MAX = 5;
+const VICTIMS_MAX = 20;
+const EXAMPLES_MAX = 3;
+
+const aboutOf = ({ namespace, name, uid }: Pick<SchedulablePod, 'namespace' | 'name' | 'uid'>) =>
+  aboutPod({ namespace, name, podUid: uid });
+
+function reasonCounts(rejections: NoFit['rejections']): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { reasons } of rejections.values())
+    for (const reason of reasons) counts[reason] = (counts[reason] ?? 0) + 1;
+  return counts;
+}
+
+function examplesOf(rejections: NoFit['rejections']): Record<string, string[]> {
+  const examples: Record<string, string[]> = {};
+  for (const [nodeName, { reasons }] of rejections) {
+    for (const reason of reasons) {
+      const names = examples[reason] ?? [];
+      examples[reason] = names;
+      if (names.length < EXAMPLES_MAX) names.push(nodeName);
+    }
+  }
+  return examples;
+}
+
+const scoreText = ({ nodeName, total }: ScoredNode): string => `${nodeName} ${total}`;
+
+export function placementDraft(
+  pod: SchedulablePod,
+  fit: Fit,
+  at: { readonly nowMs: number; readonly nodes: number },
+): SchedulerDraft {
+  const { nodeName, best, examined, feasible, rejections } = fit;
+  const { nowMs, nodes } = at;
+  const why =
+    best.length === 0
+      ? `${feasible} of ${examined} examined nodes is feasible`
+      : `${feasible} of ${examined} examined nodes are feasible; best scores: ${best.map(scoreText).join(', ')}`;
+  return {
+    act: 'PodScheduled',
+    about: aboutOf(pod),
+    atMs: nowMs,
+    reason: `bound to ${nodeName}: ${why}`,
+    rule: 'podPlacement',
+    inputs: {
+      podUid: pod.uid,
+      best: best.map(({ nodeName: name, scores }) => ({ nodeName: name, scores })),
+      nodeName,
+      nodes,
+      examined,
+      feasible,
+      rejected: reasonCounts(rejections),
+    },
+    outcome: { nodeName },
+  };
+}
+
+export function rejectionDraft(
+  pod: SchedulablePod,
+  noFit: NoFit,
+  at: { readonly nowMs: number; readonly nodes: number; readonly message: string; readonly preemption: string },
+): SchedulerDraft {
+  const { nowMs, nodes, message, preemption } = at;
+  const { rejections } = noFit;
+  return {
+    act: 'PodUnschedulable',
+    about: aboutOf(pod),
+    atMs: nowMs,
+    reason: message,
+    rule: 'podRejection',
+    inputs: {
+      nodes,
+      rejected: reasonCounts(rejections),
+      ...defined({ ofPod: rejections.size === 0 ? noFit.message : undefined }),
+      preemption,
+      examples: examplesOf(rejections),
+    },
+    outcome: { message },
+  };
+}
+
+export function preemptionDraft(
+  pod: SchedulablePod,
+  { chosen, candidates }: { readonly chosen: Candidate; readonly candidates: readonly Candidate[] },
+  nowMs: number,
+): SchedulerDraft {
+  const others = candidates.filter((each) => each !== chosen).slice(0, CANDIDATES_MAX - 1);
+  const recorded = [chosen, ...others].map(({ nodeName, violations, victims }) => ({
+    nodeName,
+    violations,
+    victims: victims
+      .slice(0, VICTIMS_MAX)
+      .map(({ key, priority, startedAtMs }) => ({ key, priority, ...defined({ startedAtMs }) })),
+  }));
+  const names = chosen.victims.slice(0, VICTIMS_MAX).map(({ key }) => key);
+  return {
+    act: 'PodPreempting',
+    about: aboutOf(pod),
+    atMs: nowMs,
+    reason: `nominated to ${chosen.nodeName}: ${chosen.victims.length} pods of lower priority are deleted (${names.join(', ')})`,
+    rule: 'podPreemption',
+    inputs: { podUid: pod.uid, candidates: recorded as SchedulerInputs['podPreemption']['candidates'] },
+    outcome: { nodeName: chosen.nodeName },
+  };
+}
+
+export const victimDraft = (
+  victim: SchedulablePod,
+  of: { readonly preemptor: SchedulablePod; readonly nodeName: string; readonly nowMs: number },
+): SchedulerDraft => ({
+  act: 'PodPreempted',
+  about: aboutOf(victim),
+  atMs: of.nowMs,
+  reason: `deleted for pod ${of.preemptor.key} of priority ${of.preemptor.priority} on node ${of.nodeName}; own priority ${victim.priority}`,
+  rule: 'fact',
+  inputs: { by: of.preemptor.uid, nodeName: of.nodeName },
+  outcome: {},
+});
+
+/** The whole text of the condition. */
+export const withPreemption = (message: string, preemption: string): string =>
+  preemption === '' ? message : `${message} preemption: ${preemption}`;
+
+export const schedulerReplay: ReplayRules<SchedulerInputs> = {
+  podPlacement({ podUid, best, nodeName }) {
+    const scored = best.map((each) => ({ ...each, total: totalOf(each.scores) }));
+    return { nodeName: inOrder(scored, podUid)[0]?.nodeName ?? nodeName };
+  },
+  podRejection({ nodes, rejected, ofPod, preemption }) {
+    const message = ofPod ?? (nodes === 0 ? NO_NODES : availability(nodes, new Map(Object.entries(rejected))));
+    return { message: withPreemption(message, preemption) };
+  },
+  podPreemption: ({ podUid, candidates }) => ({
+    nodeName: pickCandidate(candidates as unknown as readonly Candidate[], podUid).nodeName,
+  }),
+};

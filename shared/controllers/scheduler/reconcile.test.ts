@@ -1,0 +1,13 @@
+import { describe, expect, it } from 'vitest';
+import { ScheduledCluster } from '../../../test/support/scheduled-cluster.ts';
+
+describe('the scheduler', () => {
+  it('binds a new pod after its stream record, without a sweep', async () => {
+    const cluster = new ScheduledCluster();
+    await cluster.node('n1');
+    await cluster.pod('p', { requests: { cpu: '1' } });
+    await cluster.settle();
+    expect(await cluster.nodeOf('p')).toBe('n1');
+    expect(cluster.fleet.told.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+});

@@ -1,0 +1,338 @@
+/**
+ * L13: a pod is bound at most once, to a node that fits it, and the requests on a node never exceed what it offers.
+ *
+ * Many schedulers run at once on one store in which concurrent transactions conflict. Nobody takes turns. Processes are
+ * delayed, killed at any call, or get no response to a commit; others start in their place. Meanwhile people create pods
+ * on nodes, delete pods, cordon nodes, shrink them, and delete and create them again. Each commit is checked against the
+ * objects as they are stored at that moment. The schedule comes from a seed:
+ *
+ *   RACE_SEED=7 RACE_PODS=5000 RACE_NODES=200 vitest run test/contract/binding-race.test.ts
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
+import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
+import { fleetControllers, TickFault } from '../../shared/controllers/index.ts';
+import { type Amounts, plus } from '../../shared/controllers/scheduler/requests.rule.ts';
+import {
+  countsOnNode,
+  type SchedulableNode,
+  type SchedulablePod,
+  schedulableNode,
+  schedulablePod,
+} from '../../shared/controllers/scheduler/world.rule.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../shared/kube/types.ts';
+import { type ItemStore, StoreFault, type TransactWrite } from '../../shared/ports/item-store.ts';
+import { podUseWrites } from '../../shared/store/node-use.ts';
+import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
+import { objectOf } from '../../shared/store/object-record.ts';
+import type { ObjectWrite } from '../../shared/store/object-store.ts';
+import { randomFrom } from '../support/seeded.ts';
+
+const SCHEDULERS = 16;
+const ZONE = 'topology.kubernetes.io/zone';
+const NO_AMOUNTS: Amounts = { cpu: 0, memory: 0, ephemeralStorage: 0, scalars: {} };
+
+type Random = () => number;
+
+async function turns(random: Random, most: number): Promise<void> {
+  for (let left = Math.floor(random() * most); left > 0; left -= 1) await turn();
+}
+
+/** The objects as stored, and what is wrong with a commit. */
+class Judge {
+  readonly pods = new Map<string, SchedulablePod>();
+  readonly nodes = new Map<string, SchedulableNode>();
+  readonly wrong: string[] = [];
+  bindings = 0;
+
+  onCommit(writes: readonly TransactWrite[]): void {
+    const isScheduler = writes.some(({ key }) => key.pk === 'scheduler' && key.sk === 'order');
+    const bound: SchedulablePod[] = [];
+    for (const write of writes) {
+      const { pk, sk } = write.key;
+      if (pk.startsWith('o#pods#')) {
+        const before = this.pods.get(sk);
+        if (write.kind === 'delete') this.pods.delete(sk);
+        if (write.kind !== 'put') continue;
+        const pod = schedulablePod(objectOf({ ...write.item, pk, sk }) as KubePod);
+        if (before?.uid === pod.uid && before.nodeName !== '' && before.nodeName !== pod.nodeName) {
+          this.wrong.push(`${sk} was bound to ${before.nodeName} and then to ${pod.nodeName}`);
+        }
+        this.pods.set(sk, pod);
+        if (isScheduler && pod.nodeName !== '') bound.push(pod);
+      } else if (pk.startsWith('o#nodes#')) {
+        if (write.kind === 'delete') this.nodes.delete(sk);
+        if (write.kind === 'put') this.nodes.set(sk, schedulableNode(objectOf({ ...write.item, pk, sk }) as KubeNode));
+      }
+    }
+    this.bindings += bound.length;
+    for (const pod of bound) this.#check(pod);
+  }
+
+  #check(pod: SchedulablePod): void {
+    const node = this.nodes.get(pod.nodeName);
+    if (node === undefined)
+      return void this.wrong.push(`${pod.key} was bound to ${pod.nodeName}, which does not exist`);
+    if (pod.isTerminating) this.wrong.push(`${pod.key} was bound after its deletion`);
+    if (node.isUnschedulable) this.wrong.push(`${pod.key} was bound to ${node.name}, which is cordoned`);
+    const here = [...this.pods.values()].filter((other) => other.nodeName === node.name && countsOnNode(other));
+    const used = here.reduce((sum, { requests }) => plus(sum, requests), NO_AMOUNTS);
+    if (used.cpu > node.allocatable.cpu || here.length > node.podsMax) {
+      this.wrong.push(`${node.name}: ${used.cpu}m of ${node.allocatable.cpu}m, ${here.length} pods of ${node.podsMax}`);
+    }
+    const zoneOf = ({ nodeName }: SchedulablePod) => this.nodes.get(nodeName)?.labels[ZONE];
+    const alone = pod.labels['alone'];
+    if (alone === undefined) return;
+    for (const other of this.pods.values()) {
+      if (other.uid === pod.uid || other.labels['alone'] !== alone || !countsOnNode(other)) continue;
+      if (zoneOf(other) === zoneOf(pod)) this.wrong.push(`${pod.key} and ${other.key} are both in ${zoneOf(pod)}`);
+    }
+  }
+}
+
+class Killed extends Error {}
+
+interface Race {
+  readonly seed: number;
+  readonly pods: number;
+  readonly nodes: number;
+}
+
+/** What a process sees of the store. It may be killed at every call; nothing that it does then has an effect. */
+function fragile(items: ItemStore, random: Random, kills: number): ItemStore {
+  let isDead = false;
+  const around = async <T>(run: () => Promise<T>): Promise<T> => {
+    await turns(random, 3);
+    if (random() < kills) isDead = true;
+    if (isDead) throw new Killed('killed on purpose');
+    return run();
+  };
+  return {
+    get: (...args) => around(() => items.get(...args)),
+    getMany: (...args) => around(() => items.getMany(...args)),
+    query: (...args) => around(() => items.query(...args)),
+    scan: (...args) => around(() => items.scan(...args)),
+    // Every process may begin a pass at any time: turns are no condition of safety.
+    write: (write, options) =>
+      around(() => {
+        const isTurn = write.key.pk === 'scheduler' && write.key.sk === 'turn' && write.kind === 'update';
+        const { when: _when, ...free } = write;
+        return items.write(isTurn && 'set' in write && write.set?.['busyUntil'] !== 0 ? free : write, options);
+      }),
+    transact: (writes) =>
+      around(async () => {
+        const outcome = await items.transact(writes);
+        await turns(random, 3);
+        if (random() < 0.02) throw new StoreFault('timeout', 'no response', { retryable: true });
+        return outcome;
+      }),
+  };
+}
+
+async function race({ seed, pods, nodes }: Race) {
+  const random = randomFrom(seed);
+  const judge = new Judge();
+  const tables = memoryItemStore();
+  let elapsedMs = 0;
+  const clock = { nowMs: () => Date.UTC(2026, 0, 1) + elapsedMs };
+  const checked: ItemStore = {
+    ...tables,
+    async transact(writes) {
+      const outcome = await tables.transact(writes);
+      if (outcome.kind === 'written') judge.onCommit(writes);
+      return outcome;
+    },
+  };
+  const shared = conflictingStore(checked, { transactionMs: 1, pause: () => turns(random, 4), random });
+  let uuids = 0;
+  const source = {
+    fraction: random,
+    uuid: () => {
+      uuids += 1;
+      return `00000000-0000-4000-8000-${String(uuids).padStart(12, '0')}`;
+    },
+  };
+  const pause = async (): Promise<void> => {
+    elapsedMs += 1;
+    await turns(random, 6);
+  };
+  const objects = clusterObjects({ items: shared, clock, random: source, pause });
+  const people = peopleOn({ objects, clock, source, random });
+  for (let index = 0; index < nodes; index += 1) await people.createNode(index);
+  for (let index = 0; index < pods; index += 1) await people.createPod(index);
+
+  const start = (kills: number) =>
+    fleetControllers({
+      items: fragile(shared, random, kills),
+      clock,
+      random: source,
+      pause,
+      policy: { ...defaultPolicy, schedulerGate: 'off', podMaxBackoffSeconds: 1 },
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      meter: { add() {} },
+    });
+  let kills = 0;
+  let isOver = false;
+  const scheduler = async (): Promise<void> => {
+    let process = start(0.002);
+    while (!isOver) {
+      try {
+        await process.tickScheduler(0);
+      } catch (fault) {
+        const causes: unknown[] = fault instanceof TickFault ? fault.errors : [fault];
+        if (causes.some((each) => each instanceof Killed)) kills += 1;
+        else if (!causes.every((each) => each instanceof StoreFault)) throw fault;
+        process = start(0.002);
+      }
+      elapsedMs += 50;
+      await turn();
+    }
+  };
+  const meddle = async (): Promise<void> => {
+    for (let step = 0; step < pods / 4; step += 1) {
+      await people.meddle(step, nodes);
+      await turns(random, 12);
+    }
+    isOver = true;
+  };
+  await tables.write({
+    kind: 'update',
+    key: { table: 'control', pk: 'scheduler', sk: 'turn' },
+    add: { wanted: 1_000_000 },
+  });
+  await Promise.all([meddle(), ...Array.from({ length: SCHEDULERS }, scheduler)]);
+  // Quiet: one process that is not killed finishes the work.
+  const last = start(0);
+  for (let passes = 0; passes < 40; passes += 1) {
+    elapsedMs += 400_000;
+    await last.tickScheduler(0).catch((fault: unknown) => {
+      if (!(fault instanceof TickFault)) throw fault;
+    });
+  }
+  return { judge, kills, conflicts: shared.counters.conflicts };
+}
+
+function peopleOn({
+  objects,
+  clock,
+  source,
+  random,
+}: {
+  readonly objects: ReturnType<typeof clusterObjects>;
+  readonly clock: { nowMs(): number };
+  readonly source: { uuid(): string };
+  readonly random: Random;
+}) {
+  const time = () => new Date(clock.nowMs()).toISOString();
+  const commit = async (write: ObjectWrite): Promise<void> => {
+    const extra = write.ref.resource === 'nodes' ? nodeHealthWrites(write, clock.nowMs()) : podUseWrites(write);
+    await objects.commit({ writes: [write], extra });
+  };
+  const nodeRef = (index: number): ObjectRef => ({ resource: 'nodes', namespace: '', name: `n-${index}` });
+  const podRef = (name: string): ObjectRef => ({ resource: 'pods', namespace: 'default', name });
+  const pod = (name: string, spec: object, labels: Record<string, string>): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default', uid: source.uuid(), creationTimestamp: time(), labels },
+    spec: { schedulerName: 'default-scheduler', ...spec },
+    status: { phase: 'Pending' },
+  });
+  const container = (cpu: string) => ({ containers: [{ name: 'c', image: 'i', resources: { requests: { cpu } } }] });
+  const change = async (ref: ObjectRef, next: (object: KubeObject) => KubeObject): Promise<void> => {
+    const previous = await objects.get(ref);
+    if (previous !== undefined) await commit({ kind: 'update', ref, object: next(previous), previous });
+  };
+  const people = {
+    async createNode(index: number): Promise<void> {
+      const ref = nodeRef(index);
+      const allocatable = { cpu: '8', memory: '16Gi', pods: '40' };
+      await commit({
+        kind: 'create',
+        ref,
+        object: {
+          apiVersion: 'v1',
+          kind: 'Node',
+          metadata: {
+            name: ref.name,
+            uid: source.uuid(),
+            creationTimestamp: time(),
+            labels: { [ZONE]: `z${index % 3}` },
+          },
+          spec: {},
+          status: { allocatable, conditions: [{ type: 'Ready', status: 'True' }] },
+        },
+      });
+    },
+    async createPod(index: number): Promise<void> {
+      const name = `p-${index}`;
+      const cpu = ['100m', '250m', '500m', '1'][index % 4]!;
+      const alone = index % 5 === 0 ? { alone: `g${Math.floor(index / 20)}` } : undefined;
+      const required = { topologyKey: ZONE, labelSelector: { matchLabels: alone ?? {} } };
+      const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [required] } };
+      const object = pod(name, { ...container(cpu), ...(alone && { affinity }) }, alone ?? {});
+      await commit({ kind: 'create', ref: podRef(name), object });
+    },
+    async meddle(step: number, nodes: number): Promise<void> {
+      const index = Math.floor(random() * nodes);
+      const victim = podRef(`p-${Math.floor(random() * step * 4)}`);
+      switch (step % 6) {
+        case 0:
+        case 1: {
+          const name = `own-${step}`;
+          const object = pod(name, { ...container('500m'), nodeName: `n-${index}` }, {});
+          return commit({ kind: 'create', ref: podRef(name), object });
+        }
+        case 2: {
+          const previous = await objects.get(victim);
+          return previous === undefined ? undefined : commit({ kind: 'delete', ref: victim, previous });
+        }
+        case 3:
+          return change(nodeRef(index), (node) => ({
+            ...node,
+            spec: { ...node.spec, unschedulable: node.spec?.['unschedulable'] !== true },
+          }));
+        case 4:
+          return change(nodeRef(index), (node) => ({
+            ...node,
+            status: { ...node.status, allocatable: { cpu: random() < 0.5 ? '4' : '8', memory: '16Gi', pods: '40' } },
+          }));
+        default: {
+          const ref = nodeRef(index);
+          const previous = await objects.get(ref);
+          if (previous !== undefined) await commit({ kind: 'delete', ref, previous });
+          return people.createNode(index);
+        }
+      }
+    },
+  };
+  return people;
+}
+
+describe('bindings of concurrent schedulers', () => {
+  const { RACE_SEED, RACE_PODS, RACE_NODES } = process.env;
+  const seeds = RACE_SEED === undefined ? [1, 2] : [Number(RACE_SEED)];
+  it.each(seeds)('each fit, and no pod is bound twice: seed %i', async (seed) => {
+    const pods = Number(RACE_PODS ?? 400);
+    const nodes = Number(RACE_NODES ?? 24);
+    const { judge, kills, conflicts } = await race({ seed, pods, nodes });
+    expect(judge.wrong).toEqual([]);
+    // The race has happened, and the work is done: what is left does not fit.
+    expect(kills).toBeGreaterThan(0);
+    expect(conflicts).toBeGreaterThan(0);
+    expect(judge.bindings).toBeGreaterThan(pods / 2);
+    const waiting = [...judge.pods.values()].filter(({ nodeName, labels }) => nodeName === '' && !labels['alone']);
+    const free = Math.max(
+      ...[...judge.nodes.values()].map((node) => {
+        if (node.isUnschedulable) return 0;
+        const here = [...judge.pods.values()].filter((each) => each.nodeName === node.name && countsOnNode(each));
+        return here.length >= node.podsMax
+          ? 0
+          : node.allocatable.cpu - here.reduce((sum, { requests }) => sum + requests.cpu, 0);
+      }),
+    );
+    expect(waiting.filter(({ requests }) => requests.cpu <= free).map(({ key }) => key)).toEqual([]);
+  });
+});
