@@ -170,7 +170,7 @@ class PhaseRun {
     });
   }
 
-  /** At a rate, whatever the answers take. */
+  /** At a rate, independent of the latency. */
   steadily(
     phase: string,
     { perSecond, seconds }: { readonly perSecond: number; readonly seconds: number },

@@ -46,7 +46,7 @@ describe('the table of the fleet benchmark', () => {
     expect(lines.at(-1)).toBe('| most memory of all processes | 300 MB | 300 MB |');
   });
 
-  it('leaves out the CPU of a server whose processes are not known', () => {
+  it('leaves out the CPU of a server without process ids', () => {
     const table = fleetTable({ remote: ours.map((each) => ({ ...each, cpuMsPerRequest: Number.NaN })) });
     expect(table).not.toContain('CPU');
   });

@@ -3,6 +3,7 @@
  * over the channel to its parent. Options are JSON in the first argument.
  */
 import { fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type LocalCounters, type LocalOptions, startLocal } from '../local/runtime.ts';
 import { openWorkerGarbage, type WorkerGarbage } from './worker-garbage.ts';
@@ -44,18 +45,11 @@ export type HostedOptions = Pick<
   'assemblyDirectory' | 'awsLimits' | 'controllers' | 'dataDirectory' | 'dynamodbEndpoint' | 'policyFile' | 'port'
 >;
 
-/** Those of the script `start` in package.json. */
-const START_FLAGS = ['--optimize-for-size'];
-const START_VARIABLES = {
-  MALLOC_ARENA_MAX: '2',
-  MALLOC_MMAP_THRESHOLD_: '65536',
-  MALLOC_TRIM_THRESHOLD_: '131072',
-};
-
 export async function startLocalHost(options: HostedOptions): Promise<LocalHost> {
+  const start = startScript(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(options)], {
-    execArgv: [...process.execArgv, ...START_FLAGS],
-    env: { ...process.env, ...START_VARIABLES },
+    execArgv: [...process.execArgv, ...start.flags],
+    env: { ...process.env, ...start.variables },
   });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const next = (): Promise<Message> =>
@@ -103,6 +97,17 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
       await exited;
     },
   };
+}
+
+/** Variables and flags of the script `start`: a benchmark measures what users run. */
+function startScript(packageJson: string): { readonly variables: Record<string, string>; readonly flags: string[] } {
+  const { scripts } = JSON.parse(packageJson) as { scripts: { start: string } };
+  const words = scripts.start.split(' ');
+  const variables = words.slice(0, words.indexOf('node')).map((word): [string, string] => {
+    const [name = '', ...value] = word.split('=');
+    return [name, value.join('=')];
+  });
+  return { variables: Object.fromEntries(variables), flags: words.filter((word) => word.startsWith('--')) };
 }
 
 async function host(options: HostedOptions): Promise<void> {

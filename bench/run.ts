@@ -24,6 +24,7 @@ import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
 import { returns } from './returns.ts';
+import { scheduler } from './scheduler.ts';
 import { shards } from './shards.ts';
 import { soak } from './soak.ts';
 import { storm } from './storm.ts';
@@ -58,6 +59,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   walks,
   shards,
   tickFaults,
+  scheduler,
 ];
 
 async function run(words: readonly string[]): Promise<number> {

@@ -5,13 +5,13 @@
  * compressed texts (docs/operations/roll-back.md). Deploy `storedObjects: plain` first: no new ones are then written.
  *
  * It may run while the cluster works, and again. Objects keep their resourceVersion. An object that has changed
- * meanwhile is left as it is. Cost: a read of the table, and twice the units of each item that is written.
+ * meanwhile is left as it is. Cost: a read of the table, and a write of each compressed item.
  */
 import { parseArgs } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import { defined } from '../shared/domain/defined.ts';
-import type { Item, ItemPosition, ItemStore, TransactWrite } from '../shared/ports/item-store.ts';
+import type { Item, ItemPosition, ItemStore, Write } from '../shared/ports/item-store.ts';
 import { is } from '../shared/store/conditions.ts';
 import { objectSortKey, resourceVersionKey } from '../shared/store/layout.ts';
 import { logAttributes, logEntries, objectText } from '../shared/store/object-record.ts';
@@ -34,8 +34,9 @@ export async function storePlainTexts(items: ItemStore): Promise<number> {
     });
     for (const item of page.items) {
       const writes = plainWrites(item);
-      if (writes.length === 0) continue;
-      const outcome = await items.transact(writes);
+      const [first] = writes;
+      if (first === undefined) continue;
+      const outcome = writes.length === 1 ? await items.write(first) : await items.transact(writes);
       if (outcome.kind === 'written') written += 1;
     }
     if (page.next === undefined) return written;
@@ -55,7 +56,7 @@ type StoredRow = Item & {
 };
 
 /** Empty for an item without a compressed text. The condition: the item has not changed since it was read. */
-function plainWrites(item: Item): TransactWrite[] {
+function plainWrites(item: Item): Write[] {
   const { pk, sk, rv, o, e, d, ttl } = item as StoredRow;
   const key = { table: 'objects', pk, sk } as const;
   if (o instanceof Uint8Array) return [{ kind: 'update', key, set: { o: unpackText(o) }, when: is('rv', rv) }];

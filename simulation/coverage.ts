@@ -52,6 +52,7 @@ export const MARKS = [
   'gc:terminated',
   'gc:out-of-service',
   'pod:evicted-at-once',
+  'pod:bound',
   'stream:parked',
   'stream:settled',
   'write:conflict',

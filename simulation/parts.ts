@@ -5,6 +5,7 @@ export const PARTS = {
   watches: 'clients that list and watch nodes and pods',
   podCidrs: 'cluster CIDRs with about as many blocks as there are Nodes',
   volumes: 'pods with EBS volumes, and a driver that attaches them',
+  scheduling: 'pods without a node, which the scheduler binds',
   taints: 'people who taint nodes by hand, and pods that tolerate it for a while',
   markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
@@ -15,8 +16,9 @@ const SHARES: Readonly<Record<PartName, number>> = {
   watches: 0.6,
   podCidrs: 0.5,
   volumes: 0.5,
-  taints: 0.5,
   markParts: 0.4,
+  scheduling: 0.5,
+  taints: 0.5,
 };
 
 /** Each by a number of its own: another part moves none of them. */

@@ -70,7 +70,7 @@ function stepChecks(setup: SimSetup, checks: SimChecks, world: World): () => boo
 /** Shows what a step wrote to streams, truth, laws and log. */
 function publishChanges(setup: SimSetup, checks: SimChecks, { streams }: World, by: Writer): void {
   const { time, tables, recent, view, parts } = setup;
-  const { state, watches, cidrs, volumes, truth, laws } = checks;
+  const { state, watches, cidrs, volumes, bindings, truth, laws } = checks;
   state.writer = undefined;
   const changes = recent.take(time.nowMs());
   if (changes.length === 0) return;
@@ -81,6 +81,7 @@ function publishChanges(setup: SimSetup, checks: SimChecks, { streams }: World, 
   watches.learn(changes);
   cidrs.learn(changes, by);
   if (parts.includes('volumes')) volumes.learn(changes);
+  if (parts.includes('scheduling')) bindings.learn(changes, by);
   streams.feed(changes);
   for (const happened of truth.learn(changes, by)) {
     recordHappened(setup, checks, happened, by);

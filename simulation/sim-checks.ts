@@ -3,6 +3,7 @@ import { StoreFault } from '../shared/ports/item-store.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
 import type { Functions } from './faults/processes.ts';
 import { badObjectsAffectOnlyThemselves } from './laws/bad-objects.ts';
+import { bindingsFit } from './laws/bindings.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
 import { nodesOfLiveInstancesStay } from './laws/machines.ts';
 import { podCidrsAreUnique } from './laws/pod-cidrs.ts';
@@ -57,6 +58,7 @@ export interface SimChecks {
   readonly watches: ReturnType<typeof watchersReceiveEveryChange>;
   readonly cidrs: ReturnType<typeof podCidrsAreUnique>;
   readonly volumes: ReturnType<typeof volumesAreKept>;
+  readonly bindings: ReturnType<typeof bindingsFit>;
   readonly ticks: TicksLaw;
   fail(broken: Broken): void;
   /** An invocation failed. */
@@ -95,6 +97,7 @@ export function createChecks(setup: SimSetup): SimChecks {
   const watches = watchersReceiveEveryChange(context);
   const cidrs = podCidrsAreUnique(context, policy, coverage.hit);
   const volumes = volumesAreKept(context, cloud, coverage.hit);
+  const bindings = bindingsFit(context, coverage.hit);
   const laws: readonly Law[] = [
     beatingIsNotMarked(context),
     silentIsMarked(context),
@@ -108,6 +111,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     watches,
     cidrs,
     volumes,
+    bindings,
     ticks,
   ];
 
@@ -137,6 +141,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     watches,
     cidrs,
     volumes,
+    bindings,
     ticks,
     fail,
     onFault,

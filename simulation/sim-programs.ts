@@ -5,6 +5,7 @@ import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/api/compose.ts';
 import { fleetControllers } from '../shared/controllers/index.ts';
+import type { Policy } from '../shared/domain/policy.ts';
 import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
 import type { RandomSource } from '../shared/ports/clock.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
@@ -20,7 +21,7 @@ import type { FaultyTicks } from './faults/faulty-ticks.ts';
 import type { Process, Program } from './faults/processes.ts';
 import { throttledFor } from './faults/throttled-items.ts';
 import { ownProbe } from './own-probe.ts';
-import { seededUuid } from './seeded-random.ts';
+import { hashOf, seededUuid } from './seeded-random.ts';
 import type { SimChecks } from './sim-checks.ts';
 import type { SimSetup } from './sim-setup.ts';
 
@@ -81,6 +82,10 @@ export function simPrograms(
     },
   });
 
+  /** Functions that compress objects run beside others that do not, as during an upgrade. */
+  const storedObjectsOf = ({ name }: Process): Policy['storedObjects'] =>
+    hashOf(`${seed} objects of ${name}`) % 2 === 0 ? 'compressed' : 'plain';
+
   function compose(process: Process): Program {
     const { clock } = process;
     const items = planted(storeOf(process, plan, network), process);
@@ -89,7 +94,7 @@ export function simPrograms(
       items,
       clock,
       random: source,
-      policy: process.policy,
+      policy: { ...process.policy, storedObjects: storedObjectsOf(process) },
       log: logOf(process),
       pause: (milliseconds: number): Promise<void> => time.sleep(milliseconds),
     };

@@ -8,6 +8,7 @@ import { faultyTicks } from './faults/faulty-ticks.ts';
 import { type LieKind, lyingClock } from './faults/lying-clocks.ts';
 import { lambdaFunctions } from './faults/processes.ts';
 import { givePodCidrs } from './people-cidrs.ts';
+import { wantPods } from './people-pods.ts';
 import { BY_MACHINE, taintByHand } from './people-taints.ts';
 import { createPoison, type Poison } from './poison.ts';
 import { runEpisodes } from './run-episodes.ts';
@@ -93,6 +94,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
   }
   if (plan.has('poison')) state.poison = startPoison(setup, checks, { send, story });
   if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, tell });
+  if (parts.includes('scheduling')) wantPods({ time, fraction: random('people and pods'), send, view });
   if (parts.includes('volumes')) {
     runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: (name) => story.machine(name), tell });
   }

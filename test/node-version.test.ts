@@ -137,6 +137,8 @@ describe('the release that is needed', () => {
   it('is checked by the programs that npm and cdk start', () => {
     const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
     const { app } = JSON.parse(textOf('cdk.json')) as { app: string };
-    for (const command of [scripts['start'], scripts['agent'], app]) expect(command).toMatch(/^node \S+\.mjs$/);
+    for (const command of [scripts['start'], scripts['agent'], app]) {
+      expect(command).toMatch(/^(?:[A-Z_]+=\S+ )*node (?:--\S+ )*\S+\.mjs$/);
+    }
   });
 });

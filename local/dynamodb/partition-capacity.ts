@@ -97,6 +97,21 @@ const partition = (from: number, to: number, nowMs: number): Partition => ({
 export const hashOfKey = (partitionKey: string): number =>
   createHash('sha256').update(partitionKey).digest().readUInt32BE(0);
 
+/** Hashes that are kept. A fleet writes the same keys again and again. */
+const KEPT_HASHES_MAX = 10_000;
+
+function keptHashes(): (partitionKey: string) => number {
+  const kept = new Map<string, number>();
+  return (partitionKey) => {
+    const known = kept.get(partitionKey);
+    if (known !== undefined) return known;
+    if (kept.size >= KEPT_HASHES_MAX) kept.clear();
+    const hash = hashOfKey(partitionKey);
+    kept.set(partitionKey, hash);
+    return hash;
+  };
+}
+
 export interface PartitionCapacity {
   /** Whether a request on this key is served now, or the limit that refuses it. */
   refusal(partitionKey: string, access: Access, nowMs: number): ThrottlingLimit | undefined;
@@ -107,6 +122,7 @@ export interface PartitionCapacity {
 }
 
 export function partitionCapacity(table: TableCapacity, nowMs: number): PartitionCapacity {
+  const hashOf = keptHashes();
   const own = table.mode === 'provisioned' ? table.provisioned : undefined;
   const partitions = initialPartitions(table.warm ?? own ?? WARM_DEFAULT, nowMs);
   const provisioned = own && {
@@ -116,7 +132,7 @@ export function partitionCapacity(table: TableCapacity, nowMs: number): Partitio
   return {
     refusal(partitionKey, access, atMs) {
       if (provisioned !== undefined && !provisioned[access].hasUnits(atMs)) return 'ProvisionedThroughputExceeded';
-      const index = indexOf(partitions, hashOfKey(partitionKey));
+      const index = indexOf(partitions, hashOf(partitionKey));
       if (partitions[index]![access].hasUnits(atMs)) return undefined;
       splitWhenHot(partitions, index, atMs);
       return 'KeyRangeThroughputExceeded';
@@ -124,7 +140,7 @@ export function partitionCapacity(table: TableCapacity, nowMs: number): Partitio
     consume(partitionKey, access, units, atMs) {
       provisioned?.[access].consume(units, atMs);
       if (partitionKey !== undefined) {
-        partitions[indexOf(partitions, hashOfKey(partitionKey))]![access].consume(units, atMs);
+        partitions[indexOf(partitions, hashOf(partitionKey))]![access].consume(units, atMs);
         return;
       }
       for (const each of partitions) each[access].consume(units / partitions.length, atMs);

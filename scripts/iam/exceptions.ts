@@ -83,6 +83,12 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'the sweep of a quarter of an hour, when it meets a pod of a node that it did not list',
   },
   {
+    functions: ['api', 'watch'],
+    actions: ['dynamodb:Query', 'dynamodb:Scan'],
+    resource: 'table/*Health',
+    reason: 'a list of Leases or of many Nodes: by Scan up to 5,000 nodes, by Query of each shard above',
+  },
+  {
     functions: ['node-monitor'],
     actions: ['dynamodb:BatchGetItem'],
     resource: 'table/*Health',

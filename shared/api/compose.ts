@@ -21,9 +21,9 @@ import { changeLog } from '../store/change-log.ts';
 import { nodeKeyStore } from '../store/node-key-store.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReview } from './access/self-review.ts';
+import { nodeGraph } from './admission/node-graph.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
-import { findAlwaysEmpty } from './kinds/always-empty.ts';
 import { findResource, resources } from './kinds/registry.ts';
 import { selfReviews } from './kinds/self-reviews.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
@@ -78,7 +78,8 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
   return serveApi({
     storageOf,
     budgetsCovering: budgets.covering,
-    descriptorOf,
+    nodeGraph: nodeGraph({ storageOf }),
+    descriptorOf: findResource,
     random,
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
     cidrSets: cidrSetsOf(policy),
@@ -107,13 +108,10 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
       ),
     ),
     ...enrolmentOf(options),
-    metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf }),
+    metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf: findResource }),
     selfReview: answerSelfReview,
   });
 }
-
-const descriptorOf: ServeDependencies['descriptorOf'] = (group, version, resource) =>
-  findResource(group, version, resource) ?? findAlwaysEmpty(group, version, resource);
 
 function enrolmentOf({ items, random, pause, readPublicKey, cloud }: ApiOptions): Pick<ServeDependencies, 'enrol'> {
   if (readPublicKey === undefined) return {};

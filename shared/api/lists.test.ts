@@ -249,43 +249,21 @@ describe('large answers', () => {
 
 describe('kinds that are not kept', () => {
   it.each([
-    '/api/v1/services',
-    '/api/v1/namespaces/default/configmaps',
-    '/api/v1/secrets',
-    '/api/v1/serviceaccounts',
-    '/apis/discovery.k8s.io/v1/endpointslices',
-    '/apis/storage.k8s.io/v1/csidrivers',
-    '/apis/node.k8s.io/v1/runtimeclasses',
+    '/api/v1/componentstatuses',
+    '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
+    '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+    '/apis/apiregistration.k8s.io/v1/apiservices',
   ])('%s are there and empty, and cannot be written', async (path) => {
     const api = apiInMemory();
     expect(await api.send('GET', path)).toMatchObject({
       code: 200,
       body: { kind: expect.stringMatching(/List$/), items: [], metadata: { resourceVersion: expect.any(String) } },
     });
-    expect((await api.send('GET', `${path}?watch=1&timeoutSeconds=1`)).code).toBe(200);
-    const inNamespace = path.includes('/namespaces/') || /csidrivers|runtimeclasses/.test(path);
-    const named = inNamespace ? path : path.replace(/\/([a-z]+)$/, '/namespaces/default/$1');
-    expect((await api.send('GET', `${named}/x`)).code).toBe(404);
-    expect((await api.send('POST', named, { body: { metadata: { name: 'x' } } })).code).toBe(405);
-  });
-
-  it('are not offered by discovery; daemonsets and CSI nodes are, and are kept', async () => {
-    const api = apiInMemory();
-    const core = await api.send('GET', '/api/v1');
-    expect(core.body.resources.map((each: { name: string }) => each.name)).not.toContain('services');
-    const storage = await api.send('GET', '/apis/storage.k8s.io/v1');
-    expect(storage.body.resources.map((each: { name: string }) => each.name)).toContain('csinodes');
-    const csiNode = { metadata: { name: 'a' }, spec: { drivers: [{ name: 'd', nodeID: 'i', topologyKeys: ['t'] }] } };
-    expect((await api.send('POST', '/apis/storage.k8s.io/v1/csinodes', { body: csiNode })).code).toBe(201);
-    const sets = '/apis/apps/v1/namespaces/default/daemonsets';
-    const template = { metadata: { labels: { app: 'x' } }, spec: pod('x').spec };
-    const set = { metadata: { name: 'agent' }, spec: { selector: { matchLabels: { app: 'x' } }, template } };
-    expect(await api.send('POST', sets, { body: set })).toMatchObject({
-      code: 201,
-      body: { metadata: { generation: 1 } },
-    });
-    expect((await api.send('GET', `${sets}/agent`)).code).toBe(200);
-    const other = { ...set, spec: { ...set.spec, selector: { matchLabels: { app: 'y' } } } };
-    expect((await api.send('POST', sets, { body: { ...other, metadata: { name: 'b' } } })).code).toBe(422);
+    const isWatched = !path.endsWith('componentstatuses');
+    expect((await api.send('GET', `${path}?watch=1&timeoutSeconds=1`)).code).toBe(isWatched ? 200 : 405);
+    expect((await api.send('GET', `${path}/x`)).code).toBe(404);
+    expect((await api.send('POST', path, { body: { metadata: { name: 'x' } } })).code).toBe(405);
+    expect((await api.send('DELETE', `${path}/x`)).code).toBe(405);
   });
 });

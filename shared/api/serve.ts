@@ -23,6 +23,7 @@ import { negotiateShape } from './request/response-shape.ts';
 import { compressedIfLarge } from './request/response-size.ts';
 import { remove, removeCollection } from './verbs/delete-calls.ts';
 import { get, list, watch } from './verbs/read-calls.ts';
+import { getScale, patchScale, updateScale } from './verbs/scale-calls.ts';
 import { create, patch, update } from './verbs/write-calls.ts';
 
 /**
@@ -128,6 +129,7 @@ async function serveResource(
   audited.call = { user, verb, target, nowMs };
   refuseUnauthorized(user, verb, target, request.query);
   refuseImpossible(descriptor, target);
+  await dependencies.nodeGraph.refuseUnrelated({ user, verb, target, query: request.query, nowMs });
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);
   // The path of a Namespace names it as its own namespace, and is authorized as such. It is stored without a namespace.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
@@ -168,18 +170,20 @@ function refuseMisplaced(descriptor: ResourceDescriptor, target: ResourceTarget,
   if (!subresource.verbs.includes(verb)) throw status.methodNotAllowedHere();
 }
 
+const isScale = ({ target }: Call): boolean => target.subresource === 'scale';
+
 function serveVerb(dependencies: ServeDependencies, verb: Verb, call: Call): Promise<HttpResponse> {
   switch (verb) {
     case 'get':
-      return get(dependencies, call);
+      return isScale(call) ? getScale(dependencies, call) : get(dependencies, call);
     case 'list':
       return list(dependencies, call);
     case 'create':
       return create(dependencies, call);
     case 'update':
-      return update(dependencies, call);
+      return isScale(call) ? updateScale(dependencies, call) : update(dependencies, call);
     case 'patch':
-      return patch(dependencies, call);
+      return isScale(call) ? patchScale(dependencies, call) : patch(dependencies, call);
     case 'delete':
       return remove(dependencies, call);
     case 'deletecollection':

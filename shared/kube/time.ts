@@ -23,8 +23,8 @@ function parseInstant(text: string): Instant | undefined {
   const [, year, month, day, hour, minute, second, fraction, sign, offsetHours, offsetMinutes] = match;
   const local = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
   const localMs = Date.parse(`${local}Z`);
-  // Date.parse carries over what does not exist, such as 31 February.
-  if (Number.isNaN(localMs) || new Date(localMs).toISOString().slice(0, 19) !== local) return undefined;
+  // Date.parse carries over what does not exist, such as 31 February or 24:00, to another day.
+  if (Number.isNaN(localMs) || new Date(localMs).getUTCDate() !== Number(day)) return undefined;
   if (Number(offsetHours ?? 0) > OFFSET_HOURS_MAX || Number(offsetMinutes ?? 0) > OFFSET_MINUTES_MAX) return undefined;
   const offsetSeconds = sign === undefined ? 0 : (Number(offsetHours) * 60 + Number(offsetMinutes)) * 60;
   const epochSeconds = localMs / 1_000 - (sign === '-' ? -offsetSeconds : offsetSeconds);
@@ -56,8 +56,11 @@ export function formatMicroTime(epochMs: number): string {
   return `${secondsText(epochSeconds)}.${String(micros).padStart(6, '0')}Z`;
 }
 
+const CANONICAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+
 /** The same time in the format of metav1.Time. A text that is no time is returned unchanged. */
 export function canonicalTime(text: string): string {
+  if (CANONICAL_TIME.test(text)) return text;
   const instant = parseInstant(text);
   return instant === undefined ? text : `${secondsText(instant.epochSeconds)}Z`;
 }

@@ -4,10 +4,9 @@
  *
  * A node has one row at most. Rules that keep it so:
  *   - `npm run health-shards` moves a row: one transaction puts it at the other key and leaves a mark (`q`) at the old one.
- *   - A write to an existing row follows it: the preferred key first, then the other key. Both need the row's attributes,
- *     so neither is applied to a mark or to nothing.
+ *   - A write to an existing row follows it: the preferred key first, then the other key. Its condition
+ *     needs an attribute of the row, so it is not applied to a mark or to nothing.
  *   - A write that may create a row checks in the same transaction that the other key has none.
- *   - The row of a deleted Node is deleted at both keys.
  *
  * All processes may prefer different keys at the same time, as during a deployment. A process that prefers the key of
  * the row pays nothing: a heartbeat is the same single request as without this file.

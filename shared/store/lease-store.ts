@@ -5,8 +5,10 @@
 import { defined } from '../domain/defined.ts';
 import type { Condition, Item, ItemStore, ItemUpdater, WriteOutcome } from '../ports/item-store.ts';
 import { StoreFault } from '../ports/item-store.ts';
+import { compareKeys } from '../ports/key-order.ts';
 import { all, is, lacks } from './conditions.ts';
 import { hasDigest, hasLease, healthKey, isMovedMark, LEASE_ATTRIBUTES } from './health-row.ts';
+import { scanSmallTable } from './health-store.ts';
 import { healthPartitions, RESOURCE_VERSIONS_PER_MS } from './layout.ts';
 import type { LeaseChange } from './lease-record.ts';
 import { mergePages } from './merge-pages.ts';
@@ -166,6 +168,8 @@ export function leaseStore(items: ItemStore): LeaseStore {
     getRow: (nodeName) => items.get(healthKey(nodeName), { consistent: true }),
 
     async listLeases({ limit, continueAfter }) {
+      const small = await scanSmallTable(items, { consistent: true });
+      if (small !== undefined) return pageOf(await leaseRows(items, small.toSorted(byName)), { limit, continueAfter });
       const readers = healthPartitions().map(
         (pk) => (page: { after?: string; limit?: number }) =>
           items.query({ table: 'health', pk, consistent: true, ...page }),
@@ -174,6 +178,17 @@ export function leaseStore(items: ItemStore): LeaseStore {
       return { rows: await leaseRows(items, rows), ...defined({ next }) };
     },
   };
+}
+
+const byName = (one: Item, other: Item): number => compareKeys(String(one.sk), String(other.sk));
+
+function pageOf(
+  rows: readonly Item[],
+  { limit = Infinity, continueAfter = '' }: { limit: number | undefined; continueAfter: string | undefined },
+): { readonly rows: readonly Item[]; readonly next?: string } {
+  const following = rows.filter(({ sk }) => compareKeys(String(sk), continueAfter) > 0);
+  const page = following.slice(0, limit);
+  return page.length === following.length ? { rows: page } : { rows: page, next: String(page.at(-1)!.sk) };
 }
 
 /**

@@ -2,6 +2,7 @@
 import { defined } from '../domain/defined.ts';
 import { type Item, type QueryPage, StoreFault } from '../ports/item-store.ts';
 import { compareKeys } from '../ports/key-order.ts';
+import { readAll } from './bounded-reads.ts';
 
 /** Reads one page of one partition: at most `limit` items after `after`. */
 export type PageReader = (page: { readonly after?: string; readonly limit?: number }) => Promise<QueryPage>;
@@ -51,7 +52,7 @@ export async function mergePages(
   };
 
   const sources = readers.map((read): Source => ({ read, items: [], position: 0, next: undefined }));
-  await Promise.all(sources.map((source) => readPage(source, after)));
+  await readAll(sources, (source) => readPage(source, after));
   const merged: Item[] = [];
   for (;;) {
     let first: Source | undefined;

@@ -16,6 +16,7 @@ export type LawName =
   | 'L10'
   | 'L11'
   | 'L12'
+  | 'L13'
   | 'cidrs'
   | 'volumes'
   | 'ticks'

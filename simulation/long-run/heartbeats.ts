@@ -107,6 +107,10 @@ export class Heartbeats {
     return atMs >= this.#silentFromMs[node]! && atMs < this.#silentUntilMs[node]!;
   }
 
+  silentUntilMs(node: number): number {
+    return this.#silentUntilMs[node]!;
+  }
+
   register(node: number, atMs: number): void {
     this.#registeredMs[node] = atMs;
     this.silence(node, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);

@@ -2,8 +2,9 @@
  * The laws of a long run. They use the true times of heartbeats and the episodes of the plan, and nothing that the rules
  * computed.
  *
- *   false mark  L1, L5: the node was marked although a heartbeat reached the endpoint within the grace period, less the
- *               skew of two clocks and the steps of all clocks since. An outage of ours that refused it changes nothing.
+ *   false mark  L1, L5: the node was marked although its machine sent a heartbeat at least every (grace - period) seconds,
+ *               less the skew of two clocks and the steps of all clocks since. It makes no difference whether an outage
+ *               of ours refused them. A machine counts as silent in a longer pause, and for one grace period after it.
  *   late mark   L2: the node is not Unknown at the grace period, one period and the time of a tick after its last
  *               heartbeat; or after the last fault and two regular ticks, if that is later.
  *   ticks       the chain sends no more messages than it claims slots, and ticks again in time after faults.
@@ -27,6 +28,8 @@ const SKEW_MAX_MS = 2_000;
 /** Faults that act at the beginning of an episode. */
 const AT_ONCE: ReadonlySet<FaultName> = new Set(['clockJump', 'restart']);
 const CHAIN = 'node-monitor';
+/** Bound on the heartbeats of one grace period that are looked at. */
+const HEARTBEATS_MAX = 50;
 
 export interface FaultTally {
   episodes: number;
@@ -43,6 +46,11 @@ export interface LongTally {
   /** Ticks that ended with the gate closed. */
   ticksWithClosedGate: number;
   rightMarks: number;
+  /**
+   * Right marks of machines with a pause of their own of over (grace - period). A heartbeat at the beginning or end of
+   * it did not count: an outage of ours refused it, or it arrived during the mark.
+   */
+  marksByOutage: number;
   /** Right by the clocks of the processes, early by true time: all clocks stepped forward. */
   marksEarlyBySteps: number;
   falseMarks: number;
@@ -118,8 +126,16 @@ class LongChecks {
   #failedNow = false;
   #isChainBroken = false;
   readonly tally: LongTally = {
-    ...{ ticks: 0, messages: 0, claims: 0, ticksWithClosedGate: 0, rightMarks: 0, marksEarlyBySteps: 0, falseMarks: 0 },
-    ...{ falseMarksDuring: {}, silences: 0, lateMarks: 0, chainFaults: 0, failures: 0 },
+    ...{
+      ticks: 0,
+      messages: 0,
+      claims: 0,
+      ticksWithClosedGate: 0,
+      rightMarks: 0,
+      marksByOutage: 0,
+      marksEarlyBySteps: 0,
+    },
+    ...{ falseMarks: 0, falseMarksDuring: {}, silences: 0, lateMarks: 0, chainFaults: 0, failures: 0 },
     calmDetectionSeconds: [],
     faults: {},
   };
@@ -202,15 +218,30 @@ class LongChecks {
     const deliveredMs = heartbeats.lastMs(node, nowMs, 'delivered');
     const leastMs = this.#graceMs - this.#skewMs;
     const silentMs = nowMs - deliveredMs;
-    if (silentMs <= leastMs - clock.sizeSince(deliveredMs)) {
+    const isWithinGrace = silentMs <= leastMs - clock.sizeSince(deliveredMs);
+    if (isWithinGrace && !this.#hasPaused(node, nowMs)) {
       this.tally.falseMarks += 1;
       const during = FAULT_NAMES.filter((name) => overlaps(plan.episodes(name), deliveredMs, nowMs)).join(' and ');
       this.tally.falseMarksDuring[during] = (this.tally.falseMarksDuring[during] ?? 0) + 1;
       return;
     }
     this.tally.rightMarks += 1;
-    if (silentMs <= leastMs) this.tally.marksEarlyBySteps += 1;
+    if (isWithinGrace) this.tally.marksByOutage += 1;
+    else if (silentMs <= leastMs) this.tally.marksEarlyBySteps += 1;
     this.#recordDetection(heartbeats.lastMs(node, nowMs), nowMs);
+  }
+
+  /** Whether the machine has, or had within one grace period, a pause of its own of over (grace - period). */
+  #hasPaused(node: number, nowMs: number): boolean {
+    const { heartbeats, clock } = this.#options;
+    let untilMs = heartbeats.isSilent(node, nowMs) ? heartbeats.silentUntilMs(node) : nowMs;
+    for (let looks = 0; looks < HEARTBEATS_MAX && untilMs > nowMs - this.#graceMs; looks += 1) {
+      const fromMs = heartbeats.lastMs(node, Math.min(nowMs, untilMs - 1), 'delivered');
+      const longestMs = this.#graceMs - this.#periodMs - this.#skewMs - clock.sizeSince(fromMs);
+      if (untilMs - fromMs > longestMs) return true;
+      untilMs = fromMs;
+    }
+    return false;
   }
 
   #recordDetection(lastMs: number, nowMs: number): void {

@@ -25,6 +25,7 @@ interface LongSums {
   ticksWithClosedGate: number;
   silences: number;
   rightMarks: number;
+  marksByOutage: number;
   marksEarlyBySteps: number;
   falseMarks: number;
   lateMarks: number;
@@ -78,7 +79,16 @@ export function longResult(of: {
 
 const SUMS = [
   ...['runs', 'nodeHours', 'evaluations', 'cpuSeconds', 'ticks', 'messages', 'claims', 'ticksWithClosedGate'],
-  ...['silences', 'rightMarks', 'marksEarlyBySteps', 'falseMarks', 'lateMarks', 'chainFaults', 'failures'],
+  ...[
+    'silences',
+    'rightMarks',
+    'marksByOutage',
+    'marksEarlyBySteps',
+    'falseMarks',
+    'lateMarks',
+    'chainFaults',
+    'failures',
+  ],
 ] as readonly (keyof LongSums)[];
 
 /** The figures of both. A seed that is in both is an error: its figures would count twice. @throws RangeError */

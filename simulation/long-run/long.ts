@@ -117,7 +117,8 @@ export function longLines(sum: LongResult): string[] {
   return [
     `${sum.runs} runs, ${sum.nodeHours} node-hours, ${sum.ticks} ticks, ${sum.evaluations} evaluations of a node, ` +
       `${Math.round(sum.cpuSeconds)} s of CPU`,
-    `marks: ${sum.rightMarks} right, of them ${sum.marksEarlyBySteps} early by steps of the clocks; ` +
+    `marks: ${sum.rightMarks} right, of them ${sum.marksEarlyBySteps} early by steps of the clocks and ` +
+      `${sum.marksByOutage} near an outage of ours; ` +
       `${sum.falseMarks} false${during.length === 0 ? '' : ` (${during.join('; ')})`}`,
     `late marks outside of faults: ${sum.lateMarks}; faults of the chain: ${sum.chainFaults} ` +
       `(${sum.messages} messages, ${sum.claims} claims)`,

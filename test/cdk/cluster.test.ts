@@ -220,7 +220,7 @@ describe('permissions', () => {
   const expected: Record<string, readonly string[]> = {
     heartbeat: [...at('Health', 'UpdateItem'), ...at('Control', 'GetItem', 'node-keys#*', 'probe-keys')],
     api: [
-      ...at('Health', 'BatchGetItem ConditionCheckItem DeleteItem GetItem Query UpdateItem'),
+      ...at('Health', 'BatchGetItem ConditionCheckItem DeleteItem GetItem Query Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
@@ -302,7 +302,7 @@ describe('permissions', () => {
       'ec2:DescribeInstances on *',
     ],
     watch: [
-      ...at('Health', 'BatchGetItem GetItem Query'),
+      ...at('Health', 'BatchGetItem GetItem Query Scan'),
       ...at('Objects', 'BatchGetItem Query'),
       ...at('Objects', 'UpdateItem', 'h#*'),
       ...at('Control', 'GetItem', 'node-keys#*', 'ticket-keys'),

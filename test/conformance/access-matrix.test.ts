@@ -7,13 +7,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { clusterstatuses } from '../../shared/api/kinds/cluster-statuses.ts';
 import { decisions } from '../../shared/api/kinds/decisions.ts';
-import { resources } from '../../shared/api/kinds/registry.ts';
+import { findStored, resources } from '../../shared/api/kinds/registry.ts';
 import { sealed } from '../../shared/controllers/decisions/decision-record.ts';
 import { decisionName, decisionWrite } from '../../shared/controllers/decisions/decision-store.ts';
 import { PROBE_GROUP, PROBE_USER } from '../../shared/domain/access/probe-identity.ts';
 import type { ResourceDescriptor } from '../../shared/kube/descriptor.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, node } from '../support/api-in-memory.ts';
+import { APPLICATION_OBJECTS } from '../support/application-objects.ts';
 import { notRefused } from '../support/machine-sweep.ts';
 
 const DOC = new URL('../../docs/access.md', import.meta.url);
@@ -34,6 +35,19 @@ const WHO = Object.keys(USERS) as Who[];
 const owner = (uid: string) => ({ apiVersion: 'v1', kind: 'Node', name: 'n1', uid, controller: true });
 const container = { name: 'main', image: 'registry.example/app:1' };
 
+/** Name of the objects of applications. The pod of n1 refers to some of them. */
+const APPLICATION = 'x1';
+
+/** One object per kind of applications. The volume is bound to the claim of the pod. */
+const APPLICATIONS = Object.fromEntries(
+  Object.entries(APPLICATION_OBJECTS).map(([resource, object]) => {
+    const namespace = findStored(resource)?.namespaced === true ? { namespace: 'default' } : {};
+    const claimRef = { namespace: 'default', name: APPLICATION };
+    const spec = resource === 'persistentvolumes' ? { spec: { ...(object.spec as object), claimRef } } : {};
+    return [resource, () => ({ ...object, ...spec, metadata: { name: APPLICATION, ...namespace } })];
+  }),
+);
+
 /** One object a resource, all about n1. */
 const OBJECTS: Readonly<Record<string, (nodeUid: string) => Record<string, unknown>>> = {
   events: () => ({
@@ -45,7 +59,18 @@ const OBJECTS: Readonly<Record<string, (nodeUid: string) => Record<string, unkno
   }),
   namespaces: () => ({ metadata: { name: 'team' } }),
   nodes: () => ({ metadata: { name: 'n1' } }),
-  pods: () => ({ metadata: { name: 'p1', namespace: 'default' }, spec: { nodeName: 'n1', containers: [container] } }),
+  pods: () => ({
+    metadata: { name: 'p1', namespace: 'default' },
+    spec: {
+      nodeName: 'n1',
+      containers: [container],
+      volumes: [
+        { name: 's', secret: { secretName: APPLICATION } },
+        { name: 'c', configMap: { name: APPLICATION } },
+        { name: 'd', persistentVolumeClaim: { claimName: APPLICATION } },
+      ],
+    },
+  }),
   leases: () => ({
     metadata: { name: 'n1', namespace: 'kube-node-lease' },
     spec: { holderIdentity: 'n1', leaseDurationSeconds: 40 },
@@ -67,6 +92,7 @@ const OBJECTS: Readonly<Record<string, (nodeUid: string) => Record<string, unkno
       template: { metadata: { labels: { app: 'd' } }, spec: { containers: [container] } },
     },
   }),
+  ...APPLICATIONS,
 };
 
 /** Decisions are only watched by what they are about. */
@@ -129,7 +155,7 @@ function questionsOf(descriptor: ResourceDescriptor, stored: KubeObject): Questi
           : verb === 'get'
             ? send('GET', `${one}/${sub.name}`)
             : verb === 'update'
-              ? send('PUT', path, stored)
+              ? send('PUT', path, sub.name === 'scale' ? { metadata: { name }, spec: { replicas: 1 } } : stored)
               : send('PATCH', path, { status: {} }, MERGE);
       questions.push({ what: label(verb, `${resource}/${sub.name}`), ask });
     }
@@ -261,13 +287,13 @@ interface Unrefused {
 /** Each line of the sweep that is not refused has one of these. */
 const UNREFUSED: readonly Unrefused[] = [
   {
-    what: 'read the kinds that are always empty (secrets, configmaps, services …)',
-    line: /^(GET|HEAD) (configmaps|csidrivers|endpoints|endpointslices|persistentvolumeclaims|persistentvolumes|runtimeclasses|secrets|services)\b/,
-    why: 'kubelets need these lists; none of these kinds is stored. 400: an unknown field selector',
+    what: 'read all Services, Endpoints, RuntimeClasses and CSIDrivers',
+    line: /^(GET|HEAD) (watch\/)?(csidrivers\.storage\.k8s\.io|endpoints|runtimeclasses\.node\.k8s\.io|services)( of another| of all namespaces)?: (200|400)$/,
+    why: 'as upstream: kubelets list them. 400: an unknown field selector',
   },
   {
     what: 'list its own Node, and its own pods in all namespaces',
-    line: /^GET (nodes|pods)( of all namespaces)?: 200$/,
+    line: /^GET (watch\/)?(nodes|pods)( of all namespaces)?: 200$/,
     why: 'a field selector restricts the list to itself; without one 403. A second, empty selector does not widen it',
   },
   {
@@ -323,10 +349,34 @@ A token in another spelling (spaces around it, padding, the other of the two val
 machine and expires with the same key and the same \`exp\`. Each spelling is cached separately and allows nothing more.
 `;
 
-function rendered(
-  rows: readonly { readonly what: string; readonly answers: Readonly<Record<Who, boolean>> }[],
-  swept: readonly string[],
-): string {
+interface Row {
+  readonly what: string;
+  readonly answers: Readonly<Record<Who, boolean>>;
+}
+
+const VERB_AND_KIND = /^(\w+) (\w+)((?:\/\w+)?(?:\.[\w.]+)?)$/;
+
+/** Verbs of a kind of applications with the same answers are one row. */
+function joined(rows: readonly Row[]): Row[] {
+  const byKind = new Map<string, { verbs: string[]; of: string; answers: Row['answers'] }>();
+  const result: Row[] = [];
+  for (const row of rows) {
+    const [, verb = '', resource = '', rest = ''] = VERB_AND_KIND.exec(row.what) ?? [];
+    if (APPLICATION_OBJECTS[resource] === undefined) {
+      result.push(row);
+      continue;
+    }
+    const of = `${resource}${rest}`;
+    const key = `${of} ${JSON.stringify(row.answers)}`;
+    const entry = byKind.get(key) ?? { verbs: [], of, answers: row.answers };
+    byKind.set(key, entry);
+    entry.verbs.push(verb);
+  }
+  const kinds = [...byKind.values()].map(({ verbs, of, answers }) => ({ what: `${verbs.join(', ')} ${of}`, answers }));
+  return [...result, ...kinds];
+}
+
+function rendered(rows: readonly Row[], swept: readonly string[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [
     '# Who may do what',
@@ -340,7 +390,7 @@ function rendered(
     '',
     line(['request', ...WHO]),
     line(['---', ...WHO.map(() => '---')]),
-    ...rows.map(({ what, answers }) => line([what, ...WHO.map((who) => (answers[who] ? 'yes' : '-'))])),
+    ...joined(rows).map(({ what, answers }) => line([what, ...WHO.map((who) => (answers[who] ? 'yes' : '-'))])),
     '',
     ...UNREFUSED_HEAD,
     ...UNREFUSED.map(({ what, line: of, why }) => {

@@ -40,7 +40,7 @@ const named = (...names: string[]): NodeSelectorTerm => ({
 });
 
 describe('SF resources', () => {
-  it('SF-01 a pod without requests fits a full node', async () => {
+  it('SF-01: a pod without requests fits a full node', async () => {
     const on = await cluster();
     await on.running('a', 'n1', { requests: { cpu: '4', memory: '8Gi' } });
     expect(await placed(on)).toBe('n1');
@@ -97,7 +97,7 @@ describe('SF resources', () => {
     expect(await placed(on, { spec })).toBe('waits: 1 Insufficient example.com/gpu.');
   });
 
-  it('SF-17 a resource that the node does not list is 0', async () => {
+  it('SF-17: a resource that the node does not list is 0', async () => {
     const on = await cluster();
     const wanted = { 'example.com/bbb': '1' };
     const spec = { containers: [{ name: 'c', image: 'i', resources: { requests: wanted, limits: wanted } }] };
@@ -133,13 +133,13 @@ describe('SF resources', () => {
     expect(await placed(on, { requests: { 'ephemeral-storage': '5Gi' } })).toBe('n1');
   });
 
-  it('SF-27 a sidecar runs beside the containers', async () => {
+  it('SF-27: a sidecar runs beside the containers', async () => {
     const on = await cluster({ n1: { allocatable: { cpu: '2' } } });
     const spec = { containers: containers({ cpu: '1' })!, initContainers: [sidecar({ cpu: '1' })] };
     expect(await placed(on, { spec })).toBe('n1');
   });
 
-  it('SF-29 an init container runs beside the sidecars before it', async () => {
+  it('SF-29: an init container runs beside the sidecars before it', async () => {
     const on = await cluster({ n1: { allocatable: { cpu: '1500m' } }, n2: { allocatable: { cpu: '1499m' } } });
     const initContainers = [sidecar({ cpu: '500m' }), ...inits({ cpu: '1' })];
     expect(await placed(on, { spec: { containers: containers({ cpu: '200m' })!, initContainers } })).toBe('n1');
@@ -157,7 +157,7 @@ describe('SF resources', () => {
     expect(await placed(on, { spec })).toBe('waits: 1 Insufficient cpu.');
   });
 
-  it('SF-33 pods that have ended do not count', async () => {
+  it('SF-33 terminated pods do not count', async () => {
     const on = await cluster();
     await on.running('a', 'n1', { requests: { cpu: '4' }, status: { phase: 'Succeeded' } });
     await on.running('b', 'n1', { requests: { cpu: '4' }, status: { phase: 'Failed' } });
@@ -168,7 +168,7 @@ describe('SF resources', () => {
 const MISMATCH = "node(s) didn't match Pod's node affinity/selector";
 
 describe('SA node name, cordon, node affinity', () => {
-  it('SA-01 a node selector', async () => {
+  it('SA-01: a node selector', async () => {
     const on = await cluster({ n1: {}, n2: { labels: { foo: 'bar', x: 'y' } } });
     expect(await placed(on, { spec: { nodeSelector: { foo: 'bar' } } })).toBe('n2');
   });
@@ -206,7 +206,7 @@ describe('SA node name, cordon, node affinity', () => {
     expect(await placed(on, { spec: { ...spec, nodeSelector: { foo: 'nope' } } })).toBe(`waits: 1 ${MISMATCH}.`);
   });
 
-  it('SA-15 a term with a name looks at that node only', async () => {
+  it('SA-15: a term with a name looks at that node only', async () => {
     const on = await cluster({ n1: {}, n2: {}, n3: {} });
     expect(await placed(on, required(named('n1')))).toBe('n1');
     expect(await on.rejected('p')).toEqual({ "node(s) didn't satisfy plugin(s) [NodeAffinity]": 2 });
@@ -217,7 +217,7 @@ describe('SA node name, cordon, node affinity', () => {
     expect(await placed(on, required(named('n1')))).toBe("waits: 1 node(s) didn't satisfy plugin(s) [NodeAffinity].");
   });
 
-  it('SA-19 a name and an expression in one term', async () => {
+  it('SA-19: a name and an expression in one term', async () => {
     const on = await cluster({ n1: {}, n2: { labels: { foo: 'bar' } } });
     const term = { ...named('n1'), ...expressions(['foo', 'In', ['bar']]) };
     expect(await placed(on, required(term))).toBe(
@@ -233,7 +233,7 @@ describe('SA node name, cordon, node affinity', () => {
     expect(await on.rejected('p')).toEqual({ "node(s) didn't satisfy plugin(s) [NodeAffinity]": 1 });
   });
 
-  it('SA-23 a cordoned node', async () => {
+  it('SA-23: a cordoned node', async () => {
     const on = await cluster({ n1: { unschedulable: true } });
     expect(await placed(on)).toBe('waits: 1 node(s) were unschedulable.');
   });
@@ -244,7 +244,7 @@ const dedicated = (value: string, effect = 'NoSchedule') => ({ key: 'dedicated',
 const tolerating = (...tolerations: object[]): PodParts => ({ spec: { tolerations } as PodParts['spec'] & object });
 
 describe('ST taints', () => {
-  it('ST-01 an untolerated taint', async () => {
+  it('ST-01: an untolerated taint', async () => {
     const on = await cluster({ n1: { taints: [dedicated('user1')] } });
     expect(await placed(on)).toBe(UNTOLERATED);
   });
@@ -292,7 +292,7 @@ describe('ST taints', () => {
     expect(await placed(on, tolerating({ operator: 'Exists' }))).toBe('n1');
   });
 
-  it('ST-15 an absent value is an empty one', async () => {
+  it('ST-15: an absent value is an empty one', async () => {
     const on = await cluster({ n1: { taints: [{ key: 'foo', effect: 'NoSchedule' }] } });
     expect(await placed(on, tolerating({ key: 'foo', operator: 'Equal', value: '' }))).toBe('n1');
   });

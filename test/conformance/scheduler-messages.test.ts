@@ -43,7 +43,7 @@ describe('SM messages, conditions, events, binding', () => {
     expect((await on.scheduled('p'))?.message).toMatch(/^0\/1 nodes are available: 1 node\(s\) were unschedulable\. /);
   });
 
-  it('SM-07 a binding: event and condition', async () => {
+  it('SM-07: a binding: event and condition', async () => {
     const on = new ScheduledCluster();
     await on.node('n1');
     await on.pod('p');
@@ -63,7 +63,7 @@ describe('SM messages, conditions, events, binding', () => {
     expect(condition).not.toHaveProperty('message');
   });
 
-  it('SM-09 an attempt that says nothing new does not write the pod', async () => {
+  it('SM-09: an attempt that says nothing new does not write the pod', async () => {
     const on = new ScheduledCluster();
     await on.node('n1', { allocatable: { cpu: '500m' } });
     await on.pod('p', cpu('1'));
@@ -98,7 +98,7 @@ describe('SM messages, conditions, events, binding', () => {
     expect((await on.scheduled('p'))?.message).toContain('resource-name-9');
   });
 
-  it('SM-13 a pod that is deleted while it waits', async () => {
+  it('SM-13: a pod that is deleted while it waits', async () => {
     const on = new ScheduledCluster();
     await on.node('n1', { allocatable: { cpu: '500m' } });
     await on.pod('p', cpu('1'));
@@ -126,7 +126,7 @@ describe('SM messages, conditions, events, binding', () => {
       body: { metadata: { name: 'p' }, target: { kind: 'Node', name: nodeName } },
     });
 
-  it('SM-15 a bound pod is not bound again', async () => {
+  it('SM-15: a bound pod is not bound again', async () => {
     const on = new ScheduledCluster();
     await on.node('n1');
     await on.pod('p');

@@ -52,14 +52,14 @@ describe('SS topology spread, DoNotSchedule', () => {
     expect(await on.feasible(spread(constraint(ZONE)))).toEqual(['n1', 'n2', 'n3', 'n4']);
   });
 
-  it('SS-03 an absent selector selects nothing', async () => {
+  it('SS-03: an absent selector selects nothing', async () => {
     const on = await cluster(zones('a', 'a', 'b', 'b'));
     await counts(on, [0, 0, 1, 1]);
     const { labelSelector: _, ...bare } = constraint(ZONE);
     expect(await on.feasible(spread(bare))).toEqual(['n1', 'n2', 'n3', 'n4']);
   });
 
-  it('SS-05 a node without the label is no candidate', async () => {
+  it('SS-05: a node without the label is no candidate', async () => {
     const on = await cluster(zones('a', undefined, 'b', 'b'));
     await counts(on, [1, 1, 1, 1]);
     const parts = spread(constraint(ZONE));
@@ -74,13 +74,13 @@ describe('SS topology spread, DoNotSchedule', () => {
     expect(await on.feasible(spread(constraint(HOSTNAME)))).toEqual(['n3']);
   });
 
-  it('SS-09 a pod that does not match itself adds nothing', async () => {
+  it('SS-09: a pod that does not match itself adds nothing', async () => {
     const on = await cluster(zones('a', 'a', 'b', 'b'));
     await counts(on, [2, 1, 0, 3]);
     expect(await on.feasible({ ...spread(constraint(HOSTNAME)), labels: {} })).toEqual(['n2', 'n3']);
   });
 
-  it('SS-11 a terminating pod does not count', async () => {
+  it('SS-11: a terminating pod does not count', async () => {
     const on = await cluster(zones('a', 'b'));
     await counts(on, [1, 1]);
     await on.send('DELETE', '/api/v1/namespaces/default/pods/foo-1-0');
@@ -133,7 +133,7 @@ describe('SS topology spread, DoNotSchedule', () => {
     expect(await on.feasible({ ...parts, labels: { foo: '', bar: '' } })).toEqual(['n3']);
   });
 
-  it('SS-25 a node needs the labels of all constraints', async () => {
+  it('SS-25: a node needs the labels of all constraints', async () => {
     const on = await cluster(zones('a', 'a', 'b', 'b'));
     await on.patchNode('n3', { metadata: { labels: { [HOSTNAME]: null } } });
     await counts(on, [1, 0, 0, 1]);
@@ -241,7 +241,7 @@ describe('SI affinity between pods', () => {
     expect(await placed(on, requiring({ anti }, { abc: '', xyz: '' }))).toBe(OWN_ANTI);
   });
 
-  it('SI-15 a namespace selector', async () => {
+  it('SI-15: a namespace selector', async () => {
     const on = await cluster(ONE);
     await on.namespace('t1a', { team: 't1' });
     await on.namespace('t1b', { team: 't1' });
@@ -251,7 +251,7 @@ describe('SI affinity between pods', () => {
     expect(await placed(on, { ...requiring({ affinity }), namespace: 't1a' })).toBe('n1');
   });
 
-  it('SI-17 an empty namespace selector selects all namespaces', async () => {
+  it('SI-17: an empty namespace selector selects all namespaces', async () => {
     const on = await cluster(ONE);
     await on.namespace('t1a');
     await on.namespace('t1b');
@@ -308,7 +308,7 @@ describe('SI affinity between pods', () => {
     expect(await on.feasible({ labels: { foo: '', bar: '' } })).toEqual(['n3']);
   });
 
-  it('SI-29 a terminating pod counts until it is removed', async () => {
+  it('SI-29: a terminating pod counts until it is removed', async () => {
     const on = await beside({ labels: FOO });
     await on.send('DELETE', '/api/v1/namespaces/default/pods/e');
     const parts = requiring({ anti: [term(HOSTNAME, [['foo', 'Exists']])] });

@@ -88,7 +88,7 @@ describe('PR preemption', () => {
     expect(await nominated(on)).toBeUndefined();
   });
 
-  it('PR-03 a taint cannot be preempted away', async () => {
+  it('PR-03: a taint cannot be preempted away', async () => {
     const taints = [{ key: 'k', value: 'v', effect: 'NoSchedule' }];
     const on = await cluster({ n1: { allocatable: { pods: '1' }, taints } });
     await on.running('low', 'n1', { priority: LOW });
@@ -117,7 +117,7 @@ describe('PR preemption', () => {
     expect(await terminating(on)).toEqual([texts[0]!.split(' ')[1]]);
   });
 
-  it('PR-09 a pod beside which p fits stays', async () => {
+  it('PR-09: a pod beside which p fits stays', async () => {
     const on = await cluster({ n1: {}, n2: {} });
     await on.running('small', 'n1', sized(SMALL, LOW));
     await on.running('a', 'n1', sized(LARGE, MID));
@@ -155,7 +155,7 @@ describe('PR preemption', () => {
     expect((await candidates(on)).texts.toSorted()).toEqual(['n1: b', 'n2: c']);
   });
 
-  it('PR-15 a pod in disruptedPods counts as disrupted already', async () => {
+  it('PR-15: a pod in disruptedPods counts as disrupted already', async () => {
     const on = await cluster({ n1: {} });
     const ready = {
       status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
@@ -238,7 +238,7 @@ describe('PR preemption', () => {
     expect((await on.scheduled('p'))?.message).toMatch(/preemption: not eligible due to preemptionPolicy=Never\.$/);
   });
 
-  it('PR-27 a terminating pod without DisruptionTarget does not hinder another preemption', async () => {
+  it('PR-27: a terminating pod without DisruptionTarget does not hinder another preemption', async () => {
     const on = await cluster({ n1: { allocatable: { pods: '1' } }, n2: { allocatable: { pods: '1' } } });
     await on.running('a', 'n1', { priority: LOW });
     await on.send('DELETE', '/api/v1/namespaces/default/pods/a');
@@ -269,7 +269,7 @@ describe('PR preemption', () => {
     expect([await on.nodeOf('p'), await on.nodeOf('q')]).toEqual(['n1', '']);
   });
 
-  it('PR-31 a nominated pod of lower priority loses its nomination', async () => {
+  it('PR-31: a nominated pod of lower priority loses its nomination', async () => {
     const on = await cluster({ n1: {} });
     await on.running('victim', 'n1', sized(VERY_LARGE, LOW));
     await on.pod('q', sized(LARGE, MID));

@@ -50,7 +50,7 @@ describe('SQ queue, gates, backoff, requeue', () => {
     for (let tenths = 1; tenths <= 355; tenths += 1) {
       const before = attempts(on);
       on.fleet.at(tenths / 10);
-      // A change that may help: a pod leaves, and another one takes its place.
+      // A change that may help: a pod is deleted, and another one is created.
       pods += 1;
       await on.running(`other-${pods}`, 'n1');
       await on.remove(`other-${pods}`);
@@ -74,7 +74,7 @@ describe('SQ queue, gates, backoff, requeue', () => {
     expect(await on.nodeOf('p')).toBe('n2');
   });
 
-  it('SQ-07 a gated pod is not tried', async () => {
+  it('SQ-07: a gated pod is not tried', async () => {
     const on = new ScheduledCluster();
     await on.node('n1');
     await on.pod('p', { spec: { schedulingGates: [{ name: 'a' }, { name: 'b' }] } });
@@ -93,13 +93,13 @@ describe('SQ queue, gates, backoff, requeue', () => {
     expect(await on.nodeOf('p')).toBe('n1');
   });
 
-  it('SQ-09 a pod that is deleted lets p be tried', async () => {
+  it('SQ-09: a pod that is deleted lets p be tried', async () => {
     const on = await waiting();
     expect(await isRequeuedBy(on, () => on.remove('full'))).toBe(true);
     expect(await on.nodeOf('p')).toBe('n1');
   });
 
-  it('SQ-11 a node that p would not fit empty does not', async () => {
+  it('SQ-11: a node that p would not fit empty does not', async () => {
     const on = await waiting(cpu('3'));
     expect(await isRequeuedBy(on, () => on.node('n2', { allocatable: { cpu: '2' } }))).toBe(false);
   });
@@ -110,7 +110,7 @@ describe('SQ queue, gates, backoff, requeue', () => {
     expect(await isRequeuedBy(on, () => on.patchNode('n1', { status: { allocatable } }, '/status'))).toBe(false);
   });
 
-  it('SQ-15 a label that matches now does, a change of a node that matched before does not', async () => {
+  it('SQ-15: a label that matches now does, a change of a node that matched before does not', async () => {
     const on = new ScheduledCluster();
     await on.node('n1');
     await on.pod('p', { spec: { nodeSelector: { disk: 'ssd' } } });
@@ -125,7 +125,7 @@ describe('SQ queue, gates, backoff, requeue', () => {
     expect(await isRequeuedBy(on, () => on.patchNode('n1', { metadata: { labels: { more: 'y' } } }))).toBe(false);
   });
 
-  it('SQ-17 a condition does not, the taint does', async () => {
+  it('SQ-17: a condition does not, the taint does', async () => {
     const on = new ScheduledCluster();
     await on.node('n1', { taints: [{ key: 'dedicated', value: 'x', effect: 'NoSchedule' }] });
     await on.pod('p');
@@ -139,7 +139,7 @@ describe('SQ queue, gates, backoff, requeue', () => {
     expect(await on.nodeOf('p')).toBe('n1');
   });
 
-  it('SQ-19 an own toleration does, after the backoff', async () => {
+  it('SQ-19: an own toleration does, after the backoff', async () => {
     const on = new ScheduledCluster();
     await on.node('n1', { taints: [{ key: 'dedicated', value: 'x', effect: 'NoSchedule' }] });
     await on.pod('p');
@@ -200,7 +200,7 @@ describe('SQ queue, gates, backoff, requeue', () => {
     expect(await on.nodeOf('p')).toBe('n1');
   });
 
-  it('SQ-25 a change during the attempt is not lost', async () => {
+  it('SQ-25: a change during the attempt is not lost', async () => {
     let during: (() => Promise<unknown>) | undefined;
     const on = new ScheduledCluster({
       between: (items) => ({
@@ -224,7 +224,7 @@ describe('SQ queue, gates, backoff, requeue', () => {
     expect(await on.nodeOf('p')).toBe('n2');
   });
 
-  it('SQ-27 what does not concern scheduling lets nobody be tried before 300 s', async () => {
+  it('SQ-27 changes that do not concern scheduling cause no attempt before 300 s', async () => {
     const on = await waiting();
     const before = attempts(on);
     const times: number[] = [];

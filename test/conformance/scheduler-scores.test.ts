@@ -44,7 +44,7 @@ describe('SC scores', () => {
     expect((await scored(on, wanting('3', '5Gi'))).of('NodeResourcesFit')).toEqual({ n1: 37, n2: 50 });
   });
 
-  it('SC-03 an explicit request of 0 counts as 0', async () => {
+  it('SC-03: an explicit request of 0 counts as 0', async () => {
     const on = await cluster({ n1: sized('10', '20Gi'), n2: sized('10', '50Gi') });
     await on.running('a', 'n1', wanting('3', '0'));
     await on.running('b', 'n2', wanting('3', '5Gi'));

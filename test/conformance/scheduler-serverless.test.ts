@@ -53,7 +53,7 @@ function secondProcess(on: ScheduledCluster) {
 }
 
 describe('SX concurrency and the serverless form', () => {
-  it('SX-01 a request during the end of a pass is not lost', async () => {
+  it('SX-01: a request during the end of a pass is not lost', async () => {
     let atEnd: (() => Promise<unknown>) | undefined;
     const on: ScheduledCluster = new ScheduledCluster({
       between: (items) => ({
@@ -96,7 +96,7 @@ describe('SX concurrency and the serverless form', () => {
     expect([await on.nodeOf('p'), await on.nodeOf('q')].toSorted()).toEqual(['', 'n1']);
   });
 
-  it('SX-05 a pass that dies between its commits', async () => {
+  it('SX-05: a pass that dies between its commits', async () => {
     let commits = 0;
     let isDead = false;
     const on = new ScheduledCluster({
@@ -132,7 +132,7 @@ describe('SX concurrency and the serverless form', () => {
     expect(await bound()).toBe(10);
   });
 
-  it('SX-07 a person takes the last cpu after the decision', async () => {
+  it('SX-07: the last cpu is used by a person after the decision', async () => {
     const { on, commits } = interrupted();
     await on.node('n1', { allocatable: { cpu: '1' } });
     await on.pod('p', cpu('1'));
@@ -192,7 +192,7 @@ describe('SX concurrency and the serverless form', () => {
     expect([await on.nodeOf('p'), await on.nodeOf('q')]).toEqual(['', 'n2']);
   });
 
-  it('SX-15 an hour in which nothing waits', async () => {
+  it('SX-15: an hour in which nothing waits', async () => {
     const on = new ScheduledCluster();
     for (let index = 0; index < 20; index += 1) await on.node(`n${index}`);
     await on.pod('p');
@@ -234,7 +234,7 @@ describe('SX concurrency and the serverless form', () => {
     expect(await records(on, 'PodUnschedulable')).toHaveLength(1);
   });
 
-  it('SX-19 a node that is marked after the decision', async () => {
+  it('SX-19: a node that is marked after the decision', async () => {
     const { on, commits } = interrupted();
     await on.node('n1');
     await on.pod('p');
@@ -250,7 +250,7 @@ describe('SX concurrency and the serverless form', () => {
   it.each([
     [undefined, ['', '']],
     ['Honor', ['a', 'b']],
-  ] as const)('SX-21 a dark zone with nodeTaintsPolicy %s', async (nodeTaintsPolicy, expected) => {
+  ] as const)('SX-21: a dark zone with nodeTaintsPolicy %s', async (nodeTaintsPolicy, expected) => {
     const on = new ScheduledCluster();
     for (const zone of ['a', 'b', 'c']) await on.node(zone, { zone });
     const labels = { app: 'web' };

@@ -1,10 +1,10 @@
 /**
  * L13: a pod is bound at most once, to a node that fits it, and the requests on a node never exceed what it offers.
  *
- * Many schedulers run at once on one store in which concurrent transactions conflict. Nobody takes turns. Processes are
- * delayed, killed at any call, or get no response to a commit; others start in their place. Meanwhile people create pods
- * on nodes, delete pods, cordon nodes, shrink them, and delete and create them again. Each commit is checked against the
- * objects as they are stored at that moment. The schedule comes from a seed:
+ * Many schedulers run at once on one store in which concurrent transactions conflict. The turn of a pass is not
+ * observed. Processes are delayed, killed at any call, or get no response to a commit; others start in their place.
+ * Meanwhile people create pods on nodes, delete pods, cordon nodes, shrink them, and delete and create them again. Each
+ * commit is checked against the objects as they are stored at that moment. The schedule comes from a seed:
  *
  *   RACE_SEED=7 RACE_PODS=5000 RACE_NODES=200 vitest run test/contract/binding-race.test.ts
  */

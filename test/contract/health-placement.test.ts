@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { moveRows } from '../../scripts/health-shards/move-rows.ts';
 import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { defined } from '../../shared/domain/defined.ts';
 import {
   FORMER_HEALTH_SHARDS,
   HEALTH_SHARD_COUNTS,
@@ -119,6 +120,15 @@ function callBefore(
     },
   } as ItemStore;
 }
+
+/** As a table of more than one page, which is listed by its shards. */
+const large = (items: ItemStore): ItemStore => ({
+  ...items,
+  scan: async (request) =>
+    request.segments === 1 && request.after === undefined
+      ? { items: [], next: { pk: 's00', sk: '' } }
+      : items.scan(request),
+});
 
 const isApart = (name: string): boolean =>
   healthKeyIn(HEALTH_SHARDS, name).pk !== healthKeyIn(FORMER_HEALTH_SHARDS, name).pk;
@@ -312,7 +322,7 @@ describe('the move of all rows', () => {
       if (to === FORMER_HEALTH_SHARDS) await move(raw, HEALTH_SHARDS);
       const moving = () =>
         placedStore(
-          callBefore(raw, 'query', call, () => moveKeepingMarks(raw, to)),
+          callBefore(large(raw), 'query', call, () => moveKeepingMarks(raw, to)),
           HEALTH_SHARDS,
         );
       const { rows } = await leaseStore(moving()).listLeases({});
@@ -324,6 +334,57 @@ describe('the move of all rows', () => {
       expect([...read.keys()].sort()).toEqual([...fleet].sort());
     },
   );
+
+  it('lists a small table by one request, in pages by name', async () => {
+    await moveKeepingMarks(raw, HEALTH_SHARDS);
+    const requests: string[] = [];
+    const counting: ItemStore = {
+      ...current,
+      query: async (request) => {
+        requests.push('query');
+        return current.query(request);
+      },
+      scan: async (request) => {
+        requests.push('scan');
+        return current.scan(request);
+      },
+    };
+    const listed: unknown[] = [];
+    let continueAfter: string | undefined;
+    for (let pages = 0; pages < 3; pages += 1) {
+      const { rows, next } = await leaseStore(counting).listLeases({ limit: 16, ...defined({ continueAfter }) });
+      listed.push(...rows.map(({ sk }) => sk));
+      continueAfter = next;
+    }
+    expect(continueAfter).toBeUndefined();
+    expect(listed).toEqual([...fleet].sort());
+    const times = { fromSeconds: 1, toSeconds: 2 };
+    for (const each of fleet) await current.write(confirmStatus(each, { uid: UID, nowMs: T0 + 1, times }));
+    const many = [...fleet, ...Array.from({ length: 600 }, (_, index) => `absent-${index}`)].sort();
+    const read = await readHeartbeatTimes(counting, many, { consistent: true });
+    expect([...read.keys()].sort()).toEqual([...fleet].sort());
+    expect(requests).toEqual(['scan', 'scan', 'scan', 'scan']);
+  });
+
+  it('never has more than 32 reads of a list at once', async () => {
+    let atOnce = 0;
+    let most = 0;
+    const counting: ItemStore = {
+      ...large(raw),
+      async query(request) {
+        atOnce += 1;
+        most = Math.max(most, atOnce);
+        const page = await raw.query(request);
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        atOnce -= 1;
+        return page;
+      },
+    };
+    expect((await leaseStore(counting).listLeases({})).rows).toHaveLength(40);
+    const many = Array.from({ length: 600 }, (_, index) => `absent-${index}`).sort();
+    await readHeartbeatTimes(counting, many, { consistent: true });
+    expect(most).toBe(32);
+  });
 
   it('continues after it was interrupted', async () => {
     let transactions = 0;
@@ -343,6 +404,18 @@ describe('the move of all rows', () => {
       marksDeleted: 40,
     });
     for (const each of fleet) expect(await rowAt(raw, HEALTH_SHARDS, each)).toMatchObject({ r: T0 + 3 });
+  });
+
+  it('may run twice at once', async () => {
+    const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+    const conflicting = conflictingStore(raw, { transactionMs: 10, pause: turn, random: () => 0.5 });
+    const results = await Promise.all([move(conflicting, HEALTH_SHARDS), move(conflicting, HEALTH_SHARDS)]);
+    expect(results.map(({ kind }) => kind)).toEqual(['finished', 'finished']);
+    expect(results[0]!.moved + results[1]!.moved).toBe(40);
+    for (const each of fleet) {
+      expect(await rowAt(raw, HEALTH_SHARDS, each)).toMatchObject({ r: T0, u: UID });
+      expect(await rowAt(raw, FORMER_HEALTH_SHARDS, each)).toBeUndefined();
+    }
   });
 
   it('moves at most so many rows per second', async () => {

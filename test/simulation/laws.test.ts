@@ -376,6 +376,26 @@ const PLANTED: readonly PlantedBug[] = [
     options: { parts: ['volumes'], faults: [] },
   },
   {
+    bug: 'a binding that does not depend on the Node',
+    laws: ['L13'],
+    plant: onlyFor('scheduler', { items: lateAndUnguarded }),
+    options: { parts: ['scheduling'], faults: [] },
+  },
+  {
+    bug: 'a scheduler that reads no requests of pods on nodes',
+    laws: ['L13'],
+    plant: onlyFor(
+      'scheduler',
+      seenThrough({
+        read: (item) =>
+          typeof item['o'] === 'string' && item['o'].includes('"nodeName"')
+            ? { ...item, o: item['o'].replaceAll('"requests"', '"hidden"') }
+            : item,
+      }),
+    ),
+    options: { parts: ['scheduling'], faults: [] },
+  },
+  {
     bug: "a binding's time that the machine tells",
     laws: ['L7'],
     plant: boundByMachine(),
@@ -606,6 +626,20 @@ function trustingHeads(items: ItemStore): ItemStore {
       if (!isRaise) return items.write(write, options);
       const head = await items.get(write.key, { consistent: true });
       return { kind: 'written', item: { ...head, ...write.set } };
+    },
+  };
+}
+
+/** Bindings are committed some seconds after the decision, without the condition on the Node. */
+function lateAndUnguarded(items: ItemStore): ItemStore {
+  const CALLS = 300;
+  return {
+    ...items,
+    async transact(writes) {
+      const order = writes.find(({ key }) => key.pk === 'scheduler' && key.sk === 'order');
+      if (order === undefined) return items.transact(writes);
+      for (let calls = 0; calls < CALLS; calls += 1) await items.get(order.key, { consistent: true });
+      return items.transact(writes.filter(({ kind, key }) => kind !== 'check' || !key.pk.startsWith('o#nodes#')));
     },
   };
 }

@@ -5,20 +5,6 @@
 import { resources } from '../../shared/api/kinds/registry.ts';
 import { APPLY, type ApiInMemory, JSON_PATCH, MERGE } from './api-in-memory.ts';
 
-/** Kinds that are there and empty; discovery does not name them. */
-const EMPTY_KINDS = [
-  ['/api/v1', 'configmaps', true],
-  ['/api/v1', 'endpoints', true],
-  ['/api/v1', 'persistentvolumeclaims', true],
-  ['/api/v1', 'persistentvolumes', false],
-  ['/api/v1', 'secrets', true],
-  ['/api/v1', 'serviceaccounts', true],
-  ['/api/v1', 'services', true],
-  ['/apis/discovery.k8s.io/v1', 'endpointslices', true],
-  ['/apis/node.k8s.io/v1', 'runtimeclasses', false],
-  ['/apis/storage.k8s.io/v1', 'csidrivers', false],
-] as const;
-
 interface SweptResource {
   readonly base: string;
   readonly resource: string;
@@ -69,15 +55,7 @@ function sweptResources(nameOf: (resource: string) => string): SweptResource[] {
     name: nameOf(resource),
     subresources: subresources.map(({ name }) => name),
   }));
-  const empty = EMPTY_KINDS.map(([base, resource, namespaced]) => ({
-    base,
-    resource,
-    kind: 'Unknown',
-    namespace: namespaceOf(resource, namespaced),
-    name: 'x',
-    subresources: [],
-  }));
-  return [...served, ...empty];
+  return served;
 }
 
 /** As `METHOD group resource: code`, sorted; the many spellings of one request are one line. */

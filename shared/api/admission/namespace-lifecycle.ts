@@ -96,11 +96,8 @@ export function withTermination(
   storageOf: (descriptor: ResourceDescriptor) => ResourceStorage,
 ): ResourceStorage {
   async function isEmpty(namespace: string): Promise<boolean> {
-    for (const descriptor of contents) {
-      const { items } = await storageOf(descriptor).list({ namespace, limit: 1 });
-      if (items.length > 0) return false;
-    }
-    return true;
+    const pages = await Promise.all(contents.map((descriptor) => storageOf(descriptor).list({ namespace, limit: 1 })));
+    return pages.every(({ items }) => items.length === 0);
   }
   async function removedIfEmpty(namespace: KubeObject | undefined): Promise<boolean> {
     if (namespace === undefined || !isTerminating(namespace) || isHeld(namespace)) return false;

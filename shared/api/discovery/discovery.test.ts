@@ -39,7 +39,26 @@ describe('discovery', () => {
       kind: 'APIGroup',
       preferredVersion: { groupVersion: 'coordination.k8s.io/v1', version: 'v1' },
     });
-    expect(apiGroupDocument('batch')).toBeUndefined();
+    expect(apiGroupDocument('extensions')).toBeUndefined();
+  });
+
+  it('puts the preferred version of a group first', () => {
+    expect(apiGroupDocument('policy')).toMatchObject({
+      preferredVersion: { version: 'v1' },
+      versions: [{ version: 'v1' }, { version: 'v1beta1' }],
+    });
+    expect(apiGroupDocument('autoscaling')).toMatchObject({
+      preferredVersion: { version: 'v2' },
+      versions: [{ version: 'v2' }, { version: 'v1' }],
+    });
+  });
+
+  it('names the kind of a subresource of another group', () => {
+    expect(entries('apps', 'v1').find((entry) => entry.name === 'deployments/scale')).toMatchObject({
+      group: 'autoscaling',
+      version: 'v1',
+      kind: 'Scale',
+    });
   });
 
   it('lists resources with their subresources, verbs and short names', () => {
@@ -49,7 +68,7 @@ describe('discovery', () => {
     expect(entries('', 'v1').map((entry) => entry.name)).toContain('nodes/status');
     expect(entries('coordination.k8s.io', 'v1').map((entry) => entry.name)).toEqual(['leases']);
     expect(entries('authorization.k8s.io', 'v1').map((entry) => entry.verbs)).toEqual([['create'], ['create']]);
-    expect(apiResourceListDocument('batch', 'v1')).toBeUndefined();
+    expect(apiResourceListDocument('extensions', 'v1beta1')).toBeUndefined();
   });
 
   it('answers in aggregated form to those who ask for it first', () => {

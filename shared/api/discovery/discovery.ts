@@ -39,14 +39,24 @@ export const versionDocument = (build: BuildInfo): Record<string, string> => ({
 /** Groups in order of preference: clients use the first group that has a name. */
 const GROUP_ORDER = [
   '',
+  'apiregistration.k8s.io',
   'apps',
   'events.k8s.io',
   'authentication.k8s.io',
   'authorization.k8s.io',
+  'autoscaling',
+  'batch',
+  'certificates.k8s.io',
+  'networking.k8s.io',
   'policy',
+  'rbac.authorization.k8s.io',
   'storage.k8s.io',
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
   'scheduling.k8s.io',
   'coordination.k8s.io',
+  'node.k8s.io',
+  'discovery.k8s.io',
 ];
 
 interface GroupVersion {
@@ -62,9 +72,14 @@ const offered: readonly GroupVersion[] = (() => {
   const rank = (group: string): number =>
     GROUP_ORDER.includes(group) ? GROUP_ORDER.indexOf(group) : GROUP_ORDER.length;
   return [...seen.values()].sort(
-    (left, right) => rank(left.group) - rank(right.group) || (left.group < right.group ? -1 : 1),
+    (left, right) => rank(left.group) - rank(right.group) || compareText(left.group, right.group),
   );
 })();
+
+function compareText(left: string, right: string): number {
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}
 
 const groupVersionText = ({ group, version }: GroupVersion): string => (group === '' ? version : `${group}/${version}`);
 

@@ -1,56 +1,42 @@
 /**
- * Kinds that kubelets and their plug-ins look up and that are not kept here: each is there and empty. They can be read
- * and watched, not written, and discovery does not name them, so kubectl offers none of them.
+ * Kinds that clients list and that are not kept here: each exists and is empty. They can be read and watched, not
+ * written. kube-controller-manager, Argo CD, k9s and kube-state-metrics list them.
  */
 
 import { ageColumn, nameColumn } from '../../kube/columns.ts';
-import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import type { ResourceDescriptor, Verb } from '../../kube/descriptor.ts';
+import { ageOf, nameOf } from './cells.ts';
+import { type KindNames, preparesWhole, storedKind } from './stored-kind.ts';
 
-const NAMED = ['metadata.name', 'metadata.namespace'];
+const READING: readonly Verb[] = ['get', 'list', 'watch'];
 
 function alwaysEmpty(
   group: string,
   resource: string,
   kind: string,
-  scope: 'cluster' | 'namespaced',
-  moreFields: readonly string[] = [],
+  shortNames: readonly string[] = [],
+  verbs: readonly Verb[] = READING,
 ): ResourceDescriptor {
-  return {
-    group,
-    version: 'v1',
-    resource,
-    singular: kind.toLowerCase(),
-    kind,
-    listKind: `${kind}List`,
-    shortNames: [],
-    categories: [],
-    namespaced: scope === 'namespaced',
-    verbs: ['get', 'list', 'watch'],
-    subresources: [],
-    shards: 1,
+  const names: KindNames = { group, resource, kind, shortNames, scope: 'cluster' };
+  return storedKind(names, {
+    verbs,
     columns: [nameColumn, ageColumn],
-    row: () => ['', ''],
-    selectableFields: Object.fromEntries([...NAMED, ...moreFields].map((field) => [field, () => ''])),
-    unconditionalUpdate: false,
-    createOnUpdate: false,
-    hasGeneration: false,
-    prepareForCreate: (object) => object,
-    prepareForUpdate: (next) => next,
+    row: (object, nowMs) => [nameOf(object), ageOf(object, nowMs)],
+    prepare: preparesWhole(names),
     validate: () => [],
-  };
+  });
 }
 
-const alwaysEmptyResources: readonly ResourceDescriptor[] = [
-  alwaysEmpty('', 'configmaps', 'ConfigMap', 'namespaced'),
-  alwaysEmpty('', 'endpoints', 'Endpoints', 'namespaced'),
-  alwaysEmpty('', 'persistentvolumeclaims', 'PersistentVolumeClaim', 'namespaced'),
-  alwaysEmpty('', 'persistentvolumes', 'PersistentVolume', 'cluster'),
-  alwaysEmpty('', 'secrets', 'Secret', 'namespaced', ['type']),
-  alwaysEmpty('', 'serviceaccounts', 'ServiceAccount', 'namespaced'),
-  alwaysEmpty('', 'services', 'Service', 'namespaced', ['spec.clusterIP', 'spec.type']),
-  alwaysEmpty('discovery.k8s.io', 'endpointslices', 'EndpointSlice', 'namespaced'),
-  alwaysEmpty('node.k8s.io', 'runtimeclasses', 'RuntimeClass', 'cluster'),
-  alwaysEmpty('storage.k8s.io', 'csidrivers', 'CSIDriver', 'cluster'),
+const ADMISSION = 'admissionregistration.k8s.io';
+
+export const alwaysEmptyResources: readonly ResourceDescriptor[] = [
+  alwaysEmpty('', 'componentstatuses', 'ComponentStatus', ['cs'], ['get', 'list']),
+  alwaysEmpty(ADMISSION, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration'),
+  alwaysEmpty(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
+  alwaysEmpty(ADMISSION, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding'),
+  alwaysEmpty(ADMISSION, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
+  alwaysEmpty('apiextensions.k8s.io', 'customresourcedefinitions', 'CustomResourceDefinition', ['crd', 'crds']),
+  alwaysEmpty('apiregistration.k8s.io', 'apiservices', 'APIService'),
 ];
 
 export const findAlwaysEmpty = (group: string, version: string, resource: string): ResourceDescriptor | undefined =>

@@ -2,7 +2,9 @@ import { ageSince } from '../../kube/age.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
-import type { IntOrString, KubePodDisruptionBudget } from '../../kube/types.ts';
+import type { LabelSelectorSpec } from '../../kube/selectors.ts';
+import type { IntOrString, KubeObject, KubePodDisruptionBudget } from '../../kube/types.ts';
+import { sameJson } from '../../kube/validation/causes.ts';
 import { validateDisruptionBudget } from '../../kube/validation/disruption-budget.ts';
 import { preparesSpecAndStatus } from './spec-and-status.ts';
 
@@ -63,4 +65,39 @@ export const poddisruptionbudgets: ResourceDescriptor = {
     }),
   }),
   validate: (object, { old, subresource }) => validateDisruptionBudget(object, old, subresource),
+};
+
+const MARK = 'pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match';
+
+/**
+ * An empty selector selects all pods in v1 and none in v1beta1. Each version shows the other's empty selector as a
+ * requirement on a label that no pod has. Source: pkg/apis/policy/v1beta1/conversion.go.
+ */
+const NO_PODS = { matchExpressions: [{ key: MARK, operator: 'Exists' }] };
+const ALL_PODS = { matchExpressions: [{ key: MARK, operator: 'DoesNotExist' }] };
+
+function withSelector(
+  version: string,
+  budget: KubePodDisruptionBudget,
+  mark: LabelSelectorSpec,
+  empty: LabelSelectorSpec,
+): KubeObject {
+  const { selector } = budget.spec ?? {};
+  const apiVersion = `${POLICY_GROUP}/${version}`;
+  if (selector === undefined) return { ...budget, apiVersion };
+  const isEmpty = sameJson(selector, {});
+  const converted = isEmpty ? empty : sameJson(selector, mark) ? {} : selector;
+  return { ...budget, apiVersion, spec: { ...budget.spec, selector: converted } };
+}
+
+/** What a scheduler of Kubernetes 1.20 lists and watches. */
+export const poddisruptionbudgetsV1beta1: ResourceDescriptor = {
+  ...poddisruptionbudgets,
+  version: 'v1beta1',
+  servedFrom: {
+    group: POLICY_GROUP,
+    resource: poddisruptionbudgets.resource,
+    toServed: (stored) => withSelector('v1beta1', stored, NO_PODS, ALL_PODS),
+    toStored: (served) => withSelector('v1', served, ALL_PODS, NO_PODS),
+  },
 };

@@ -127,7 +127,7 @@ describe('volume attachments', () => {
 describe('the registry', () => {
   it('finds resources by group, version and name', () => {
     expect(findResource('coordination.k8s.io', 'v1', 'leases')?.kind).toBe('Lease');
-    expect(findResource('batch', 'v1', 'jobs')).toBeUndefined();
+    expect(findResource('batch', 'v1beta1', 'jobs')).toBeUndefined();
     expect(findStored('pods')?.shards).toBe(8);
   });
 

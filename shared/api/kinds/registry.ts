@@ -1,31 +1,83 @@
 import { leases } from '../../heartbeat/lease-kind.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { alwaysEmptyResources } from './always-empty.ts';
+import { horizontalpodautoscalers, horizontalpodautoscalersV1 } from './autoscalers.ts';
+import { certificatesigningrequests } from './certificates.ts';
 import { clusterstatuses } from './cluster-statuses.ts';
+import { configmaps } from './configmaps.ts';
+import { controllerrevisions, podtemplates } from './controllerrevisions.ts';
 import { csinodes } from './csinodes.ts';
 import { daemonsets } from './daemonsets.ts';
 import { decisions } from './decisions.ts';
+import { deployments } from './deployments.ts';
 import { events, eventsV1 } from './events.ts';
 import { bootstraptokens, nodeidentities } from './identities.ts';
+import { ingressclasses, ingresses, networkpolicies } from './ingresses.ts';
+import { cronjobs, jobs } from './jobs.ts';
 import { namespaces } from './namespaces.ts';
 import { nodes } from './nodes.ts';
-import { poddisruptionbudgets } from './poddisruptionbudgets.ts';
+import { persistentvolumeclaims, persistentvolumes } from './persistentvolumes.ts';
+import { poddisruptionbudgets, poddisruptionbudgetsV1beta1 } from './poddisruptionbudgets.ts';
 import { pods } from './pods.ts';
 import { priorityclasses } from './priorityclasses.ts';
+import { limitranges, resourcequotas } from './quotas.ts';
+import { replicasets, replicationcontrollers } from './replicasets.ts';
+import { clusterrolebindings, clusterroles, rolebindings, roles } from './roles.ts';
+import { runtimeclasses } from './runtimeclasses.ts';
+import { secrets } from './secrets.ts';
+import { serviceaccounts } from './serviceaccounts.ts';
+import { endpoints, endpointslices, services } from './services.ts';
+import { statefulsets } from './statefulsets.ts';
+import { csidrivers, csistoragecapacities, storageclasses } from './storageclasses.ts';
 import { volumeattachments } from './volumeattachments.ts';
 
 /** Every resource that is served and stored, in the order of discovery. Self reviews are in self-reviews.ts. */
 export const resources: readonly ResourceDescriptor[] = [
+  configmaps,
+  endpoints,
   events,
+  limitranges,
   namespaces,
   nodes,
+  persistentvolumeclaims,
+  persistentvolumes,
   pods,
+  podtemplates,
+  replicationcontrollers,
+  resourcequotas,
+  secrets,
+  serviceaccounts,
+  services,
   leases,
   eventsV1,
   poddisruptionbudgets,
+  poddisruptionbudgetsV1beta1,
   priorityclasses,
   volumeattachments,
   csinodes,
+  csidrivers,
+  csistoragecapacities,
+  storageclasses,
+  controllerrevisions,
   daemonsets,
+  deployments,
+  replicasets,
+  statefulsets,
+  cronjobs,
+  jobs,
+  horizontalpodautoscalers,
+  horizontalpodautoscalersV1,
+  certificatesigningrequests,
+  endpointslices,
+  ingressclasses,
+  ingresses,
+  networkpolicies,
+  runtimeclasses,
+  clusterrolebindings,
+  clusterroles,
+  rolebindings,
+  roles,
+  ...alwaysEmptyResources,
   nodeidentities,
   bootstraptokens,
   decisions,
@@ -42,7 +94,9 @@ export const findResource = (group: string, version: string, resource: string): 
 export function storedAs(descriptor: ResourceDescriptor): ResourceDescriptor {
   const { servedFrom } = descriptor;
   if (servedFrom === undefined) return descriptor;
-  const stored = resources.find((each) => each.group === servedFrom.group && each.resource === servedFrom.resource);
+  const stored = resources.find(
+    (each) => each.servedFrom === undefined && each.group === servedFrom.group && each.resource === servedFrom.resource,
+  );
   if (stored === undefined) throw new Error(`${descriptor.group}/${descriptor.resource}: servedFrom names no resource`);
   return stored;
 }

@@ -2,8 +2,10 @@ import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { freshMetadata, inheritMetadata, nextGeneration, typed } from '../../kube/normal-form.ts';
 import type { KubeObject } from '../../kube/types.ts';
 
-/** The stored form of a kind with a status subresource and a generation. */
+/** The stored form of a kind with a status subresource. */
 export interface SpecAndStatus {
+  /** Absent: true. */
+  readonly hasGeneration?: boolean;
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -18,12 +20,19 @@ type Prepare = Pick<ResourceDescriptor, 'hasGeneration' | 'prepareForCreate' | '
  * How such a kind prepares its writes. A write of the object changes the spec and keeps the status; a write of the
  * status keeps the spec. A creation ignores the status that was sent.
  */
-export const preparesSpecAndStatus = ({ group, version, kind, storedSpec, storedStatus }: SpecAndStatus): Prepare => ({
-  hasGeneration: true,
+export const preparesSpecAndStatus = ({
+  group,
+  version,
+  kind,
+  storedSpec,
+  storedStatus,
+  hasGeneration = true,
+}: SpecAndStatus): Prepare => ({
+  hasGeneration,
   prepareForCreate: (object) =>
     typed(group, version, kind, {
       ...object,
-      metadata: { ...freshMetadata(object.metadata), generation: 1 },
+      metadata: { ...freshMetadata(object.metadata), ...(hasGeneration ? { generation: 1 } : {}) },
       spec: storedSpec(object.spec),
       status: storedStatus(undefined),
     }),
@@ -35,6 +44,7 @@ export const preparesSpecAndStatus = ({ group, version, kind, storedSpec, stored
       spec: isStatus ? (old.spec ?? {}) : storedSpec(next.spec),
       status: isStatus ? storedStatus(next.status) : (old.status ?? storedStatus(undefined)),
     });
+    if (!hasGeneration) return prepared;
     return { ...prepared, metadata: { ...prepared.metadata, generation: nextGeneration(prepared, old) } };
   },
 });

@@ -17,6 +17,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
+import type { NodeGraph } from '../admission/node-graph.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { ReadYaml } from '../verbs/server-side-apply.ts';
 import type { WatchCall, WatchSource } from '../watch/watch-request.ts';
@@ -30,6 +31,8 @@ export interface ServeDependencies extends ApiDependencies {
   readonly answerWatch: AnswerWatch;
   /** Receives a line for each write by a person. Absent: no audit log. */
   readonly auditTrail?: AuditTrail;
+  /** Which objects the pods of a node refer to. */
+  readonly nodeGraph: NodeGraph;
   readonly noteRefusal: NoteRefusal;
   readonly noteFault: NoteFault;
   /** Limits the rate of requests per user. Absent: no limit. */

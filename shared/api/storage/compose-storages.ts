@@ -34,6 +34,7 @@ import {
   withInitialObjects,
 } from './object-storage.ts';
 import type { ResourceStorage } from './resource-storage.ts';
+import { ipaddresses, serviceStorage, withApiService } from './service-storage.ts';
 
 /** Events expire one hour after they were last written, as with upstream's --event-ttl. */
 const EVENT_TTL_SECONDS = 3_600;
@@ -125,6 +126,10 @@ function specialStorages(
     decisions: () => decisionStorage(decisionStore(items), clock),
     clusterstatuses: () => clusterStatusStorage(fleetStore(items), { clock, policy }),
     poddisruptionbudgets: () => budgets.storage,
+    services: (descriptor) => {
+      const stored = serviceStorage({ services: plain(descriptor), addresses: plain(ipaddresses), random, clock });
+      return options.makesInitialObjects === false ? stored : withApiService(stored, { random, clock });
+    },
   };
 }
 

@@ -9,7 +9,11 @@ import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../ku
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
+import { healthKey, heartbeatTimesOf } from '../../store/health-row.ts';
 import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../store/health-store.ts';
+import { objectOf } from '../../store/object-record.ts';
+import { objectKey } from '../../store/object-store.ts';
+import { shardsOf } from './cluster-objects.ts';
 import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 
 /**
@@ -57,13 +61,12 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
 
   return {
     ...objects,
-    async get(namespace, name) {
-      const [node, times] = await Promise.all([
-        objects.get(namespace, name),
-        readHeartbeatTimes(items, [name], { consistent: true }),
-      ]);
-      if (node === undefined) return undefined;
-      return show(node, times.get(name));
+    async get(_namespace, name) {
+      // One request for both: requests to the tables are most of the CPU time of a small API request.
+      const key = objectKey({ resource: 'nodes', namespace: '', name }, shardsOf('nodes'));
+      const [item, row] = await items.getMany([key, healthKey(name)], { consistent: true });
+      if (item === undefined) return undefined;
+      return show(objectOf(item) as KubeNode, row === undefined ? undefined : heartbeatTimesOf(row));
     },
     async list(query) {
       const page = await objects.list(query);

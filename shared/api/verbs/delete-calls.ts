@@ -99,12 +99,27 @@ export async function remove(dependencies: ServeDependencies, call: Call): Promi
   return json(200, deletedBody(call, deleted));
 }
 
+/** Kinds that upstream answers with the deleted object itself (`ReturnDeletedObject` of their storage). */
+const ANSWERED_WITH_OBJECT = new Set([
+  'csidrivers',
+  'csinodes',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'pods',
+  'podtemplates',
+  'resourcequotas',
+  'serviceaccounts',
+  'services',
+  'storageclasses',
+  'volumeattachments',
+]);
+
 /**
- * The response body, as upstream: the object itself if it is a pod or waits for its removal, otherwise a Status
+ * The response body, as upstream: the object itself for some kinds, or if it waits for its removal. Otherwise a Status
  * `Success` with its name.
  */
 function deletedBody({ descriptor, shape, nowMs }: Call, { object, removed }: DeletedObject): unknown {
-  if (!removed || descriptor.resource === 'pods') return shapeObject(descriptor, object, shape, nowMs);
+  if (!removed || ANSWERED_WITH_OBJECT.has(descriptor.resource)) return shapeObject(descriptor, object, shape, nowMs);
   return status.deleted(status.deletedDetails(descriptor, object.metadata.name ?? '', object.metadata.uid ?? ''));
 }
 

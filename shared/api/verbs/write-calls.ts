@@ -11,6 +11,7 @@ import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { admitWrite } from '../admission/admit-write.ts';
+import { certificatesigningrequests, withRequester } from '../kinds/certificates.ts';
 import { nodeidentities, nodes, storedAs } from '../kinds/registry.ts';
 import { apiVersionOf, type Call, refuseOtherKind, type ServeDependencies, schemaFor } from '../request/call.ts';
 import { shapeObject } from '../request/response-shape.ts';
@@ -57,7 +58,8 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
   if (call.descriptor === nodeidentities) return enrol(dependencies, call);
   const { descriptor, target, request } = call;
   const { body, warnings } = readBody(call, 'CreateOptions');
-  const written = await createObject(dependencies, storedAs(descriptor), target, body, {
+  const created = descriptor === certificatesigningrequests ? withRequester(body, call.user) : body;
+  const written = await createObject(dependencies, storedAs(descriptor), target, created, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query, 'CreateOptions'),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),

@@ -10,7 +10,7 @@ export const watchManifest = {
   timeoutSeconds: 900,
   environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS'],
   tables: {
-    health: ['BatchGetItem', 'GetItem', 'Query'],
+    health: ['BatchGetItem', 'GetItem', 'Query', 'Scan'],
     objects: ['BatchGetItem', 'Query'],
     // Reading the change log in order raises the heads of its shards.
     objectPartitions: { 'h#*': ['UpdateItem'] },

@@ -30,9 +30,8 @@ import { isMarkable } from './mark-pods.ts';
 import type { MarkDecision } from './rule.ts';
 
 /**
- * Nodes in one commit. With their events a transaction has 4 items per node (Node, digest, event, decision) and 3 heads with a
- * log item each: 98 of 100. Without events it has 3 items per node, a head and a log item: 98. Nodes too large for one
- * transaction are marked in halves.
+ * Nodes in one commit: with their events 4 items per node, and 3 heads with a log item each (98 of 100); without events 3
+ * items, and 1 head with its log item. Nodes too large for one transaction are marked in halves.
  */
 const NODES_PER_COMMIT_MAX = { withEvents: 23, withoutEvents: 32 } as const;
 /** Attempts at a contended commit of several nodes, before its halves are tried. */

@@ -17,7 +17,7 @@ import { reportRejection } from './report-rejection.ts';
 import { type CycleOptions, type NoFit, schedulePod } from './rule.ts';
 import { isPending, type SchedulablePod } from './world.rule.ts';
 
-/** Attempts of one pod whose bindings are refused, in one pass. After them it waits for its backoff. */
+/** Refused bindings of one pod in one pass. After them it waits for its backoff. */
 const REFUSALS_MAX = 12;
 const PAUSE_MS = 4;
 const PAUSE_MAX_MS = 250;

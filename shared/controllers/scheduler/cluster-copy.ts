@@ -227,7 +227,7 @@ export class ClusterCopy {
   }
 }
 
-/** A pod whose spec cannot be read: it is not scheduled, and no pod with requests is bound beside it. */
+/** In place of a pod that cannot be read: it is not scheduled, and no pod with requests is bound beside it. */
 function unreadablePod(pod: KubePod): SchedulablePod {
   const { metadata, spec } = pod;
   const { namespace, name, uid, resourceVersion, deletionTimestamp } = metadata;

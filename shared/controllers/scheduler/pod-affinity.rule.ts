@@ -59,7 +59,7 @@ function affinityFilter(pod: SchedulablePod, snapshot: Snapshot): (node: NodeSta
     });
 }
 
-/** Domains with an existing pod whose required anti-affinity matches this pod. */
+/** Domains of the existing pods with a required anti-affinity that matches this pod. */
 function existingAntiAffinity(pod: SchedulablePod, snapshot: Snapshot): Domains {
   const domains = new Map<string, Set<string>>();
   for (const { term, byNode } of snapshot.antiTerms) {
@@ -83,10 +83,6 @@ export function podAffinityFilter(pod: SchedulablePod, snapshot: Snapshot): Filt
     return contains(existing, node) ? EXISTING_ANTI_AFFINITY : undefined;
   };
 }
-
-/** Whether required terms of other pods, or the pod's own, decide where the pod may run. */
-export const dependsOnOtherPods = (pod: SchedulablePod): boolean =>
-  pod.affinity.length > 0 || pod.antiAffinity.length > 0 || pod.spread.some(({ isHard }) => isHard);
 
 type Weights = Map<string, Map<string, number>>;
 

@@ -2,8 +2,8 @@
  * Carries out a preemption: nominates the pod, then deletes the victims.
  *
  * The nomination is committed first. Each deletion has the condition that the pod still has that version: no pod is
- * deleted for one that was bound, deleted or nominated elsewhere. A process that dies half-way leaves a nominated pod,
- * whose next attempt decides again.
+ * deleted for one that was bound, deleted or nominated elsewhere. A process that dies half-way leaves a nominated pod.
+ * The next attempt of that pod decides again.
  */
 import { budgetStatusOf } from '../../api/kinds/budget-status.ts';
 import { shardsOf } from '../../api/storage/cluster-objects.ts';

@@ -1,5 +1,5 @@
 /**
- * Preemption: which pods of lower priority are deleted so that a pod fits. Pure.
+ * Preemption: which pods of lower priority are deleted to make a pod fit. Pure.
  *
  * Source: pkg/scheduler/framework/preemption/preemption.go,
  * pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go.
@@ -18,7 +18,7 @@ export interface PreemptionBudget {
   readonly matches: (labels: Labels) => boolean;
   /** Evictions that are allowed now. */
   readonly allowed: number;
-  /** Names of pods whose eviction is counted already. */
+  /** Names of pods with an eviction that is counted already. */
   readonly disruptedPods: ReadonlySet<string>;
 }
 
@@ -32,7 +32,7 @@ export interface Candidate {
   readonly nodeName: string;
   /** Most important first. */
   readonly victims: readonly SchedulablePod[];
-  /** Victims whose deletion violates a budget. */
+  /** Number of deletions that violate a budget. */
   readonly violations: number;
 }
 
@@ -73,7 +73,7 @@ function eligibility(
   return isEnding ? 'not eligible due to a terminating pod on the nominated node.' : undefined;
 }
 
-/** The victims whose deletion violates a budget, if all were deleted in order of importance. */
+/** The pods that would violate a budget if all were deleted in order of importance. */
 function violatingKeys(pods: readonly SchedulablePod[], budgets: readonly PreemptionBudget[]): ReadonlySet<string> {
   const left = budgets.map(({ allowed }) => allowed);
   const violating = new Set<string>();
@@ -132,7 +132,7 @@ const CRITERIA: readonly ((candidate: Candidate) => number)[] = [
   ({ victims }) => -Math.min(...victims.filter(({ priority }) => priority === victims[0]!.priority).map(startOf)),
 ];
 
-/** The best candidate; equal ones by a hash of node and pod, where upstream takes any. */
+/** The best candidate; equal ones by a hash of node and pod, where upstream chooses any. */
 export function pickCandidate(candidates: readonly Candidate[], podUid: string): Candidate {
   const tie = ({ nodeName }: Candidate): number => textHash(`${nodeName}/${podUid}`);
   const sorted = candidates.toSorted((one, other) => {
@@ -145,7 +145,7 @@ export function pickCandidate(candidates: readonly Candidate[], podUid: string):
   return sorted[0]!;
 }
 
-/** Nodes whose rejection a deletion might lift, from a start that depends on the pod. */
+/** Nodes on which a deletion might help, from a start that depends on the pod. */
 function candidateNodes(pod: SchedulablePod, snapshot: Snapshot, { rejections }: NoFit): readonly string[] {
   const names = snapshot.order.filter((name) => rejections.get(name)?.isResolvable === true);
   const start = names.length === 0 ? 0 : textHash(pod.uid) % names.length;

@@ -3,7 +3,7 @@
  *
  * A pod that can be scheduled is a request by itself. Other changes are one only while a pod waits: room that became free,
  * a Node that was added or changed in what the scheduler reads, a pod that was bound (for affinity). Nothing waits:
- * half a read unit. A request: one write unit per batch, and a wake-up unless a pass is running, which then goes on.
+ * half a read unit. A request: one write unit per batch, and a wake-up unless a pass is running: that pass then continues.
  */
 import type { KubeNode, KubeObject, KubePod } from '../../kube/types.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';

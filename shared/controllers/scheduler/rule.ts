@@ -211,7 +211,7 @@ function noFit(nodes: number, rejections: ReadonlyMap<string, Rejection>): NoFit
   return { kind: 'rejected', message: availability(nodes, counts), rejections, plugins: [...plugins].sort() };
 }
 
-/** Scaled so that the highest is 100; `reverse`: the highest is 0. */
+/** Scaled: the highest is 100, with `reverse` 0. */
 function normalised(raw: readonly number[], reverse = false): readonly number[] {
   const most = Math.max(...raw);
   if (most === 0) return raw.map(() => (reverse ? SCORE_MAX : 0));
@@ -264,9 +264,15 @@ export function totalOf(scores: ScoredNode['scores']): number {
 
 /** The highest total first; equal ones by a hash of node and pod, where upstream draws a random number. */
 export function inOrder(nodes: readonly ScoredNode[], podUid: string): readonly ScoredNode[] {
-  const tie = (nodeName: string): number => textHash(`${nodeName}/${podUid}`);
+  const hashes = new Map<string, number>();
+  const tie = ({ nodeName }: ScoredNode): number => {
+    const known = hashes.get(nodeName);
+    if (known !== undefined) return known;
+    const hash = textHash(`${nodeName}/${podUid}`);
+    hashes.set(nodeName, hash);
+    return hash;
+  };
   return nodes.toSorted(
-    (one, other) =>
-      other.total - one.total || tie(other.nodeName) - tie(one.nodeName) || (one.nodeName < other.nodeName ? -1 : 1),
+    (one, other) => other.total - one.total || tie(other) - tie(one) || (one.nodeName < other.nodeName ? -1 : 1),
   );
 }

@@ -1,6 +1,6 @@
 /**
- * The cluster as one pass of the scheduler sees it. A pass adds its own bindings, so that each pod is decided on the
- * state that the pods before it leave.
+ * The cluster as one pass of the scheduler sees it. A pass adds its own bindings: each pod is decided on the state
+ * that the pods before it leave.
  *
  * Counts of matching pods are kept per term and updated with each pod. Equal pods share them.
  */
@@ -47,7 +47,7 @@ export interface ExistingTerm {
   readonly byNode: CountsByNode;
 }
 
-/** Pods that are taken from their node while a preemption is evaluated. */
+/** Removes pods from their node while a preemption is evaluated. */
 export interface Removals {
   remove(pod: SchedulablePod): void;
   putBack(pod: SchedulablePod): void;
@@ -111,7 +111,7 @@ export class Snapshot {
     return this.#scoredTerms.values();
   }
 
-  /** Node names, zone by zone in turn and by name in a zone, so that a part of them covers all zones. */
+  /** Node names, zone by zone in turn and by name in a zone: a part of them covers all zones. */
   get order(): readonly string[] {
     this.#order ??= orderOf(this.#nodes);
     return this.#order;

@@ -2,7 +2,7 @@
  * Authorization by group. Kubernetes: "Using RBAC Authorization", default roles, and "Using Node Authorization".
  *
  * system:masters, nodekeeper:admins   everything
- * nodekeeper:viewers                  reading
+ * nodekeeper:viewers                  reading, but no Secrets
  * system:nodes                        NODE_RULES, limited to the node's own objects: the name in the request, or the field
  *                                     selector of a list, must be its own. restrict-node.ts checks the changes of a write,
  *                                     once the objects are known.
@@ -59,15 +59,18 @@ interface NodeRule {
   /** `resource` or `resource/subresource`. */
   readonly resource: string;
   readonly verbs: readonly string[];
-  /** This field must limit the request to the node itself. Absent: no such limit. */
-  readonly own?: 'name' | 'spec.nodeName';
+  /**
+   * This field must limit the request to the node itself. `reference`: a pod of the node must refer to the object, which
+   * node-graph.ts checks. Absent: no such limit.
+   */
+  readonly own?: 'name' | 'spec.nodeName' | 'reference';
 }
 
 const READ = ['get', 'list', 'watch'];
 
 /**
  * Upstream's role system:node, for the resources of this API. As with upstream's node authorizer, a node may read only
- * itself and its own pods. Kubelets also list kinds that are not stored here, such as services; these lists are empty.
+ * itself, its own pods, and what they refer to.
  * Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go (NodeRules), plugin/pkg/auth/authorizer/node.
  */
 const NODE_RULES: readonly NodeRule[] = [
@@ -87,24 +90,26 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: '', resource: 'events', verbs: ['create', 'update', 'patch'] },
   { group: 'events.k8s.io', resource: 'events', verbs: ['create', 'update', 'patch'] },
   { group: 'storage.k8s.io', resource: 'volumeattachments', verbs: ['get'] },
-  ...['configmaps', 'secrets', 'services', 'endpoints', 'persistentvolumes', 'persistentvolumeclaims'].map(
-    (resource) => ({
-      group: '',
-      resource,
-      verbs: READ,
-    }),
-  ),
-  { group: 'discovery.k8s.io', resource: 'endpointslices', verbs: READ },
+  { group: '', resource: 'secrets', verbs: READ, own: 'reference' },
+  { group: '', resource: 'configmaps', verbs: READ, own: 'reference' },
+  { group: '', resource: 'persistentvolumeclaims', verbs: ['get'], own: 'reference' },
+  { group: '', resource: 'persistentvolumes', verbs: ['get'], own: 'reference' },
+  { group: '', resource: 'services', verbs: READ },
+  { group: '', resource: 'endpoints', verbs: ['get'] },
   { group: 'node.k8s.io', resource: 'runtimeclasses', verbs: READ },
   { group: 'storage.k8s.io', resource: 'csidrivers', verbs: READ },
   { group: 'nodekeeper.dev', resource: 'nodeidentities', verbs: ['create', 'get'], own: 'name' },
 ];
 
+/** As upstream's role view, which grants no access to Secrets. */
+const mayView = ({ verb, group, resource }: Pick<AccessQuestion, 'verb' | 'group' | 'resource'>): boolean =>
+  READING_VERBS.has(verb) && !(group === '' && resource === 'secrets');
+
 export function authorize(user: UserInfo, question: AccessQuestion): AccessAnswer {
   if (user.groups.some((group) => ADMIN_GROUPS.has(group))) return { allowed: true, reason: 'admin' };
   if (question.verb === 'create' && SELF_REVIEWS.has(question.resource))
     return { allowed: true, reason: 'self review' };
-  if (user.groups.some((group) => VIEWER_GROUPS.has(group)) && READING_VERBS.has(question.verb)) {
+  if (user.groups.some((group) => VIEWER_GROUPS.has(group)) && mayView(question)) {
     return { allowed: true, reason: 'viewer' };
   }
   if (user.groups.includes(PROBE_GROUP) && isProbeLease(question)) return { allowed: true, reason: 'probe' };
@@ -180,6 +185,24 @@ export function readsAsNode(user: UserInfo): string | undefined {
   return identity.kind === 'node' ? identity.nodeName : undefined;
 }
 
+/** True for resources that a node may read only if one of its pods refers to the object. */
+const isReferenced = ({ group, resource }: Pick<AccessQuestion, 'group' | 'resource'>): boolean =>
+  NODE_RULES.some((rule) => rule.own === 'reference' && rule.group === group && rule.resource === resource);
+
+/**
+ * Name of the node to which the object of a request must be related. Undefined if the user may read the object for
+ * another reason.
+ */
+export function readsByReference(
+  user: UserInfo,
+  question: Pick<AccessQuestion, 'verb' | 'group' | 'resource'>,
+): string | undefined {
+  if (!isReferenced(question) || user.groups.some((group) => ADMIN_GROUPS.has(group))) return undefined;
+  if (user.groups.some((group) => VIEWER_GROUPS.has(group)) && mayView(question)) return undefined;
+  const identity = nodeIdentity({ name: user.username, groups: user.groups });
+  return identity.kind === 'node' ? identity.nodeName : undefined;
+}
+
 function isProbeLease({ verb, resource, namespace, name }: AccessQuestion): boolean {
   if (resource !== 'leases' || namespace !== LEASE_NAMESPACE) return false;
   // A create names its Lease in the body; restrict-node.ts checks it.
@@ -201,7 +224,9 @@ function authorizeAsNode(
   const rule = NODE_RULES.find(
     (each) => each.group === group && each.resource === resource && each.verbs.includes(verb),
   );
-  if (rule === undefined) return refused('');
+  if (rule === undefined) {
+    return refused(isReferenced(question) ? 'can only read resources of this type' : '');
+  }
   const allowed: AccessAnswer = { allowed: true, reason: 'node' };
   switch (rule.own) {
     case undefined:
@@ -219,6 +244,11 @@ function authorizeAsNode(
       // The request for a single pod does not contain the node name; refuseForeign checks the pod.
       if (verb === 'get' || question.exactField?.('spec.nodeName') === nodeName) return allowed;
       return refused(`can only list/watch pods with spec.nodeName field selector`);
+    case 'reference':
+      if (verb === 'get') return allowed;
+      // A list or watch must name one object in one namespace.
+      if (namespace === '') return refused('can only read namespaced object of this type');
+      return (question.exactField?.('metadata.name') ?? '') === '' ? refused('No Object name found') : allowed;
     default:
       return rule.own satisfies never;
   }

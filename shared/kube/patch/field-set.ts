@@ -50,14 +50,14 @@ function addMembers(
   ignored: readonly (readonly string[])[],
 ): void {
   for (const name of Object.keys(object)) {
-    const ignoredHere = ignored.filter(([first]) => first === name);
+    const ignoredHere = ignored.length === 0 ? ignored : ignored.filter(([first]) => first === name);
     if (ignoredHere.some((path) => path.length === 1)) continue;
     const value = object[name];
     if (value === undefined || value === null) continue;
     const field = schema?.kind === 'struct' && Object.hasOwn(schema.fields, name) ? schema.fields[name] : undefined;
     if (field !== undefined && isUnset(field, value)) continue;
     const isKey = schema?.kind === 'map';
-    const ignoredBelow = ignoredHere.map((path) => path.slice(1));
+    const ignoredBelow = ignoredHere.length === 0 ? ignoredHere : ignoredHere.map((path) => path.slice(1));
     const set = setOfValue(memberSchema(schema, name), value, isKey, ignoredBelow);
     if (set !== undefined) into.set(`f:${name}`, set);
   }

@@ -269,9 +269,9 @@ function decodeTime(schema: ScalarSchema, value: unknown, place: Place, faults: 
     const layout = schema.kind === 'time' ? '2006-01-02T15:04:05Z07:00' : '2006-01-02T15:04:05.000000Z07:00';
     return fault(`parsing time ${quote(value)} as "${layout}": cannot parse ${quote(value)}`, place, faults);
   }
-  const utc = formatTime(epochMs).slice(0, 19);
+  const utc = zone === 'Z' ? seconds : formatTime(epochMs).slice(0, 19);
   // With its zone offset a time may be before year 0 or after year 9999 in UTC.
-  if (Date.parse(`${utc}Z`) !== epochMs) {
+  if (zone !== 'Z' && Date.parse(`${utc}Z`) !== epochMs) {
     return fault(`parsing time ${quote(value)}: year outside of range [0,9999]`, place, faults);
   }
   return schema.kind === 'time' ? `${utc}Z` : `${utc}.${fraction.padEnd(6, '0').slice(0, 6)}Z`;
@@ -281,7 +281,7 @@ function decodeTime(schema: ScalarSchema, value: unknown, place: Place, faults: 
 function isCalendarTime(seconds: string, epochMs: number): boolean {
   if (Number.isNaN(epochMs)) return false;
   const rolled = Date.parse(`${seconds}Z`);
-  return !Number.isNaN(rolled) && new Date(rolled).toISOString().slice(0, 19) === seconds;
+  return !Number.isNaN(rolled) && new Date(rolled).getUTCDate() === Number(seconds.slice(8, 10));
 }
 
 const QUANTITY = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$/;

@@ -12,13 +12,15 @@ const SELECTOR_OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 const PERCENT_TEXT =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 
-/** A count of pods, or a share of them such as 25%. */
-function validateShare(field: string, value: IntOrString | undefined): Cause[] {
+/** A count of pods, or a share of them such as 25%. A share is at most 100%, unless it is `unlimited`. */
+export function validateShare(field: string, value: IntOrString | undefined, share?: 'unlimited'): Cause[] {
   if (value === undefined) return [];
   if (typeof value === 'number') return value < 0 ? [invalidValue(field, value, NOT_NEGATIVE)] : [];
   const match = /^(\d+)%$/.exec(value);
   if (match === null) return [invalidValue(field, value, PERCENT_TEXT)];
-  return Number(match[1]) > 100 ? [invalidValue(field, value, 'must not be greater than 100%')] : [];
+  return share !== 'unlimited' && Number(match[1]) > 100
+    ? [invalidValue(field, value, 'must not be greater than 100%')]
+    : [];
 }
 
 export function validateSelector(selector: LabelSelectorSpec | undefined, field: string): Cause[] {

@@ -4,6 +4,7 @@
  */
 import { PROBE_LEASE } from '../../domain/access/probe-identity.ts';
 import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
+import { utf8Bytes } from '../../domain/utf8-bytes.ts';
 
 const LABEL_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
@@ -29,13 +30,12 @@ const DNS_LABEL_MAX = 63;
 const QUALIFIED_NAME_MAX = 63;
 const LABEL_VALUE_MAX = 63;
 
-const encoder = new TextEncoder();
 /** Length in UTF-8 bytes. Kubernetes counts lengths in bytes. */
-export const byteLength = (text: string): number => encoder.encode(text).length;
+export const byteLength = utf8Bytes;
 
-const tooLongText = (max: number): string => `must be no more than ${max} characters`;
+export const tooLongText = (max: number): string => `must be no more than ${max} characters`;
 
-function formatText(text: string, format: string, ...examples: readonly string[]): string {
+export function formatText(text: string, format: string, ...examples: readonly string[]): string {
   const shownExamples = examples.map((example) => `'${example}', `).join(' or ');
   return `${text} (e.g. ${shownExamples}regex used for validation is '${format}')`;
 }
@@ -62,9 +62,9 @@ export function subdomainErrors(value: string): string[] {
 export function qualifiedNameErrors(value: string): string[] {
   const errors: string[] = [];
   const parts = value.split('/');
-  const text = formatText(QUALIFIED_TEXT, QUALIFIED_FORMAT, 'MyName', 'my.name', '123-abc');
+  const text = (): string => formatText(QUALIFIED_TEXT, QUALIFIED_FORMAT, 'MyName', 'my.name', '123-abc');
   if (parts.length > 2) {
-    return [`a qualified name ${text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
+    return [`a qualified name ${text()} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
   }
   const name = parts.at(-1) ?? '';
   if (parts.length === 2) {
@@ -74,7 +74,7 @@ export function qualifiedNameErrors(value: string): string[] {
   }
   if (name === '') errors.push('name part must be non-empty');
   else if (byteLength(name) > QUALIFIED_NAME_MAX) errors.push(`name part ${tooLongText(QUALIFIED_NAME_MAX)}`);
-  if (!qualifiedPart.test(name)) errors.push(`name part ${text}`);
+  if (!qualifiedPart.test(name)) errors.push(`name part ${text()}`);
   return errors;
 }
 

@@ -57,7 +57,7 @@ const errorsAt = (field: string, value: string, errorsOf: (value: string) => str
 const optional = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): Cause[] =>
   value === undefined || value === '' ? [] : errorsAt(field, value, errorsOf);
 
-const portRange = (field: string, value: number): Cause[] =>
+export const portRange = (field: string, value: number): Cause[] =>
   value >= 1 && value <= 65_535 ? [] : [invalidValue(field, value, 'must be between 1 and 65535, inclusive')];
 
 function validatePorts(ports: readonly ContainerPort[], field: string): Cause[] {
@@ -246,7 +246,8 @@ export function validateTolerations(tolerations: readonly Toleration[], field: s
   return causes;
 }
 
-function validateSpec(spec: PodSpec): Cause[] {
+/** The spec of a pod or of a template. Paths start with `spec`. */
+export function validatePodSpec(spec: PodSpec): Cause[] {
   const volumes = validateVolumes(spec.volumes ?? [], 'spec.volumes');
   const { containers = [] } = spec;
   const names = new Set<string>();
@@ -375,7 +376,7 @@ export function validatePod(pod: KubePod, old: KubePod | undefined, subresource:
   const metadata = validateObjectMetadata(pod, old, { namespaced: true, name: subdomainName });
   if (subresource === 'status') return [...metadata, ...validateStatus(pod, old)];
   const spec = pod.spec ?? {};
-  const causes = [...metadata, ...validateSpec(spec)];
+  const causes = [...metadata, ...validatePodSpec(spec)];
   if (old === undefined) {
     return (spec.ephemeralContainers ?? []).length === 0
       ? causes

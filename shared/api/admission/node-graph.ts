@@ -1,0 +1,112 @@
+/**
+ * Which Secrets, ConfigMaps, claims and volumes a node may read: those that its own pods refer to. Kubernetes: "Using
+ * Node Authorization"; upstream plugin/pkg/auth/authorizer/node/node_authorizer.go.
+ *
+ * Cost: one query of the pods of the node per CACHE_MS, and one for each read of an object that none of them refers to.
+ */
+import { readsByReference } from '../../domain/access/authorize.ts';
+import { type ReferencedResource, referenceKey, referencesOf } from '../../domain/access/pod-references.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
+import { defined } from '../../domain/defined.ts';
+import type { Verb } from '../../kube/descriptor.ts';
+import type { ResourceTarget } from '../../kube/request/request.ts';
+import { parseFieldSelector } from '../../kube/selectors.ts';
+import * as status from '../../kube/status.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { persistentvolumes } from '../kinds/persistentvolumes.ts';
+import { pods } from '../kinds/registry.ts';
+
+/** How long the references of a node are kept. A pod that was just bound is found at once, by another query. */
+const CACHE_MS = 5_000;
+/** Nodes in memory. The least recent one is dropped first. */
+const NODES_MAX = 1_000;
+const PAGE_ITEMS = 500;
+/** Pods of one node that are read at most, in pages. */
+const PAGES_MAX = 20;
+
+export interface NodeGraph {
+  /** @throws StatusError 403 when a node reads an object that none of its pods refers to */
+  refuseUnrelated(asked: NodeQuestion): Promise<void>;
+}
+
+export interface NodeQuestion {
+  readonly user: UserInfo;
+  readonly verb: Verb;
+  readonly target: ResourceTarget;
+  readonly query: URLSearchParams;
+  readonly nowMs: number;
+}
+
+type Dependencies = Pick<ApiDependencies, 'storageOf'>;
+
+export function nodeGraph(dependencies: Dependencies): NodeGraph {
+  const known = new Map<string, { readonly readAtMs: number; readonly references: ReadonlySet<string> }>();
+
+  async function read(nodeName: string, nowMs: number): Promise<ReadonlySet<string>> {
+    const references = await referencesOfNode(dependencies, nodeName);
+    known.delete(nodeName);
+    known.set(nodeName, { readAtMs: nowMs, references });
+    if (known.size > NODES_MAX) known.delete(known.keys().next().value as string);
+    return references;
+  }
+
+  async function refers(nodeName: string, key: string, nowMs: number): Promise<boolean> {
+    const cached = known.get(nodeName);
+    if (cached !== undefined && nowMs - cached.readAtMs < CACHE_MS && cached.references.has(key)) return true;
+    return (await read(nodeName, nowMs)).has(key);
+  }
+
+  return {
+    async refuseUnrelated({ user, verb, target, query, nowMs }) {
+      const nodeName = readsByReference(user, { verb, ...target });
+      if (nodeName === undefined) return;
+      const key = await keyOf(dependencies, target, query);
+      if (key !== undefined && (await refers(nodeName, key, nowMs))) return;
+      const { subresource, namespace, name } = target;
+      throw status.accessDenied(
+        { user: user.username, verb, target, subresource, namespace, name },
+        `no relationship found between node '${nodeName}' and this object`,
+      );
+    },
+  };
+}
+
+async function referencesOfNode({ storageOf }: Dependencies, nodeName: string): Promise<ReadonlySet<string>> {
+  const references = new Set<string>();
+  const storage = storageOf(pods);
+  let after: string | undefined;
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const query = { namespace: '', limit: PAGE_ITEMS, nodeName, ...defined({ continueAfter: after }) };
+    const { items, next } = await storage.list(query);
+    // A storage without an index for nodes returns the pods of all nodes.
+    for (const pod of items.filter(({ spec }) => spec?.['nodeName'] === nodeName)) {
+      for (const reference of referencesOf(pod)) references.add(reference);
+    }
+    if (next === undefined) break;
+    after = next;
+  }
+  return references;
+}
+
+/** The reference that allows a request. A volume is allowed by its claim. undefined: nothing can allow it. */
+async function keyOf(
+  { storageOf }: Dependencies,
+  target: ResourceTarget,
+  query: URLSearchParams,
+): Promise<string | undefined> {
+  const { resource, namespace } = target;
+  const name = target.name === '' ? selectedName(query) : target.name;
+  if (name === undefined || name === '') return undefined;
+  if (resource !== persistentvolumes.resource) return referenceKey(resource as ReferencedResource, namespace, name);
+  const claim = (await storageOf(persistentvolumes).get('', name))?.spec?.['claimRef'];
+  const { namespace: claimNamespace = '', name: claimName = '' } = (claim ?? {}) as {
+    namespace?: string;
+    name?: string;
+  };
+  return referenceKey('persistentvolumeclaims', claimNamespace, claimName);
+}
+
+function selectedName(query: URLSearchParams): string | undefined {
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
+  return fields.kind === 'parsed' ? fields.exact('metadata.name') : undefined;
+}

@@ -1,0 +1,170 @@
+/** Jobs and CronJobs. */
+import { ageSince, formatAge } from '../../kube/age.ts';
+import type { CronJobSpec, JobSpec, KubeCronJob, KubeJob } from '../../kube/application-types.ts';
+import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
+import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
+import { defaultTemplate } from '../../kube/pods/template-defaults.ts';
+import { parseTimeMs } from '../../kube/time.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import { validateCronJob, validateJob } from '../../kube/validation/jobs.ts';
+import { ageOf, booleanColumn, integerColumn, nameOf, selectorCell, templateCells, templateColumns } from './cells.ts';
+import { type KindNames, preparesStatus, STATUS_PART, storedKind } from './stored-kind.ts';
+
+const JOBS: KindNames = {
+  group: 'batch',
+  resource: 'jobs',
+  kind: 'Job',
+  categories: ['all'],
+  scope: 'namespaced',
+};
+
+const NO_LIMIT = 2_147_483_647;
+const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
+const JOB_NAME = 'batch.kubernetes.io/job-name';
+
+/** Defaults of pkg/apis/batch/v1/defaults.go. */
+function storedSpec(given: JobSpec = {}): JobSpec {
+  const spec = withoutNulls(given);
+  const isSingle = spec.completions === undefined && spec.parallelism === undefined;
+  return {
+    ...(isSingle ? { completions: 1 } : {}),
+    parallelism: 1,
+    backoffLimit: spec.backoffLimitPerIndex === undefined ? 6 : NO_LIMIT,
+    completionMode: 'NonIndexed',
+    suspend: false,
+    manualSelector: false,
+    podReplacementPolicy: spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed',
+    ...spec,
+    template: defaultTemplate(spec.template),
+  };
+}
+
+/**
+ * The Job with the selector of its own uid, and its labels on the template, unless the client selects pods itself.
+ * Source: pkg/registry/batch/job/strategy.go, generateSelector.
+ */
+function withSelector(job: KubeJob): KubeJob {
+  const { spec = {}, metadata } = job;
+  if (spec.manualSelector === true) return job;
+  const { uid = '', name = '' } = metadata;
+  const labels = { [CONTROLLER_UID]: uid, [JOB_NAME]: name, 'controller-uid': uid, 'job-name': name };
+  const { template = {} } = spec;
+  const templateMetadata = { ...template.metadata, labels: { ...template.metadata?.labels, ...labels } };
+  const selector = spec.selector ?? { matchLabels: { [CONTROLLER_UID]: uid } };
+  return { ...job, spec: { ...spec, selector, template: { ...template, metadata: templateMetadata } } };
+}
+
+/** Labels of the template, for a Job without labels. Source: pkg/apis/batch/v1/defaults.go. */
+function withLabels(job: KubeJob): KubeJob {
+  const labels = job.spec?.template?.metadata?.labels ?? {};
+  if (Object.keys(job.metadata.labels ?? {}).length > 0 || Object.keys(labels).length === 0) return job;
+  return { ...job, metadata: { ...job.metadata, labels } };
+}
+
+const prepareJob = preparesStatus(JOBS, storedSpec);
+
+function jobStatus({ metadata, status }: KubeJob): string {
+  const conditions = new Map((status?.conditions ?? []).map(({ type = '', status: state }) => [type, state]));
+  if (conditions.get('Complete') === 'True') return 'Complete';
+  if (conditions.get('Failed') === 'True') return 'Failed';
+  if (metadata.deletionTimestamp !== undefined) return 'Terminating';
+  if (conditions.get('Suspended') === 'True') return 'Suspended';
+  if (conditions.get('FailureTarget') === 'True') return 'FailureTarget';
+  return conditions.get('SuccessCriteriaMet') === 'True' ? 'SuccessCriteriaMet' : 'Running';
+}
+
+function completionsCell({ spec = {}, status = {} }: KubeJob): string {
+  const { succeeded = 0 } = status;
+  if (spec.completions !== undefined) return `${succeeded}/${spec.completions}`;
+  const { parallelism = 0 } = spec;
+  return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
+}
+
+function durationCell({ status = {} }: KubeJob, nowMs: number): string {
+  const startMs = parseTimeMs(status.startTime);
+  return startMs === undefined ? '' : formatAge((parseTimeMs(status.completionTime) ?? nowMs) - startMs);
+}
+
+export const jobs: ResourceDescriptor = storedKind(JOBS, {
+  subresources: [STATUS_PART],
+  columns: [
+    nameColumn,
+    textColumn('Status', 'State of the Job.'),
+    textColumn('Completions', 'Pods that succeeded, of the desired number.'),
+    textColumn('Duration', 'Time from the start to the end.'),
+    ageColumn,
+    ...templateColumns,
+    textColumn('Selector', 'Labels of the pods.', 1),
+  ],
+  row: (object: KubeJob, nowMs) => [
+    nameOf(object),
+    jobStatus(object),
+    completionsCell(object),
+    durationCell(object, nowMs),
+    ageOf(object, nowMs),
+    ...templateCells(object.spec?.template),
+    selectorCell(object.spec?.selector),
+  ],
+  selectableFields: { 'status.successful': (object: KubeJob) => String(object.status?.succeeded ?? 0) },
+  prepare: {
+    ...prepareJob,
+    prepareForCreate: (object: KubeObject, context) =>
+      withSelector(prepareJob.prepareForCreate(withLabels(object), context)),
+  },
+  validate: validateJob,
+});
+
+const CRON_JOBS: KindNames = {
+  group: 'batch',
+  resource: 'cronjobs',
+  kind: 'CronJob',
+  shortNames: ['cj'],
+  categories: ['all'],
+  scope: 'namespaced',
+};
+
+function storedCronSpec(given: CronJobSpec = {}): CronJobSpec {
+  const spec = withoutNulls(given);
+  const { jobTemplate = {} } = spec;
+  const jobSpec = { ...jobTemplate.spec, template: defaultTemplate(jobTemplate.spec?.template) };
+  return {
+    suspend: false,
+    successfulJobsHistoryLimit: 3,
+    failedJobsHistoryLimit: 1,
+    ...spec,
+    concurrencyPolicy: spec.concurrencyPolicy || 'Allow',
+    jobTemplate: { ...jobTemplate, metadata: { creationTimestamp: null, ...jobTemplate.metadata }, spec: jobSpec },
+  };
+}
+
+export const cronjobs: ResourceDescriptor = storedKind(CRON_JOBS, {
+  subresources: [STATUS_PART],
+  columns: [
+    nameColumn,
+    textColumn('Schedule', 'When Jobs start, in cron format.'),
+    textColumn('Timezone', 'Time zone of the schedule.'),
+    booleanColumn('Suspend', 'Whether no further Jobs are started.'),
+    integerColumn('Active', 'Jobs that are running.'),
+    textColumn('Last Schedule', 'Time since a Job was last scheduled.'),
+    ageColumn,
+    ...templateColumns,
+    textColumn('Selector', 'Labels of the pods.', 1),
+  ],
+  row: (object: KubeCronJob, nowMs) => {
+    const { spec = {}, status = {} } = object;
+    return [
+      nameOf(object),
+      spec.schedule ?? '',
+      spec.timeZone ?? NONE,
+      spec.suspend === true,
+      (status.active ?? []).length,
+      status.lastScheduleTime === undefined ? NONE : ageSince(status.lastScheduleTime, nowMs),
+      ageOf(object, nowMs),
+      ...templateCells(spec.jobTemplate?.spec?.template),
+      selectorCell(spec.jobTemplate?.spec?.selector),
+    ];
+  },
+  prepare: preparesStatus(CRON_JOBS, (spec) => withoutEmpty(storedCronSpec(spec), 'timeZone')),
+  validate: validateCronJob,
+});

@@ -1,0 +1,400 @@
+/** The kinds that applications consist of, with the members that this code reads. types.ts explains the form. */
+import type { LabelSelectorSpec } from './selectors.ts';
+import type {
+  IntOrString,
+  KubeObject,
+  ObjectMeta,
+  ObjectReference,
+  PodSpec,
+  ResourceList,
+  Toleration,
+} from './types.ts';
+
+export interface KubeConfigMap extends KubeObject {
+  immutable?: boolean;
+  data?: Record<string, string>;
+  /** Base64. */
+  binaryData?: Record<string, string>;
+}
+
+export interface KubeSecret extends KubeObject {
+  immutable?: boolean;
+  /** Base64. */
+  data?: Record<string, string>;
+  stringData?: Record<string, string>;
+  type?: string;
+}
+
+export interface KubeServiceAccount extends KubeObject {
+  secrets?: ObjectReference[];
+  imagePullSecrets?: { name?: string }[];
+  automountServiceAccountToken?: boolean;
+}
+
+export interface PodTemplateSpec {
+  metadata?: ObjectMeta;
+  spec?: PodSpec;
+}
+
+export interface KubePodTemplate extends KubeObject {
+  template?: PodTemplateSpec;
+}
+
+export type DeploymentSpec = {
+  replicas?: number;
+  selector?: LabelSelectorSpec;
+  template?: PodTemplateSpec;
+  strategy?: { type?: string; rollingUpdate?: { maxUnavailable?: IntOrString; maxSurge?: IntOrString } };
+  minReadySeconds?: number;
+  revisionHistoryLimit?: number;
+  paused?: boolean;
+  progressDeadlineSeconds?: number;
+};
+
+/** The counts of pods that the workload kinds have in common. */
+export type ReplicaStatus = {
+  observedGeneration?: number;
+  replicas?: number;
+  updatedReplicas?: number;
+  readyReplicas?: number;
+  availableReplicas?: number;
+  unavailableReplicas?: number;
+  currentReplicas?: number;
+  fullyLabeledReplicas?: number;
+  collisionCount?: number;
+};
+
+export interface KubeDeployment extends KubeObject {
+  spec?: DeploymentSpec;
+  status?: ReplicaStatus;
+}
+
+export type ReplicaSetSpec = {
+  replicas?: number;
+  minReadySeconds?: number;
+  selector?: LabelSelectorSpec;
+  template?: PodTemplateSpec;
+};
+
+export interface KubeReplicaSet extends KubeObject {
+  spec?: ReplicaSetSpec;
+  status?: ReplicaStatus;
+}
+
+export type ReplicationControllerSpec = Omit<ReplicaSetSpec, 'selector'> & { selector?: Record<string, string> };
+
+export interface KubeReplicationController extends KubeObject {
+  spec?: ReplicationControllerSpec;
+  status?: ReplicaStatus;
+}
+
+export type StatefulSetSpec = {
+  replicas?: number;
+  selector?: LabelSelectorSpec;
+  template?: PodTemplateSpec;
+  volumeClaimTemplates?: KubePersistentVolumeClaim[];
+  serviceName?: string;
+  podManagementPolicy?: string;
+  updateStrategy?: { type?: string; rollingUpdate?: { partition?: number; maxUnavailable?: IntOrString } };
+  revisionHistoryLimit?: number;
+  minReadySeconds?: number;
+  persistentVolumeClaimRetentionPolicy?: { whenDeleted?: string; whenScaled?: string };
+  ordinals?: { start?: number };
+};
+
+export interface KubeStatefulSet extends KubeObject {
+  spec?: StatefulSetSpec;
+  status?: ReplicaStatus;
+}
+
+export interface KubeControllerRevision extends KubeObject {
+  data?: unknown;
+  revision?: number;
+}
+
+export type JobSpec = {
+  parallelism?: number;
+  completions?: number;
+  activeDeadlineSeconds?: number;
+  podFailurePolicy?: unknown;
+  backoffLimit?: number;
+  backoffLimitPerIndex?: number;
+  maxFailedIndexes?: number;
+  selector?: LabelSelectorSpec;
+  manualSelector?: boolean;
+  template?: PodTemplateSpec;
+  ttlSecondsAfterFinished?: number;
+  completionMode?: string;
+  suspend?: boolean;
+  podReplacementPolicy?: string;
+};
+
+export type JobStatus = {
+  conditions?: { type?: string; status?: string }[];
+  startTime?: string;
+  completionTime?: string;
+  active?: number;
+  succeeded?: number;
+  failed?: number;
+};
+
+export interface KubeJob extends KubeObject {
+  spec?: JobSpec;
+  status?: JobStatus;
+}
+
+export type CronJobSpec = {
+  schedule?: string;
+  timeZone?: string;
+  startingDeadlineSeconds?: number;
+  concurrencyPolicy?: string;
+  suspend?: boolean;
+  jobTemplate?: { metadata?: ObjectMeta; spec?: JobSpec };
+  successfulJobsHistoryLimit?: number;
+  failedJobsHistoryLimit?: number;
+};
+
+export interface KubeCronJob extends KubeObject {
+  spec?: CronJobSpec;
+  status?: { active?: ObjectReference[]; lastScheduleTime?: string; lastSuccessfulTime?: string };
+}
+
+export interface ServicePort {
+  name?: string;
+  protocol?: string;
+  appProtocol?: string;
+  port?: number;
+  targetPort?: IntOrString;
+  nodePort?: number;
+}
+
+export type ServiceSpec = {
+  ports?: ServicePort[];
+  selector?: Record<string, string>;
+  clusterIP?: string;
+  clusterIPs?: string[];
+  type?: string;
+  externalIPs?: string[];
+  sessionAffinity?: string;
+  sessionAffinityConfig?: { clientIP?: { timeoutSeconds?: number } };
+  externalName?: string;
+  externalTrafficPolicy?: string;
+  internalTrafficPolicy?: string;
+  ipFamilies?: string[];
+  ipFamilyPolicy?: string;
+  allocateLoadBalancerNodePorts?: boolean;
+};
+
+export interface KubeService extends KubeObject {
+  spec?: ServiceSpec;
+  status?: { loadBalancer?: { ingress?: { ip?: string; hostname?: string }[] } };
+}
+
+export interface EndpointPort {
+  name?: string;
+  port?: number;
+  protocol?: string;
+}
+
+export interface EndpointAddress {
+  ip?: string;
+  hostname?: string;
+  nodeName?: string;
+}
+
+export interface KubeEndpoints extends KubeObject {
+  subsets?: { addresses?: EndpointAddress[]; notReadyAddresses?: EndpointAddress[]; ports?: EndpointPort[] }[];
+}
+
+export interface KubeEndpointSlice extends KubeObject {
+  addressType?: string;
+  endpoints?: { addresses?: string[]; hostname?: string }[];
+  ports?: EndpointPort[];
+}
+
+export interface KubeResourceQuota extends KubeObject {
+  spec?: { hard?: ResourceList; scopes?: string[] };
+  status?: { hard?: ResourceList; used?: ResourceList };
+}
+
+export interface LimitRangeItem {
+  type?: string;
+  max?: ResourceList;
+  min?: ResourceList;
+  default?: ResourceList;
+  defaultRequest?: ResourceList;
+  maxLimitRequestRatio?: ResourceList;
+}
+
+export interface KubeLimitRange extends KubeObject {
+  spec?: { limits?: LimitRangeItem[] };
+}
+
+export type PersistentVolumeSpec = {
+  capacity?: ResourceList;
+  accessModes?: string[];
+  claimRef?: ObjectReference;
+  persistentVolumeReclaimPolicy?: string;
+  storageClassName?: string;
+  volumeMode?: string;
+  hostPath?: { path?: string; type?: string };
+};
+
+export interface KubePersistentVolume extends KubeObject {
+  spec?: PersistentVolumeSpec;
+  status?: { phase?: string; reason?: string };
+}
+
+export type PersistentVolumeClaimSpec = {
+  accessModes?: string[];
+  resources?: { requests?: ResourceList };
+  storageClassName?: string;
+  volumeMode?: string;
+  volumeName?: string;
+};
+
+export interface KubePersistentVolumeClaim extends KubeObject {
+  spec?: PersistentVolumeClaimSpec;
+  status?: { phase?: string; accessModes?: string[]; capacity?: ResourceList };
+}
+
+export interface ScaleTarget {
+  kind?: string;
+  name?: string;
+  apiVersion?: string;
+}
+
+/** A metric of an autoscaler, in autoscaling/v2. */
+export interface MetricSpec {
+  type?: string;
+  resource?: { name?: string; target?: { type?: string; averageUtilization?: number; averageValue?: string } };
+}
+
+/** An autoscaler in the form of autoscaling/v2, which is the form that is stored. */
+export interface KubeHorizontalPodAutoscaler extends KubeObject {
+  spec?: {
+    scaleTargetRef?: ScaleTarget;
+    minReplicas?: number;
+    maxReplicas?: number;
+    metrics?: MetricSpec[];
+    behavior?: unknown;
+  };
+  status?: {
+    currentReplicas?: number;
+    desiredReplicas?: number;
+    observedGeneration?: number;
+    lastScaleTime?: string;
+    currentMetrics?: unknown[];
+    conditions?: unknown[];
+  };
+}
+
+export interface PolicyRule {
+  verbs?: string[];
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+  nonResourceURLs?: string[];
+}
+
+export interface KubeRole extends KubeObject {
+  rules?: PolicyRule[];
+}
+
+export interface RoleSubject {
+  kind?: string;
+  apiGroup?: string;
+  name?: string;
+  namespace?: string;
+}
+
+export interface KubeRoleBinding extends KubeObject {
+  subjects?: RoleSubject[];
+  roleRef?: { apiGroup?: string; kind?: string; name?: string };
+}
+
+export interface IngressBackend {
+  service?: { name?: string; port?: { name?: string; number?: number } };
+  resource?: unknown;
+}
+
+export interface KubeIngress extends KubeObject {
+  spec?: {
+    ingressClassName?: string;
+    defaultBackend?: IngressBackend;
+    tls?: { hosts?: string[]; secretName?: string }[];
+    rules?: { host?: string; http?: { paths?: { path?: string; pathType?: string; backend?: IngressBackend }[] } }[];
+  };
+  status?: { loadBalancer?: { ingress?: { ip?: string; hostname?: string }[] } };
+}
+
+export interface KubeIngressClass extends KubeObject {
+  spec?: { controller?: string; parameters?: { apiGroup?: string; kind?: string; name?: string; scope?: string } };
+}
+
+export interface NetworkPolicyRule {
+  ports?: { protocol?: string; port?: IntOrString }[];
+}
+
+export interface KubeNetworkPolicy extends KubeObject {
+  spec?: {
+    podSelector?: LabelSelectorSpec;
+    ingress?: NetworkPolicyRule[];
+    egress?: NetworkPolicyRule[];
+    policyTypes?: string[];
+  };
+}
+
+export interface KubeRuntimeClass extends KubeObject {
+  handler?: string;
+  overhead?: { podFixed?: ResourceList };
+  scheduling?: { nodeSelector?: Record<string, string>; tolerations?: Toleration[] };
+}
+
+export interface KubeStorageClass extends KubeObject {
+  provisioner?: string;
+  parameters?: Record<string, string>;
+  reclaimPolicy?: string;
+  allowVolumeExpansion?: boolean;
+  volumeBindingMode?: string;
+}
+
+export interface KubeCsiDriver extends KubeObject {
+  spec?: {
+    attachRequired?: boolean;
+    podInfoOnMount?: boolean;
+    volumeLifecycleModes?: string[];
+    storageCapacity?: boolean;
+    fsGroupPolicy?: string;
+    tokenRequests?: { audience?: string }[];
+    requiresRepublish?: boolean;
+    seLinuxMount?: boolean;
+  };
+}
+
+export interface KubeCsiStorageCapacity extends KubeObject {
+  storageClassName?: string;
+  capacity?: string;
+}
+
+export interface KubeCertificateSigningRequest extends KubeObject {
+  spec?: {
+    request?: string;
+    signerName?: string;
+    expirationSeconds?: number;
+    usages?: string[];
+    username?: string;
+    uid?: string;
+    groups?: string[];
+    extra?: Record<string, string[]>;
+  };
+  status?: {
+    conditions?: {
+      type?: string;
+      status?: string;
+      lastUpdateTime?: string | null;
+      lastTransitionTime?: string | null;
+    }[];
+    certificate?: string;
+  };
+}

@@ -1,0 +1,132 @@
+/** Job and CronJob (pkg/apis/batch/validation/validation.go). */
+import type { CronJobSpec, JobSpec, KubeCronJob, KubeJob } from '../application-types.ts';
+import type { Cause } from '../status.ts';
+import { immutable, invalidValue, nonNegative, notSupported, required } from './causes.ts';
+import { validateObjectMetadata } from './metadata.ts';
+import { subdomainName, tooLongText } from './names.ts';
+import { validateTemplate } from './template.ts';
+
+const RULES = { namespaced: true, name: subdomainName };
+
+/** The name of a Job has the name of its CronJob and 11 characters. */
+const CRON_JOB_NAME_MAX = 52;
+const CONCURRENCY_POLICIES = ['Allow', 'Forbid', 'Replace'];
+const COMPLETION_MODES = ['Indexed', 'NonIndexed'];
+const REPLACEMENT_POLICIES = ['Failed', 'TerminatingOrFailed'];
+
+const JOB_COUNTS = [
+  'parallelism',
+  'completions',
+  'activeDeadlineSeconds',
+  'backoffLimit',
+  'backoffLimitPerIndex',
+  'maxFailedIndexes',
+  'ttlSecondsAfterFinished',
+] as const;
+
+/** @param field path of the spec */
+function validateJobSpec(spec: JobSpec, field: string): Cause[] {
+  const causes = JOB_COUNTS.flatMap((name) => nonNegative(`${field}.${name}`, spec[name]));
+  const { completionMode: mode, podReplacementPolicy: replacement } = spec;
+  if (mode !== undefined && !COMPLETION_MODES.includes(mode)) {
+    causes.push(notSupported(`${field}.completionMode`, mode, COMPLETION_MODES));
+  }
+  if (mode === 'Indexed' && spec.completions === undefined) {
+    causes.push(required(`${field}.completions`, 'when completion mode is Indexed'));
+  }
+  if (replacement !== undefined && !REPLACEMENT_POLICIES.includes(replacement)) {
+    causes.push(notSupported(`${field}.podReplacementPolicy`, replacement, REPLACEMENT_POLICIES));
+  }
+  causes.push(...validateTemplate(spec.template, `${field}.template`));
+  const { restartPolicy = '' } = spec.template?.spec ?? {};
+  if (restartPolicy === '' || restartPolicy === 'Always') {
+    causes.push(required(`${field}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"'));
+  } else if (restartPolicy !== 'OnFailure' && restartPolicy !== 'Never') {
+    causes.push(notSupported(`${field}.template.spec.restartPolicy`, restartPolicy, ['OnFailure', 'Never']));
+  }
+  return causes;
+}
+
+export function validateJob(job: KubeJob, old: KubeJob | undefined, subresource: string): Cause[] {
+  const metadata = validateObjectMetadata(job, old, RULES);
+  if (subresource === 'status') {
+    const counts = (['active', 'succeeded', 'failed'] as const).flatMap((name) =>
+      nonNegative(`status.${name}`, job.status?.[name]),
+    );
+    return [...metadata, ...counts];
+  }
+  const spec = job.spec ?? {};
+  const causes = [...metadata, ...validateJobSpec(spec, 'spec')];
+  if (spec.selector === undefined) causes.push(required('spec.selector'));
+  if (old === undefined) return causes;
+  const before = old.spec ?? {};
+  const isElastic = spec.completionMode === 'Indexed' && spec.completions === spec.parallelism;
+  return [
+    ...causes,
+    ...(isElastic ? [] : immutable('spec.completions', spec.completions, before.completions)),
+    ...immutable('spec.selector', spec.selector, before.selector),
+    ...(before.suspend === true ? [] : immutable('spec.template', spec.template, before.template)),
+    ...immutable('spec.completionMode', spec.completionMode, before.completionMode),
+  ];
+}
+
+const MACROS = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
+const CRON_FIELD = /^[\d*/,?\-A-Za-z]+$/;
+
+function validateSchedule(schedule: string): Cause[] {
+  const field = 'spec.schedule';
+  if (schedule === '') return [required(field)];
+  if (/TZ/.test(schedule)) {
+    return [invalidValue(field, schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead')];
+  }
+  if (schedule.startsWith('@')) {
+    if (MACROS.includes(schedule) || /^@every (\d+(\.\d+)?(h|m|s))+$/.test(schedule)) return [];
+    return [invalidValue(field, schedule, `unrecognized descriptor: ${schedule}`)];
+  }
+  const fields = schedule.trim().split(/\s+/);
+  if (fields.length !== 5) {
+    const why = `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`;
+    return [invalidValue(field, schedule, why)];
+  }
+  const odd = fields.find((each) => !CRON_FIELD.test(each));
+  return odd === undefined ? [] : [invalidValue(field, schedule, `failed to parse int from ${odd}`)];
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
+  } catch (error) {
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
+}
+
+function validateCronJobSpec(spec: CronJobSpec): Cause[] {
+  const causes = validateSchedule(spec.schedule ?? '');
+  if (spec.timeZone !== undefined && (spec.timeZone === '' || !isTimeZone(spec.timeZone))) {
+    causes.push(invalidValue('spec.timeZone', spec.timeZone, `unknown time zone ${spec.timeZone}`));
+  }
+  const { concurrencyPolicy: policy = '' } = spec;
+  if (policy === '') causes.push(required('spec.concurrencyPolicy'));
+  else if (!CONCURRENCY_POLICIES.includes(policy)) {
+    causes.push(notSupported('spec.concurrencyPolicy', policy, CONCURRENCY_POLICIES));
+  }
+  return [
+    ...causes,
+    ...nonNegative('spec.startingDeadlineSeconds', spec.startingDeadlineSeconds),
+    ...validateJobSpec(spec.jobTemplate?.spec ?? {}, 'spec.jobTemplate.spec'),
+    ...nonNegative('spec.successfulJobsHistoryLimit', spec.successfulJobsHistoryLimit),
+    ...nonNegative('spec.failedJobsHistoryLimit', spec.failedJobsHistoryLimit),
+  ];
+}
+
+export function validateCronJob(cronJob: KubeCronJob, old: KubeCronJob | undefined, subresource: string): Cause[] {
+  const causes = validateObjectMetadata(cronJob, old, RULES);
+  if (subresource === 'status') return causes;
+  causes.push(...validateCronJobSpec(cronJob.spec ?? {}));
+  const { name = '' } = cronJob.metadata;
+  if (name.length > CRON_JOB_NAME_MAX && old === undefined) {
+    causes.push(invalidValue('metadata.name', name, tooLongText(CRON_JOB_NAME_MAX)));
+  }
+  return causes;
+}

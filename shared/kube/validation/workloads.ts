@@ -1,0 +1,208 @@
+/**
+ * Deployment, ReplicaSet, ReplicationController, StatefulSet and ControllerRevision
+ * (pkg/apis/apps/validation/validation.go, pkg/apis/core/validation/validation.go).
+ */
+import type {
+  KubeControllerRevision,
+  KubeDeployment,
+  KubePodTemplate,
+  KubeReplicaSet,
+  KubeReplicationController,
+  KubeStatefulSet,
+  ReplicaStatus,
+  StatefulSetSpec,
+} from '../application-types.ts';
+import type { Cause } from '../status.ts';
+import type { IntOrString } from '../types.ts';
+import { forbiddenField, immutable, invalidValue, nonNegative, notSupported, required, sameJson } from './causes.ts';
+import { validateShare } from './disruption-budget.ts';
+import { validateObjectMetadata } from './metadata.ts';
+import { labelName, subdomainName } from './names.ts';
+import { validateRunsForever, validateSelectedTemplate, validateTemplate } from './template.ts';
+
+const RULES = { namespaced: true, name: subdomainName };
+
+const STATUS_COUNTS = [
+  'observedGeneration',
+  'replicas',
+  'updatedReplicas',
+  'readyReplicas',
+  'availableReplicas',
+  'unavailableReplicas',
+  'currentReplicas',
+  'fullyLabeledReplicas',
+  'collisionCount',
+] as const;
+
+const validateCounts = (status: ReplicaStatus = {}): Cause[] =>
+  STATUS_COUNTS.flatMap((name) => nonNegative(`status.${name}`, status[name]));
+
+const isZero = (value: IntOrString | undefined): boolean =>
+  value === undefined || Number.parseInt(String(value), 10) === 0;
+
+function validateStrategy({ type = '', rollingUpdate }: NonNullable<NonNullable<KubeDeployment['spec']>['strategy']>) {
+  const field = 'spec.strategy';
+  if (type === 'Recreate') {
+    const why = "may not be specified when strategy `type` is 'Recreate'";
+    return rollingUpdate === undefined ? [] : [forbiddenField(`${field}.rollingUpdate`, why)];
+  }
+  if (type !== 'RollingUpdate') return [notSupported(`${field}.type`, type, ['Recreate', 'RollingUpdate'])];
+  const { maxUnavailable, maxSurge } = rollingUpdate ?? {};
+  const causes = [
+    ...validateShare(`${field}.rollingUpdate.maxUnavailable`, maxUnavailable),
+    ...validateShare(`${field}.rollingUpdate.maxSurge`, maxSurge, 'unlimited'),
+  ];
+  if (isZero(maxUnavailable) && isZero(maxSurge)) {
+    const why = 'may not be 0 when `maxSurge` is 0';
+    causes.push(invalidValue(`${field}.rollingUpdate.maxUnavailable`, maxUnavailable, why));
+  }
+  return causes;
+}
+
+export function validateDeployment(
+  deployment: KubeDeployment,
+  old: KubeDeployment | undefined,
+  subresource: string,
+): Cause[] {
+  const metadata = validateObjectMetadata(deployment, old, RULES);
+  if (subresource === 'status') return [...metadata, ...validateCounts(deployment.status)];
+  const spec = deployment.spec ?? {};
+  const { minReadySeconds = 0, progressDeadlineSeconds: deadline } = spec;
+  const causes = [
+    ...metadata,
+    ...nonNegative('spec.replicas', spec.replicas),
+    ...validateSelectedTemplate(spec.selector, spec.template, 'deployment'),
+    ...validateTemplate(spec.template, 'spec.template'),
+    ...validateRunsForever(spec.template, 'ReplicaSet'),
+    ...validateStrategy(spec.strategy ?? {}),
+    ...nonNegative('spec.minReadySeconds', minReadySeconds),
+    ...nonNegative('spec.revisionHistoryLimit', spec.revisionHistoryLimit),
+    ...nonNegative('spec.progressDeadlineSeconds', deadline),
+  ];
+  if (deadline !== undefined && deadline <= minReadySeconds) {
+    causes.push(invalidValue('spec.progressDeadlineSeconds', deadline, 'must be greater than minReadySeconds'));
+  }
+  if (old !== undefined) causes.push(...immutable('spec.selector', spec.selector, old.spec?.selector));
+  return causes;
+}
+
+export function validateReplicaSet(set: KubeReplicaSet, old: KubeReplicaSet | undefined, subresource: string): Cause[] {
+  const metadata = validateObjectMetadata(set, old, RULES);
+  if (subresource === 'status') return [...metadata, ...validateCounts(set.status)];
+  const spec = set.spec ?? {};
+  return [
+    ...metadata,
+    ...nonNegative('spec.replicas', spec.replicas),
+    ...nonNegative('spec.minReadySeconds', spec.minReadySeconds),
+    ...validateSelectedTemplate(spec.selector, spec.template, 'deployment'),
+    ...validateTemplate(spec.template, 'spec.template'),
+    ...validateRunsForever(spec.template, 'ReplicaSet'),
+    ...(old === undefined ? [] : immutable('spec.selector', spec.selector, old.spec?.selector)),
+  ];
+}
+
+export function validateReplicationController(
+  controller: KubeReplicationController,
+  old: KubeReplicationController | undefined,
+  subresource: string,
+): Cause[] {
+  const metadata = validateObjectMetadata(controller, old, RULES);
+  if (subresource === 'status') return [...metadata, ...validateCounts(controller.status)];
+  const { replicas, minReadySeconds, selector = {}, template } = controller.spec ?? {};
+  const causes = [
+    ...metadata,
+    ...nonNegative('spec.minReadySeconds', minReadySeconds),
+    ...nonNegative('spec.replicas', replicas),
+  ];
+  if (Object.keys(selector).length === 0) causes.push(required('spec.selector'));
+  if (template === undefined) return [...causes, required('spec.template')];
+  const labels = template.metadata?.labels ?? {};
+  if (!Object.entries(selector).every(([key, value]) => labels[key] === value)) {
+    causes.push(invalidValue('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'));
+  }
+  return [
+    ...causes,
+    ...validateTemplate(template, 'spec.template'),
+    ...validateRunsForever(template, 'ReplicationController'),
+  ];
+}
+
+const CHANGEABLE = [
+  'replicas',
+  'ordinals',
+  'template',
+  'updateStrategy',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+  'minReadySeconds',
+] as const;
+const STATEFUL_SET_FIXED =
+  "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+
+const RETENTION_POLICIES = ['Delete', 'Retain'];
+
+function validateStatefulSpec(spec: StatefulSetSpec): Cause[] {
+  const { podManagementPolicy: management = '', updateStrategy: strategy = {} } = spec;
+  const causes: Cause[] = [];
+  if (management === '') causes.push(required('spec.podManagementPolicy'));
+  else if (management !== 'OrderedReady' && management !== 'Parallel') {
+    const why = `must be 'OrderedReady' or 'Parallel'`;
+    causes.push(invalidValue('spec.podManagementPolicy', management, why));
+  }
+  if (strategy.type === 'OnDelete') {
+    if (strategy.rollingUpdate !== undefined) {
+      const why = `only allowed for updateStrategy 'RollingUpdate'`;
+      causes.push(invalidValue('spec.updateStrategy.rollingUpdate', strategy.rollingUpdate, why));
+    }
+  } else if (strategy.type === 'RollingUpdate') {
+    causes.push(...nonNegative('spec.updateStrategy.rollingUpdate.partition', strategy.rollingUpdate?.partition));
+  } else {
+    const why = `must be 'RollingUpdate' or 'OnDelete'`;
+    causes.push(invalidValue('spec.updateStrategy', strategy, why));
+  }
+  for (const name of ['whenDeleted', 'whenScaled'] as const) {
+    const policy = spec.persistentVolumeClaimRetentionPolicy?.[name];
+    if (policy === undefined || RETENTION_POLICIES.includes(policy)) continue;
+    causes.push(notSupported(`spec.persistentVolumeClaimRetentionPolicy.${name}`, policy, RETENTION_POLICIES));
+  }
+  return [
+    ...causes,
+    ...nonNegative('spec.replicas', spec.replicas),
+    ...nonNegative('spec.minReadySeconds', spec.minReadySeconds),
+    ...nonNegative('spec.ordinals.start', spec.ordinals?.start),
+    ...validateSelectedTemplate(spec.selector, spec.template, 'statefulset'),
+    ...validateTemplate(spec.template, 'spec.template'),
+    ...validateRunsForever(spec.template, 'StatefulSet'),
+  ];
+}
+
+const withoutChangeable = (spec: StatefulSetSpec = {}): Partial<StatefulSetSpec> =>
+  Object.fromEntries(Object.entries(spec).filter(([key]) => !(CHANGEABLE as readonly string[]).includes(key)));
+
+export function validateStatefulSet(
+  set: KubeStatefulSet,
+  old: KubeStatefulSet | undefined,
+  subresource: string,
+): Cause[] {
+  // The names of its pods are labels.
+  const metadata = validateObjectMetadata(set, old, { namespaced: true, name: labelName });
+  if (subresource === 'status') return [...metadata, ...validateCounts(set.status)];
+  const causes = [...metadata, ...validateStatefulSpec(set.spec ?? {})];
+  if (old === undefined || sameJson(withoutChangeable(set.spec), withoutChangeable(old.spec))) return causes;
+  return [...causes, forbiddenField('spec', STATEFUL_SET_FIXED)];
+}
+
+export function validateControllerRevision(
+  revision: KubeControllerRevision,
+  old: KubeControllerRevision | undefined,
+): Cause[] {
+  const causes = validateObjectMetadata(revision, old, RULES);
+  if (revision.data === undefined) causes.push(required('data', 'data is mandatory'));
+  causes.push(...nonNegative('revision', revision.revision));
+  return old === undefined ? causes : [...causes, ...immutable('data', revision.data, old.data)];
+}
+
+export const validatePodTemplate = (template: KubePodTemplate, old: KubePodTemplate | undefined): Cause[] => [
+  ...validateObjectMetadata(template, old, RULES),
+  ...validateTemplate(template.template, 'template'),
+];
