@@ -39,7 +39,6 @@ export const MARKS = [
   'tick:distributed',
   'part:done',
   'part:expired',
-  'part:gate',
   'part:repeated',
   'cloud:watch',
   'cloud:delete',

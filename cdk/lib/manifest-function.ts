@@ -84,7 +84,8 @@ export class ManifestFunction extends HandlerFunction {
     for (const trigger of manifest.triggers) this.#connect(scope, trigger, surroundings);
   }
 
-  #allow(needs: FunctionNeeds, { tables, eventBus, clusterId }: FunctionSurroundings): void {
+  #allow(needs: FunctionNeeds, { tables, eventBus, partQueue, clusterId }: FunctionSurroundings): void {
+    if (needs.environment?.includes('PART_QUEUE_URL')) partQueue.allowSending(this);
     if (needs.tables !== undefined) allowTables(this, needs.tables, tables);
     if (needs.publishesEvents === true) eventBus.allowSending(this);
     if (needs.ec2?.includes('DescribeInstances')) allowDescribeInstances(this);

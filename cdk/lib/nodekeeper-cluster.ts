@@ -367,7 +367,6 @@ export class NodekeeperCluster extends Construct {
         ['lambda:InvokeFunction'],
         own.map(([, { lambda }]) => lambda.functionArn),
       );
-      surroundings.partQueue.allowSending(waker);
       return [manifest.name, waker.lambda] as const;
     });
     return [...[...others].map(([{ name }, { lambda }]) => [name, lambda] as const), ...wakers];

@@ -49,13 +49,7 @@ export class PartQueue extends Construct {
   drive(target: HandlerFunction): void {
     const { queueArn } = this.queue;
     target.allow(
-      [
-        'sqs:ChangeMessageVisibility',
-        'sqs:DeleteMessage',
-        'sqs:GetQueueAttributes',
-        'sqs:ReceiveMessage',
-        'sqs:SendMessage',
-      ],
+      ['sqs:ChangeMessageVisibility', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage'],
       [queueArn],
     );
     new EventSourceMapping(this, 'Source', {

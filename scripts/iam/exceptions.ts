@@ -107,7 +107,7 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'a row that is moved to its other key during a scan',
   },
   {
-    functions: ['node-monitor', 'evictor', 'health-stream', 'object-stream', 'cloud-node'],
+    functions: ['node-monitor', 'node-marker', 'evictor', 'health-stream', 'object-stream', 'cloud-node'],
     actions: ['dynamodb:ConditionCheckItem'],
     resource: 'table/*Health',
     reason: 'a row that was lost is written again only if its other key has none',

@@ -32,7 +32,7 @@ export function faultyParts(options: {
   readonly plan: FaultPlan;
   readonly fraction: () => number;
   readonly onFault: (name: typeof MARKER, faults: readonly unknown[]) => void;
-  /** done, expired, gate, repeated */
+  /** done, expired, gate, repeated: the marks of coverage.ts begin with `part:`. */
   readonly onPart: (outcome: string) => void;
 }): FaultyParts {
   const { time, plan, fraction, onFault, onPart } = options;

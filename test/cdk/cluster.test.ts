@@ -261,7 +261,7 @@ describe('permissions', () => {
       putEvents,
     ],
     'node-marker': [
-      ...at('Health', 'BatchGetItem UpdateItem'),
+      ...at('Health', 'BatchGetItem ConditionCheckItem UpdateItem'),
       ...at('Objects', 'BatchGetItem PutItem Query UpdateItem'),
       ...at('Control', 'GetItem', 'fleet'),
       ...partQueue,

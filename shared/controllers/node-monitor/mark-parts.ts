@@ -14,7 +14,7 @@ import type { TickMark } from '../framework/ledger.ts';
 import type { MarkToDo } from './mark-nodes.ts';
 
 /**
- * Nodes in one part: four commits, one read of their rows (at most 100 keys). Ten parts with the longest names stay below
+ * Nodes in one part: three commits, one read of their rows (at most 100 keys). Ten parts with the longest names stay below
  * 256 KB, the smallest limit that SendMessageBatch ever had.
  */
 const NODES_PER_PART_MAX = 96;
