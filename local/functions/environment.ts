@@ -42,7 +42,7 @@ export interface StreamReceiver {
 const INIT_TIMEOUT_MS = 10_000;
 
 /** Largest young generation of a thread. V8's own default, 48 MB, fills with garbage in each environment. */
-const YOUNG_GENERATION_MEGABYTES = 3;
+const YOUNG_GENERATION_MEGABYTES = 8;
 
 /**
  * One execution environment of a function, as seen from outside. After a timeout or a crash it is dead and to be
