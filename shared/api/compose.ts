@@ -25,7 +25,7 @@ import { nodeGraph } from './admission/node-graph.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
 import { findResource, resources } from './kinds/registry.ts';
-import { reviews, selfReviews } from './kinds/self-reviews.ts';
+import { reviews } from './kinds/self-reviews.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
 import type { AnswerWatch, ServeDependencies } from './request/call.ts';
 import type { Gzip } from './request/response-size.ts';
