@@ -132,7 +132,9 @@ export function eventsCalls(operation: string, input: unknown, place: AwsPlace):
 /** A queue is named by its URL. ChangeMessageVisibility and SendMessage are authorised on the queue. */
 export function sqsCalls(operation: string, input: unknown, place: AwsPlace): AwsCall[] {
   const name = String(object(input)['QueueUrl']).split('/').at(-1) ?? '';
-  return [{ action: `sqs:${operation}`, resource: arnOf(place, 'sqs', name), context: {} }];
+  // A batch needs the permission of its single action. Source: Amazon SQS Developer Guide, "Amazon SQS batch actions".
+  const action = `sqs:${operation.replace(/Batch$/, '')}`;
+  return [{ action, resource: arnOf(place, 'sqs', name), context: {} }];
 }
 
 /** Invoke is authorised as lambda:InvokeFunction. Functions are named by name or ARN. */
