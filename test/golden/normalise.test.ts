@@ -22,6 +22,7 @@ describe('normalising what kubectl prints', () => {
     ],
     ['a described resource version', 'Resource Version:  77', 'Resource Version:   <RV>'],
     ['the group version of budgets', 'policy/v1beta1', 'policy/v1'],
+    ['both versions of budgets', 'policy/v1\npolicy/v1beta1\n', 'policy/v1\n'],
     ['the name of the binary', 'run kubectl.1.32 --help', 'run kubectl --help'],
     ['a patch that changes nothing', 'node/kw-1 patched (no change)\n', 'node/kw-1 patched\n'],
     ['pointers', '(0xc0004a2)', '(<PTR>)'],

@@ -39,6 +39,8 @@ export function normalise(text: string, surroundings: Surroundings): string {
     .replace(/(\bresourceVersion"?: ?)"\d+"/g, '$1"<RV>"')
     .replace(/(\bResource Version:\s+)\d+/g, '$1<RV>')
     .replaceAll('policy/v1beta1', 'policy/v1')
+    // The recorded server had one of the two versions.
+    .replaceAll('policy/v1\npolicy/v1\n', 'policy/v1\n')
     .replace(/\bkubectl\.1\.\d+\b/g, 'kubectl')
     .replace(/\b0xc[0-9a-f]+\b/g, '<PTR>')
     // The server of the recordings wrote a time into managedFields even so, and kubectl then sees a change.
