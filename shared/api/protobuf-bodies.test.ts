@@ -100,4 +100,30 @@ describe('a body in protobuf', () => {
     );
     expect(api.faults).toEqual([]);
   });
+
+  it.each([20_000, 190_000])('with %d empty containers is refused, and the response is small', async (count) => {
+    const container = field(2);
+    const spec = Buffer.concat(Array.from({ length: count }, () => container));
+    const bodies = [
+      { body: envelope('v1', 'Pod', field(1, field(1, 'p')), field(2, spec)), contentType: PROTOBUF },
+      {
+        body: {
+          metadata: { name: 'p' },
+          spec: { containers: Array.from({ length: Math.min(count, 125_000) }, () => ({})) },
+        },
+      },
+    ];
+    for (const send of bodies) {
+      const api = apiInMemory();
+      const { code, bytes } = await api.send('POST', PODS, send);
+      expect({ code, faults: api.faults }).toEqual({ code: count > 20_000 ? 400 : 422, faults: [] });
+      expect(bytes.length).toBeLessThan(1_000_000);
+    }
+  });
+
+  it('with too many labels is refused', async () => {
+    const labels = Object.fromEntries(Array.from({ length: 30_000 }, (_, index) => [`!${index}`, '']));
+    const answer = await apiInMemory().send('POST', NODES, { body: { metadata: { name: 'a', labels } } });
+    expect(answer).toMatchObject({ code: 400, body: { message: expect.stringContaining('has 30000 members') } });
+  });
 });

@@ -15,6 +15,12 @@ import {
 /** Maximum number of reported faults of each kind. */
 export const DECODE_FAULTS_MAX = 100;
 
+/**
+ * Longest list and largest map. An object that fits the store has 100,000 characters, and an item of a list has three.
+ * Validation passes faults on as arguments, and a call has room for some 100,000.
+ */
+const MEMBERS_MAX = 20_000;
+
 /** A value of the wrong type. `message` is the text of Go's JSON decoder. */
 export interface TypeFault {
   readonly path: string;
@@ -182,9 +188,11 @@ function emptyStruct(schema: StructSchema): JsonObject {
   return empty;
 }
 
-function decodeMap(schema: MapSchema, value: JsonObject, place: Place, faults: Faults): JsonObject {
+function decodeMap(schema: MapSchema, value: JsonObject, place: Place, faults: Faults): JsonObject | undefined {
   const decoded: JsonObject = {};
-  for (const key of Object.keys(value)) {
+  const keys = Object.keys(value);
+  if (keys.length > MEMBERS_MAX) return tooManyMembers(keys.length, place, faults);
+  for (const key of keys) {
     const inner = { ...place, path: joinPath(place.path, key) };
     const raw = value[key];
     // Go reads a null map value as the empty value of its type.
@@ -194,7 +202,13 @@ function decodeMap(schema: MapSchema, value: JsonObject, place: Place, faults: F
   return decoded;
 }
 
-function decodeList(schema: ListSchema, value: readonly unknown[], place: Place, faults: Faults): unknown[] {
+function decodeList(
+  schema: ListSchema,
+  value: readonly unknown[],
+  place: Place,
+  faults: Faults,
+): unknown[] | undefined {
+  if (value.length > MEMBERS_MAX) return tooManyMembers(value.length, place, faults);
   const decoded: unknown[] = [];
   for (const [index, item] of value.entries()) {
     const inner = { ...place, path: `${place.path}[${index}]` };
@@ -203,6 +217,9 @@ function decodeList(schema: ListSchema, value: readonly unknown[], place: Place,
   }
   return decoded;
 }
+
+const tooManyMembers = (count: number, place: Place, faults: Faults): undefined =>
+  fault(`${place.path} has ${count} members, at most ${MEMBERS_MAX} are allowed`, place, faults);
 
 function decodeScalar(schema: ScalarSchema, value: unknown, place: Place, faults: Faults): unknown {
   switch (schema.kind) {
