@@ -1,6 +1,7 @@
 /**
- * L13: the scheduler binds a pod at most once, to a node that exists, is Ready and not cordoned. With that binding the
- * requests on the node are within what it offers, and no two pods that keep away from each other share a zone.
+ * L13: the scheduler binds a pod at most once, to a node that exists, is Ready and not cordoned, unless the pod tolerates
+ * all taints. With that binding the requests on the node are within what it offers, if the pod requests any. No two pods
+ * that keep away from each other share a zone.
  */
 import { ZONE_LABEL } from '../../shared/domain/zones/zone.ts';
 import { parseQuantity } from '../../shared/kube/quantity.ts';
@@ -30,6 +31,12 @@ const millicores = (text: string | undefined): number => {
 
 const nodeNameOf = (pod: KubePod | undefined): string => pod?.spec?.nodeName ?? '';
 const counts = (pod: KubePod): boolean => !['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
+
+/** Such a pod may be bound to a node that is not Ready, or cordoned. */
+const toleratesAll = (pod: KubePod): boolean =>
+  (pod.spec?.tolerations ?? []).some(
+    ({ key = '', operator, effect = 'NoSchedule' }) => key === '' && operator === 'Exists' && effect === 'NoSchedule',
+  );
 
 class BindingsFit implements BindingsLaw {
   readonly name = 'L13';
@@ -76,14 +83,18 @@ class BindingsFit implements BindingsLaw {
       this.#fail([key, name], `${key} was bound to ${name}, which does not exist`);
       return;
     }
-    const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
-    if (ready !== 'True') this.#fail([key, name], `${key} was bound to ${name}, with Ready=${ready}`);
-    if (node.spec?.unschedulable === true) this.#fail([key, name], `${key} was bound to ${name}, which is cordoned`);
+    if (!toleratesAll(pod)) {
+      const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+      if (ready !== 'True') this.#fail([key, name], `${key} was bound to ${name}, with Ready=${ready}`);
+      if (node.spec?.unschedulable === true) this.#fail([key, name], `${key} was bound to ${name}, which is cordoned`);
+    }
     if (pod.metadata.deletionTimestamp !== undefined) this.#fail([key], `${key} was bound after its deletion`);
     const here = [...this.#pods.values()].filter((other) => nodeNameOf(other) === name && counts(other));
     const used = here.reduce((sum, each) => sum + requestedCpu(each), 0);
     const { cpu, pods } = node.status?.allocatable ?? {};
-    if (used > millicores(cpu) || here.length > Number(pods ?? 0)) {
+    // A pod without a request fits a node that offers less than before.
+    const isTooMuch = requestedCpu(pod) > 0 && used > millicores(cpu);
+    if (isTooMuch || here.length > Number(pods ?? 0)) {
       this.#fail([key, name], `${name} has ${used}m of ${cpu} and ${here.length} pods of ${pods} with ${key}`);
     }
     this.#checkZone(key, pod, node);
