@@ -12,10 +12,13 @@ export interface Deviation {
 export type LeftOut = Pick<Deviation, 'id' | 'reason'>;
 
 /** Sorted by id, as the table of docs/deviations.md. */
-export const leftOut: readonly LeftOut[] = ['01', '03', '05', '07', '09'].map((number) => ({
-  id: `agent/GW-${number}`,
-  reason: 'the agent does not run on Windows',
-}));
+export const leftOut: readonly LeftOut[] = [
+  { id: 'SX-23', reason: 'no sum of requests is stored per node, so none can be wrong' },
+  ...['01', '03', '05', '07', '09'].map((number) => ({
+    id: `agent/GW-${number}`,
+    reason: 'the agent does not run on Windows',
+  })),
+];
 
 // biome-ignore format: one object a line
 export const deviations: readonly Deviation[] = [
