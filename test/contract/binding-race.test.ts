@@ -314,7 +314,7 @@ function peopleOn({
 describe('bindings of concurrent schedulers', () => {
   const { RACE_SEED, RACE_PODS, RACE_NODES } = process.env;
   const seeds = RACE_SEED === undefined ? [1, 2] : [Number(RACE_SEED)];
-  it.each(seeds)('each fit, and no pod is bound twice: seed %i', async (seed) => {
+  it.each(seeds)('each fit, and no pod is bound twice: seed %i', { timeout: 120_000 }, async (seed) => {
     const pods = Number(RACE_PODS ?? 400);
     const nodes = Number(RACE_NODES ?? 24);
     const { judge, kills, conflicts } = await race({ seed, pods, nodes });

@@ -614,6 +614,7 @@ async function podGarbage({ send, gone }: Stage): Promise<void> {
 async function placedPods({ send, gone, shows }: Stage): Promise<void> {
   const wanting = (cpu: string, more: object = {}) => ({
     spec: {
+      ...tolerating(3_600),
       terminationGracePeriodSeconds: 0,
       containers: [{ name: 'main', image: 'registry.example/main:1', resources: { requests: { cpu } } }],
       ...more,
@@ -639,7 +640,8 @@ async function placedPods({ send, gone, shows }: Stage): Promise<void> {
   await mustBe(201, send('POST', PODS, pod('important', undefined, wanting('3500m', important))));
   await gone(`${PODS}/victim`);
   await shows(`${PODS}/important`, '"nodeName"');
-  for (const name of ['placed', 'important']) await mustBe(200, send('DELETE', `${PODS}/${name}`));
+  // Unless the machine of one was terminated meanwhile.
+  for (const name of ['placed', 'important']) await send('DELETE', `${PODS}/${name}`);
 }
 
 /** A person deletes a Node; its machine registers again. */
