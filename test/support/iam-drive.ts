@@ -614,7 +614,8 @@ async function podGarbage({ send, gone }: Stage): Promise<void> {
 async function placedPods({ send, gone, shows }: Stage): Promise<void> {
   const wanting = (cpu: string, more: object = {}) => ({
     spec: {
-      ...tolerating(3_600),
+      // Another story cordons the node.
+      tolerations: [{ operator: 'Exists' }],
       terminationGracePeriodSeconds: 0,
       containers: [{ name: 'main', image: 'registry.example/main:1', resources: { requests: { cpu } } }],
       ...more,
