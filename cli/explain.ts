@@ -126,7 +126,7 @@ function durationMs(text: string): number {
 }
 
 /** Order within one moment, cause before effect: the node, zone and fleet, pods, then events. */
-const RANKS = { Node: 0, Zone: 1, Fleet: 1, Pod: 2 } as const;
+const RANKS = { Node: 0, Zone: 1, Fleet: 1, Deployment: 2, ReplicaSet: 2, Object: 2, Pod: 2 } as const;
 const rankOf = ({ record }: Step): number => (record === undefined ? 3 : RANKS[record.about.kind]);
 const actOf = ({ record }: Step): number => (record === undefined ? 0 : DECISION_ACTS.indexOf(record.act));
 

@@ -9,6 +9,7 @@ import { nodeMonitorManifest } from './controllers/node-monitor/manifest.ts';
 import { objectStreamManifest } from './controllers/object-stream/manifest.ts';
 import { podGcManifest } from './controllers/pod-gc/manifest.ts';
 import { schedulerManifest } from './controllers/scheduler/manifest.ts';
+import { workloadsManifest } from './controllers/workloads/manifest.ts';
 import type { FunctionManifest, TickPeriod } from './domain/functions/function-manifest.ts';
 import { heartbeatManifest } from './heartbeat/manifest.ts';
 
@@ -25,6 +26,7 @@ const manifests = [
   evictorManifest,
   podGcManifest,
   schedulerManifest,
+  workloadsManifest,
 ] as const;
 
 export type Listed = (typeof manifests)[number];

@@ -25,30 +25,48 @@ export const passesObjectFilter = ({ type, key }: Pick<ItemChange, 'type' | 'key
 export const passesHealthFilter = ({ type, newImage }: Pick<ItemChange, 'type' | 'newImage'>): boolean =>
   type === 'INSERT' || newImage?.['s'] === 1;
 
+const OWNER_KINDS: ReadonlySet<unknown> = new Set([
+  'CronJob',
+  'DaemonSet',
+  'Deployment',
+  'Job',
+  'Pod',
+  'ReplicaSet',
+  'ReplicationController',
+  'StatefulSet',
+]);
+/** A change of what workload controllers read, and the removal of an object that may own others. */
+export const passesWorkloadFilter = ({
+  type,
+  oldImage,
+  newImage,
+}: Pick<ItemChange, 'type' | 'oldImage' | 'newImage'>): boolean =>
+  type === 'REMOVE' ? OWNER_KINDS.has(oldImage?.['k']) : newImage?.['w'] === 1;
+
 export interface Streams {
   /** @throws StreamsFault when a batch fails on every delivery */
   drain(): Promise<void>;
   /** Changes up to here were delivered. */
-  readonly delivered: { readonly objects: number; readonly health: number };
+  readonly delivered: { readonly objects: number; readonly health: number; readonly workloads: number };
 }
 
 export function createStreams(
   record: MemoryItemStore,
-  controllers: Pick<FleetControllers, 'onObjectRecords' | 'onHealthRecords'>,
+  controllers: Pick<FleetControllers, 'onObjectRecords' | 'onHealthRecords' | 'onWorkloadRecords'>,
 ): Streams {
-  const delivered = { objects: 0, health: 0 };
+  const delivered = { objects: 0, health: 0, workloads: 0 };
 
   async function deliver(
-    table: 'objects' | 'health',
+    source: 'objects' | 'health' | 'workloads',
     passes: (change: ItemChange) => boolean,
     handle: (records: readonly ItemChange[]) => Promise<ChangesOutcome>,
   ): Promise<number> {
-    const changes = record.changes(table, delivered[table]);
+    const changes = record.changes(source === 'health' ? 'health' : 'objects', delivered[source]);
     const wanted = changes.filter(passes);
     for (let first = 0; first < wanted.length; first += BATCH_RECORDS_MAX) {
       await deliverBatch(wanted.slice(first, first + BATCH_RECORDS_MAX), handle);
     }
-    delivered[table] = changes.at(-1)?.sequence ?? delivered[table];
+    delivered[source] = changes.at(-1)?.sequence ?? delivered[source];
     return Math.ceil(wanted.length / BATCH_RECORDS_MAX);
   }
 
@@ -58,7 +76,8 @@ export function createStreams(
       for (let batches = 0; batches < BATCHES_MAX; ) {
         const now =
           (await deliver('health', passesHealthFilter, (records) => controllers.onHealthRecords(records))) +
-          (await deliver('objects', passesObjectFilter, (records) => controllers.onObjectRecords(records)));
+          (await deliver('objects', passesObjectFilter, (records) => controllers.onObjectRecords(records))) +
+          (await deliver('workloads', passesWorkloadFilter, (records) => controllers.onWorkloadRecords(records)));
         if (now === 0) return;
         batches += now;
       }

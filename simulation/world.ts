@@ -128,7 +128,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
     processQueuesBetweenTicks: async () => (await controllers.processQueuesBetweenTicks()).nextTokenAtMs,
     forget() {
       const { record } = store;
-      record.forgetChanges('objects', Math.min(view.seen, streams.delivered.objects));
+      record.forgetChanges('objects', Math.min(view.seen, streams.delivered.objects, streams.delivered.workloads));
       record.forgetChanges('health', streams.delivered.health);
       record.forgetChanges('control', Number.MAX_SAFE_INTEGER);
     },

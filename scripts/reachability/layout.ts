@@ -26,6 +26,7 @@ export const layout: Layout = {
     'bench/run.ts',
     'bench/cost/run.ts',
     'scripts/build-agent.ts',
+    'scripts/e2e-upstream/run.ts',
     'scripts/store-plain.ts',
     'scripts/template-size.ts',
     'scripts/health-shards/run.ts',

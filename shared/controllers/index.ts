@@ -21,6 +21,7 @@ import { onTickMessage, type TickMessageKind, type TickMessageOutcome } from './
 import { onObjectChange } from './object-stream/reconcile.ts';
 import { type PodGcReport, podGcHasWork, runPodGc } from './pod-gc/reconcile.ts';
 import { type SchedulerReport, scheduler, schedulerHasWork } from './scheduler/reconcile.ts';
+import { onWorkloadChange, runWorkloads, type WorkloadsReport, workloadsHaveWork } from './workloads/reconcile.ts';
 
 /** What a tick of any controller reports. */
 export interface TickReport {
@@ -51,6 +52,10 @@ export interface FleetControllers {
   tickPodGc(slot: number, budgetMs?: number): Promise<PodGcReport>;
   /** A pass of the scheduler, if one is wanted or a waiting pod is due. @throws TickFault as above */
   tickScheduler(slot: number, budgetMs?: number): Promise<SchedulerReport>;
+  /** Workloads that are due to be looked at, and the sweep over all of them. @throws TickFault as above */
+  tickWorkloads(slot: number, budgetMs?: number): Promise<WorkloadsReport>;
+  /** Changes of the `objects` table that workload controllers read. */
+  onWorkloadRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
   /** Changes of the `objects` table. */
   onObjectRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
   /** Changes of the `health` table; those the stream's filter drops do nothing here either. */
@@ -63,6 +68,7 @@ const workChecks: WorkChecks = {
   'cloud-node': cloudNodeHasWork,
   'pod-gc': podGcHasWork,
   scheduler: schedulerHasWork,
+  workloads: workloadsHaveWork,
 };
 
 export function fleetControllers(options: ControllerOptions): FleetControllers {
@@ -83,6 +89,8 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
     onInstanceChange: (instanceId, budgetMs) => processInstance(dependencies, instanceId, budgetMs),
     tickPodGc: (slot, budgetMs) => runPodGc(dependencies, tickOf(slot, budgetMs)),
     tickScheduler: (slot, budgetMs) => pass(tickOf(slot, budgetMs)),
+    tickWorkloads: (slot, budgetMs) => runWorkloads(dependencies, tickOf(slot, budgetMs)),
+    onWorkloadRecords: (records) => onWorkloadChange(dependencies, records),
     onObjectRecords: (records) => onObjectChange({ ...dependencies, cidrs }, records),
     onHealthRecords: (records) => onHealthChange(dependencies, records),
   };
@@ -94,6 +102,7 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
       'cloud-node': controllers.tickCloudNode,
       'pod-gc': controllers.tickPodGc,
       scheduler: controllers.tickScheduler,
+      workloads: controllers.tickWorkloads,
     },
   };
 }

@@ -7,6 +7,7 @@
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
  *          pk `n#<node name>` sk `namespace/name`            which pods are bound to a node, and since when
+ *          pk `w#<owner uid>` sk `<resource>:[namespace/]name`   the objects of an owner (owner-index.ts)
  *          pk `d#<shard>` sk <about>.<ms>-<hash>             a decision, TTL (decision-store.ts)
  *          pk `r#<parked row>` sk `-`                        starts a retry of a parked row, TTL (parked-store.ts)
  * control  pk `fleet` sk `state`                   node-monitor's last claim, gate, total disruption (fleet-store.ts)
@@ -60,6 +61,7 @@ export const objectPartition = (resource: string, shard: number): string => `o#$
 export const logPartition = (resource: string, shard: number): string => `l#${resource}#${twoDigits(shard)}`;
 export const headPartition = (resource: string, shard: number): string => `h#${resource}#${twoDigits(shard)}`;
 export const nodePodsPartition = (nodeName: string): string => `n#${nodeName}`;
+export const ownedPartition = (ownerUid: string): string => `w#${ownerUid}`;
 export const decisionPartition = (shard: number): string => `d#${twoDigits(shard)}`;
 
 export const objectSortKey = (namespace: string, name: string): string =>

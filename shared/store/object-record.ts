@@ -2,7 +2,8 @@
  * Items that hold Kubernetes objects and their changes.
  *
  *   object  o the object as JSON, without its resourceVersion; rv resourceVersion; k kind, n name (for stream filters);
- *           ttl epoch seconds, on objects that expire (events)
+ *           ttl epoch seconds, on objects that expire (events); w 1 when the commit changed what workload
+ *           controllers read (workload-change.ts)
  *   log     one change: o the object as JSON at that version (of a deleted one: its last state); t ADDED, MODIFIED or
  *           DELETED; key the object's sort key; p JSON of the labels and selectable fields before, when they differ;
  *           ttl epoch seconds

@@ -46,7 +46,9 @@ import {
   resourceVersionOf,
   type Selectable,
 } from './object-record.ts';
+import { ownerIndexWrites } from './owner-index.ts';
 import { packText, type StoredText, type TextFormat } from './packed-text.ts';
+import { changesWorkloads } from './workload-change.ts';
 
 /** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */
 export const COMMIT_OBJECTS_MAX = 25;
@@ -336,7 +338,8 @@ interface Draft {
   readonly shards: number;
   readonly text: string;
   readonly previous: string | undefined;
-  readonly pointer: TransactWrite | undefined;
+  /** Items that find the object by its node or its owners. */
+  readonly pointers: readonly TransactWrite[];
   /** Our clock when the commit began. */
   readonly nowMs: number;
 }
@@ -363,7 +366,7 @@ function draftOf(write: ObjectWrite, options: ObjectStoreOptions): Draft {
     shards,
     text: objectText(object),
     previous: write.kind === 'update' ? previousText(selectable(write.previous), selectable(write.object)) : undefined,
-    pointer: pointerOf(write, nowMs),
+    pointers: pointersOf(write, nowMs),
     nowMs,
   };
 }
@@ -416,6 +419,18 @@ function boundPod(pod: KubeObject, { b: boundAtMs, u: uid }: PointerRow): BoundP
   return boundAtMs !== undefined && uid === pod.metadata.uid
     ? { pod, boundAtMs, isBindingKept: true }
     : { pod, boundAtMs: Math.floor(resourceVersionOf(pod) / RESOURCE_VERSIONS_PER_MS), isBindingKept: false };
+}
+
+const ownerPointersOf = (write: ObjectWrite): readonly TransactWrite[] =>
+  ownerIndexWrites(
+    write.ref,
+    write.kind === 'create' ? undefined : write.previous,
+    write.kind === 'delete' ? undefined : write.object,
+  );
+
+function pointersOf(write: ObjectWrite, nowMs: number): readonly TransactWrite[] {
+  const ofNode = pointerOf(write, nowMs);
+  return [...(ofNode === undefined ? [] : [ofNode]), ...ownerPointersOf(write)];
 }
 
 /**
@@ -472,7 +487,7 @@ function planTransaction(
     heads.set(head, { first: moved?.first ?? version, last: version });
     objectAt.set(writes.length, index);
     writes.push(objectItem(draft, stored[index]!, version));
-    if (draft.pointer !== undefined) writes.push(draft.pointer);
+    writes.push(...draft.pointers);
     const { type, text, previous } = draft;
     const change = { type, key: key.sk, resourceVersion: version, text, stored: stored[index]!, previous };
     logged.set(draft.log, [...(logged.get(draft.log) ?? []), change]);
@@ -547,9 +562,15 @@ function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: Sto
     rv: version,
     k: write.object.kind ?? write.ref.resource,
     n: write.ref.name,
-    ...defined({ ttl: write.expiresAtSeconds }),
+    ...defined({ ttl: write.expiresAtSeconds, w: workloadMark(write) }),
   };
 }
+
+/** For the filter of the stream that starts the workload controllers. */
+const workloadMark = (write: Exclude<ObjectWrite, { kind: 'delete' }>): 1 | undefined =>
+  changesWorkloads(write.ref.resource, write.kind === 'update' ? write.previous : undefined, write.object)
+    ? 1
+    : undefined;
 
 /** The outcome for the caller; undefined if only heads refused, in which case the commit is tried again. */
 function refusalOf(

@@ -114,6 +114,7 @@ describe('functions', () => {
         'pod-gc',
         'scheduler',
         'watch',
+        'workloads',
       ].sort(),
     );
     for (const resource of functions) {
@@ -254,10 +255,10 @@ describe('permissions', () => {
       ...at('Control', 'DeleteItem GetItem PutItem Query UpdateItem', 'fleet'),
       ...at('Control', 'GetItem PutItem', 'probe-keys'),
       ...at('Control', 'GetItem', 'scheduler'),
-      ...at('Control', 'Query', 'cloud', 'evictions-due', 'parked', 'pod-gc'),
+      ...at('Control', 'Query', 'cloud', 'evictions-due', 'parked', 'pod-gc', 'workloads-due'),
       ...tickQueue,
       ...partQueue.filter((action) => action.includes('SendMessage')),
-      ...['cloud-node', 'evictor', 'pod-gc', 'scheduler'].map(invoke),
+      ...['cloud-node', 'evictor', 'pod-gc', 'scheduler', 'workloads'].map(invoke),
       putEvents,
     ],
     'node-marker': [
@@ -300,6 +301,14 @@ describe('permissions', () => {
       ...at('Control', 'DeleteItem GetItem Query UpdateItem', 'cloud'),
       ...at('Control', 'GetItem PutItem', 'cloud-asked'),
       'ec2:DescribeInstances on *',
+    ],
+    workloads: [
+      ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
+      ...at('Control', 'UpdateItem', 'tick#workloads'),
+      ...at('Control', 'GetItem', 'fleet'),
+      ...at('Control', 'DeleteItem GetItem UpdateItem', 'owner#*'),
+      ...at('Control', 'DeleteItem PutItem Query', 'workloads-due'),
+      ...streamOf('Objects'),
     ],
     watch: [
       ...at('Health', 'BatchGetItem GetItem Query Scan'),

@@ -83,6 +83,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       machinesInTheCloud,
       podGarbage,
       placedPods,
+      deployedPods,
       deletedNode,
       newInstance,
       strangers,
@@ -643,6 +644,41 @@ async function placedPods({ send, gone, shows }: Stage): Promise<void> {
   await shows(`${PODS}/important`, '"nodeName"');
   // Unless the machine of one was terminated meanwhile.
   for (const name of ['placed', 'important']) await send('DELETE', `${PODS}/${name}`);
+}
+
+const SETS = '/apis/apps/v1/namespaces/default/replicasets';
+const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
+
+/** A Deployment makes its pods, is scaled, passes its progress deadline, and is collected. */
+async function deployedPods({ send, gone, shows }: Stage): Promise<void> {
+  const deployment = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'deployed' },
+    spec: {
+      replicas: 2,
+      progressDeadlineSeconds: 1,
+      selector: { matchLabels: { app: 'deployed' } },
+      template: {
+        metadata: { labels: { app: 'deployed' } },
+        spec: { ...OF_PEOPLE, containers: [{ name: 'main', image: 'registry.example/main:1' }] },
+      },
+    },
+  };
+  const selected = '?labelSelector=app%3Ddeployed';
+  const count = async (path: string): Promise<number> =>
+    ((await send('GET', `${path}${selected}`)).body['items'] as readonly unknown[]).length;
+  const counted = (path: string, wanted: number) =>
+    until(async () => (await count(path)) === wanted, { withinMs: STORY_MS_MAX, what: `${wanted} of ${path}` });
+  await mustBe(201, send('POST', DEPLOYMENTS, deployment));
+  await counted(PODS, 2);
+  await shows(`${DEPLOYMENTS}/deployed`, 'ProgressDeadlineExceeded');
+  await mustBe(200, send('PATCH', `${DEPLOYMENTS}/deployed`, { spec: { replicas: 1 } }, MERGE));
+  await counted(PODS, 1);
+  await mustBe(200, send('DELETE', `${DEPLOYMENTS}/deployed`));
+  await gone(`${DEPLOYMENTS}/deployed`);
+  await counted(SETS, 0);
+  await counted(PODS, 0);
 }
 
 /** A person deletes a Node; its machine registers again. */

@@ -15,13 +15,15 @@ import { isSystemPriorityClass, priorityclasses } from '../kinds/priorityclasses
 import { storedAs } from '../kinds/registry.ts';
 import { type Call, type ServeDependencies, selectorsOf } from '../request/call.ts';
 import { shapeList, shapeObject } from '../request/response-shape.ts';
-import { type DeletedObject, type DeleteOptions, deleteObject } from './delete-object.ts';
+import { type DecideDeletion, type DeletedObject, type DeleteOptions, deleteObject } from './delete-object.ts';
 import { listObjects } from './list-objects.ts';
 import type { WriteOptions } from './write-options.ts';
 
 /** The parts of a DeleteOptions body that are used. */
 export interface RequestedDelete {
   readonly options: DeleteOptions;
+  /** The finalizer with which the object waits for its dependents. Absent: it does not wait (Background). */
+  readonly waitsWith?: 'foregroundDeletion' | 'orphan';
   readonly dryRun: readonly unknown[];
 }
 
@@ -57,8 +59,44 @@ export function requestedDelete(options: object): RequestedDelete {
     }
   }
   if (causes.length > 0) throw optionsFault('DeleteOptions', causes);
-  return { options: defined({ gracePeriodSeconds, preconditions }), dryRun: dryRun ?? [] };
+  const waitsWith =
+    propagationPolicy === 'Orphan' || orphanDependents === true
+      ? 'orphan'
+      : propagationPolicy === 'Foreground'
+        ? 'foregroundDeletion'
+        : undefined;
+  return {
+    options: defined({ gracePeriodSeconds, preconditions }),
+    dryRun: dryRun ?? [],
+    ...defined({ waitsWith } as const),
+  };
 }
+
+/**
+ * Kinds that the garbage collector completes (shared/store/workload-change.ts has the same). Objects of other kinds have no
+ * dependents, and are deleted at once.
+ */
+const WAITING_OWNERS: ReadonlySet<string> = new Set([
+  'cronjobs',
+  'daemonsets',
+  'deployments',
+  'jobs',
+  'replicasets',
+  'replicationcontrollers',
+  'statefulsets',
+]);
+
+/** Foreground and Orphan: the object is marked, and removed by the garbage collector. */
+const waiting =
+  (finalizer: string): DecideDeletion =>
+  async () => ({
+    markOnly: true,
+    mark: (marked) => {
+      const finalizers = marked.metadata.finalizers ?? [];
+      const all = finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer];
+      return { ...marked, metadata: { ...marked.metadata, finalizers: all } };
+    },
+  });
 
 /** The DeleteOptions of a request. The query is read only if there is no body, as upstream. */
 function deleteBodyOf({ headers, body, query }: HttpRequest): RequestedDelete {
@@ -80,18 +118,21 @@ function deleteOne(
   dependencies: ServeDependencies,
   descriptor: ResourceDescriptor,
   target: ResourceTarget,
-  requested: DeleteOptions,
+  requested: RequestedDelete,
   options: WriteOptions,
 ): Promise<DeletedObject> {
-  return descriptor.group === '' && descriptor.resource === 'namespaces'
-    ? deleteNamespace(dependencies, target, requested, options)
-    : deleteObject(dependencies, descriptor, target, requested, options);
+  if (descriptor.group === '' && descriptor.resource === 'namespaces') {
+    return deleteNamespace(dependencies, target, requested.options, options);
+  }
+  const { waitsWith } = requested;
+  const decide = waitsWith === undefined || !WAITING_OWNERS.has(descriptor.resource) ? undefined : waiting(waitsWith);
+  return deleteObject(dependencies, descriptor, target, requested.options, options, decide);
 }
 
 export async function remove(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const requested = deleteBodyOf(request);
-  const deleted = await deleteOne(dependencies, storedAs(descriptor), target, requested.options, {
+  const deleted = await deleteOne(dependencies, storedAs(descriptor), target, requested, {
     nowMs: call.nowMs,
     dryRun: isDryRun(requested),
     ...admitWrite(dependencies, call, 'delete'),
@@ -141,7 +182,7 @@ export async function removeCollection(dependencies: ServeDependencies, call: Ca
     if (descriptor === priorityclasses && isSystemPriorityClass(name)) continue;
     const one = { ...target, namespace, name };
     try {
-      await deleteOne(dependencies, storedAs(descriptor), one, requested.options, { nowMs: call.nowMs, dryRun });
+      await deleteOne(dependencies, storedAs(descriptor), one, requested, { nowMs: call.nowMs, dryRun });
     } catch (error) {
       if (!isStatusError(error) || error.status.code !== 404) throw error;
     }

@@ -39,12 +39,17 @@ export const DECISION_ACTS = [
   'PodPreempting',
   'PodPreempted',
   'NotWritten',
+  'PodsCreated',
+  'PodsDeleted',
+  'ReplicaSetMade',
+  'ReplicaSetsScaled',
+  'Collected',
 ] as const;
 export type DecisionAct = (typeof DECISION_ACTS)[number];
 
 export interface DecisionAbout {
-  readonly kind: 'Node' | 'Pod' | 'Zone' | 'Fleet';
-  /** Pods only. */
+  readonly kind: 'Node' | 'Pod' | 'Zone' | 'Fleet' | 'ReplicaSet' | 'Deployment' | 'Object';
+  /** Namespaced objects only. */
   readonly namespace?: string;
   readonly name: string;
   readonly uid?: string;

@@ -24,7 +24,15 @@ const DECISION_SHARDS = 16;
 const TIME_DIGITS = 13;
 /** Characters of the object's name in a key. The whole key is a valid object name. */
 const SUBJECT_LENGTH_MAX = 200;
-const PREFIX = { Node: 'node.', Pod: 'pod.', Zone: 'zone.', Fleet: '' } as const;
+const PREFIX = {
+  Node: 'node.',
+  Pod: 'pod.',
+  Zone: 'zone.',
+  Fleet: '',
+  ReplicaSet: 'replicaset.',
+  Deployment: 'deployment.',
+  Object: 'object.',
+} as const;
 
 export interface NamedDecision {
   /** Unique, and a valid name of a Kubernetes object. */
@@ -34,7 +42,7 @@ export interface NamedDecision {
 
 /** The part of a record's name that identifies its object. */
 function subjectOf({ kind, namespace, name }: DecisionAbout): string {
-  const plain = kind === 'Pod' ? `${namespace ?? ''}.${name}` : name;
+  const plain = namespace === undefined || kind === 'Node' ? name : `${namespace}.${name}`;
   const tidy = plain
     .toLowerCase()
     .replace(/[^a-z0-9.-]/g, '-')

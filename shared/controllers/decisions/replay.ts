@@ -4,12 +4,15 @@
  */
 
 import { type CloudNodeDraft, cloudNodeReplay } from '../cloud-node/decisions.ts';
+import { type DeploymentDraft, deploymentReplay } from '../deployments/decisions.ts';
 import { type EvictorDraft, evictorReplay } from '../evictor/decisions.ts';
 import { type FrameworkDraft, frameworkReplay } from '../framework/decisions.ts';
+import { type CollectorDraft, collectorReplay } from '../garbage-collector/decisions.ts';
 import { type NodeMonitorDraft, nodeMonitorReplay } from '../node-monitor/decisions.ts';
 import { type NodeReconcilerDraft, nodeReconcilerReplay } from '../node-reconciler/decisions.ts';
 import { type PodEvictorDraft, podEvictorReplay } from '../pod-evictor/decisions.ts';
 import { type PodGcDraft, podGcReplay } from '../pod-gc/decisions.ts';
+import { type ReplicaSetDraft, replicaSetReplay } from '../replicasets/decisions.ts';
 import { type SchedulerDraft, schedulerReplay } from '../scheduler/decisions.ts';
 import { type VolumeDetacherDraft, volumeDetacherReplay } from '../volume-detacher/decisions.ts';
 import { canonical, type DecisionRecord, type Outcome, sumOf } from './decision-record.ts';
@@ -24,6 +27,9 @@ export type KnownDecision =
   | CloudNodeDraft
   | VolumeDetacherDraft
   | SchedulerDraft
+  | ReplicaSetDraft
+  | DeploymentDraft
+  | CollectorDraft
   | FrameworkDraft;
 
 type ReplayRule = (inputs: never, record: DecisionRecord) => Outcome;
@@ -38,6 +44,9 @@ const RULES: Readonly<Record<string, ReplayRule>> = {
   ...cloudNodeReplay,
   ...volumeDetacherReplay,
   ...schedulerReplay,
+  ...replicaSetReplay,
+  ...deploymentReplay,
+  ...collectorReplay,
   ...frameworkReplay,
 };
 

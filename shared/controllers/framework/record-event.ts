@@ -35,7 +35,7 @@ const COMMIT_ATTEMPTS_MAX = 6;
 const NAMES_MAX = 64;
 
 export interface EventSubject {
-  readonly kind: 'Node' | 'Pod' | 'Namespace' | 'VolumeAttachment';
+  readonly kind: 'Node' | 'Pod' | 'Namespace' | 'VolumeAttachment' | 'ReplicaSet' | 'Deployment';
   /** '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
@@ -51,6 +51,12 @@ export interface PendingEvent extends EventText {
   /** What the component did, as in events.k8s.io, such as `Binding`. */
   readonly action?: string;
 }
+
+const API_VERSIONS: Readonly<Partial<Record<EventSubject['kind'], string>>> = {
+  VolumeAttachment: 'storage.k8s.io/v1',
+  ReplicaSet: 'apps/v1',
+  Deployment: 'apps/v1',
+};
 
 export const subjectOf = (kind: EventSubject['kind'], object: KubeObject): EventSubject => ({
   kind,
@@ -111,7 +117,7 @@ export function eventWrite(
         namespace: about.namespace,
         name: about.name,
         uid: about.uid,
-        apiVersion: about.kind === 'VolumeAttachment' ? 'storage.k8s.io/v1' : 'v1',
+        apiVersion: API_VERSIONS[about.kind] ?? 'v1',
       },
       reason: event.reason,
       ...defined({ action: event.action }),

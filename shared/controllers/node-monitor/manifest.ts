@@ -22,6 +22,7 @@ export const nodeMonitorManifest = {
       cloud: ['Query'],
       'pod-gc': ['Query'],
       scheduler: ['GetItem'],
+      'workloads-due': ['Query'],
     },
   },
   alarms: nodeMonitorAlarms,

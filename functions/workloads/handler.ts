@@ -1,0 +1,16 @@
+import type { Context, DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
+import { streamHandler } from '../stream-handler.ts';
+import { tickHandler } from '../tick-handler.ts';
+import { composeWorkloads } from './compose.ts';
+
+const { policy, tick, onRecords } = composeWorkloads(process.env);
+
+const onTick = tickHandler(policy.nodeMonitorPeriodSeconds, tick);
+const onStream = streamHandler(onRecords);
+
+/** Receives records of the stream, wake-ups and sweeps. */
+export const handler = (event: unknown, context: Context): Promise<DynamoDBBatchResponse | undefined | void> =>
+  isStreamEvent(event) ? onStream(event, context) : onTick(event, context);
+
+const isStreamEvent = (event: unknown): event is DynamoDBStreamEvent =>
+  typeof event === 'object' && event !== null && Array.isArray((event as Partial<DynamoDBStreamEvent>).Records);

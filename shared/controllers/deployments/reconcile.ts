@@ -1,0 +1,309 @@
+/**
+ * One sync of a Deployment: read, decide, apply in one transaction.
+ *
+ * The transaction holds every change of its ReplicaSets and of its status. It is refused if the Deployment or one of these
+ * ReplicaSets has another resourceVersion than the one that was read. So of two syncs at once one commits, and the sum
+ * of the sizes never exceeds what the rule allows (L14). The name of a new ReplicaSet follows from its template: a
+ * second one of the same template is refused.
+ */
+import { replicasets } from '../../api/kinds/replicasets.ts';
+import { gateVerdictFor } from '../../domain/zones/gate.ts';
+import { selectorFromSpec } from '../../kube/selectors.ts';
+import { formatTime } from '../../kube/time.ts';
+import type { KubeObject, ObjectRef, OwnerReference } from '../../kube/types.ts';
+import type { KubeDeployment, KubeReplicaSet } from '../../kube/workload-types.ts';
+import { StoreFault } from '../../ports/item-store.ts';
+import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../store/object-store.ts';
+import { ownedRefs } from '../../store/owner-index.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
+import { decideClaims } from '../workload-rules/claims.rule.ts';
+import { deletionWrite } from '../workload-rules/deletion-write.ts';
+import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
+import { refOfObject, unchanged } from '../workload-rules/owner.ts';
+import { setCreatedDraft, setsScaledDraft } from './decisions.ts';
+import * as metric from './metrics.ts';
+import { REVISION, revisionsOf, sizedSet } from './revisions.rule.ts';
+import { type DeploymentDecision, decideDeployment } from './rule.ts';
+import { fencepostsOf, type Resize } from './sizes.rule.ts';
+import { isSameTemplate } from './template.rule.ts';
+
+const ATTEMPTS_MAX = 4;
+/** Milliseconds. */
+const HELD_RETRY_MS = 10_000;
+const CONTROLLER = 'deployment-controller';
+
+export interface SyncReport {
+  /** When to look again. Epoch milliseconds; absent: at the next change. */
+  readonly lookAgainAtMs?: number;
+}
+
+interface World {
+  readonly ref: ObjectRef;
+  readonly deployment: KubeDeployment;
+  readonly sets: readonly KubeReplicaSet[];
+  readonly oldPods: number;
+  readonly gateHolding: boolean;
+  readonly nowMs: number;
+}
+
+/**
+ * @param orphans ReplicaSets without a controller that may belong to it
+ * @throws StoreFault retryable, when other writers won every attempt
+ */
+export async function syncDeployment(
+  dependencies: ControllerDependencies,
+  ref: ObjectRef,
+  orphans: readonly KubeReplicaSet[] = [],
+): Promise<SyncReport> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const outcome = await attemptSync(dependencies, ref, orphans);
+    if (outcome !== 'overtaken') return outcome;
+  }
+  throw new StoreFault('throttled', 'the Deployment changed too often to be synced', { retryable: true });
+}
+
+async function attemptSync(
+  dependencies: ControllerDependencies,
+  ref: ObjectRef,
+  orphans: readonly KubeReplicaSet[],
+): Promise<SyncReport | 'overtaken'> {
+  const { objects, items } = dependencies;
+  const deployment = (await objects.get(ref)) as KubeDeployment | undefined;
+  if (deployment === undefined) return {};
+  const uid = deployment.metadata.uid ?? '';
+  const found = await objects.getMany(await ownedRefs(items, uid, 'replicasets'));
+  const owned = found.flatMap((set) => (set !== undefined && controllerOf(set)?.uid === uid ? [set] : []));
+  const selector = selectorFromSpec(deployment.spec?.selector);
+  const claims = decideClaims(deployment, selector, [...owned, ...orphans]);
+  if (claims.adopt.length > 0 || claims.release.length > 0) {
+    const kind = await changeOwners(dependencies, ref, deployment, claims);
+    return kind === 'committed' ? attemptSync(dependencies, ref, []) : kind;
+  }
+  const sets: readonly KubeReplicaSet[] = claims.owned;
+  const world = await completeWorld(dependencies, { ref, deployment, sets });
+  const decision = decideDeployment(world);
+  const outcome = await apply(dependencies, world, decision);
+  if (outcome === 'overtaken') return outcome;
+  // What the gate holds back resumes by itself.
+  const heldUntilMs = decision.held.length > 0 ? world.nowMs + HELD_RETRY_MS : undefined;
+  const lookAgainAtMs = Math.min(decision.lookAgainAtMs ?? Infinity, heldUntilMs ?? Infinity);
+  return Number.isFinite(lookAgainAtMs) ? { lookAgainAtMs } : {};
+}
+
+async function completeWorld(
+  { fleet, clock, policy, objects, items }: ControllerDependencies,
+  of: Pick<World, 'ref' | 'deployment' | 'sets'>,
+): Promise<World> {
+  const nowMs = clock.nowMs();
+  const { gate } = await fleet.readState();
+  const gateHolding = gateVerdictFor(gate, { nowMs, policy }).kind === 'holding';
+  let oldPods = 0;
+  if (of.deployment.spec?.strategy?.type === 'Recreate') {
+    const { oldSets } = revisionsOf(of.deployment, of.sets);
+    const refs = await Promise.all(oldSets.map(({ metadata }) => ownedRefs(items, metadata.uid ?? '', 'pods')));
+    const pods = await objects.getMany(refs.flat());
+    oldPods = pods.filter((pod) => pod !== undefined && !isTerminated(pod)).length;
+  }
+  return { ...of, oldPods, gateHolding, nowMs };
+}
+
+const isTerminated = ({ status }: KubeObject): boolean =>
+  status?.['phase'] === 'Succeeded' || status?.['phase'] === 'Failed';
+
+async function changeOwners(
+  { objects }: ControllerDependencies,
+  ref: ObjectRef,
+  deployment: KubeDeployment,
+  { adopt, release }: { readonly adopt: readonly KubeReplicaSet[]; readonly release: readonly KubeReplicaSet[] },
+): Promise<'committed' | 'overtaken'> {
+  const { name = '', uid = '' } = deployment.metadata;
+  const reference = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+  const update = (set: KubeReplicaSet, owners: readonly OwnerReference[]): ObjectWrite => {
+    const { ownerReferences: _owners, ...metadata } = set.metadata;
+    const next = owners.length === 0 ? metadata : { ...metadata, ownerReferences: [...owners] };
+    return { kind: 'update', ref: refOfObject('replicasets', set), object: { ...set, metadata: next }, previous: set };
+  };
+  const writes = [
+    ...adopt.map((set) => update(set, [...(set.metadata.ownerReferences ?? []), reference])),
+    ...release.map((set) =>
+      update(
+        set,
+        (set.metadata.ownerReferences ?? []).filter((owner) => owner.uid !== uid),
+      ),
+    ),
+  ].slice(0, COMMIT_OBJECTS_MAX);
+  const { kind } = await objects.commit({ writes, extra: [unchanged(ref, deployment)] });
+  return kind === 'committed' ? 'committed' : 'overtaken';
+}
+
+async function apply(
+  dependencies: ControllerDependencies,
+  world: World,
+  decision: DeploymentDecision,
+): Promise<'applied' | 'overtaken'> {
+  const { objects, ledger, meter } = dependencies;
+  const { ref, deployment, nowMs } = world;
+  if (decision.held.length > 0)
+    meter.add(metric.REDUCTIONS_HELD, decision.held.length, 'Count', { kind: 'Deployment' });
+  const resizes = decision.update.flatMap(({ resize }) => (resize === undefined ? [] : [resize]));
+  const writes = writesOf(world, decision, dependencies.random.uuid());
+  if (writes.length > 0) {
+    const drafts = [
+      ...(decision.create === undefined
+        ? []
+        : [
+            setCreatedDraft(
+              deployment,
+              decision.create.metadata.name ?? '',
+              decision.create.spec?.replicas ?? 0,
+              nowMs,
+            ),
+          ]),
+      ...(resizes.length === 0
+        ? []
+        : [setsScaledDraft(deployment, resizes, recordedSizes(world, decision, resizes), nowMs)]),
+    ];
+    const writesDeployment = writes.some((write) => write.ref.resource === 'deployments');
+    const outcome = await objects.commit({
+      writes,
+      extra: [...(writesDeployment ? [] : [unchanged(ref, deployment)]), ...drafts.map((draft) => ledger.write(draft))],
+    });
+    if (outcome.kind === 'conflict' && writes[outcome.index]?.kind === 'create') {
+      return resolveCollision(dependencies, world, outcome.current as KubeReplicaSet | undefined);
+    }
+    if (outcome.kind !== 'committed') return 'overtaken';
+  }
+  await recordEvents(dependencies, eventsOf(deployment, decision, resizes), nowMs);
+  return 'applied';
+}
+
+/** At most as many as fit a transaction; the rest follows with the next sync, which the status write starts. */
+function writesOf(
+  { ref, deployment, nowMs }: World,
+  decision: DeploymentDecision,
+  uid: string,
+): readonly ObjectWrite[] {
+  const { create, update, remove, status, revision } = decision;
+  const annotations = {
+    ...deployment.metadata.annotations,
+    ...(revision === undefined ? {} : { [REVISION]: revision }),
+  };
+  const isWritten = status !== undefined || revision !== undefined;
+  const own: ObjectWrite = {
+    kind: 'update',
+    ref,
+    object: {
+      ...deployment,
+      metadata: revision === undefined ? deployment.metadata : { ...deployment.metadata, annotations },
+      ...(status === undefined ? {} : { status }),
+    },
+    previous: deployment,
+  };
+  return [
+    ...(isWritten ? [own] : []),
+    ...(create === undefined ? [] : [createWrite(create, { nowMs, uid })]),
+    ...update.map(
+      ({ previous, next }): ObjectWrite => ({
+        kind: 'update',
+        ref: refOfObject('replicasets', previous),
+        object: withGeneration(next, previous),
+        previous,
+      }),
+    ),
+    ...remove.map((set) => deletionWrite(refOfObject('replicasets', set), set, nowMs)),
+  ].slice(0, COMMIT_OBJECTS_MAX);
+}
+
+/** As a POST stores it. */
+function createWrite(
+  set: KubeReplicaSet,
+  { nowMs, uid }: { readonly nowMs: number; readonly uid: string },
+): ObjectWrite {
+  const metadata = { ...set.metadata, uid, creationTimestamp: formatTime(nowMs) };
+  const object = replicasets.prepareForCreate({ ...set, metadata }, { nowMs });
+  return { kind: 'create', ref: refOfObject('replicasets', set), object };
+}
+
+/** A change of the spec raises the generation, as a write through the API does. */
+function withGeneration(next: KubeReplicaSet, previous: KubeReplicaSet): KubeReplicaSet {
+  const isSame = JSON.stringify(next.spec) === JSON.stringify(previous.spec);
+  const generation = (previous.metadata.generation ?? 0) + (isSame ? 0 : 1);
+  return { ...next, metadata: { ...next.metadata, generation } };
+}
+
+/**
+ * The name of the new ReplicaSet is in use. By one of ours with this template: another sync was faster. By any other: the
+ * next attempt makes another name.
+ */
+async function resolveCollision(
+  { objects }: ControllerDependencies,
+  { ref, deployment }: World,
+  existing: KubeReplicaSet | undefined,
+): Promise<'overtaken'> {
+  const isOurs =
+    existing === undefined ||
+    (controllerOf(existing)?.uid === deployment.metadata.uid &&
+      isSameTemplate(existing.spec?.template, deployment.spec?.template));
+  if (!isOurs) {
+    const { status = {} } = deployment;
+    const object = { ...deployment, status: { ...status, collisionCount: (status.collisionCount ?? 0) + 1 } };
+    await objects.commit({ writes: [{ kind: 'update', ref, object, previous: deployment }] });
+  }
+  return 'overtaken';
+}
+
+/** The inputs of the rolling update, if it alone decided these sizes. */
+function recordedSizes({ deployment, sets }: World, { create }: DeploymentDecision, resizes: readonly Resize[]) {
+  const { newSet, oldSets } = revisionsOf(deployment, sets);
+  const current = create ?? newSet;
+  const [first] = resizes;
+  const isRolling = resizes.every(({ step }) => step === 'new' || step === 'unhealthy' || step === 'available');
+  if (current === undefined || first === undefined || !isRolling) return undefined;
+  return {
+    newSet: { ...sizedSet(current), available: newSet?.status?.availableReplicas ?? 0 },
+    oldSets: oldSets.map(sizedSet),
+    replicas: deployment.spec?.replicas ?? 1,
+    fenceposts: fencepostsOf(deployment.spec ?? {}),
+    step: first.step === 'new' ? ('new' as const) : ('old' as const),
+  };
+}
+
+function eventsOf(
+  deployment: KubeDeployment,
+  { create, warning }: DeploymentDecision,
+  resizes: readonly Resize[],
+): readonly PendingEvent[] {
+  const about = subjectOf('Deployment', deployment);
+  const scaled = (name: string, from: number, to: number): PendingEvent => ({
+    type: 'Normal',
+    reason: 'ScalingReplicaSet',
+    message: `Scaled ${to > from ? 'up' : 'down'} replica set ${name} from ${from} to ${to}`,
+    source: CONTROLLER,
+    about,
+    once: `${name}/${from}/${to}/${deployment.metadata.resourceVersion}`,
+  });
+  const size = create?.spec?.replicas ?? 0;
+  return [
+    ...(create === undefined || size === 0 ? [] : [scaled(create.metadata.name ?? '', 0, size)]),
+    ...resizes.map(({ name, from, to }) => scaled(name, from, to)),
+    ...(warning === undefined
+      ? []
+      : [
+          {
+            type: 'Warning' as const,
+            ...warning,
+            source: CONTROLLER,
+            about,
+            once: deployment.metadata.generation ?? 0,
+          },
+        ]),
+  ];
+}

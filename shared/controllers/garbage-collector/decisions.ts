@@ -1,0 +1,37 @@
+/** Decision records of the garbage collector. */
+
+import type { DraftOf, ReplayRules } from '../decisions/decision-record.ts';
+import { fateOf, type JudgedOwner } from './rule.ts';
+
+interface CollectorInputs {
+  readonly ownersGone: { readonly owners: readonly JudgedOwner[] };
+}
+
+export type CollectorDraft = DraftOf<CollectorInputs>;
+
+export function collectedDraft(
+  ref: { readonly resource: string; readonly namespace: string; readonly name: string },
+  object: { readonly kind?: string; readonly metadata: { readonly uid?: string } },
+  owners: readonly JudgedOwner[],
+  nowMs: number,
+): CollectorDraft {
+  const names = owners.map(({ reference: { kind, name } }) => `${kind} ${name}`).join(', ');
+  return {
+    act: 'Collected',
+    about: {
+      kind: object.kind === 'Pod' ? 'Pod' : 'Object',
+      namespace: ref.namespace,
+      name: object.kind === 'Pod' ? ref.name : `${ref.resource}/${ref.name}`,
+      uid: object.metadata.uid ?? '',
+    },
+    atMs: nowMs,
+    reason: `its owners no longer exist or wait for it: ${names}`,
+    rule: 'ownersGone',
+    inputs: { owners },
+    outcome: { kind: 'delete' },
+  };
+}
+
+export const collectorReplay: ReplayRules<CollectorInputs> = {
+  ownersGone: ({ owners }) => ({ kind: fateOf(owners, false).kind }),
+};

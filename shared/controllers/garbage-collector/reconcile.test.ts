@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import { fateOf, type OwnerState } from './rule.ts';
+
+const owner = (uid: string, state: OwnerState) => ({
+  reference: { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: uid, uid },
+  state,
+});
+
+describe('the fate of an object', () => {
+  it.each([
+    [['absent'], 'delete'],
+    [['absent', 'waiting'], 'delete'],
+    [['solid'], 'keep'],
+    [['absent', 'solid'], 'release'],
+    [['unknown'], 'keep'],
+    [['absent', 'unknown'], 'release'],
+    [[], 'keep'],
+  ] as const)('with owners %j is: %s', (states, kind) => {
+    expect(
+      fateOf(
+        states.map((state, index) => owner(`u${index}`, state)),
+        false,
+      ).kind,
+    ).toBe(kind);
+    expect(
+      fateOf(
+        states.map((state, index) => owner(`u${index}`, state)),
+        true,
+      ).kind,
+    ).toBe('keep');
+  });
+});
+
+async function running() {
+  const cluster = workloadCluster();
+  await cluster.createDeployment({ replicas: 2 });
+  await cluster.settleRunning();
+  return cluster;
+}
+
+describe('garbage collection', () => {
+  it('deletes ReplicaSet and pods of a Deployment that was removed; pods have their grace period', async () => {
+    const cluster = await running();
+    await cluster.remove('deployments', 'web');
+    await cluster.settle();
+    expect(await cluster.sets()).toEqual([]);
+    expect(await cluster.pods()).toEqual([]);
+    expect(await cluster.list('pods')).toMatchObject([
+      { metadata: { deletionGracePeriodSeconds: 30 } },
+      { metadata: { deletionGracePeriodSeconds: 30 } },
+    ]);
+  });
+
+  it('leaves the dependents of an owner with the finalizer orphan, without their reference', async () => {
+    const cluster = await running();
+    await cluster.change('deployments', 'web', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] },
+    }));
+    await cluster.settle();
+    expect(await cluster.deployment()).toBeUndefined();
+    const [set] = await cluster.sets();
+    expect(set?.metadata.ownerReferences).toBeUndefined();
+    expect(await cluster.pods()).toHaveLength(2);
+  });
+
+  it('removes an owner in the foreground after the dependents that block it', async () => {
+    const cluster = await running();
+    const [set] = await cluster.sets();
+    await cluster.change('replicasets', set?.metadata.name ?? '', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] },
+    }));
+    await cluster.settle();
+    expect(await cluster.pods()).toEqual([]);
+    expect((await cluster.sets()).some(({ metadata }) => metadata.uid === set?.metadata.uid)).toBe(true);
+    for (const pod of await cluster.list('pods')) await cluster.remove('pods', pod.metadata.name ?? '');
+    await cluster.settle();
+    expect((await cluster.sets()).some(({ metadata }) => metadata.uid === set?.metadata.uid)).toBe(false);
+  });
+
+  it('keeps an object with another owner that exists, or is of an unknown kind', async () => {
+    const cluster = await running();
+    const [set] = await cluster.sets();
+    const reference = {
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      name: set?.metadata.name ?? '',
+      uid: set?.metadata.uid ?? '',
+    };
+    const custom = { apiVersion: 'example.com/v1', kind: 'Thing', name: 't', uid: 't' };
+    await cluster.create('configmaps', {
+      kind: 'ConfigMap',
+      metadata: { name: 'kept', ownerReferences: [reference, custom] },
+    });
+    await cluster.create('configmaps', { kind: 'ConfigMap', metadata: { name: 'lost', ownerReferences: [reference] } });
+    await cluster.remove('replicasets', set?.metadata.name ?? '');
+    await cluster.settle();
+    const maps = await cluster.list('configmaps');
+    expect(maps.map(({ metadata }) => [metadata.name, metadata.ownerReferences?.length])).toEqual([['kept', 1]]);
+  });
+});

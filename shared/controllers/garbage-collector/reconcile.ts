@@ -1,0 +1,161 @@
+/**
+ * Garbage collection by owner: objects that an owner leaves behind.
+ *
+ * The owner index (store/owner-index.ts) finds them without a graph in memory. Each one is evaluated by live reads of all
+ * its owners, and its deletion is refused if it changed since. A uid is never used again: an owner that is created again has
+ * another uid. So an owner that was absent when it was read is absent when the deletion commits (L16).
+ */
+import { resources } from '../../api/kinds/registry.ts';
+import type { KubeObject, ObjectRef, OwnerReference } from '../../kube/types.ts';
+import { StoreFault } from '../../ports/item-store.ts';
+import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { dropClaim } from '../../store/owner-claim-store.ts';
+import { ownedRefs } from '../../store/owner-index.ts';
+import { UNBOUNDED, workThrough } from '../framework/bounded-work.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { deletionWrite } from '../workload-rules/deletion-write.ts';
+import { collectedDraft } from './decisions.ts';
+import * as metric from './metrics.ts';
+import { fateOf, type JudgedOwner, type OwnerState } from './rule.ts';
+
+const CONCURRENCY_MAX = 8;
+const ATTEMPTS_MAX = 4;
+const FOREGROUND = 'foregroundDeletion';
+const ORPHAN = 'orphan';
+
+/** Evaluates everything that had this owner. @throws AggregateError of the objects that could not be evaluated */
+export async function collectDependents(dependencies: ControllerDependencies, ownerUid: string): Promise<void> {
+  const { items } = dependencies;
+  const refs = await ownedRefs(items, ownerUid);
+  const { faults } = await workThrough(refs, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, (ref) =>
+    judge(dependencies, ref),
+  );
+  if (faults.length > 0) throw new AggregateError(faults, 'objects of a deleted owner could not be collected');
+  await dropClaim(items, ownerUid);
+}
+
+/** One object. Its owners may no longer exist. */
+export async function judge(dependencies: ControllerDependencies, ref: ObjectRef): Promise<void> {
+  const { objects, ledger, meter, clock } = dependencies;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const object = await objects.get(ref);
+    if (object === undefined) return;
+    const owners = await judgedOwners(dependencies, ref, object);
+    const fate = fateOf(owners, object.metadata.deletionTimestamp !== undefined);
+    if (fate.kind === 'keep') return;
+    const nowMs = clock.nowMs();
+    const outcome =
+      fate.kind === 'release'
+        ? await objects.commit({ writes: [releaseWrite(ref, object, fate.uids)] })
+        : await objects.commit({
+            writes: [deletionWrite(ref, object, nowMs)],
+            extra: [ledger.write(collectedDraft(ref, object, owners, nowMs))],
+          });
+    if (outcome.kind !== 'committed') continue;
+    if (fate.kind === 'delete') meter.add(metric.COLLECTED, 1, 'Count', { kind: object.kind ?? '' });
+    return;
+  }
+}
+
+function releaseWrite(ref: ObjectRef, object: KubeObject, uids: readonly string[]): ObjectWrite {
+  const { ownerReferences = [], ...metadata } = object.metadata;
+  const kept = ownerReferences.filter(({ uid }) => !uids.includes(uid));
+  const next = { ...object, metadata: kept.length === 0 ? metadata : { ...metadata, ownerReferences: kept } };
+  return { kind: 'update', ref, object: next, previous: object };
+}
+
+async function judgedOwners(
+  { objects }: Pick<ControllerDependencies, 'objects'>,
+  ref: ObjectRef,
+  { metadata }: KubeObject,
+): Promise<readonly JudgedOwner[]> {
+  return Promise.all(
+    (metadata.ownerReferences ?? []).map(async (reference) => {
+      const owner = ownerRef(ref, reference);
+      if (owner === undefined) return { reference, state: 'unknown' as const };
+      return { reference, state: stateOf(await objects.get(owner), reference) };
+    }),
+  );
+}
+
+function stateOf(owner: KubeObject | undefined, { uid }: OwnerReference): OwnerState {
+  if (owner === undefined || owner.metadata.uid !== uid) return 'absent';
+  const isWaiting =
+    owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(FOREGROUND);
+  return isWaiting ? 'waiting' : 'solid';
+}
+
+/** Where the owner would be stored: in the namespace of the dependent. Undefined: its kind is not stored as an object. */
+function ownerRef({ namespace }: ObjectRef, { apiVersion, kind, name }: OwnerReference): ObjectRef | undefined {
+  const descriptor = resources.find(
+    (each) => each.kind === kind && (each.group === '' ? each.version : `${each.group}/${each.version}`) === apiVersion,
+  );
+  if (descriptor === undefined || NOT_OBJECTS.has(descriptor.resource)) return undefined;
+  if (descriptor.resource === 'leases' && namespace === LEASE_NAMESPACE) return undefined;
+  // A namespaced owner of a cluster-scoped object cannot be looked up.
+  if (descriptor.namespaced && namespace === '') return undefined;
+  return { resource: descriptor.resource, namespace: descriptor.namespaced ? namespace : '', name };
+}
+
+/** Served from elsewhere than the objects table. */
+const NOT_OBJECTS = new Set(['decisions', 'clusterstatuses', 'nodeidentities', 'bootstraptokens']);
+
+/**
+ * An owner that is being deleted and waits for its dependents: with the finalizer `orphan` they lose it as their owner,
+ * with `foregroundDeletion` they are deleted, and those that block it must no longer exist.
+ */
+export async function finishDeletion(dependencies: ControllerDependencies, ref: ObjectRef): Promise<void> {
+  const { objects, items } = dependencies;
+  const owner = await objects.get(ref);
+  if (owner?.metadata.deletionTimestamp === undefined) return;
+  const finalizers = owner.metadata.finalizers ?? [];
+  const uid = owner.metadata.uid ?? '';
+  if (finalizers.includes(ORPHAN)) {
+    const { faults } = await workThrough(
+      await ownedRefs(items, uid),
+      { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED },
+      (dependent) => release(dependencies, dependent, uid),
+    );
+    if (faults.length > 0) throw new AggregateError(faults, 'dependents could not be orphaned');
+    await dropFinalizer(dependencies, ref, owner, ORPHAN);
+  } else if (finalizers.includes(FOREGROUND)) {
+    const refs = await ownedRefs(items, uid);
+    await workThrough(refs, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, (dependent) =>
+      judge(dependencies, dependent),
+    );
+    const left = await objects.getMany(refs);
+    const isBlocked = left.some((dependent) =>
+      dependent?.metadata.ownerReferences?.some((each) => each.uid === uid && each.blockOwnerDeletion === true),
+    );
+    if (!isBlocked) await dropFinalizer(dependencies, ref, owner, FOREGROUND);
+  }
+}
+
+async function release({ objects }: ControllerDependencies, ref: ObjectRef, ownerUid: string): Promise<void> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const object = await objects.get(ref);
+    if (object?.metadata.ownerReferences?.some(({ uid }) => uid === ownerUid) !== true) return;
+    const outcome = await objects.commit({ writes: [releaseWrite(ref, object, [ownerUid])] });
+    if (outcome.kind === 'committed') return;
+  }
+  throw new StoreFault('throttled', 'a dependent changed too often to lose its owner', { retryable: true });
+}
+
+/** The object is removed with its last finalizer. A write that loses is done by the record of the other write. */
+async function dropFinalizer(
+  { objects }: ControllerDependencies,
+  ref: ObjectRef,
+  owner: KubeObject,
+  finalizer: string,
+): Promise<void> {
+  const { finalizers = [], ...metadata } = owner.metadata;
+  const kept = finalizers.filter((each) => each !== finalizer);
+  await objects.commit({
+    writes: [
+      kept.length === 0
+        ? { kind: 'delete', ref, previous: owner }
+        : { kind: 'update', ref, object: { ...owner, metadata: { ...metadata, finalizers: kept } }, previous: owner },
+    ],
+  });
+}

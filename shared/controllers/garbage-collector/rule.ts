@@ -1,0 +1,38 @@
+/**
+ * What becomes of an object when an owner of it no longer exists. Pure. Source: attemptToDeleteItem in
+ * pkg/controller/garbagecollector/garbagecollector.go.
+ */
+import type { OwnerReference } from '../../kube/types.ts';
+
+/** An owner as a live read found it. */
+export type OwnerState =
+  /** It exists, with the uid of the reference, and does not wait for its dependents. */
+  | 'solid'
+  /** It exists and is being deleted in the foreground. */
+  | 'waiting'
+  /** It does not exist, or has another uid. */
+  | 'absent'
+  /** Its kind is not served, so nothing is known about it. */
+  | 'unknown';
+
+export interface JudgedOwner {
+  readonly reference: OwnerReference;
+  readonly state: OwnerState;
+}
+
+export type Fate =
+  | { readonly kind: 'keep' }
+  /** At least one owner stands: only the references to the others are removed. */
+  | { readonly kind: 'release'; readonly uids: readonly string[] }
+  | { readonly kind: 'delete' };
+
+/** L16: an object with an owner that stands, or that cannot be read, is never deleted. */
+export function fateOf(owners: readonly JudgedOwner[], isDeleting: boolean): Fate {
+  if (owners.length === 0 || isDeleting) return { kind: 'keep' };
+  const standing = owners.filter(({ state }) => state === 'solid' || state === 'unknown');
+  const lost = owners.filter(({ state }) => state === 'absent');
+  if (standing.length > 0) {
+    return lost.length === 0 ? { kind: 'keep' } : { kind: 'release', uids: lost.map(({ reference }) => reference.uid) };
+  }
+  return { kind: 'delete' };
+}

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+
+const names = (objects: readonly { metadata: { name?: string } }[]) => objects.map(({ metadata }) => metadata.name);
+
+describe('a ReplicaSet', () => {
+  it('gets its pods, with its reference, labels and defaults, and a status', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(3);
+    await cluster.settle();
+    const pods = await cluster.pods();
+    expect(pods).toHaveLength(3);
+    expect(pods[0]).toMatchObject({
+      kind: 'Pod',
+      metadata: {
+        name: expect.stringMatching(/^web-[bcdfghjklmnpqrstvwxz2456789]{5}$/),
+        labels: { app: 'web' },
+        ownerReferences: [{ kind: 'ReplicaSet', name: 'web', controller: true, blockOwnerDeletion: true }],
+      },
+      spec: {
+        dnsPolicy: 'ClusterFirst',
+        tolerations: expect.arrayContaining([expect.objectContaining({ tolerationSeconds: 300 })]),
+      },
+      status: { phase: 'Pending' },
+    });
+    const [set] = await cluster.sets();
+    expect(set?.status).toEqual({ replicas: 3, fullyLabeledReplicas: 3, observedGeneration: 1 });
+    expect(await cluster.events('SuccessfulCreate')).toHaveLength(3);
+  });
+
+  it('decides and writes nothing when it is settled', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(2);
+    await cluster.settle();
+    const before = cluster.tables.changes('objects', 0).length;
+    const ref = { pk: 'o#replicasets#00', sk: 'default/web' };
+    const change = cluster.tables.changes('objects', 0).find(({ key }) => key.pk === ref.pk)!;
+    await cluster.controllers.onWorkloadRecords([change]);
+    await cluster.tick();
+    expect(cluster.tables.changes('objects', 0).length).toBe(before);
+  });
+
+  it('WR-35 replaces a pod that is being deleted at once, and counts it no longer', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(3);
+    await cluster.settleRunning();
+    const [first] = await cluster.pods();
+    await cluster.markPod(first?.metadata.name ?? '');
+    await cluster.settle();
+    expect(await cluster.pods()).toHaveLength(3);
+    expect(await cluster.list('pods')).toHaveLength(4);
+    expect((await cluster.sets())[0]?.status?.replicas).toBe(3);
+  });
+
+  it('WR-37 replaces a failed pod and leaves it alone', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(2);
+    await cluster.settleRunning();
+    const [first] = await cluster.pods();
+    const name = first?.metadata.name ?? '';
+    await cluster.change('pods', name, (pod) => ({ ...pod, status: { ...pod.status, phase: 'Failed' } }));
+    await cluster.settle();
+    const pods = await cluster.pods();
+    expect(pods).toHaveLength(3);
+    expect(names(pods)).toContain(name);
+  });
+
+  it('is scaled down by the order of deletion, with an event for each pod', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(3);
+    await cluster.settleRunning();
+    const [first] = await cluster.pods();
+    const name = first?.metadata.name ?? '';
+    await cluster.change('pods', name, (pod) => ({ ...pod, status: { ...pod.status, conditions: [] } }));
+    await cluster.settle();
+    await cluster.change('replicasets', 'web', (set) => ({ ...set, spec: { ...set.spec, replicas: 2 } }));
+    await cluster.settle();
+    expect(names(await cluster.pods())).not.toContain(name);
+    expect(await cluster.pods()).toHaveLength(2);
+    expect(await cluster.events('SuccessfulDelete')).toEqual([`Deleted pod: ${name}`]);
+  });
+
+  it('WR-23 adopts an orphan that matches instead of creating a pod', async () => {
+    const cluster = workloadCluster();
+    await cluster.create('pods', { kind: 'Pod', metadata: { name: 'orphan', labels: { app: 'web' } }, spec: {} });
+    await cluster.createSet(1);
+    await cluster.settle();
+    expect(names(await cluster.pods())).toEqual(['orphan']);
+    expect((await cluster.pods())[0]?.metadata.ownerReferences).toMatchObject([{ name: 'web', controller: true }]);
+    await cluster.create('pods', { kind: 'Pod', metadata: { name: 'second', labels: { app: 'web' } }, spec: {} });
+    await cluster.settle();
+    // Adopted, and one of the two is deleted: it has one too many.
+    expect(await cluster.pods()).toHaveLength(1);
+  });
+
+  it('releases a pod that no longer matches, and replaces it', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(1);
+    await cluster.settleRunning();
+    const name = (await cluster.pods())[0]?.metadata.name ?? '';
+    await cluster.change('pods', name, (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { app: 'debug' } } }));
+    await cluster.settle();
+    const pods = await cluster.pods();
+    expect(pods).toHaveLength(2);
+    expect(pods.find(({ metadata }) => metadata.name === name)?.metadata.ownerReferences).toBeUndefined();
+  });
+
+  it('reports pods that cannot be created, and says so until they can', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(1, { labels: {} });
+    await cluster.settle();
+    expect(await cluster.events('FailedCreate')).toEqual(['Error creating: unable to create pods, no labels']);
+    expect((await cluster.sets())[0]?.status?.conditions).toMatchObject([
+      { type: 'ReplicaFailure', reason: 'FailedCreate' },
+    ]);
+  });
+
+  it('creates no pod in a namespace that is being deleted, without an event', async () => {
+    const cluster = workloadCluster();
+    const namespace = { metadata: { name: 'default', namespace: '', deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    await cluster.objects.commit({
+      writes: [{ kind: 'create', ref: { resource: 'namespaces', namespace: '', name: 'default' }, object: namespace }],
+    });
+    await cluster.createSet(1);
+    await cluster.settle();
+    expect(await cluster.pods()).toEqual([]);
+    expect(await cluster.events('FailedCreate')).toEqual([]);
+  });
+
+  it('is looked at again when a Ready pod becomes available', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(1);
+    await cluster.change('replicasets', 'web', (set) => ({ ...set, spec: { ...set.spec, minReadySeconds: 10 } }));
+    await cluster.settleRunning();
+    const available = async () => (await cluster.sets())[0]?.status?.availableReplicas;
+    expect(await available()).toBeUndefined();
+    cluster.advance(11_000);
+    expect(await cluster.tick()).toMatchObject({ due: 1 });
+    expect(await available()).toBe(1);
+    cluster.advance(5_000);
+    expect(await cluster.tick()).toMatchObject({ due: 0 });
+  });
+});

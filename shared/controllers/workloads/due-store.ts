@@ -1,0 +1,57 @@
+/**
+ * When a workload is looked at again although nothing changes: pk `workloads-due` sk `<due, 14 digits>#<key>` in the
+ * `control` table, without attributes. Times are rounded up to the second, so repeated syncs write one row.
+ */
+import type { ObjectRef } from '../../kube/types.ts';
+import type { ItemKey, ItemStore } from '../../ports/item-store.ts';
+
+const PARTITION = 'workloads-due';
+const DUE_DIGITS = 14;
+const DUE_READ_MAX = 200;
+
+/** A workload, or the sweep over all of them. */
+export type DueKey = { readonly kind: 'sweep' } | { readonly kind: 'workload'; readonly ref: ObjectRef };
+
+export interface DueRow {
+  readonly atMs: number;
+  readonly key: DueKey;
+}
+
+const SWEEP = 'sweep';
+
+const textOf = (key: DueKey): string =>
+  key.kind === 'sweep' ? SWEEP : `${key.ref.resource}:${key.ref.namespace}/${key.ref.name}`;
+
+function keyOfText(text: string): DueKey {
+  if (text === SWEEP) return { kind: 'sweep' };
+  const [resource = '', name = ''] = text.split(':', 2);
+  const slash = name.indexOf('/');
+  return { kind: 'workload', ref: { resource, namespace: name.slice(0, slash), name: name.slice(slash + 1) } };
+}
+
+const toSecond = (atMs: number): number => Math.ceil(atMs / 1_000) * 1_000;
+
+const itemKey = ({ atMs, key }: DueRow): ItemKey => ({
+  table: 'control',
+  pk: PARTITION,
+  sk: `${String(toSecond(atMs)).padStart(DUE_DIGITS, '0')}#${textOf(key)}`,
+});
+
+type Items = Pick<ItemStore, 'query' | 'write'>;
+
+export async function addDue(items: Items, row: DueRow): Promise<void> {
+  await items.write({ kind: 'put', key: itemKey(row), item: {} });
+}
+
+export async function removeDue(items: Items, row: DueRow): Promise<void> {
+  await items.write({ kind: 'delete', key: itemKey(row) });
+}
+
+/** The earliest rows, due or not; at most `limit`. */
+export async function earliestRows(items: Items, limit = DUE_READ_MAX): Promise<readonly DueRow[]> {
+  const page = await items.query({ table: 'control', pk: PARTITION, consistent: true, limit });
+  return page.items.map(({ sk }) => {
+    const text = String(sk);
+    return { atMs: Number(text.slice(0, DUE_DIGITS)), key: keyOfText(text.slice(DUE_DIGITS + 1)) };
+  });
+}

@@ -1,0 +1,252 @@
+/**
+ * Runs the controllers of workloads: after changes of objects, at due times, and in a sweep over all workloads.
+ *
+ * Records are delivered at least once. Each work reads what is stored when it runs, so a repetition decides nothing.
+ * A record that was lost is repaired by the sweep.
+ */
+
+import type { LabelSelectorSpec } from '../../kube/selectors.ts';
+import { selectorFromSpec } from '../../kube/selectors.ts';
+import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { KubeDeployment, KubeReplicaSet } from '../../kube/workload-types.ts';
+import { objectOf, refOf } from '../../store/object-record.ts';
+import { syncDeployment } from '../deployments/reconcile.ts';
+import { UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import {
+  type ChangesOutcome,
+  handleRecords,
+  type ItemChangeRecord,
+  type RecordWork,
+  runRecordWorks,
+} from '../framework/item-change.ts';
+import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
+import type { WorkCheck } from '../framework/wake-up.ts';
+import { collectDependents, finishDeletion } from '../garbage-collector/reconcile.ts';
+import { syncReplicaSet } from '../replicasets/reconcile.ts';
+import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
+import { refOfObject } from '../workload-rules/owner.ts';
+import { addDue, type DueRow, earliestRows, removeDue } from './due-store.ts';
+import * as metric from './metrics.ts';
+import { adopterOf, type ObjectRecord, requiredWorks, type Work } from './works.rule.ts';
+
+const WORKLOADS = 'workloads';
+const CONCURRENCY_MAX = 8;
+/** The repetition of failed works begins within this time after the start of the batch. Milliseconds. */
+const REPETITION_BUDGET_MS = 10_000;
+/** Objects of one namespace that are searched for orphans, and owners, at most; read by pages of this size. */
+const PAGE_OBJECTS = 500;
+const PAGES_MAX = 40;
+const SWEEP_MS = 900_000;
+
+export const onWorkloadChange = (
+  dependencies: ControllerDependencies,
+  records: readonly ItemChangeRecord[],
+): Promise<ChangesOutcome> => handleRecords(dependencies, records, (some) => handleChanges(dependencies, some));
+
+async function handleChanges(
+  dependencies: ControllerDependencies,
+  records: readonly ItemChangeRecord[],
+): Promise<ChangesOutcome> {
+  const works = requiredWorks(records.flatMap(objectRecord)).map(
+    ({ of, work }): RecordWork => ({
+      of,
+      run: () => perform(dependencies, work),
+    }),
+  );
+  const retryBudget = workUntil(dependencies.clock, dependencies.clock.nowMs() + REPETITION_BUDGET_MS);
+  const failed = await runRecordWorks(works, { concurrencyMax: CONCURRENCY_MAX, retryBudget });
+  // The sweep repeats what failed twice. To deliver the batch again would delay the workloads behind it.
+  return { faults: [], postponed: [...failed.values()] };
+}
+
+/** `o#<resource>#<shard>`. */
+function objectRecord({ key, oldImage, newImage }: ItemChangeRecord, position: number): readonly ObjectRecord[] {
+  const [table, resource] = key.pk.split('#');
+  if (table !== 'o' || resource === undefined) return [];
+  return [
+    {
+      position,
+      ref: refOf(resource, key.sk),
+      ...(oldImage === undefined ? {} : { before: objectOf(oldImage) }),
+      ...(newImage === undefined ? {} : { after: objectOf(newImage) }),
+    },
+  ];
+}
+
+async function perform(dependencies: ControllerDependencies, work: Work): Promise<void> {
+  switch (work.kind) {
+    case 'sync':
+      return sync(dependencies, work.ref);
+    case 'adoptAll':
+      return sync(dependencies, work.ref, await orphansFor(dependencies, work.ref));
+    case 'adopt':
+      return adopt(dependencies, work);
+    case 'podEnded':
+      return syncIfRecreated(dependencies, work.ref);
+    case 'collect':
+      return collectDependents(dependencies, work.ownerUid);
+    case 'finish':
+      return finishDeletion(dependencies, work.ref);
+  }
+}
+
+async function sync(
+  dependencies: ControllerDependencies,
+  ref: ObjectRef,
+  orphans: readonly KubeObject[] = [],
+): Promise<void> {
+  const { lookAgainAtMs } =
+    ref.resource === 'deployments'
+      ? await syncDeployment(dependencies, ref, orphans as readonly KubeReplicaSet[])
+      : await syncReplicaSet(dependencies, ref, orphans);
+  if (lookAgainAtMs === undefined) return;
+  await addDue(dependencies.items, { atMs: lookAgainAtMs, key: { kind: 'workload', ref } });
+}
+
+/** Of a ReplicaSet that lost a pod: only with the strategy Recreate does its Deployment wait for that. */
+async function syncIfRecreated(dependencies: ControllerDependencies, ref: ObjectRef): Promise<void> {
+  const replicaSet = await dependencies.objects.get(ref);
+  const controller = replicaSet === undefined ? undefined : controllerOf(replicaSet);
+  if (controller?.kind !== 'Deployment') return;
+  const owner = { resource: 'deployments', namespace: ref.namespace, name: controller.name };
+  const deployment = (await dependencies.objects.get(owner)) as KubeDeployment | undefined;
+  if (deployment?.spec?.strategy?.type === 'Recreate') await sync(dependencies, owner);
+}
+
+/** Objects of its namespace that have no controller and that it selects. */
+async function orphansFor(dependencies: ControllerDependencies, ref: ObjectRef): Promise<readonly KubeObject[]> {
+  const owner = await dependencies.objects.get(ref);
+  const owned = ref.resource === 'deployments' ? 'replicasets' : 'pods';
+  if (owner === undefined) return [];
+  const selector = selectorFromSpec(selectorSpecOf(owner));
+  return (await listAll(dependencies, owned, ref.namespace)).filter(
+    (object) => controllerOf(object) === undefined && selector.matches(object.metadata.labels ?? {}),
+  );
+}
+
+const selectorSpecOf = ({ spec }: KubeObject): LabelSelectorSpec | undefined =>
+  spec?.['selector'] as LabelSelectorSpec | undefined;
+
+async function adopt(
+  dependencies: ControllerDependencies,
+  { orphan, ref }: Extract<Work, { kind: 'adopt' }>,
+): Promise<void> {
+  const resource = adopterOf(ref.resource);
+  if (resource === undefined) return;
+  const owners = await listAll(dependencies, resource, ref.namespace);
+  const adopter = owners.find((owner) => selectorFromSpec(selectorSpecOf(owner)).matches(orphan.metadata.labels ?? {}));
+  if (adopter === undefined) return;
+  const current = await dependencies.objects.get(ref);
+  await sync(dependencies, refOfObject(resource, adopter), current === undefined ? [] : [current]);
+}
+
+async function listAll(
+  { objects }: ControllerDependencies,
+  resource: string,
+  namespace: string,
+): Promise<readonly KubeObject[]> {
+  const found: KubeObject[] = [];
+  let continueAfter: string | undefined;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await objects.list({
+      resource,
+      namespace,
+      limit: PAGE_OBJECTS,
+      ...(continueAfter === undefined ? {} : { continueAfter }),
+    });
+    found.push(...page.objects);
+    if (page.next === undefined) break;
+    continueAfter = page.next;
+  }
+  return found;
+}
+
+export type WorkloadsReport =
+  | SkippedTick
+  | {
+      readonly kind: 'ran';
+      /** Workloads that were due. */
+      readonly due: number;
+      /** Workloads that only the sweep found. */
+      readonly swept: number;
+    };
+
+/** Whether a time has come. One query of half a read unit. */
+export const workloadsHaveWork: WorkCheck = async ({ items }, { nowMs }) => {
+  const [first] = await earliestRows(items, 1);
+  return first !== undefined && first.atMs <= nowMs;
+};
+
+/** @throws TickFault when something could not be done; the next tick does it */
+export function runWorkloads(dependencies: ControllerDependencies, tick: Tick): Promise<WorkloadsReport> {
+  return runTick(dependencies, tick, {
+    controller: WORKLOADS,
+    periodSeconds: dependencies.policy.nodeMonitorPeriodSeconds,
+    async read(nowMs) {
+      const rows = await earliestRows(dependencies.items);
+      const due = rows.filter(({ atMs }) => atMs <= nowMs);
+      const hasSweep = rows.some(({ key }) => key.kind === 'sweep');
+      return due.length > 0 || !hasSweep
+        ? { kind: 'work', world: { due, hasSweep } }
+        : { kind: 'done', report: { kind: 'ran', due: 0, swept: 0 } };
+    },
+    claim: bareClaim(dependencies, WORKLOADS, tick.slot),
+    work: (world: { readonly due: readonly DueRow[]; readonly hasSweep: boolean }, running) =>
+      workThroughDue(dependencies, world, running),
+  });
+}
+
+async function workThroughDue(
+  dependencies: ControllerDependencies,
+  { due, hasSweep }: { readonly due: readonly DueRow[]; readonly hasSweep: boolean },
+  { nowMs, budget, faults }: RunningTick,
+): Promise<Extract<WorkloadsReport, { kind: 'ran' }>> {
+  const { items } = dependencies;
+  const workloads = due.flatMap((row) => (row.key.kind === 'workload' ? [{ row, ref: row.key.ref }] : []));
+  const outcome = await workThrough(
+    workloads,
+    { concurrencyMax: CONCURRENCY_MAX, budget: budget() },
+    async ({ row, ref }) => {
+      await sync(dependencies, ref);
+      await removeDue(items, row);
+    },
+  );
+  faults.push(...outcome.faults);
+  const sweeps = due.filter(({ key }) => key.kind === 'sweep');
+  let swept = 0;
+  if (sweeps.length > 0 || !hasSweep) {
+    // The next sweep is stored first: a sweep that is killed is repeated after its interval.
+    await addDue(items, { atMs: nowMs + SWEEP_MS, key: { kind: 'sweep' } });
+    for (const row of sweeps) await removeDue(items, row);
+    swept = await sweep(dependencies, faults);
+  }
+  return { kind: 'ran', due: workloads.length, swept };
+}
+
+/** Syncs every workload that does not look settled. */
+async function sweep(dependencies: ControllerDependencies, faults: unknown[]): Promise<number> {
+  const { meter } = dependencies;
+  const all = [
+    ...(await listAll(dependencies, 'deployments', '')).map((object) => ({ resource: 'deployments', object })),
+    ...(await listAll(dependencies, 'replicasets', '')).map((object) => ({ resource: 'replicasets', object })),
+  ];
+  const unsettled = all.filter(({ object }) => !isSettled(object));
+  const outcome = await workThrough(
+    unsettled,
+    { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED },
+    ({ resource, object }) => sync(dependencies, refOfObject(resource, object)),
+  );
+  faults.push(...outcome.faults);
+  if (unsettled.length > 0) meter.add(metric.SWEPT_WORKLOADS, unsettled.length, 'Count');
+  return unsettled.length;
+}
+
+/** It was observed in its present form, and has as many pods as it wants. */
+function isSettled({ metadata, spec, status }: KubeObject): boolean {
+  return (
+    status?.['observedGeneration'] === metadata.generation &&
+    (status?.['replicas'] ?? 0) === (spec?.['replicas'] ?? 1) &&
+    metadata.deletionTimestamp === undefined
+  );
+}

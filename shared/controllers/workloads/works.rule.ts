@@ -1,0 +1,109 @@
+/** Which syncs the changes of objects require. Pure. Each owner is synced once per batch, from what is stored then. */
+import type { KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
+import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
+
+export interface ObjectRecord {
+  /** In the batch. */
+  readonly position: number;
+  readonly ref: ObjectRef;
+  /** Absent: it was created. */
+  readonly before?: KubeObject;
+  /** Absent: it was deleted. */
+  readonly after?: KubeObject;
+}
+
+export type Work =
+  | { readonly kind: 'sync'; readonly ref: ObjectRef }
+  /** Find the owners that a pod or ReplicaSet without a controller may have. */
+  | { readonly kind: 'adopt'; readonly orphan: KubeObject; readonly ref: ObjectRef }
+  /** A new owner: objects that it selects may be there already. */
+  | { readonly kind: 'adoptAll'; readonly ref: ObjectRef }
+  /** A pod of this ReplicaSet was removed: its Deployment may wait for the end of all old pods. */
+  | { readonly kind: 'podEnded'; readonly ref: ObjectRef }
+  /** An object was removed: what becomes of its dependents. */
+  | { readonly kind: 'collect'; readonly ownerUid: string }
+  /** An object is being deleted and waits for its dependents. */
+  | { readonly kind: 'finish'; readonly ref: ObjectRef };
+
+export interface RequiredWork {
+  readonly of: readonly number[];
+  readonly work: Work;
+}
+
+/** Plural names of the kinds that are synced here. */
+const SYNCED: Readonly<Record<string, string>> = { ReplicaSet: 'replicasets', Deployment: 'deployments' };
+/** Kinds by the plural name of what they own. */
+const OWNER_OF: Readonly<Record<string, string>> = { pods: 'replicasets', replicasets: 'deployments' };
+const PLURALS: Readonly<Record<string, string>> = {
+  ...SYNCED,
+  CronJob: 'cronjobs',
+  DaemonSet: 'daemonsets',
+  Job: 'jobs',
+  ReplicationController: 'replicationcontrollers',
+  StatefulSet: 'statefulsets',
+};
+const WAITING = ['foregroundDeletion', 'orphan'];
+
+export function requiredWorks(records: readonly ObjectRecord[]): readonly RequiredWork[] {
+  const byKey = new Map<string, { of: number[]; work: Work }>();
+  for (const record of records) {
+    for (const work of worksOf(record)) {
+      const key = JSON.stringify('orphan' in work ? { kind: work.kind, ref: work.ref } : work);
+      const found = byKey.get(key) ?? { of: [], work };
+      found.of.push(record.position);
+      byKey.set(key, found);
+    }
+  }
+  return [...byKey.values()];
+}
+
+function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
+  const works: Work[] = [...ownersOf(ref, before, after === undefined), ...ownersOf(ref, after, false)];
+  if (after === undefined) {
+    const uid = before?.metadata.uid ?? '';
+    return uid === '' ? works : [...works, { kind: 'collect', ownerUid: uid }];
+  }
+  const { metadata } = after;
+  if (metadata.deletionTimestamp !== undefined && WAITING.some((each) => (metadata.finalizers ?? []).includes(each))) {
+    works.push({ kind: 'finish', ref });
+  }
+  const isSynced = Object.values(SYNCED).includes(ref.resource);
+  if (isSynced) works.push({ kind: before === undefined ? 'adoptAll' : 'sync', ref });
+  if (OWNER_OF[ref.resource] !== undefined && isOrphan(after) && mayBeAdoptedNow(before, after)) {
+    works.push({ kind: 'adopt', orphan: after, ref });
+  }
+  return works;
+}
+
+/** The controller, which counts the object; and an owner that waits for the object's end. */
+function ownersOf({ namespace }: ObjectRef, object: KubeObject | undefined, isRemoved: boolean): readonly Work[] {
+  if (object === undefined) return [];
+  const controller = controllerOf(object);
+  const synced = controller === undefined ? undefined : SYNCED[controller.kind];
+  const sync: readonly Extract<Work, { kind: 'sync' }>[] =
+    synced === undefined ? [] : [{ kind: 'sync', ref: { resource: synced, namespace, name: controller?.name ?? '' } }];
+  const blocked = (object.metadata.ownerReferences ?? []).flatMap(({ kind, name, blockOwnerDeletion }): Work[] => {
+    const resource = PLURALS[kind];
+    return resource === undefined || blockOwnerDeletion !== true
+      ? []
+      : [{ kind: 'finish', ref: { resource, namespace, name } }];
+  });
+  const ended = isRemoved && synced === 'replicasets' ? sync.map(({ ref }): Work => ({ kind: 'podEnded', ref })) : [];
+  return [...sync, ...ended, ...(isRemoved ? blocked : [])];
+}
+
+const isOrphan = (object: KubeObject): boolean =>
+  controllerOf(object) === undefined && object.metadata.deletionTimestamp === undefined;
+
+/** It is new, or its labels or its controller changed. */
+function mayBeAdoptedNow(before: KubeObject | undefined, after: KubePod): boolean {
+  if (before === undefined) return true;
+  const { metadata } = before;
+  return (
+    controllerOf(before) !== undefined ||
+    JSON.stringify(metadata.labels ?? {}) !== JSON.stringify(after.metadata.labels ?? {})
+  );
+}
+
+/** The kind of owner that may adopt an object of this resource. */
+export const adopterOf = (resource: string): string | undefined => OWNER_OF[resource];

@@ -1,0 +1,24 @@
+/** The workload kinds with the conditions of their status. */
+import type * as stored from './application-types.ts';
+import type { ReplicaStatus } from './application-types.ts';
+
+export type { DeploymentSpec, PodTemplateSpec, ReplicaSetSpec } from './application-types.ts';
+
+export interface WorkloadCondition {
+  type: string;
+  status: 'True' | 'False' | 'Unknown';
+  reason?: string;
+  message?: string;
+  lastTransitionTime?: string;
+  lastUpdateTime?: string;
+}
+
+export type WorkloadStatus = ReplicaStatus & { conditions?: WorkloadCondition[] };
+
+export interface KubeReplicaSet extends stored.KubeReplicaSet {
+  status?: WorkloadStatus;
+}
+
+export interface KubeDeployment extends stored.KubeDeployment {
+  status?: WorkloadStatus;
+}

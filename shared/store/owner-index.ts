@@ -1,0 +1,82 @@
+/**
+ * Which objects an owner has: one item per ownerReference, in the partition of the owner's uid. It is written in the
+ * commit that writes the reference, so it is never behind the object. A change of status costs nothing here.
+ *
+ * References to Nodes have none: no controller asks for the objects of a Node by owner.
+ */
+import { defined } from '../domain/defined.ts';
+import type { KubeObject, ObjectRef } from '../kube/types.ts';
+import type { ItemStore, TransactWrite } from '../ports/item-store.ts';
+import { StoreFault } from '../ports/item-store.ts';
+import { objectSortKey, ownedPartition } from './layout.ts';
+
+/** Pages of one owner, at 1 MB: about 10,000 objects each. */
+const PAGES_MAX = 8;
+const SEPARATOR = ':';
+
+/** uids of the owners that the index has, without repetition. */
+export const indexedOwners = (object: KubeObject | undefined): readonly string[] => [
+  ...new Set(
+    (object?.metadata.ownerReferences ?? [])
+      .filter(({ kind, uid }) => kind !== 'Node' && uid !== '')
+      .map(({ uid }) => uid),
+  ),
+];
+
+/** For the commit that changes `before` to `after`. */
+export function ownerIndexWrites(
+  ref: ObjectRef,
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+): readonly TransactWrite[] {
+  const [former, next] = [indexedOwners(before), indexedOwners(after)];
+  const key = (uid: string) => ({
+    table: 'objects' as const,
+    pk: ownedPartition(uid),
+    sk: `${ref.resource}${SEPARATOR}${objectSortKey(ref.namespace, ref.name)}`,
+  });
+  return [
+    ...next
+      .filter((uid) => !former.includes(uid))
+      .map((uid): TransactWrite => ({ kind: 'put', key: key(uid), item: {} })),
+    ...former.filter((uid) => !next.includes(uid)).map((uid): TransactWrite => ({ kind: 'delete', key: key(uid) })),
+  ];
+}
+
+/**
+ * The objects of an owner, of one resource or of all. Strongly consistent. An object may have been deleted, or have lost
+ * its owner, since: read it.
+ *
+ * @throws StoreFault when there are more than one read may return
+ */
+export async function ownedRefs(
+  items: Pick<ItemStore, 'query'>,
+  ownerUid: string,
+  resource?: string,
+): Promise<readonly ObjectRef[]> {
+  const refs: ObjectRef[] = [];
+  let after: string | undefined;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await items.query({
+      table: 'objects',
+      pk: ownedPartition(ownerUid),
+      consistent: true,
+      ...defined({ after, beginsWith: resource === undefined ? undefined : resource + SEPARATOR }),
+    });
+    refs.push(...page.items.map(({ sk }) => refOfSortKey(String(sk))));
+    if (page.next === undefined) return refs;
+    after = page.next;
+  }
+  throw new StoreFault('too-large', 'an owner has more objects than one read may return', { retryable: false });
+}
+
+function refOfSortKey(sk: string): ObjectRef {
+  const at = sk.indexOf(SEPARATOR);
+  const name = sk.slice(at + 1);
+  const slash = name.indexOf('/');
+  return {
+    resource: sk.slice(0, at),
+    namespace: slash < 0 ? '' : name.slice(0, slash),
+    name: name.slice(slash + 1),
+  };
+}

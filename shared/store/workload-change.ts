@@ -1,0 +1,60 @@
+/**
+ * Whether a commit changes what the workload controllers read of an object. Such an item has the attribute `w`, because
+ * the filter of an event source cannot compare an item with its former state. A status post of a pod that only moves
+ * times starts no function.
+ */
+
+import type { KubeObject, KubePod } from '../kube/types.ts';
+import { jsonEqual } from '../kube/wire/json-value.ts';
+
+/** The part of an object that the controllers read. Undefined: they read the object for its owners alone. */
+type ReadPart = (object: KubeObject) => unknown;
+
+const metadataOf = ({ metadata }: KubeObject) => [
+  metadata.labels,
+  metadata.ownerReferences,
+  metadata.finalizers,
+  metadata.deletionTimestamp,
+];
+
+const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
+
+function podPart(pod: KubePod): unknown {
+  const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready');
+  const restarts = (pod.status?.containerStatuses ?? []).map(({ restartCount }) => restartCount);
+  return [
+    ...metadataOf(pod),
+    pod.metadata.annotations?.[DELETION_COST],
+    pod.spec?.nodeName,
+    pod.status?.phase,
+    [ready?.status, ready?.lastTransitionTime],
+    restarts,
+  ];
+}
+
+/** Its status is written by the controllers themselves, and read by those of its owner. */
+const wholePart: ReadPart = (object) => [
+  ...metadataOf(object),
+  object.metadata.annotations,
+  object.spec,
+  object.status,
+];
+const specPart: ReadPart = (object) => [...metadataOf(object), object.metadata.annotations, object.spec];
+
+const READ_PARTS: Readonly<Record<string, ReadPart>> = {
+  pods: podPart,
+  replicasets: wholePart,
+  deployments: specPart,
+  // The garbage collector alone reads these.
+  cronjobs: metadataOf,
+  daemonsets: metadataOf,
+  jobs: metadataOf,
+  replicationcontrollers: metadataOf,
+  statefulsets: metadataOf,
+};
+
+export function changesWorkloads(resource: string, before: KubeObject | undefined, after: KubeObject): boolean {
+  const part = READ_PARTS[resource];
+  if (part === undefined) return false;
+  return before === undefined || !jsonEqual(part(before), part(after));
+}

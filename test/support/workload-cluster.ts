@@ -1,0 +1,194 @@
+/**
+ * The workload controllers over tables in memory, on virtual time. The test stands for users, the scheduler and machines.
+ * The stream has the filter of the deployed one.
+ */
+import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
+import { fleetControllers } from '../../shared/controllers/index.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { formatTime } from '../../shared/kube/time.ts';
+import type { KubeObject, KubePod, ObjectRef } from '../../shared/kube/types.ts';
+import type { DeploymentSpec, KubeDeployment, KubeReplicaSet } from '../../shared/kube/workload-types.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { fleetStore } from '../../shared/store/fleet-store.ts';
+import type { ObjectWrite } from '../../shared/store/object-store.ts';
+import { passesWorkloadFilter } from '../../simulation/streams.ts';
+
+const ROUNDS_MAX = 400;
+export const START_MS = Date.UTC(2026, 0, 1);
+
+export function workloadCluster() {
+  let nowMs = START_MS;
+  let uuids = 0;
+  let seen = 0;
+  const tables = memoryItemStore({ changesOf: ['objects'] });
+  const clock = { nowMs: () => nowMs };
+  const random = {
+    uuid: () => {
+      uuids += 1;
+      return `00000000-0000-4000-8000-${String(uuids).padStart(12, '0')}`;
+    },
+    fraction: () => 0.5,
+  };
+  const objects = clusterObjects({ items: tables, clock, random });
+  const silent = () => {};
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  const makeControllers = (items: ItemStore) =>
+    fleetControllers({ items, clock, random, policy: defaultPolicy, log, meter: { add: silent } });
+  const controllers = makeControllers(tables);
+
+  async function commit(write: ObjectWrite): Promise<KubeObject> {
+    const outcome = await objects.commit({ writes: [write] });
+    if (outcome.kind !== 'committed') throw new Error(`${write.kind} ${write.ref.name}: ${outcome.kind}`);
+    return outcome.objects[0]!;
+  }
+  const refTo = (resource: string, name: string): ObjectRef => ({ resource, namespace: 'default', name });
+
+  async function create(resource: string, object: KubeObject): Promise<KubeObject> {
+    const metadata = {
+      namespace: 'default',
+      uid: random.uuid(),
+      generation: 1,
+      creationTimestamp: formatTime(nowMs),
+      ...object.metadata,
+    };
+    return commit({ kind: 'create', ref: refTo(resource, metadata.name ?? ''), object: { ...object, metadata } });
+  }
+
+  /** Raises the generation if the spec changes. */
+  async function change(resource: string, name: string, next: (object: KubeObject) => KubeObject): Promise<void> {
+    const previous = await objects.get(refTo(resource, name));
+    if (previous === undefined) throw new Error(`no ${resource} ${name}`);
+    const object = next(structuredClone(previous));
+    if (JSON.stringify(object.spec) !== JSON.stringify(previous.spec)) {
+      object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
+    }
+    await commit({ kind: 'update', ref: refTo(resource, name), object, previous });
+  }
+
+  const list = async <T extends KubeObject>(resource: string): Promise<readonly T[]> =>
+    (await objects.list({ resource, namespace: 'default' })).objects as readonly T[];
+
+  const fleet = fleetStore(tables);
+  /** Whether ticks of node-monitor keep the safety gate open. */
+  let hasTicks = true;
+
+  /** Records of the stream since the last call, as they are delivered. */
+  async function records() {
+    if (hasTicks) await fleet.finish(nowMs);
+    const changes = tables.changes('objects', seen);
+    seen = changes.at(-1)?.sequence ?? seen;
+    return changes.filter(passesWorkloadFilter);
+  }
+
+  const cluster = {
+    tables,
+    objects,
+    controllers,
+    makeControllers,
+    list,
+    create,
+    change,
+    records,
+    now: () => nowMs,
+    /** From now on node-monitor does not tick, and the safety gate closes. */
+    stopTicks() {
+      hasTicks = false;
+    },
+    startTicks() {
+      hasTicks = true;
+    },
+    advance(milliseconds: number) {
+      nowMs += milliseconds;
+    },
+    /** Delivers records until the controllers change nothing. Returns the number of batches. */
+    async settle(): Promise<number> {
+      for (let round = 0; round < ROUNDS_MAX; round += 1) {
+        const batch = await records();
+        if (batch.length === 0) return round;
+        const { faults, postponed } = await controllers.onWorkloadRecords(batch);
+        if (faults.length + postponed.length > 0) throw new AggregateError([...faults, ...postponed], 'faults');
+      }
+      throw new Error('the controllers do not settle');
+    },
+    async tick() {
+      if (hasTicks) await fleet.finish(nowMs);
+      return controllers.tickWorkloads(Math.floor(nowMs / 5_000));
+    },
+    deployment: async (name = 'web') => (await objects.get(refTo('deployments', name))) as KubeDeployment | undefined,
+    sets: () => list<KubeReplicaSet>('replicasets'),
+    pods: async () => (await list<KubePod>('pods')).filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+    createDeployment: (spec: Partial<DeploymentSpec> = {}, name = 'web') =>
+      create('deployments', {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name },
+        spec: {
+          replicas: 3,
+          selector: { matchLabels: { app: name } },
+          template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'c', image: 'v1' }] } },
+          strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' } },
+          revisionHistoryLimit: 10,
+          progressDeadlineSeconds: 600,
+          ...spec,
+        },
+      }),
+    createSet: (replicas: number, more: { readonly name?: string; readonly labels?: Record<string, string> } = {}) =>
+      create('replicasets', {
+        apiVersion: 'apps/v1',
+        kind: 'ReplicaSet',
+        metadata: { name: more.name ?? 'web' },
+        spec: {
+          replicas,
+          selector: { matchLabels: { app: 'web' } },
+          template: {
+            metadata: { labels: more.labels ?? { app: 'web' } },
+            spec: { containers: [{ name: 'c', image: 'v1' }] },
+          },
+        },
+        status: { replicas: 0 },
+      }),
+    /** As scheduler and kubelet do: every pod is bound and Ready. */
+    async runPods(nodeName = 'n1'): Promise<void> {
+      for (const pod of await cluster.pods()) {
+        if (pod.status?.phase === 'Running') continue;
+        const ready = { type: 'Ready', status: 'True' as const, lastTransitionTime: formatTime(nowMs) };
+        await commit({
+          kind: 'update',
+          ref: refTo('pods', pod.metadata.name ?? ''),
+          object: {
+            ...pod,
+            spec: { ...pod.spec, nodeName: pod.spec?.nodeName ?? nodeName },
+            status: { ...pod.status, phase: 'Running', conditions: [ready] },
+          },
+          previous: pod,
+        });
+      }
+    },
+    /** Until every pod that is created runs. */
+    async settleRunning(): Promise<void> {
+      for (let round = 0; round < ROUNDS_MAX; round += 1) {
+        const batches = await cluster.settle();
+        await cluster.runPods();
+        if (batches === 0) return;
+      }
+    },
+    async remove(resource: string, name: string): Promise<void> {
+      const previous = await objects.get(refTo(resource, name));
+      if (previous !== undefined) await commit({ kind: 'delete', ref: refTo(resource, name), previous });
+    },
+    /** A pod that is being deleted with its grace period, as on a silent node. */
+    markPod: (name: string) =>
+      cluster.change('pods', name, (pod) => ({
+        ...pod,
+        metadata: { ...pod.metadata, deletionTimestamp: formatTime(nowMs + 30_000), deletionGracePeriodSeconds: 30 },
+      })),
+    async events(reason: string): Promise<readonly string[]> {
+      const found = await list<KubeObject & { reason?: string; message?: string }>('events');
+      return found.flatMap((event) => (event.reason === reason ? [event.message ?? ''] : []));
+    },
+  };
+  return cluster;
+}
+
+export type WorkloadCluster = ReturnType<typeof workloadCluster>;
