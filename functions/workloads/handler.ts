@@ -9,8 +9,11 @@ const onTick = tickHandler(policy.nodeMonitorPeriodSeconds, tick);
 const onStream = streamHandler(onRecords);
 
 /** Receives records of the stream, wake-ups and sweeps. */
-export const handler = (event: unknown, context: Context): Promise<DynamoDBBatchResponse | undefined | void> =>
-  isStreamEvent(event) ? onStream(event, context) : onTick(event, context);
+export async function handler(event: unknown, context: Context): Promise<DynamoDBBatchResponse | undefined> {
+  if (isStreamEvent(event)) return onStream(event, context);
+  await onTick(event, context);
+  return undefined;
+}
 
 const isStreamEvent = (event: unknown): event is DynamoDBStreamEvent =>
   typeof event === 'object' && event !== null && Array.isArray((event as Partial<DynamoDBStreamEvent>).Records);

@@ -5,7 +5,8 @@
  * Each change is compared with the commits to the tables, so an error of a watcher is also found during faults.
  */
 import type { KubeObject } from '../../shared/kube/types.ts';
-import { objectOf } from '../../shared/store/object-record.ts';
+import { objectSortKey } from '../../shared/store/layout.ts';
+import { type LogEntry, logEntries, objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { type Law, type LawContext, seconds } from './law.ts';
 
@@ -89,6 +90,11 @@ const keyOf = ({ metadata }: KubeObject): string =>
   metadata.namespace === undefined ? metadata.name! : `${metadata.namespace}/${metadata.name}`;
 const versionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion);
 const LOG_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'l#nodes#', pods: 'l#pods#' };
+const sortKeyOf = (entry: LogEntry): string => {
+  const { namespace, name } = entry.change().ref;
+  return objectSortKey(namespace, name);
+};
+
 const OBJECTS_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'o#nodes#', pods: 'o#pods#' };
 
 export function watchersReceiveEveryChange(context: LawContext): WatchLaw {
@@ -126,9 +132,10 @@ class WatchersReceiveEveryChange implements WatchLaw {
       if (table !== 'objects' || change.expired === true) continue;
       for (const resource of ['nodes', 'pods'] as const) {
         if (!pk.startsWith(OBJECTS_OF[resource])) continue;
-        const log = changes.find(
-          (other) => other.key.pk.startsWith(LOG_OF[resource]) && other.newImage?.['key'] === sk,
-        )?.newImage;
+        const log = changes
+          .filter(({ key, newImage }) => newImage !== undefined && key.pk.startsWith(LOG_OF[resource]))
+          .flatMap(({ newImage }) => logEntries(resource, newImage!))
+          .find((entry) => sortKeyOf(entry) === sk);
         const followers = [...this.#all.values()].filter(({ watcher }) => watcher.resource === resource);
         if (log === undefined) {
           for (const followed of followers)
@@ -147,7 +154,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
           );
           if (shown === undefined) continue;
           this.#commit(followed, {
-            version: log['rv'] as number,
+            version: log.resourceVersion,
             type: shown,
             key: sk,
             atMs: change.atMs,
