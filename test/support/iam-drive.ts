@@ -31,6 +31,8 @@ const POLICY: Partial<Policy> = {
   terminatedPodGcThreshold: 1,
   nodesMarkedPerTickMax: 1,
   clusterCIDRs: ['10.96.0.0/16'],
+  // A pod that can be bound again is not due at once: node-monitor wakes the scheduler for it.
+  podInitialBackoffSeconds: 5,
 };
 const CLUSTER_ID = 'nodekeeper';
 const PODS = '/api/v1/namespaces/default/pods';

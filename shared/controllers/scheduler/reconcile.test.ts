@@ -10,4 +10,16 @@ describe('the scheduler', () => {
     expect(await cluster.nodeOf('p')).toBe('n1');
     expect(cluster.fleet.told.filter(({ level }) => level === 'error')).toEqual([]);
   });
+
+  it('is woken by node-monitor when a waiting pod is due, and only then', async () => {
+    const cluster = new ScheduledCluster();
+    await cluster.pod('p');
+    await cluster.settle();
+    cluster.fleet.at(0.5);
+    await cluster.fleet.controllers.tickNodeMonitor(cluster.fleet.slot());
+    expect(cluster.woken).not.toContain('scheduler');
+    cluster.fleet.at(5);
+    await cluster.fleet.controllers.tickNodeMonitor(cluster.fleet.slot());
+    expect(cluster.woken).toContain('scheduler');
+  });
 });
