@@ -105,7 +105,7 @@ function specialStorages(
         clock,
         allocatesPodCidrs: policy.clusterCIDRs.length > 0,
       }),
-    // The scheduler binds no pod to a node whose pods grew since it read them.
+    // The scheduler binds no pod to a node if pods were added to it since it read them.
     pods: (descriptor) => plain(descriptor, { together: podUseWrites }),
     events: (descriptor) => plain(descriptor, { expiresAtSeconds: () => eventExpirySeconds(clock.nowMs()) }),
     leases: (descriptor) => {
