@@ -32,6 +32,7 @@ describe('the decisions of the shipped scenarios', () => {
 
   it('know most of what can be decided', () => {
     const others = [
+      'Collected',
       'NotWritten',
       'OutOfServiceRemoved',
       'PodEvictionHeld',
@@ -39,6 +40,10 @@ describe('the decisions of the shipped scenarios', () => {
       'PodPreempting',
       'PodScheduled',
       'PodUnschedulable',
+      'PodsCreated',
+      'PodsDeleted',
+      'ReplicaSetMade',
+      'ReplicaSetsScaled',
       'ShutdownTaintRemoved',
       'VolumeDetached',
       'VolumeKept',
