@@ -290,7 +290,7 @@ describe('alarms that do not page', () => {
     expect(some.alarming()).toEqual([]);
   });
 
-  it('background-ticks: invocations of cloud-node, pod-gc and scheduler (AWS metrics)', async () => {
+  it('background-ticks: invocations of cloud-node, pod-gc, scheduler and workloads (AWS metrics)', async () => {
     const some = await cluster();
     await some.minutes(5);
     await some.minutes(4, { platform: { podGcCalls: 0 } });
@@ -303,6 +303,9 @@ describe('alarms that do not page', () => {
     expect(some.alarming()).toEqual(['background-ticks']);
     await some.minute();
     await some.minutes(5, { platform: { schedulerCalls: 0 } });
+    expect(some.alarming()).toEqual(['background-ticks']);
+    await some.minute();
+    await some.minutes(5, { platform: { workloadsCalls: 0 } });
     expect(some.alarming()).toEqual(['background-ticks']);
     expect(some.pages()).toBe(false);
   });

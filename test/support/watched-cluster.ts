@@ -52,12 +52,13 @@ interface Platform {
   readonly cloudNodeCalls: number;
   readonly podGcCalls: number;
   readonly schedulerCalls: number;
+  readonly workloadsCalls: number;
   readonly requests: number;
 }
 
 /** Probes of node-monitor in a minute: one per tick. */
 const PROBES = 12;
-const QUIET: Platform = { beats: 60, cloudNodeCalls: 12, podGcCalls: 3, schedulerCalls: 1, requests: 60 };
+const QUIET: Platform = { beats: 60, cloudNodeCalls: 12, podGcCalls: 3, schedulerCalls: 1, workloadsCalls: 1, requests: 60 };
 
 export async function watchedCluster(
   template: Template,
@@ -149,6 +150,7 @@ export async function watchedCluster(
       if (platform.cloudNodeCalls > 0) cluster.setMetric('cloud-node', 'Invocations', platform.cloudNodeCalls);
       if (platform.podGcCalls > 0) cluster.setMetric('pod-gc', 'Invocations', platform.podGcCalls);
       if (platform.schedulerCalls > 0) cluster.setMetric('scheduler', 'Invocations', platform.schedulerCalls);
+      if (platform.workloadsCalls > 0) cluster.setMetric('workloads', 'Invocations', platform.workloadsCalls);
       if (platform.requests > 0) cluster.tellAs('api-errors', 'Count', platform.requests);
       const end = seconds + MINUTE_SECONDS;
       for (; seconds < end; seconds += fleet.policy.nodeMonitorPeriodSeconds) {
