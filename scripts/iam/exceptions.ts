@@ -19,6 +19,13 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'a message returns to the queue only when its tick failed before its claim',
   },
   {
+    functions: ['node-monitor'],
+    actions: ['dynamodb:DeleteItem'],
+    resource: 'table/*Control',
+    partitions: ['fleet'],
+    reason: 'a queued node that recovers is removed by health-stream first, and an empty zone is rare',
+  },
+  {
     functions: ['node-marker'],
     actions: ['sqs:ChangeMessageVisibility'],
     resource: 'NodeMarkerPartsQueue',
@@ -43,7 +50,7 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'a victim is read again only after a contended deletion',
   },
   {
-    functions: ['health-stream', 'object-stream'],
+    functions: ['health-stream', 'object-stream', 'workloads'],
     actions: ['sqs:SendMessage'],
     resource: 'DeadLetters',
     reason: 'a record is given up after ten failures of the function, minutes apart',
