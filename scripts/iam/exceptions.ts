@@ -34,7 +34,7 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
   {
     functions: ['node-monitor'],
     actions: ['lambda:InvokeFunction'],
-    resource: 'function:Scheduler',
+    resource: 'function:*Scheduler',
     reason: 'object-stream wakes the scheduler first, while other changes keep coming',
   },
   {

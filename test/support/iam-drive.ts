@@ -97,6 +97,9 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       what: 'nine nodes that are Ready',
     });
     say(`all nodes Ready after ${seconds()}`);
+    // Before the others, which silence several nodes in one tick: their marks are sent to node-marker.
+    await silenceAlone(stage);
+    say(`silenceAlone finished after ${seconds()}`);
     const ends = await Promise.allSettled(
       Object.entries(stories).map(async ([name, story]) => {
         try {
@@ -315,6 +318,20 @@ async function massFailure({ send, shows }: Stage): Promise<void> {
   await mustBe(200, send('PATCH', `${PODS}/on-mass-0/status`, { status: { phase: 'Running', conditions } }, MERGE));
   for (const name of names) await shows(`${NODES}/${name}`, 'NodeStatusUnknown');
   await shows(`${EVENTS}?fieldSelector=involvedObject.name%3Dmass-0`, 'NodeNotReady');
+}
+
+/** A node that fails alone is marked by the tick itself, its pods too. */
+async function silenceAlone(stage: Stage): Promise<void> {
+  const { send, shows, gone, machines } = stage;
+  const node = 'edge-a-1';
+  await mustBe(201, send('POST', PODS, pod('on-alone', node, { spec: tolerating(3_600) })));
+  await shows(`${PODS}/on-alone`, 'Running');
+  await machines('silence', node);
+  await shows(`${NODES}/${node}`, 'NodeStatusUnknown');
+  await machines('beat', node);
+  await reachable(stage, node);
+  await mustBe(200, send('DELETE', `${PODS}/on-alone?gracePeriodSeconds=0`));
+  await gone(`${PODS}/on-alone`);
 }
 
 /** A machine enrols by a bootstrap token, beats by its own key, and is forgotten. */
