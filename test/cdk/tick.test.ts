@@ -157,7 +157,7 @@ describe('the chain of node-monitor', () => {
       Variables: Record<string, unknown>;
     };
     const names = JSON.parse(shortArn(variables['WAKE_FUNCTIONS'])) as Record<string, string>;
-    const roles = ['evictor', 'cloud-node', 'pod-gc', 'scheduler'];
+    const roles = ['evictor', 'cloud-node', 'pod-gc', 'scheduler', 'workloads'];
     expect(Object.keys(names).sort()).toEqual([...roles].sort());
     for (const role of roles) expect(names[role]).toBe(`<${functionOf(role)[0]}>`);
     const { resources } = statementsOf('NodeMonitorRole').find(({ actions }) =>

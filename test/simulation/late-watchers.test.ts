@@ -28,15 +28,16 @@ function pendingEvents() {
   law.onListed(WATCHER, '1', []);
   for (let index = 0; index < POD_COUNT; index += 1) {
     const { apiVersion: _, ...body } = podOf(index);
+    const o = JSON.stringify(body);
     law.learn([
       {
         key: { table: 'objects', pk: 'o#pods#0', sk: `default/pod-${index}` },
-        newImage: { pk: 'o#pods#0', sk: `default/pod-${index}`, o: JSON.stringify(body), rv: FIRST_VERSION + index },
+        newImage: { pk: 'o#pods#0', sk: `default/pod-${index}`, o, rv: FIRST_VERSION + index },
         atMs: 0,
       },
       {
         key: { table: 'objects', pk: 'l#pods#0', sk: String(index) },
-        newImage: { pk: 'l#pods#0', sk: String(index), key: `default/pod-${index}`, rv: FIRST_VERSION + index },
+        newImage: { key: `default/pod-${index}`, t: 'ADDED', o, rv: FIRST_VERSION + index },
         atMs: 0,
       },
     ] as unknown as Parameters<WatchLaw['learn']>[0]);

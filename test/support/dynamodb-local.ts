@@ -12,7 +12,7 @@ import { freePort, startProcess, type TestEngine } from './engine.ts';
 const run = promisify(execFile);
 const CACHE = fileURLToPath(new URL('../../.nodekeeper/dynamodb-local/', import.meta.url));
 const PACKAGE = 'amplify-dynamodb-simulator@2.9.30';
-const DOWNLOAD_TIMEOUT_MS = 120_000;
+const DOWNLOAD_TIMEOUT_MS = 240_000;
 
 export type DynamoDbLocal =
   | { readonly kind: 'installed'; readonly directory: string }

@@ -47,9 +47,19 @@ export async function removeDue(items: Items, row: DueRow): Promise<void> {
   await items.write({ kind: 'delete', key: itemKey(row) });
 }
 
-/** The earliest rows, due or not; at most `limit`. */
-export async function earliestRows(items: Items, limit = DUE_READ_MAX): Promise<readonly DueRow[]> {
-  const page = await items.query({ table: 'control', pk: PARTITION, consistent: true, limit });
+/** The earliest rows, due or not. */
+export const earliestRows = (items: Items): Promise<readonly DueRow[]> =>
+  readRows(items, { consistent: true, limit: DUE_READ_MAX });
+
+/** When the earliest row is due; undefined for none. Eventually consistent: for a look that is soon repeated. */
+export const earliestDueMs = async (items: Items): Promise<number | undefined> =>
+  (await readRows(items, { consistent: false, limit: 1 }))[0]?.atMs;
+
+async function readRows(
+  items: Items,
+  how: { readonly consistent: boolean; readonly limit: number },
+): Promise<readonly DueRow[]> {
+  const page = await items.query({ table: 'control', pk: PARTITION, ...how });
   return page.items.map(({ sk }) => {
     const text = String(sk);
     return { atMs: Number(text.slice(0, DUE_DIGITS)), key: keyOfText(text.slice(DUE_DIGITS + 1)) };

@@ -26,7 +26,7 @@ import { collectDependents, finishDeletion } from '../garbage-collector/reconcil
 import { syncReplicaSet } from '../replicasets/reconcile.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { refOfObject } from '../workload-rules/owner.ts';
-import { addDue, type DueRow, earliestRows, removeDue } from './due-store.ts';
+import { addDue, type DueRow, earliestDueMs, earliestRows, removeDue } from './due-store.ts';
 import * as metric from './metrics.ts';
 import { adopterOf, type ObjectRecord, requiredWorks, type Work } from './works.rule.ts';
 
@@ -174,8 +174,8 @@ export type WorkloadsReport =
 
 /** Whether a time has come. One query of half a read unit. */
 export const workloadsHaveWork: WorkCheck = async ({ items }, { nowMs }) => {
-  const [first] = await earliestRows(items, 1);
-  return first !== undefined && first.atMs <= nowMs;
+  const dueMs = await earliestDueMs(items);
+  return dueMs !== undefined && dueMs <= nowMs;
 };
 
 /** @throws TickFault when something could not be done; the next tick does it */
