@@ -58,7 +58,14 @@ interface Platform {
 
 /** Probes of node-monitor in a minute: one per tick. */
 const PROBES = 12;
-const QUIET: Platform = { beats: 60, cloudNodeCalls: 12, podGcCalls: 3, schedulerCalls: 1, workloadsCalls: 1, requests: 60 };
+const QUIET: Platform = {
+  beats: 60,
+  cloudNodeCalls: 12,
+  podGcCalls: 3,
+  schedulerCalls: 1,
+  workloadsCalls: 1,
+  requests: 60,
+};
 
 export async function watchedCluster(
   template: Template,
