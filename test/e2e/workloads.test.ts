@@ -50,7 +50,10 @@ it('replaces the pods of a dead node, rolls out, and collects what a Deployment 
     { withinMs: STEP_MS_MAX, what: `three pods that run elsewhere than on ${dead}` },
   );
   expect((await pods()).map(({ metadata }) => metadata.name)).not.toEqual(expect.arrayContaining(lost));
-  expect(await run('get deployment web')).toMatch(/web +3\/3 +3 +3 /);
+  await until(async () => /web +3\/3 +3 +3 /.test(await run('get deployment web')), {
+    withinMs: STEP_MS_MAX,
+    what: 'three available pods in the status of the Deployment',
+  });
   expect(await run('get decisions.nodekeeper.dev')).toMatch(/PodsCreated/);
 
   await run('set image deployment/web nginx=nginx:2');
