@@ -14,10 +14,10 @@ import { defaultPolicy } from '../shared/domain/policy.ts';
 import type { KubeNode, KubePod } from '../shared/kube/types.ts';
 import type { ConsumedUnits, ItemStore } from '../shared/ports/item-store.ts';
 import { nodeHealthWrites } from '../shared/store/node-writes.ts';
+import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { startEngine } from '../test/support/engine.ts';
 import { type Benchmark, type Figures, readOptions, wholeNumber, wholeNumbers } from './benchmark.ts';
-import { nodeOf as registeredNode } from './node-object.ts';
 
 const ZONES = 3;
 const PODS_PER_NODE = 10;
@@ -42,7 +42,7 @@ export const scheduler: Benchmark = {
 const uidOf = (index: number): string => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
 
 function nodeOf(index: number): KubeNode {
-  const node = registeredNode(`node-${index}`, `zone-${index % ZONES}`, Date.now(), uidOf(index)) as KubeNode;
+  const node = readyNode(`node-${index}`, `zone-${index % ZONES}`, Date.now(), uidOf(index)) as KubeNode;
   const allocatable = { cpu: '16', memory: '64Gi', pods: '110', 'ephemeral-storage': '100Gi' };
   return { ...node, spec: {}, status: { ...node.status, allocatable } };
 }
