@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import { StoreFault } from '../../ports/item-store.ts';
+import { TickFault } from '../framework/tick-runner.ts';
 import { fateOf, type OwnerState } from './rule.ts';
 
 const owner = (uid: string, state: OwnerState) => ({
@@ -50,6 +52,29 @@ describe('garbage collection', () => {
       { metadata: { deletionGracePeriodSeconds: 30 } },
       { metadata: { deletionGracePeriodSeconds: 30 } },
     ]);
+  });
+
+  it('is repeated when it failed twice, here because the table refused every commit', async () => {
+    const cluster = await running();
+    await cluster.remove('deployments', 'web');
+    const failing = cluster.makeControllers({
+      ...cluster.tables,
+      transact: () => Promise.reject(new StoreFault('throttled', 'throttled', { retryable: true })),
+    });
+    const outcome = await failing.onWorkloadRecords(await cluster.records());
+    expect(outcome.postponed.length).toBeGreaterThan(0);
+    expect(await cluster.sets()).toHaveLength(1);
+    cluster.advance(10_000);
+    // The tick finds the table as it was: the work is moved to a later time.
+    await expect(failing.tickWorkloads(Math.floor(cluster.now() / 5_000))).rejects.toThrow(TickFault);
+    cluster.advance(55_000);
+    await cluster.tick();
+    expect(await cluster.sets()).toHaveLength(1);
+    cluster.advance(5_000);
+    await cluster.tick();
+    await cluster.settle();
+    expect(await cluster.sets()).toEqual([]);
+    expect(await cluster.pods()).toEqual([]);
   });
 
   it('leaves the dependents of an owner with the finalizer orphan, without their reference', async () => {

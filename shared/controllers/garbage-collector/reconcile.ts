@@ -35,7 +35,7 @@ export async function collectDependents(dependencies: ControllerDependencies, ow
   await dropClaim(items, ownerUid);
 }
 
-/** One object. Its owners may no longer exist. */
+/** One object. Its owners may no longer exist. @throws StoreFault if other writes won every attempt */
 export async function judge(dependencies: ControllerDependencies, ref: ObjectRef): Promise<void> {
   const { objects, ledger, meter, clock } = dependencies;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
@@ -56,6 +56,7 @@ export async function judge(dependencies: ControllerDependencies, ref: ObjectRef
     if (fate.kind === 'delete') meter.add(metric.COLLECTED, 1, 'Count', { kind: object.kind ?? '' });
     return;
   }
+  throw new StoreFault('throttled', 'an object changed too often to be collected', { retryable: true });
 }
 
 function releaseWrite(ref: ObjectRef, object: KubeObject, uids: readonly string[]): ObjectWrite {
@@ -121,9 +122,10 @@ export async function finishDeletion(dependencies: ControllerDependencies, ref: 
     await dropFinalizer(dependencies, ref, owner, ORPHAN);
   } else if (finalizers.includes(FOREGROUND)) {
     const refs = await ownedRefs(items, uid);
-    await workThrough(refs, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, (dependent) =>
+    const { faults } = await workThrough(refs, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, (dependent) =>
       judge(dependencies, dependent),
     );
+    if (faults.length > 0) throw new AggregateError(faults, 'dependents could not be deleted before their owner');
     const left = await objects.getMany(refs);
     const isBlocked = left.some((dependent) =>
       dependent?.metadata.ownerReferences?.some((each) => each.uid === uid && each.blockOwnerDeletion === true),

@@ -9,8 +9,13 @@ const PARTITION = 'workloads-due';
 const DUE_DIGITS = 14;
 const DUE_READ_MAX = 200;
 
-/** A workload, or the sweep over all of them. */
-export type DueKey = { readonly kind: 'sweep' } | { readonly kind: 'workload'; readonly ref: ObjectRef };
+/** A workload, the sweep over all of them, or another work that failed. */
+export type DueKey =
+  | { readonly kind: 'sweep' }
+  | { readonly kind: 'workload' | RepeatedKind; readonly ref: ObjectRef }
+  | { readonly kind: 'collect'; readonly ownerUid: string };
+
+type RepeatedKind = 'finish' | 'adopt';
 
 export interface DueRow {
   readonly atMs: number;
@@ -18,15 +23,23 @@ export interface DueRow {
 }
 
 const SWEEP = 'sweep';
+const COLLECT = 'collect=';
+const REPEATED: readonly RepeatedKind[] = ['finish', 'adopt'];
 
-const textOf = (key: DueKey): string =>
-  key.kind === 'sweep' ? SWEEP : `${key.ref.resource}:${key.ref.namespace}/${key.ref.name}`;
+function textOf(key: DueKey): string {
+  if (key.kind === 'sweep') return SWEEP;
+  if (key.kind === 'collect') return COLLECT + key.ownerUid;
+  const { resource, namespace, name } = key.ref;
+  return `${key.kind === 'workload' ? '' : `${key.kind}=`}${resource}:${namespace}/${name}`;
+}
 
 function keyOfText(text: string): DueKey {
   if (text === SWEEP) return { kind: 'sweep' };
-  const [resource = '', name = ''] = text.split(':', 2);
+  if (text.startsWith(COLLECT)) return { kind: 'collect', ownerUid: text.slice(COLLECT.length) };
+  const kind = REPEATED.find((each) => text.startsWith(`${each}=`));
+  const [resource = '', name = ''] = (kind === undefined ? text : text.slice(kind.length + 1)).split(':', 2);
   const slash = name.indexOf('/');
-  return { kind: 'workload', ref: { resource, namespace: name.slice(0, slash), name: name.slice(slash + 1) } };
+  return { kind: kind ?? 'workload', ref: { resource, namespace: name.slice(0, slash), name: name.slice(slash + 1) } };
 }
 
 const toSecond = (atMs: number): number => Math.ceil(atMs / 1_000) * 1_000;

@@ -26,7 +26,7 @@ import { collectDependents, finishDeletion } from '../garbage-collector/reconcil
 import { syncReplicaSet } from '../replicasets/reconcile.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { refOfObject } from '../workload-rules/owner.ts';
-import { addDue, type DueRow, earliestDueMs, earliestRows, removeDue } from './due-store.ts';
+import { addDue, type DueKey, type DueRow, earliestDueMs, earliestRows, removeDue } from './due-store.ts';
 import * as metric from './metrics.ts';
 import { adopterOf, type ObjectRecord, requiredWorks, type Work } from './works.rule.ts';
 
@@ -38,6 +38,9 @@ const REPETITION_BUDGET_MS = 10_000;
 const PAGE_OBJECTS = 500;
 const PAGES_MAX = 40;
 const SWEEP_MS = 900_000;
+/** Until a failed work is repeated: by the first tick after this time, and then at this interval. */
+const REPEAT_MS = 10_000;
+const REPEAT_DUE_MS = 60_000;
 
 export const onWorkloadChange = (
   dependencies: ControllerDependencies,
@@ -49,15 +52,22 @@ async function handleChanges(
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> {
   const works = requiredWorks(records.flatMap(objectRecord)).map(
-    ({ of, work }): RecordWork => ({
-      of,
-      run: () => perform(dependencies, work),
-    }),
+    ({ of, work }): RecordWork & { readonly work: Work } => ({ of, work, run: () => perform(dependencies, work) }),
   );
   const retryBudget = workUntil(dependencies.clock, dependencies.clock.nowMs() + REPETITION_BUDGET_MS);
   const failed = await runRecordWorks(works, { concurrencyMax: CONCURRENCY_MAX, retryBudget });
-  // The sweep repeats what failed twice. To deliver the batch again would delay the workloads behind it.
+  // To deliver the batch again would delay the workloads behind it.
+  await Promise.all([...failed.keys()].map(({ work }) => repeatLater(dependencies, work)));
   return { faults: [], postponed: [...failed.values()] };
+}
+
+/** Stores a due time for a failed work. If this write fails too, the batch is delivered again. */
+const repeatLater = ({ items, clock }: ControllerDependencies, work: Work): Promise<void> =>
+  addDue(items, { atMs: clock.nowMs() + REPEAT_MS, key: dueKeyOf(work) });
+
+function dueKeyOf(work: Work): DueKey {
+  if (work.kind === 'collect') return { kind: 'collect', ownerUid: work.ownerUid };
+  return { kind: work.kind === 'finish' || work.kind === 'adopt' ? work.kind : 'workload', ref: work.ref };
 }
 
 /** `o#<resource>#<shard>`. */
@@ -203,15 +213,18 @@ async function workThroughDue(
   { nowMs, budget, faults }: RunningTick,
 ): Promise<Extract<WorkloadsReport, { kind: 'ran' }>> {
   const { items } = dependencies;
-  const workloads = due.flatMap((row) => (row.key.kind === 'workload' ? [{ row, ref: row.key.ref }] : []));
-  const outcome = await workThrough(
-    workloads,
-    { concurrencyMax: CONCURRENCY_MAX, budget: budget() },
-    async ({ row, ref }) => {
-      await sync(dependencies, ref);
+  const workloads = due.filter(({ key }) => key.kind !== 'sweep');
+  const outcome = await workThrough(workloads, { concurrencyMax: CONCURRENCY_MAX, budget: budget() }, async (row) => {
+    try {
+      await runDue(dependencies, row.key);
+    } catch (fault) {
+      // A work that fails at each tick would use the time of the others.
+      await addDue(items, { atMs: nowMs + REPEAT_DUE_MS, key: row.key });
       await removeDue(items, row);
-    },
-  );
+      throw fault;
+    }
+    await removeDue(items, row);
+  });
   faults.push(...outcome.faults);
   const sweeps = due.filter(({ key }) => key.kind === 'sweep');
   let swept = 0;
@@ -222,6 +235,25 @@ async function workThroughDue(
     swept = await sweep(dependencies, faults);
   }
   return { kind: 'ran', due: workloads.length, swept };
+}
+
+async function runDue(dependencies: ControllerDependencies, key: DueKey): Promise<void> {
+  switch (key.kind) {
+    case 'workload':
+      return sync(dependencies, key.ref);
+    case 'finish':
+      return finishDeletion(dependencies, key.ref);
+    case 'collect':
+      return collectDependents(dependencies, key.ownerUid);
+    case 'adopt': {
+      const orphan = await dependencies.objects.get(key.ref);
+      return orphan === undefined || controllerOf(orphan) !== undefined
+        ? undefined
+        : adopt(dependencies, { kind: 'adopt', orphan, ref: key.ref });
+    }
+    case 'sweep':
+      return undefined;
+  }
 }
 
 /** Syncs every workload that does not look settled. */
