@@ -256,9 +256,9 @@ describe('a node with an instance that', () => {
       cloud.fail(trouble);
       for (let seconds = 605; seconds < 1_200; seconds += 5) await tick(fleet, seconds);
       expect(await fleet.node('vm')).toBeDefined();
-      const told = await fleet.events('CloudCheckFailed');
-      expect(told.map((event) => event['count'])).toEqual([1]);
-      expect(String(told[0]?.['message'])).toContain(state);
+      const events = await fleet.events('CloudCheckFailed');
+      expect(events.map((event) => event['count'])).toEqual([1]);
+      expect(String(events[0]?.['message'])).toContain(state);
       const answers = fleet.metrics.filter(({ name }) => name === 'cloud_answers_total');
       expect(answers).toHaveLength(119);
     },
@@ -273,9 +273,9 @@ describe('a node with an instance that', () => {
     cloud.vanish(ID);
     for (let seconds = 605; seconds < 1_200; seconds += 5) await tick(fleet, seconds);
     expect(await fleet.node('vm')).toBeDefined();
-    const told = await fleet.events('CloudCheckFailed');
-    expect(told).toHaveLength(1);
-    expect(told[0]?.['message']).toMatch(message);
+    const events = await fleet.events('CloudCheckFailed');
+    expect(events).toHaveLength(1);
+    expect(events[0]?.['message']).toMatch(message);
     expect(cloud.calls().describeInstances).toBe(0);
   });
 
@@ -294,9 +294,9 @@ describe('a node with an instance that', () => {
       for (let seconds = 605; seconds < 1_200; seconds += 5) await tick(fleet, seconds);
       expect(await fleet.node('vm')).toBeDefined();
       expect((await rows(fleet))[0]?.seen).toMatchObject({ memory: {}, state: 'foreign' });
-      const told = await fleet.events('CloudCheckFailed');
-      expect(told).toHaveLength(1);
-      expect(told[0]?.['message']).toMatch(/another account's/);
+      const events = await fleet.events('CloudCheckFailed');
+      expect(events).toHaveLength(1);
+      expect(events[0]?.['message']).toMatch(/another account's/);
     },
   );
 
@@ -360,9 +360,9 @@ describe('a node that is not initialised', () => {
     const { fleet } = await started({ ready: 'True', taints: [UNINITIALISED], ...given });
     for (let seconds = 605; seconds < 800; seconds += 5) await tick(fleet, seconds);
     expect(await fleet.taints('vm')).toEqual(['uninitialized:NoSchedule']);
-    const told = await fleet.events('InitializationFailed');
-    expect(told).toHaveLength(1);
-    expect(told[0]?.['message']).toMatch(message);
+    const events = await fleet.events('InitializationFailed');
+    expect(events).toHaveLength(1);
+    expect(events[0]?.['message']).toMatch(message);
     expect(await fleet.events('CloudCheckFailed')).toEqual([]);
   });
 

@@ -324,7 +324,7 @@ async function settle(
   }
   const reported = await reportFailure(dependencies, nodeCase, failure, at);
   const { isCompared } = at;
-  await rememberAnswer(dependencies, nodeCase, evaluated, { isCompared, ...defined({ told: reported, addresses }) });
+  await rememberAnswer(dependencies, nodeCase, evaluated, { isCompared, ...defined({ reported, addresses }) });
   return 'kept';
 }
 
@@ -385,8 +385,8 @@ async function reportFailure(
   failure: CheckFailure | undefined,
   { mayReport }: Settling,
 ): Promise<string | undefined> {
-  if (failure === undefined || failure.key === row.seen.told) return failure?.key;
-  if (!mayReport()) return row.seen.told;
+  if (failure === undefined || failure.key === row.seen.reported) return failure?.key;
+  if (!mayReport()) return row.seen.reported;
   await recordEvents(dependencies, [{ ...failure.event, about: aboutNode(row), once: failure.key }], nowMs);
   return failure.key;
 }

@@ -197,6 +197,12 @@ function rowOf(item: Item): WatchRow {
     outOfServiceTaint: (item['outOfService'] as WatchedNode['outOfServiceTaint'] | undefined) ?? 'absent',
     uninitialised: item['uninitialised'] === 1,
     seenText,
-    seen: seenText === undefined ? NOTHING_SEEN : (JSON.parse(seenText) as CloudSeen),
+    seen: seenText === undefined ? NOTHING_SEEN : seenOf(seenText),
   };
+}
+
+/** Older rows name the field `reported` `told`. */
+function seenOf(text: string): CloudSeen {
+  const { told, ...seen } = JSON.parse(text) as CloudSeen & { readonly told?: string };
+  return { ...seen, ...defined({ reported: seen.reported ?? told }) };
 }

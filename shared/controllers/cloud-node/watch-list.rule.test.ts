@@ -57,8 +57,8 @@ describe('the stored state', () => {
   it('keeps its start time while the answer stays the same, through failed calls', () => {
     let seen = seenAfter(NOTHING_SEEN, running, { memory: {}, nowMs: 10 });
     expect(seen).toEqual({ memory: {}, state: 'running', sinceMs: 10, comparedMs: 10 });
-    seen = seenAfter(seen, failed, { memory: {}, told: 'throttled', nowMs: 20 });
-    expect(seen).toEqual({ memory: {}, state: 'running', sinceMs: 10, comparedMs: 10, told: 'throttled' });
+    seen = seenAfter(seen, failed, { memory: {}, reported: 'throttled', nowMs: 20 });
+    expect(seen).toEqual({ memory: {}, state: 'running', sinceMs: 10, comparedMs: 10, reported: 'throttled' });
     seen = seenAfter(seen, running, { memory: {}, nowMs: 30 });
     expect(seen).toEqual({ memory: {}, state: 'running', sinceMs: 10, comparedMs: 10 });
     seen = seenAfter(seen, running, { memory: {}, isCompared: true, nowMs: 35 });

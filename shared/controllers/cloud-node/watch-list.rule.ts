@@ -70,7 +70,7 @@ export interface CloudSeen {
   /** Time of the first of the consecutive answers with this state. Epoch milliseconds. */
   readonly sinceMs?: number;
   /** Key of the failure that was last reported. Absent after an answer that succeeded. */
-  readonly told?: string;
+  readonly reported?: string;
   /** Key of the last recorded reason to keep the node; see keptKey. */
   readonly kept?: string;
   /** Addresses that the cloud last returned and that were written to the Node. JSON. */
@@ -127,7 +127,7 @@ export function seenAfter(
   answer: CloudAnswer,
   after: {
     readonly memory: CloudMemory;
-    readonly told?: string;
+    readonly reported?: string;
     readonly kept?: string;
     readonly addresses?: string;
     /** Whether the row was compared with its Node. */
@@ -143,7 +143,7 @@ export function seenAfter(
   return {
     memory: after.memory,
     comparedMs,
-    ...defined({ state, sinceMs, told: after.told, kept: after.kept, addresses }),
+    ...defined({ state, sinceMs, reported: after.reported, kept: after.kept, addresses }),
   };
 }
 
