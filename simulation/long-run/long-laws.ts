@@ -5,6 +5,8 @@
  *   false mark  L1, L5: the node was marked although its machine sent a heartbeat at least every (grace - period) seconds,
  *               less the skew of two clocks and the steps of all clocks since. It makes no difference whether an outage
  *               of ours refused them. A machine counts as silent in a longer pause, and for one grace period after it.
+ *               Not counted as false, but apart: marks within a grace period after ticks were missing for longer than
+ *               the gate allows, while a step of all clocks back made the gap look shorter. Nothing stored shows it.
  *   late mark   L2: the node is not Unknown at the grace period, one period and the time of a tick after its last
  *               heartbeat; or after the last fault and two regular ticks, if that is later.
  *   ticks       the chain sends no more messages than it claims slots, and ticks again in time after faults.
@@ -13,6 +15,7 @@
  * after the episode, and the gate is open.
  */
 import type { Policy } from '../../shared/domain/policy.ts';
+import { tickGapMaxMs } from '../../shared/domain/tick.ts';
 import type { Item } from '../../shared/ports/item-store.ts';
 import { type Episode, FAULT_NAMES, type FaultName, type FaultPlan } from '../faults/catalogue.ts';
 import type { TickReport } from '../faults/faulty-ticks.ts';
@@ -51,6 +54,8 @@ export interface LongTally {
    * it did not count: an outage of ours refused it, or it arrived during the mark.
    */
   marksByOutage: number;
+  /** Early, after missing ticks that a step of all clocks back hid from the gate. */
+  marksAfterHiddenGap: number;
   /** Right by the clocks of the processes, early by true time: all clocks stepped forward. */
   marksEarlyBySteps: number;
   falseMarks: number;
@@ -122,6 +127,10 @@ class LongChecks {
   readonly #watched = new Set<number>();
   readonly #late = new Set<number>();
   #slot: unknown;
+  /** The last finished tick: by the clock of its process, and true time. */
+  #finished: { readonly clockMs: number; readonly trueMs: number } | undefined;
+  /** End of the last gap that a step of all clocks hid. True time. */
+  #hiddenGapEndMs = Number.NEGATIVE_INFINITY;
   #isHolding = false;
   #failedNow = false;
   #isChainBroken = false;
@@ -133,6 +142,7 @@ class LongChecks {
       ticksWithClosedGate: 0,
       rightMarks: 0,
       marksByOutage: 0,
+      marksAfterHiddenGap: 0,
       marksEarlyBySteps: 0,
     },
     ...{ falseMarks: 0, falseMarksDuring: {}, silences: 0, lateMarks: 0, chainFaults: 0, failures: 0 },
@@ -156,7 +166,8 @@ class LongChecks {
   }
 
   onState(state: Item): void {
-    const { slot, holding } = state;
+    const { slot, holding, doneAt } = state;
+    if (typeof doneAt === 'number') this.#onFinished(doneAt);
     this.#isHolding = holding !== undefined;
     if (slot === this.#slot) return;
     this.tally.claims += 1;
@@ -171,6 +182,16 @@ class LongChecks {
       { name: CHAIN, who: '' },
     );
     this.#slot = slot;
+  }
+
+  #onFinished(clockMs: number): void {
+    const before = this.#finished;
+    if (before?.clockMs === clockMs) return;
+    const trueMs = this.#options.time.nowMs();
+    this.#finished = { clockMs, trueMs };
+    if (before === undefined) return;
+    const gapMaxMs = tickGapMaxMs(this.#options.policy);
+    if (trueMs - before.trueMs > gapMaxMs && clockMs - before.clockMs <= gapMaxMs) this.#hiddenGapEndMs = trueMs;
   }
 
   onSent(): void {
@@ -220,6 +241,10 @@ class LongChecks {
     const silentMs = nowMs - deliveredMs;
     const isWithinGrace = silentMs <= leastMs - clock.sizeSince(deliveredMs);
     if (isWithinGrace && !this.#hasPaused(node, nowMs)) {
+      if (nowMs - this.#hiddenGapEndMs <= this.#graceMs) {
+        this.tally.marksAfterHiddenGap += 1;
+        return;
+      }
       this.tally.falseMarks += 1;
       const during = FAULT_NAMES.filter((name) => overlaps(plan.episodes(name), deliveredMs, nowMs)).join(' and ');
       this.tally.falseMarksDuring[during] = (this.tally.falseMarksDuring[during] ?? 0) + 1;

@@ -26,6 +26,7 @@ interface LongSums {
   silences: number;
   rightMarks: number;
   marksByOutage: number;
+  marksAfterHiddenGap: number;
   marksEarlyBySteps: number;
   falseMarks: number;
   lateMarks: number;
@@ -83,6 +84,7 @@ const SUMS = [
     'silences',
     'rightMarks',
     'marksByOutage',
+    'marksAfterHiddenGap',
     'marksEarlyBySteps',
     'falseMarks',
     'lateMarks',

@@ -119,6 +119,7 @@ export function longLines(sum: LongResult): string[] {
       `${Math.round(sum.cpuSeconds)} s of CPU`,
     `marks: ${sum.rightMarks} right, of them ${sum.marksEarlyBySteps} early by steps of the clocks and ` +
       `${sum.marksByOutage} near an outage of ours; ` +
+      `${sum.marksAfterHiddenGap} after a gap between ticks that a step of the clocks back hid; ` +
       `${sum.falseMarks} false${during.length === 0 ? '' : ` (${during.join('; ')})`}`,
     `late marks outside of faults: ${sum.lateMarks}; faults of the chain: ${sum.chainFaults} ` +
       `(${sum.messages} messages, ${sum.claims} claims)`,

@@ -396,7 +396,7 @@ async function rememberAnswer(
   { items, ledger }: ControllerDependencies,
   { row, answer, nowMs, evaluate, draftOf }: NodeCase,
   first: ReturnType<typeof evaluateNode>,
-  extra: Pick<CloudSeen, 'told' | 'addresses'> & { readonly isCompared: boolean },
+  extra: Pick<CloudSeen, 'reported' | 'addresses'> & { readonly isCompared: boolean },
 ): Promise<void> {
   const seenOf = (current: WatchRow): { readonly seen: CloudSeen; readonly record?: PutWrite } => {
     const { decision, memory } = current === row ? first : evaluate(current, current.seen);
