@@ -11,6 +11,8 @@ import {
   STRATEGIC,
 } from '../../test/support/api-in-memory.ts';
 
+const YAML = 'application/yaml';
+
 describe('one object', () => {
   it('is created, read, replaced and deleted', async () => {
     const api = apiInMemory();
@@ -57,6 +59,17 @@ describe('one object', () => {
       400,
       'BadRequest',
     ],
+    ['malformed YAML', 'POST', NODES, { body: 'a: [', contentType: YAML }, 400, 'BadRequest'],
+    [
+      'YAML with a key twice',
+      'POST',
+      NODES,
+      { body: 'kind: Node\nkind: Node\n', contentType: YAML },
+      400,
+      'BadRequest',
+    ],
+    ['YAML that is no object', 'POST', NODES, { body: '- a', contentType: YAML }, 400, 'BadRequest'],
+    ['a patch in YAML', 'PATCH', `${NODES}/a`, { body: 'a: b', contentType: YAML }, 415, 'UnsupportedMediaType'],
     ['an unknown media type', 'POST', NODES, { body: '{}', contentType: 'text/plain' }, 415, 'UnsupportedMediaType'],
     ['an unknown patch type', 'PATCH', `${NODES}/a`, { body: {}, contentType: 'a/b' }, 415, 'UnsupportedMediaType'],
     [
@@ -91,6 +104,23 @@ describe('one object', () => {
     const answer = await api.send(method, path, send);
     expect(answer).toMatchObject({ code, body: { kind: 'Status', status: 'Failure', reason, code } });
     expect(api.faults).toEqual([]);
+  });
+
+  it('is created, replaced and deleted with bodies in YAML', async () => {
+    const api = apiInMemory();
+    const yaml = (body: string) => ({ body, contentType: `${YAML}; charset=utf-8` });
+    const text = 'apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  labels: {site: "1"}\n';
+    expect(await api.send('POST', NODES, yaml(text))).toMatchObject({
+      code: 201,
+      body: { metadata: { labels: { site: '1' } } },
+    });
+    const strict = await api.send('PUT', `${NODES}/a?fieldValidation=Strict`, yaml(`${text}spec: {colour: red}\n`));
+    expect(strict).toMatchObject({ code: 400, body: { message: expect.stringContaining('spec.colour') } });
+    expect(await api.send('PUT', `${NODES}/a`, yaml(`${text}spec: {unschedulable: true}\n`))).toMatchObject({
+      code: 200,
+      body: { spec: { unschedulable: true } },
+    });
+    expect((await api.send('DELETE', `${NODES}/a`, yaml('propagationPolicy: Background\n'))).code).toBe(200);
   });
 
   it('stores nothing in a dry run, and answers as if it had', async () => {

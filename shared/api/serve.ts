@@ -22,6 +22,7 @@ import { namespaces } from './kinds/registry.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
 import { negotiateShape } from './request/response-shape.ts';
 import { compressedIfLarge } from './request/response-size.ts';
+import { withJsonBody } from './request/yaml-body.ts';
 import { remove, removeCollection } from './verbs/delete-calls.ts';
 import { get, list, watch } from './verbs/read-calls.ts';
 import { getScale, patchScale, updateScale } from './verbs/scale-calls.ts';
@@ -84,7 +85,8 @@ async function serve(dependencies: ServeDependencies, received: HttpRequest, aud
     if (document === undefined) throw status.unknownPath();
     return document;
   }
-  return serveResource(dependencies, request, { target: parsed.target, user, nowMs }, audited);
+  const inJson = withJsonBody(request, dependencies.readYaml);
+  return serveResource(dependencies, inJson, { target: parsed.target, user, nowMs }, audited);
 }
 
 function serveMetrics(dependencies: ServeDependencies, request: HttpRequest, user: UserInfo): Promise<HttpResponse> {

@@ -33,6 +33,7 @@ import * as status from '../kube/status.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { resourceVersionRequired } from '../kube/validation/metadata.ts';
 import { isJsonObject } from '../kube/wire/json-value.ts';
+import { PROTOBUF_MEDIA_TYPE } from '../kube/wire/protobuf.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
@@ -151,10 +152,12 @@ function leaseForResponse(row: Item): Lease | undefined {
   return { ...lease, metadata: { ...lease.metadata, annotations } };
 }
 
+/** No client renews a Lease in YAML, and its parser would add to each cold start. */
+const ACCEPTED = ['application/json', PROTOBUF_MEDIA_TYPE];
 const LEASE_TYPE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' } as const;
 
 async function put(dependencies: RenewLeaseDependencies, { request, target, nowMs }: Beat): Promise<HttpResponse> {
-  const read = readObjectBody(request.headers, request.body, LEASE_TYPE);
+  const read = readObjectBody(request.headers, request.body, LEASE_TYPE, ACCEPTED);
   const { object, warnings } = decodeObject(
     leases,
     leaseSchema,

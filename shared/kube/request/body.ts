@@ -30,6 +30,8 @@ export interface ReadBody {
   readonly ignoresUnknownFields?: boolean;
 }
 
+/** Media types of bodies that the API accepts; it reads YAML as JSON (api/request/yaml-body.ts). */
+const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF_MEDIA_TYPE];
 const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
 
 export const mediaTypeOf = (headers: Readonly<Record<string, string>>): string =>
@@ -63,12 +65,14 @@ export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unkn
  * Reads an object, as JSON or protobuf.
  *
  * @param expected apiVersion and kind of the path, for a protobuf body that names none
+ * @param accepted media types for the message of a 415
  * @throws StatusError 400, 413, 415
  */
 export function readObjectBody(
   headers: Readonly<Record<string, string>>,
   body: Uint8Array,
   expected?: ExpectedType,
+  accepted: readonly string[] = ACCEPTED,
 ): ReadBody {
   refuseTooLarge(body);
   const mediaType = mediaTypeOf(headers);
@@ -77,7 +81,7 @@ export function readObjectBody(
     if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
     return { value: decoded.object, duplicateFields: [], ignoresUnknownFields: true };
   }
-  if (!JSON_TYPES.has(mediaType)) throw status.unsupportedMediaType(['application/json', PROTOBUF_MEDIA_TYPE]);
+  if (!JSON_TYPES.has(mediaType)) throw status.unsupportedMediaType(accepted);
   const read = readJson(body);
   if (!isJsonObject(read.anyValue)) {
     throw status.badRequest('the object provided is unrecognized (must be of type Object)');

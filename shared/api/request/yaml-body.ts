@@ -1,0 +1,28 @@
+/** Bodies in YAML. Upstream accepts them in every write (Kubernetes API Concepts, "Alternate representations"). */
+import { mediaTypeOf, refuseTooLarge } from '../../kube/request/body.ts';
+import * as status from '../../kube/status.ts';
+import { inUnicode } from '../../kube/wire/json.ts';
+import type { HttpRequest } from '../../ports/http.ts';
+import type { ReadYaml } from '../verbs/server-side-apply.ts';
+
+const YAML = 'application/yaml';
+
+/**
+ * The request with its body in JSON, which every verb reads. Other bodies are left as they are. A patch is never YAML,
+ * except an apply, which has a media type of its own.
+ *
+ * @throws StatusError 400 for malformed YAML and for a duplicate key, 413
+ */
+export function withJsonBody(request: HttpRequest, readYaml: ReadYaml): HttpRequest {
+  const { body } = request;
+  if (mediaTypeOf(request.headers) !== YAML || request.method === 'PATCH' || body.byteLength === 0) return request;
+  refuseTooLarge(body);
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  const read = readYaml(text);
+  if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
+  return {
+    ...request,
+    headers: { ...request.headers, 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify(inUnicode(text, read.value))),
+  };
+}
