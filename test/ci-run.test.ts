@@ -37,11 +37,15 @@ function callsOf(present: readonly string[]): string[] {
   return readFileSync(calls, 'utf8').trim().split('\n');
 }
 
-const NPM = ['npm ci --no-audit --no-fund CI=', 'npm test CI=true'];
+const CI = 'npm ci --no-audit --no-fund CI=';
+const TEST = 'npm test CI=true';
 
 it('installs every program that a test would be skipped without', () => {
-  const [update, install = '', ...rest] = callsOf([]);
-  expect([update, rest]).toEqual(['apt-get update -qq CI=', NPM]);
+  const [update, install = '', ci, layers = '', ...rest] = callsOf([]);
+  expect([update, ci, rest]).toEqual(['apt-get update -qq CI=', CI, [TEST]]);
+  expect([...layers.matchAll(/kubectl-v(\d+)@\d/g)].map(([, minor]) => Number(minor))).toEqual([
+    27, 28, 29, 30, 31, 32, 33,
+  ]);
   const packages = install.replace(/^apt-get install .*--no-install-recommends | CI=$/g, '').split(' ');
   expect(packages.toSorted()).toEqual(
     ['kubernetes-client', 'default-jre-headless', 'prometheus', 'python3-kubernetes', ...NEEDED_PACKAGES].toSorted(),
@@ -49,6 +53,15 @@ it('installs every program that a test would be skipped without', () => {
 });
 
 it('installs nothing where all of them are there', () => {
-  const present = ['kubectl', 'java', 'dbus-daemon', 'systemd-inhibit', 'promtool', 'dbusmock', 'kubernetes'];
-  expect(callsOf(present)).toEqual(NPM);
+  const present = [
+    'kubectl',
+    'kubectl.1.27',
+    'java',
+    'dbus-daemon',
+    'systemd-inhibit',
+    'promtool',
+    'dbusmock',
+    'kubernetes',
+  ];
+  expect(callsOf(present)).toEqual([CI, TEST]);
 });

