@@ -1,11 +1,13 @@
 /** Reads, creates and renews the Lease of this node. Source: component-helpers/apimachinery/lease/controller.go. */
+
+import type { NodeUsage } from '../../shared/domain/nodes/node-usage.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { doublingWaitMs, ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
 import { answeredWith, describeAnswer, nodeIn } from '../rules/kube-answer.ts';
-import { LEASES_PATH, leasePath, needsOwner, newLease, nodePath, renewedLease } from '../rules/lease.ts';
+import { LEASES_PATH, leasePath, needsOwner, newLease, nodePath, type Renewal, renewedLease } from '../rules/lease.ts';
 import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX } from '../rules/lease-answers.ts';
 
 export interface LeaseClientDependencies {
@@ -21,6 +23,8 @@ export interface LeaseClientDependencies {
   readonly timeoutMs: number;
   /** Registers the deleted Node again. False if it was not registered. */
   readonly registerAgain: () => Promise<boolean>;
+  /** What this machine used in the last minute. Absent: not reported. */
+  readonly usage?: () => NodeUsage | undefined;
   /** Called with each Lease that the server accepted from us: renewed or created. */
   readonly onAccepted: (lease: KubeObject) => void;
 }
@@ -130,9 +134,9 @@ export class LeaseClient {
     return api.send({ ...request, timeoutMs, signal: stop });
   }
 
-  #timing(): { readonly leaseDurationSeconds: number; readonly nowMs: number } {
-    const { durationSeconds, time } = this.#dependencies;
-    return { leaseDurationSeconds: durationSeconds, nowMs: time.nowMs() };
+  #timing(): Omit<Renewal, 'node'> {
+    const { durationSeconds, time, usage } = this.#dependencies;
+    return { leaseDurationSeconds: durationSeconds, nowMs: time.nowMs(), usage: usage?.() };
   }
 
   #whyNoLease(answer: KubeAnswer): string {

@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../shared/domain/defined.ts';
+import type { NodeUsage } from '../../shared/domain/nodes/node-usage.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
 import {
   answered,
   inOrder,
@@ -28,9 +31,10 @@ interface Given {
   readonly answer: (request: KubeRequest) => KubeAnswer | undefined;
   readonly sleepsMax?: number;
   readonly registerAgain?: () => Promise<boolean>;
+  readonly usage?: () => NodeUsage | undefined;
 }
 
-function world({ answer, sleepsMax = 50, registerAgain = async () => false }: Given) {
+function world({ answer, sleepsMax = 50, registerAgain = async () => false, usage }: Given) {
   const stopper = new AbortController();
   const api = scriptedApi(answer);
   const time = virtualTime(1_700_000_000_000, (waits) => {
@@ -38,7 +42,10 @@ function world({ answer, sleepsMax = 50, registerAgain = async () => false }: Gi
   });
   const loop = createLeaseLoop(
     { nodeName: 'edge-7', nodeLeaseDurationSeconds: 40 },
-    { api, time, fraction: () => 0.5, log: silentLog, stop: stopper.signal, timeoutMs: 10_000, registerAgain },
+    {
+      ...{ api, time, fraction: () => 0.5, log: silentLog, stop: stopper.signal, timeoutMs: 10_000, registerAgain },
+      ...defined({ usage }),
+    },
   );
   const sent = () => api.requests.map(({ method, path }) => `${method} ${path.includes('/leases') ? 'lease' : 'node'}`);
   return { api, time, loop, sent, stopper };
@@ -73,6 +80,22 @@ describe('the lease loop', () => {
     for (; round < versions.length; round += 1) await loop.round();
     expect(changes).toEqual([2, 4]);
     expect(JSON.stringify(api.requests)).not.toContain('pods-version');
+  });
+
+  it('sends what the machine used, once it is known, and keeps it until it changes', async () => {
+    const memory = { memoryBytes: 1_000, windowSeconds: 60, atSeconds: 1 };
+    const usages = [undefined, { ...memory, cpuCores: 0.5 }, undefined, { ...memory, cpuCores: 0.25 }];
+    // The server answers with the Lease that it was sent.
+    const { loop, api } = world({
+      answer: ({ method, body }) =>
+        answered(200, method === 'PUT' ? { ...lease('1'), metadata: (body as KubeObject).metadata } : lease('1')),
+      usage: () => usages.shift(),
+    });
+    for (let round = 0; round < 4; round += 1) await loop.round();
+    const sent = api.requests.flatMap(({ method, body }) =>
+      method === 'PUT' ? [(body as KubeObject).metadata.annotations?.['nodekeeper.dev/usage']] : [],
+    );
+    expect(sent).toEqual([undefined, '0.500 1000 60 1', '0.500 1000 60 1', '0.250 1000 60 1']);
   });
 
   it('registers a deleted Node again, then creates its Lease, in the same round', async () => {

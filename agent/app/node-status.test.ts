@@ -21,6 +21,7 @@ const FACTS: MachineFacts = {
 };
 const FS = { capacityBytes: 4_096, availableBytes: 2_000, inodes: 100, inodesFree: 50 };
 const USE: MachineUse = {
+  cpuBusySeconds: 100,
   memoryAvailableBytes: 4 * 1_024 ** 3,
   nodeFs: FS,
   imageFs: FS,
@@ -100,6 +101,26 @@ describe('the computed node status', () => {
       'NodeHasNoDiskPressure',
       'NodeHasSufficientPID',
     ]);
+  });
+
+  it('measures what the machine used in each whole minute', async () => {
+    let nowMs = NOW_MS;
+    let cpuBusySeconds = 100;
+    const { computation } = aComputation({
+      machine: { facts: async () => FACTS, use: async () => ({ ...USE, cpuBusySeconds }) },
+      nowMs: () => nowMs,
+      monotonicMs: () => nowMs,
+    });
+    const usages: unknown[] = [];
+    for (let pass = 0; pass <= 12; pass += 1) {
+      await computation.compute(bare);
+      usages.push(computation.usage()?.cpuCores);
+      nowMs += 10_000;
+      cpuBusySeconds += pass < 6 ? 5 : 2;
+    }
+    const none = new Array<undefined>(6).fill(undefined);
+    expect(usages).toEqual([...none, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.2]);
+    expect(computation.usage()?.memoryBytes).toBe(FACTS.memoryBytes - USE.memoryAvailableBytes);
   });
 
   it('changes nothing but heartbeat times when computed again', async () => {

@@ -2,6 +2,8 @@
  * Computes the current Node from the Node that was read: all setters in their order
  * (pkg/kubelet/nodestatus/setters.go). Nothing is written here. Events are returned, to be recorded after the write.
  */
+
+import type { NodeUsage } from '../../shared/domain/nodes/node-usage.ts';
 import type { KubeNode, NodeStatus } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
@@ -13,6 +15,7 @@ import { nodeInfoOf, wasRebooted } from '../rules/node-info.ts';
 import { nodeResources, type ResourceInput } from '../rules/node-resources.ts';
 import { withPressures, withReady } from '../rules/reported-conditions.ts';
 import { labelsToSet } from '../rules/status-report.ts';
+import { type UsageReading, usageSince } from '../rules/usage-window.ts';
 
 export interface ComputedNode {
   readonly node: KubeNode;
@@ -76,9 +79,16 @@ export class NodeStatusComputation {
   readonly #sources: NodeStatusSources;
   #sightings: PressureSightings = {};
   #unschedulable: boolean | undefined;
+  #windowStart: UsageReading | undefined;
+  #usage: NodeUsage | undefined;
 
   constructor(sources: NodeStatusSources) {
     this.#sources = sources;
+  }
+
+  /** Of the last whole minute. Undefined in the first one. */
+  usage(): NodeUsage | undefined {
+    return this.#usage;
   }
 
   /** One machine reading serves all setters. A setter that fails is logged, and the rest still run. */
@@ -115,12 +125,23 @@ export class NodeStatusComputation {
     // An unreadable machine is reported without capacity: the status shows the fault instead of becoming stale.
     if (facts.status === 'rejected') log.error('the machine could not be read', { cause: facts.reason });
     if (use.status === 'rejected') log.error('the use of the machine could not be read', { cause: use.reason });
-    return {
+    const readings = {
       nowMs: nowMs(),
       monotonicMs: monotonicMs(),
       facts: facts.status === 'fulfilled' ? facts.value : undefined,
       use: use.status === 'fulfilled' ? use.value : undefined,
     };
+    this.#measure(readings);
+    return readings;
+  }
+
+  #measure({ nowMs, monotonicMs, facts, use }: Readings): void {
+    if (facts === undefined || use === undefined) return;
+    const memoryBytes = facts.memoryBytes - use.memoryAvailableBytes;
+    const reading = { monotonicMs, cpuBusySeconds: use.cpuBusySeconds, memoryBytes };
+    const usage = this.#windowStart === undefined ? undefined : usageSince(this.#windowStart, reading, nowMs);
+    if (this.#windowStart === undefined || usage !== undefined) this.#windowStart = reading;
+    this.#usage = usage ?? this.#usage;
   }
 
   #labels(node: KubeNode, { facts }: Readings): ComputedNode {

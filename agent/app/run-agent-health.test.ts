@@ -46,6 +46,7 @@ it('the agent serves its checks under the names that monitoring asks for', async
         imageFs: fileSystem,
         pidsMax: 1_000,
         pidsUsed: 10,
+        cpuBusySeconds: 100,
       }),
       addresses: () => [{ interfaceName: 'eth0', address: '192.0.2.7', family: 4 }],
       defaultAddress: async () => '192.0.2.7',

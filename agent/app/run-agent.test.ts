@@ -36,6 +36,7 @@ const machine: Machine = {
     imageFs: fileSystem,
     pidsMax: 1_000,
     pidsUsed: 10,
+    cpuBusySeconds: 100,
   }),
   addresses: () => [{ interfaceName: 'eth0', address: '192.0.2.7', family: 4 }],
   defaultAddress: async () => '192.0.2.7',

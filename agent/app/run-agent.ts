@@ -112,6 +112,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     api: beats.api,
     timeoutMs,
     registerAgain: () => registration.again(),
+    usage: () => computation.usage(),
   });
   const podLoop = createPodLoop({
     ...common,

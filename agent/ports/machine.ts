@@ -35,6 +35,8 @@ export interface MachineUse {
   readonly memoryAvailableBytes: number;
   readonly nodeFs: FileSystemUse;
   readonly imageFs: FileSystemUse;
+  /** CPU time of all processes since the machine started, without idle time and without waits for disks. */
+  readonly cpuBusySeconds: number;
   readonly pidsMax: number;
   readonly pidsUsed: number;
 }

@@ -3,6 +3,7 @@
  * pkg/kubelet/util/nodelease.go).
  */
 import { LEASE_NAMESPACE } from '../../shared/domain/access/node-restriction.ts';
+import { type NodeUsage, USAGE_ANNOTATION, usageText } from '../../shared/domain/nodes/node-usage.ts';
 import { formatMicroTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/types.ts';
 
@@ -52,6 +53,8 @@ export function nameFraction(name: string): number {
 export interface Renewal {
   readonly leaseDurationSeconds: number;
   readonly nowMs: number;
+  /** What the machine used in the last minute. */
+  readonly usage?: NodeUsage | undefined;
   /** The Node that was just read; used only if `needsOwner`. */
   readonly node?: KubeNode | undefined;
 }
@@ -80,8 +83,9 @@ export const needsOwner = (lease: KubeObject): boolean => (lease.metadata.ownerR
 /**
  * The body of a renewal: the base with the new duration and renewal time, and a missing owner added. The holder stays.
  */
-export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, node }: Renewal): KubeObject {
-  const { [PODS_VERSION_ANNOTATION]: _theirs, ...annotations } = base.metadata.annotations ?? {};
+export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, node, usage }: Renewal): KubeObject {
+  const { [PODS_VERSION_ANNOTATION]: _theirs, ...kept } = base.metadata.annotations ?? {};
+  const annotations = usage === undefined ? kept : { ...kept, [USAGE_ANNOTATION]: usageText(usage) };
   const { annotations: _all, ...metadata } = base.metadata;
   return {
     ...base,

@@ -114,6 +114,16 @@ describe('a heartbeat by PUT', () => {
     expect((await items.get(healthKey('n1'), { consistent: true }))?.['x']).toBeUndefined();
   });
 
+  it('stores what the machine used for one write unit, and leaves it out of the answer', async () => {
+    const before = await stored();
+    consumed = [];
+    const annotations = { site: 'a', 'nodekeeper.dev/usage': '0.250 1932735283 60 1767225600' };
+    const answer = parsed(await send('PUT', { ...before, metadata: { ...before.metadata, annotations } }));
+    expect(answer.metadata.annotations).toEqual({ site: 'a' });
+    expect(consumed).toEqual([expect.objectContaining({ readUnits: 0, writeUnits: 1 })]);
+    expect((await items.get(healthKey('n1'), { consistent: true }))?.['j']).toBe(annotations['nodekeeper.dev/usage']);
+  });
+
   it('with another version than the stored one is a Conflict, and changes nothing', async () => {
     const before = await stored();
     const answer = await send('PUT', lease({ metadata: { resourceVersion: '1' }, spec: { holderIdentity: 'thief' } }));

@@ -13,6 +13,7 @@
 import { authorize } from '../domain/access/authorize.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
+import { USAGE_ANNOTATION } from '../domain/nodes/node-usage.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
 import {
   decodeObject,
@@ -143,13 +144,20 @@ function answerOf(outcome: LeaseWriteOutcome, name: string, warnings: readonly s
   return json(200, leaseForResponse(outcome.row), warningHeaders(warnings));
 }
 
-/** The Lease, with the version of its node's pods in an annotation. */
+/**
+ * The Lease, with the version of its node's pods in an annotation, and without the usage: the agent sends it with each
+ * heartbeat, and its bytes in each answer would cost more than all reads of ticks.
+ */
 function leaseForResponse(row: Item): Lease | undefined {
   const lease = leaseOf(row);
+  if (lease === undefined) return undefined;
   const podsVersion = podsVersionOf(row);
-  if (lease === undefined || podsVersion === undefined) return lease;
-  const annotations = { ...lease.metadata.annotations, [PODS_VERSION_ANNOTATION]: String(podsVersion) };
-  return { ...lease, metadata: { ...lease.metadata, annotations } };
+  const { annotations: { [USAGE_ANNOTATION]: _usage, ...stored } = {}, ...metadata } = lease.metadata;
+  const annotations = {
+    ...stored,
+    ...defined({ [PODS_VERSION_ANNOTATION]: podsVersion === undefined ? undefined : String(podsVersion) }),
+  };
+  return { ...lease, metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations } };
 }
 
 /** No client renews a Lease in YAML, and its parser would add to each cold start. */

@@ -5,7 +5,7 @@
  *
  *   lease   v resourceVersion, i uid, c creation (s), t renewTime (us), d duration (s), a acquireTime (us),
  *           n transitions, h holder when it is not the node's name ('' for none), o 1: owned by the Node with the uid `u`,
- *           x JSON of all other fields of the Lease
+ *           x JSON of all other fields of the Lease, j what the machine used (domain/nodes/node-usage.ts)
  *   both    r server receipt time of the last renewal (ms)
  *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter reads it),
  *           k our NoExecute taints (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
@@ -26,7 +26,7 @@ import type { Condition, Item, ItemKey } from '../ports/item-store.ts';
 import { all, any, lacks } from './conditions.ts';
 import { healthPartitionOf } from './layout.ts';
 
-export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x'] as const;
+export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x', 'j'] as const;
 /** Attributes that a scan reads. */
 export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r', 'q'] as const;
 
@@ -63,6 +63,7 @@ export type HealthRow = {
   readonly h?: string;
   readonly o?: 1;
   readonly x?: string;
+  readonly j?: string;
   readonly r?: number;
   readonly u?: string;
   readonly z?: string;

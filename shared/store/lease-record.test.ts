@@ -49,6 +49,18 @@ describe('a Lease in a row', () => {
     });
   });
 
+  it('keeps the usage of the machine in one short attribute, and any other text as it was written', () => {
+    const withUsage = (usage: string) =>
+      aLease({ metadata: { ...aLease().metadata, annotations: { a: 'b', 'nodekeeper.dev/usage': usage } } });
+    const { set } = changeFor(withUsage('0.250 1024 60 1'));
+    expect(set).toMatchObject({ j: '0.250 1024 60 1', x: '{"annotations":{"a":"b"}}' });
+    for (const usage of ['0.250 1024 60 1', 'free text']) {
+      expect(stored(withUsage(usage))?.metadata.annotations).toEqual({ a: 'b', 'nodekeeper.dev/usage': usage });
+    }
+    expect(changeFor(withUsage('free text')).remove).toContain('j');
+    expect(changeFor(aLease()).remove).toContain('j');
+  });
+
   it.each<[string, Partial<KubeObject>]>([
     ['no holder', { spec: { leaseDurationSeconds: 40 } }],
     ['another holder', { spec: { holderIdentity: 'somebody' } }],
@@ -111,9 +123,9 @@ describe('a Lease in a row', () => {
   });
 
   it('removes what the replaced Lease had and this one has not', () => {
-    expect([...changeFor(aLease()).remove].sort()).toEqual(['a', 'h', 'n', 'x']);
+    expect([...changeFor(aLease()).remove].sort()).toEqual(['a', 'h', 'j', 'n', 'x']);
     const { remove } = changeFor(aLease({ metadata: { name: 'edge-1' }, spec: {} }));
-    expect([...remove].sort()).toEqual(['a', 'd', 'n', 'o', 't', 'x']);
+    expect([...remove].sort()).toEqual(['a', 'd', 'j', 'n', 'o', 't', 'x']);
   });
 
   it('is too large when its labels are', () => {

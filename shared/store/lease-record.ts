@@ -1,11 +1,12 @@
 /**
  * Lease objects (coordination.k8s.io/v1) and the attributes of a row that hold one. Times are microseconds, as
- * metav1.MicroTime has them. The fields that a kubelet writes have short attributes. The others (labels, annotations,
+ * metav1.MicroTime has them. The fields that a kubelet or our agent writes have short attributes. The others (labels, annotations,
  * other owners, rare spec fields) share one JSON text with a size limit: a row stays below 1 KB, and a beat costs one
  * write unit.
  */
 
 import { defined } from '../domain/defined.ts';
+import { parseUsage, USAGE_ANNOTATION } from '../domain/nodes/node-usage.ts';
 import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../kube/time.ts';
 import type { KubeObject, LeaseSpec, OwnerReference } from '../kube/types.ts';
@@ -22,7 +23,7 @@ export const LEASE_NAMESPACE = 'kube-node-lease';
 export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 
 /**
- * Bytes of the JSON text and a holder other than the node, together. The other attributes of a row need at most 580:
+ * Bytes of the JSON text, a holder other than the node, and the usage of the machine, together. The other attributes of a row need at most 580:
  * two names of 253 and 129, two uids, and numbers.
  */
 export const LEASE_EXTRAS_BYTES_MAX = 400;
@@ -96,7 +97,11 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
     delete spec[field];
   }
   const { labels, ownerReferences = [], finalizers } = metadata;
-  const { [PODS_VERSION_ANNOTATION]: _ours, ...annotations } = metadata.annotations ?? {};
+  const { [PODS_VERSION_ANNOTATION]: _ours, [USAGE_ANNOTATION]: usage, ...others } = metadata.annotations ?? {};
+  const isUsage = parseUsage(usage) !== undefined;
+  if (isUsage && usage !== undefined) set['j'] = usage;
+  else remove.push('j');
+  const annotations = isUsage || usage === undefined ? others : { ...others, [USAGE_ANNOTATION]: usage };
   const owner = ownerReferences.length === 1 ? ownerReferences[0] : undefined;
   const ownerUid = owner !== undefined && isOwnNode(owner, nodeName) ? owner.uid : undefined;
   const extras: Extras = {
@@ -108,7 +113,7 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
   const spelled: Extras = { ...extras, ...(ownerReferences.length === 0 ? {} : { ownerReferences }) };
   const short = extrasAttribute(ownerUid === undefined ? spelled : extras);
   const long = extrasAttribute(spelled);
-  const bytes = utf8Bytes(String(short.x ?? '')) + utf8Bytes(String(set.h ?? ''));
+  const bytes = [short.x, set.h, set.j].reduce<number>((sum, value) => sum + utf8Bytes(String(value ?? '')), 0);
   if (bytes > LEASE_EXTRAS_BYTES_MAX) return { kind: 'tooLarge', bytes };
   return {
     kind: 'change',
@@ -157,9 +162,9 @@ export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string,
 export function leaseOf(row: Item): Lease | undefined {
   if (!hasLease(row)) return undefined;
   const lease = row as HealthRow & { readonly v: number; readonly i: string; readonly c: number };
-  const { sk: name, v, i: uid, c, d, a, t, n, o, u: ownerUid, x, h: holder = name } = lease;
+  const { sk: name, v, i: uid, c, d, a, t, n, o, u: ownerUid, x, h: holder = name, j: usage } = lease;
   const extras: Extras = x === undefined ? {} : JSON.parse(x);
-  const { spec: rareSpec, ...metadata } = extras;
+  const { spec: rareSpec, annotations, ...metadata } = extras;
   const owners =
     o !== undefined && ownerUid !== undefined
       ? { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid: ownerUid }] }
@@ -174,6 +179,7 @@ export function leaseOf(row: Item): Lease | undefined {
       resourceVersion: String(v),
       creationTimestamp: formatTime(c * 1_000),
       ...metadata,
+      ...annotationsOf(annotations, usage),
       ...owners,
     },
     spec: {
@@ -187,6 +193,11 @@ export function leaseOf(row: Item): Lease | undefined {
       ...rareSpec,
     },
   };
+}
+
+function annotationsOf(annotations: Readonly<Record<string, string>> | undefined, usage: string | undefined) {
+  if (usage === undefined) return defined({ annotations });
+  return { annotations: { [USAGE_ANNOTATION]: usage, ...annotations } };
 }
 
 /** The value to store. A holderIdentity that equals the node's name is not stored, and an absent one is stored as ''. */

@@ -60,6 +60,7 @@ function anAgent() {
     imageFs: FS,
     pidsMax: 1_000,
     pidsUsed: 10,
+    cpuBusySeconds: 100,
   });
   const machine = {
     facts: async () => FACTS,

@@ -81,6 +81,22 @@ describe('kubectl', () => {
   const settings = (name: string) =>
     JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { set: 'pruned' } } });
 
+  it.each(findKubectls().filter(({ minor }) => minor >= 27))('$name shows what nodes use', async (kubectl) => {
+    const node = `measured-${kubectl.minor}-${kubectl.name.length}`;
+    const capacity = { cpu: '2', memory: '4Gi', pods: '10' };
+    const body = {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: node },
+      status: { capacity, allocatable: capacity },
+    };
+    await local.client.send({ method: 'POST', path: '/api/v1/nodes', body });
+    const metadata = { name: node, annotations: { 'nodekeeper.dev/usage': '0.500 1073741824 60 1767225600' } };
+    const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+    await local.client.send({ method: 'POST', path, body: { metadata, spec: { holderIdentity: node } } });
+    expect(await run(kubectl, `top node ${node} --no-headers`)).toMatch(/^measured-\S+ +500m +25% +1024Mi +25% *\n$/);
+  });
+
   it.each(findKubectls().filter(({ minor }) => minor >= 27))('$name applies a kustomization', async (kubectl) => {
     const applied = (await run(kubectl, `apply -k ${KUSTOMIZATION}`)).split('\n');
     const [configMap = '', account = ''] = applied.toSorted((a, b) => b.length - a.length);

@@ -31,6 +31,7 @@ const BARE = {
   'proc/cpuinfo': 'processor\t: 0\nmodel name: x\nprocessor\t: 1\n',
   'proc/sys/kernel/pid_max': '32768\n',
   'proc/sys/kernel/threads-max': '30000\n',
+  'proc/stat': 'cpu  150 50 100 9999 77 40 60 8 0 0\ncpu0 1 2 3 4\n',
   'proc/loadavg': '0.12 0.10 0.05 3/115 31184\n',
 };
 
@@ -104,6 +105,8 @@ describe('the machine under Linux', () => {
       imageFs: { capacityBytes: 40_960, availableBytes: 20_480, inodes: 50, inodesFree: 40 },
       pidsMax: 30_000,
       pidsUsed: 115,
+      // Without idle time, waits for disks and stolen time.
+      cpuBusySeconds: 4,
     });
   });
 

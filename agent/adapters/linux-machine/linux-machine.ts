@@ -11,7 +11,15 @@ import { hostname, networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { FileSystemUse, InterfaceAddress, Machine, MachineFacts, MachineUse } from '../../ports/machine.ts';
 import { statfs } from '../system/files.ts';
-import { bytesOfKibibytes, countCpuList, countProcessors, memoryFields, osName, taskCount } from './proc-text.ts';
+import {
+  bytesOfKibibytes,
+  countCpuList,
+  countProcessors,
+  cpuBusySeconds,
+  memoryFields,
+  osName,
+  taskCount,
+} from './proc-text.ts';
 import { defaultRouteInterfaces } from './routes.ts';
 
 export interface LinuxMachineOptions {
@@ -113,13 +121,14 @@ export class LinuxMachine implements Machine {
 
   async use(): Promise<MachineUse> {
     const { rootDirectory, imageDirectory } = this.#options;
-    const [memoryAvailableBytes, nodeFs, imageFs, pids] = await Promise.all([
+    const [memoryAvailableBytes, nodeFs, imageFs, pids, stat] = await Promise.all([
       this.#memoryAvailable(),
       this.#fileSystem(rootDirectory),
       this.#fileSystem(imageDirectory ?? rootDirectory),
       this.#pids(),
+      this.#required('proc/stat'),
     ]);
-    return { memoryAvailableBytes, nodeFs, imageFs, ...pids };
+    return { memoryAvailableBytes, nodeFs, imageFs, cpuBusySeconds: cpuBusySeconds(stat), ...pids };
   }
 
   addresses(): readonly InterfaceAddress[] {

@@ -23,6 +23,17 @@ export function countCpuList(list: string): number {
 /** Number of processors in /proc/cpuinfo. */
 export const countProcessors = (text: string): number => text.match(/^processor\s*:/gm)?.length ?? 0;
 
+/** Clock ticks per second in /proc/stat: USER_HZ, which is 100 on every architecture of Linux that Node runs on. */
+const TICKS_PER_SECOND = 100;
+
+/** The line `cpu user nice system idle iowait irq softirq steal …` of /proc/stat. Guest time is part of user time. */
+export function cpuBusySeconds(stat: string): number {
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softIrq = 0] = (/^cpu +(.*)$/m.exec(stat)?.[1] ?? '')
+    .split(' ')
+    .map(Number);
+  return (user + nice + system + irq + softIrq) / TICKS_PER_SECOND;
+}
+
 /** Number of tasks, from the `running/all` of /proc/loadavg. */
 export const taskCount = (loadAverage: string): number => Number(/\s\d+\/(\d+)\s/.exec(loadAverage)?.[1] ?? 0);
 

@@ -26,7 +26,7 @@ const REMOVALS_MAX = 2_000;
 const PAGE_ITEMS = 100;
 
 const contents: readonly ResourceDescriptor[] = resources.filter(
-  (each) => each.namespaced && each.servedFrom === undefined,
+  (each) => each.namespaced && each.servedFrom === undefined && each.verbs.includes('delete'),
 );
 
 const isTerminating = (namespace: KubeObject): boolean => namespace.metadata.deletionTimestamp !== undefined;

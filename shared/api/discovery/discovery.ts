@@ -57,6 +57,7 @@ const GROUP_ORDER = [
   'coordination.k8s.io',
   'node.k8s.io',
   'discovery.k8s.io',
+  'metrics.k8s.io',
 ];
 
 interface GroupVersion {

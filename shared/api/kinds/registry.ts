@@ -15,6 +15,7 @@ import { bootstraptokens, nodeidentities } from './identities.ts';
 import { ingressclasses, ingresses, networkpolicies } from './ingresses.ts';
 import { cronjobs, jobs } from './jobs.ts';
 import { namespaces } from './namespaces.ts';
+import { nodemetrics, podmetrics } from './node-metrics.ts';
 import { nodes } from './nodes.ts';
 import { persistentvolumeclaims, persistentvolumes } from './persistentvolumes.ts';
 import { poddisruptionbudgets, poddisruptionbudgetsV1beta1 } from './poddisruptionbudgets.ts';
@@ -82,6 +83,8 @@ export const resources: readonly ResourceDescriptor[] = [
   bootstraptokens,
   decisions,
   clusterstatuses,
+  nodemetrics,
+  podmetrics,
 ];
 
 const byPath = new Map(resources.map((each) => [`${each.group}/${each.version}/${each.resource}`, each]));
@@ -101,7 +104,7 @@ export function storedAs(descriptor: ResourceDescriptor): ResourceDescriptor {
   return stored;
 }
 
-/** The stored resources by plural name, which is unique among them. */
+/** The stored resources by plural name, which is unique among them. Metrics, which are not stored, come after them. */
 export const findStored = (resource: string): ResourceDescriptor | undefined =>
   resources.find((each) => each.servedFrom === undefined && each.resource === resource);
 

@@ -2,6 +2,7 @@
 import { decisionStore } from '../../controllers/decisions/decision-store.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { METRICS_GROUP } from '../../kube/schema/node-metrics.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock, RandomSource } from '../../ports/clock.ts';
@@ -17,14 +18,16 @@ import { nodeHealthWrites } from '../../store/node-writes.ts';
 import { withTermination } from '../admission/namespace-lifecycle.ts';
 import { findAlwaysEmpty } from '../kinds/always-empty.ts';
 import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
+import { nodemetrics, podmetrics } from '../kinds/node-metrics.ts';
 import { systemPriorityClasses } from '../kinds/priorityclasses.ts';
-import { leases, namespaces, poddisruptionbudgets, pods, storedAs } from '../kinds/registry.ts';
+import { leases, namespaces, nodes, poddisruptionbudgets, pods, storedAs } from '../kinds/registry.ts';
 import { type Budgets, budgetsOver } from './budget-storage.ts';
 import { clusterObjects } from './cluster-objects.ts';
 import { clusterStatusStorage } from './cluster-status-storage.ts';
 import { decisionStorage } from './decision-storage.ts';
 import { bootstrapTokenStorage, identityStorage } from './identity-storage.ts';
 import { nodeLeaseStorage } from './lease-storage.ts';
+import { nodeMetricsStorage } from './node-metrics-storage.ts';
 import { nodeStorage } from './node-storage.ts';
 import {
   emptyStorage,
@@ -68,12 +71,18 @@ export function composeStorages(options: StorageOptions): Storages {
     if (findAlwaysEmpty(group, version, resource) !== undefined) {
       return emptyStorage(async () => String(await changes.currentVersion(resource)));
     }
+    if (descriptor === podmetrics) return emptyStorage(async () => String(await changes.currentVersion(pods.resource)));
+    if (descriptor === nodemetrics) {
+      return nodeMetricsStorage({ nodes: storageOf(nodes), items: options.items, clock: options.clock });
+    }
     return special[resource]?.(descriptor) ?? plain(descriptor);
   }
   function storageOf(served: ResourceDescriptor): ResourceStorage {
     const descriptor = findAlwaysEmpty(served.group, served.version, served.resource) ?? storedAs(served);
-    const storage = storages.get(descriptor.resource) ?? create(descriptor);
-    storages.set(descriptor.resource, storage);
+    // Metrics have the plural names of what they measure.
+    const key = descriptor.group === METRICS_GROUP ? `${METRICS_GROUP}/${descriptor.resource}` : descriptor.resource;
+    const storage = storages.get(key) ?? create(descriptor);
+    storages.set(key, storage);
     return storage;
   }
   return { storageOf, budgets };

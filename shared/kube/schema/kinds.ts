@@ -14,6 +14,7 @@ import { lease } from './lease.ts';
 import { deleteOptions, status } from './meta.ts';
 import { ingress, ingressClass, networkPolicy } from './networking.ts';
 import { namespace, node } from './node.ts';
+import { nodeMetrics, podMetrics } from './node-metrics.ts';
 import { persistentVolume, persistentVolumeClaim } from './persistent-volume.ts';
 import { binding, pod } from './pod.ts';
 import { eviction, evictionV1beta1, podDisruptionBudget, podDisruptionBudgetV1beta1 } from './policy.ts';
@@ -57,6 +58,8 @@ export const KINDS: readonly StructSchema[] = [
   bootstrapToken,
   decision,
   clusterStatus,
+  nodeMetrics,
+  podMetrics,
   selfSubjectAccessReview,
   selfSubjectRulesReview,
   selfSubjectReview,
