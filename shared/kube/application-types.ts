@@ -112,11 +112,26 @@ export interface KubeControllerRevision extends KubeObject {
   revision?: number;
 }
 
+/** Exit codes of the containers of a failed pod. */
+export interface ExitCodesRequirement {
+  containerName?: string;
+  operator?: string;
+  values?: number[];
+}
+
+export interface PodFailureRule {
+  action?: string;
+  onExitCodes?: ExitCodesRequirement;
+  onPodConditions?: { type?: string; status?: string }[];
+}
+
 export type JobSpec = {
   parallelism?: number;
   completions?: number;
   activeDeadlineSeconds?: number;
-  podFailurePolicy?: unknown;
+  podFailurePolicy?: { rules?: PodFailureRule[] };
+  successPolicy?: unknown;
+  managedBy?: string;
   backoffLimit?: number;
   backoffLimitPerIndex?: number;
   maxFailedIndexes?: number;
@@ -129,13 +144,27 @@ export type JobSpec = {
   podReplacementPolicy?: string;
 };
 
+export interface JobCondition {
+  type?: string;
+  status?: string;
+  reason?: string;
+  message?: string;
+  lastProbeTime?: string;
+  lastTransitionTime?: string;
+}
+
 export type JobStatus = {
-  conditions?: { type?: string; status?: string }[];
+  conditions?: JobCondition[];
   startTime?: string;
   completionTime?: string;
   active?: number;
+  ready?: number;
+  terminating?: number;
   succeeded?: number;
   failed?: number;
+  /** Such as `0,2-4`. */
+  completedIndexes?: string;
+  uncountedTerminatedPods?: { succeeded?: string[]; failed?: string[] };
 };
 
 export interface KubeJob extends KubeObject {

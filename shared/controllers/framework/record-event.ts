@@ -35,7 +35,16 @@ const COMMIT_ATTEMPTS_MAX = 6;
 const NAMES_MAX = 64;
 
 export interface EventSubject {
-  readonly kind: 'Node' | 'Pod' | 'Namespace' | 'VolumeAttachment' | 'ReplicaSet' | 'Deployment';
+  readonly kind:
+    | 'Node'
+    | 'Pod'
+    | 'Namespace'
+    | 'VolumeAttachment'
+    | 'ReplicaSet'
+    | 'Deployment'
+    | 'Job'
+    | 'CronJob'
+    | 'PodDisruptionBudget';
   /** '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
@@ -56,6 +65,9 @@ const API_VERSIONS: Readonly<Partial<Record<EventSubject['kind'], string>>> = {
   VolumeAttachment: 'storage.k8s.io/v1',
   ReplicaSet: 'apps/v1',
   Deployment: 'apps/v1',
+  Job: 'batch/v1',
+  CronJob: 'batch/v1',
+  PodDisruptionBudget: 'policy/v1',
 };
 
 export const subjectOf = (kind: EventSubject['kind'], object: KubeObject): EventSubject => ({

@@ -20,13 +20,14 @@ import type { ObjectWrite } from '../../store/object-store.ts';
 import { claimWrite, readFence } from '../../store/owner-claim-store.ts';
 import { ownedRefs } from '../../store/owner-index.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
-import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
+import { subjectOf } from '../framework/record-event.ts';
 import { decideClaims } from '../workload-rules/claims.rule.ts';
 import { deletionWrite } from '../workload-rules/deletion-write.ts';
 import { podNameFor } from '../workload-rules/generated-name.rule.ts';
 import { podMaker } from '../workload-rules/new-pod.ts';
 import { controllerOf, isActive, type OwnedPod, ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
 import { refOfObject, unchanged } from '../workload-rules/owner.ts';
+import { type EventsAbout, recordFailedCreate, recordPodEvents } from '../workload-rules/pod-events.ts';
 import { slowStartBatches } from '../workload-rules/slow-start.rule.ts';
 import { podsCreatedDraft, podsDeletedDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
@@ -135,6 +136,11 @@ async function relatedPodsOf(
   return [...active, ...related.filter(isActive)];
 }
 
+const eventsAbout = (replicaSet: KubeReplicaSet): EventsAbout => ({
+  about: subjectOf('ReplicaSet', replicaSet),
+  source: CONTROLLER,
+});
+
 const referenceTo = ({ metadata }: KubeReplicaSet): OwnerReference => ({
   apiVersion: 'apps/v1',
   kind: 'ReplicaSet',
@@ -210,7 +216,7 @@ async function createPods(
     claimed += 1;
     created += size;
     meter.add(metric.PODS_CREATED, size, 'Count', { kind: 'ReplicaSet' });
-    await recordPodEvents(dependencies, replicaSet, 'created', names, nowMs);
+    await recordPodEvents(dependencies, eventsAbout(replicaSet), { act: 'created', names }, nowMs);
   }
   return { failure: undefined };
 }
@@ -223,16 +229,8 @@ async function refusal(
 ): Promise<Applied> {
   if (refused.kind === 'namespaceTerminating') return { failure: undefined };
   const message = refused.message ?? '';
-  const about = subjectOf('ReplicaSet', replicaSet);
-  const event: PendingEvent = {
-    type: 'Warning',
-    reason: 'FailedCreate',
-    message: `Error creating: ${message}`,
-    source: CONTROLLER,
-    about,
-    once: `${replicaSet.metadata.generation ?? 0}/${message}`,
-  };
-  await recordEvents(dependencies, [event], nowMs);
+  const { generation = 0 } = replicaSet.metadata;
+  await recordFailedCreate(dependencies, eventsAbout(replicaSet), { generation, message }, nowMs);
   return { failure: { reason: 'FailedCreate', message } };
 }
 
@@ -258,33 +256,7 @@ async function deletePods(
     const outcome = await objects.commit({ writes, extra: [unchanged(ref, replicaSet), claim, ledger.write(draft)] });
     if (outcome.kind !== 'committed') return 'overtaken';
     meter.add(metric.PODS_DELETED, part.length, 'Count', { kind: 'ReplicaSet' });
-    await recordPodEvents(dependencies, replicaSet, 'deleted', names, nowMs);
+    await recordPodEvents(dependencies, eventsAbout(replicaSet), { act: 'deleted', names }, nowMs);
   }
   return { failure: undefined };
-}
-
-/** Similar events beyond this number become one, as in upstream's correlator. */
-const SINGLE_EVENTS_MAX = 10;
-
-async function recordPodEvents(
-  dependencies: ControllerDependencies,
-  replicaSet: KubeReplicaSet,
-  act: 'created' | 'deleted',
-  names: readonly string[],
-  nowMs: number,
-): Promise<void> {
-  const about = subjectOf('ReplicaSet', replicaSet);
-  const [reason, verb] = act === 'created' ? ['SuccessfulCreate', 'Created'] : ['SuccessfulDelete', 'Deleted'];
-  const isMany = names.length > SINGLE_EVENTS_MAX;
-  const events = names.slice(0, isMany ? 1 : names.length).map(
-    (name): PendingEvent => ({
-      type: 'Normal',
-      reason,
-      message: `${isMany ? '(combined from similar events): ' : ''}${verb} pod: ${name}`,
-      source: CONTROLLER,
-      about,
-      once: name,
-    }),
-  );
-  await recordEvents(dependencies, events, nowMs);
 }

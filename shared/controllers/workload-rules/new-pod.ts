@@ -22,7 +22,10 @@ export type PodCreation =
 
 type Dependencies = Pick<ControllerDependencies, 'objects' | 'policy'>;
 
-/** How pods of one owner are made: what admission reads is read once. */
+/**
+ * How pods of one owner are made: what admission reads is read once. `own`: the template of one pod, with the priority
+ * of the owner's.
+ */
 export async function podMaker(
   { objects, policy }: Dependencies,
   owner: {
@@ -31,7 +34,7 @@ export async function podMaker(
     readonly template: PodTemplateSpec | undefined;
   },
   nowMs: number,
-): Promise<(name: string, uid: string) => PodCreation> {
+): Promise<(name: string, uid: string, own?: PodTemplateSpec) => PodCreation> {
   const { template = {} } = owner;
   const namespace = await objects.get({ resource: 'namespaces', namespace: '', name: owner.namespace });
   if (namespace?.metadata.deletionTimestamp !== undefined) return () => ({ kind: 'namespaceTerminating' });
@@ -42,20 +45,20 @@ export async function podMaker(
   const body = { metadata: {}, spec: template.spec ?? {} } as KubeObject;
   const priority = resolvePriority(body, await priorityClassesFor(objects, body));
   if (priority.kind === 'refused') return () => ({ kind: 'refused', message: priority.why });
-  const { annotations, finalizers } = template.metadata ?? {};
-  return (name, uid) => {
+  return (name, uid, own = template) => {
+    const { annotations, finalizers } = own.metadata ?? {};
     const given: KubeObject = {
       metadata: {
         name,
         namespace: owner.namespace,
         uid,
         creationTimestamp: formatTime(nowMs),
-        labels,
+        labels: own.metadata?.labels ?? {},
         ...(annotations === undefined ? {} : { annotations }),
         ...(finalizers === undefined ? {} : { finalizers }),
         ownerReferences: [owner.reference],
       },
-      spec: template.spec ?? {},
+      spec: own.spec ?? {},
     };
     const pod = pods.prepareForCreate(given, {
       nowMs,
