@@ -125,9 +125,9 @@ function durationMs(text: string): number {
   return Number(match[1]) * UNITS_MS[match[2] as keyof typeof UNITS_MS];
 }
 
-/** Order within one moment, cause before effect: the node, zone and fleet, pods, then events. */
-const RANKS = { Node: 0, Zone: 1, Fleet: 1, Deployment: 2, ReplicaSet: 2, Object: 2, Pod: 2 } as const;
-const rankOf = ({ record }: Step): number => (record === undefined ? 3 : RANKS[record.about.kind]);
+/** Order within one moment, cause before effect: the node, zone and fleet, workloads and pods, then events. */
+const RANKS: Readonly<Partial<Record<DecisionAbout['kind'], number>>> = { Node: 0, Zone: 1, Fleet: 1 };
+const rankOf = ({ record }: Step): number => (record === undefined ? 3 : (RANKS[record.about.kind] ?? 2));
 const actOf = ({ record }: Step): number => (record === undefined ? 0 : DECISION_ACTS.indexOf(record.act));
 
 const titleOf = ({ kind, namespace, name }: DecisionAbout): string =>

@@ -45,11 +45,11 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   pods: podPart,
   replicasets: wholePart,
   deployments: specPart,
+  replicationcontrollers: specPart,
   // The garbage collector alone reads these.
   cronjobs: metadataOf,
   daemonsets: metadataOf,
   jobs: metadataOf,
-  replicationcontrollers: metadataOf,
   statefulsets: metadataOf,
 };
 

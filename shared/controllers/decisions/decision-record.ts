@@ -47,8 +47,11 @@ export const DECISION_ACTS = [
 ] as const;
 export type DecisionAct = (typeof DECISION_ACTS)[number];
 
+/** Kinds of workloads whose controllers record decisions. */
+export type WorkloadKind = 'ReplicaSet' | 'Deployment' | 'ReplicationController' | 'DaemonSet' | 'StatefulSet';
+
 export interface DecisionAbout {
-  readonly kind: 'Node' | 'Pod' | 'Zone' | 'Fleet' | 'ReplicaSet' | 'Deployment' | 'Object';
+  readonly kind: 'Node' | 'Pod' | 'Zone' | 'Fleet' | 'Object' | WorkloadKind;
   /** Namespaced objects only. */
   readonly namespace?: string;
   readonly name: string;

@@ -31,6 +31,9 @@ const PREFIX = {
   Fleet: '',
   ReplicaSet: 'replicaset.',
   Deployment: 'deployment.',
+  ReplicationController: 'replicationcontroller.',
+  DaemonSet: 'daemonset.',
+  StatefulSet: 'statefulset.',
   Object: 'object.',
 } as const;
 

@@ -12,15 +12,14 @@ import { selectorFromSpec } from '../../kube/selectors.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject, ObjectRef, OwnerReference } from '../../kube/types.ts';
 import type { KubeDeployment, KubeReplicaSet } from '../../kube/workload-types.ts';
-import { StoreFault } from '../../ports/item-store.ts';
 import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../store/object-store.ts';
 import { ownedRefs } from '../../store/owner-index.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
-import { decideClaims } from '../workload-rules/claims.rule.ts';
+import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
 import { deletionWrite } from '../workload-rules/deletion-write.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
-import { refOfObject, unchanged } from '../workload-rules/owner.ts';
+import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged, withOwners } from '../workload-rules/owner.ts';
 import { setCreatedDraft, setsScaledDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { REVISION, revisionsOf, sizedSet } from './revisions.rule.ts';
@@ -28,15 +27,9 @@ import { type DeploymentDecision, decideDeployment } from './rule.ts';
 import { fencepostsOf, type Resize } from './sizes.rule.ts';
 import { isSameTemplate } from './template.rule.ts';
 
-const ATTEMPTS_MAX = 4;
 /** Milliseconds. */
 const HELD_RETRY_MS = 10_000;
 const CONTROLLER = 'deployment-controller';
-
-export interface SyncReport {
-  /** When to look again. Epoch milliseconds; absent: at the next change. */
-  readonly lookAgainAtMs?: number;
-}
 
 interface World {
   readonly ref: ObjectRef;
@@ -51,17 +44,11 @@ interface World {
  * @param orphans ReplicaSets without a controller that may belong to it
  * @throws StoreFault retryable, when other writers won every attempt
  */
-export async function syncDeployment(
+export const syncDeployment = (
   dependencies: ControllerDependencies,
   ref: ObjectRef,
   orphans: readonly KubeReplicaSet[] = [],
-): Promise<SyncReport> {
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-    const outcome = await attemptSync(dependencies, ref, orphans);
-    if (outcome !== 'overtaken') return outcome;
-  }
-  throw new StoreFault('throttled', 'the Deployment changed too often to be synced', { retryable: true });
-}
+): Promise<SyncReport> => syncUnlessOvertaken('Deployment', () => attemptSync(dependencies, ref, orphans));
 
 async function attemptSync(
   dependencies: ControllerDependencies,
@@ -75,7 +62,7 @@ async function attemptSync(
   const found = await objects.getMany(await ownedRefs(items, uid, 'replicasets'));
   const owned = found.flatMap((set) => (set !== undefined && controllerOf(set)?.uid === uid ? [set] : []));
   const selector = selectorFromSpec(deployment.spec?.selector);
-  const claims = decideClaims(deployment, selector, [...owned, ...orphans]);
+  const claims = decideClaims(deployment, selector, candidatesOf<KubeReplicaSet>(owned, orphans));
   if (claims.adopt.length > 0 || claims.release.length > 0) {
     const kind = await changeOwners(dependencies, ref, deployment, claims);
     return kind === 'committed' ? attemptSync(dependencies, ref, []) : kind;
@@ -126,11 +113,12 @@ async function changeOwners(
     controller: true,
     blockOwnerDeletion: true,
   };
-  const update = (set: KubeReplicaSet, owners: readonly OwnerReference[]): ObjectWrite => {
-    const { ownerReferences: _owners, ...metadata } = set.metadata;
-    const next = owners.length === 0 ? metadata : { ...metadata, ownerReferences: [...owners] };
-    return { kind: 'update', ref: refOfObject('replicasets', set), object: { ...set, metadata: next }, previous: set };
-  };
+  const update = (set: KubeReplicaSet, owners: readonly OwnerReference[]): ObjectWrite => ({
+    kind: 'update',
+    ref: refOfObject('replicasets', set),
+    object: withOwners(set, owners),
+    previous: set,
+  });
   const writes = [
     ...adopt.map((set) => update(set, [...(set.metadata.ownerReferences ?? []), reference])),
     ...release.map((set) =>

@@ -19,6 +19,7 @@ import type { KubeEvent, KubeObject, ObjectRef } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { objectSortKey, shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
+import type { WorkloadKind } from '../decisions/decision-record.ts';
 import { groupedBy, inParts, UNBOUNDED, workInHalves } from './bounded-work.ts';
 import type { ControllerDependencies } from './dependencies.ts';
 import { isRetryable } from './item-change.ts';
@@ -40,11 +41,10 @@ export interface EventSubject {
     | 'Pod'
     | 'Namespace'
     | 'VolumeAttachment'
-    | 'ReplicaSet'
-    | 'Deployment'
+    | 'PodDisruptionBudget'
     | 'Job'
     | 'CronJob'
-    | 'PodDisruptionBudget';
+    | WorkloadKind;
   /** '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
@@ -68,6 +68,8 @@ const API_VERSIONS: Readonly<Partial<Record<EventSubject['kind'], string>>> = {
   Job: 'batch/v1',
   CronJob: 'batch/v1',
   PodDisruptionBudget: 'policy/v1',
+  DaemonSet: 'apps/v1',
+  StatefulSet: 'apps/v1',
 };
 
 export const subjectOf = (kind: EventSubject['kind'], object: KubeObject): EventSubject => ({

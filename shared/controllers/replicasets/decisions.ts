@@ -1,8 +1,9 @@
-/** Decision records of the ReplicaSet controller: which pods it created and deleted, and the numbers. */
+/** Decision records of the controller of ReplicaSets and ReplicationControllers: which pods it created and deleted, and the numbers. */
 import type { DecisionAbout, DraftOf, ReplayRules } from '../decisions/decision-record.ts';
 import type { OwnedPod } from '../workload-rules/owned-pod.rule.ts';
 import { firstToDelete } from './deletion-order.rule.ts';
 import { BURST_PODS, type ReplicaSetDecision } from './rule.ts';
+import type { SetKind } from './set-kinds.rule.ts';
 
 /** What the order of deletion reads of a pod. */
 type RankedPod = Pick<
@@ -31,8 +32,8 @@ interface RecordedSet {
   readonly spec?: { readonly replicas?: number };
 }
 
-const aboutSet = ({ metadata }: RecordedSet): DecisionAbout => ({
-  kind: 'ReplicaSet',
+const aboutSet = (kind: SetKind['kind'], { metadata }: RecordedSet): DecisionAbout => ({
+  kind,
   namespace: metadata.namespace ?? '',
   name: metadata.name ?? '',
   uid: metadata.uid ?? '',
@@ -40,6 +41,7 @@ const aboutSet = ({ metadata }: RecordedSet): DecisionAbout => ({
 
 /** One transaction of creations. `active`: pods before it. */
 export function podsCreatedDraft(
+  kind: SetKind['kind'],
   replicaSet: RecordedSet,
   { active, names }: { readonly active: number; readonly names: readonly string[] },
   nowMs: number,
@@ -47,7 +49,7 @@ export function podsCreatedDraft(
   const replicas = replicaSet.spec?.replicas ?? 1;
   return {
     act: 'PodsCreated',
-    about: aboutSet(replicaSet),
+    about: aboutSet(kind, replicaSet),
     atMs: nowMs,
     reason: `${replicas} pods are wanted and ${active} are active: created ${names.join(', ')}`,
     rule: 'missingPods',
@@ -57,6 +59,7 @@ export function podsCreatedDraft(
 }
 
 export function podsDeletedDraft(
+  kind: SetKind['kind'],
   replicaSet: RecordedSet,
   of: {
     readonly decision: ReplicaSetDecision;
@@ -71,7 +74,7 @@ export function podsDeletedDraft(
   const active = of.pods.filter(({ isDeleting, phase }) => !isDeleting && phase !== 'Failed' && phase !== 'Succeeded');
   return {
     act: 'PodsDeleted',
-    about: aboutSet(replicaSet),
+    about: aboutSet(kind, replicaSet),
     atMs: nowMs,
     reason: `${replicas} pods are wanted and ${active.length - of.before} are active: deleted ${of.names.join(', ')}`,
     rule: 'surplusPods',

@@ -141,3 +141,58 @@ describe('a ReplicaSet', () => {
     expect(await cluster.tick()).toMatchObject({ due: 0 });
   });
 });
+
+const rc = (replicas: number) => ({
+  apiVersion: 'v1',
+  kind: 'ReplicationController',
+  metadata: { name: 'web' },
+  spec: {
+    replicas,
+    selector: { app: 'web' },
+    template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'c', image: 'v1' }] } },
+  },
+});
+
+describe('a ReplicationController', () => {
+  it('gets its pods, is scaled, and counts them', async () => {
+    const cluster = workloadCluster();
+    await cluster.create('replicationcontrollers', rc(3));
+    await cluster.settleRunning();
+    const owners = (await cluster.pods()).map(({ metadata }) => metadata.ownerReferences);
+    const reference = { apiVersion: 'v1', kind: 'ReplicationController', name: 'web', controller: true };
+    expect(owners).toMatchObject([[reference], [reference], [reference]]);
+    await cluster.change('replicationcontrollers', 'web', (set) => ({ ...set, spec: { ...set.spec, replicas: 1 } }));
+    await cluster.settle();
+    expect(await cluster.pods()).toHaveLength(1);
+    const [set] = await cluster.list('replicationcontrollers');
+    expect(set).toMatchObject({
+      // The selector is stored as it was sent.
+      spec: { selector: { app: 'web' } },
+      status: { replicas: 1, readyReplicas: 1, availableReplicas: 1, observedGeneration: 2 },
+    });
+    expect(await cluster.events('SuccessfulDelete')).toHaveLength(2);
+  });
+
+  it('adopts an orphan that it selects, and releases a pod that it no longer selects', async () => {
+    const cluster = workloadCluster();
+    await cluster.create('pods', { kind: 'Pod', metadata: { name: 'orphan', labels: { app: 'web' } }, spec: {} });
+    await cluster.create('replicationcontrollers', rc(1));
+    await cluster.settle();
+    expect(names(await cluster.pods())).toEqual(['orphan']);
+    await cluster.change('pods', 'orphan', (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { app: 'x' } } }));
+    await cluster.settle();
+    const pods = await cluster.pods();
+    expect(pods).toHaveLength(2);
+    expect(pods.find(({ metadata }) => metadata.name === 'orphan')?.metadata.ownerReferences).toBeUndefined();
+  });
+
+  it('is repaired by the sweep when its record was lost', async () => {
+    const cluster = workloadCluster();
+    await cluster.tick();
+    await cluster.create('replicationcontrollers', rc(2));
+    await cluster.records();
+    cluster.advance(900_000);
+    expect(await cluster.tick()).toMatchObject({ swept: 1 });
+    expect(await cluster.pods()).toHaveLength(2);
+  });
+});

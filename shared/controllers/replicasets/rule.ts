@@ -6,6 +6,7 @@ import { defined } from '../../domain/defined.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeReplicaSet, WorkloadCondition, WorkloadStatus } from '../../kube/workload-types.ts';
 import { availableAfterMs, isActive, isAvailable, type OwnedPod } from '../workload-rules/owned-pod.rule.ts';
+import type { SyncFailure } from '../workload-rules/sync-failure.rule.ts';
 import { firstToDelete } from './deletion-order.rule.ts';
 
 /** Creations, and deletions, of one sync. */
@@ -47,11 +48,6 @@ function nextAvailableMs(active: readonly OwnedPod[], minReadySeconds: number, n
     return afterMs === undefined || afterMs < nowMs ? [] : [afterMs + 1];
   });
   return waiting.length === 0 ? undefined : Math.min(...waiting);
-}
-
-export interface SyncFailure {
-  readonly reason: 'FailedCreate' | 'FailedDelete';
-  readonly message: string;
 }
 
 /**

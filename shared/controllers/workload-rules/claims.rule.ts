@@ -14,6 +14,19 @@ export interface Claims<Owned extends KubeObject> {
   readonly release: readonly Owned[];
 }
 
+/**
+ * What the index has, and what may be adopted. Another worker may have adopted an orphan since it was found: then it counts
+ * once, as the index has it.
+ */
+export function candidatesOf<Owned extends KubeObject>(
+  indexed: readonly Owned[],
+  orphans: readonly Owned[],
+): readonly Owned[] {
+  const known = new Set(indexed.map(({ metadata }) => metadata.uid));
+  const free = orphans.filter((each) => controllerOf(each) === undefined && !known.has(each.metadata.uid));
+  return [...indexed, ...free];
+}
+
 export function decideClaims<Owned extends KubeObject>(
   owner: KubeObject,
   selector: LabelSelector,

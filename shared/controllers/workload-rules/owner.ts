@@ -1,10 +1,30 @@
 /** The owner of a sync: read once, and unchanged when its effects are committed. */
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
-import type { KubeObject, ObjectRef } from '../../kube/types.ts';
-import type { CheckWrite } from '../../ports/item-store.ts';
+import type { KubeObject, ObjectRef, OwnerReference } from '../../kube/types.ts';
+import { type CheckWrite, StoreFault } from '../../ports/item-store.ts';
 import { is } from '../../store/conditions.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
 import { objectKey } from '../../store/object-store.ts';
+
+/** Syncs that another worker overtakes, one after the other. */
+const ATTEMPTS_MAX = 4;
+
+export interface SyncReport {
+  /** When to look again. Epoch milliseconds; absent: at the next change. */
+  readonly lookAgainAtMs?: number;
+}
+
+/** @throws StoreFault retryable, when other writers won every attempt */
+export async function syncUnlessOvertaken(
+  kind: string,
+  attempt: () => Promise<SyncReport | 'overtaken'>,
+): Promise<SyncReport> {
+  for (let count = 1; count <= ATTEMPTS_MAX; count += 1) {
+    const outcome = await attempt();
+    if (outcome !== 'overtaken') return outcome;
+  }
+  throw new StoreFault('throttled', `the ${kind} changed too often to be synced`, { retryable: true });
+}
 
 /** For a commit's `extra`: refuses the commit if the object changed since it was read. */
 export const unchanged = (ref: ObjectRef, object: KubeObject): CheckWrite => ({
@@ -18,3 +38,22 @@ export const refOfObject = (resource: string, { metadata }: KubeObject): ObjectR
   namespace: metadata.namespace ?? '',
   name: metadata.name ?? '',
 });
+
+/** Kinds of owners with pods. */
+export type OwnerKind = 'ReplicaSet' | 'ReplicationController' | 'DaemonSet' | 'StatefulSet';
+
+/** The reference that a controller writes into what it owns. */
+export const controllerReference = (kind: OwnerKind, { metadata }: KubeObject): OwnerReference => ({
+  apiVersion: kind === 'ReplicationController' ? 'v1' : 'apps/v1',
+  kind,
+  name: metadata.name ?? '',
+  uid: metadata.uid ?? '',
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+/** The object with other owners. */
+export function withOwners<Owned extends KubeObject>(object: Owned, owners: readonly OwnerReference[]): Owned {
+  const { ownerReferences: _owners, ...metadata } = object.metadata;
+  return { ...object, metadata: owners.length === 0 ? metadata : { ...metadata, ownerReferences: [...owners] } };
+}

@@ -11,24 +11,38 @@ export interface EventsAbout {
   readonly source: string;
 }
 
+export type PodAct = 'created' | 'deleted';
+
+/** Text of an event about one pod. */
+export type PodEventText = (act: PodAct, name: string) => string;
+
+const plainText: PodEventText = (act, name) => `${act === 'created' ? 'Created' : 'Deleted'} pod: ${name}`;
+
 type Dependencies = Pick<ControllerDependencies, 'objects' | 'random'>;
 
 /** Pods that one transaction created or deleted. */
 export async function recordPodEvents(
   dependencies: Dependencies,
   of: EventsAbout,
-  { act, names }: { readonly act: 'created' | 'deleted'; readonly names: readonly string[] },
+  done: {
+    readonly act: PodAct;
+    readonly names: readonly string[];
+    readonly text?: PodEventText;
+    /** Distinguishes events about pods that had the same name. */
+    readonly occurrence?: string;
+  },
   nowMs: number,
 ): Promise<void> {
-  const [reason, verb] = act === 'created' ? ['SuccessfulCreate', 'Created'] : ['SuccessfulDelete', 'Deleted'];
+  const { act, names, text = plainText, occurrence = '' } = done;
+  const reason = act === 'created' ? 'SuccessfulCreate' : 'SuccessfulDelete';
   const isMany = names.length > SINGLE_EVENTS_MAX;
   const events = names.slice(0, isMany ? 1 : names.length).map(
     (name): PendingEvent => ({
       type: 'Normal',
       reason,
-      message: `${isMany ? '(combined from similar events): ' : ''}${verb} pod: ${name}`,
+      message: `${isMany ? '(combined from similar events): ' : ''}${text(act, name)}`,
       ...of,
-      once: name,
+      once: occurrence === '' ? name : `${name}/${occurrence}`,
     }),
   );
   await recordEvents(dependencies, events, nowMs);
@@ -38,13 +52,18 @@ export async function recordPodEvents(
 export async function recordFailedCreate(
   dependencies: Dependencies,
   of: EventsAbout,
-  { generation, message }: { readonly generation: number; readonly message: string },
+  failed: {
+    readonly generation: number;
+    readonly message: string;
+    readonly text?: (message: string) => string;
+  },
   nowMs: number,
 ): Promise<void> {
+  const { generation, message, text = (cause) => `Error creating: ${cause}` } = failed;
   const event: PendingEvent = {
     type: 'Warning',
     reason: 'FailedCreate',
-    message: `Error creating: ${message}`,
+    message: text(message),
     ...of,
     once: `${generation}/${message}`,
   };

@@ -25,10 +25,17 @@ import type { WorkCheck } from '../framework/wake-up.ts';
 import { collectDependents, finishDeletion } from '../garbage-collector/reconcile.ts';
 import { syncReplicaSet } from '../replicasets/reconcile.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
-import { refOfObject } from '../workload-rules/owner.ts';
+import { refOfObject, type SyncReport } from '../workload-rules/owner.ts';
 import { addDue, type DueKey, type DueRow, earliestDueMs, earliestRows, removeDue } from './due-store.ts';
 import * as metric from './metrics.ts';
-import { adopterOf, type ObjectRecord, requiredWorks, type Work } from './works.rule.ts';
+import {
+  adoptersOf,
+  type ObjectRecord,
+  ownedResources,
+  requiredWorks,
+  syncedResources,
+  type Work,
+} from './works.rule.ts';
 
 const WORKLOADS = 'workloads';
 const CONCURRENCY_MAX = 8;
@@ -101,17 +108,27 @@ async function perform(dependencies: ControllerDependencies, work: Work): Promis
   }
 }
 
+type Sync = (
+  dependencies: ControllerDependencies,
+  ref: ObjectRef,
+  orphans?: readonly KubeObject[],
+) => Promise<SyncReport>;
+
+/** By the plural names of works.rule.ts. */
+const SYNCS: Readonly<Record<string, Sync>> = {
+  deployments: (dependencies, ref, orphans) => syncDeployment(dependencies, ref, orphans as readonly KubeReplicaSet[]),
+  replicasets: syncReplicaSet,
+  replicationcontrollers: syncReplicaSet,
+};
+
 async function sync(
   dependencies: ControllerDependencies,
   ref: ObjectRef,
   orphans: readonly KubeObject[] = [],
 ): Promise<void> {
-  const { lookAgainAtMs } =
-    ref.resource === 'deployments'
-      ? await syncDeployment(dependencies, ref, orphans as readonly KubeReplicaSet[])
-      : await syncReplicaSet(dependencies, ref, orphans);
-  if (lookAgainAtMs === undefined) return;
-  await addDue(dependencies.items, { atMs: lookAgainAtMs, key: { kind: 'workload', ref } });
+  const report = await SYNCS[ref.resource]?.(dependencies, ref, orphans);
+  if (report?.lookAgainAtMs === undefined) return;
+  await addDue(dependencies.items, { atMs: report.lookAgainAtMs, key: { kind: 'workload', ref } });
 }
 
 /** Of a ReplicaSet that lost a pod: only with the strategy Recreate does its Deployment wait for that. */
@@ -127,28 +144,32 @@ async function syncIfRecreated(dependencies: ControllerDependencies, ref: Object
 /** Objects of its namespace that have no controller and that it selects. */
 async function orphansFor(dependencies: ControllerDependencies, ref: ObjectRef): Promise<readonly KubeObject[]> {
   const owner = await dependencies.objects.get(ref);
-  const owned = ref.resource === 'deployments' ? 'replicasets' : 'pods';
   if (owner === undefined) return [];
-  const selector = selectorFromSpec(selectorSpecOf(owner));
-  return (await listAll(dependencies, owned, ref.namespace)).filter(
-    (object) => controllerOf(object) === undefined && selector.matches(object.metadata.labels ?? {}),
-  );
+  const found: KubeObject[] = [];
+  for (const owned of ownedResources(ref.resource)) found.push(...(await listAll(dependencies, owned, ref.namespace)));
+  return found.filter((object) => controllerOf(object) === undefined && selects(ref.resource, owner, object));
 }
 
-const selectorSpecOf = ({ spec }: KubeObject): LabelSelectorSpec | undefined =>
-  spec?.['selector'] as LabelSelectorSpec | undefined;
+/** An owner without a selector adopts nothing. */
+function selects(resource: string, { spec }: KubeObject, { metadata }: KubeObject): boolean {
+  const given = spec?.['selector'] as LabelSelectorSpec | undefined;
+  // That of a ReplicationController is a map of labels.
+  const selector = resource === 'replicationcontrollers' ? ({ matchLabels: given } as LabelSelectorSpec) : given;
+  const isEmpty = Object.keys(given ?? {}).length === 0;
+  return !isEmpty && selectorFromSpec(selector).matches(metadata.labels ?? {});
+}
 
 async function adopt(
   dependencies: ControllerDependencies,
   { orphan, ref }: Extract<Work, { kind: 'adopt' }>,
 ): Promise<void> {
-  const resource = adopterOf(ref.resource);
-  if (resource === undefined) return;
-  const owners = await listAll(dependencies, resource, ref.namespace);
-  const adopter = owners.find((owner) => selectorFromSpec(selectorSpecOf(owner)).matches(orphan.metadata.labels ?? {}));
-  if (adopter === undefined) return;
-  const current = await dependencies.objects.get(ref);
-  await sync(dependencies, refOfObject(resource, adopter), current === undefined ? [] : [current]);
+  for (const resource of adoptersOf(ref.resource)) {
+    const owners = await listAll(dependencies, resource, ref.namespace);
+    const adopter = owners.find((owner) => selects(resource, owner, orphan));
+    if (adopter === undefined) continue;
+    const current = await dependencies.objects.get(ref);
+    return sync(dependencies, refOfObject(resource, adopter), current === undefined ? [] : [current]);
+  }
 }
 
 async function listAll(
@@ -259,10 +280,10 @@ async function runDue(dependencies: ControllerDependencies, key: DueKey): Promis
 /** Syncs every workload that does not look settled. */
 async function sweep(dependencies: ControllerDependencies, faults: unknown[]): Promise<number> {
   const { meter } = dependencies;
-  const all = [
-    ...(await listAll(dependencies, 'deployments', '')).map((object) => ({ resource: 'deployments', object })),
-    ...(await listAll(dependencies, 'replicasets', '')).map((object) => ({ resource: 'replicasets', object })),
-  ];
+  const all: { readonly resource: string; readonly object: KubeObject }[] = [];
+  for (const resource of syncedResources) {
+    all.push(...(await listAll(dependencies, resource, '')).map((object) => ({ resource, object })));
+  }
   const unsettled = all.filter(({ object }) => !isSettled(object));
   const outcome = await workThrough(
     unsettled,

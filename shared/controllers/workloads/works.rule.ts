@@ -30,16 +30,28 @@ export interface RequiredWork {
   readonly work: Work;
 }
 
+/** The kinds that are synced here, by plural name, with the resources of what they own. */
+const KINDS: Readonly<Record<string, { readonly kind: string; readonly owns: readonly string[] }>> = {
+  deployments: { kind: 'Deployment', owns: ['replicasets'] },
+  replicasets: { kind: 'ReplicaSet', owns: ['pods'] },
+  replicationcontrollers: { kind: 'ReplicationController', owns: ['pods'] },
+};
+export const syncedResources = Object.keys(KINDS);
+/** What objects of this resource own, and adopt. */
+export const ownedResources = (resource: string): readonly string[] => KINDS[resource]?.owns ?? [];
+/** Resources of the owners that may adopt an object of this resource. */
+export const adoptersOf = (resource: string): readonly string[] =>
+  syncedResources.filter((each) => ownedResources(each).includes(resource));
+
 /** Plural names of the kinds that are synced here. */
-const SYNCED: Readonly<Record<string, string>> = { ReplicaSet: 'replicasets', Deployment: 'deployments' };
-/** Kinds by the plural name of what they own. */
-const OWNER_OF: Readonly<Record<string, string>> = { pods: 'replicasets', replicasets: 'deployments' };
+const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(KINDS).map(([resource, { kind }]) => [kind, resource]),
+);
 const PLURALS: Readonly<Record<string, string>> = {
   ...SYNCED,
   CronJob: 'cronjobs',
   DaemonSet: 'daemonsets',
   Job: 'jobs',
-  ReplicationController: 'replicationcontrollers',
   StatefulSet: 'statefulsets',
 };
 const WAITING = ['foregroundDeletion', 'orphan'];
@@ -67,9 +79,9 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
   if (metadata.deletionTimestamp !== undefined && WAITING.some((each) => (metadata.finalizers ?? []).includes(each))) {
     works.push({ kind: 'finish', ref });
   }
-  const isSynced = Object.values(SYNCED).includes(ref.resource);
+  const isSynced = syncedResources.includes(ref.resource);
   if (isSynced) works.push({ kind: before === undefined ? 'adoptAll' : 'sync', ref });
-  if (OWNER_OF[ref.resource] !== undefined && isOrphan(after) && mayBeAdoptedNow(before, after)) {
+  if (adoptersOf(ref.resource).length > 0 && isOrphan(after) && mayBeAdoptedNow(before, after)) {
     works.push({ kind: 'adopt', orphan: after, ref });
   }
   return works;
@@ -104,6 +116,3 @@ function mayBeAdoptedNow(before: KubeObject | undefined, after: KubePod): boolea
     JSON.stringify(metadata.labels ?? {}) !== JSON.stringify(after.metadata.labels ?? {})
   );
 }
-
-/** The kind of owner that may adopt an object of this resource. */
-export const adopterOf = (resource: string): string | undefined => OWNER_OF[resource];

@@ -1,0 +1,177 @@
+/**
+ * Transactions that create, adopt, release and delete what an owner has, each under the claim of the owner
+ * (store/owner-claim-store.ts).
+ *
+ * A sync reads the claim, then the set of the owner's objects, both strongly consistent. Each transaction raises the claim
+ * from the value that was read, and is refused if the owner has another resourceVersion. So when it commits, no other
+ * worker has changed the set since it was read: the set can only be smaller, because pods terminate by themselves.
+ * A worker that is refused reads again. One that is killed has committed whole transactions, or none. A transaction that is
+ * sent twice is refused the second time.
+ */
+import { defined } from '../../domain/defined.ts';
+import type { KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
+import type { Item, TransactWrite } from '../../ports/item-store.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { claimWrite } from '../../store/owner-claim-store.ts';
+import type { DecisionDraft } from '../decisions/decision-record.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { subjectOf } from '../framework/record-event.ts';
+import { deletionWrite } from './deletion-write.ts';
+import * as metric from './metrics.ts';
+import type { PodCreation } from './new-pod.ts';
+import { controllerReference, type OwnerKind, refOfObject, unchanged, withOwners } from './owner.ts';
+import { type EventsAbout, type PodEventText, recordFailedCreate, recordPodEvents } from './pod-events.ts';
+import { slowStartBatches } from './slow-start.rule.ts';
+import type { SyncFailure } from './sync-failure.rule.ts';
+
+/** Pods of one transaction: object, log entry, pointer and head each, below the 100 items of a transaction. */
+export const PODS_PER_COMMIT = 16;
+
+export interface PodOwner {
+  readonly kind: OwnerKind;
+  readonly ref: ObjectRef;
+  /** As stored when it was read. */
+  readonly object: KubeObject;
+  /** The claim, as read before the objects of the owner. */
+  readonly fence: number;
+  readonly nowMs: number;
+  /** Source of its events. */
+  readonly component: string;
+  /** Texts of its events. Absent: those of a ReplicaSet. */
+  readonly texts?: { readonly done: PodEventText; readonly failed: (message: string) => string };
+}
+
+/** `fence`: the claim after the transactions. */
+export type Applied = { readonly kind: 'applied'; readonly fence: number; readonly failure?: SyncFailure };
+
+const uidOf = ({ object }: PodOwner): string => object.metadata.uid ?? '';
+
+/** The conditions of a transaction on the set of the owner. */
+export const claimed = (owner: PodOwner, fence: number, more?: Item): readonly TransactWrite[] => [
+  unchanged(owner.ref, owner.object),
+  claimWrite(uidOf(owner), fence, more),
+];
+
+/** An object that changes its controller. */
+export interface OwnedObject {
+  readonly resource: string;
+  readonly object: KubeObject;
+}
+
+/** Adopts and releases objects, as many as fit one transaction. */
+export async function changeOwners(
+  { objects }: ControllerDependencies,
+  owner: PodOwner,
+  { adopt, release }: { readonly adopt: readonly OwnedObject[]; readonly release: readonly OwnedObject[] },
+): Promise<'committed' | 'overtaken'> {
+  const reference = controllerReference(owner.kind, owner.object);
+  const updates = [
+    ...adopt.map((each) => ({ ...each, owners: [...(each.object.metadata.ownerReferences ?? []), reference] })),
+    ...release.map((each) => ({
+      ...each,
+      owners: (each.object.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== uidOf(owner)),
+    })),
+  ].slice(0, PODS_PER_COMMIT);
+  const writes = updates.map(
+    ({ resource, object, owners }): ObjectWrite => ({
+      kind: 'update',
+      ref: refOfObject(resource, object),
+      object: withOwners(object, owners),
+      previous: object,
+    }),
+  );
+  const { kind } = await objects.commit({ writes, extra: claimed(owner, owner.fence) });
+  return kind === 'committed' ? 'committed' : 'overtaken';
+}
+
+/** Creates pods in batches of 1, 2, 4, 8 and 16. The first refused pod ends the sync. */
+export async function createPods(
+  dependencies: ControllerDependencies,
+  owner: PodOwner,
+  plan: {
+    readonly count: number;
+    /** The pod at a place of the plan; `fence` and `position` make its name unique. */
+    readonly make: (index: number, seed: { readonly fence: number; readonly position: number }) => PodCreation;
+    /** `before`: pods of earlier transactions. */
+    readonly draft: (names: readonly string[], before: number) => DecisionDraft;
+  },
+): Promise<Applied | 'overtaken'> {
+  const { objects, ledger, meter } = dependencies;
+  let { fence } = owner;
+  let created = 0;
+  for (const size of slowStartBatches(plan.count, PODS_PER_COMMIT)) {
+    const made = Array.from({ length: size }, (_, position) => plan.make(created + position, { fence, position }));
+    const [refused] = made.filter(({ kind }) => kind !== 'pod');
+    if (refused !== undefined) return refusal(dependencies, owner, refused, fence);
+    const batch = made.flatMap((each) => (each.kind === 'pod' ? [each.pod] : []));
+    const names = batch.map((pod) => pod.metadata.name ?? '');
+    const outcome = await objects.commit({
+      writes: batch.map((pod): ObjectWrite => ({ kind: 'create', ref: refOfObject('pods', pod), object: pod })),
+      extra: [...claimed(owner, fence), ledger.write(plan.draft(names, created))],
+    });
+    if (outcome.kind === 'tooLarge' || outcome.kind === 'overfull') {
+      return refusal(dependencies, owner, { kind: 'refused', message: 'the pod template is too large' }, fence);
+    }
+    if (outcome.kind !== 'committed') return 'overtaken';
+    fence += 1;
+    created += size;
+    meter.add(metric.PODS_CREATED, size, 'Count', { kind: owner.kind });
+    await recordPodEvents(dependencies, eventsAbout(owner), doneEvents(owner, 'created', names), owner.nowMs);
+  }
+  return { kind: 'applied', fence };
+}
+
+async function refusal(
+  dependencies: ControllerDependencies,
+  owner: PodOwner,
+  refused: { readonly kind: string; readonly message?: string },
+  fence: number,
+): Promise<Applied> {
+  if (refused.kind === 'namespaceTerminating') return { kind: 'applied', fence };
+  const message = refused.message ?? '';
+  const { metadata } = owner.object;
+  const failed = { generation: metadata.generation ?? 0, message, ...defined({ text: owner.texts?.failed }) };
+  await recordFailedCreate(dependencies, eventsAbout(owner), failed, owner.nowMs);
+  return { kind: 'applied', fence, failure: { reason: 'FailedCreate', message } };
+}
+
+const eventsAbout = ({ kind, object, component }: PodOwner): EventsAbout => ({
+  about: subjectOf(kind, object),
+  source: component,
+});
+
+const doneEvents = (owner: PodOwner, act: 'created' | 'deleted', names: readonly string[]) => ({
+  act,
+  names,
+  ...defined({ text: owner.texts?.done }),
+  occurrence: owner.object.metadata.resourceVersion ?? '',
+});
+
+/** Deletes pods with their own grace periods, in the order of the plan. */
+export async function deletePods(
+  dependencies: ControllerDependencies,
+  owner: PodOwner,
+  plan: {
+    readonly pods: readonly KubePod[];
+    /** `before`: pods of earlier transactions. */
+    readonly draft: (names: readonly string[], before: number) => DecisionDraft;
+    /** Stored with the claim. */
+    readonly more?: Item;
+  },
+): Promise<Applied | 'overtaken'> {
+  const { objects, ledger, meter } = dependencies;
+  let { fence } = owner;
+  for (let begin = 0; begin < plan.pods.length; begin += PODS_PER_COMMIT) {
+    const part = plan.pods.slice(begin, begin + PODS_PER_COMMIT);
+    const names = part.map(({ metadata }) => metadata.name ?? '');
+    const outcome = await objects.commit({
+      writes: part.map((pod) => deletionWrite(refOfObject('pods', pod), pod, owner.nowMs)),
+      extra: [...claimed(owner, fence, plan.more), ledger.write(plan.draft(names, begin))],
+    });
+    if (outcome.kind !== 'committed') return 'overtaken';
+    fence += 1;
+    meter.add(metric.PODS_DELETED, part.length, 'Count', { kind: owner.kind });
+    await recordPodEvents(dependencies, eventsAbout(owner), doneEvents(owner, 'deleted', names), owner.nowMs);
+  }
+  return { kind: 'applied', fence };
+}
