@@ -26,10 +26,12 @@ export const passesHealthFilter = ({ type, newImage }: Pick<ItemChange, 'type' |
   type === 'INSERT' || newImage?.['s'] === 1;
 
 const OWNER_KINDS: ReadonlySet<unknown> = new Set([
+  'ControllerRevision',
   'CronJob',
   'DaemonSet',
   'Deployment',
   'Job',
+  'Node',
   'Pod',
   'ReplicaSet',
   'ReplicationController',

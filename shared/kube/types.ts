@@ -523,6 +523,7 @@ export type DaemonSetStatus = {
   numberUnavailable?: number;
   observedGeneration?: number;
   updatedNumberScheduled?: number;
+  collisionCount?: number;
 };
 
 export interface KubeDaemonSet extends KubeObject {

@@ -46,9 +46,11 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   replicasets: wholePart,
   deployments: specPart,
   replicationcontrollers: specPart,
+  daemonsets: specPart,
+  // For DaemonSets. A heartbeat, a status and a condition change none of this.
+  nodes: ({ metadata, spec }) => [metadata.labels, spec?.['taints']],
   // The garbage collector alone reads these.
   cronjobs: metadataOf,
-  daemonsets: metadataOf,
   jobs: metadataOf,
   statefulsets: metadataOf,
 };

@@ -42,11 +42,15 @@ export function workloadCluster() {
     if (outcome.kind !== 'committed') throw new Error(`${write.kind} ${write.ref.name}: ${outcome.kind}`);
     return outcome.objects[0]!;
   }
-  const refTo = (resource: string, name: string): ObjectRef => ({ resource, namespace: 'default', name });
+  const refTo = (resource: string, name: string): ObjectRef => ({
+    resource,
+    namespace: resource === 'nodes' ? '' : 'default',
+    name,
+  });
 
   async function create(resource: string, object: KubeObject): Promise<KubeObject> {
     const metadata = {
-      namespace: 'default',
+      ...(resource === 'nodes' ? {} : { namespace: 'default' }),
       uid: random.uuid(),
       generation: 1,
       creationTimestamp: formatTime(nowMs),

@@ -45,10 +45,6 @@ const labelsText = (labels: Readonly<Record<string, string>> = {}): string =>
     .sort()
     .join(',') || NONE;
 
-/**
- * Stored for users and for kubectl drain, which skips the pods of an existing DaemonSet. No controller here creates
- * pods for them.
- */
 export const daemonsets: ResourceDescriptor = {
   group: APPS_GROUP,
   version: 'v1',

@@ -4,6 +4,7 @@
  */
 
 import { type CloudNodeDraft, cloudNodeReplay } from '../cloud-node/decisions.ts';
+import { type DaemonSetDraft, daemonSetReplay } from '../daemonsets/decisions.ts';
 import { type DeploymentDraft, deploymentReplay } from '../deployments/decisions.ts';
 import { type EvictorDraft, evictorReplay } from '../evictor/decisions.ts';
 import { type FrameworkDraft, frameworkReplay } from '../framework/decisions.ts';
@@ -29,6 +30,7 @@ export type KnownDecision =
   | SchedulerDraft
   | ReplicaSetDraft
   | DeploymentDraft
+  | DaemonSetDraft
   | CollectorDraft
   | FrameworkDraft;
 
@@ -46,6 +48,7 @@ const RULES: Readonly<Record<string, ReplayRule>> = {
   ...schedulerReplay,
   ...replicaSetReplay,
   ...deploymentReplay,
+  ...daemonSetReplay,
   ...collectorReplay,
   ...frameworkReplay,
 };

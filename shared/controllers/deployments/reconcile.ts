@@ -18,14 +18,14 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
 import { deletionWrite } from '../workload-rules/deletion-write.ts';
+import * as metric from '../workload-rules/metrics.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged, withOwners } from '../workload-rules/owner.ts';
+import { isSameTemplate } from '../workload-rules/template.rule.ts';
 import { setCreatedDraft, setsScaledDraft } from './decisions.ts';
-import * as metric from './metrics.ts';
 import { REVISION, revisionsOf, sizedSet } from './revisions.rule.ts';
 import { type DeploymentDecision, decideDeployment } from './rule.ts';
 import { fencepostsOf, type Resize } from './sizes.rule.ts';
-import { isSameTemplate } from './template.rule.ts';
 
 /** Milliseconds. */
 const HELD_RETRY_MS = 10_000;

@@ -6,8 +6,8 @@
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { KubeDeployment, KubeReplicaSet, ReplicaSetSpec } from '../../kube/workload-types.ts';
+import { HASH_LABEL, isSameTemplate, templateHash } from '../workload-rules/template.rule.ts';
 import { fencepostsOf, newSetSize, type SizedSet } from './sizes.rule.ts';
-import { HASH_LABEL, isSameTemplate, templateHash } from './template.rule.ts';
 
 export const REVISION = 'deployment.kubernetes.io/revision';
 const REVISION_HISTORY = 'deployment.kubernetes.io/revision-history';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formatTime } from '../../kube/time.ts';
 import type { DeploymentSpec, KubeDeployment, KubeReplicaSet, WorkloadCondition } from '../../kube/workload-types.ts';
+import { isSameTemplate, templateHash } from '../workload-rules/template.rule.ts';
 import { decideDeployment } from './rule.ts';
 import {
   fencepostsOf,
@@ -11,7 +12,6 @@ import {
   type SizedSet,
   scaleSets,
 } from './sizes.rule.ts';
-import { isSameTemplate, templateHash } from './template.rule.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const NO_SURGE = { surge: 0, unavailable: 0 };

@@ -9,9 +9,10 @@ const PARTITION = 'workloads-due';
 const DUE_DIGITS = 14;
 const DUE_READ_MAX = 200;
 
-/** A workload, the sweep over all of them, or another work that failed. */
+/** A workload, the sweep over all of them, or another work that failed. `daemonSets`: all of them. */
 export type DueKey =
   | { readonly kind: 'sweep' }
+  | { readonly kind: 'daemonSets' }
   | { readonly kind: 'workload' | RepeatedKind; readonly ref: ObjectRef }
   | { readonly kind: 'collect'; readonly ownerUid: string };
 
@@ -23,11 +24,13 @@ export interface DueRow {
 }
 
 const SWEEP = 'sweep';
+const DAEMON_SETS = 'daemonSets';
 const COLLECT = 'collect=';
 const REPEATED: readonly RepeatedKind[] = ['finish', 'adopt'];
 
 function textOf(key: DueKey): string {
   if (key.kind === 'sweep') return SWEEP;
+  if (key.kind === 'daemonSets') return DAEMON_SETS;
   if (key.kind === 'collect') return COLLECT + key.ownerUid;
   const { resource, namespace, name } = key.ref;
   return `${key.kind === 'workload' ? '' : `${key.kind}=`}${resource}:${namespace}/${name}`;
@@ -35,6 +38,7 @@ function textOf(key: DueKey): string {
 
 function keyOfText(text: string): DueKey {
   if (text === SWEEP) return { kind: 'sweep' };
+  if (text === DAEMON_SETS) return { kind: 'daemonSets' };
   if (text.startsWith(COLLECT)) return { kind: 'collect', ownerUid: text.slice(COLLECT.length) };
   const kind = REPEATED.find((each) => text.startsWith(`${each}=`));
   const [resource = '', name = ''] = (kind === undefined ? text : text.slice(kind.length + 1)).split(':', 2);

@@ -1,11 +1,13 @@
 import { CLAIM, COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../domain/functions/function-manifest.ts';
 
-/** Kinds with objects that may own others. Their removal leaves dependents behind. */
+/** Kinds with objects that may own others, or whose removal an owner notices: revisions and, for DaemonSets, Nodes. */
 const OWNER_KINDS = [
+  'ControllerRevision',
   'CronJob',
   'DaemonSet',
   'Deployment',
   'Job',
+  'Node',
   'Pod',
   'ReplicaSet',
   'ReplicationController',

@@ -7,9 +7,12 @@
 
 import type { LabelSelectorSpec } from '../../kube/selectors.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
-import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { KubeDaemonSet, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../kube/types.ts';
 import type { KubeDeployment, KubeReplicaSet } from '../../kube/workload-types.ts';
 import { objectOf, refOf } from '../../store/object-record.ts';
+import { daemonNodeOf, type Placement, placementOf, type Verdict, verdictFor } from '../daemonsets/placement.rule.ts';
+import { readDaemonNodes, syncDaemonSet } from '../daemonsets/reconcile.ts';
+import { isDaemonSetSettled } from '../daemonsets/rule.ts';
 import { syncDeployment } from '../deployments/reconcile.ts';
 import { UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -24,12 +27,14 @@ import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } fro
 import type { WorkCheck } from '../framework/wake-up.ts';
 import { collectDependents, finishDeletion } from '../garbage-collector/reconcile.ts';
 import { syncReplicaSet } from '../replicasets/reconcile.ts';
+import { listObjects } from '../workload-rules/list-objects.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { refOfObject, type SyncReport } from '../workload-rules/owner.ts';
 import { addDue, type DueKey, type DueRow, earliestDueMs, earliestRows, removeDue } from './due-store.ts';
 import * as metric from './metrics.ts';
 import {
   adoptersOf,
+  type NodeChange,
   type ObjectRecord,
   ownedResources,
   requiredWorks,
@@ -41,9 +46,6 @@ const WORKLOADS = 'workloads';
 const CONCURRENCY_MAX = 8;
 /** The repetition of failed works begins within this time after the start of the batch. Milliseconds. */
 const REPETITION_BUDGET_MS = 10_000;
-/** Objects of one namespace that are searched for orphans, and owners, at most; read by pages of this size. */
-const PAGE_OBJECTS = 500;
-const PAGES_MAX = 40;
 const SWEEP_MS = 900_000;
 /** Until a failed work is repeated: by the first tick after this time, and then at this interval. */
 const REPEAT_MS = 10_000;
@@ -73,6 +75,7 @@ const repeatLater = ({ items, clock }: ControllerDependencies, work: Work): Prom
   addDue(items, { atMs: clock.nowMs() + REPEAT_MS, key: dueKeyOf(work) });
 
 function dueKeyOf(work: Work): DueKey {
+  if (work.kind === 'nodesChanged') return { kind: 'daemonSets' };
   if (work.kind === 'collect') return { kind: 'collect', ownerUid: work.ownerUid };
   return { kind: work.kind === 'finish' || work.kind === 'adopt' ? work.kind : 'workload', ref: work.ref };
 }
@@ -101,6 +104,8 @@ async function perform(dependencies: ControllerDependencies, work: Work): Promis
       return adopt(dependencies, work);
     case 'podEnded':
       return syncIfRecreated(dependencies, work.ref);
+    case 'nodesChanged':
+      return syncDaemonSets(dependencies, (_set, placement) => isConcernedBy(placement, work.changes));
     case 'collect':
       return collectDependents(dependencies, work.ownerUid);
     case 'finish':
@@ -119,6 +124,7 @@ const SYNCS: Readonly<Record<string, Sync>> = {
   deployments: (dependencies, ref, orphans) => syncDeployment(dependencies, ref, orphans as readonly KubeReplicaSet[]),
   replicasets: syncReplicaSet,
   replicationcontrollers: syncReplicaSet,
+  daemonsets: syncDaemonSet,
 };
 
 async function sync(
@@ -146,7 +152,8 @@ async function orphansFor(dependencies: ControllerDependencies, ref: ObjectRef):
   const owner = await dependencies.objects.get(ref);
   if (owner === undefined) return [];
   const found: KubeObject[] = [];
-  for (const owned of ownedResources(ref.resource)) found.push(...(await listAll(dependencies, owned, ref.namespace)));
+  for (const owned of ownedResources(ref.resource))
+    found.push(...(await listObjects(dependencies, owned, ref.namespace)));
   return found.filter((object) => controllerOf(object) === undefined && selects(ref.resource, owner, object));
 }
 
@@ -164,7 +171,7 @@ async function adopt(
   { orphan, ref }: Extract<Work, { kind: 'adopt' }>,
 ): Promise<void> {
   for (const resource of adoptersOf(ref.resource)) {
-    const owners = await listAll(dependencies, resource, ref.namespace);
+    const owners = await listObjects(dependencies, resource, ref.namespace);
     const adopter = owners.find((owner) => selects(resource, owner, orphan));
     if (adopter === undefined) continue;
     const current = await dependencies.objects.get(ref);
@@ -172,25 +179,30 @@ async function adopt(
   }
 }
 
-async function listAll(
-  { objects }: ControllerDependencies,
-  resource: string,
-  namespace: string,
-): Promise<readonly KubeObject[]> {
-  const found: KubeObject[] = [];
-  let continueAfter: string | undefined;
-  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-    const page = await objects.list({
-      resource,
-      namespace,
-      limit: PAGE_OBJECTS,
-      ...(continueAfter === undefined ? {} : { continueAfter }),
-    });
-    found.push(...page.objects);
-    if (page.next === undefined) break;
-    continueAfter = page.next;
-  }
-  return found;
+/** The DaemonSets that want, or keep, pods on other nodes after these changes. */
+async function syncDaemonSets(
+  dependencies: ControllerDependencies,
+  isConcerned: (set: KubeDaemonSet, placement: Placement) => boolean,
+): Promise<void> {
+  const sets = (await listObjects(dependencies, 'daemonsets', '')) as readonly KubeDaemonSet[];
+  const concerned = sets.filter((set) => isConcerned(set, placementOf(set.spec?.template?.spec)));
+  await workThrough(concerned, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, async (set) => {
+    const ref = refOfObject('daemonsets', set);
+    try {
+      await sync(dependencies, ref);
+    } catch {
+      await repeatLater(dependencies, { kind: 'sync', ref });
+    }
+  });
+}
+
+function isConcernedBy(placement: Placement, changes: readonly NodeChange[]): boolean {
+  const verdictOf = (node: KubeNode | undefined): Verdict =>
+    node === undefined ? { runs: false, stays: false } : verdictFor(placement, daemonNodeOf(node));
+  return changes.some(({ before, after }) => {
+    const [was, is] = [verdictOf(before), verdictOf(after)];
+    return was.runs !== is.runs || was.stays !== is.stays;
+  });
 }
 
 export type WorkloadsReport =
@@ -272,9 +284,17 @@ async function runDue(dependencies: ControllerDependencies, key: DueKey): Promis
         ? undefined
         : adopt(dependencies, { kind: 'adopt', orphan, ref: key.ref });
     }
+    case 'daemonSets':
+      return syncUnsettledDaemonSets(dependencies);
     case 'sweep':
       return undefined;
   }
+}
+
+/** A failed work on changed nodes, again. */
+async function syncUnsettledDaemonSets(dependencies: ControllerDependencies): Promise<void> {
+  const nodes = await readDaemonNodes(dependencies);
+  await syncDaemonSets(dependencies, (set, placement) => !isDaemonSetSettled(set, placement, nodes));
 }
 
 /** Syncs every workload that does not look settled. */
@@ -282,9 +302,15 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
   const { meter } = dependencies;
   const all: { readonly resource: string; readonly object: KubeObject }[] = [];
   for (const resource of syncedResources) {
-    all.push(...(await listAll(dependencies, resource, '')).map((object) => ({ resource, object })));
+    all.push(...(await listObjects(dependencies, resource, '')).map((object) => ({ resource, object })));
   }
-  const unsettled = all.filter(({ object }) => !isSettled(object));
+  const hasDaemonSets = all.some(({ resource }) => resource === 'daemonsets');
+  const nodes = hasDaemonSets ? await readDaemonNodes(dependencies) : [];
+  const unsettled = all.filter(({ resource, object }) =>
+    resource === 'daemonsets'
+      ? !isDaemonSetSettled(object, placementOf(templateSpecOf(object)), nodes)
+      : !isSettled(object),
+  );
   const outcome = await workThrough(
     unsettled,
     { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED },
@@ -294,6 +320,8 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
   if (unsettled.length > 0) meter.add(metric.SWEPT_WORKLOADS, unsettled.length, 'Count');
   return unsettled.length;
 }
+
+const templateSpecOf = ({ spec }: KubeDaemonSet): PodSpec | undefined => spec?.template?.spec;
 
 /** It was observed in its present form, and has as many pods as it wants. */
 function isSettled({ metadata, spec, status }: KubeObject): boolean {

@@ -1,5 +1,6 @@
 /** Which syncs the changes of objects require. Pure. Each owner is synced once per batch, from what is stored then. */
-import type { KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
+import { defined } from '../../domain/defined.ts';
+import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 
 export interface ObjectRecord {
@@ -12,6 +13,13 @@ export interface ObjectRecord {
   readonly after?: KubeObject;
 }
 
+export interface NodeChange {
+  /** Absent: it appeared. */
+  readonly before?: KubeNode;
+  /** Absent: it was removed. */
+  readonly after?: KubeNode;
+}
+
 export type Work =
   | { readonly kind: 'sync'; readonly ref: ObjectRef }
   /** Find the owners that a pod or ReplicaSet without a controller may have. */
@@ -20,6 +28,8 @@ export type Work =
   | { readonly kind: 'adoptAll'; readonly ref: ObjectRef }
   /** A pod of this ReplicaSet was removed: its Deployment may wait for the end of all old pods. */
   | { readonly kind: 'podEnded'; readonly ref: ObjectRef }
+  /** Nodes appeared, were removed, or changed labels or taints: DaemonSets may want other pods. */
+  | { readonly kind: 'nodesChanged'; readonly changes: readonly NodeChange[] }
   /** An object was removed: what becomes of its dependents. */
   | { readonly kind: 'collect'; readonly ownerUid: string }
   /** An object is being deleted and waits for its dependents. */
@@ -35,6 +45,7 @@ const KINDS: Readonly<Record<string, { readonly kind: string; readonly owns: rea
   deployments: { kind: 'Deployment', owns: ['replicasets'] },
   replicasets: { kind: 'ReplicaSet', owns: ['pods'] },
   replicationcontrollers: { kind: 'ReplicationController', owns: ['pods'] },
+  daemonsets: { kind: 'DaemonSet', owns: ['pods', 'controllerrevisions'] },
 };
 export const syncedResources = Object.keys(KINDS);
 /** What objects of this resource own, and adopt. */
@@ -50,7 +61,6 @@ const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
 const PLURALS: Readonly<Record<string, string>> = {
   ...SYNCED,
   CronJob: 'cronjobs',
-  DaemonSet: 'daemonsets',
   Job: 'jobs',
   StatefulSet: 'statefulsets',
 };
@@ -58,7 +68,9 @@ const WAITING = ['foregroundDeletion', 'orphan'];
 
 export function requiredWorks(records: readonly ObjectRecord[]): readonly RequiredWork[] {
   const byKey = new Map<string, { of: number[]; work: Work }>();
+  const ofNodes = records.filter(({ ref }) => ref.resource === 'nodes');
   for (const record of records) {
+    if (record.ref.resource === 'nodes') continue;
     for (const work of worksOf(record)) {
       const key = JSON.stringify('orphan' in work ? { kind: work.kind, ref: work.ref } : work);
       const found = byKey.get(key) ?? { of: [], work };
@@ -66,7 +78,12 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
       byKey.set(key, found);
     }
   }
-  return [...byKey.values()];
+  const changes = ofNodes.map(({ before, after }): NodeChange => defined({ before, after }));
+  const nodesChanged: RequiredWork = {
+    of: ofNodes.map(({ position }) => position),
+    work: { kind: 'nodesChanged', changes },
+  };
+  return [...byKey.values(), ...(ofNodes.length === 0 ? [] : [nodesChanged])];
 }
 
 function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {

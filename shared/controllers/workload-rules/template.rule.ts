@@ -9,7 +9,7 @@ import { textHash } from '../../domain/text-hash.ts';
 import { defaultPodSpec } from '../../kube/pods/pod-defaults.ts';
 import { canonicalQuantity } from '../../kube/quantity.ts';
 import type { PodTemplateSpec } from '../../kube/workload-types.ts';
-import { NAME_ALPHABET } from '../workload-rules/generated-name.rule.ts';
+import { NAME_ALPHABET } from './generated-name.rule.ts';
 
 export const HASH_LABEL = 'pod-template-hash';
 /** Named in the hashed text: a later algorithm has another number. */

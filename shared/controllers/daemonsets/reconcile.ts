@@ -1,0 +1,330 @@
+/**
+ * One sync of a DaemonSet: read, decide, apply.
+ *
+ * At most one pod of a node that is not being deleted, two with a surge. Each transaction is under the claim of the
+ * DaemonSet (workload-rules/pod-commits.ts), so the pods of a node are those that were read, or fewer. A Node that was
+ * removed since it was read leaves a pod that the record of the removal deletes.
+ *
+ * Gate: while it is closed, a rolling update replaces nothing, and no pod is deleted because of a taint of our own.
+ */
+import { defined } from '../../domain/defined.ts';
+import { gateVerdictFor } from '../../domain/zones/gate.ts';
+import type { KubeControllerRevision } from '../../kube/application-types.ts';
+import { selectorFromSpec } from '../../kube/selectors.ts';
+import type { KubeDaemonSet, KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
+import { readClaim } from '../../store/owner-claim-store.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
+import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
+import { podNameFor } from '../workload-rules/generated-name.rule.ts';
+import { listObjects } from '../workload-rules/list-objects.ts';
+import * as metric from '../workload-rules/metrics.ts';
+import { podMaker } from '../workload-rules/new-pod.ts';
+import { ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
+import { controllerReference, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
+import { type Applied, changeOwners, createPods, deletePods, type PodOwner } from '../workload-rules/pod-commits.ts';
+import { hashOf, REVISION_LABEL, surplusRevisions, templateOf } from '../workload-rules/revisions.rule.ts';
+import { currentRevision, deleteRevisions, readOwned } from '../workload-rules/revisions.ts';
+import { isSameTemplate } from '../workload-rules/template.rule.ts';
+import { backoffsOfRow, backoffsRow } from './backoff.rule.ts';
+import {
+  daemonPodsCreatedDraft,
+  daemonPodsDeletedDraft,
+  daemonRolloutDraft,
+  type NodesOfDecision,
+} from './decisions.ts';
+import {
+  type DaemonNode,
+  daemonNodeOf,
+  daemonTemplate,
+  placementOf,
+  targetNodeOf,
+  templateForNode,
+} from './placement.rule.ts';
+import { allowsSurge, chosenBy, decideRollout, type RolloutChoice } from './rollout.rule.ts';
+import { type DaemonPod, type DaemonWorld, daemonSetStatus, decideDaemons, podsByNode, type Removal } from './rule.ts';
+
+const COMPONENT = 'daemonset-controller';
+/** Milliseconds. */
+const HELD_RETRY_MS = 10_000;
+const GENERATION_ANNOTATION = 'deprecated.daemonset.template.generation';
+const GENERATION_LABEL = 'pod-template-generation';
+
+/** Every node. One read for all DaemonSets of a batch. */
+export const readDaemonNodes = async (dependencies: ControllerDependencies): Promise<readonly DaemonNode[]> =>
+  (await listObjects(dependencies, 'nodes', '')).map((node) => daemonNodeOf(node as KubeNode));
+
+/**
+ * @param orphans pods and revisions without a controller that may belong to it
+ * @throws StoreFault retryable, when other workers won every attempt
+ */
+export const syncDaemonSet = (
+  dependencies: ControllerDependencies,
+  ref: ObjectRef,
+  orphans: readonly KubeObject[] = [],
+): Promise<SyncReport> => syncUnlessOvertaken('DaemonSet', () => attemptSync(dependencies, ref, orphans));
+
+interface Sync extends PodOwner {
+  readonly set: KubeDaemonSet;
+  readonly uid: string;
+  readonly stored: readonly KubePod[];
+  /** Hash of the present template. */
+  readonly hash: string;
+  readonly world: DaemonWorld;
+}
+
+async function attemptSync(
+  dependencies: ControllerDependencies,
+  ref: ObjectRef,
+  orphans: readonly KubeObject[],
+): Promise<SyncReport | 'overtaken'> {
+  const { objects, items, clock } = dependencies;
+  const set = (await objects.get(ref)) as KubeDaemonSet | undefined;
+  if (set === undefined || set.metadata.deletionTimestamp !== undefined) return {};
+  const uid = set.metadata.uid ?? '';
+  const { fence, row } = await readClaim(items, uid);
+  const nowMs = clock.nowMs();
+  const owner: PodOwner = { kind: 'DaemonSet', ref, object: set, fence, nowMs, component: COMPONENT };
+  const selector = selectorFromSpec(set.spec?.selector);
+  if (selector.requirements.length === 0) return reportSelectsAll(dependencies, owner);
+  const indexed = [
+    ...(await readOwned(dependencies, uid, 'pods')),
+    ...(await readOwned(dependencies, uid, 'controllerrevisions')),
+  ];
+  const claims = decideClaims(set, selector, candidatesOf(indexed, orphans));
+  if (claims.adopt.length > 0 || claims.release.length > 0) {
+    const changes = { adopt: claims.adopt.map(ownedObject), release: claims.release.map(ownedObject) };
+    const outcome = await changeOwners(dependencies, owner, changes);
+    return outcome === 'committed' ? attemptSync(dependencies, ref, []) : outcome;
+  }
+  const revisions = claims.owned.filter(isRevision) as readonly KubeControllerRevision[];
+  const revisionOwner = {
+    object: set,
+    template: set.spec?.template,
+    collisionCount: set.status?.collisionCount,
+    hashLabel: REVISION_LABEL,
+  };
+  const current = await currentRevision(dependencies, owner, revisionOwner, revisions);
+  if (current === 'overtaken') return current;
+  if (current === 'written') return attemptSync(dependencies, ref, []);
+  const hash = hashOf(current, REVISION_LABEL);
+  const stored = claims.owned.filter((each) => !isRevision(each)) as readonly KubePod[];
+  const updatedHashes = new Set(
+    revisions
+      .filter((each) => isSameTemplate(templateOf(each), set.spec?.template))
+      .map((each) => hashOf(each, REVISION_LABEL)),
+  );
+  const world = await readWorld(dependencies, set, {
+    pods: stored.flatMap((pod) => daemonPodOf(pod, updatedHashes)),
+    row,
+    nowMs,
+  });
+  const sync: Sync = { ...owner, set, uid, stored, hash, world };
+  return finish(dependencies, sync, { revisions, current });
+}
+
+const isRevision = ({ kind }: KubeObject): boolean => kind === 'ControllerRevision';
+const ownedObject = (object: KubeObject) => ({
+  resource: isRevision(object) ? 'controllerrevisions' : 'pods',
+  object,
+});
+
+/** A pod without a node is ignored. */
+function daemonPodOf(pod: KubePod, updatedHashes: ReadonlySet<string>): readonly DaemonPod[] {
+  const target = targetNodeOf(pod);
+  if (target === undefined) return [];
+  const isUpdated = updatedHashes.has(pod.metadata.labels?.[REVISION_LABEL] ?? '');
+  return [{ ...ownedPodOf(pod), target, isUpdated }];
+}
+
+async function readWorld(
+  dependencies: ControllerDependencies,
+  { metadata, spec = {} }: KubeDaemonSet,
+  read: {
+    readonly pods: readonly DaemonPod[];
+    readonly row: Readonly<Record<string, unknown>>;
+    readonly nowMs: number;
+  },
+): Promise<DaemonWorld> {
+  const { fleet, policy } = dependencies;
+  const { pods, row, nowMs } = read;
+  const { gate } = await fleet.readState();
+  return {
+    rules: {
+      placement: placementOf(spec.template?.spec),
+      minReadySeconds: spec.minReadySeconds ?? 0,
+      allowsSurge: allowsSurge(spec),
+    },
+    nodes: await readDaemonNodes(dependencies),
+    pods,
+    backoffs: backoffsOfRow(row, metadata.generation ?? 0),
+    gateHolding: gateVerdictFor(gate, { nowMs, policy }).kind === 'holding',
+    nowMs,
+  };
+}
+
+async function reportSelectsAll(
+  dependencies: ControllerDependencies,
+  { object, nowMs }: PodOwner,
+): Promise<SyncReport> {
+  const event: PendingEvent = {
+    type: 'Warning',
+    reason: 'SelectingAll',
+    message: 'This daemon set is selecting all pods. A non-empty selector is required.',
+    source: COMPONENT,
+    about: subjectOf('DaemonSet', object),
+    once: object.metadata.generation ?? 0,
+  };
+  await recordEvents(dependencies, [event], nowMs);
+  return {};
+}
+
+/** The acts of a sync, then its status, which counts the pods before them. */
+async function finish(
+  dependencies: ControllerDependencies,
+  sync: Sync,
+  history: { readonly revisions: readonly KubeControllerRevision[]; readonly current: KubeControllerRevision },
+): Promise<SyncReport | 'overtaken'> {
+  const { set, world, nowMs } = sync;
+  const decision = decideDaemons(world);
+  const managed = await manage(dependencies, sync, decision);
+  if (managed === 'overtaken') return managed;
+  const isQuiet = decision.create.length === 0 && decision.remove.length === 0;
+  const isRolling = set.spec?.updateStrategy?.type !== 'OnDelete';
+  const rolled = isQuiet && isRolling ? await rollOut(dependencies, sync) : 0;
+  if (rolled === 'overtaken') return rolled;
+  await cleanHistory(dependencies, sync, history);
+  const { status, lookAgainAtMs } = daemonSetStatus(set, world);
+  if (status !== undefined) {
+    const { kind } = await dependencies.objects.commit({
+      writes: [{ kind: 'update', ref: sync.ref, object: { ...set, status }, previous: set }],
+    });
+    if (kind === 'conflict' || kind === 'contended') return 'overtaken';
+  }
+  const held = decision.held + rolled;
+  if (held > 0) dependencies.meter.add(metric.REDUCTIONS_HELD, held, 'Count', { kind: 'DaemonSet' });
+  const again = [decision.lookAgainAtMs, lookAgainAtMs, held > 0 ? nowMs + HELD_RETRY_MS : undefined];
+  const times = again.filter((each) => each !== undefined);
+  return times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) };
+}
+
+/** Creates missing pods, and deletes those that must not be there. */
+async function manage(
+  dependencies: ControllerDependencies,
+  sync: Sync,
+  { create, remove, backoffs }: ReturnType<typeof decideDaemons>,
+): Promise<Applied | 'overtaken'> {
+  const { set, world, nowMs } = sync;
+  const of: NodesOfDecision = {
+    rules: world.rules,
+    nodes: new Map(world.nodes.map((node) => [node.name, node])),
+    podsOf: podsByNode(world.pods),
+  };
+  await reportEndedPods(dependencies, sync, remove);
+  const created = await createOn(dependencies, sync, create, (names, nodes) =>
+    daemonPodsCreatedDraft(set, of, { names, nodes }, nowMs),
+  );
+  if (created === 'overtaken' || remove.length === 0) return created;
+  const removals = new Map(remove.map(({ pod, cause }) => [pod.name, { name: pod.name, target: pod.target, cause }]));
+  return deletePods(
+    dependencies,
+    { ...sync, fence: created.fence },
+    {
+      pods: sync.stored.filter(({ metadata }) => removals.has(metadata.name ?? '')),
+      draft: (names) =>
+        daemonPodsDeletedDraft(
+          set,
+          of,
+          names.flatMap((name) => removals.get(name) ?? []),
+          nowMs,
+        ),
+      ...(remove.some(({ cause }) => cause === 'failed') ? { more: backoffsRow(backoffs) } : {}),
+    },
+  );
+}
+
+async function createOn(
+  dependencies: ControllerDependencies,
+  sync: Sync,
+  nodes: readonly string[],
+  draft: (names: readonly string[], nodes: readonly string[]) => ReturnType<typeof daemonPodsCreatedDraft>,
+): Promise<Applied | 'overtaken'> {
+  const { set, ref, uid, hash, fence, nowMs } = sync;
+  if (nodes.length === 0) return { kind: 'applied', fence };
+  const generation = set.metadata.annotations?.[GENERATION_ANNOTATION];
+  const template = daemonTemplate(set.spec?.template, {
+    [REVISION_LABEL]: hash,
+    ...defined({ [GENERATION_LABEL]: /^-?\d+$/.test(generation ?? '') ? generation : undefined }),
+  });
+  const reference = controllerReference('DaemonSet', set);
+  const make = await podMaker(dependencies, { namespace: ref.namespace, reference, template }, nowMs);
+  return createPods(dependencies, sync, {
+    count: nodes.length,
+    make: (index, seed) =>
+      make(
+        podNameFor(ref.name, { uid, ...seed }),
+        dependencies.random.uuid(),
+        templateForNode(template, nodes[index] ?? ''),
+      ),
+    draft: (names, before) => draft(names, nodes.slice(before, before + names.length)),
+  });
+}
+
+/** Failed and Succeeded pods that are deleted. */
+async function reportEndedPods(
+  dependencies: ControllerDependencies,
+  { object, nowMs }: Sync,
+  remove: readonly Removal[],
+): Promise<void> {
+  const events = remove.flatMap(({ pod, cause }): PendingEvent[] => {
+    if (cause !== 'failed' && cause !== 'succeeded') return [];
+    const where = `daemon pod ${pod.namespace}/${pod.name} on node ${pod.target}`;
+    const text =
+      cause === 'failed'
+        ? { type: 'Warning' as const, reason: 'FailedDaemonPod', message: `Found failed ${where}, will try to kill it` }
+        : {
+            type: 'Normal' as const,
+            reason: 'SucceededDaemonPod',
+            message: `Found succeeded ${where}, will try to delete it`,
+          };
+    return [{ ...text, source: COMPONENT, about: subjectOf('DaemonSet', object), once: pod.uid }];
+  });
+  await recordEvents(dependencies, events, nowMs);
+}
+
+/** Replaces pods of an old template. Returns how many the closed gate holds back. */
+async function rollOut(dependencies: ControllerDependencies, sync: Sync): Promise<number | 'overtaken'> {
+  const { set, world, nowMs } = sync;
+  const rollout = decideRollout(set.spec ?? {}, world);
+  const doomed = chosenBy(rollout.remove);
+  const doubled = chosenBy(rollout.create);
+  if (world.gateHolding) return doomed.length + doubled.length;
+  const draft = (act: 'PodsCreated' | 'PodsDeleted', choice: RolloutChoice, names: readonly string[]) =>
+    daemonRolloutDraft(set, act, choice, names, nowMs);
+  const created = await createOn(dependencies, sync, doubled, (_names, nodes) =>
+    draft('PodsCreated', rollout.create, nodes),
+  );
+  if (created === 'overtaken') return created;
+  const pods = sync.stored.filter(({ metadata }) => doomed.includes(metadata.name ?? ''));
+  const deleted = await deletePods(
+    dependencies,
+    { ...sync, fence: created.fence },
+    { pods, draft: (names) => draft('PodsDeleted', rollout.remove, names) },
+  );
+  return deleted === 'overtaken' ? deleted : 0;
+}
+
+async function cleanHistory(
+  dependencies: ControllerDependencies,
+  { ref, set, world }: Sync,
+  {
+    revisions,
+    current,
+  }: { readonly revisions: readonly KubeControllerRevision[]; readonly current: KubeControllerRevision },
+): Promise<void> {
+  const old = revisions.filter((each) => each !== current);
+  const limit = set.spec?.revisionHistoryLimit ?? 10;
+  const live = new Set(world.pods.map(({ labels }) => labels[REVISION_LABEL]));
+  const surplus = surplusRevisions(old, limit, (each) => live.has(hashOf(each, REVISION_LABEL)), true);
+  await deleteRevisions(dependencies, { ref, object: set }, surplus);
+}
