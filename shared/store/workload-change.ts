@@ -4,6 +4,7 @@
  * times starts no function.
  */
 
+import type { KubeJob } from '../kube/application-types.ts';
 import type { KubeObject, KubePod } from '../kube/types.ts';
 import { jsonEqual } from '../kube/wire/json-value.ts';
 
@@ -41,6 +42,14 @@ const wholePart: ReadPart = (object) => [
 ];
 const specPart: ReadPart = (object) => [...metadataOf(object), object.metadata.annotations, object.spec];
 
+/** Its counts are written by the controller itself. Its CronJob reads whether it has finished. */
+const jobPart = (job: KubeJob): unknown => [
+  ...metadataOf(job),
+  job.spec,
+  (job.status?.conditions ?? []).filter(({ type }) => type === 'Complete' || type === 'Failed'),
+  job.status?.completionTime,
+];
+
 const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   pods: podPart,
   replicasets: wholePart,
@@ -49,9 +58,9 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   daemonsets: specPart,
   // For DaemonSets. A heartbeat, a status and a condition change none of this.
   nodes: ({ metadata, spec }) => [metadata.labels, spec?.['taints']],
+  jobs: jobPart,
   // The garbage collector alone reads these.
   cronjobs: metadataOf,
-  jobs: metadataOf,
   statefulsets: metadataOf,
 };
 

@@ -155,7 +155,7 @@ export function workloadCluster() {
     /** As scheduler and kubelet do: every pod is bound and Ready. */
     async runPods(nodeName = 'n1'): Promise<void> {
       for (const pod of await cluster.pods()) {
-        if (pod.status?.phase === 'Running') continue;
+        if ((pod.status?.phase ?? 'Pending') !== 'Pending') continue;
         const ready = { type: 'Ready', status: 'True' as const, lastTransitionTime: formatTime(nowMs) };
         await commit({
           kind: 'update',

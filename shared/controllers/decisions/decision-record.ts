@@ -44,11 +44,20 @@ export const DECISION_ACTS = [
   'ReplicaSetMade',
   'ReplicaSetsScaled',
   'Collected',
+  'JobFinished',
+  'JobExpired',
 ] as const;
 export type DecisionAct = (typeof DECISION_ACTS)[number];
 
 /** Kinds of workloads whose controllers record decisions. */
-export type WorkloadKind = 'ReplicaSet' | 'Deployment' | 'ReplicationController' | 'DaemonSet' | 'StatefulSet';
+export type WorkloadKind =
+  | 'ReplicaSet'
+  | 'Deployment'
+  | 'ReplicationController'
+  | 'DaemonSet'
+  | 'StatefulSet'
+  | 'Job'
+  | 'CronJob';
 
 export interface DecisionAbout {
   readonly kind: 'Node' | 'Pod' | 'Zone' | 'Fleet' | 'Object' | WorkloadKind;

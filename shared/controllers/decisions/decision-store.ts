@@ -34,6 +34,8 @@ const PREFIX = {
   ReplicationController: 'replicationcontroller.',
   DaemonSet: 'daemonset.',
   StatefulSet: 'statefulset.',
+  Job: 'job.',
+  CronJob: 'cronjob.',
   Object: 'object.',
 } as const;
 

@@ -9,6 +9,7 @@ import { type DeploymentDraft, deploymentReplay } from '../deployments/decisions
 import { type EvictorDraft, evictorReplay } from '../evictor/decisions.ts';
 import { type FrameworkDraft, frameworkReplay } from '../framework/decisions.ts';
 import { type CollectorDraft, collectorReplay } from '../garbage-collector/decisions.ts';
+import { type JobDraft, jobReplay } from '../jobs/decisions.ts';
 import { type NodeMonitorDraft, nodeMonitorReplay } from '../node-monitor/decisions.ts';
 import { type NodeReconcilerDraft, nodeReconcilerReplay } from '../node-reconciler/decisions.ts';
 import { type PodEvictorDraft, podEvictorReplay } from '../pod-evictor/decisions.ts';
@@ -32,6 +33,7 @@ export type KnownDecision =
   | DeploymentDraft
   | DaemonSetDraft
   | CollectorDraft
+  | JobDraft
   | FrameworkDraft;
 
 type ReplayRule = (inputs: never, record: DecisionRecord) => Outcome;
@@ -50,6 +52,7 @@ const RULES: Readonly<Record<string, ReplayRule>> = {
   ...deploymentReplay,
   ...daemonSetReplay,
   ...collectorReplay,
+  ...jobReplay,
   ...frameworkReplay,
 };
 

@@ -36,15 +36,7 @@ const COMMIT_ATTEMPTS_MAX = 6;
 const NAMES_MAX = 64;
 
 export interface EventSubject {
-  readonly kind:
-    | 'Node'
-    | 'Pod'
-    | 'Namespace'
-    | 'VolumeAttachment'
-    | 'PodDisruptionBudget'
-    | 'Job'
-    | 'CronJob'
-    | WorkloadKind;
+  readonly kind: 'Node' | 'Pod' | 'Namespace' | 'VolumeAttachment' | 'PodDisruptionBudget' | WorkloadKind;
   /** '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;

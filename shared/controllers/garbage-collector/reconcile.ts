@@ -15,6 +15,9 @@ import { ownedRefs } from '../../store/owner-index.ts';
 import { UNBOUNDED, workThrough } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { deletionWrite } from '../workload-rules/deletion-write.ts';
+import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
+import { withOwners } from '../workload-rules/owner.ts';
+import { isReleased, isTracked, withoutTracking } from '../workload-rules/tracking.rule.ts';
 import { collectedDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { fateOf, type JudgedOwner, type OwnerState } from './rule.ts';
@@ -43,13 +46,15 @@ export async function judge(dependencies: ControllerDependencies, ref: ObjectRef
     if (object === undefined) return;
     const owners = await judgedOwners(dependencies, ref, object);
     const fate = fateOf(owners, object.metadata.deletionTimestamp !== undefined);
-    if (fate.kind === 'keep') return;
+    const isUncounted = isTracked(object) && !owners.some(countsPod);
+    if (fate.kind === 'keep' && !isUncounted) return;
     const nowMs = clock.nowMs();
+    const next = isUncounted ? withoutTracking(object) : object;
     const outcome =
-      fate.kind === 'release'
-        ? await objects.commit({ writes: [releaseWrite(ref, object, fate.uids)] })
+      fate.kind !== 'delete'
+        ? await objects.commit({ writes: [releaseWrite(ref, object, next, fate.kind === 'keep' ? [] : fate.uids)] })
         : await objects.commit({
-            writes: [deletionWrite(ref, object, nowMs)],
+            writes: [deletionWrite(ref, next, nowMs, object)],
             extra: [ledger.write(collectedDraft(ref, object, owners, nowMs))],
           });
     if (outcome.kind !== 'committed') continue;
@@ -59,11 +64,16 @@ export async function judge(dependencies: ControllerDependencies, ref: ObjectRef
   throw new StoreFault('throttled', 'an object changed too often to be collected', { retryable: true });
 }
 
-function releaseWrite(ref: ObjectRef, object: KubeObject, uids: readonly string[]): ObjectWrite {
-  const { ownerReferences = [], ...metadata } = object.metadata;
+/** A Job counts its pods until it is removed. Without it, nothing removes the finalizer of a pod. */
+const countsPod = ({ reference, state }: JudgedOwner): boolean =>
+  reference.kind === 'Job' && reference.controller === true && state !== 'absent';
+
+/** `object` without these owners. A pod that is being deleted may have waited for this write alone. */
+function releaseWrite(ref: ObjectRef, previous: KubeObject, object: KubeObject, uids: readonly string[]): ObjectWrite {
+  const { ownerReferences = [] } = object.metadata;
   const kept = ownerReferences.filter(({ uid }) => !uids.includes(uid));
-  const next = { ...object, metadata: kept.length === 0 ? metadata : { ...metadata, ownerReferences: kept } };
-  return { kind: 'update', ref, object: next, previous: object };
+  const next = withOwners(object, kept);
+  return isReleased(next) ? { kind: 'delete', ref, previous } : { kind: 'update', ref, object: next, previous };
 }
 
 async function judgedOwners(
@@ -138,7 +148,9 @@ async function release({ objects }: ControllerDependencies, ref: ObjectRef, owne
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     const object = await objects.get(ref);
     if (object?.metadata.ownerReferences?.some(({ uid }) => uid === ownerUid) !== true) return;
-    const outcome = await objects.commit({ writes: [releaseWrite(ref, object, [ownerUid])] });
+    const isCounted = isTracked(object) && controllerOf(object)?.uid === ownerUid;
+    const next = isCounted ? withoutTracking(object) : object;
+    const outcome = await objects.commit({ writes: [releaseWrite(ref, object, next, [ownerUid])] });
     if (outcome.kind === 'committed') return;
   }
   throw new StoreFault('throttled', 'a dependent changed too often to lose its owner', { retryable: true });

@@ -1,12 +1,20 @@
-/** The write of a plain DELETE by a controller: with the object's own grace period and finalizers. */
+/**
+ * The write of a plain DELETE by a controller: with the object's own grace period and finalizers. `previous`: the object as
+ * stored, if the write changes it.
+ */
 import { boundedSeconds } from '../../domain/stored-seconds.ts';
 import { markDeleted, podGraceSeconds } from '../../kube/deletion.ts';
 import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 
-export function deletionWrite(ref: ObjectRef, object: KubeObject, nowMs: number): ObjectWrite {
+export function deletionWrite(
+  ref: ObjectRef,
+  object: KubeObject,
+  nowMs: number,
+  previous: KubeObject = object,
+): ObjectWrite {
   const graceSeconds = ref.resource === 'pods' ? (boundedSeconds(podGraceSeconds(object)) ?? 0) : 0;
   return graceSeconds === 0 && (object.metadata.finalizers ?? []).length === 0
-    ? { kind: 'delete', ref, previous: object }
-    : { kind: 'update', ref, object: markDeleted(object, graceSeconds, nowMs), previous: object };
+    ? { kind: 'delete', ref, previous }
+    : { kind: 'update', ref, object: markDeleted(object, graceSeconds, nowMs), previous };
 }

@@ -40,11 +40,13 @@ export const refOfObject = (resource: string, { metadata }: KubeObject): ObjectR
 });
 
 /** Kinds of owners with pods. */
-export type OwnerKind = 'ReplicaSet' | 'ReplicationController' | 'DaemonSet' | 'StatefulSet';
+export type OwnerKind = 'ReplicaSet' | 'ReplicationController' | 'DaemonSet' | 'StatefulSet' | 'Job';
+
+const API_VERSIONS: Readonly<Partial<Record<OwnerKind, string>>> = { ReplicationController: 'v1', Job: 'batch/v1' };
 
 /** The reference that a controller writes into what it owns. */
 export const controllerReference = (kind: OwnerKind, { metadata }: KubeObject): OwnerReference => ({
-  apiVersion: kind === 'ReplicationController' ? 'v1' : 'apps/v1',
+  apiVersion: API_VERSIONS[kind] ?? 'apps/v1',
   kind,
   name: metadata.name ?? '',
   uid: metadata.uid ?? '',

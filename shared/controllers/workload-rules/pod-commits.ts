@@ -41,8 +41,13 @@ export interface PodOwner {
   readonly texts?: { readonly done: PodEventText; readonly failed: (message: string) => string };
 }
 
-/** `fence`: the claim after the transactions. */
-export type Applied = { readonly kind: 'applied'; readonly fence: number; readonly failure?: SyncFailure };
+/** `fence`: the claim after the transactions. `count`: pods that were created or deleted. */
+export type Applied = {
+  readonly kind: 'applied';
+  readonly fence: number;
+  readonly count?: number;
+  readonly failure?: SyncFailure;
+};
 
 const uidOf = ({ object }: PodOwner): string => object.metadata.uid ?? '';
 
@@ -102,7 +107,7 @@ export async function createPods(
   for (const size of slowStartBatches(plan.count, PODS_PER_COMMIT)) {
     const made = Array.from({ length: size }, (_, position) => plan.make(created + position, { fence, position }));
     const [refused] = made.filter(({ kind }) => kind !== 'pod');
-    if (refused !== undefined) return refusal(dependencies, owner, refused, fence);
+    if (refused !== undefined) return { ...(await refusal(dependencies, owner, refused, fence)), count: created };
     const batch = made.flatMap((each) => (each.kind === 'pod' ? [each.pod] : []));
     const names = batch.map((pod) => pod.metadata.name ?? '');
     const outcome = await objects.commit({
@@ -110,7 +115,8 @@ export async function createPods(
       extra: [...claimed(owner, fence), ledger.write(plan.draft(names, created))],
     });
     if (outcome.kind === 'tooLarge' || outcome.kind === 'overfull') {
-      return refusal(dependencies, owner, { kind: 'refused', message: 'the pod template is too large' }, fence);
+      const tooLarge = { kind: 'refused', message: 'the pod template is too large' };
+      return { ...(await refusal(dependencies, owner, tooLarge, fence)), count: created };
     }
     if (outcome.kind !== 'committed') return 'overtaken';
     fence += 1;
@@ -118,7 +124,7 @@ export async function createPods(
     meter.add(metric.PODS_CREATED, size, 'Count', { kind: owner.kind });
     await recordPodEvents(dependencies, eventsAbout(owner), doneEvents(owner, 'created', names), owner.nowMs);
   }
-  return { kind: 'applied', fence };
+  return { kind: 'applied', fence, count: created };
 }
 
 async function refusal(

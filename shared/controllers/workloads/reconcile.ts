@@ -5,6 +5,7 @@
  * A record that was lost is repaired by the sweep.
  */
 
+import type { KubeJob } from '../../kube/application-types.ts';
 import type { LabelSelectorSpec } from '../../kube/selectors.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeDaemonSet, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../kube/types.ts';
@@ -26,14 +27,18 @@ import {
 import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
 import type { WorkCheck } from '../framework/wake-up.ts';
 import { collectDependents, finishDeletion } from '../garbage-collector/reconcile.ts';
+import { finishedCondition } from '../jobs/outcome.rule.ts';
+import { stopTracking, syncJob } from '../jobs/reconcile.ts';
 import { syncReplicaSet } from '../replicasets/reconcile.ts';
 import { listObjects } from '../workload-rules/list-objects.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { refOfObject, type SyncReport } from '../workload-rules/owner.ts';
+import { isTracked } from '../workload-rules/tracking.rule.ts';
 import { addDue, type DueKey, type DueRow, earliestDueMs, earliestRows, removeDue } from './due-store.ts';
 import * as metric from './metrics.ts';
 import {
   adoptersOf,
+  formerJob,
   type NodeChange,
   type ObjectRecord,
   ownedResources,
@@ -125,6 +130,7 @@ const SYNCS: Readonly<Record<string, Sync>> = {
   replicasets: syncReplicaSet,
   replicationcontrollers: syncReplicaSet,
   daemonsets: syncDaemonSet,
+  jobs: syncJob,
 };
 
 async function sync(
@@ -152,10 +158,13 @@ async function orphansFor(dependencies: ControllerDependencies, ref: ObjectRef):
   const owner = await dependencies.objects.get(ref);
   if (owner === undefined) return [];
   const found: KubeObject[] = [];
-  for (const owned of ownedResources(ref.resource))
-    found.push(...(await listObjects(dependencies, owned, ref.namespace)));
+  const owned = isManual(owner) ? ['pods'] : ownedResources(ref.resource);
+  for (const resource of owned) found.push(...(await listObjects(dependencies, resource, ref.namespace)));
   return found.filter((object) => controllerOf(object) === undefined && selects(ref.resource, owner, object));
 }
+
+/** A Job that selects by its own uid finds no pods from before its creation. */
+const isManual = (owner: KubeJob): boolean => owner.spec?.manualSelector === true;
 
 /** An owner without a selector adopts nothing. */
 function selects(resource: string, { spec }: KubeObject, { metadata }: KubeObject): boolean {
@@ -170,6 +179,14 @@ async function adopt(
   dependencies: ControllerDependencies,
   { orphan, ref }: Extract<Work, { kind: 'adopt' }>,
 ): Promise<void> {
+  const former = formerJob(orphan);
+  const job = former === undefined ? undefined : { resource: 'jobs', namespace: ref.namespace, name: former };
+  const found = job === undefined ? undefined : await dependencies.objects.get(job);
+  if (job !== undefined && found !== undefined && selects('jobs', found, orphan)) {
+    const current = await dependencies.objects.get(ref);
+    return sync(dependencies, job, current === undefined ? [] : [current]);
+  }
+  if (isTracked(orphan)) await stopTracking(dependencies, ref);
   for (const resource of adoptersOf(ref.resource)) {
     const owners = await listObjects(dependencies, resource, ref.namespace);
     const adopter = owners.find((owner) => selects(resource, owner, orphan));
@@ -306,11 +323,11 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
   }
   const hasDaemonSets = all.some(({ resource }) => resource === 'daemonsets');
   const nodes = hasDaemonSets ? await readDaemonNodes(dependencies) : [];
-  const unsettled = all.filter(({ resource, object }) =>
-    resource === 'daemonsets'
-      ? !isDaemonSetSettled(object, placementOf(templateSpecOf(object)), nodes)
-      : !isSettled(object),
-  );
+  const unsettled = all.filter(({ resource, object }) => {
+    if (resource === 'daemonsets') return !isDaemonSetSettled(object, placementOf(templateSpecOf(object)), nodes);
+    // The status of a Job does not show that a pod of it has ended.
+    return resource === 'jobs' ? mayChange(object) : !isSettled(object);
+  });
   const outcome = await workThrough(
     unsettled,
     { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED },
@@ -322,6 +339,9 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
 }
 
 const templateSpecOf = ({ spec }: KubeDaemonSet): PodSpec | undefined => spec?.template?.spec;
+/** It has not finished, or is deleted some time after its end. */
+const mayChange = ({ spec, status }: KubeJob): boolean =>
+  spec?.ttlSecondsAfterFinished !== undefined || finishedCondition(status?.conditions) === undefined;
 
 /** It was observed in its present form, and has as many pods as it wants. */
 function isSettled({ metadata, spec, status }: KubeObject): boolean {

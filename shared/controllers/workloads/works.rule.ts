@@ -46,6 +46,8 @@ const KINDS: Readonly<Record<string, { readonly kind: string; readonly owns: rea
   replicasets: { kind: 'ReplicaSet', owns: ['pods'] },
   replicationcontrollers: { kind: 'ReplicationController', owns: ['pods'] },
   daemonsets: { kind: 'DaemonSet', owns: ['pods', 'controllerrevisions'] },
+  // A Job finds its former pods by the label with its name.
+  jobs: { kind: 'Job', owns: [] },
 };
 export const syncedResources = Object.keys(KINDS);
 /** What objects of this resource own, and adopt. */
@@ -61,9 +63,9 @@ const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
 const PLURALS: Readonly<Record<string, string>> = {
   ...SYNCED,
   CronJob: 'cronjobs',
-  Job: 'jobs',
   StatefulSet: 'statefulsets',
 };
+const JOB_NAME_LABELS = ['batch.kubernetes.io/job-name', 'job-name'];
 const WAITING = ['foregroundDeletion', 'orphan'];
 
 export function requiredWorks(records: readonly ObjectRecord[]): readonly RequiredWork[] {
@@ -102,6 +104,12 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
     works.push({ kind: 'adopt', orphan: after, ref });
   }
   return works;
+}
+
+/** The Job whose name a pod has as a label. */
+export function formerJob(pod: KubeObject): string | undefined {
+  const { labels = {} } = pod.metadata;
+  return JOB_NAME_LABELS.map((label) => labels[label]).find((name) => name !== undefined);
 }
 
 /** The controller, which counts the object; and an owner that waits for the object's end. */
