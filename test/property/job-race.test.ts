@@ -1,0 +1,155 @@
+/**
+ * Many workers on one Job, with records delivered late, twice and to several workers at once, pods that succeed, fail and
+ * are evicted, transactions that conflict, and workers that are killed between two calls or after a call without its
+ * answer.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { ItemChange } from '../../shared/adapters/memory/changes.ts';
+import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
+import { isActive, ownedPodOf } from '../../shared/controllers/workload-rules/owned-pod.rule.ts';
+import type { JobSpec, KubeJob } from '../../shared/kube/application-types.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { objectOf } from '../../shared/store/object-record.ts';
+import { dyingStore } from '../support/failing-store.ts';
+import { type JobCluster, jobCluster, TRACKING } from '../support/job-cluster.ts';
+import { randomFrom } from '../support/seeded.ts';
+
+const WORKERS = 16;
+const ROUNDS = 40;
+const PARALLELISM = 20;
+const COMPLETIONS = 60;
+const INDEX = 'batch.kubernetes.io/job-completion-index';
+
+interface Seen {
+  /** Pods, by how they ended when they lost the finalizer. */
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly found: readonly string[];
+}
+
+/**
+ * The law, in the order of the commits: a pod is created only while fewer are active than may run, of each index one at a
+ * time, and the status counts exactly the pods that lost the finalizer.
+ */
+function observe(changes: readonly ItemChange[], isIndexed: boolean): Seen {
+  const active = new Map<string, string>();
+  const found: string[] = [];
+  const counted = { succeeded: 0, failed: 0 };
+  const indexes = new Set<string>();
+  for (const { key, newImage, oldImage, sequence } of changes) {
+    if (!key.pk.startsWith('o#pods#')) continue;
+    const pod = newImage === undefined ? undefined : objectOf(newImage);
+    const before = oldImage === undefined ? undefined : objectOf(oldImage);
+    const index = (pod ?? before)?.metadata.annotations?.[INDEX] ?? key.sk;
+    const wasTracked = before?.metadata.finalizers?.includes(TRACKING) === true;
+    if (wasTracked && pod?.metadata.finalizers?.includes(TRACKING) !== true) {
+      if (before.status?.['phase'] === 'Succeeded') {
+        counted.succeeded += 1;
+        if (isIndexed && indexes.has(index)) found.push(`change ${sequence}: index ${index} succeeded twice`);
+        indexes.add(index);
+      } else counted.failed += 1;
+    }
+    if (pod === undefined || !isActive(ownedPodOf(pod))) active.delete(key.sk);
+    else {
+      const isNew = !active.has(key.sk);
+      if (isNew && isIndexed && [...active.values()].includes(index)) found.push(`change ${sequence}: two of ${index}`);
+      active.set(key.sk, index);
+      if (isNew && active.size > PARALLELISM) found.push(`change ${sequence}: ${active.size} active`);
+    }
+  }
+  return { ...counted, found };
+}
+
+async function race(seed: number, spec: JobSpec) {
+  const random = randomFrom(seed);
+  const cluster = jobCluster();
+  const pause = async (): Promise<void> => {
+    for (let turns = Math.floor(random() * 4); turns >= 0; turns -= 1) await turn();
+  };
+  const shared = conflictingStore(cluster.tables, { transactionMs: 5, pause, random });
+  let deaths = 0;
+  /** A worker that may die at some call, with or without its effect. */
+  const worker = () => {
+    const dies = random() < 0.3;
+    const items: ItemStore = dies ? dyingStore(shared, Math.floor(random() * 40), random() < 0.5).items : shared;
+    if (dies) deaths += 1;
+    return cluster.makeControllers(items);
+  };
+  await cluster.createJob({ parallelism: PARALLELISM, completions: COMPLETIONS, backoffLimit: 100_000, ...spec });
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const batch = await cluster.records();
+    const deliveries = Array.from({ length: WORKERS }, () => batch.filter(() => random() < 0.5));
+    await Promise.allSettled([
+      ...[...deliveries, batch].filter((part) => part.length > 0).map((part) => worker().onWorkloadRecords(part)),
+      disturb(cluster, random),
+    ]);
+    // Beyond the longest wait after failures.
+    cluster.advance(601_000);
+    await worker()
+      .tickWorkloads(Math.floor(cluster.now() / 5_000))
+      .catch(() => undefined);
+  }
+  await finish(cluster);
+  const job = await cluster.job();
+  const changes = cluster.tables.changes('objects', 0);
+  return { seen: observe(changes, spec.completionMode === 'Indexed'), job, deaths, cluster, shared };
+}
+
+/** Pods that run, succeed, fail and are evicted. */
+async function disturb(cluster: JobCluster, random: () => number): Promise<void> {
+  for (let turns = Math.floor(random() * 30); turns >= 0; turns -= 1) await turn();
+  for (const pod of await cluster.pods()) {
+    if (random() > 0.2) continue;
+    const draw = random();
+    // Another writer may win: the pod is left as it is.
+    const act =
+      draw < 0.5
+        ? cluster.end(pod, 'Succeeded')
+        : draw < 0.8
+          ? cluster.end(pod, 'Failed')
+          : cluster.markPod(pod.metadata.name ?? '');
+    await act.catch(() => undefined);
+  }
+}
+
+/** What dead workers left is found by the sweep; all pods succeed from now on. */
+async function finish(cluster: JobCluster): Promise<void> {
+  for (let round = 0; round < 12; round += 1) {
+    await cluster.runPods();
+    for (const pod of await cluster.pods()) if (pod.status?.phase === 'Running') await cluster.end(pod, 'Succeeded');
+    await cluster.settle();
+    await cluster.confirmDeletions();
+    cluster.advance(901_000);
+    await cluster.tick();
+    await cluster.settle();
+  }
+}
+
+const isComplete = ({ status }: KubeJob): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'Complete' && value === 'True') === true;
+
+describe('sixteen workers on one Job', () => {
+  it.each([
+    ['count each pod once', 2, {}],
+    ['run one pod of each index', 4, { completionMode: 'Indexed' }],
+  ])(
+    '%s, seed %i',
+    async (_what, seed, spec) => {
+      const { seen, job, deaths, cluster, shared } = await race(seed, spec);
+      expect(seen.found).toEqual([]);
+      expect(isComplete(job)).toBe(true);
+      expect(await cluster.tracked()).toBe(0);
+      expect({ succeeded: job.status?.succeeded, failed: job.status?.failed }).toEqual({
+        succeeded: seen.succeeded,
+        failed: seen.failed,
+      });
+      expect(job.status?.succeeded).toBe(COMPLETIONS);
+      // The race took place.
+      expect(seen.failed).toBeGreaterThan(20);
+      expect(deaths).toBeGreaterThan(50);
+      expect(shared.counters.conflicts).toBeGreaterThan(50);
+    },
+    120_000,
+  );
+});
