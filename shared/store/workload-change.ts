@@ -59,8 +59,8 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   // For DaemonSets. A heartbeat, a status and a condition change none of this.
   nodes: ({ metadata, spec }) => [metadata.labels, spec?.['taints']],
   jobs: jobPart,
+  cronjobs: (cronJob) => [...metadataOf(cronJob), cronJob.spec],
   // The garbage collector alone reads these.
-  cronjobs: metadataOf,
   statefulsets: metadataOf,
 };
 

@@ -46,6 +46,7 @@ export const DECISION_ACTS = [
   'Collected',
   'JobFinished',
   'JobExpired',
+  'CronJobStarted',
 ] as const;
 export type DecisionAct = (typeof DECISION_ACTS)[number];
 

@@ -4,6 +4,7 @@
  */
 
 import { type CloudNodeDraft, cloudNodeReplay } from '../cloud-node/decisions.ts';
+import { type CronJobDraft, cronJobReplay } from '../cronjobs/decisions.ts';
 import { type DaemonSetDraft, daemonSetReplay } from '../daemonsets/decisions.ts';
 import { type DeploymentDraft, deploymentReplay } from '../deployments/decisions.ts';
 import { type EvictorDraft, evictorReplay } from '../evictor/decisions.ts';
@@ -34,6 +35,7 @@ export type KnownDecision =
   | DaemonSetDraft
   | CollectorDraft
   | JobDraft
+  | CronJobDraft
   | FrameworkDraft;
 
 type ReplayRule = (inputs: never, record: DecisionRecord) => Outcome;
@@ -53,6 +55,7 @@ const RULES: Readonly<Record<string, ReplayRule>> = {
   ...daemonSetReplay,
   ...collectorReplay,
   ...jobReplay,
+  ...cronJobReplay,
   ...frameworkReplay,
 };
 

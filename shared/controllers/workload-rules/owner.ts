@@ -40,9 +40,13 @@ export const refOfObject = (resource: string, { metadata }: KubeObject): ObjectR
 });
 
 /** Kinds of owners with pods. */
-export type OwnerKind = 'ReplicaSet' | 'ReplicationController' | 'DaemonSet' | 'StatefulSet' | 'Job';
+export type OwnerKind = 'ReplicaSet' | 'ReplicationController' | 'DaemonSet' | 'StatefulSet' | 'Job' | 'CronJob';
 
-const API_VERSIONS: Readonly<Partial<Record<OwnerKind, string>>> = { ReplicationController: 'v1', Job: 'batch/v1' };
+const API_VERSIONS: Readonly<Partial<Record<OwnerKind, string>>> = {
+  ReplicationController: 'v1',
+  Job: 'batch/v1',
+  CronJob: 'batch/v1',
+};
 
 /** The reference that a controller writes into what it owns. */
 export const controllerReference = (kind: OwnerKind, { metadata }: KubeObject): OwnerReference => ({

@@ -5,12 +5,15 @@
  * A record that was lost is repaired by the sweep.
  */
 
+import { defined } from '../../domain/defined.ts';
 import type { KubeJob } from '../../kube/application-types.ts';
 import type { LabelSelectorSpec } from '../../kube/selectors.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeDaemonSet, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../kube/types.ts';
 import type { KubeDeployment, KubeReplicaSet } from '../../kube/workload-types.ts';
 import { objectOf, refOf } from '../../store/object-record.ts';
+import { syncCronJob } from '../cronjobs/reconcile.ts';
+import { isOverdue } from '../cronjobs/rule.ts';
 import { daemonNodeOf, type Placement, placementOf, type Verdict, verdictFor } from '../daemonsets/placement.rule.ts';
 import { readDaemonNodes, syncDaemonSet } from '../daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from '../daemonsets/rule.ts';
@@ -131,6 +134,7 @@ const SYNCS: Readonly<Record<string, Sync>> = {
   replicationcontrollers: syncReplicaSet,
   daemonsets: syncDaemonSet,
   jobs: syncJob,
+  cronjobs: syncCronJob,
 };
 
 async function sync(
@@ -323,8 +327,10 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
   }
   const hasDaemonSets = all.some(({ resource }) => resource === 'daemonsets');
   const nodes = hasDaemonSets ? await readDaemonNodes(dependencies) : [];
+  const nowMs = dependencies.clock.nowMs();
   const unsettled = all.filter(({ resource, object }) => {
     if (resource === 'daemonsets') return !isDaemonSetSettled(object, placementOf(templateSpecOf(object)), nodes);
+    if (resource === 'cronjobs') return isOverdue(object, nowMs);
     // The status of a Job does not show that a pod of it has ended.
     return resource === 'jobs' ? mayChange(object) : !isSettled(object);
   });

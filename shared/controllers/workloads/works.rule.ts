@@ -48,6 +48,7 @@ const KINDS: Readonly<Record<string, { readonly kind: string; readonly owns: rea
   daemonsets: { kind: 'DaemonSet', owns: ['pods', 'controllerrevisions'] },
   // A Job finds its former pods by the label with its name.
   jobs: { kind: 'Job', owns: [] },
+  cronjobs: { kind: 'CronJob', owns: [] },
 };
 export const syncedResources = Object.keys(KINDS);
 /** What objects of this resource own, and adopt. */
@@ -62,7 +63,6 @@ const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
 );
 const PLURALS: Readonly<Record<string, string>> = {
   ...SYNCED,
-  CronJob: 'cronjobs',
   StatefulSet: 'statefulsets',
 };
 const JOB_NAME_LABELS = ['batch.kubernetes.io/job-name', 'job-name'];

@@ -1,5 +1,6 @@
 /** Job and CronJob (pkg/apis/batch/validation/validation.go). */
 import type { CronJobSpec, JobSpec, KubeCronJob, KubeJob } from '../application-types.ts';
+import { CronError, isTimeZone, parseCron } from '../cron-schedule.ts';
 import type { Cause } from '../status.ts';
 import { immutable, invalidValue, nonNegative, notSupported, required } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
@@ -70,42 +71,44 @@ export function validateJob(job: KubeJob, old: KubeJob | undefined, subresource:
   ];
 }
 
-const MACROS = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
-const CRON_FIELD = /^[\d*/,?\-A-Za-z]+$/;
-
-function validateSchedule(schedule: string): Cause[] {
+function validateSchedule(schedule: string, timeZone: string | undefined, old: CronJobSpec | undefined): Cause[] {
   const field = 'spec.schedule';
   if (schedule === '') return [required(field)];
-  if (/TZ/.test(schedule)) {
-    return [invalidValue(field, schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead')];
-  }
-  if (schedule.startsWith('@')) {
-    if (MACROS.includes(schedule) || /^@every (\d+(\.\d+)?(h|m|s))+$/.test(schedule)) return [];
-    return [invalidValue(field, schedule, `unrecognized descriptor: ${schedule}`)];
-  }
-  const fields = schedule.trim().split(/\s+/);
-  if (fields.length !== 5) {
-    const why = `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`;
-    return [invalidValue(field, schedule, why)];
-  }
-  const odd = fields.find((each) => !CRON_FIELD.test(each));
-  return odd === undefined ? [] : [invalidValue(field, schedule, `failed to parse int from ${odd}`)];
-}
-
-function isTimeZone(name: string): boolean {
+  const causes: Cause[] = [];
+  const invalid = (why: string) => invalidValue(field, schedule, why);
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== '';
-  } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
+    parseCron(schedule);
+  } catch (fault) {
+    if (!(fault instanceof CronError)) throw fault;
+    causes.push(invalid(fault.message));
   }
+  const hasZone = schedule.includes('TZ');
+  // A schedule that was stored by an earlier release stays valid.
+  const isOld = old?.schedule?.includes('TZ') === true;
+  if (hasZone && timeZone !== undefined) {
+    causes.push(invalid('cannot use both timeZone field and TZ or CRON_TZ in schedule'));
+  } else if (hasZone && !isOld) {
+    causes.push(invalid('cannot use TZ or CRON_TZ in schedule, use timeZone field instead'));
+  }
+  return causes;
 }
 
-function validateCronJobSpec(spec: CronJobSpec): Cause[] {
-  const causes = validateSchedule(spec.schedule ?? '');
-  if (spec.timeZone !== undefined && (spec.timeZone === '' || !isTimeZone(spec.timeZone))) {
-    causes.push(invalidValue('spec.timeZone', spec.timeZone, `unknown time zone ${spec.timeZone}`));
+function validateTimeZone(name: string | undefined): Cause[] {
+  if (name === undefined) return [];
+  const field = 'spec.timeZone';
+  if (name === '') return [invalidValue(field, name, 'timeZone must be nil or non-empty string')];
+  if (name.toLowerCase() === 'local') {
+    const why = 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones';
+    return [invalidValue(field, name, why)];
   }
+  return isTimeZone(name) ? [] : [invalidValue(field, name, `unknown time zone ${name}`)];
+}
+
+function validateCronJobSpec(spec: CronJobSpec, old: CronJobSpec | undefined): Cause[] {
+  const causes = [
+    ...validateSchedule(spec.schedule ?? '', spec.timeZone, old),
+    ...(spec.timeZone === old?.timeZone && old !== undefined ? [] : validateTimeZone(spec.timeZone)),
+  ];
   const { concurrencyPolicy: policy = '' } = spec;
   if (policy === '') causes.push(required('spec.concurrencyPolicy'));
   else if (!CONCURRENCY_POLICIES.includes(policy)) {
@@ -123,7 +126,7 @@ function validateCronJobSpec(spec: CronJobSpec): Cause[] {
 export function validateCronJob(cronJob: KubeCronJob, old: KubeCronJob | undefined, subresource: string): Cause[] {
   const causes = validateObjectMetadata(cronJob, old, RULES);
   if (subresource === 'status') return causes;
-  causes.push(...validateCronJobSpec(cronJob.spec ?? {}));
+  causes.push(...validateCronJobSpec(cronJob.spec ?? {}, old?.spec));
   const { name = '' } = cronJob.metadata;
   if (name.length > CRON_JOB_NAME_MAX && old === undefined) {
     causes.push(invalidValue('metadata.name', name, tooLongText(CRON_JOB_NAME_MAX)));
