@@ -5,7 +5,6 @@
  * A record that was lost is repaired by the sweep.
  */
 
-import { defined } from '../../domain/defined.ts';
 import type { KubeJob } from '../../kube/application-types.ts';
 import type { LabelSelectorSpec } from '../../kube/selectors.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
