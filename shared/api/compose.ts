@@ -19,11 +19,13 @@ import type { ReadPublicKey } from '../ports/node-keys.ts';
 import { bootstrapTokenStore } from '../store/bootstrap-token-store.ts';
 import { changeLog } from '../store/change-log.ts';
 import { nodeKeyStore } from '../store/node-key-store.ts';
+import { authorizer } from './access/authorizer.ts';
 import { answerEnrolment } from './access/enrolment.ts';
-import { answerSelfReview } from './access/self-review.ts';
+import { answerSelfReviews } from './access/self-review.ts';
 import { nodeGraph } from './admission/node-graph.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
+import { viewerRules } from './kinds/default-policies.ts';
 import { findResource, resources } from './kinds/registry.ts';
 import { reviews } from './kinds/self-reviews.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
@@ -74,11 +76,12 @@ export interface ApiOptions {
 export function composeApi(options: ApiOptions): (request: HttpRequest) => Promise<HttpResponse> {
   const { clock, random, policy } = options;
   const changes = changeLog({ items: options.items, clock, shardsOf });
-  const { storageOf, budgets } = composeStorages({ ...options, changes });
+  const { storageOf, budgets, policies } = composeStorages({ ...options, changes });
+  const access = authorizer({ policies, nodeGraph: nodeGraph({ storageOf }), viewerRules });
   return serveApi({
     storageOf,
     budgetsCovering: budgets.covering,
-    nodeGraph: nodeGraph({ storageOf }),
+    authorizer: access,
     descriptorOf: findResource,
     random,
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
@@ -109,7 +112,7 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     ),
     ...enrolmentOf(options),
     metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf: findResource }),
-    selfReview: answerSelfReview,
+    selfReview: answerSelfReviews(access),
   });
 }
 

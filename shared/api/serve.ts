@@ -5,7 +5,7 @@
  * ours is logged with its cause, each cause once per minute, and becomes a 500 without detail.
  */
 
-import { authorize, authorizePath, METRICS_PATH } from '../domain/access/authorize.ts';
+import { METRICS_PATH } from '../domain/access/authorize.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
@@ -16,9 +16,10 @@ import { isStatusError, statusResponse } from '../kube/request/respond.ts';
 import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
-import { answerAccessReview, isAccessReview } from './access/access-review.ts';
+import { answerAccessReview } from './access/access-review.ts';
 import { type AuditedCall, audit } from './access/audit.ts';
 import { namespaces } from './kinds/registry.ts';
+import { isReview } from './kinds/self-reviews.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
 import { negotiateShape } from './request/response-shape.ts';
 import { compressedIfLarge } from './request/response-size.ts';
@@ -79,20 +80,26 @@ async function serve(dependencies: ServeDependencies, received: HttpRequest, aud
   dependencies.throttle?.admit(user, nowMs);
   refuseImpersonation(request, user);
   if (parsed.kind === 'other') {
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (isRead && parsed.path === METRICS_PATH) return serveMetrics(dependencies, request, user);
-    const document = isRead ? dependencies.staticDocument(parsed.path, request) : undefined;
-    if (document === undefined) throw status.unknownPath();
-    return document;
+    return servePath(dependencies, request, { path: parsed.path, user, nowMs });
   }
   const inJson = withJsonBody(request, dependencies.readYaml);
   return serveResource(dependencies, inJson, { target: parsed.target, user, nowMs }, audited);
 }
 
-function serveMetrics(dependencies: ServeDependencies, request: HttpRequest, user: UserInfo): Promise<HttpResponse> {
-  const access = authorizePath(user, { verb: 'get', path: METRICS_PATH });
-  if (!access.allowed) throw status.pathDenied(user.username, 'get', METRICS_PATH);
-  return dependencies.metrics(request);
+/** A path that is not a resource. Its verb is the method in lower case, as upstream. */
+async function servePath(
+  dependencies: ServeDependencies,
+  request: HttpRequest,
+  { path, user, nowMs }: { readonly path: string; readonly user: UserInfo; readonly nowMs: number },
+): Promise<HttpResponse> {
+  const verb = request.method.toLowerCase();
+  const access = await dependencies.authorizer.authorizePath(user, { verb, path }, nowMs);
+  if (!access.allowed) throw status.pathDenied(user.username, verb, path, access.reason);
+  const isRead = verb === 'get' || verb === 'head';
+  if (isRead && path === METRICS_PATH) return dependencies.metrics(request);
+  const document = isRead ? dependencies.staticDocument(path, request) : undefined;
+  if (document === undefined) throw status.unknownPath();
+  return document;
 }
 
 async function authenticate(
@@ -124,30 +131,33 @@ async function serveResource(
   const verb = verbOf(request.method, target, request.query);
   if (verb === undefined) throw status.methodNotAllowedHere();
   if (verb !== 'watch') checkTimeout(request.query);
-  const review = dependencies.selfReview(target, request, user);
-  if (review !== undefined) return review;
-  if (isAccessReview(target)) {
-    refuseUnauthorized(user, verb, target, request.query);
-    return answerAccessReview(dependencies, target, request, nowMs);
+  const call = { request, target, user, nowMs };
+  if (isReview(target)) {
+    await refuseUnauthorized(dependencies, verb, call);
+    return (await dependencies.selfReview(call)) ?? answerAccessReview(dependencies, target, request, nowMs);
   }
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
   refuseMisplaced(descriptor, target, verb);
   audited.call = { user, verb, target, nowMs };
-  refuseUnauthorized(user, verb, target, request.query);
+  await refuseUnauthorized(dependencies, verb, call);
   refuseImpossible(descriptor, target);
-  await dependencies.nodeGraph.refuseUnrelated({ user, verb, target, query: request.query, nowMs });
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);
   // The path of a Namespace names it as its own namespace, and is authorized as such. It is stored without a namespace.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
   return serveVerb(dependencies, verb, { request, descriptor, target: place, shape, nowMs, user });
 }
 
-function refuseUnauthorized(user: UserInfo, verb: Verb, target: ResourceTarget, query: URLSearchParams): void {
+async function refuseUnauthorized(
+  { authorizer }: ServeDependencies,
+  verb: Verb,
+  { request, target, user, nowMs }: Pick<Call, 'request' | 'target' | 'user' | 'nowMs'>,
+): Promise<void> {
+  const { query } = request;
   // The list itself refuses a malformed selector, later.
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
   const exactField = fields.kind === 'parsed' ? fields.exact : undefined;
-  const access = authorize(user, { verb, ...target, ...defined({ exactField }) });
+  const access = await authorizer.authorize(user, { verb, ...target, query, ...defined({ exactField }) }, nowMs);
   if (access.allowed) return;
   const { subresource, namespace, name } = target;
   throw status.accessDenied({ user: user.username, verb, target, subresource, namespace, name }, access.reason);

@@ -217,6 +217,18 @@ describe('a heartbeat by PUT', () => {
     expect([answer.status, parsed(answer).message]).toEqual([401, 'Unauthorized']);
     expect(consumed).toEqual([]);
   });
+
+  it.each(['impersonate-user', 'impersonate-group', 'impersonate-uid'])(
+    'as another user is 403, and nothing is written: %s',
+    async (header) => {
+      const answer = await send('PUT', lease(), { headers: { [header]: 'ada' } });
+      expect([answer.status, parsed(answer).message]).toEqual([
+        403,
+        expect.stringMatching(/^users "ada" is forbidden: User ".+" cannot impersonate resource "users"/),
+      ]);
+      expect(consumed).toEqual([]);
+    },
+  );
 });
 
 describe('a heartbeat by PATCH', () => {

@@ -11,6 +11,7 @@
  */
 
 import { authorize } from '../domain/access/authorize.ts';
+import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
 import { USAGE_ANNOTATION } from '../domain/nodes/node-usage.ts';
@@ -111,6 +112,7 @@ async function answer(dependencies: Serving, request: HttpRequest): Promise<Http
   if (authentication.kind === 'refused') dependencies.noteRefusal(authentication.reason, request.sourceIp, nowMs);
   if (authentication.kind !== 'authenticated') throw status.unauthorized();
   dependencies.throttle?.admit(authentication.user, nowMs);
+  refuseImpersonation(request, authentication.user);
   const access = authorize(authentication.user, { verb, ...target });
   if (!access.allowed) {
     throw status.accessDenied(
@@ -123,6 +125,14 @@ async function answer(dependencies: Serving, request: HttpRequest): Promise<Http
   refuseTooLarge(request.body, LEASE_BODY_BYTES_MAX);
   const beat = { request, target, nowMs };
   return verb === 'update' ? put(dependencies, beat) : patch(dependencies, beat);
+}
+
+/** A renewal reads no roles, so it cannot check whether the user may impersonate another one. */
+function refuseImpersonation({ headers }: HttpRequest, { username }: UserInfo): void {
+  const impersonated = headers['impersonate-user'] ?? headers['impersonate-group'] ?? headers['impersonate-uid'];
+  if (impersonated === undefined) return;
+  const why = `User ${status.quote(username)} cannot impersonate resource "users" in API group "" at the cluster scope`;
+  throw status.forbidden({ group: '', resource: 'users' }, impersonated, why);
 }
 
 const namespaceAndName = ({ namespace, name }: ResourceTarget) => ({ namespace, name });

@@ -319,15 +319,19 @@ export interface KubeHorizontalPodAutoscaler extends KubeObject {
 }
 
 export interface PolicyRule {
-  verbs?: string[];
-  apiGroups?: string[];
-  resources?: string[];
-  resourceNames?: string[];
-  nonResourceURLs?: string[];
+  readonly verbs?: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
 }
 
 export interface KubeRole extends KubeObject {
-  rules?: PolicyRule[];
+  rules?: readonly PolicyRule[];
+}
+
+export interface KubeClusterRole extends KubeRole {
+  aggregationRule?: { clusterRoleSelectors?: readonly LabelSelectorSpec[] };
 }
 
 export interface RoleSubject {

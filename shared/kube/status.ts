@@ -202,8 +202,12 @@ export function forbidden(target: ResourceName, name: string, why: string, cause
 }
 
 /** 403 on a path that is no resource. */
-export const pathDenied = (user: string, verb: string, path: string): StatusError =>
-  forbidden({ group: '', resource: '' }, '', `User ${quote(user)} cannot ${verb} path ${quote(path)}`);
+export const pathDenied = (user: string, verb: string, path: string, why = ''): StatusError =>
+  forbidden(
+    { group: '', resource: '' },
+    '',
+    `User ${quote(user)} cannot ${verb} path ${quote(path)}${why === '' ? '' : `: ${why}`}`,
+  );
 
 /** Who wanted what, for the text an authorizer's refusal has. */
 export interface DeniedRequest {

@@ -85,6 +85,11 @@ export interface ChangeLog {
   }): Promise<ChangesOutcome>;
   /** The version of a list, read before the list: a watch from here delivers every later change. */
   currentVersion(resource: string): Promise<number>;
+  /**
+   * The version of the last commit of each resource, 0 for none. One read unit per shard, or half of one if the read is
+   * eventually consistent.
+   */
+  newestCommits(resources: readonly string[], options: { readonly consistent: boolean }): Promise<readonly number[]>;
 }
 
 interface Head {
@@ -104,7 +109,23 @@ export interface ChangeLogOptions {
 export const changeLog = (options: ChangeLogOptions): ChangeLog => ({
   readChanges: (request) => readChanges(options, request),
   currentVersion: async (resource) => (await closeLog(options, resource)).version,
+  newestCommits: (resources, { consistent }) => newestCommits(options, resources, consistent),
 });
+
+async function newestCommits(
+  { items, shardsOf }: ChangeLogOptions,
+  resources: readonly string[],
+  consistent: boolean,
+): Promise<readonly number[]> {
+  const shards = resources.flatMap((resource) =>
+    Array.from({ length: shardsOf(resource) }, (_, shard) => ({ resource, shard })),
+  );
+  const keys = shards.map(({ resource, shard }) => headKey(resource, shard));
+  const heads = await items.getMany(keys, { consistent });
+  return resources.map((resource) =>
+    Math.max(0, ...heads.map((item, at) => (shards[at]?.resource === resource ? headOf(0, item).committed : 0))),
+  );
+}
 
 /** The lowest resourceVersion that was issued this many seconds ago. */
 const versionBefore = (nowMs: number, seconds: number): number => (nowMs - seconds * 1_000) * RESOURCE_VERSIONS_PER_MS;

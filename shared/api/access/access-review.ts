@@ -7,7 +7,7 @@ import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
 import { decodeObject, fieldValidationOf, readObjectBody } from '../../kube/request/body.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
-import { isStatusError, json, warningHeaders } from '../../kube/request/respond.ts';
+import { json, warningHeaders } from '../../kube/request/respond.ts';
 import { schemaOf } from '../../kube/schema/kinds.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -16,7 +16,7 @@ import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { accessReviews } from '../kinds/self-reviews.ts';
 import type { ServeDependencies } from '../request/call.ts';
 import { refuseUnacceptable } from '../request/response-shape.ts';
-import { accessStatus, userInfoOf } from './self-review.ts';
+import { accessStatus, attributesFaults, userInfoOf } from './self-review.ts';
 
 interface ReviewSpec {
   readonly token?: string;
@@ -34,8 +34,6 @@ const LOCAL_REVIEW = 'LocalSubjectAccessReview';
 
 const findReview = ({ group, version, resource }: ResourceTarget) =>
   accessReviews.find((each) => each.group === group && each.version === version && each.resource === resource);
-
-export const isAccessReview = (target: ResourceTarget): boolean => findReview(target) !== undefined;
 
 /** The answer to a review by a user who may ask it. */
 export async function answerAccessReview(
@@ -88,7 +86,7 @@ interface SubjectReview {
   readonly target: ResourceTarget;
 }
 
-async function subjectStatus(dependencies: ServeDependencies, { kind, spec, target }: SubjectReview, nowMs: number) {
+async function subjectStatus({ authorizer }: ServeDependencies, { kind, spec, target }: SubjectReview, nowMs: number) {
   const { user: username = '', groups = [], resourceAttributes, nonResourceAttributes } = spec;
   const causes: status.Cause[] = [];
   if (username === '' && groups.length === 0) {
@@ -103,27 +101,8 @@ async function subjectStatus(dependencies: ServeDependencies, { kind, spec, targ
       causes.push(invalidValue('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace'));
     }
   }
+  causes.push(...attributesFaults(spec));
   if (causes.length > 0) throw status.invalid({ group: AUTHORIZATION, kind }, '', causes);
   const user: UserInfo = { username, groups, ...defined({ uid: spec.uid, extra: spec.extra }) };
-  const answer = accessStatus(user, { resourceAttributes, nonResourceAttributes }, kind);
-  if (!answer.allowed || resourceAttributes === undefined) return answer;
-  return (await isRelated(dependencies, user, resourceAttributes, nowMs)) ? answer : { allowed: false };
-}
-
-/** A node may read some objects only if its pods refer to them. */
-async function isRelated(
-  { nodeGraph }: ServeDependencies,
-  user: UserInfo,
-  { verb, group = '', version = '', resource = '', namespace = '', name = '' }: Readonly<Record<string, string>>,
-  nowMs: number,
-): Promise<boolean> {
-  if (verb !== 'get' && verb !== 'list' && verb !== 'watch') return true;
-  const target = { group, version, resource, namespace, name, subresource: '' };
-  try {
-    await nodeGraph.refuseUnrelated({ user, verb, target, query: new URLSearchParams(), nowMs });
-    return true;
-  } catch (error) {
-    if (isStatusError(error)) return false;
-    throw error;
-  }
+  return accessStatus(authorizer, user, { resourceAttributes, nonResourceAttributes }, kind, nowMs);
 }

@@ -3,39 +3,42 @@
  * that authorizes every request.
  */
 
-import { authorize, authorizePath, pathRulesFor, rulesFor } from '../../domain/access/authorize.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
 import { isRecord, recordOf, textOf } from '../../kube/normal-form.ts';
 import { readObjectBody } from '../../kube/request/body.ts';
-import type { ResourceTarget } from '../../kube/request/request.ts';
 import { json } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
-import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import { invalidValue } from '../../kube/validation/causes.ts';
 import { findSelfReview } from '../kinds/self-reviews.ts';
+import type { ServeDependencies } from '../request/call.ts';
 import { refuseUnacceptable } from '../request/response-shape.ts';
+import type { Authorizer } from './authorizer.ts';
 
-export function answerSelfReview(
-  target: ResourceTarget,
-  request: HttpRequest,
-  user: UserInfo,
-): HttpResponse | undefined {
-  const review = findSelfReview(target.group, target.version, target.resource);
-  if (review === undefined) return undefined;
-  if (target.name !== '' || request.method !== 'POST') throw status.methodNotAllowedHere();
-  refuseUnacceptable(request.headers['accept'] ?? '', false);
-  const apiVersion = `${review.group}/${review.version}`;
-  const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
-  const spec = recordOf(readObjectBody(request.headers, request.body, { apiVersion, kind: review.kind }).value.spec);
-  switch (review.kind) {
-    case 'SelfSubjectReview':
-      return json(201, { ...head, status: { userInfo: userInfoOf(user) } });
-    case 'SelfSubjectAccessReview':
-      return json(201, { ...head, spec, status: accessStatus(user, spec, review.kind) });
-    default:
-      return json(201, { ...head, spec, status: rulesStatus(user) });
-  }
-}
+/** Returns undefined for another resource. The user may ask: every authenticated user may. */
+export const answerSelfReviews =
+  (authorizer: Authorizer): ServeDependencies['selfReview'] =>
+  async ({ target, request, user, nowMs }) => {
+    const review = findSelfReview(target.group, target.version, target.resource);
+    if (review === undefined) return undefined;
+    if (target.name !== '' || request.method !== 'POST') throw status.methodNotAllowedHere();
+    refuseUnacceptable(request.headers['accept'] ?? '', false);
+    const apiVersion = `${review.group}/${review.version}`;
+    const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
+    const spec = recordOf(readObjectBody(request.headers, request.body, { apiVersion, kind: review.kind }).value.spec);
+    switch (review.kind) {
+      case 'SelfSubjectReview':
+        return json(201, { ...head, status: { userInfo: userInfoOf(user) } });
+      case 'SelfSubjectAccessReview':
+        return json(201, { ...head, spec, status: await accessStatus(authorizer, user, spec, review.kind, nowMs) });
+      default:
+        return json(201, {
+          ...head,
+          spec,
+          status: await rulesStatus(authorizer, user, textOf(spec['namespace']), nowMs),
+        });
+    }
+  };
 
 export const userInfoOf = (user: UserInfo) => ({
   username: user.username,
@@ -50,37 +53,61 @@ interface AccessReviewSpec {
   readonly nonResourceAttributes?: unknown;
 }
 
+const ATTRIBUTES_RULE = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+
+/** The faults of the attributes. Source: pkg/apis/authorization/validation/validation.go. */
+export function attributesFaults({ resourceAttributes: resource, nonResourceAttributes: path }: AccessReviewSpec) {
+  if (isRecord(resource) !== isRecord(path)) return [];
+  return isRecord(resource)
+    ? [invalidValue('spec.nonResourceAttributes', path, 'cannot be specified in combination with resourceAttributes')]
+    : [invalidValue('spec.resourceAttributes', null, ATTRIBUTES_RULE)];
+}
+
 /** @throws StatusError 422 unless exactly one of the attributes is set. It names `kind`. */
-export function accessStatus(
+export async function accessStatus(
+  authorizer: Authorizer,
   user: UserInfo,
-  { resourceAttributes: resource, nonResourceAttributes: path }: AccessReviewSpec,
+  spec: AccessReviewSpec,
   kind: string,
+  nowMs: number,
 ) {
-  if (isRecord(resource) === isRecord(path)) {
-    throw status.invalid({ group: 'authorization.k8s.io', kind }, '', [
-      {
-        reason: 'FieldValueInvalid',
-        field: 'spec.resourceAttributes',
-        message: 'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
-      },
-    ]);
-  }
-  const { verb, group, resource: plural, subresource, namespace, name, path: pathText } = recordOf(resource ?? path);
+  const faults = attributesFaults(spec);
+  if (faults.length > 0) throw status.invalid({ group: 'authorization.k8s.io', kind }, '', faults);
+  const { resourceAttributes: resource, nonResourceAttributes } = spec;
+  const {
+    verb,
+    group,
+    resource: plural,
+    subresource,
+    namespace,
+    name,
+    path,
+  } = recordOf(resource ?? nonResourceAttributes);
   const answer = isRecord(resource)
-    ? authorize(user, {
-        verb: textOf(verb),
-        group: textOf(group),
-        resource: textOf(plural),
-        subresource: textOf(subresource),
-        namespace: textOf(namespace),
-        name: textOf(name),
-      })
-    : authorizePath(user, { verb: textOf(verb), path: textOf(pathText) });
+    ? await authorizer.authorize(
+        user,
+        {
+          verb: textOf(verb),
+          group: textOf(group),
+          resource: textOf(plural),
+          subresource: textOf(subresource),
+          namespace: textOf(namespace),
+          name: textOf(name),
+        },
+        nowMs,
+      )
+    : await authorizer.authorizePath(user, { verb: textOf(verb), path: textOf(path) }, nowMs);
   return { allowed: answer.allowed, ...defined({ reason: answer.reason === '' ? undefined : answer.reason }) };
 }
 
-const rulesStatus = (user: UserInfo) => ({
-  resourceRules: rulesFor(user),
-  nonResourceRules: pathRulesFor(user),
-  incomplete: false,
-});
+/** @throws StatusError 400 without a namespace */
+async function rulesStatus(authorizer: Authorizer, user: UserInfo, namespace: string, nowMs: number) {
+  if (namespace === '') throw status.badRequest('no namespace on request');
+  const { resourceRules, nonResourceRules, fault } = await authorizer.rulesOf(user, namespace, nowMs);
+  return {
+    resourceRules,
+    nonResourceRules,
+    incomplete: false,
+    ...defined({ evaluationError: fault === '' ? undefined : fault }),
+  };
+}

@@ -8,10 +8,9 @@ import { readsByReference } from '../../domain/access/authorize.ts';
 import { type ReferencedResource, referenceKey, referencesOf } from '../../domain/access/pod-references.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
-import type { Verb } from '../../kube/descriptor.ts';
+import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { parseFieldSelector } from '../../kube/selectors.ts';
-import * as status from '../../kube/status.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { persistentvolumes } from '../kinds/persistentvolumes.ts';
 import { pods } from '../kinds/registry.ts';
@@ -25,17 +24,20 @@ const PAGE_ITEMS = 500;
 const PAGES_MAX = 20;
 
 export interface NodeGraph {
-  /** @throws StatusError 403 when a node reads an object that none of its pods refers to */
-  refuseUnrelated(asked: NodeQuestion): Promise<void>;
+  /** Why a node may not read an object: none of its pods refers to it. undefined: no objection. */
+  refusal(asked: NodeQuestion): Promise<string | undefined>;
 }
 
 export interface NodeQuestion {
   readonly user: UserInfo;
-  readonly verb: Verb;
-  readonly target: ResourceTarget;
-  readonly query: URLSearchParams;
+  readonly verb: string;
+  readonly target: NodeTarget;
+  /** The query of a list or watch. Absent: the question is about the name in `target`. */
+  readonly query: URLSearchParams | undefined;
   readonly nowMs: number;
 }
+
+type NodeTarget = Pick<ResourceTarget, 'group' | 'resource' | 'subresource' | 'namespace' | 'name'>;
 
 type Dependencies = Pick<ApiDependencies, 'storageOf'>;
 
@@ -57,16 +59,13 @@ export function nodeGraph(dependencies: Dependencies): NodeGraph {
   }
 
   return {
-    async refuseUnrelated({ user, verb, target, query, nowMs }) {
-      const nodeName = readsByReference(user, { verb, ...target });
-      if (nodeName === undefined) return;
+    async refusal({ user, verb, target, query, nowMs }) {
+      const { group, resource, subresource } = target;
+      const nodeName = readsByReference(user, { verb, group, resource, subresource });
+      if (nodeName === undefined) return undefined;
       const key = await keyOf(dependencies, target, query);
-      if (key !== undefined && (await refers(nodeName, key, nowMs))) return;
-      const { subresource, namespace, name } = target;
-      throw status.accessDenied(
-        { user: user.username, verb, target, subresource, namespace, name },
-        `no relationship found between node '${nodeName}' and this object`,
-      );
+      if (key !== undefined && (await refers(nodeName, key, nowMs))) return undefined;
+      return `no relationship found between node '${nodeName}' and this object`;
     },
   };
 }
@@ -91,12 +90,13 @@ async function referencesOfNode({ storageOf }: Dependencies, nodeName: string): 
 /** The reference that allows a request. A volume is allowed by its claim. undefined: nothing can allow it. */
 async function keyOf(
   { storageOf }: Dependencies,
-  target: ResourceTarget,
-  query: URLSearchParams,
+  target: NodeTarget,
+  query: URLSearchParams | undefined,
 ): Promise<string | undefined> {
   const { resource, namespace } = target;
-  const name = target.name === '' ? selectedName(query) : target.name;
-  if (name === undefined || name === '') return undefined;
+  const name = target.name === '' && query !== undefined ? selectedName(query) : target.name;
+  // A longer name may be longer than a key of the store.
+  if (name === undefined || name === '' || name.length > NAME_LENGTH_MAX) return undefined;
   if (resource !== persistentvolumes.resource) return referenceKey(resource as ReferencedResource, namespace, name);
   const claim = (await storageOf(persistentvolumes).get('', name))?.spec?.['claimRef'];
   const { namespace: claimNamespace = '', name: claimName = '' } = (claim ?? {}) as {

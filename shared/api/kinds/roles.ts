@@ -1,7 +1,4 @@
-/**
- * Roles and bindings. They are stored for the charts that contain them, and are not evaluated: authorize.ts decides by
- * groups (docs/access.md).
- */
+/** Roles and bindings. access/authorizer.ts evaluates them; admission/escalation.ts limits who may write them. */
 import type { KubeRole, KubeRoleBinding, RoleSubject } from '../../kube/application-types.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';

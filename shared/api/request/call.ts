@@ -17,7 +17,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
-import type { NodeGraph } from '../admission/node-graph.ts';
+import type { Authorizer } from '../access/authorizer.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { ReadYaml } from '../verbs/server-side-apply.ts';
 import type { WatchCall, WatchSource } from '../watch/watch-request.ts';
@@ -25,14 +25,13 @@ import type { Shape } from './response-shape.ts';
 
 export interface ServeDependencies extends ApiDependencies {
   readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly log: Log;
   readonly changes: ChangeLog;
   readonly answerWatch: AnswerWatch;
   /** Receives a line for each write by a person. Absent: no audit log. */
   readonly auditTrail?: AuditTrail;
-  /** Which objects the pods of a node refer to. */
-  readonly nodeGraph: NodeGraph;
   readonly noteRefusal: NoteRefusal;
   readonly noteFault: NoteFault;
   /** Limits the rate of requests per user. Absent: no limit. */
@@ -47,7 +46,7 @@ export interface ServeDependencies extends ApiDependencies {
   /** Handles the POST of a NodeIdentity. Absent: this process creates no identities. */
   readonly enrol?: (call: Call) => Promise<HttpResponse>;
   /** Handles the self reviews, which are created and never stored. undefined: another resource. */
-  readonly selfReview: (target: ResourceTarget, request: HttpRequest, user: UserInfo) => HttpResponse | undefined;
+  readonly selfReview: (call: Pick<Call, 'target' | 'request' | 'user' | 'nowMs'>) => Promise<HttpResponse | undefined>;
 }
 
 /** An authorized request on one resource. */

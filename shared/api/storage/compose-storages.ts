@@ -15,12 +15,15 @@ import { leaseStore } from '../../store/lease-store.ts';
 import { nodeKeyStore } from '../../store/node-key-store.ts';
 import { podUseWrites } from '../../store/node-use.ts';
 import { nodeHealthWrites } from '../../store/node-writes.ts';
+import { type Policies, policyCache } from '../access/policy-cache.ts';
 import { withTermination } from '../admission/namespace-lifecycle.ts';
 import { findAlwaysEmpty } from '../kinds/always-empty.ts';
+import { defaultBindings, defaultRoles } from '../kinds/default-policies.ts';
 import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
 import { nodemetrics, podmetrics } from '../kinds/node-metrics.ts';
 import { systemPriorityClasses } from '../kinds/priorityclasses.ts';
 import { leases, namespaces, nodes, poddisruptionbudgets, pods, storedAs } from '../kinds/registry.ts';
+import { clusterrolebindings, clusterroles, rolebindings, roles } from '../kinds/roles.ts';
 import { type Budgets, budgetsOver } from './budget-storage.ts';
 import { clusterObjects } from './cluster-objects.ts';
 import { clusterStatusStorage } from './cluster-status-storage.ts';
@@ -36,6 +39,7 @@ import {
   splitStorage,
   withInitialObjects,
 } from './object-storage.ts';
+import { aggregatingStorage, reportingStorage, withFixedObjects } from './policy-storage.ts';
 import type { ResourceStorage } from './resource-storage.ts';
 import { ipaddresses, serviceStorage, withApiService } from './service-storage.ts';
 
@@ -58,13 +62,16 @@ export interface Storages {
   /** The storage of a resource, made on first use. Two resources that serve the same objects share one. */
   readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
   readonly budgets: Budgets;
+  /** Roles and bindings, in memory. */
+  readonly policies: Policies;
 }
 
 export function composeStorages(options: StorageOptions): Storages {
   const plain = plainStorages(options);
   const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods));
-  const special = specialStorages(options, { plain, budgets, storageOf });
   const { changes } = options;
+  const policies = policiesOf(plain, changes);
+  const special = specialStorages(options, { plain, budgets, policies, storageOf });
   const storages = new Map<string, ResourceStorage>();
   function create(descriptor: ResourceDescriptor): ResourceStorage {
     const { group, version, resource } = descriptor;
@@ -85,7 +92,7 @@ export function composeStorages(options: StorageOptions): Storages {
     storages.set(key, storage);
     return storage;
   }
-  return { storageOf, budgets };
+  return { storageOf, budgets, policies };
 }
 
 type PlainStorage = (descriptor: ResourceDescriptor, more?: Partial<ObjectStorageOptions>) => ResourceStorage;
@@ -95,6 +102,16 @@ function plainStorages({ items, clock, random, pause, policy, changes }: Storage
   return (descriptor, more = {}) => objectStorage(descriptor, { objects, changes, ...more });
 }
 
+function policiesOf(plain: PlainStorage, changes: ChangeLog): Policies {
+  const stored = {
+    clusterroles: plain(clusterroles),
+    clusterrolebindings: plain(clusterrolebindings),
+    roles: plain(roles),
+    rolebindings: plain(rolebindings),
+  };
+  return policyCache({ changes, defaultRoles, defaultBindings, list: (kind, query) => stored[kind].list(query) });
+}
+
 interface SharedStorages extends Storages {
   readonly plain: PlainStorage;
 }
@@ -102,7 +119,7 @@ interface SharedStorages extends Storages {
 /** Resources that are not plain objects, by plural name. */
 function specialStorages(
   options: StorageOptions,
-  { plain, budgets, storageOf }: SharedStorages,
+  { plain, budgets, policies, storageOf }: SharedStorages,
 ): Readonly<Record<string, (descriptor: ResourceDescriptor) => ResourceStorage>> {
   const { items, clock, random, policy, changes } = options;
   const initial = initialObjects(options);
@@ -135,6 +152,14 @@ function specialStorages(
     decisions: () => decisionStorage(decisionStore(items), clock),
     clusterstatuses: () => clusterStatusStorage(fleetStore(items), { clock, policy }),
     poddisruptionbudgets: () => budgets.storage,
+    roles: (descriptor) => reportingStorage(plain(descriptor), policies),
+    rolebindings: (descriptor) => reportingStorage(plain(descriptor), policies),
+    clusterroles(descriptor) {
+      const stored = withFixedObjects(reportingStorage(plain(descriptor), policies), defaultRoles);
+      return aggregatingStorage(stored, { policies, clock });
+    },
+    clusterrolebindings: (descriptor) =>
+      withFixedObjects(reportingStorage(plain(descriptor), policies), defaultBindings),
     services: (descriptor) => {
       const stored = serviceStorage({ services: plain(descriptor), addresses: plain(ipaddresses), random, clock });
       return options.makesInitialObjects === false ? stored : withApiService(stored, { random, clock });

@@ -11,6 +11,7 @@ import { invalidValue, notSupported } from '../../kube/validation/causes.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { deleteNamespace } from '../admission/namespace-lifecycle.ts';
+import { isDefaultPolicy } from '../kinds/default-policies.ts';
 import { isSystemPriorityClass, priorityclasses } from '../kinds/priorityclasses.ts';
 import { storedAs } from '../kinds/registry.ts';
 import { type Call, type ServeDependencies, selectorsOf } from '../request/call.ts';
@@ -180,6 +181,7 @@ export async function removeCollection(dependencies: ServeDependencies, call: Ca
     const { namespace = '', name = '' } = metadata;
     // A DELETE of a system class by name is refused, so a DELETE of the collection skips it.
     if (descriptor === priorityclasses && isSystemPriorityClass(name)) continue;
+    if (isDefaultPolicy(descriptor, name)) continue;
     const one = { ...target, namespace, name };
     try {
       await deleteOne(dependencies, storedAs(descriptor), one, requested, { nowMs: call.nowMs, dryRun });

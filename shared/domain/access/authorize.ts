@@ -1,5 +1,6 @@
 /**
- * Authorization by group. Kubernetes: "Using RBAC Authorization", default roles, and "Using Node Authorization".
+ * The built-in rules, by group. They are checked before roles and bindings, and need no read. Kubernetes: "Using RBAC
+ * Authorization", default roles, and "Using Node Authorization".
  *
  * system:masters, nodekeeper:admins   everything
  * nodekeeper:viewers                  reading, but no Secrets
@@ -8,9 +9,7 @@
  *                                     once the objects are known.
  * system:bootstrappers                creating one node identity
  * nodekeeper:probes                   the Lease that the probes of node-monitor renew, which belongs to no node
- * every authenticated user            own identity and permissions; discovery
- *
- * `kubectl auth can-i` uses the same rule.
+ * system:authenticated                own identity and permissions; discovery
  */
 import { LEASE_NAMESPACE, type NodeIdentity, nodeIdentity } from './node-restriction.ts';
 import { PROBE_GROUP, PROBE_LEASE } from './probe-identity.ts';
@@ -43,7 +42,6 @@ const ADMIN_GROUPS = new Set(['system:masters', 'nodekeeper:admins']);
 const VIEWER_GROUPS = new Set(['nodekeeper:viewers']);
 export const BOOTSTRAPPERS_GROUP = 'system:bootstrappers';
 const READING_VERBS = new Set(['get', 'list', 'watch']);
-const SELF_REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
 
 const SELF_REVIEW_RULES: readonly AccessRule[] = [
   {
@@ -105,14 +103,24 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: 'nodekeeper.dev', resource: 'nodeidentities', verbs: ['create', 'get'], own: 'name' },
 ];
 
-/** As upstream's role view, which grants no access to Secrets. */
-const mayView = ({ verb, group, resource }: Pick<AccessQuestion, 'verb' | 'group' | 'resource'>): boolean =>
-  READING_VERBS.has(verb) && !(group === '' && resource === 'secrets');
+/** Subresources that open a connection to a pod or a node, by a GET. */
+const CONNECTING = new Set(['attach', 'exec', 'portforward', 'proxy']);
+
+type Viewed = Pick<AccessQuestion, 'verb' | 'group' | 'resource'> & { readonly subresource?: string };
+
+/** As upstream's role view, which grants no access to Secrets. A question about `*` includes them. */
+const mayView = ({ verb, group, resource, subresource = '' }: Viewed): boolean =>
+  READING_VERBS.has(verb) &&
+  group !== '*' &&
+  resource !== '*' &&
+  !(group === '' && resource === 'secrets') &&
+  !CONNECTING.has(subresource);
+
+const isAuthenticated = ({ groups }: UserInfo): boolean => groups.includes('system:authenticated');
 
 export function authorize(user: UserInfo, question: AccessQuestion): AccessAnswer {
   if (user.groups.some((group) => ADMIN_GROUPS.has(group))) return { allowed: true, reason: 'admin' };
-  if (question.verb === 'create' && SELF_REVIEWS.has(question.resource))
-    return { allowed: true, reason: 'self review' };
+  if (isSelfReview(question) && isAuthenticated(user)) return { allowed: true, reason: 'self review' };
   if (user.groups.some((group) => VIEWER_GROUPS.has(group)) && mayView(question)) {
     return { allowed: true, reason: 'viewer' };
   }
@@ -121,6 +129,11 @@ export function authorize(user: UserInfo, question: AccessQuestion): AccessAnswe
   const identity = nodeIdentity({ name: user.username, groups: user.groups });
   return identity.kind === 'notANode' ? { allowed: false, reason: '' } : authorizeAsNode(identity, question);
 }
+
+const isSelfReview = ({ verb, group, resource, subresource }: AccessQuestion): boolean =>
+  verb === 'create' &&
+  subresource === '' &&
+  SELF_REVIEW_RULES.some((rule) => rule.apiGroups.includes(group) && rule.resources.includes(resource));
 
 /** Metrics name every node and pod: they are for those who may read all of them. */
 export const METRICS_PATH = '/metrics';
@@ -139,36 +152,38 @@ const DISCOVERY_PATHS = [
   '/version/',
 ];
 
-/** Paths that are not resources: every authenticated user may read all but the metrics. */
-export function authorizePath(user: UserInfo, { verb, path }: { readonly verb: string; readonly path: string }) {
+const isDiscovery = (path: string): boolean =>
+  DISCOVERY_PATHS.some((each) => each === path || (each.endsWith('*') && path.startsWith(each.slice(0, -1))));
+
+/** Paths that are not resources. A HEAD is authorized as its GET. */
+export function authorizePath(
+  user: UserInfo,
+  { verb, path }: { readonly verb: string; readonly path: string },
+): AccessAnswer {
+  if (user.groups.some((group) => ADMIN_GROUPS.has(group))) return { allowed: true, reason: 'admin' };
   const isRead = verb === 'get' || verb === 'head';
-  if (isRead && path !== METRICS_PATH) return { allowed: true, reason: 'discovery' };
-  return authorize(user, {
-    verb: isRead ? 'get' : verb,
-    group: '',
-    resource: '',
-    subresource: '',
-    namespace: '',
-    name: '',
-  });
+  if (isRead && isDiscovery(path) && isAuthenticated(user)) return { allowed: true, reason: 'discovery' };
+  if (isRead && path === METRICS_PATH && user.groups.some((group) => VIEWER_GROUPS.has(group))) {
+    return { allowed: true, reason: 'viewer' };
+  }
+  return { allowed: false, reason: '' };
 }
 
-/** The rules of a user for paths, for `kubectl auth can-i --list`. */
-export function pathRulesFor(user: UserInfo) {
+/** The built-in rules of a user for paths, for `kubectl auth can-i --list`. */
+export function pathRulesFor(user: UserInfo): { verbs: readonly string[]; nonResourceURLs: readonly string[] }[] {
   if (user.groups.some((group) => ADMIN_GROUPS.has(group))) return [{ verbs: ['*'], nonResourceURLs: ['*'] }];
-  const isViewer = user.groups.some((group) => VIEWER_GROUPS.has(group));
-  return [{ verbs: ['get'], nonResourceURLs: [...DISCOVERY_PATHS, ...(isViewer ? [METRICS_PATH] : [])] }];
+  const urls = isAuthenticated(user) ? [...DISCOVERY_PATHS] : [];
+  if (user.groups.some((group) => VIEWER_GROUPS.has(group))) urls.push(METRICS_PATH);
+  return urls.length === 0 ? [] : [{ verbs: ['get'], nonResourceURLs: urls }];
 }
 
-/** The rules of a user, for `kubectl auth can-i --list`. */
-export function rulesFor(user: UserInfo): readonly AccessRule[] {
-  const rules: AccessRule[] = [];
-  if (user.groups.some((group) => ADMIN_GROUPS.has(group))) {
-    rules.push({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
-  }
-  if (user.groups.some((group) => VIEWER_GROUPS.has(group))) {
-    rules.push({ verbs: READ, apiGroups: ['*'], resources: ['*'] });
-  }
+/**
+ * The built-in rules of a user for resources.
+ *
+ * @param viewerRules the rules of the group nodekeeper:viewers, which depend on the kinds that are served
+ */
+export function rulesFor(user: UserInfo, viewerRules: readonly AccessRule[]): readonly AccessRule[] {
+  const rules: AccessRule[] = [...rulesToGrant(user, viewerRules)];
   const identity = nodeIdentity({ name: user.username, groups: user.groups });
   if (identity.kind === 'node') {
     for (const { group, resource, verbs, own } of NODE_RULES) {
@@ -179,7 +194,18 @@ export function rulesFor(user: UserInfo): readonly AccessRule[] {
   if (user.groups.includes(BOOTSTRAPPERS_GROUP)) {
     rules.push({ verbs: ['create'], apiGroups: ['nodekeeper.dev'], resources: ['nodeidentities'] });
   }
-  return [...rules, ...SELF_REVIEW_RULES];
+  return rules;
+}
+
+/** The built-in rules that a user holds without further limit. Only these may be granted to others. */
+export function rulesToGrant(user: UserInfo, viewerRules: readonly AccessRule[]): readonly AccessRule[] {
+  const rules: AccessRule[] = [];
+  if (user.groups.some((group) => ADMIN_GROUPS.has(group))) {
+    rules.push({ verbs: ['*'], apiGroups: ['*'], resources: ['*'] });
+  }
+  if (user.groups.some((group) => VIEWER_GROUPS.has(group))) rules.push(...viewerRules);
+  if (isAuthenticated(user)) rules.push(...SELF_REVIEW_RULES);
+  return rules;
 }
 
 /** Node name of a user with only the permissions of a node. Undefined for users who may read everything, or are not nodes. */
@@ -197,10 +223,7 @@ const isReferenced = ({ group, resource }: Pick<AccessQuestion, 'group' | 'resou
  * Name of the node to which the object of a request must be related. Undefined if the user may read the object for
  * another reason.
  */
-export function readsByReference(
-  user: UserInfo,
-  question: Pick<AccessQuestion, 'verb' | 'group' | 'resource'>,
-): string | undefined {
+export function readsByReference(user: UserInfo, question: Viewed): string | undefined {
   if (!isReferenced(question) || user.groups.some((group) => ADMIN_GROUPS.has(group))) return undefined;
   if (user.groups.some((group) => VIEWER_GROUPS.has(group)) && mayView(question)) return undefined;
   const identity = nodeIdentity({ name: user.username, groups: user.groups });

@@ -43,7 +43,10 @@ export const clusterRole: StructSchema = kindStruct(
   {
     metadata,
     rules: list(policyRule, 'The rules.'),
-    aggregationRule: optionalStruct(aggregationRule, 'ClusterRoles that it is composed of. Not evaluated here.'),
+    aggregationRule: optionalStruct(
+      aggregationRule,
+      'ClusterRoles that it is composed of; its own rules then do not apply.',
+    ),
   },
 );
 

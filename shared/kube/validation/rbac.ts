@@ -1,7 +1,8 @@
 /** Roles and their bindings (pkg/apis/rbac/validation/validation.go). */
-import type { KubeRole, KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
+import type { KubeClusterRole, KubeRole, KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
 import type { Cause } from '../status.ts';
 import { invalidValue, notSupported, required, sameJson } from './causes.ts';
+import { validateSelector } from './disruption-budget.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { pathSegmentName, subdomainName } from './names.ts';
 
@@ -36,7 +37,18 @@ export function validateRole(role: KubeRole, old: KubeRole | undefined, namespac
   return [
     ...validateObjectMetadata(role, old, { namespaced, name: pathSegmentName }),
     ...(role.rules ?? []).flatMap((rule, index) => validateRule(rule, namespaced, `rules[${index}]`)),
+    ...(namespaced ? [] : validateAggregation(role)),
   ];
+}
+
+function validateAggregation({ aggregationRule }: KubeClusterRole): Cause[] {
+  if (aggregationRule === undefined) return [];
+  const field = 'aggregationRule.clusterRoleSelectors';
+  const selectors = aggregationRule.clusterRoleSelectors ?? [];
+  if (selectors.length === 0) {
+    return [required(field, 'at least one clusterRoleSelector required if aggregationRule is non-nil')];
+  }
+  return selectors.flatMap((selector, index) => validateSelector(selector, `${field}[${index}]`));
 }
 
 function validateSubject(subject: RoleSubject, namespaced: boolean, field: string): Cause[] {

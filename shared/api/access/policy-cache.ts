@@ -1,0 +1,210 @@
+/**
+ * The roles and bindings of the cluster in memory. A heartbeat never reads them, and a request that a built-in rule
+ * allows does not either (authorizer.ts).
+ *
+ * A kind is read again when its change log has a newer commit. That is checked when the last check is older than
+ * CHECK_MS, and on a refusal when it is older than RECHECK_MS: a new grant holds within a second, a withdrawn one is
+ * accepted for up to CHECK_MS. Writes of this process are seen at once.
+ *
+ * Cost: a check is 2 read units, half a unit per kind. A changed kind of the cluster costs one read unit per 4 KB of its
+ * objects. Roles and RoleBindings are read per namespace, so the objects of one namespace cannot delay another.
+ * A cluster without such objects is never listed.
+ */
+
+import { defined } from '../../domain/defined.ts';
+import type { KubeClusterRole, KubeRole, KubeRoleBinding, PolicyRule } from '../../kube/application-types.ts';
+import { effectiveRules } from '../../kube/rbac/aggregation.ts';
+import type { PolicyView } from '../../kube/rbac/grants.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { ChangeLog } from '../../store/change-log.ts';
+import type { ListPage, ListQuery } from '../storage/resource-storage.ts';
+
+/** Age of the last check until which an answer needs no other. Milliseconds. */
+export const CHECK_MS = 5_000;
+/** The same for a refusal. Milliseconds. */
+export const RECHECK_MS = 1_000;
+
+const KINDS = ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'] as const;
+type Kind = (typeof KINDS)[number];
+
+/** Namespaces in memory. The least recent one is dropped first. */
+const NAMESPACES_MAX = 500;
+const PAGE_ITEMS = 500;
+/** Objects of one kind in one namespace that are evaluated: 10,000. Rules only add, so the rest grants nothing. */
+const PAGES_MAX = 20;
+
+export interface PolicyCacheOptions {
+  readonly changes: Pick<ChangeLog, 'newestCommits'>;
+  /** Reads stored objects, without the default ones. */
+  readonly list: (kind: Kind, query: ListQuery) => Promise<ListPage>;
+  /** Ordered by name. */
+  readonly defaultRoles: readonly KubeClusterRole[];
+  readonly defaultBindings: readonly KubeRoleBinding[];
+}
+
+export interface Policies {
+  /**
+   * The policies for a namespace, or for the cluster with ''.
+   *
+   * @param ageMaxMs age of the last check that is accepted
+   */
+  view(namespace: string, at: { readonly nowMs: number; readonly ageMaxMs: number }): Promise<PolicyView>;
+  /** True if the last check is younger than this. */
+  isFresh(at: { readonly nowMs: number; readonly ageMaxMs: number }): boolean;
+  /** The ClusterRoles, ordered by name: the default ones, and those stored. */
+  clusterRoles(nowMs: number): Promise<readonly KubeClusterRole[]>;
+  /** This process wrote a role or a binding. */
+  changed(): void;
+}
+
+type Versions = Readonly<Record<Kind, number>>;
+
+/** Objects of one kind and namespace, with the version of the change log that was read before them. */
+interface Known<T extends KubeObject> {
+  readonly version: number;
+  readonly objects: readonly T[];
+}
+
+interface Cluster {
+  readonly roles: Known<KubeClusterRole>;
+  readonly bindings: Known<KubeRoleBinding>;
+  readonly rules: Map<string, readonly PolicyRule[] | undefined>;
+}
+
+interface Namespace {
+  readonly roles: Known<KubeRole>;
+  readonly bindings: Known<KubeRoleBinding>;
+}
+
+/** A review may name any text; another one has no objects, and may be longer than a key of the store. */
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+const NONE = { version: 0, objects: [] };
+
+export function policyCache(options: PolicyCacheOptions): Policies {
+  const { changes, defaultRoles, defaultBindings } = options;
+  const defaultNames = new Set(defaultRoles.map(({ metadata }) => metadata.name));
+  const defaultBindingNames = new Set(defaultBindings.map(({ metadata }) => metadata.name));
+  let versions: Versions = { clusterroles: 0, clusterrolebindings: 0, roles: 0, rolebindings: 0 };
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
+  let hasWritten = false;
+  let cluster: Cluster = {
+    roles: { version: 0, objects: defaultRoles },
+    bindings: { version: 0, objects: defaultBindings },
+    rules: new Map(),
+  };
+  const namespaces = new Map<string, Namespace>();
+
+  async function check(nowMs: number): Promise<void> {
+    // The heads may not show a write of this process yet if the read is eventually consistent.
+    const consistent = hasWritten;
+    hasWritten = false;
+    const newest = await changes.newestCommits(KINDS, { consistent });
+    const at = (index: number, kind: Kind): number => Math.max(versions[kind], newest[index] ?? 0);
+    const [clusterroles, clusterrolebindings, roles, rolebindings] = KINDS.map((kind, index) => at(index, kind));
+    versions = { clusterroles, clusterrolebindings, roles, rolebindings } as Versions;
+    checkedAtMs = nowMs;
+  }
+
+  /** Returns `known` if nothing was committed since. */
+  async function read<T extends KubeObject>(kind: Kind, namespace: string, known: Known<T>): Promise<Known<T>> {
+    const version = versions[kind];
+    return version === known.version ? known : { version, objects: await listAll<T>(options, kind, namespace) };
+  }
+
+  async function readCluster(): Promise<Cluster> {
+    const [roles, bindings] = await Promise.all([
+      read('clusterroles', '', cluster.roles),
+      read('clusterrolebindings', '', cluster.bindings),
+    ]);
+    if (roles !== cluster.roles || bindings !== cluster.bindings) {
+      // An unchanged kind has its default objects already, which merging removes and adds again.
+      cluster = {
+        roles: { version: roles.version, objects: merged(defaultRoles, defaultNames, roles.objects) },
+        bindings: {
+          version: bindings.version,
+          objects: merged(defaultBindings, defaultBindingNames, bindings.objects),
+        },
+        rules: new Map(),
+      };
+    }
+    return cluster;
+  }
+
+  async function readNamespace(namespace: string): Promise<Namespace> {
+    const known = namespaces.get(namespace) ?? { roles: NONE, bindings: NONE };
+    const [roles, bindings] = await Promise.all([
+      read('roles', namespace, known.roles),
+      read('rolebindings', namespace, known.bindings),
+    ]);
+    const current = { roles, bindings };
+    namespaces.delete(namespace);
+    namespaces.set(namespace, current);
+    if (namespaces.size > NAMESPACES_MAX) namespaces.delete(namespaces.keys().next().value as string);
+    return current;
+  }
+
+  // A check time in the future means that the clock was set back.
+  const isFresh: Policies['isFresh'] = ({ nowMs, ageMaxMs }) => Math.abs(nowMs - checkedAtMs) < ageMaxMs;
+
+  return {
+    isFresh,
+    async view(namespace, at) {
+      if (!isFresh(at)) await check(at.nowMs);
+      const [{ roles, bindings, rules }, inNamespace] = await Promise.all([
+        readCluster(),
+        NAMESPACE.test(namespace) ? readNamespace(namespace) : { roles: NONE, bindings: NONE },
+      ]);
+      return {
+        namespace,
+        clusterRoleBindings: bindings.objects,
+        roleBindings: inNamespace.bindings.objects,
+        rulesOf(kind, name) {
+          if (kind === 'Role') return rulesIn(inNamespace.roles.objects.find((role) => role.metadata.name === name));
+          if (!rules.has(name)) {
+            const role = roles.objects.find(({ metadata }) => metadata.name === name);
+            rules.set(name, role === undefined ? undefined : effectiveRules(role, roles.objects));
+          }
+          return rules.get(name);
+        },
+      };
+    },
+    async clusterRoles(nowMs) {
+      if (!isFresh({ nowMs, ageMaxMs: CHECK_MS })) await check(nowMs);
+      return (await readCluster()).roles.objects;
+    },
+    changed() {
+      hasWritten = true;
+      checkedAtMs = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+const rulesIn = (role: KubeRole | undefined): readonly PolicyRule[] | undefined =>
+  role === undefined ? undefined : (role.rules ?? []);
+
+/** Default objects hide stored ones of the same name. Ordered by name. */
+function merged<T extends KubeObject>(
+  defaults: readonly T[],
+  names: ReadonlySet<string | undefined>,
+  objects: readonly T[],
+): readonly T[] {
+  const all = [...defaults, ...objects.filter(({ metadata }) => !names.has(metadata.name))];
+  return all.sort((one, other) => ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1));
+}
+
+async function listAll<T extends KubeObject>(
+  { list }: PolicyCacheOptions,
+  kind: Kind,
+  namespace: string,
+): Promise<readonly T[]> {
+  const objects: T[] = [];
+  let after: string | undefined;
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const read = await list(kind, { namespace, limit: PAGE_ITEMS, ...defined({ continueAfter: after }) });
+    objects.push(...(read.items as readonly T[]));
+    if (read.next === undefined) break;
+    after = read.next;
+  }
+  return objects;
+}
