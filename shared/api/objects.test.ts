@@ -96,7 +96,6 @@ describe('one object', () => {
       'BadRequest',
     ],
     ['an odd dry run', 'POST', `${NODES}?dryRun=Some`, { body: node('b') }, 422, 'Invalid'],
-    ['acting for another', 'GET', NODES, { headers: { 'impersonate-user': 'root' } }, 403, 'Forbidden'],
     ['no credential', 'GET', NODES, { headers: { authorization: '' } }, 401, 'Unauthorized'],
   ] as const)('answers a Status to %s', async (_, method, path, send, code, reason) => {
     const api = apiInMemory();

@@ -18,6 +18,7 @@ import * as status from '../kube/status.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import { answerAccessReview } from './access/access-review.ts';
 import { type AuditedCall, audit } from './access/audit.ts';
+import { effectiveUser } from './access/impersonation.ts';
 import { namespaces } from './kinds/registry.ts';
 import { isReview } from './kinds/self-reviews.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
@@ -76,14 +77,14 @@ async function serve(dependencies: ServeDependencies, received: HttpRequest, aud
   if (parsed.kind === 'other' && PUBLIC_PATHS.has(parsed.path)) {
     return dependencies.staticDocument(parsed.path, request) ?? statusResponse(status.unknownPath().status);
   }
-  const user = await authenticate(dependencies, request, nowMs);
-  dependencies.throttle?.admit(user, nowMs);
-  refuseImpersonation(request, user);
+  const caller = await authenticate(dependencies, request, nowMs);
+  dependencies.throttle?.admit(caller, nowMs);
+  const user = await effectiveUser(dependencies.authorizer, request.headers, caller, nowMs);
   if (parsed.kind === 'other') {
     return servePath(dependencies, request, { path: parsed.path, user, nowMs });
   }
   const inJson = withJsonBody(request, dependencies.readYaml);
-  return serveResource(dependencies, inJson, { target: parsed.target, user, nowMs }, audited);
+  return serveResource(dependencies, inJson, { target: parsed.target, user, nowMs }, { audited, caller });
 }
 
 /** A path that is not a resource. Its verb is the method in lower case, as upstream. */
@@ -113,20 +114,11 @@ async function authenticate(
   return authentication.user;
 }
 
-function refuseImpersonation({ headers }: HttpRequest, user: UserInfo): void {
-  if (!Object.keys(headers).some((name) => name.startsWith('impersonate-'))) return;
-  throw status.forbidden(
-    { group: '', resource: 'users' },
-    headers['impersonate-user'] ?? '',
-    `User "${user.username}" cannot impersonate resource "users" in API group "" at the cluster scope`,
-  );
-}
-
 async function serveResource(
   dependencies: ServeDependencies,
   request: HttpRequest,
   { target, user, nowMs }: Pick<Call, 'target' | 'user' | 'nowMs'>,
-  audited: Audited,
+  { audited, caller }: { readonly audited: Audited; readonly caller: UserInfo },
 ): Promise<HttpResponse> {
   const verb = verbOf(request.method, target, request.query);
   if (verb === undefined) throw status.methodNotAllowedHere();
@@ -139,7 +131,7 @@ async function serveResource(
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
   refuseMisplaced(descriptor, target, verb);
-  audited.call = { user, verb, target, nowMs };
+  audited.call = { user: caller, actingAs: user, verb, target, nowMs };
   await refuseUnauthorized(dependencies, verb, call);
   refuseImpossible(descriptor, target);
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);

@@ -6,6 +6,8 @@ export interface AuditLine {
   readonly groups: readonly string[];
   /** More data from the authentication, such as the IAM ARN. */
   readonly extra?: Readonly<Record<string, readonly string[]>>;
+  /** The user that the request acted as, if not the one that authenticated. */
+  readonly impersonatedUser?: { readonly username: string; readonly groups: readonly string[] };
   readonly verb: string;
   readonly group: string;
   readonly resource: string;

@@ -129,7 +129,7 @@ describe('headers', () => {
   ])('%s does not make a user an administrator', async (_, headers) => {
     const { api, writes } = await world();
     const answer = await api.send('DELETE', `${NODES}/n2`, { headers });
-    expect([401, 403]).toContain(answer.code);
+    expect([400, 401, 403]).toContain(answer.code);
     expect(writes()).toBe(0);
   });
 
@@ -141,10 +141,10 @@ describe('headers', () => {
     expect(writes()).toBe(0);
   });
 
-  it('impersonation of extra fields or uids is refused like that of users', async () => {
+  it('impersonation of extra fields or uids alone is refused', async () => {
     const { api } = await world();
     for (const header of ['impersonate-uid', 'impersonate-extra-scopes']) {
-      expect((await api.send('GET', NODES, { headers: { [header]: 'x' } })).code).toBe(403);
+      expect((await api.send('GET', NODES, { headers: { [header]: 'x' } })).code).toBe(400);
     }
   });
 });

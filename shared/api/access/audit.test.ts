@@ -49,6 +49,22 @@ describe('the audit trail', () => {
     ]);
   });
 
+  it('names the user that authenticated and the one that the request acts as', async () => {
+    const { api, lines } = audited();
+    const acting = { ...by('ada'), 'impersonate-user': 'system:node:n1', 'impersonate-group': 'system:nodes' };
+    await api.send('DELETE', `${NODES}/n2`, { headers: acting });
+    // A node's own writes are not recorded, but this one is by a person.
+    expect(lines).toEqual([
+      expect.objectContaining({
+        user: 'ada',
+        groups: ['nodekeeper:admins', 'system:authenticated'],
+        impersonatedUser: { username: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] },
+        verb: 'delete',
+        code: 403,
+      }),
+    ]);
+  });
+
   it('has refusals, and mistakes, too', async () => {
     const { api, lines } = audited();
     await api.send('DELETE', `${NODES}/n1`, { headers: by('vera') });

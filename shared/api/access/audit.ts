@@ -20,7 +20,10 @@ import type { Log } from '../../ports/log.ts';
 
 /** An authenticated request with a valid path. */
 export interface AuditedCall {
+  /** Who authenticated. */
   readonly user: UserInfo;
+  /** The user that the request acts as: the same object, or an impersonated user. */
+  readonly actingAs: UserInfo;
   readonly verb: Verb;
   readonly target: ResourceTarget;
   readonly nowMs: number;
@@ -39,7 +42,11 @@ const isAudited = ({ user, verb, target }: AuditedCall): boolean =>
   !SELF_REVIEWS.has(target.resource) &&
   !user.groups.some((group) => MACHINE_GROUPS.has(group));
 
-function lineOf({ user, verb, target, nowMs }: AuditedCall, request: HttpRequest, response: HttpResponse): AuditLine {
+function lineOf(
+  { user, actingAs, verb, target, nowMs }: AuditedCall,
+  request: HttpRequest,
+  response: HttpResponse,
+): AuditLine {
   const { group, resource, subresource, namespace } = target;
   const name = target.name === '' && response.status === 201 ? createdName(response) : target.name;
   return {
@@ -47,6 +54,7 @@ function lineOf({ user, verb, target, nowMs }: AuditedCall, request: HttpRequest
     user: user.username,
     groups: user.groups,
     ...defined({ extra: user.extra }),
+    ...defined({ impersonatedUser: actingAs === user ? undefined : impersonated(actingAs) }),
     verb,
     group,
     resource,
@@ -59,6 +67,8 @@ function lineOf({ user, verb, target, nowMs }: AuditedCall, request: HttpRequest
     code: response.status,
   };
 }
+
+const impersonated = ({ username, groups }: UserInfo) => ({ username, groups });
 
 /** The path of a creation has no name, so it comes from the response. */
 function createdName({ body }: HttpResponse): string {

@@ -77,7 +77,10 @@ function watcher(
         },
         START_MS + 10_000,
       ),
-    openByTicket: (path: string) => watch(request(path, '', { [TICKET_PARAMETER]: 'of the API' }), START_MS + 10_000),
+    openByTicket: (path: string, more: Record<string, string> = {}) => {
+      const asked = request(path, '', { [TICKET_PARAMETER]: 'of the API' });
+      return watch({ ...asked, headers: { ...asked.headers, ...more } }, START_MS + 10_000);
+    },
   };
 }
 
@@ -209,4 +212,14 @@ it('a machine and another person find a watch while one person opens 60', async 
     expect((await openLong({}, 'other')).head.status).toBe(200);
     expect((await openAsMachine('n1')).head.status).toBe(200);
   }
+});
+
+it('opens a watch for the user of its ticket, who may be an impersonated one', async () => {
+  const user = { username: 'otto', groups: ['nodekeeper:viewers', 'system:authenticated'] };
+  const { openByTicket, open } = watcher(async () => ({ kind: 'valid', user }));
+  // The client follows the redirect with the headers of its first request.
+  const { head } = await openByTicket('/api/v1/nodes', { 'impersonate-user': 'otto' });
+  expect(head.status).toBe(200);
+  expect((await openByTicket('/api/v1/secrets', { 'impersonate-user': 'admin-key' })).head.status).toBe(403);
+  expect((await open('/api/v1/nodes', 'n1')).head.status).toBe(403);
 });

@@ -13,6 +13,7 @@ import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { type SlotOutcome, type WatchSlot, type WatchSlots, watchSlots } from '../../store/watch-slot-store.ts';
+import { withoutImpersonation } from '../access/impersonation.ts';
 import { type ApiOptions, composeApi } from '../compose.ts';
 import { revocationCheck } from './revocation.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
@@ -75,7 +76,9 @@ export function serveWatch(options: WatchOptions): ServeWatch {
         };
       },
     });
-    const head = await serve({ ...request, query });
+    // A ticket names the user that the request acts as.
+    const headers = ticket === null ? request.headers : withoutImpersonation(request.headers);
+    const head = await serve({ ...request, headers, query });
     return { head, ...defined({ lines }) };
   };
 }

@@ -5,6 +5,7 @@
 import type { KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
 import { quote } from '../status.ts';
 import { type RuleRequest, ruleAllows } from './policy-rule.ts';
+import { serviceAccountUser } from './service-account-name.ts';
 
 export interface RbacUser {
   readonly username: string;
@@ -28,10 +29,6 @@ export interface PolicyView {
 export type Grant =
   | { readonly kind: 'rules'; readonly source: string; readonly rules: readonly PolicyRule[] }
   | { readonly kind: 'fault'; readonly message: string };
-
-export const SERVICE_ACCOUNT_PREFIX = 'system:serviceaccount:';
-export const serviceAccountUser = (namespace: string, name: string): string =>
-  `${SERVICE_ACCOUNT_PREFIX}${namespace}:${name}`;
 
 function appliesTo({ username, groups }: RbacUser, subject: RoleSubject, bindingNamespace: string): boolean {
   const { kind, name = '', namespace } = subject;
