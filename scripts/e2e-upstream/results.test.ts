@@ -7,7 +7,7 @@ const OUTPUT = [
   '{"msg":"Test Suite starting","total":1,"completed":0,"skipped":0,"failed":0}',
   'S [SKIPPING] in Spec Setup (BeforeEach) [0.003 seconds]',
   '[k8s.io] [sig-node] Lease needs a newer server',
-  '{"msg":"PASSED [sig-node] a \\"quoted\\" test [Conformance]","total":1,"completed":1,"skipped":5666,"failed":0}',
+  '•{"msg":"PASSED [sig-node] a \\"quoted\\" test [Conformance]","total":1,"completed":1,"skipped":5666,"failed":0}',
   'Nov 22 10:00:01.000: FAIL: expected 3 pods, found 2',
   'at line 7',
   '{"msg":"FAILED [sig-apps] Job should delete a job","total":1,"completed":2,"skipped":1,"failed":1,"failures":[]}',

@@ -11,8 +11,11 @@ export interface TestResult {
   readonly reason?: string;
 }
 
-/** Specs are also reported as one JSON line each: `{"msg":"PASSED [sig-apps] …","total":1,…}`. */
-const PROGRESS = /^\{"msg":"(PASSED|FAILED) (.*)","total":/;
+/**
+ * Specs are also reported as one JSON text each: `{"msg":"PASSED [sig-apps] …","total":1,…}`. The dot of a passed spec
+ * stands before it, on the same line.
+ */
+const PROGRESS = /\{"msg":"(PASSED|FAILED) (.*)","total":/;
 const REASON_LINES_MAX = 12;
 
 /** Names by outcome, from the output of one run. A test that skipped itself, or was never started, has no entry. */
