@@ -5,6 +5,7 @@
 import type { ItemChange } from '../shared/adapters/memory/changes.ts';
 import type { MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
 import type { ChangesOutcome, FleetControllers } from '../shared/controllers/index.ts';
+import { REMOVED_KINDS } from '../shared/controllers/workloads/manifest.ts';
 
 const BATCH_RECORDS_MAX = 100;
 /** Deliveries of one batch, as many as the mapping allows. */
@@ -25,25 +26,14 @@ export const passesObjectFilter = ({ type, key }: Pick<ItemChange, 'type' | 'key
 export const passesHealthFilter = ({ type, newImage }: Pick<ItemChange, 'type' | 'newImage'>): boolean =>
   type === 'INSERT' || newImage?.['s'] === 1;
 
-const OWNER_KINDS: ReadonlySet<unknown> = new Set([
-  'ControllerRevision',
-  'CronJob',
-  'DaemonSet',
-  'Deployment',
-  'Job',
-  'Node',
-  'Pod',
-  'ReplicaSet',
-  'ReplicationController',
-  'StatefulSet',
-]);
-/** A change of what workload controllers read, and the removal of an object that may own others. */
+const REMOVED: ReadonlySet<unknown> = new Set(REMOVED_KINDS);
+/** A change of what workload controllers read, and the removal of an object of a namespace. */
 export const passesWorkloadFilter = ({
   type,
   oldImage,
   newImage,
 }: Pick<ItemChange, 'type' | 'oldImage' | 'newImage'>): boolean =>
-  type === 'REMOVE' ? OWNER_KINDS.has(oldImage?.['k']) : newImage?.['w'] === 1;
+  type === 'REMOVE' ? REMOVED.has(oldImage?.['k']) : newImage?.['w'] === 1;
 
 export interface Streams {
   /** @throws StreamsFault when a batch fails on every delivery */

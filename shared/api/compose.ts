@@ -76,11 +76,12 @@ export interface ApiOptions {
 export function composeApi(options: ApiOptions): (request: HttpRequest) => Promise<HttpResponse> {
   const { clock, random, policy } = options;
   const changes = changeLog({ items: options.items, clock, shardsOf });
-  const { storageOf, budgets, policies } = composeStorages({ ...options, changes });
+  const { storageOf, budgets, policies, namespacePolicies } = composeStorages({ ...options, changes });
   const access = authorizer({ policies, nodeGraph: nodeGraph({ storageOf }), viewerRules });
   return serveApi({
     storageOf,
     budgetsCovering: budgets.covering,
+    namespacePolicies,
     authorizer: access,
     descriptorOf: findResource,
     random,

@@ -2,6 +2,7 @@ import type { CidrSet } from '../domain/cidrs/cidr-set.ts';
 import type { ResourceDescriptor } from '../kube/descriptor.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { RandomSource } from '../ports/clock.ts';
+import type { NamespacePolicies } from '../store/namespace-policies.ts';
 import type { ResourceStorage } from './storage/resource-storage.ts';
 
 /** Dependencies of the verbs, created once per process by compose.ts. */
@@ -16,4 +17,6 @@ export interface ApiDependencies {
   readonly podEvictionTimeoutSeconds: number;
   /** The disruption budgets of a pod, each with its current status. */
   readonly budgetsCovering: (pod: KubeObject) => Promise<readonly KubeObject[]>;
+  /** ResourceQuotas and LimitRanges, for admission. */
+  readonly namespacePolicies: NamespacePolicies;
 }

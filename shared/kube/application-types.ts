@@ -241,8 +241,19 @@ export interface KubeEndpointSlice extends KubeObject {
   ports?: EndpointPort[];
 }
 
+export interface ScopeRequirement {
+  scopeName?: string;
+  /** In, NotIn, Exists or DoesNotExist. */
+  operator?: string;
+  values?: string[];
+}
+
 export interface KubeResourceQuota extends KubeObject {
-  spec?: { hard?: ResourceList; scopes?: string[] };
+  spec?: {
+    hard?: ResourceList;
+    scopes?: string[];
+    scopeSelector?: { matchExpressions?: ScopeRequirement[] };
+  };
   status?: { hard?: ResourceList; used?: ResourceList };
 }
 

@@ -1,3 +1,4 @@
+import type { KubeLimitRange, KubeRuntimeClass } from './application-types.ts';
 import type { Cause } from './status.ts';
 import type { KubeObject, PreemptionPolicy } from './types.ts';
 
@@ -36,6 +37,10 @@ export interface PrepareContext {
   readonly defaultTolerationSeconds?: number;
   /** Only for pods. Absent: priority 0. */
   readonly priority?: ResolvedPriority;
+  /** Only for pods: of the namespace. Absent: none. */
+  readonly limitRanges?: readonly KubeLimitRange[];
+  /** Only for pods: the class that the pod names. Absent: it names none. */
+  readonly runtimeClass?: KubeRuntimeClass;
 }
 
 export interface PrepareUpdateContext extends PrepareContext {

@@ -286,6 +286,7 @@ export type PodSpec = {
   resourceClaims?: { name: string }[];
   resources?: ResourceRequirements;
   restartPolicy?: 'Always' | 'OnFailure' | 'Never';
+  runtimeClassName?: string;
   schedulerName?: string;
   schedulingGates?: { name?: string }[];
   securityContext?: Record<string, unknown>;
@@ -436,7 +437,15 @@ export interface KubeClusterStatus extends KubeObject {
 
 export type NamespaceSpec = { finalizers?: string[] };
 
-export type NamespaceStatus = { phase?: 'Active' | 'Terminating' };
+export type NamespaceCondition = {
+  type: string;
+  status: ConditionStatus;
+  lastTransitionTime?: string;
+  reason?: string;
+  message?: string;
+};
+
+export type NamespaceStatus = { phase?: 'Active' | 'Terminating'; conditions?: NamespaceCondition[] };
 
 export interface KubeNamespace extends KubeObject {
   spec?: NamespaceSpec;

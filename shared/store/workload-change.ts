@@ -4,7 +4,8 @@
  * times starts no function.
  */
 
-import type { KubeJob } from '../kube/application-types.ts';
+import type { KubeConfigMap, KubeJob } from '../kube/application-types.ts';
+import { isNamespaceContent } from '../kube/namespace-contents.ts';
 import type { KubeObject, KubePod } from '../kube/types.ts';
 import { jsonEqual } from '../kube/wire/json-value.ts';
 
@@ -62,10 +63,19 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   cronjobs: (cronJob) => [...metadataOf(cronJob), cronJob.spec],
   // The garbage collector alone reads these.
   statefulsets: metadataOf,
+  // A terminating namespace is emptied.
+  namespaces: ({ metadata, spec }) => [metadata.deletionTimestamp, metadata.finalizers, spec],
+  resourcequotas: ({ spec }) => spec,
+};
+
+/** Of a namespace's own objects only what is repaired. Others of these resources are read by no controller. */
+const REPAIRED_PARTS: Readonly<Record<string, ReadPart>> = {
+  configmaps: ({ data }: KubeConfigMap) => data,
 };
 
 export function changesWorkloads(resource: string, before: KubeObject | undefined, after: KubeObject): boolean {
-  const part = READ_PARTS[resource];
+  const isRepaired = before !== undefined && isNamespaceContent(resource, before.metadata.name ?? '');
+  const part = READ_PARTS[resource] ?? (isRepaired ? REPAIRED_PARTS[resource] : undefined);
   if (part === undefined) return false;
   return before === undefined || !jsonEqual(part(before), part(after));
 }

@@ -1,35 +1,68 @@
 /**
- * Admission that reads other objects: the namespace of a new object, and the priority class of a new pod.
- * Kubernetes: "Admission Controllers", NamespaceLifecycle and Priority.
+ * Admission that reads other objects: the namespace of a new object and its LimitRanges, the priority class and the
+ * RuntimeClass of a new pod. Kubernetes: "Admission Controllers", NamespaceLifecycle, LimitRanger, Priority, RuntimeClass.
  */
+import { defined } from '../../domain/defined.ts';
+import type { KubeRuntimeClass } from '../../kube/application-types.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
+import { isLimited, limitViolation } from '../../kube/pods/limit-range.ts';
 import {
   defaultPriorityClass,
   type PriorityClasses,
   priorityClassNameOf,
   resolvePriority,
 } from '../../kube/pods/pod-priority.ts';
+import { runtimeClassNameOf, runtimeClassRefusal } from '../../kube/pods/runtime-class.ts';
 import * as status from '../../kube/status.ts';
-import type { KubeObject, KubePriorityClass } from '../../kube/types.ts';
+import type { KubeObject, KubePod, KubePriorityClass } from '../../kube/types.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
 import { isSystemPriorityClass, systemPriorityClasses } from '../kinds/priorityclasses.ts';
 import { namespaces, priorityclasses } from '../kinds/registry.ts';
+import { runtimeclasses } from '../kinds/runtimeclasses.ts';
 
 /** Priority classes that are searched for the default one, at most. */
 const CLASSES_MAX = 500;
 
-/** The priority of a new pod, for its defaults. @throws StatusError 403 or 404 when the creation is refused */
+export type AdmittedContext = Pick<PrepareContext, 'priority' | 'limitRanges' | 'runtimeClass'>;
+
+/** What admission read, for the defaults of the new object. @throws StatusError 403 or 404 when it is refused */
 export async function admitCreation(
   dependencies: ApiDependencies,
   descriptor: ResourceDescriptor,
   object: KubeObject,
-): Promise<Pick<PrepareContext, 'priority'>> {
-  if (descriptor.namespaced) await requireNamespace(dependencies, descriptor, object);
-  if (descriptor.group !== '' || descriptor.resource !== 'pods') return {};
-  const outcome = resolvePriority(object, await classesFor(dependencies, object));
-  if (outcome.kind === 'refused') throw status.forbidden(descriptor, object.metadata.name ?? '', outcome.why);
-  return { priority: outcome.priority };
+): Promise<AdmittedContext> {
+  const { group, resource } = descriptor;
+  const [limitRanges] = await Promise.all([
+    isLimited(group, resource) ? dependencies.namespacePolicies.limitRanges(object.metadata.namespace ?? '') : [],
+    descriptor.namespaced ? requireNamespace(dependencies, descriptor, object) : undefined,
+  ]);
+  if (group !== '' || resource !== 'pods') return { limitRanges };
+  const [runtimeClass, classes] = await Promise.all([
+    runtimeClassFor(dependencies, object),
+    classesFor(dependencies, object),
+  ]);
+  const refuse = (why: string) => status.forbidden(descriptor, object.metadata.name ?? '', why);
+  const refusal = runtimeClassRefusal(object, runtimeClass);
+  if (refusal !== undefined) throw refuse(refusal);
+  const outcome = resolvePriority(object, classes);
+  if (outcome.kind === 'refused') throw refuse(outcome.why);
+  return { priority: outcome.priority, limitRanges, ...defined({ runtimeClass }) };
+}
+
+/** LimitRanges bound the prepared object, with its defaults. @throws StatusError 403 */
+export function refuseOutsideLimits(
+  descriptor: ResourceDescriptor,
+  prepared: KubeObject,
+  { limitRanges = [] }: AdmittedContext,
+): void {
+  const why = limitViolation(descriptor.resource, prepared, limitRanges);
+  if (why !== undefined) throw status.forbidden(descriptor, prepared.metadata.name ?? '', why);
+}
+
+async function runtimeClassFor(dependencies: ApiDependencies, pod: KubePod): Promise<KubeRuntimeClass | undefined> {
+  const name = runtimeClassNameOf(pod);
+  return name === '' ? undefined : dependencies.storageOf(runtimeclasses).get('', name);
 }
 
 /** System namespaces always exist, so they are not read. */

@@ -14,6 +14,9 @@ const NAME_LABEL = 'kubernetes.io/metadata.name';
 const withNameLabel = (meta: ObjectMeta): ObjectMeta =>
   meta.name === undefined || meta.name === '' ? meta : { ...meta, labels: { ...meta.labels, [NAME_LABEL]: meta.name } };
 
+/** A component still has work to do before the namespace may be removed. */
+export const hasSpecFinalizers = ({ spec }: KubeNamespace): boolean => (spec?.finalizers ?? []).length > 0;
+
 export const namespaces: ResourceDescriptor = {
   group: '',
   version: 'v1',

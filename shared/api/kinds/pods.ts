@@ -13,9 +13,11 @@ import {
   withoutEmpty,
   withoutNulls,
 } from '../../kube/normal-form.ts';
+import { withLimitDefaults } from '../../kube/pods/limit-range.ts';
 import { defaultPodSpec } from '../../kube/pods/pod-defaults.ts';
 import { DEFAULT_PREEMPTION_POLICY } from '../../kube/pods/pod-priority.ts';
 import { qosClassOf } from '../../kube/pods/qos-class.ts';
+import { withRuntimeClass } from '../../kube/pods/runtime-class.ts';
 import { canonicalTime, formatTime } from '../../kube/time.ts';
 import type { KubeObject, KubePod, PodCondition, PodSpec, PodStatus } from '../../kube/types.ts';
 import { validatePod } from '../../kube/validation/pod.ts';
@@ -186,11 +188,13 @@ export const pods: ResourceDescriptor = {
   unconditionalUpdate: true,
   createOnUpdate: false,
   hasGeneration: false,
-  prepareForCreate(object, context) {
-    const spec = admitPriority(admitTolerations(defaultPodSpec(object.spec), context), context);
+  prepareForCreate(object: KubePod, context) {
+    const defaulted = withRuntimeClass({ ...object, spec: defaultPodSpec(object.spec) }, context.runtimeClass);
+    const limited = withLimitDefaults(defaulted, context.limitRanges ?? []);
+    const spec = admitPriority(admitTolerations(limited.spec ?? {}, context), context);
     return typed('', 'v1', 'Pod', {
-      ...object,
-      metadata: freshMetadata(object.metadata),
+      ...limited,
+      metadata: freshMetadata(limited.metadata),
       spec,
       status: {
         phase: 'Pending',

@@ -12,11 +12,11 @@ import type { ChangeLog } from '../../store/change-log.ts';
 import { fleetStore } from '../../store/fleet-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import { leaseStore } from '../../store/lease-store.ts';
+import { type NamespacePolicies, namespacePolicies } from '../../store/namespace-policies.ts';
 import { nodeKeyStore } from '../../store/node-key-store.ts';
 import { podUseWrites } from '../../store/node-use.ts';
 import { nodeHealthWrites } from '../../store/node-writes.ts';
 import { type Policies, policyCache } from '../access/policy-cache.ts';
-import { withTermination } from '../admission/namespace-lifecycle.ts';
 import { findAlwaysEmpty } from '../kinds/always-empty.ts';
 import { defaultBindings, defaultRoles } from '../kinds/default-policies.ts';
 import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
@@ -30,6 +30,7 @@ import { clusterStatusStorage } from './cluster-status-storage.ts';
 import { decisionStorage } from './decision-storage.ts';
 import { bootstrapTokenStorage, identityStorage } from './identity-storage.ts';
 import { nodeLeaseStorage } from './lease-storage.ts';
+import { withContents, withInitialContent } from './namespace-storage.ts';
 import { nodeMetricsStorage } from './node-metrics-storage.ts';
 import { nodeStorage } from './node-storage.ts';
 import {
@@ -64,14 +65,16 @@ export interface Storages {
   readonly budgets: Budgets;
   /** Roles and bindings, in memory. */
   readonly policies: Policies;
+  readonly namespacePolicies: NamespacePolicies;
 }
 
 export function composeStorages(options: StorageOptions): Storages {
   const plain = plainStorages(options);
   const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods));
-  const { changes } = options;
+  const { changes, clock } = options;
   const policies = policiesOf(plain, changes);
-  const special = specialStorages(options, { plain, budgets, policies, storageOf });
+  const ofNamespaces = namespacePolicies(clusterObjects(options), clock);
+  const special = specialStorages(options, { plain, budgets, policies, namespacePolicies: ofNamespaces, storageOf });
   const storages = new Map<string, ResourceStorage>();
   function create(descriptor: ResourceDescriptor): ResourceStorage {
     const { group, version, resource } = descriptor;
@@ -92,7 +95,7 @@ export function composeStorages(options: StorageOptions): Storages {
     storages.set(key, storage);
     return storage;
   }
-  return { storageOf, budgets, policies };
+  return { storageOf, budgets, policies, namespacePolicies: ofNamespaces };
 }
 
 type PlainStorage = (descriptor: ResourceDescriptor, more?: Partial<ObjectStorageOptions>) => ResourceStorage;
@@ -119,10 +122,27 @@ interface SharedStorages extends Storages {
 /** Resources that are not plain objects, by plural name. */
 function specialStorages(
   options: StorageOptions,
-  { plain, budgets, policies, storageOf }: SharedStorages,
+  { plain, budgets, policies, namespacePolicies: ofNamespaces, storageOf }: SharedStorages,
 ): Readonly<Record<string, (descriptor: ResourceDescriptor) => ResourceStorage>> {
   const { items, clock, random, policy, changes } = options;
   const initial = initialObjects(options);
+  const newObject = () => ({ nowMs: clock.nowMs(), uuid: random.uuid });
+  const inNamespaces = (descriptor: ResourceDescriptor): ResourceStorage =>
+    options.makesInitialObjects === false
+      ? plain(descriptor)
+      : withInitialContent(descriptor.resource, plain(descriptor), () => storageOf(namespaces), newObject);
+  /** This process enforces a new quota or LimitRange at once. */
+  const admitting = (descriptor: ResourceDescriptor): ResourceStorage => {
+    const storage = plain(descriptor);
+    return {
+      ...storage,
+      async create(object, along) {
+        const created = await storage.create(object, along);
+        ofNamespaces.forget(object.metadata.namespace ?? '');
+        return created;
+      },
+    };
+  };
   return {
     nodes: (descriptor) =>
       // The digest in the `health` table changes in the transaction that writes its Node.
@@ -140,7 +160,11 @@ function specialStorages(
       return splitStorage(LEASE_NAMESPACE, ofNodes, plain(descriptor));
     },
     namespaces: (descriptor) =>
-      withTermination(initial.with(plain(descriptor), SYSTEM_NAMESPACES, initial.namespace), storageOf),
+      initial.with(withContents(plain(descriptor), newObject), SYSTEM_NAMESPACES, initial.namespace),
+    serviceaccounts: inNamespaces,
+    configmaps: inNamespaces,
+    resourcequotas: admitting,
+    limitranges: admitting,
     priorityclasses: (descriptor) =>
       initial.with(
         plain(descriptor),

@@ -47,6 +47,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
       case 'committed':
         return { kind: 'written', object: outcome.objects[0]! };
       case 'conflict':
+        return outcome.index === 0 ? { kind: 'conflict' } : { kind: 'conflict', ofAlong: true };
       case 'extraRefused':
         return { kind: 'conflict' };
       case 'tooLarge':
@@ -74,7 +75,7 @@ export function objectStorage(descriptor: ResourceDescriptor, options: ObjectSto
       return { items: page.objects, ...defined({ next: page.next }) };
     },
     listVersion: async () => String(await changes.currentVersion(resource)),
-    create: (object) => commit({ kind: 'create', ref: refOf(object), object, ...expiry() }),
+    create: (object, along) => commit({ kind: 'create', ref: refOf(object), object, ...expiry() }, along),
     update: (next, old, along) =>
       commit({ kind: 'update', ref: refOf(old), object: next, previous: old, ...expiry() }, along),
     remove: (old, along) => commit({ kind: 'delete', ref: refOf(old), previous: old }, along),
@@ -123,7 +124,7 @@ export function splitStorage(inNamespace: string, special: ResourceStorage, othe
       return { items, ...defined({ next }) };
     },
     listVersion: others.listVersion,
-    create: (object) => storageOf(object.metadata.namespace).create(object),
+    create: (object, along) => storageOf(object.metadata.namespace).create(object, along),
     update: (next, old, along) => storageOf(old.metadata.namespace).update(next, old, along),
     remove: (old, along) => storageOf(old.metadata.namespace).remove(old, along),
     keepsManagedFields: (namespace) => storageOf(namespace).keepsManagedFields?.(namespace) ?? true,

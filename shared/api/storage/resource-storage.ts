@@ -27,8 +27,11 @@ export interface ListPage {
 
 export type WriteResult =
   | { readonly kind: 'written'; readonly object: KubeObject }
-  /** Another writer wrote, removed or created it first. */
-  | { readonly kind: 'conflict' };
+  /**
+   * Another writer wrote, removed or created it first. `ofAlong`: it has the expected version, but one of the objects
+   * written along has not.
+   */
+  | { readonly kind: 'conflict'; readonly ofAlong?: boolean };
 
 export interface ResourceStorage {
   get(namespace: string, name: string): Promise<KubeObject | undefined>;
@@ -37,8 +40,9 @@ export interface ResourceStorage {
    * The resourceVersion of a list. Read it before the list: a watch from there then misses no change (decision 0002).
    */
   listVersion(): Promise<string>;
-  create(object: KubeObject): Promise<WriteResult>;
-  /** Replaces `old`, which must be the stored version. `along`: writes of other objects in the same transaction. */
+  /** `along`: writes of other objects in the same transaction. */
+  create(object: KubeObject, along?: readonly ObjectWrite[]): Promise<WriteResult>;
+  /** Replaces `old`, which must be the stored version. */
   update(next: KubeObject, old: KubeObject, along?: readonly ObjectWrite[]): Promise<WriteResult>;
   /**
    * Stores a change without a new version, at less cost. Clients read it, watches do not see it. undefined: this change

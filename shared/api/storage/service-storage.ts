@@ -128,12 +128,12 @@ export function serviceStorage({ services: stored, addresses, random, clock }: S
 
   return {
     ...stored,
-    async create(service) {
+    async create(service, along) {
       const { namespace = '', name = '' } = service.metadata;
       if ((await stored.get(namespace, name)) !== undefined) return { kind: 'conflict' };
       await holdRequested(service, undefined);
       const addressed = await withAddress(service);
-      const created = await stored.create(addressed);
+      const created = await stored.create(addressed, along);
       if (created.kind === 'conflict') await release(addressOf(addressed), service);
       return created;
     },

@@ -5,11 +5,14 @@ import * as status from '../../kube/status.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { generateName } from '../../kube/validation/names.ts';
-import { admitCreation } from '../admission/admit-creation.ts';
+import { admitCreation, refuseOutsideLimits } from '../admission/admit-creation.ts';
+import { chargedQuotas } from '../admission/charge-quotas.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import {
+  pauseBefore,
   prepareContext,
   refuseInvalid,
+  WRITE_ATTEMPTS_MAX,
   type WriteOptions,
   type WrittenObject,
   withNamespaceOf,
@@ -31,15 +34,14 @@ export async function createObject(
   if ((typed.metadata.resourceVersion ?? '') !== '') {
     throw status.badRequest('resourceVersion should not be set on objects to be created');
   }
-  const context = {
-    ...prepareContext(dependencies, options),
-    ...(await admitCreation(dependencies, descriptor, typed)),
-  };
+  const admitted = await admitCreation(dependencies, descriptor, typed);
+  const context = { ...prepareContext(dependencies, options), ...admitted };
   const prefix = typed.metadata.generateName ?? '';
   const isNamed = (typed.metadata.name ?? '') !== '';
   const attempts = isNamed || prefix === '' ? 1 : GENERATED_NAME_ATTEMPTS_MAX;
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     const prepared = preparedForCreate(dependencies, descriptor, typed, context, options);
+    refuseOutsideLimits(descriptor, prepared, admitted);
     await options.admit?.(prepared, undefined);
     const created = await storeNew(dependencies, descriptor, target, prepared, options);
     if (created !== undefined) return { object: created, created: true };
@@ -71,19 +73,26 @@ function preparedForCreate(
   return prepared;
 }
 
-/** Returns undefined when the name is in use. */
+/** Returns undefined when the name is in use. @throws StatusError 403 when a quota is exceeded */
 async function storeNew(
   dependencies: ApiDependencies,
   descriptor: ResourceDescriptor,
   { namespace }: ResourceTarget,
   prepared: KubeObject,
-  { dryRun }: WriteOptions,
+  { dryRun, nowMs }: WriteOptions,
 ): Promise<KubeObject | undefined> {
   const storage = dependencies.storageOf(descriptor);
-  if (dryRun) {
-    const existing = await storage.get(namespace, prepared.metadata.name ?? '');
-    return existing === undefined ? prepared : undefined;
+  for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
+    if (attempt > 1) await pauseBefore(dependencies, attempt);
+    const quotas = await chargedQuotas(dependencies, descriptor, { object: prepared, old: undefined, nowMs });
+    if (dryRun) {
+      const existing = await storage.get(namespace, prepared.metadata.name ?? '');
+      return existing === undefined ? prepared : undefined;
+    }
+    const result = await storage.create(prepared, quotas);
+    if (result.kind === 'written') return result.object;
+    // Another object was charged to the same quota: its use is read again.
+    if (result.ofAlong !== true) return undefined;
   }
-  const result = await storage.create(prepared);
-  return result.kind === 'written' ? result.object : undefined;
+  throw status.serverTimeout(descriptor, 'create', 1);
 }

@@ -10,7 +10,7 @@ import * as status from '../../kube/status.ts';
 import { invalidValue, notSupported } from '../../kube/validation/causes.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import { admitWrite } from '../admission/admit-write.ts';
-import { deleteNamespace } from '../admission/namespace-lifecycle.ts';
+import { deleteNamespace } from '../admission/delete-namespace.ts';
 import { isDefaultPolicy } from '../kinds/default-policies.ts';
 import { isSystemPriorityClass, priorityclasses } from '../kinds/priorityclasses.ts';
 import { storedAs } from '../kinds/registry.ts';

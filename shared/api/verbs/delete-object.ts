@@ -11,7 +11,6 @@ import type { ResourceTarget } from '../../kube/request/request.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
-import { finishNamespaceOf } from '../admission/finish-namespace.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { pauseBefore, resourceVersionOf, WRITE_ATTEMPTS_MAX, type WriteOptions } from './write-options.ts';
 
@@ -69,7 +68,6 @@ export async function deleteObject(
       if (options.dryRun) return { object: old, removed: true };
       const result = await storage.remove(old, along);
       if (result.kind === 'conflict') continue;
-      await finishNamespaceOf(dependencies, old);
       return { object: old, removed: true };
     }
     const marked = markDeleted(old, graceSeconds, options.nowMs);

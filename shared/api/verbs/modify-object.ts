@@ -15,8 +15,10 @@ import * as status from '../../kube/status.ts';
 import type { KubeObject, ObjectMeta } from '../../kube/types.ts';
 import { resourceVersionRequired } from '../../kube/validation/metadata.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
-import { finishNamespaceOf } from '../admission/finish-namespace.ts';
+import { chargedQuotas } from '../admission/charge-quotas.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import { hasSpecFinalizers, namespaces } from '../kinds/namespaces.ts';
+import type { WriteResult } from '../storage/resource-storage.ts';
 import { createObject } from './create-object.ts';
 import {
   pauseBefore,
@@ -98,33 +100,36 @@ async function modifyOnce(
   const prepared = preparedForUpdate(modification, requested, old);
   await options.admit?.(prepared, old);
   const next = options.track?.(prepared, old) ?? prepared;
-  const object = await storeChange(modification, next, old);
-  if (object !== undefined) return { object, created: false };
+  const stored = await storeChange(modification, next, old);
+  if (stored.kind === 'written') return { object: stored.object, created: false };
   // The version that the client named is outdated. Without one the next attempt replaces the current object.
-  if (options.replaces && precondition !== '') throw status.conflict(descriptor, target.name);
+  if (options.replaces && precondition !== '' && stored.ofAlong !== true) {
+    throw status.conflict(descriptor, target.name);
+  }
   return undefined;
 }
 
-/** The stored or removed object. Returns undefined when another writer changed it first. */
+/** The stored or removed object, or a conflict with another writer. */
 async function storeChange(
-  { dependencies, descriptor, options }: Modification,
+  { dependencies, descriptor, target, options }: Modification,
   next: KubeObject,
   old: KubeObject,
-): Promise<KubeObject | undefined> {
+): Promise<WriteResult> {
   const storage = dependencies.storageOf(descriptor);
   if (jsonEqual(withoutVersion(next), withoutVersion(old))) {
     if (options.isOwnStatus === true && !options.dryRun) await storage.received?.(old);
-    return old;
+    return { kind: 'written', object: old };
   }
-  if (options.dryRun) return next;
-  if (next.metadata.deletionTimestamp !== undefined && isRemovable(next)) {
-    if ((await storage.remove(old)).kind !== 'written') return undefined;
-    await finishNamespaceOf(dependencies, old);
-    return next;
+  const { nowMs } = options;
+  const quotas =
+    target.subresource === '' ? await chargedQuotas(dependencies, descriptor, { object: next, old, nowMs }) : [];
+  if (options.dryRun) return { kind: 'written', object: next };
+  if (next.metadata.deletionTimestamp !== undefined && isRemovable(descriptor, next)) {
+    const removed = await storage.remove(old);
+    return removed.kind === 'written' ? { kind: 'written', object: next } : removed;
   }
   const confirmed = options.mayConfirm === true ? await storage.confirm?.(next, old) : undefined;
-  const result = confirmed ?? (await storage.update(next, old));
-  return result.kind === 'written' ? result.object : undefined;
+  return confirmed ?? storage.update(next, old, quotas);
 }
 
 /** Returns undefined when another writer created the object in the meantime. */
@@ -153,7 +158,8 @@ function withoutVersion(object: KubeObject): KubeObject {
 }
 
 /** True when a deleted object can be removed: it has no finalizers, and its grace period is 0. */
-function isRemovable(object: KubeObject): boolean {
+function isRemovable(descriptor: ResourceDescriptor, object: KubeObject): boolean {
+  if (descriptor === namespaces && hasSpecFinalizers(object)) return false;
   return (object.metadata.finalizers ?? []).length === 0 && (object.metadata.deletionGracePeriodSeconds ?? 0) === 0;
 }
 

@@ -12,6 +12,7 @@ import type { Probe } from '../../ports/probe.ts';
 import type { TickQueue } from '../../ports/tick-queue.ts';
 import type { Waker } from '../../ports/waker.ts';
 import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
+import { type NamespacePolicies, namespacePolicies } from '../../store/namespace-policies.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
 import { type PodGcStore, podGcStore } from '../pod-gc/work-list-store.ts';
@@ -50,6 +51,8 @@ export interface ControllerOptions {
 
 export interface ControllerDependencies extends ControllerOptions {
   readonly objects: ObjectStore;
+  /** ResourceQuotas and LimitRanges of namespaces. */
+  readonly namespacePolicies: NamespacePolicies;
   readonly fleet: FleetStore;
   readonly timers: EvictionTimerStore;
   readonly podGc: PodGcStore;
@@ -59,9 +62,11 @@ export interface ControllerDependencies extends ControllerOptions {
 }
 
 export function controllerDependencies(options: ControllerOptions): ControllerDependencies {
+  const objects = clusterObjects(options);
   return {
     ...options,
-    objects: clusterObjects(options),
+    objects,
+    namespacePolicies: namespacePolicies(objects, options.clock),
     fleet: fleetStore(options.items),
     timers: evictionTimerStore(options.items),
     podGc: podGcStore(options.items),

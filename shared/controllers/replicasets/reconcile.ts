@@ -28,6 +28,9 @@ import { podsCreatedDraft, podsDeletedDraft } from './decisions.ts';
 import { decideReplicas, type ReplicaSetDecision, replicaSetStatus } from './rule.ts';
 import { type SetKind, setKindOf } from './set-kinds.rule.ts';
 
+/** Until a refused creation is tried again. Milliseconds. */
+const REFUSED_RETRY_MS = 60_000;
+
 const NOTHING: SyncReport = {};
 
 /**
@@ -96,7 +99,10 @@ async function attemptSync(
     });
     if (kind === 'conflict' || kind === 'contended') return 'overtaken';
   }
-  return decision.lookAgainAtMs === undefined ? NOTHING : { lookAgainAtMs: decision.lookAgainAtMs };
+  // What refused a pod, such as a quota, may permit it later.
+  const retryAtMs = applied.failure === undefined ? undefined : nowMs + REFUSED_RETRY_MS;
+  const times = [decision.lookAgainAtMs, retryAtMs].flatMap((atMs) => atMs ?? []);
+  return times.length === 0 ? NOTHING : { lookAgainAtMs: Math.min(...times) };
 }
 
 /** Active pods of every ReplicaSet of the same controller. Read only when some of the pods are to be deleted. */

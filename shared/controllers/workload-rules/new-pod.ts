@@ -1,14 +1,22 @@
 /**
  * A pod as a controller creates it: with the admission, defaults and validation of a POST. Sources:
- * pkg/controller/controller_utils.go (GetPodFromTemplate), plugin/pkg/admission (NamespaceLifecycle, Priority).
+ * pkg/controller/controller_utils.go (GetPodFromTemplate), plugin/pkg/admission (NamespaceLifecycle,
+ * LimitRanger, Priority, RuntimeClass, ResourceQuota).
  */
 import { systemPriorityClasses } from '../../api/kinds/priorityclasses.ts';
 import { pods } from '../../api/kinds/registry.ts';
+import { defined } from '../../domain/defined.ts';
+import type { KubeResourceQuota, KubeRuntimeClass } from '../../kube/application-types.ts';
+import { limitViolation } from '../../kube/pods/limit-range.ts';
 import { defaultPriorityClass, priorityClassNameOf, resolvePriority } from '../../kube/pods/pod-priority.ts';
+import { runtimeClassNameOf, runtimeClassRefusal } from '../../kube/pods/runtime-class.ts';
+import { checkQuota } from '../../kube/quota/quota.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject, KubePod, OwnerReference } from '../../kube/types.ts';
 import type { PodTemplateSpec } from '../../kube/workload-types.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { refOfObject } from './owner.ts';
 
 /** Priority classes that are searched for the default one, at most. */
 const CLASSES_MAX = 500;
@@ -20,14 +28,17 @@ export type PodCreation =
   /** Its namespace is being deleted: no failure of the owner. */
   | { readonly kind: 'namespaceTerminating' };
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'policy'>;
+type Dependencies = Pick<ControllerDependencies, 'objects' | 'policy' | 'namespacePolicies'>;
+
+const forbidden = (name: string, why: string) =>
+  ({ kind: 'refused', message: `pods "${name}" is forbidden: ${why}` }) as const;
 
 /**
  * How pods of one owner are made: what admission reads is read once. `own`: the template of one pod, with the priority
  * of the owner's.
  */
 export async function podMaker(
-  { objects, policy }: Dependencies,
+  { objects, policy, namespacePolicies }: Dependencies,
   owner: {
     readonly namespace: string;
     readonly reference: OwnerReference;
@@ -45,6 +56,11 @@ export async function podMaker(
   const body = { metadata: {}, spec: template.spec ?? {} } as KubeObject;
   const priority = resolvePriority(body, await priorityClassesFor(objects, body));
   if (priority.kind === 'refused') return () => ({ kind: 'refused', message: priority.why });
+  const className = runtimeClassNameOf(body);
+  const runtimeClass: KubeRuntimeClass | undefined =
+    className === '' ? undefined : await objects.get({ resource: 'runtimeclasses', namespace: '', name: className });
+  const limitRanges = await namespacePolicies.limitRanges(owner.namespace);
+  const refusal = runtimeClassRefusal(body, runtimeClass);
   return (name, uid, own = template) => {
     const { annotations, finalizers } = own.metadata ?? {};
     const given: KubeObject = {
@@ -64,12 +80,61 @@ export async function podMaker(
       nowMs,
       defaultTolerationSeconds: policy.podEvictionTimeoutSeconds,
       priority: priority.priority,
+      limitRanges,
+      ...defined({ runtimeClass }),
     });
+    const why = refusal ?? limitViolation('pods', pod, limitRanges);
+    if (why !== undefined) return forbidden(name, why);
     const [cause] = pods.validate(pod, { operation: 'create', subresource: '' });
     return cause === undefined
       ? { kind: 'pod', pod }
       : { kind: 'refused', message: `Pod "${name}" is invalid: ${cause.field}: ${cause.message}` };
   };
+}
+
+export interface ChargedPods {
+  /** The first of the pods: all that the quotas permit. */
+  readonly pods: readonly KubePod[];
+  /** Quotas to write in the commit that creates these pods. */
+  readonly quotas: readonly ObjectWrite[];
+  /** Why the next pod is not permitted. Absent: all are. */
+  readonly refusal?: string;
+}
+
+/**
+ * The pods that the quotas of their namespace permit, and the quotas with their use. A commit with these is refused if
+ * another creation was charged meanwhile, and the caller decides again.
+ */
+export async function chargedPods(
+  { namespacePolicies }: Pick<Dependencies, 'namespacePolicies'>,
+  namespace: string,
+  pods: readonly KubePod[],
+  nowMs: number,
+): Promise<ChargedPods> {
+  const stored = await namespacePolicies.quotas(namespace);
+  let current: readonly KubeResourceQuota[] = stored;
+  const permitted: KubePod[] = [];
+  let refusal: string | undefined;
+  for (const pod of pods) {
+    const checks = current.map((quota) => checkQuota(quota, { group: '', resource: 'pods', object: pod, nowMs }));
+    const refused = checks.flatMap((check) => (check.kind === 'refused' ? [check.why] : []));
+    if (refused[0] !== undefined) {
+      refusal = forbidden(pod.metadata.name ?? '', refused[0]).message;
+      break;
+    }
+    current = current.map((quota, index) => {
+      const check = checks[index];
+      return check?.kind === 'charged' ? check.quota : quota;
+    });
+    permitted.push(pod);
+  }
+  const quotas = stored.flatMap((previous, index): ObjectWrite[] => {
+    const object = current[index];
+    return object === undefined || object === previous
+      ? []
+      : [{ kind: 'update', ref: refOfObject('resourcequotas', previous), object, previous }];
+  });
+  return { pods: permitted, quotas, ...defined({ refusal }) };
 }
 
 async function priorityClassesFor(objects: Dependencies['objects'], pod: KubeObject) {

@@ -18,7 +18,7 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { subjectOf } from '../framework/record-event.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';
-import type { PodCreation } from './new-pod.ts';
+import { chargedPods, type PodCreation } from './new-pod.ts';
 import { controllerReference, type OwnerKind, refOfObject, unchanged, withOwners } from './owner.ts';
 import { type EventsAbout, type PodEventText, recordFailedCreate, recordPodEvents } from './pod-events.ts';
 import { slowStartBatches } from './slow-start.rule.ts';
@@ -108,10 +108,19 @@ export async function createPods(
     const made = Array.from({ length: size }, (_, position) => plan.make(created + position, { fence, position }));
     const [refused] = made.filter(({ kind }) => kind !== 'pod');
     if (refused !== undefined) return { ...(await refusal(dependencies, owner, refused, fence)), count: created };
-    const batch = made.flatMap((each) => (each.kind === 'pod' ? [each.pod] : []));
+    const wanted = made.flatMap((each) => (each.kind === 'pod' ? [each.pod] : []));
+    const charged = await chargedPods(dependencies, owner.ref.namespace, wanted, owner.nowMs);
+    const { pods: batch } = charged;
+    const exceeded = charged.refusal === undefined ? undefined : { kind: 'refused', message: charged.refusal };
+    if (exceeded !== undefined && batch.length === 0) {
+      return { ...(await refusal(dependencies, owner, exceeded, fence)), count: created };
+    }
     const names = batch.map((pod) => pod.metadata.name ?? '');
     const outcome = await objects.commit({
-      writes: batch.map((pod): ObjectWrite => ({ kind: 'create', ref: refOfObject('pods', pod), object: pod })),
+      writes: [
+        ...batch.map((pod): ObjectWrite => ({ kind: 'create', ref: refOfObject('pods', pod), object: pod })),
+        ...charged.quotas,
+      ],
       extra: [...claimed(owner, fence), ledger.write(plan.draft(names, created))],
     });
     if (outcome.kind === 'tooLarge' || outcome.kind === 'overfull') {
@@ -120,9 +129,10 @@ export async function createPods(
     }
     if (outcome.kind !== 'committed') return 'overtaken';
     fence += 1;
-    created += size;
-    meter.add(metric.PODS_CREATED, size, 'Count', { kind: owner.kind });
+    created += batch.length;
+    meter.add(metric.PODS_CREATED, batch.length, 'Count', { kind: owner.kind });
     await recordPodEvents(dependencies, eventsAbout(owner), doneEvents(owner, 'created', names), owner.nowMs);
+    if (exceeded !== undefined) return { ...(await refusal(dependencies, owner, exceeded, fence)), count: created };
   }
   return { kind: 'applied', fence, count: created };
 }

@@ -1,16 +1,37 @@
 import { CLAIM, COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../domain/functions/function-manifest.ts';
 
-/** Kinds with objects that may own others, or whose removal an owner notices: revisions and, for DaemonSets, Nodes. */
-const OWNER_KINDS = [
+/**
+ * Every kind in namespaces but Event, and Nodes, which DaemonSets read. Objects of these may own others, quotas count
+ * them, and some are created again. Events expire by the thousand, and no quota counts them.
+ */
+export const REMOVED_KINDS: readonly string[] = [
+  'CSIStorageCapacity',
+  'ConfigMap',
   'ControllerRevision',
   'CronJob',
   'DaemonSet',
   'Deployment',
+  'EndpointSlice',
+  'Endpoints',
+  'HorizontalPodAutoscaler',
+  'Ingress',
   'Job',
+  'Lease',
+  'LimitRange',
+  'NetworkPolicy',
   'Node',
+  'PersistentVolumeClaim',
   'Pod',
+  'PodDisruptionBudget',
+  'PodTemplate',
   'ReplicaSet',
   'ReplicationController',
+  'ResourceQuota',
+  'Role',
+  'RoleBinding',
+  'Secret',
+  'Service',
+  'ServiceAccount',
   'StatefulSet',
 ];
 
@@ -30,7 +51,7 @@ export const workloadsManifest = {
       filters: [
         // The commit changed what these controllers read (shared/store/workload-change.ts).
         { eventName: ['INSERT', 'MODIFY'], dynamodb: { NewImage: { w: { N: ['1'] } } } },
-        { eventName: ['REMOVE'], dynamodb: { OldImage: { k: { S: OWNER_KINDS } } } },
+        { eventName: ['REMOVE'], dynamodb: { OldImage: { k: { S: REMOVED_KINDS } } } },
       ],
     },
   ],

@@ -31,6 +31,8 @@ import type { WorkCheck } from '../framework/wake-up.ts';
 import { collectDependents, finishDeletion } from '../garbage-collector/reconcile.ts';
 import { finishedCondition } from '../jobs/outcome.rule.ts';
 import { stopTracking, syncJob } from '../jobs/reconcile.ts';
+import { syncNamespace } from '../namespaces/reconcile.ts';
+import { syncQuota } from '../quotas/reconcile.ts';
 import { syncReplicaSet } from '../replicasets/reconcile.ts';
 import { listObjects } from '../workload-rules/list-objects.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
@@ -134,6 +136,8 @@ const SYNCS: Readonly<Record<string, Sync>> = {
   daemonsets: syncDaemonSet,
   jobs: syncJob,
   cronjobs: syncCronJob,
+  namespaces: (dependencies, ref) => syncNamespace(dependencies, ref.name),
+  resourcequotas: syncQuota,
 };
 
 async function sync(
@@ -141,9 +145,16 @@ async function sync(
   ref: ObjectRef,
   orphans: readonly KubeObject[] = [],
 ): Promise<void> {
+  if (ref.resource === 'resourcequotas' && ref.name === '') return syncQuotas(dependencies, ref.namespace);
   const report = await SYNCS[ref.resource]?.(dependencies, ref, orphans);
   if (report?.lookAgainAtMs === undefined) return;
   await addDue(dependencies.items, { atMs: report.lookAgainAtMs, key: { kind: 'workload', ref } });
+}
+
+/** All quotas of a namespace, after an object of it was removed. That there are none is remembered for a moment. */
+async function syncQuotas(dependencies: ControllerDependencies, namespace: string): Promise<void> {
+  const quotas = await dependencies.namespacePolicies.quotas(namespace);
+  for (const quota of quotas) await sync(dependencies, refOfObject('resourcequotas', quota));
 }
 
 /** Of a ReplicaSet that lost a pod: only with the strategy Recreate does its Deployment wait for that. */
@@ -338,7 +349,7 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
     { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED },
     ({ resource, object }) => sync(dependencies, refOfObject(resource, object)),
   );
-  faults.push(...outcome.faults);
+  faults.push(...outcome.faults, ...(await sweepNamespaces(dependencies)));
   if (unsettled.length > 0) meter.add(metric.SWEPT_WORKLOADS, unsettled.length, 'Count');
   return unsettled.length;
 }
@@ -347,6 +358,16 @@ const templateSpecOf = ({ spec }: KubeDaemonSet): PodSpec | undefined => spec?.t
 /** It has not finished, or is deleted some time after its end. */
 const mayChange = ({ spec, status }: KubeJob): boolean =>
   spec?.ttlSecondsAfterFinished !== undefined || finishedCondition(status?.conditions) === undefined;
+/** Contents and deletions of namespaces, and the use of quotas. Returns faults. */
+async function sweepNamespaces(dependencies: ControllerDependencies): Promise<readonly unknown[]> {
+  const refs = await Promise.all(
+    ['namespaces', 'resourcequotas'].map(async (resource) =>
+      (await listObjects(dependencies, resource, '')).map((object) => refOfObject(resource, object)),
+    ),
+  );
+  const options = { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED };
+  return (await workThrough(refs.flat(), options, (ref) => sync(dependencies, ref))).faults;
+}
 
 /** It was observed in its present form, and has as many pods as it wants. */
 function isSettled({ metadata, spec, status }: KubeObject): boolean {

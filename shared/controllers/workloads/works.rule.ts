@@ -1,5 +1,7 @@
 /** Which syncs the changes of objects require. Pure. Each owner is synced once per batch, from what is stored then. */
 import { defined } from '../../domain/defined.ts';
+import { isNamespaceContent } from '../../kube/namespace-contents.ts';
+import { isTerminated } from '../../kube/pods/phase.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 
@@ -89,7 +91,11 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
 }
 
 function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
-  const works: Work[] = [...ownersOf(ref, before, after === undefined), ...ownersOf(ref, after, false)];
+  const works: Work[] = [
+    ...ownersOf(ref, before, after === undefined),
+    ...ownersOf(ref, after, false),
+    ...ofNamespace(ref, before, after),
+  ];
   if (after === undefined) {
     const uid = before?.metadata.uid ?? '';
     return uid === '' ? works : [...works, { kind: 'collect', ownerUid: uid }];
@@ -110,6 +116,35 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
 export function formerJob(pod: KubeObject): string | undefined {
   const { labels = {} } = pod.metadata;
   return JOB_NAME_LABELS.map((label) => labels[label]).find((name) => name !== undefined);
+}
+
+/** Every quota of a namespace. */
+const quotasOf = (namespace: string): Work => ({
+  kind: 'sync',
+  ref: { resource: 'resourcequotas', namespace, name: '' },
+});
+
+/** Of the namespace itself and its quotas. A creation is counted by admission. */
+function ofNamespace(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): readonly Work[] {
+  if (ref.resource === 'namespaces' || ref.resource === 'resourcequotas') {
+    if (after !== undefined) return [{ kind: 'sync', ref }];
+  }
+  const works: Work[] = [];
+  if (isNamespaceContent(ref.resource, ref.name)) {
+    works.push({ kind: 'sync', ref: { resource: 'namespaces', namespace: '', name: ref.namespace } });
+  }
+  if (ref.namespace !== '' && countsLess(ref, before, after)) works.push(quotasOf(ref.namespace));
+  return works;
+}
+
+/** It was removed, or it is a pod that terminated or is being deleted. */
+function countsLess(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): boolean {
+  if (after === undefined) return true;
+  if (ref.resource !== 'pods' || before === undefined) return false;
+  return (
+    isTerminated(before) !== isTerminated(after) ||
+    before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp
+  );
 }
 
 /** The controller, which counts the object; and an owner that waits for the object's end. */

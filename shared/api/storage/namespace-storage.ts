@@ -1,0 +1,52 @@
+/** Namespaces and the objects that each of them has from its creation (shared/api/kinds/namespace-contents.ts). */
+import { isNamespaceContent } from '../../kube/namespace-contents.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import { contentOf, contentRefs, type NewObjectContext } from '../kinds/namespace-contents.ts';
+import type { ResourceStorage } from './resource-storage.ts';
+
+type Context = () => NewObjectContext;
+
+/**
+ * A namespace is created together with its contents, in one transaction.
+ *
+ * Cost of a creation: two more objects.
+ */
+export function withContents(storage: ResourceStorage, context: Context): ResourceStorage {
+  return {
+    ...storage,
+    async create(namespace, along = []) {
+      const writes = contentRefs(namespace.metadata.name ?? '').map(
+        (ref): ObjectWrite => ({ kind: 'create', ref, object: contentOf(ref, context()) }),
+      );
+      const created = await storage.create(namespace, [...along, ...writes]);
+      // An object of a former namespace is left. The controller of namespaces creates what is missing.
+      return created.kind === 'conflict' && created.ofAlong === true ? storage.create(namespace, along) : created;
+    },
+  };
+}
+
+/**
+ * Objects of which every namespace has one. A read creates a missing one: in a namespace from before this release, and
+ * after a deletion, before the controller does.
+ */
+export function withInitialContent(
+  resource: string,
+  storage: ResourceStorage,
+  namespaces: () => ResourceStorage,
+  context: Context,
+): ResourceStorage {
+  async function created(namespace: string, name: string): Promise<KubeObject | undefined> {
+    const within = await namespaces().get('', namespace);
+    if (within === undefined || within.metadata.deletionTimestamp !== undefined) return undefined;
+    const result = await storage.create(contentOf({ resource, namespace, name }, context()));
+    return result.kind === 'written' ? result.object : storage.get(namespace, name);
+  }
+  return {
+    ...storage,
+    async get(namespace, name) {
+      const found = await storage.get(namespace, name);
+      return found === undefined && isNamespaceContent(resource, name) ? created(namespace, name) : found;
+    },
+  };
+}

@@ -1,0 +1,220 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { servedWorkloads } from '../../../test/support/served-workloads.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
+
+const DEFAULT = '/api/v1/namespaces/default';
+const QUOTAS = `${DEFAULT}/resourcequotas`;
+
+const pod = (name: string, spec: object = {}, resources: object = {}) => ({
+  metadata: { name },
+  spec: { containers: [{ name: 'c', image: 'i', resources }], ...spec },
+});
+
+async function withQuota(hard: Record<string, string>, more: object = {}, options = {}) {
+  const cluster = servedWorkloads(options);
+  await cluster.ok('POST', QUOTAS, { metadata: { name: 'q' }, spec: { hard, ...more } });
+  await cluster.settle();
+  // The first tick sweeps, and would hide what a record or a due time misses.
+  await cluster.tickAfter(5_000);
+  const used = async () => (await cluster.ok('GET', `${QUOTAS}/q`)).status.used;
+  const create = (kind: string, object: unknown) => cluster.api.send('POST', `${DEFAULT}/${kind}`, { body: object });
+  return { ...cluster, used, create };
+}
+
+describe('the use of a quota', () => {
+  it('is counted when the quota is created and when its limits change', async () => {
+    const cluster = servedWorkloads();
+    await cluster.ok('POST', `${DEFAULT}/pods`, pod('a', {}, { requests: { cpu: '250m' }, limits: { cpu: '1' } }));
+    await cluster.ok('POST', `${DEFAULT}/services`, { metadata: { name: 's' }, spec: { ports: [{ port: 80 }] } });
+    await cluster.ok('POST', QUOTAS, {
+      metadata: { name: 'q' },
+      spec: { hard: { pods: '5', 'requests.cpu': '1', cpu: '1', 'limits.cpu': '2', services: '3', 'count/pods': '5' } },
+    });
+    await cluster.settle();
+    const quota = await cluster.ok('GET', `${QUOTAS}/q`);
+    expect(quota.status.used).toEqual({
+      pods: '1',
+      'requests.cpu': '250m',
+      cpu: '250m',
+      'limits.cpu': '1',
+      services: '1',
+      'count/pods': '1',
+    });
+    await cluster.ok('PUT', `${QUOTAS}/q`, { ...quota, spec: { hard: { pods: '7', secrets: '1' } } });
+    await cluster.settle();
+    expect((await cluster.ok('GET', `${QUOTAS}/q`)).status).toEqual({
+      hard: { pods: '7', secrets: '1' },
+      used: { pods: '1', secrets: '0' },
+    });
+  });
+
+  it('rises with a new object at once, and falls when it is removed or a pod terminates', async () => {
+    const { create, used, ok, settle } = await withQuota({ pods: '3', 'count/pods': '3', configmaps: '9' });
+    await create('pods', pod('a'));
+    await create('pods', pod('b'));
+    expect(await used()).toMatchObject({ pods: '2', 'count/pods': '2' });
+    const before = Number((await used()).configmaps);
+    await create('configmaps', { metadata: { name: 'c' } });
+    expect((await used()).configmaps).toBe(String(before + 1));
+    await ok('DELETE', `${DEFAULT}/configmaps/c`);
+    await ok('DELETE', `${DEFAULT}/pods/a`);
+    const running = await ok('GET', `${DEFAULT}/pods/b`);
+    await ok('PUT', `${DEFAULT}/pods/b/status`, { ...running, status: { phase: 'Succeeded' } });
+    await settle();
+    expect(await used()).toEqual({ pods: '0', 'count/pods': '1', configmaps: String(before) });
+  });
+
+  it('leaves out a pod whose grace period has passed, because its node may have failed', async () => {
+    const { create, used, ok, settle, tickAfter } = await withQuota({ pods: '3' });
+    await create('pods', pod('a', { nodeName: 'n', terminationGracePeriodSeconds: 30 }));
+    await ok('DELETE', `${DEFAULT}/pods/a`);
+    await settle();
+    expect(await used()).toEqual({ pods: '1' });
+    await tickAfter(62_000);
+    expect(await used()).toEqual({ pods: '0' });
+  });
+
+  it('never exceeds the limit when many objects are created at once', async () => {
+    /** All requests read the quota before the first of them writes it. */
+    const apiStore = (items: ItemStore): ItemStore => ({
+      ...items,
+      async query(asked) {
+        const page = await items.query(asked);
+        if (asked.pk.includes('resourcequotas')) await turn();
+        return page;
+      },
+    });
+    const { create, used } = await withQuota({ pods: '5' }, {}, { apiStore });
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => create('pods', pod(`p${index}`))));
+    expect(answers.filter(({ code }) => code === 201)).toHaveLength(5);
+    expect(new Set(answers.map(({ code }) => code))).toEqual(new Set([201, 403]));
+    expect(await used()).toEqual({ pods: '5' });
+  });
+});
+
+describe('a quota refuses', () => {
+  const why = (answer: { body: { message: string } }) => answer.body.message;
+
+  it('an object above its limit, with what was requested, used and limited', async () => {
+    const { create, used } = await withQuota({ pods: '1', 'requests.memory': '1Gi', secrets: '0' });
+    const small = pod('a', {}, { requests: { memory: '600Mi' } });
+    await create('pods', small);
+    expect(why(await create('pods', pod('b', {}, { requests: { memory: '500Mi' } })))).toBe(
+      'pods "b" is forbidden: exceeded quota: q, requested: pods=1,requests.memory=500Mi, used: pods=1,requests.memory=600Mi, limited: pods=1,requests.memory=1Gi',
+    );
+    expect(why(await create('secrets', { metadata: { name: 's' } }))).toBe(
+      'secrets "s" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=0, limited: secrets=0',
+    );
+    expect((await used()).pods).toBe('1');
+  });
+
+  it('a pod that does not state what the quota limits', async () => {
+    const { create } = await withQuota({ 'limits.cpu': '2', 'requests.memory': '1Gi' });
+    expect(why(await create('pods', pod('a', { initContainers: [{ name: 'i', image: 'i' }] })))).toBe(
+      'pods "a" is forbidden: failed quota: q: must specify limits.cpu for: c,i; requests.memory for: c,i',
+    );
+  });
+
+  it('the change of a service that uses more, and not one that uses the same', async () => {
+    const { create, ok, api, used } = await withQuota({ services: '2', 'services.nodeports': '0' });
+    await create('services', { metadata: { name: 's' }, spec: { ports: [{ port: 80 }] } });
+    const stored = await ok('GET', `${DEFAULT}/services/s`);
+    const changed = { ...stored, spec: { ...stored.spec, type: 'NodePort' } };
+    expect(why(await api.send('PUT', `${DEFAULT}/services/s`, { body: changed }))).toBe(
+      'services "s" is forbidden: exceeded quota: q, requested: services.nodeports=1, used: services.nodeports=0, limited: services.nodeports=0',
+    );
+    await ok('PUT', `${DEFAULT}/services/s`, { ...stored, metadata: { ...stored.metadata, labels: { a: 'b' } } });
+    expect(await used()).toEqual({ services: '1', 'services.nodeports': '0' });
+  });
+
+  it('no change of a service that it has room for, and counts it', async () => {
+    const { create, ok, used } = await withQuota({ services: '2', 'services.nodeports': '1' });
+    await create('services', { metadata: { name: 's' }, spec: { ports: [{ port: 80 }] } });
+    const stored = await ok('GET', `${DEFAULT}/services/s`);
+    await ok('PUT', `${DEFAULT}/services/s`, { ...stored, spec: { ...stored.spec, type: 'NodePort' } });
+    expect(await used()).toEqual({ services: '1', 'services.nodeports': '1' });
+  });
+
+  it('nothing in a dry run, which changes no use', async () => {
+    const { api, used } = await withQuota({ pods: '1' });
+    expect((await api.send('POST', `${DEFAULT}/pods?dryRun=All`, { body: pod('a') })).code).toBe(201);
+    expect(await used()).toEqual({ pods: '0' });
+  });
+});
+
+describe('scopes', () => {
+  const uses = async (more: object, object: object) => {
+    const { create, used } = await withQuota({ pods: '9' }, more);
+    await create('pods', object);
+    return (await used()).pods;
+  };
+
+  it('limit a quota to pods with or without a deadline, with or without requests', async () => {
+    const cases = [
+      { scopes: ['Terminating'], deadline: '1', plain: '0' },
+      { scopes: ['NotTerminating'], deadline: '0', plain: '1' },
+    ];
+    for (const { scopes, deadline, plain } of cases) {
+      expect(await uses({ scopes }, pod('a', { activeDeadlineSeconds: 60 }))).toBe(deadline);
+      expect(await uses({ scopes }, pod('a'))).toBe(plain);
+    }
+    const burstable = pod('a', {}, { requests: { cpu: '1' } });
+    expect(await uses({ scopes: ['BestEffort'] }, pod('a'))).toBe('1');
+    expect(await uses({ scopes: ['BestEffort'] }, burstable)).toBe('0');
+    expect(await uses({ scopes: ['NotBestEffort'] }, burstable)).toBe('1');
+  });
+
+  it('select pods by their priority class', async () => {
+    const withOperator = (operator: string, values?: string[]) => ({
+      scopeSelector: { matchExpressions: [{ scopeName: 'PriorityClass', operator, ...(values && { values }) }] },
+    });
+    const high = pod('a', { priorityClassName: 'system-node-critical' });
+    expect(await uses(withOperator('In', ['system-node-critical']), high)).toBe('1');
+    expect(await uses(withOperator('NotIn', ['system-node-critical']), high)).toBe('0');
+    expect(await uses(withOperator('NotIn', ['x']), pod('a'))).toBe('1');
+    expect(await uses(withOperator('Exists'), pod('a'))).toBe('0');
+    expect(await uses(withOperator('Exists'), high)).toBe('1');
+  });
+});
+
+describe('a ReplicaSet in a namespace with a quota', () => {
+  const SETS = '/apis/apps/v1/namespaces/default/replicasets';
+  const set = (replicas: number) => ({
+    metadata: { name: 'web' },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: 'web' } },
+      template: { metadata: { labels: { app: 'web' } }, spec: pod('web').spec },
+    },
+  });
+
+  it('creates the pods that the quota permits, reports the refusal, and creates the rest when it permits them', async () => {
+    const cluster = await withQuota({ pods: '2' });
+    await cluster.ok('POST', SETS, set(3));
+    await cluster.settle();
+    expect((await cluster.ok('GET', `${DEFAULT}/pods`)).items).toHaveLength(2);
+    expect(await cluster.used()).toEqual({ pods: '2' });
+    const [condition] = (await cluster.ok('GET', `${SETS}/web`)).status.conditions;
+    expect(condition).toMatchObject({ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate' });
+    expect(condition.message).toMatch(
+      /^pods "web-\w+" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2$/,
+    );
+    const quota = await cluster.ok('GET', `${QUOTAS}/q`);
+    await cluster.ok('PUT', `${QUOTAS}/q`, { ...quota, spec: { hard: { pods: '5' } } });
+    await cluster.settle();
+    await cluster.tickAfter(62_000);
+    expect((await cluster.ok('GET', `${DEFAULT}/pods`)).items).toHaveLength(3);
+    expect((await cluster.ok('GET', `${SETS}/web`)).status.conditions ?? []).toEqual([]);
+  });
+
+  it('gives its pods the defaults of a LimitRange, and stays within its bounds', async () => {
+    const cluster = servedWorkloads();
+    const limits = [{ type: 'Container', default: { cpu: '100m' }, max: { cpu: '200m' } }];
+    await cluster.ok('POST', `${DEFAULT}/limitranges`, { metadata: { name: 'l' }, spec: { limits } });
+    await cluster.ok('POST', SETS, set(1));
+    await cluster.settle();
+    const [made] = (await cluster.ok('GET', `${DEFAULT}/pods`)).items;
+    expect(made.spec.containers[0].resources.limits).toEqual({ cpu: '100m' });
+  });
+});

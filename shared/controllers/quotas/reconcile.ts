@@ -1,0 +1,84 @@
+/**
+ * The status of ResourceQuotas: what the objects of their namespace use. Source: pkg/controller/resourcequota.
+ *
+ * Admission adds new objects in their own transaction. This controller counts all objects of the namespace when the quota is
+ * created or changed, when an object was removed, and when a pod stopped to count. Its write is refused if the quota changed
+ * since it was read, so a creation in the meantime is never lost.
+ *
+ * Cost of a count: a read of the counted objects, and a write if the use changed.
+ */
+import { resources } from '../../api/kinds/registry.ts';
+import { defined } from '../../domain/defined.ts';
+import type { KubeResourceQuota } from '../../kube/application-types.ts';
+import { type CountedObjects, countedBy, recountedQuota } from '../../kube/quota/quota.ts';
+import { outlivedAtMs } from '../../kube/quota/usage.ts';
+import { parseTimeMs } from '../../kube/time.ts';
+import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import { StoreFault } from '../../ports/item-store.ts';
+import { ABSENT_MS } from '../../store/namespace-policies.ts';
+import type { ControllerDependencies } from '../framework/dependencies.ts';
+
+/** Counts that a creation overtakes, one after the other. */
+const ATTEMPTS_MAX = 6;
+const PAGE_OBJECTS = 500;
+const PAGES_MAX = 40;
+/** Until every process enforces a new quota: some remember for a while that the namespace had none. */
+const FIRST_RECOUNT_MS = ABSENT_MS + 1_000;
+
+const counted = resources.filter((each) => each.namespaced && each.servedFrom === undefined);
+
+export interface QuotaReport {
+  /** When to count again. Epoch milliseconds; absent: at the next change. */
+  readonly lookAgainAtMs?: number;
+}
+
+type Dependencies = Pick<ControllerDependencies, 'objects' | 'clock'>;
+
+/** @throws StoreFault retryable, when objects were created during every attempt */
+export async function syncQuota(dependencies: Dependencies, ref: ObjectRef): Promise<QuotaReport> {
+  const { objects, clock } = dependencies;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const quota: KubeResourceQuota | undefined = await objects.get(ref);
+    if (quota === undefined) return {};
+    const found = await Promise.all(
+      countedBy(quota, counted).map(async ({ group, resource }): Promise<CountedObjects> => {
+        return { group, resource, objects: await listAll(dependencies, resource, ref.namespace) };
+      }),
+    );
+    const nowMs = clock.nowMs();
+    const next = recountedQuota(quota, found, nowMs);
+    const report = defined({ lookAgainAtMs: nextCountMs(quota, found, nowMs) });
+    if (next === undefined) return report;
+    const { kind } = await objects.commit({ writes: [{ kind: 'update', ref, object: next, previous: quota }] });
+    if (kind === 'committed') return report;
+  }
+  throw new StoreFault('throttled', 'the quota changed too often to be counted', { retryable: true });
+}
+
+/** The time from which a pod no longer counts, or the second count of a new quota. */
+function nextCountMs(quota: KubeResourceQuota, found: readonly CountedObjects[], nowMs: number): number | undefined {
+  const pods = found.filter(({ group, resource }) => group === '' && resource === 'pods').flatMap((of) => of.objects);
+  const outlived = pods.flatMap((pod) => outlivedAtMs(pod) ?? []);
+  const createdMs = parseTimeMs(quota.metadata.creationTimestamp);
+  const settled = createdMs === undefined ? [] : [createdMs + FIRST_RECOUNT_MS];
+  const times = [...outlived, ...settled].filter((atMs) => atMs >= nowMs);
+  // Counted after that time, and not at it.
+  return times.length === 0 ? undefined : Math.min(...times) + 1_000;
+}
+
+async function listAll(
+  { objects }: Pick<Dependencies, 'objects'>,
+  resource: string,
+  namespace: string,
+): Promise<readonly KubeObject[]> {
+  const found: KubeObject[] = [];
+  let continueAfter: string | undefined;
+  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
+    const page = await objects.list({ resource, namespace, limit: PAGE_OBJECTS, ...defined({ continueAfter }) });
+    found.push(...page.objects);
+    if (page.next === undefined) return found;
+    continueAfter = page.next;
+  }
+  // A count that is too low would permit too much.
+  throw new StoreFault('too-large', `a namespace has more ${resource} than one count reads`, { retryable: false });
+}

@@ -1,0 +1,65 @@
+/** The API and the workload controllers over the same tables in memory, on the clock of the API. */
+import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { fleetControllers } from '../../shared/controllers/index.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { passesWorkloadFilter } from '../../simulation/streams.ts';
+import { apiInMemory } from './api-in-memory.ts';
+
+const ROUNDS_MAX = 100;
+
+export function servedWorkloads(options: { readonly apiStore?: (items: ItemStore) => ItemStore } = {}) {
+  const items = memoryItemStore({ changesOf: ['objects'] });
+  const api = apiInMemory({ items: options.apiStore?.(items) ?? items });
+  let uuids = 0;
+  let seen = 0;
+  const silent = () => {};
+  const clock = { nowMs: api.nowMs };
+  const controllers = fleetControllers({
+    items,
+    clock,
+    random: {
+      uuid: () => {
+        uuids += 1;
+        return `10000000-0000-4000-8000-${String(uuids).padStart(12, '0')}`;
+      },
+      fraction: () => 0.5,
+    },
+    policy: defaultPolicy,
+    log: { debug: silent, info: silent, warn: silent, error: silent },
+    meter: { add: silent },
+  });
+  const cluster = {
+    api,
+    items,
+    /** Answer of a request that must succeed. */
+    async ok(method: string, path: string, body?: unknown) {
+      const answer = await api.send(method, path, body === undefined ? {} : { body });
+      if (answer.code >= 300) throw new Error(`${method} ${path}: ${answer.code} ${answer.text}`);
+      return answer.body;
+    },
+    /** Delivers the records of the stream until the controllers change nothing. */
+    async settle(): Promise<void> {
+      for (let round = 0; round < ROUNDS_MAX; round += 1) {
+        const changes = items.changes('objects', seen);
+        seen = changes.at(-1)?.sequence ?? seen;
+        const batch = changes.filter(passesWorkloadFilter);
+        if (batch.length === 0) return;
+        const { faults, postponed } = await controllers.onWorkloadRecords(batch);
+        if (faults.length + postponed.length > 0) throw new AggregateError([...faults, ...postponed], 'faults');
+      }
+      throw new Error('the controllers do not settle');
+    },
+    /** Later: works whose time has come, and what follows from them. */
+    async tickAfter(milliseconds: number): Promise<void> {
+      api.advance(milliseconds);
+      await controllers.tickWorkloads(Math.floor(api.nowMs() / 5_000));
+      await cluster.settle();
+    },
+    /** Records of the stream so far are lost. */
+    loseRecords(): void {
+      seen = items.changes('objects', seen).at(-1)?.sequence ?? seen;
+    },
+  };
+  return cluster;
+}
