@@ -249,7 +249,6 @@ describe('large answers', () => {
 
 describe('kinds that are not kept', () => {
   it.each([
-    '/api/v1/componentstatuses',
     '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
     '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
     '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',

@@ -3,6 +3,7 @@
  * further namespaces and priority classes.
  */
 import { type ApiAnswer, createApiClient } from '../../local/fleet/api-client.ts';
+import { isNamespaceContent } from '../../shared/kube/namespace-contents.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { KubeAccess } from '../support/kubeconfig.ts';
 
@@ -33,10 +34,11 @@ const RESOURCES = [
 
 /** Times a resource is listed again until nothing is left. */
 const ROUNDS_MAX = 50;
-const PAUSE_MS = 100;
+const PAUSE_MS = 200;
 
 const isKept = (resource: string, { metadata }: KubeObject): boolean =>
   (resource === 'namespaces' && KEPT_NAMESPACES.includes(metadata.name ?? '')) ||
+  isNamespaceContent(resource, metadata.name ?? '') ||
   (resource === 'priorityclasses' && KEPT_PRIORITY_CLASSES.includes(metadata.name ?? '')) ||
   (resource === 'leases' && metadata.namespace === 'kube-system');
 

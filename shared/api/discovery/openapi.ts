@@ -1,6 +1,7 @@
-/** OpenAPI over HTTP: the index, one document per group version, and v2 as JSON or as an empty protobuf document. */
+/** OpenAPI over HTTP: the index, one document per group version, and v2 as JSON or, reduced, as protobuf. */
 import { mediaRanges } from '../../kube/accept.ts';
-import { OPENAPI_V2, type OpenApi, type OpenApiDocument } from '../../kube/openapi/openapi.ts';
+import type { OpenApi, OpenApiDocument } from '../../kube/openapi/openapi.ts';
+import { OPENAPI_V2_TYPE } from '../../kube/openapi/swagger-protobuf.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { StaticDocuments } from './static-documents.ts';
 
@@ -10,7 +11,7 @@ export function openApiDocuments(openApi: OpenApi): StaticDocuments {
   return (path, request) => {
     if (path === '/openapi/v2') {
       if (acceptsJson(request)) return withEtag(openApi.swagger(), request, 'no-cache, private');
-      return { status: 200, headers: { 'content-type': OPENAPI_V2.contentType }, body: OPENAPI_V2.body };
+      return { status: 200, headers: { 'content-type': OPENAPI_V2_TYPE }, body: openApi.swaggerProtobuf() };
     }
     if (path === '/openapi/v3') return withEtag(openApi.index(), request, 'no-cache, private');
     const document = path.startsWith('/openapi/v3/') ? openApi.document(path.slice('/openapi/v3/'.length)) : undefined;

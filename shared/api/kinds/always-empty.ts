@@ -1,10 +1,11 @@
 /**
- * Kinds that clients list and that are not kept here: each exists and is empty. They can be read and watched, not
+ * Kinds that clients list and that are not kept here: each exists and is empty, but for one ComponentStatus. They can be read and watched, not
  * written. kube-controller-manager, Argo CD, k9s and kube-state-metrics list them.
  */
 
-import { ageColumn, nameColumn } from '../../kube/columns.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor, Verb } from '../../kube/descriptor.ts';
+import { recordsOf, textOf } from '../../kube/normal-form.ts';
 import { ageOf, nameOf } from './cells.ts';
 import { type KindNames, preparesWhole, storedKind } from './stored-kind.ts';
 
@@ -27,10 +28,26 @@ function alwaysEmpty(
   });
 }
 
+/** Computed: shared/api/storage/api-objects.ts. */
+const componentstatuses: ResourceDescriptor = {
+  ...alwaysEmpty('', 'componentstatuses', 'ComponentStatus', ['cs'], ['get', 'list']),
+  columns: [
+    nameColumn,
+    textColumn('Status', 'Healthy, Unhealthy or Unknown.'),
+    textColumn('Message', 'What the check of the component returned.'),
+    textColumn('Error', 'Why the component could not be checked.'),
+  ],
+  row: (object) => {
+    const [condition] = recordsOf(object['conditions']);
+    const status = condition?.['status'] === 'True' ? 'Healthy' : 'Unhealthy';
+    return [nameOf(object), status, textOf(condition?.['message']), textOf(condition?.['error'])];
+  },
+};
+
 const ADMISSION = 'admissionregistration.k8s.io';
 
 export const alwaysEmptyResources: readonly ResourceDescriptor[] = [
-  alwaysEmpty('', 'componentstatuses', 'ComponentStatus', ['cs'], ['get', 'list']),
+  componentstatuses,
   alwaysEmpty(ADMISSION, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration'),
   alwaysEmpty(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
   alwaysEmpty(ADMISSION, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding'),

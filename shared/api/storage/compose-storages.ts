@@ -24,6 +24,7 @@ import { nodemetrics, podmetrics } from '../kinds/node-metrics.ts';
 import { systemPriorityClasses } from '../kinds/priorityclasses.ts';
 import { leases, namespaces, nodes, poddisruptionbudgets, pods, storedAs } from '../kinds/registry.ts';
 import { clusterrolebindings, clusterroles, rolebindings, roles } from '../kinds/roles.ts';
+import { componentStatusStorage, withApiObject } from './api-objects.ts';
 import { type Budgets, budgetsOver } from './budget-storage.ts';
 import { clusterObjects } from './cluster-objects.ts';
 import { clusterStatusStorage } from './cluster-status-storage.ts';
@@ -42,7 +43,7 @@ import {
 } from './object-storage.ts';
 import { aggregatingStorage, reportingStorage, withFixedObjects } from './policy-storage.ts';
 import type { ResourceStorage } from './resource-storage.ts';
-import { ipaddresses, serviceStorage, withApiService } from './service-storage.ts';
+import { ipaddresses, serviceStorage } from './service-storage.ts';
 
 /** Events expire one hour after they were last written, as with upstream's --event-ttl. */
 const EVENT_TTL_SECONDS = 3_600;
@@ -79,7 +80,8 @@ export function composeStorages(options: StorageOptions): Storages {
   function create(descriptor: ResourceDescriptor): ResourceStorage {
     const { group, version, resource } = descriptor;
     if (findAlwaysEmpty(group, version, resource) !== undefined) {
-      return emptyStorage(async () => String(await changes.currentVersion(resource)));
+      const empty = emptyStorage(async () => String(await changes.currentVersion(resource)));
+      return resource === 'componentstatuses' ? componentStatusStorage(empty) : empty;
     }
     if (descriptor === podmetrics) return emptyStorage(async () => String(await changes.currentVersion(pods.resource)));
     if (descriptor === nodemetrics) {
@@ -131,6 +133,8 @@ function specialStorages(
     options.makesInitialObjects === false
       ? plain(descriptor)
       : withInitialContent(descriptor.resource, plain(descriptor), () => storageOf(namespaces), newObject);
+  const ofApi = (descriptor: ResourceDescriptor, storage: ResourceStorage): ResourceStorage =>
+    options.makesInitialObjects === false ? storage : withApiObject(descriptor, storage, newObject);
   /** This process enforces a new quota or LimitRange at once. */
   const admitting = (descriptor: ResourceDescriptor): ResourceStorage => {
     const storage = plain(descriptor);
@@ -186,8 +190,10 @@ function specialStorages(
       withFixedObjects(reportingStorage(plain(descriptor), policies), defaultBindings),
     services: (descriptor) => {
       const stored = serviceStorage({ services: plain(descriptor), addresses: plain(ipaddresses), random, clock });
-      return options.makesInitialObjects === false ? stored : withApiService(stored, { random, clock });
+      return ofApi(descriptor, stored);
     },
+    endpoints: (descriptor) => ofApi(descriptor, plain(descriptor)),
+    endpointslices: (descriptor) => ofApi(descriptor, plain(descriptor)),
   };
 }
 

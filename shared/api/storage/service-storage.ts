@@ -44,9 +44,6 @@ export const ipaddresses: ResourceDescriptor = storedKind(IP_ADDRESSES_KIND, {
   validate: () => [],
 });
 
-/** The Service of the API itself. `kubectl cluster-info` and pods look for it. */
-const API_SERVICE = { namespace: 'default', name: 'kubernetes', address: `${RANGE_PREFIX}.0.1` } as const;
-
 const addressAt = (offset: number): string => `${RANGE_PREFIX}.${Math.floor(offset / 256)}.${offset % 256}`;
 
 interface IpAddress extends KubeObject {
@@ -149,41 +146,6 @@ export function serviceStorage({ services: stored, addresses, random, clock }: S
       const removed = await stored.remove(old, along);
       if (removed.kind === 'written') await release(addressOf(old), old);
       return removed;
-    },
-  };
-}
-
-/** The storage with the Service of the API, which a read creates if it is missing. */
-export function withApiService(
-  storage: ResourceStorage,
-  { random, clock }: Pick<ServiceStorageOptions, 'random' | 'clock'>,
-): ResourceStorage {
-  const { namespace, name, address } = API_SERVICE;
-  async function ensure(): Promise<KubeObject | undefined> {
-    const existing = await storage.get(namespace, name);
-    if (existing !== undefined) return existing;
-    const nowMs = clock.nowMs();
-    const service: KubeService = {
-      metadata: {
-        name,
-        namespace,
-        uid: random.uuid(),
-        creationTimestamp: formatTime(nowMs),
-        labels: { component: 'apiserver', provider: 'kubernetes' },
-      },
-      spec: { clusterIP: address, ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 443 }] },
-    };
-    const created = await storage.create(services.prepareForCreate(service, { nowMs }));
-    return created.kind === 'written' ? created.object : storage.get(namespace, name);
-  }
-  return {
-    ...storage,
-    get: (inNamespace, named) =>
-      inNamespace === namespace && named === name ? ensure() : storage.get(inNamespace, named),
-    async list(query) {
-      const isFirst = query.continueAfter === undefined;
-      if (isFirst && (query.namespace === '' || query.namespace === namespace)) await ensure();
-      return storage.list(query);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
-import { createOpenApi, OPENAPI_V2, type OpenApiResource } from './openapi.ts';
+import { createOpenApi, type OpenApiResource } from './openapi.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 const statusPart = { name: 'status', verbs: ['get', 'patch', 'update'] };
@@ -120,11 +120,51 @@ describe('createOpenApi', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('answers version 2 with an empty protobuf document', () => {
-    expect(OPENAPI_V2.body).toHaveLength(0);
-    expect(OPENAPI_V2.contentType).toMatch(/protobuf$/);
+  it('names the parameters of a PATCH per kind in the protobuf document of version 2', () => {
+    const paths = inside(made().swaggerProtobuf(), 8);
+    const items = paths.flatMap((path) => inside(path, 2));
+    const pod = items.find((item) => textAt(item, 1) === '/api/v1/namespaces/{namespace}/pods/{name}');
+    const [patch] = inside(pod ?? Buffer.alloc(0), 2, 8);
+    const operation = patch ?? Buffer.alloc(0);
+    expect(inside(operation, 8, 1, 2, 3).map((parameter) => textAt(parameter, 4))).toEqual([
+      'dryRun',
+      'fieldManager',
+      'fieldValidation',
+      'force',
+    ]);
+    const [extension] = inside(operation, 13);
+    expect(textAt(extension ?? Buffer.alloc(0), 1)).toBe('x-kubernetes-group-version-kind');
+    expect(textAt(inside(extension ?? Buffer.alloc(0), 2)[0] ?? Buffer.alloc(0), 2)).toBe(
+      'group: ""\nkind: Pod\nversion: v1\n',
+    );
   });
 });
+
+/** Contents of the fields with this path of numbers. Every field of the document has a length. */
+function inside(message: Uint8Array, ...path: readonly number[]): readonly Buffer[] {
+  const [wanted, ...rest] = path;
+  const found: Buffer[] = [];
+  for (let at = 0; at < message.length; ) {
+    let [tag, length] = [0, 0];
+    [tag, at] = varintAt(message, at);
+    [length, at] = varintAt(message, at);
+    if (tag >> 3 === wanted) found.push(Buffer.from(message.subarray(at, at + length)));
+    at += length;
+  }
+  return rest.length === 0 ? found : found.flatMap((each) => inside(each, ...rest));
+}
+
+const textAt = (message: Uint8Array, field: number): string => inside(message, field)[0]?.toString('utf8') ?? '';
+
+function varintAt(message: Uint8Array, from: number): [number, number] {
+  let value = 0;
+  for (let at = from; at < message.length; at += 1) {
+    const byte = message[at] ?? 0;
+    value += (byte & 0x7f) * 2 ** (7 * (at - from));
+    if (byte < 0x80) return [value, at + 1];
+  }
+  throw new RangeError('a number without an end');
+}
 
 describe('the v2 document', () => {
   const swagger = JSON.parse(made().swagger().body) as JsonObject;

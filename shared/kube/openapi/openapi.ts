@@ -3,6 +3,7 @@ import { Components } from './components.ts';
 import { groupVersionPath, type OpenApiResource, resourcePaths, type SchemaOf } from './paths.ts';
 
 import { type OpenApiV3, swaggerOf } from './swagger.ts';
+import { swaggerProtobuf } from './swagger-protobuf.ts';
 
 export type { OpenApiResource } from './paths.ts';
 
@@ -20,16 +21,9 @@ export interface OpenApi {
   document(path: string): OpenApiDocument | undefined;
   /** All documents as one of OpenAPI v2. */
   swagger(): OpenApiDocument;
+  /** The parameters of PATCH alone, as OpenAPI v2 in protobuf. */
+  swaggerProtobuf(): Uint8Array;
 }
-
-/**
- * Answer to `/openapi/v2` in protobuf: a document without definitions, which is empty. kubectl before 1.29 and Helm
- * require one, and then leave validation to the server. They cannot read a JSON document here.
- */
-export const OPENAPI_V2 = {
-  contentType: 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
-  body: new Uint8Array(),
-} as const;
 
 export interface OpenApiSettings {
   readonly resources: readonly OpenApiResource[];
@@ -72,6 +66,7 @@ export function createOpenApi(settings: OpenApiSettings): OpenApi {
   };
 
   let v2: OpenApiDocument | undefined;
+  let v2Protobuf: Uint8Array | undefined;
   return {
     document,
     swagger() {
@@ -82,6 +77,10 @@ export function createOpenApi(settings: OpenApiSettings): OpenApi {
         ),
       );
       return v2;
+    },
+    swaggerProtobuf() {
+      v2Protobuf ??= swaggerProtobuf(resources, serverVersion);
+      return v2Protobuf;
     },
     index() {
       index ??= seal({

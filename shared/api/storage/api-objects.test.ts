@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { apiInMemory } from '../../../test/support/api-in-memory.ts';
+
+const DEFAULT = '/api/v1/namespaces/default';
+const SLICE = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes';
+
+it('the API has a Service with an address, Endpoints and an EndpointSlice, also after their deletion', async () => {
+  const api = apiInMemory();
+  const read = async () => {
+    const [service, endpoints, slice] = await Promise.all(
+      [`${DEFAULT}/services/kubernetes`, `${DEFAULT}/endpoints/kubernetes`, SLICE].map((path) => api.send('GET', path)),
+    );
+    expect(service?.body.spec).toMatchObject({ clusterIP: '10.96.0.1', ports: [{ name: 'https', port: 443 }] });
+    expect(endpoints?.body.subsets).toEqual([
+      { addresses: [{ ip: '10.96.0.1' }], ports: [{ name: 'https', port: 443, protocol: 'TCP' }] },
+    ]);
+    expect(slice?.body).toMatchObject({ endpoints: [{ addresses: ['10.96.0.1'] }], ports: [{ port: 443 }] });
+  };
+  await read();
+  await api.send('DELETE', `${DEFAULT}/endpoints/kubernetes`);
+  await api.send('DELETE', SLICE);
+  await read();
+  expect((await api.send('GET', `${DEFAULT}/endpoints`)).body.items).toHaveLength(1);
+});
+
+it('a ComponentStatus says that the API is healthy, and cannot be written', async () => {
+  const api = apiInMemory();
+  const statuses = '/api/v1/componentstatuses';
+  const [listed] = (await api.send('GET', statuses)).body.items;
+  expect((await api.send('GET', `${statuses}/nodekeeper`)).body).toMatchObject(listed);
+  expect(listed.conditions).toEqual([{ type: 'Healthy', status: 'True', message: 'ok' }]);
+  const table = await api.send('GET', statuses, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
+  expect(table.body.rows[0].cells).toEqual(['nodekeeper', 'Healthy', 'ok', '']);
+  expect((await api.send('DELETE', `${statuses}/nodekeeper`)).code).toBe(405);
+  expect((await api.send('GET', `${statuses}/other`)).code).toBe(404);
+});
