@@ -1,15 +1,14 @@
 import { expect, it } from 'vitest';
-import { apiInMemory, NODES, node } from '../../../test/support/api-in-memory.ts';
+import { type ApiInMemory, apiInMemory, MERGE, NODES, node } from '../../../test/support/api-in-memory.ts';
 import { gzip } from '../../adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../adapters/memory/item-store.ts';
 import { readYaml } from '../../adapters/yaml/read-yaml.ts';
 import { defaultPolicy } from '../../domain/policy.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
 import { serveWatch } from './serve-watch.ts';
 
-it('a change made while the state is being sent follows as an event', async () => {
-  const items = memoryItemStore();
-  const api = apiInMemory({ items });
-  await api.send('POST', NODES, { body: node('a') });
+/** Lines of a watch of all nodes, from their state on. `onFirst` runs after the first line was received. */
+async function watched(items: ItemStore, api: ApiInMemory, onFirst: () => Promise<unknown> = async () => {}) {
   let nowMs = api.nowMs();
   const serve = serveWatch({
     items,
@@ -44,8 +43,38 @@ it('a change made while the state is being sent follows as an event', async () =
   for await (const line of lines ?? []) {
     const { type, object } = JSON.parse(line) as { type: string; object: { metadata: { name: string } } };
     received.push(`${type} ${object.metadata.name}`);
-    // The state has been read, and this line is the first of it: the next one is written only when this loop continues.
-    if (received.length === 1) await api.send('POST', NODES, { body: node('b') });
+    if (received.length === 1) await onFirst();
   }
+  return received;
+}
+
+it('a change made while the state is being sent follows as an event', async () => {
+  const items = memoryItemStore();
+  const api = apiInMemory({ items });
+  await api.send('POST', NODES, { body: node('a') });
+  // The state has been read, and this line is the first of it: the next one is written only when the loop continues.
+  const received = await watched(items, api, () => api.send('POST', NODES, { body: node('b') }));
   expect(received).toEqual(['ADDED a', 'ADDED b']);
+});
+
+it('an object of the state is not sent again, although it was written after the version of the state', async () => {
+  const items = memoryItemStore();
+  const api = apiInMemory({ items });
+  await api.send('POST', NODES, { body: node('z') });
+  let creation: Promise<unknown> | undefined;
+  const late: ItemStore = {
+    ...items,
+    async query(asked) {
+      if (asked.pk.startsWith('o#nodes')) {
+        creation ??= api.send('POST', NODES, { body: node('b') });
+        await creation;
+      }
+      return items.query(asked);
+    },
+  };
+  const received = await watched(late, api, () =>
+    api.send('PATCH', `${NODES}/b`, { body: { metadata: { labels: { a: 'b' } } }, contentType: MERGE }),
+  );
+  // Also in the order of the writes, and not of the names.
+  expect(received).toEqual(['ADDED z', 'ADDED b', 'MODIFIED b']);
 });

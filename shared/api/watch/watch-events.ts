@@ -9,7 +9,8 @@
  */
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { ObjectChange, Selectable } from '../../store/object-record.ts';
+import { type ObjectChange, resourceVersionOf, type Selectable } from '../../store/object-record.ts';
+import { listKeyOf } from '../storage/resource-storage.ts';
 import { matches } from '../verbs/list-objects.ts';
 import { watchByReading } from './watch-by-reading.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
@@ -74,9 +75,15 @@ export function watchEvents(
 async function* watchLog(source: WatchSource, request: WatchRequest, deadlineMs: number): AsyncGenerator<WatchEvent> {
   const { descriptor } = request;
   let cursor = startOf(request.resourceVersion);
+  /** Objects of the state that were written after its version was read. The log has these writes too. */
+  const sentVersions = new Map<string, number>();
   if (cursor === undefined) {
     const version = await source.storage.listVersion();
-    for await (const object of stateOf(source.storage, request)) yield { type: 'ADDED', object, fromState: true };
+    for await (const object of stateOf(source.storage, request)) {
+      const own = resourceVersionOf(object);
+      if (own > Number(version)) sentVersions.set(listKeyOf(object), own);
+      yield { type: 'ADDED', object, fromState: true };
+    }
     yield { type: 'BOOKMARK', resourceVersion: version, endsState: true };
     cursor = Number(version);
   }
@@ -88,6 +95,7 @@ async function* watchLog(source: WatchSource, request: WatchRequest, deadlineMs:
     });
     if (outcome.kind === 'expired') throw status.resourceVersionTooOld(cursor, 'the last hour');
     for (const change of outcome.changes) {
+      if (resourceVersionOf(change.object) <= (sentVersions.get(listKeyOf(change.object)) ?? 0)) continue;
       const event = eventOf(request, change);
       if (event !== undefined) yield event;
     }

@@ -9,6 +9,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import { parseUint64 } from '../../kube/whole-number.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
+import { resourceVersionOf } from '../../store/object-record.ts';
 import type { Shape } from '../request/response-shape.ts';
 import type { ResourceStorage } from '../storage/resource-storage.ts';
 import { matches } from '../verbs/list-objects.ts';
@@ -59,9 +60,14 @@ export function startOf(resourceVersion: string): number | undefined {
   return parsed.value;
 }
 
+/** As watches that began earlier saw them. */
+const inWriteOrder = (objects: readonly KubeObject[]): readonly KubeObject[] =>
+  objects.toSorted((one, other) => resourceVersionOf(one) - resourceVersionOf(other));
+
 /** The objects that exist now and match the request. */
 export async function* stateOf(storage: ResourceStorage, request: WatchRequest): AsyncGenerator<KubeObject> {
   const nodeName = request.fields.exact('spec.nodeName');
+  const hasLog = storage.readsInsteadOfLog?.(request.namespace) !== true;
   let after: string | undefined;
   for (let page = 0; page < STATE_PAGES_MAX; page += 1) {
     const read = await storage.list({
@@ -70,7 +76,7 @@ export async function* stateOf(storage: ResourceStorage, request: WatchRequest):
       ...defined({ continueAfter: after, nodeName }),
       fields: request.fields,
     });
-    for (const object of read.items) {
+    for (const object of hasLog ? inWriteOrder(read.items) : read.items) {
       if (matches(request.descriptor, object, request.labels, request.fields)) yield object;
     }
     if (read.next === undefined) return;
