@@ -46,8 +46,6 @@ export interface MachineState {
   lastFailure: string | undefined;
   /** Version of the pods that were processed last. */
   podsVersion: string;
-  /** End of the next grace period. Epoch milliseconds. */
-  podsDueAtMs: number;
 }
 
 export interface MachineContext {
@@ -80,7 +78,6 @@ export const initialState = (): MachineState => ({
   failures: 0,
   lastFailure: undefined,
   podsVersion: '',
-  podsDueAtMs: Number.POSITIVE_INFINITY,
 });
 
 export const failed = ({ random }: MachineContext, what: string, answer: ApiAnswer): Step => ({

@@ -135,11 +135,7 @@ async function turn(context: MachineContext, isStale: () => boolean): Promise<St
 }
 
 /** Milliseconds until the next turn. */
-function delayAfter(
-  { identity, settings, state, clock, random, counters }: MachineContext,
-  step: Step,
-  isFirst: boolean,
-) {
+function delayAfter({ identity, settings, state, random, counters }: MachineContext, step: Step, isFirst: boolean) {
   if (step.kind === 'failed') {
     state.lastFailure = step.why;
     state.mustLook = true;
@@ -151,7 +147,5 @@ function delayAfter(
   state.failures = 0;
   const intervalMs = settings.beatIntervalSeconds * 1_000;
   if (isFirst) return firstWaitMs(intervalMs, identity.name);
-  // A grace period that ends before the next beat causes an earlier turn: a beat, then the deletion of the pod.
-  const untilPodsMs = Math.max(ENSURE_LEASE_WAITS.firstMs, state.podsDueAtMs - clock.nowMs());
-  return Math.min(untilPodsMs, jitteredMs(intervalMs, random.fraction()));
+  return jitteredMs(intervalMs, random.fraction());
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { podWork } from './pods.ts';
+import { podRequests } from './pods.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
 const at = { nowMs, machineAddress: '10.16.0.10' };
@@ -11,9 +11,7 @@ const pod = (more: { metadata?: object; status?: object }) => ({
 
 describe('the pods of a simulated machine', () => {
   it('are said to run as soon as they are bound', () => {
-    const { requests, dueAtMs } = podWork([pod({})], at);
-    expect(dueAtMs).toBeUndefined();
-    expect(requests).toMatchObject([
+    expect(podRequests([pod({})], at)).toMatchObject([
       {
         method: 'PATCH',
         path: '/api/v1/namespaces/default/pods/p/status',
@@ -31,18 +29,17 @@ describe('the pods of a simulated machine', () => {
 
   it('are left alone when they run, or have ended', () => {
     const running = pod({ status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } });
-    expect(podWork([running, pod({ status: { phase: 'Failed' } })], at).requests).toEqual([]);
+    expect(podRequests([running, pod({ status: { phase: 'Failed' } })], at)).toEqual([]);
   });
 
   it('are said to be ready again after their node was silent', () => {
     const marked = pod({ status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } });
-    expect(podWork([marked], at).requests).toHaveLength(1);
+    expect(podRequests([marked], at)).toHaveLength(1);
   });
 
-  it('end when their grace is over, and not before', () => {
-    const later = pod({ metadata: { deletionTimestamp: '2026-01-01T00:00:30Z' } });
-    expect(podWork([later], at)).toEqual({ requests: [], dueAtMs: nowMs + 30_000 });
-    expect(podWork([later], { ...at, nowMs: nowMs + 30_000 }).requests).toEqual([
+  it('end when they are deleted, before their grace period is over', () => {
+    const deleted = pod({ metadata: { deletionTimestamp: '2026-01-01T00:00:30Z' } });
+    expect(podRequests([deleted], at)).toEqual([
       {
         method: 'DELETE',
         path: '/api/v1/namespaces/default/pods/p',
