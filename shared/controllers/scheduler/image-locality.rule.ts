@@ -18,7 +18,7 @@ export function imageLocalityScore(pod: SchedulablePod, { node }: NodeState, sna
   let sum = 0;
   for (const image of pod.images) {
     const bytes = node.images.get(image);
-    if (bytes !== undefined) sum += Math.trunc((bytes * snapshot.nodesWithImage(image)) / snapshot.nodes.size);
+    if (bytes !== undefined) sum += Math.trunc(bytes * (snapshot.nodesWithImage(image) / snapshot.nodes.size));
   }
   const most = MOST_PER_CONTAINER * Math.max(1, pod.containers);
   const clamped = Math.min(most, Math.max(LEAST, sum));

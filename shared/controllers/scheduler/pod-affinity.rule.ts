@@ -127,7 +127,8 @@ export function podAffinityScores(
   return new Map(
     feasible.map(({ node }, index) => [
       node.name,
-      most === least ? 0 : Math.trunc((SCORE_MAX * (raw[index]! - least)) / (most - least)),
+      // In this order, as upstream: the product of the rounded quotient may be below the whole number.
+      most === least ? 0 : Math.trunc(SCORE_MAX * ((raw[index]! - least) / (most - least))),
     ]),
   );
 }
