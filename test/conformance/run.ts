@@ -17,7 +17,12 @@ import { areasOf, type TestOutcome, totalOf } from './tally.ts';
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 /** Where cases may stand: here, or beside what they are about. */
 const AGENT_PLACE = 'test/conformance/agent/';
-const PLACES = ['test/conformance/*.test.ts', `${AGENT_PLACE}*.test.ts`, 'shared/**/*.test.ts'];
+const PLACES = [
+  'test/conformance/*.test.ts',
+  `${AGENT_PLACE}*.test.ts`,
+  'test/contract/binding-race.test.ts',
+  'shared/**/*.test.ts',
+];
 const CARRIES_ID = /['"`][A-Z]{2}-\d{2}\b/;
 
 interface VitestReport {
