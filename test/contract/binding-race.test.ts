@@ -15,6 +15,7 @@ import { conflictingStore } from '../../shared/adapters/memory/conflicting-store
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
 import { fleetControllers, TickFault } from '../../shared/controllers/index.ts';
+import { queueStore } from '../../shared/controllers/scheduler/queue-store.ts';
 import { type Amounts, plus } from '../../shared/controllers/scheduler/requests.rule.ts';
 import { schedulingWorks } from '../../shared/controllers/scheduler/requests.ts';
 import { toleratesTaints } from '../../shared/controllers/scheduler/taints.rule.ts';
@@ -230,6 +231,8 @@ async function race({ seed, pods, nodes }: Race) {
     let process = start(0.002);
     while (!isOver) {
       try {
+        // Many passes at once, also where nothing has changed.
+        await queueStore(tables).request();
         await process.tickScheduler(0);
       } catch (fault) {
         const causes: unknown[] = fault instanceof TickFault ? fault.errors : [fault];
