@@ -16,6 +16,7 @@ import { formatAge } from '../shared/kube/age.ts';
 import { formatTime, parseTimeMs } from '../shared/kube/time.ts';
 import { type SendToApi, sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
+import { schedulingDetails } from './explain-scheduling.ts';
 import { type ApiAccess, apiAccess } from './kubeconfig.ts';
 
 export const EXPLAIN_USAGE = [
@@ -30,6 +31,9 @@ const PAGES_MAX = 40;
 /** Decisions about zone and fleet are shown from this long before the first decision. Milliseconds. */
 const BEFORE_MS = 120_000;
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Details stand below the reason. */
+const DETAIL_INDENT = ' '.repeat(55);
 
 interface Listed<T> {
   readonly items: readonly T[];
@@ -292,6 +296,7 @@ function* storyLines(
       who === '' ? reason : `[${who}] ${reason}`,
       ...replayMark(replayed),
     ].join('  ');
+    for (const detail of schedulingDetails(record as KnownDecision | undefined)) yield `${DETAIL_INDENT}${detail}`;
   }
 }
 

@@ -26,7 +26,8 @@ export interface AlarmSources {
 }
 
 /** An alarm with its metrics in this cluster. */
-export interface AlarmRow extends Omit<AlarmManifest, 'metrics'> {
+export interface AlarmRow extends Omit<AlarmManifest, 'metrics' | 'threshold'> {
+  readonly threshold: number;
   readonly metrics: Readonly<Record<string, IMetric>>;
 }
 
@@ -67,6 +68,7 @@ const functionAlarms = (sources: AlarmSources): readonly AlarmRow[] =>
   functionList.flatMap(({ name, alarms = [] }) =>
     alarms.map((alarm) => ({
       ...alarm,
+      threshold: typeof alarm.threshold === 'number' ? alarm.threshold : sources.policy[alarm.threshold.policyField],
       metrics: Object.fromEntries(
         Object.entries(alarm.metrics).map(([id, metric]) => [id, metricOfFunction(sources, name, metric)]),
       ),

@@ -79,6 +79,7 @@ describe('a policy', () => {
     ['podGcPeriodSeconds', [1, 15, 20, 60], [0, -20, 7, 25, 1.5, 120, '20']],
     ['orphanQuarantineSeconds', [0, 40], [-1]],
     ['concurrentWatchesMax', [1, 100, 1_000], [0, -1, 1_001, 1.5, '3']],
+    ['pendingPodAlarmSeconds', [60, 300, 3_600], [59, 0, 90.5, '300']],
     ['watchQuietSeconds', [5, 300, 900], [4, 901, 7.5]],
     ['nodesMarkedPerTickMax', [0, 300, 100_000], [-1, 100_001, 7.5]],
     ['terminatedPodGcThreshold', [0, 12_500], [-1, 1.5]],

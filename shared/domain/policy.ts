@@ -82,6 +82,8 @@ export interface Policy {
   readonly defaultTopologySpread: 'system' | 'none';
   /** hold: while the safety gate is closed, pods are bound only to nodes with a recent heartbeat, and none is preempted. */
   readonly schedulerGate: 'hold' | 'off';
+  /** Alarm `pods-pending`: a pod without scheduling gates has waited for a node for so long. Seconds. */
+  readonly pendingPodAlarmSeconds: number;
   /**
    * Silent nodes that a tick of node-monitor marks itself. Nodes; more are sent to node-marker, which needs a second more
    * for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
@@ -128,5 +130,6 @@ export const defaultPolicy: Policy = Object.freeze({
   preemption: 'on',
   defaultTopologySpread: 'system',
   schedulerGate: 'hold',
+  pendingPodAlarmSeconds: 300,
   nodesMarkedPerTickMax: 300,
 });

@@ -288,6 +288,9 @@ describe('alarms that do not page', () => {
     await some.fleet.removePod('p');
     await some.minutes(11, all);
     expect(some.alarming()).toEqual([]);
+    const alarms = ofType(synthesise({ policy: { pendingPodAlarmSeconds: 90 } }), 'AWS::CloudWatch::Alarm');
+    const pending = alarms.find(([, { Properties }]) => Properties['AlarmName'] === 'nodekeeper-pods-pending');
+    expect(pending?.[1].Properties['Threshold']).toBe(90);
   });
 
   it('background-ticks: invocations of cloud-node, pod-gc, scheduler and workloads (AWS metrics)', async () => {

@@ -8,7 +8,7 @@ import type { WorkBudget } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { bindGroup, GROUP_MAX, type Placement } from './bind.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
-import { preemptionDraft, rejectionDraft, withPreemption } from './decisions.ts';
+import { preemptionDraft, type QueueHistory, rejectionDraft, withPreemption } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { clearNominations, deleteVictims, readBudgets } from './preempt-pods.ts';
 import { type PreemptionBudget, type PreemptionOutcome, preempt } from './preemption.rule.ts';
@@ -91,6 +91,11 @@ export async function tryPods(context: PassContext, due: readonly DuePod[]): Pro
   return waiting;
 }
 
+const queueHistory = ({ row, queuedAtMs }: DuePod): QueueHistory => ({
+  queuedAtMs,
+  attempt: (row?.rejections ?? 0) + (row?.errors ?? 0) + 1,
+});
+
 class Attempts {
   readonly #context: PassContext;
   /** Decided, not yet committed. The snapshot has them as bound. */
@@ -108,10 +113,14 @@ class Attempts {
     const { copy, options } = this.#context;
     const pod = copy.snapshot.pods.get(due.key);
     if (pod === undefined || pod.uid !== due.uid || !isPending(pod) || pod.isGated) return isLast ? this.flush() : [];
+    const { clock, meter } = this.#context.dependencies;
+    const startMs = clock.nowMs();
     const outcome = schedulePod(pod, copy.snapshot, options);
+    const result = outcome.kind === 'fits' ? 'scheduled' : 'unschedulable';
+    meter.add(metric.ATTEMPT_DURATION, (clock.nowMs() - startMs) / 1_000, 'Seconds', { result });
     if (outcome.kind === 'fits') {
       copy.snapshot.setPod({ ...pod, nodeName: outcome.nodeName });
-      this.#group.push({ pod, fit: outcome, due });
+      this.#group.push({ pod, fit: outcome, queue: queueHistory(due), due });
       return isLast || this.#group.length === GROUP_MAX ? this.flush() : [];
     }
     if (this.#group.length > 0) return [...(await this.flush()), due];
@@ -146,6 +155,7 @@ class Attempts {
     const { dependencies, queue, rows } = this.#context;
     const waitedMs = Math.max(0, dependencies.clock.nowMs() - due.queuedAtMs);
     dependencies.meter.add(metric.SCHEDULING_SLI, waitedMs / 1_000, 'Seconds');
+    dependencies.meter.add(metric.POD_SCHEDULING_ATTEMPTS, queueHistory(due).attempt, 'Count');
     if (due.row === undefined) return;
     rows.delete(pod.key);
     await queue.dropRow(pod.key);
@@ -205,12 +215,12 @@ class Attempts {
     const nowMs = dependencies.clock.nowMs();
     const preemption = await this.#preemption(pod, noFit);
     const text = preemption === undefined || preemption.kind === 'candidate' ? '' : preemption.text;
-    const nodes = copy.snapshot.nodes.size;
+    const { nodes } = copy.snapshot;
     const message = withPreemption(noFit.message, text);
     const isCandidate = preemption?.kind === 'candidate';
     const draft = isCandidate
       ? preemptionDraft(pod, preemption, nowMs)
-      : rejectionDraft(pod, noFit, { nowMs, nodes, message, preemption: text });
+      : rejectionDraft(pod, noFit, { nowMs, nodes, message, preemption: text, queue: queueHistory(due) });
     const nominated = isCandidate ? preemption.chosen.nodeName : preemption?.kind === 'notHelpful' ? '' : undefined;
     const reported = await reportRejection(
       dependencies,

@@ -34,7 +34,7 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { eventWrite } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
-import { placementDraft } from './decisions.ts';
+import { placementDraft, type QueueHistory } from './decisions.ts';
 import { advanceOrder } from './queue-store.ts';
 import type { Fit } from './rule.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from './world.rule.ts';
@@ -45,6 +45,7 @@ export const GROUP_MAX = 8;
 export interface Placement {
   readonly pod: SchedulablePod;
   readonly fit: Fit;
+  readonly queue: QueueHistory;
 }
 
 export type RefusalCause = 'pod' | 'node' | 'order' | 'contention';
@@ -149,7 +150,7 @@ function planOf({ random, clock, ledger }: Dependencies, copy: ClusterCopy, plac
   const records: TransactWrite[] = [];
   // Events of one group share the head of their shard.
   const wantedShard = textHash(placements[0]!.pod.uid) % shardsOf('events');
-  for (const [index, { pod, fit }] of placements.entries()) {
+  for (const [index, { pod, fit, queue }] of placements.entries()) {
     const previous = copy.pending.get(pod.key);
     const node = nodes.get(fit.nodeName);
     if (previous === undefined || previous.metadata.uid !== pod.uid || node === undefined)
@@ -158,7 +159,7 @@ function planOf({ random, clock, ledger }: Dependencies, copy: ClusterCopy, plac
     if (outcome.kind === 'refused') return { kind: 'refused', index };
     writes.push({ kind: 'update', ref: refOf(pod), object: outcome.pod, previous });
     writes.push(eventWrite(scheduledEvent(pod, fit.nodeName), { nowMs, eventUid: random.uuid(), wantedShard }));
-    records.push(ledger.write(placementDraft(pod, fit, { nowMs, nodes: nodes.size })));
+    records.push(ledger.write(placementDraft(pod, fit, { nowMs, nodes: nodes.size, queue })));
   }
   const nodeNames = [...new Set(placements.map(({ fit }) => fit.nodeName))];
   const guards = nodeNames.flatMap((nodeName) => [

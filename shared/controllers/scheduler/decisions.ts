@@ -5,12 +5,25 @@ import type { DecisionDraft, DraftOf, ReplayRules } from '../decisions/decision-
 import { aboutPod } from '../decisions/record-parts.ts';
 import { availability, NO_NODES } from './failure-message.rule.ts';
 import { type Candidate, pickCandidate } from './preemption.rule.ts';
+import { comparedAmounts, type ResourceAmount } from './requests.rule.ts';
 import { type Fit, inOrder, type NoFit, type ScoredNode, totalOf } from './rule.ts';
+import type { NodeState } from './snapshot.rule.ts';
 import type { SchedulablePod } from './world.rule.ts';
 
 type ReasonCounts = Readonly<Record<string, number>>;
 
-interface SchedulerInputs {
+/** cpu in millicores; the others in whole units, such as bytes. */
+export interface Shortage extends ResourceAmount {
+  readonly nodeName: string;
+}
+
+/** When the pod entered the queue, in epoch milliseconds, and the number of this attempt, from 1. */
+export interface QueueHistory {
+  readonly queuedAtMs: number;
+  readonly attempt: number;
+}
+
+export interface SchedulerInputs {
   /** Choice among the best nodes. */
   readonly podPlacement: {
     readonly podUid: string;
@@ -23,6 +36,9 @@ interface SchedulerInputs {
     readonly feasible: number;
     /** Not read by the rule: nodes by reason. */
     readonly rejected: ReasonCounts;
+    /** Not read by the rule. Absent in older records. */
+    readonly waitedMs?: number;
+    readonly attempt?: number;
   };
   /** The message from the counts. */
   readonly podRejection: {
@@ -33,6 +49,10 @@ interface SchedulerInputs {
     readonly preemption: string;
     /** Not read by the rule: up to three nodes per reason. */
     readonly examples: Readonly<Record<string, readonly string[]>>;
+    /** Not read by the rule: resources that are short, as on the node with most of it free. Absent in older records. */
+    readonly shortages?: readonly Shortage[];
+    readonly waitedMs?: number;
+    readonly attempt?: number;
   };
   /** pickCandidate. */
   readonly podPreemption: {
@@ -57,6 +77,7 @@ export type SchedulerDraft =
 const CANDIDATES_MAX = 5;
 const VICTIMS_MAX = 20;
 const EXAMPLES_MAX = 3;
+const SHORTAGES_MAX = 4;
 
 const aboutOf = ({ namespace, name, uid }: Pick<SchedulablePod, 'namespace' | 'name' | 'uid'>) =>
   aboutPod({ namespace, name, podUid: uid });
@@ -80,15 +101,42 @@ function examplesOf(rejections: NoFit['rejections']): Record<string, string[]> {
   return examples;
 }
 
+const waitOf = ({ queuedAtMs, attempt }: QueueHistory, nowMs: number) => ({
+  waitedMs: Math.max(0, nowMs - queuedAtMs),
+  attempt,
+});
+
+/** For each resource of which nodes have too little: the node with most of it free. */
+function shortagesOf(
+  pod: SchedulablePod,
+  rejections: NoFit['rejections'],
+  nodes: ReadonlyMap<string, NodeState>,
+): readonly Shortage[] {
+  const best = new Map<string, Shortage>();
+  for (const [nodeName, { plugin }] of rejections) {
+    const state = nodes.get(nodeName);
+    if (plugin !== 'NodeResourcesFit' || state === undefined) continue;
+    for (const amount of comparedAmounts(pod.requests, state.node.allocatable, state.used)) {
+      const { name, requested, allocatable, used } = amount;
+      const known = best.get(name);
+      const isShort = requested > allocatable - used;
+      if (isShort && (known === undefined || allocatable - used > known.allocatable - known.used)) {
+        best.set(name, { ...amount, nodeName });
+      }
+    }
+  }
+  return [...best.values()].slice(0, SHORTAGES_MAX);
+}
+
 const scoreText = ({ nodeName, total }: ScoredNode): string => `${nodeName} ${total}`;
 
 export function placementDraft(
   pod: SchedulablePod,
   fit: Fit,
-  at: { readonly nowMs: number; readonly nodes: number },
+  at: { readonly nowMs: number; readonly nodes: number; readonly queue: QueueHistory },
 ): SchedulerDraft {
   const { nodeName, best, examined, feasible, rejections } = fit;
-  const { nowMs, nodes } = at;
+  const { nowMs, nodes, queue } = at;
   const why =
     best.length === 0
       ? `${feasible} of ${examined} examined nodes is feasible`
@@ -107,6 +155,7 @@ export function placementDraft(
       examined,
       feasible,
       rejected: reasonCounts(rejections),
+      ...waitOf(queue, nowMs),
     },
     outcome: { nodeName },
   };
@@ -115,10 +164,17 @@ export function placementDraft(
 export function rejectionDraft(
   pod: SchedulablePod,
   noFit: NoFit,
-  at: { readonly nowMs: number; readonly nodes: number; readonly message: string; readonly preemption: string },
+  at: {
+    readonly nowMs: number;
+    readonly nodes: ReadonlyMap<string, NodeState>;
+    readonly message: string;
+    readonly preemption: string;
+    readonly queue: QueueHistory;
+  },
 ): SchedulerDraft {
-  const { nowMs, nodes, message, preemption } = at;
+  const { nowMs, nodes, message, preemption, queue } = at;
   const { rejections } = noFit;
+  const shortages = shortagesOf(pod, rejections, nodes);
   return {
     act: 'PodUnschedulable',
     about: aboutOf(pod),
@@ -126,11 +182,13 @@ export function rejectionDraft(
     reason: message,
     rule: 'podRejection',
     inputs: {
-      nodes,
+      nodes: nodes.size,
       rejected: reasonCounts(rejections),
       ...defined({ ofPod: rejections.size === 0 ? noFit.message : undefined }),
       preemption,
       examples: examplesOf(rejections),
+      ...(shortages.length > 0 && { shortages }),
+      ...waitOf(queue, nowMs),
     },
     outcome: { message },
   };

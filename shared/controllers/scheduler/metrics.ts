@@ -6,6 +6,12 @@ export const PENDING_PODS = 'scheduler_pending_pods';
 export const SCHEDULE_ATTEMPTS = 'scheduler_schedule_attempts_total';
 /** Time from the queue to the node, for each pod that was bound. Seconds. */
 export const SCHEDULING_SLI = 'scheduler_pod_scheduling_sli_duration_seconds';
+/** Attempts that a pod needed, for each pod that was bound. */
+export const POD_SCHEDULING_ATTEMPTS = 'scheduler_pod_scheduling_attempts';
+/** Duration of one evaluation of the rules, by `result`: scheduled, unschedulable. Seconds. */
+export const ATTEMPT_DURATION = 'scheduler_scheduling_attempt_duration_seconds';
+/** Waiting pods that were rejected, by `plugin`. At the end of a pass; absent for plugins that reject none. */
+export const UNSCHEDULABLE_PODS = 'scheduler_unschedulable_pods';
 export const PREEMPTION_ATTEMPTS = 'scheduler_preemption_attempts_total';
 export const PREEMPTION_VICTIMS = 'scheduler_preemption_victims';
 /** Age of the pod that has waited longest, gated pods excluded; 0 when none waits. Absent: no pass. Seconds. */

@@ -11,6 +11,7 @@
  *
  * Cost without work: half a read unit.
  */
+import type { Policy } from '../../domain/policy.ts';
 import { workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type SkippedTick, type Tick, TickFault } from '../framework/tick-runner.ts';
@@ -30,6 +31,8 @@ const TURN_RESERVE_MS = 5_000;
 /** Pods that are tried between two looks at the cluster. */
 const PODS_PER_ROUND_MAX = 500;
 const ROUNDS_MAX = 400;
+/** The metric is above the threshold of the alarm by this time. Milliseconds. */
+const ALARM_MARGIN_MS = 1_000;
 
 export type SchedulerReport =
   | SkippedTick
@@ -119,11 +122,24 @@ async function runRounds(
       continue;
     }
     measureQueue(dependencies, copy, rows);
-    const ends = [...rows.values()].map((row) => dueAtMs(row, policy as BackoffPolicy));
-    const nextMs = due.length > 0 ? clock.nowMs() : ends.length === 0 ? undefined : Math.min(...ends);
+    const nextMs = due.length > 0 ? clock.nowMs() : nextPassMs([...rows.values()], policy, clock.nowMs());
     if ((await queue.end({ id, wanted, dueAtMs: nextMs })) === 'ended') return;
     wanted = await queue.wanted();
   }
+}
+
+/**
+ * When a pass is needed at the latest: for an attempt, or because a pod has waited as long as the alarm allows. That pass
+ * measures it. Epoch milliseconds; undefined: no pod waits.
+ */
+function nextPassMs(rows: readonly WaitingRow[], policy: Policy, nowMs: number): number | undefined {
+  if (rows.length === 0) return undefined;
+  const times = rows.flatMap((row) => {
+    const alarmMs = row.queuedAtMs + policy.pendingPodAlarmSeconds * 1_000 + ALARM_MARGIN_MS;
+    const attemptMs = dueAtMs(row, policy as BackoffPolicy);
+    return alarmMs > nowMs ? [attemptMs, alarmMs] : [attemptMs];
+  });
+  return Math.min(...times);
 }
 
 interface QueueState {
@@ -190,6 +206,7 @@ function measureQueue(
 ): void {
   const nowMs = clock.nowMs();
   const counts = { active: 0, backoff: 0, unschedulable: 0, gated: 0 };
+  const byPlugin = new Map<string, number>();
   let oldestMs = nowMs;
   for (const key of copy.pending.keys()) {
     const pod = copy.snapshot.pods.get(key);
@@ -203,8 +220,10 @@ function measureQueue(
     if (row === undefined || dueAtMs(row, policy) <= nowMs) counts.active += 1;
     else if (row.isRequeued || row.errors > 0) counts.backoff += 1;
     else counts.unschedulable += 1;
+    for (const plugin of row?.plugins ?? []) byPlugin.set(plugin, (byPlugin.get(plugin) ?? 0) + 1);
   }
   for (const [queue, count] of Object.entries(counts)) meter.add(metric.PENDING_PODS, count, 'Count', { queue });
+  for (const [plugin, count] of byPlugin) meter.add(metric.UNSCHEDULABLE_PODS, count, 'Count', { plugin });
   meter.add(metric.OLDEST_PENDING, (nowMs - oldestMs) / 1_000, 'Seconds');
 }
 

@@ -256,6 +256,16 @@ export function scoredNodes(
   return inOrder(scored, pod.uid);
 }
 
+/** Weighted scores by plugin; their sum is the total. */
+export function weightedScores(
+  scores: ScoredNode['scores'],
+): readonly { readonly plugin: ScorePlugin; readonly score: number; readonly weight: number }[] {
+  return (Object.keys(WEIGHTS) as ScorePlugin[]).flatMap((plugin) => {
+    const score = scores[plugin];
+    return score === undefined ? [] : [{ plugin, score, weight: WEIGHTS[plugin] }];
+  });
+}
+
 export function totalOf(scores: ScoredNode['scores']): number {
   let total = 0;
   for (const plugin in scores) total += WEIGHTS[plugin as ScorePlugin] * scores[plugin as ScorePlugin]!;

@@ -13,7 +13,8 @@ export interface AlarmManifest {
   /** Metric math over `metrics`; absent: the one metric itself. */
   readonly expression?: string;
   readonly when: '>' | '>=' | '<';
-  readonly threshold: number;
+  /** A number, or the policy field with the number. */
+  readonly threshold: number | { readonly policyField: 'pendingPodAlarmSeconds' };
   /** Breaching periods, and the periods evaluated. */
   readonly datapoints: readonly [breaching: number, of: number];
   /** @default 60 */
