@@ -106,7 +106,7 @@ const waitOf = ({ queuedAtMs, attempt }: QueueHistory, nowMs: number) => ({
   attempt,
 });
 
-/** For each resource of which nodes have too little: the node with most of it free. */
+/** For each resource that is short on a node: the node with most of it free. */
 function shortagesOf(
   pod: SchedulablePod,
   rejections: NoFit['rejections'],
