@@ -22,3 +22,7 @@ export interface KubeReplicaSet extends stored.KubeReplicaSet {
 export interface KubeDeployment extends stored.KubeDeployment {
   status?: WorkloadStatus;
 }
+
+export interface KubeStatefulSet extends stored.KubeStatefulSet {
+  status?: WorkloadStatus & { currentRevision?: string; updateRevision?: string };
+}

@@ -57,12 +57,11 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   deployments: specPart,
   replicationcontrollers: specPart,
   daemonsets: specPart,
+  statefulsets: specPart,
   // For DaemonSets. A heartbeat, a status and a condition change none of this.
   nodes: ({ metadata, spec }) => [metadata.labels, spec?.['taints']],
   jobs: jobPart,
   cronjobs: (cronJob) => [...metadataOf(cronJob), cronJob.spec],
-  // The garbage collector alone reads these.
-  statefulsets: metadataOf,
   // A terminating namespace is emptied.
   namespaces: ({ metadata, spec }) => [metadata.deletionTimestamp, metadata.finalizers, spec],
   resourcequotas: ({ spec }) => spec,

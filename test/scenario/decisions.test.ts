@@ -45,6 +45,7 @@ describe('the decisions of the shipped scenarios', () => {
       'ReplicaSetMade',
       'ReplicaSetsScaled',
       'ShutdownTaintRemoved',
+      'StatefulPodAwaited',
       'VolumeDetached',
       'VolumeKept',
     ];

@@ -43,6 +43,7 @@ export const DECISION_ACTS = [
   'PodsDeleted',
   'ReplicaSetMade',
   'ReplicaSetsScaled',
+  'StatefulPodAwaited',
   'Collected',
   'JobFinished',
   'JobExpired',

@@ -17,6 +17,7 @@ import { type PodEvictorDraft, podEvictorReplay } from '../pod-evictor/decisions
 import { type PodGcDraft, podGcReplay } from '../pod-gc/decisions.ts';
 import { type ReplicaSetDraft, replicaSetReplay } from '../replicasets/decisions.ts';
 import { type SchedulerDraft, schedulerReplay } from '../scheduler/decisions.ts';
+import { type StatefulSetDraft, statefulSetReplay } from '../statefulsets/decisions.ts';
 import { type VolumeDetacherDraft, volumeDetacherReplay } from '../volume-detacher/decisions.ts';
 import { canonical, type DecisionRecord, type Outcome, sumOf } from './decision-record.ts';
 
@@ -33,6 +34,7 @@ export type KnownDecision =
   | ReplicaSetDraft
   | DeploymentDraft
   | DaemonSetDraft
+  | StatefulSetDraft
   | CollectorDraft
   | JobDraft
   | CronJobDraft
@@ -53,6 +55,7 @@ const RULES: Readonly<Record<string, ReplayRule>> = {
   ...replicaSetReplay,
   ...deploymentReplay,
   ...daemonSetReplay,
+  ...statefulSetReplay,
   ...collectorReplay,
   ...jobReplay,
   ...cronJobReplay,

@@ -3,9 +3,9 @@
  * Source: pkg/controller/replicaset/{replica_set,replica_set_utils}.go.
  */
 import { defined } from '../../domain/defined.ts';
-import { formatTime } from '../../kube/time.ts';
-import type { KubeReplicaSet, WorkloadCondition, WorkloadStatus } from '../../kube/workload-types.ts';
+import type { KubeReplicaSet, WorkloadStatus } from '../../kube/workload-types.ts';
 import { availableAfterMs, isActive, isAvailable, type OwnedPod } from '../workload-rules/owned-pod.rule.ts';
+import { failureConditions, isSameConditions } from '../workload-rules/replica-failure.rule.ts';
 import type { SyncFailure } from '../workload-rules/sync-failure.rule.ts';
 import { firstToDelete } from './deletion-order.rule.ts';
 
@@ -72,7 +72,7 @@ export function replicaSetStatus(
     ...counted('availableReplicas', active, (pod) => isAvailable(pod, minReadySeconds, nowMs)),
     ...defined({
       observedGeneration: metadata.generation,
-      conditions: conditionsAfter(status.conditions, failure, nowMs),
+      conditions: failureConditions(status.conditions, failure, nowMs),
     }),
   };
   return isSameStatus(status, next) ? undefined : next;
@@ -82,21 +82,6 @@ export function replicaSetStatus(
 function counted(field: string, pods: readonly OwnedPod[], counts: (pod: OwnedPod) => boolean) {
   const count = pods.filter(counts).length;
   return count === 0 ? {} : { [field]: count };
-}
-
-const REPLICA_FAILURE = 'ReplicaFailure';
-
-/** Set only if absent; removed by the next sync without a failure. */
-function conditionsAfter(
-  conditions: readonly WorkloadCondition[] = [],
-  failure: SyncFailure | undefined,
-  nowMs: number,
-): WorkloadCondition[] | undefined {
-  const others = conditions.filter(({ type }) => type !== REPLICA_FAILURE);
-  const stored = conditions.find(({ type }) => type === REPLICA_FAILURE);
-  if (failure === undefined) return others.length === 0 ? undefined : others;
-  const made = { type: REPLICA_FAILURE, status: 'True' as const, lastTransitionTime: formatTime(nowMs), ...failure };
-  return [...others, stored ?? made];
 }
 
 const NUMBERS = [
@@ -109,7 +94,4 @@ const NUMBERS = [
 
 const isSameStatus = (left: WorkloadStatus, right: WorkloadStatus): boolean =>
   NUMBERS.every((field) => (left[field] ?? 0) === (right[field] ?? 0)) &&
-  (left.conditions ?? []).length === (right.conditions ?? []).length &&
-  (left.conditions ?? []).every(({ type, status, reason }) =>
-    (right.conditions ?? []).some((other) => other.type === type && other.status === status && other.reason === reason),
-  );
+  isSameConditions(left.conditions, right.conditions);

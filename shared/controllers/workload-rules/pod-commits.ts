@@ -19,6 +19,7 @@ import { subjectOf } from '../framework/record-event.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';
 import { chargedPods, type PodCreation } from './new-pod.ts';
+import { controllerOf } from './owned-pod.rule.ts';
 import { controllerReference, type OwnerKind, refOfObject, unchanged, withOwners } from './owner.ts';
 import { type EventsAbout, type PodEventText, recordFailedCreate, recordPodEvents } from './pod-events.ts';
 import { slowStartBatches } from './slow-start.rule.ts';
@@ -37,8 +38,8 @@ export interface PodOwner {
   readonly nowMs: number;
   /** Source of its events. */
   readonly component: string;
-  /** Texts of its events. Absent: those of a ReplicaSet. */
-  readonly texts?: { readonly done: PodEventText; readonly failed: (message: string) => string };
+  /** Text of its events about one pod. Absent: that of a ReplicaSet. */
+  readonly doneText?: PodEventText;
 }
 
 /** `fence`: the claim after the transactions. `count`: pods that were created or deleted. */
@@ -99,6 +100,10 @@ export async function createPods(
     readonly make: (index: number, seed: { readonly fence: number; readonly position: number }) => PodCreation;
     /** `before`: pods of earlier transactions. */
     readonly draft: (names: readonly string[], before: number) => DecisionDraft;
+    /** The failure if another object has the name of a pod. Absent: the next attempt has other names. */
+    readonly takenText?: (name: string) => string;
+    /** Text of the event about the pod that could not be created. Absent: that of a ReplicaSet. */
+    readonly failedText?: (index: number, message: string) => string;
   },
 ): Promise<Applied | 'overtaken'> {
   const { objects, ledger, meter } = dependencies;
@@ -106,15 +111,21 @@ export async function createPods(
   let created = 0;
   for (const size of slowStartBatches(plan.count, PODS_PER_COMMIT)) {
     const made = Array.from({ length: size }, (_, position) => plan.make(created + position, { fence, position }));
-    const [refused] = made.filter(({ kind }) => kind !== 'pod');
-    if (refused !== undefined) return { ...(await refusal(dependencies, owner, refused, fence)), count: created };
+    const failed = async (position: number, cause: Refused): Promise<Applied> => ({
+      ...(await refusal(dependencies, owner, cause, {
+        fence,
+        text: (message) => plan.failedText?.(created + position, message) ?? `Error creating: ${message}`,
+      })),
+      count: created,
+    });
+    const refusedAt = made.findIndex(({ kind }) => kind !== 'pod');
+    if (refusedAt >= 0) return failed(refusedAt, made[refusedAt]!);
     const wanted = made.flatMap((each) => (each.kind === 'pod' ? [each.pod] : []));
     const charged = await chargedPods(dependencies, owner.ref.namespace, wanted, owner.nowMs);
     const { pods: batch } = charged;
-    const exceeded = charged.refusal === undefined ? undefined : { kind: 'refused', message: charged.refusal };
-    if (exceeded !== undefined && batch.length === 0) {
-      return { ...(await refusal(dependencies, owner, exceeded, fence)), count: created };
-    }
+    const exceeded: Refused | undefined =
+      charged.refusal === undefined ? undefined : { kind: 'refused', message: charged.refusal };
+    if (exceeded !== undefined && batch.length === 0) return failed(0, exceeded);
     const names = batch.map((pod) => pod.metadata.name ?? '');
     const outcome = await objects.commit({
       writes: [
@@ -124,29 +135,41 @@ export async function createPods(
       extra: [...claimed(owner, fence), ledger.write(plan.draft(names, created))],
     });
     if (outcome.kind === 'tooLarge' || outcome.kind === 'overfull') {
-      const tooLarge = { kind: 'refused', message: 'the pod template is too large' };
-      return { ...(await refusal(dependencies, owner, tooLarge, fence)), count: created };
+      return failed(0, { kind: 'refused', message: 'the pod template is too large' });
+    }
+    const isTaken = outcome.kind === 'conflict' && outcome.index < batch.length && isOfAnother(owner, outcome.current);
+    if (isTaken && plan.takenText !== undefined) {
+      const message = plan.takenText(names[outcome.index] ?? '');
+      return failed(outcome.index, { kind: 'refused', message });
     }
     if (outcome.kind !== 'committed') return 'overtaken';
     fence += 1;
     created += batch.length;
     meter.add(metric.PODS_CREATED, batch.length, 'Count', { kind: owner.kind });
     await recordPodEvents(dependencies, eventsAbout(owner), doneEvents(owner, 'created', names), owner.nowMs);
-    if (exceeded !== undefined) return { ...(await refusal(dependencies, owner, exceeded, fence)), count: created };
+    if (exceeded !== undefined) return failed(0, exceeded);
   }
   return { kind: 'applied', fence, count: created };
+}
+
+const isOfAnother = (owner: PodOwner, existing: KubeObject | undefined): boolean =>
+  existing !== undefined && controllerOf(existing)?.uid !== uidOf(owner);
+
+interface Refused {
+  readonly kind: string;
+  readonly message?: string;
 }
 
 async function refusal(
   dependencies: ControllerDependencies,
   owner: PodOwner,
-  refused: { readonly kind: string; readonly message?: string },
-  fence: number,
+  refused: Refused,
+  { fence, text }: { readonly fence: number; readonly text: (message: string) => string },
 ): Promise<Applied> {
   if (refused.kind === 'namespaceTerminating') return { kind: 'applied', fence };
   const message = refused.message ?? '';
   const { metadata } = owner.object;
-  const failed = { generation: metadata.generation ?? 0, message, ...defined({ text: owner.texts?.failed }) };
+  const failed = { generation: metadata.generation ?? 0, message, text };
   await recordFailedCreate(dependencies, eventsAbout(owner), failed, owner.nowMs);
   return { kind: 'applied', fence, failure: { reason: 'FailedCreate', message } };
 }
@@ -159,7 +182,7 @@ const eventsAbout = ({ kind, object, component }: PodOwner): EventsAbout => ({
 const doneEvents = (owner: PodOwner, act: 'created' | 'deleted', names: readonly string[]) => ({
   act,
   names,
-  ...defined({ text: owner.texts?.done }),
+  ...defined({ text: owner.doneText }),
   occurrence: owner.object.metadata.resourceVersion ?? '',
 });
 

@@ -34,6 +34,8 @@ import { stopTracking, syncJob } from '../jobs/reconcile.ts';
 import { syncNamespace } from '../namespaces/reconcile.ts';
 import { syncQuota } from '../quotas/reconcile.ts';
 import { syncReplicaSet } from '../replicasets/reconcile.ts';
+import { syncStatefulSet } from '../statefulsets/reconcile.ts';
+import { isStatefulSetSettled } from '../statefulsets/status.rule.ts';
 import { listObjects } from '../workload-rules/list-objects.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { refOfObject, type SyncReport } from '../workload-rules/owner.ts';
@@ -138,6 +140,7 @@ const SYNCS: Readonly<Record<string, Sync>> = {
   cronjobs: syncCronJob,
   namespaces: (dependencies, ref) => syncNamespace(dependencies, ref.name),
   resourcequotas: syncQuota,
+  statefulsets: syncStatefulSet,
 };
 
 async function sync(
@@ -338,12 +341,14 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
   const hasDaemonSets = all.some(({ resource }) => resource === 'daemonsets');
   const nodes = hasDaemonSets ? await readDaemonNodes(dependencies) : [];
   const nowMs = dependencies.clock.nowMs();
-  const unsettled = all.filter(({ resource, object }) => {
-    if (resource === 'daemonsets') return !isDaemonSetSettled(object, placementOf(templateSpecOf(object)), nodes);
-    if (resource === 'cronjobs') return isOverdue(object, nowMs);
+  const isSettledOf: Readonly<Record<string, (object: KubeObject) => boolean>> = {
+    cronjobs: (cronJob) => !isOverdue(cronJob, nowMs),
+    daemonsets: (set) => isDaemonSetSettled(set, placementOf(templateSpecOf(set)), nodes),
+    statefulsets: isStatefulSetSettled,
     // The status of a Job does not show that a pod of it has ended.
-    return resource === 'jobs' ? mayChange(object) : !isSettled(object);
-  });
+    jobs: (job) => !mayChange(job),
+  };
+  const unsettled = all.filter(({ resource, object }) => !(isSettledOf[resource] ?? isSettled)(object));
   const outcome = await workThrough(
     unsettled,
     { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED },

@@ -51,6 +51,7 @@ const KINDS: Readonly<Record<string, { readonly kind: string; readonly owns: rea
   // A Job finds its former pods by the label with its name.
   jobs: { kind: 'Job', owns: [] },
   cronjobs: { kind: 'CronJob', owns: [] },
+  statefulsets: { kind: 'StatefulSet', owns: ['pods', 'controllerrevisions'] },
 };
 export const syncedResources = Object.keys(KINDS);
 /** What objects of this resource own, and adopt. */
@@ -65,7 +66,6 @@ const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
 );
 const PLURALS: Readonly<Record<string, string>> = {
   ...SYNCED,
-  StatefulSet: 'statefulsets',
 };
 const JOB_NAME_LABELS = ['batch.kubernetes.io/job-name', 'job-name'];
 const WAITING = ['foregroundDeletion', 'orphan'];
