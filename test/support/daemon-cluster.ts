@@ -101,10 +101,10 @@ export function daemonCluster() {
       }
       throw new Error('pods are deleted without end');
     },
+    failPod: (name: string) =>
+      setPod(name, (pod) => ({ ...pod, status: { ...pod.status, phase: 'Failed', conditions: [] } })),
     async failPods() {
-      for (const name of namesOf(await cluster.pods())) {
-        await setPod(name, (pod) => ({ ...pod, status: { ...pod.status, phase: 'Failed', conditions: [] } }));
-      }
+      for (const name of namesOf(await cluster.pods())) await daemons.failPod(name);
     },
     async decisions() {
       const { decisions } = await decisionStore(cluster.tables).list({ nowMs: cluster.now(), limit: DECISIONS_MAX });

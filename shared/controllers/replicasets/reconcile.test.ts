@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import { addDue } from '../workloads/due-store.ts';
 
 const names = (objects: readonly { metadata: { name?: string } }[]) => objects.map(({ metadata }) => metadata.name);
 
@@ -151,6 +152,22 @@ const rc = (replicas: number) => ({
     selector: { app: 'web' },
     template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'c', image: 'v1' }] } },
   },
+});
+
+it('is synced once for several due rows', async () => {
+  const cluster = workloadCluster();
+  const ref = { resource: 'replicasets', namespace: 'default', name: 'web' };
+  await cluster.createSet(20);
+  await cluster.records();
+  for (let seconds = 1; seconds <= 6; seconds += 1) {
+    await addDue(cluster.tables, { atMs: cluster.now() + seconds * 1_000, key: { kind: 'workload', ref } });
+  }
+  cluster.advance(10_000);
+  // Works on one owner at the same time would overtake each other, and the tick would end with a fault.
+  expect(await cluster.tick()).toMatchObject({ due: 1 });
+  expect(await cluster.pods()).toHaveLength(20);
+  cluster.advance(5_000);
+  expect(await cluster.tick()).toMatchObject({ due: 0 });
 });
 
 describe('a ReplicationController', () => {

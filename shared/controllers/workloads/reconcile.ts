@@ -17,7 +17,7 @@ import { daemonNodeOf, type Placement, placementOf, type Verdict, verdictFor } f
 import { readDaemonNodes, syncDaemonSet } from '../daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from '../daemonsets/rule.ts';
 import { syncDeployment } from '../deployments/reconcile.ts';
-import { UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
+import { groupedBy, UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import {
   type ChangesOutcome,
@@ -280,17 +280,23 @@ async function workThroughDue(
   { nowMs, budget, faults }: RunningTick,
 ): Promise<Extract<WorkloadsReport, { kind: 'ran' }>> {
   const { items } = dependencies;
-  const workloads = due.filter(({ key }) => key.kind !== 'sweep');
-  const outcome = await workThrough(workloads, { concurrencyMax: CONCURRENCY_MAX, budget: budget() }, async (row) => {
+  // One work may have several rows. At the same time they would only overtake each other.
+  const works = groupedBy(
+    due.filter(({ key }) => key.kind !== 'sweep'),
+    ({ key }) => JSON.stringify(key),
+  );
+  const rowsOf = [...works.values()];
+  const outcome = await workThrough(rowsOf, { concurrencyMax: CONCURRENCY_MAX, budget: budget() }, async (rows) => {
+    const { key } = rows[0]!;
     try {
-      await runDue(dependencies, row.key);
+      await runDue(dependencies, key);
     } catch (fault) {
       // A work that fails at each tick would use the time of the others.
-      await addDue(items, { atMs: nowMs + REPEAT_DUE_MS, key: row.key });
-      await removeDue(items, row);
+      await addDue(items, { atMs: nowMs + REPEAT_DUE_MS, key });
+      for (const row of rows) await removeDue(items, row);
       throw fault;
     }
-    await removeDue(items, row);
+    for (const row of rows) await removeDue(items, row);
   });
   faults.push(...outcome.faults);
   const sweeps = due.filter(({ key }) => key.kind === 'sweep');
@@ -301,7 +307,7 @@ async function workThroughDue(
     for (const row of sweeps) await removeDue(items, row);
     swept = await sweep(dependencies, faults);
   }
-  return { kind: 'ran', due: workloads.length, swept };
+  return { kind: 'ran', due: works.size, swept };
 }
 
 async function runDue(dependencies: ControllerDependencies, key: DueKey): Promise<void> {

@@ -1,0 +1,287 @@
+/**
+ * Many workers on one StatefulSet, and on one DaemonSet, with records delivered late, twice and to several workers at once,
+ * owners and nodes that change meanwhile, machines that fall silent, transactions that conflict, and workers that are
+ * killed between two calls or after a call without its answer.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { ItemChange } from '../../shared/adapters/memory/changes.ts';
+import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
+import { targetNodeOf } from '../../shared/controllers/daemonsets/placement.rule.ts';
+import { countsForNode } from '../../shared/controllers/daemonsets/rule.ts';
+import { ownedPodOf } from '../../shared/controllers/workload-rules/owned-pod.rule.ts';
+import type { KubePod } from '../../shared/kube/types.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { objectOf } from '../../shared/store/object-record.ts';
+import { type DaemonCluster, daemonCluster } from '../support/daemon-cluster.ts';
+import { dyingStore } from '../support/failing-store.ts';
+import { randomFrom } from '../support/seeded.ts';
+import { type StatefulCluster, statefulCluster } from '../support/stateful-cluster.ts';
+import type { WorkloadCluster } from '../support/workload-cluster.ts';
+
+const WORKERS = 16;
+const ROUNDS = 60;
+const REPLICAS_MAX = 6;
+
+type Random = () => number;
+
+/** Rounds of deliveries to many workers, while `disturb` changes the world. */
+async function race(cluster: WorkloadCluster, random: Random, disturb: () => Promise<void>) {
+  const pause = async (): Promise<void> => {
+    for (let turns = Math.floor(random() * 4); turns >= 0; turns -= 1) await turn();
+  };
+  const shared = conflictingStore(cluster.tables, { transactionMs: 5, pause, random });
+  let deaths = 0;
+  /** A worker that may die at some call, with or without its effect. */
+  const worker = () => {
+    const dies = random() < 0.3;
+    const items: ItemStore = dies ? dyingStore(shared, Math.floor(random() * 40), random() < 0.5).items : shared;
+    if (dies) deaths += 1;
+    return cluster.makeControllers(items);
+  };
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const batch = await cluster.records();
+    const deliveries = Array.from({ length: WORKERS }, () => batch.filter(() => random() < 0.5));
+    await Promise.allSettled([
+      ...[...deliveries, batch].filter((part) => part.length > 0).map((part) => worker().onWorkloadRecords(part)),
+      disturb(),
+    ]);
+    cluster.advance(1_000);
+  }
+  return { deaths, conflicts: shared.counters.conflicts };
+}
+
+/** What dead workers left is found by the sweep. */
+async function settleAll(cluster: WorkloadCluster, settle: () => Promise<unknown>): Promise<void> {
+  for (let sweeps = 0; sweeps < 3; sweeps += 1) {
+    cluster.advance(900_000);
+    await cluster.tick();
+    await settle();
+  }
+}
+
+interface PodChange {
+  readonly sequence: number;
+  readonly before: KubePod | undefined;
+  readonly after: KubePod | undefined;
+}
+
+function podChanges(changes: readonly ItemChange[]): readonly PodChange[] {
+  return changes.flatMap(({ key, oldImage, newImage, sequence }) =>
+    key.pk.startsWith('o#pods#')
+      ? [
+          {
+            sequence,
+            before: oldImage === undefined ? undefined : objectOf(oldImage),
+            after: newImage === undefined ? undefined : objectOf(newImage),
+          },
+        ]
+      : [],
+  );
+}
+
+const ordinalIn = (name: string): number => Number(name.slice(name.lastIndexOf('-') + 1));
+
+/**
+ * Laws of a StatefulSet in order, at every change of a pod in the order of the commits. A pod that ran is removed by its
+ * machine alone: the controller never frees a name. The controller deletes a pod only if each one that it deleted before has
+ * been removed, or if the set became so small that neither is wanted; then the higher one leaves, as upstream.
+ */
+function statefulViolations(changes: readonly ItemChange[], removedByMachine: ReadonlySet<string>) {
+  const found: string[] = [];
+  const leaving = new Set<string>();
+  let created = 0;
+  let deleted = 0;
+  const sizes = changes.filter(({ key, newImage }) => key.pk.startsWith('o#statefulsets#') && newImage !== undefined);
+  for (const { sequence, before, after } of podChanges(changes)) {
+    const name = (after ?? before)?.metadata.name ?? '';
+    if (before === undefined) {
+      created += 1;
+    } else if (after === undefined) {
+      leaving.delete(name);
+      const uid = before.metadata.uid ?? '';
+      const hasRun = before.spec?.nodeName !== undefined;
+      if (hasRun && !removedByMachine.has(uid)) found.push(`change ${sequence}: the controller removed ${name}`);
+    } else if (before.metadata.deletionTimestamp === undefined && after.metadata.deletionTimestamp !== undefined) {
+      deleted += 1;
+      const owner = sizes.findLast((change) => change.sequence < sequence)?.newImage;
+      const replicas = Number((owner === undefined ? undefined : objectOf(owner))?.spec?.['replicas'] ?? 0);
+      const isShrinking = [...leaving].every((other) => ordinalIn(other) >= replicas && other < name);
+      if (leaving.size > 0 && !isShrinking)
+        found.push(`change ${sequence}: ${name} deleted beside ${[...leaving].join(', ')}`);
+      leaving.add(name);
+    }
+  }
+  return { found, created, deleted };
+}
+
+async function raceStatefulSet(seed: number) {
+  const random = randomFrom(seed);
+  const cluster = statefulCluster();
+  const removedByMachine = new Set<string>();
+  let image = 'v1';
+  await cluster.createStatefulSet();
+  const silent = new Set<string>();
+  const disturb = async (): Promise<void> => {
+    for (let turns = Math.floor(random() * 30); turns >= 0; turns -= 1) await turn();
+    if (random() < 0.15) await cluster.changeSpec({ replicas: Math.floor(random() * REPLICAS_MAX) });
+    if (random() < 0.15) {
+      image = `v${Math.floor(random() * 3)}`;
+      await cluster.setImage(image);
+    }
+    await actAsMachines(cluster, { random, silent, removedByMachine });
+  };
+  const counts = await race(cluster, random, disturb);
+  silent.clear();
+  await settleAll(cluster, async () => {
+    for (let round = 0; round < 100; round += 1) {
+      const batches = await cluster.settle();
+      const acts = await actAsMachines(cluster, { random: () => 0.9, silent, removedByMachine });
+      if (batches + acts === 0) return;
+    }
+    throw new Error('the set does not settle');
+  });
+  const set = await cluster.set();
+  const replicas = set.spec?.replicas ?? 0;
+  const images = await cluster.images();
+  expect(Object.keys(images).sort()).toEqual(Array.from({ length: replicas }, (_, index) => `web-${index}`));
+  expect(new Set(Object.values(images)).size).toBeLessThanOrEqual(1);
+  return { ...counts, ...statefulViolations(cluster.tables.changes('objects', 0), removedByMachine) };
+}
+
+/** Machines start pods and end those that are being deleted. Some fall silent for a while. Returns the number of acts. */
+async function actAsMachines(
+  cluster: StatefulCluster,
+  world: { readonly random: Random; readonly silent: Set<string>; readonly removedByMachine: Set<string> },
+): Promise<number> {
+  const { random, silent, removedByMachine } = world;
+  let acts = 0;
+  for (const pod of await cluster.list<KubePod>('pods')) {
+    const name = pod.metadata.name ?? '';
+    if (random() < 0.05) silent.add(name);
+    else if (random() < 0.3) silent.delete(name);
+    if (silent.has(name)) continue;
+    try {
+      if (pod.metadata.deletionTimestamp !== undefined) {
+        removedByMachine.add(pod.metadata.uid ?? '');
+        await cluster.remove('pods', name);
+      } else if (!isReady(pod)) await cluster.runPod(name);
+      else if (random() < 0.1) await cluster.runPod(name, { ready: false });
+      else continue;
+      acts += 1;
+    } catch {
+      // A worker was faster: the next round finds what is stored then.
+    }
+  }
+  return acts;
+}
+
+const isReady = ({ status }: KubePod): boolean =>
+  status?.phase === 'Running' &&
+  status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+
+/** The law of a DaemonSet without a surge: a pod is created only if its node has none that counts. */
+function daemonViolations(changes: readonly ItemChange[]) {
+  const found: string[] = [];
+  const byNode = new Map<string, Set<string>>();
+  let created = 0;
+  for (const { sequence, before, after } of podChanges(changes)) {
+    const pod = after ?? before;
+    if (pod === undefined) continue;
+    const node = targetNodeOf(pod) ?? '';
+    const present = byNode.get(node) ?? new Set<string>();
+    byNode.set(node, present);
+    const name = pod.metadata.name ?? '';
+    if (before === undefined) {
+      created += 1;
+      if (present.size > 0)
+        found.push(`change ${sequence}: ${name} created on ${node} beside ${[...present].join(', ')}`);
+    }
+    if (after !== undefined && countsForNode(ownedPodOf(after))) present.add(name);
+    else present.delete(name);
+  }
+  return { found, created };
+}
+
+async function raceDaemonSet(seed: number) {
+  const random = randomFrom(seed);
+  const cluster = daemonCluster();
+  await cluster.createNodes(6);
+  await cluster.createDaemonSet({
+    updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 2 } },
+  });
+  let nodes = 6;
+  const disturb = async (): Promise<void> => {
+    for (let turns = Math.floor(random() * 30); turns >= 0; turns -= 1) await turn();
+    if (random() < 0.2) {
+      await cluster.createNode(`n${nodes}`);
+      nodes += 1;
+    }
+    if (random() < 0.15) await cluster.setImage(`v${Math.floor(random() * 3)}`);
+    const node = `n${Math.floor(random() * nodes)}`;
+    if (random() < 0.3) {
+      const taints = random() < 0.5 ? [{ key: 'maintenance', effect: 'NoExecute' as const }] : [];
+      await cluster.setTaints(node, taints).catch(() => undefined);
+    }
+    await actAsDaemonMachines(cluster, random);
+  };
+  const counts = await race(cluster, random, disturb);
+  for (let index = 0; index < nodes; index += 1) await cluster.setTaints(`n${index}`, []);
+  await settleAll(cluster, async () => {
+    for (let round = 0; round < 60; round += 1) {
+      await cluster.settleDeleted();
+      await cluster.runOnTargets();
+      if ((await cluster.settle()) === 0) break;
+    }
+  });
+  const targets = await cluster.targets();
+  expect([...targets.keys()].sort()).toEqual(Array.from({ length: nodes }, (_, index) => `n${index}`).sort());
+  const images = (await cluster.pods()).map(({ spec }) => spec?.containers?.[0]?.image);
+  expect(images).toHaveLength(nodes);
+  expect(new Set(images).size).toBe(1);
+  return { ...counts, ...daemonViolations(cluster.tables.changes('objects', 0)) };
+}
+
+async function actAsDaemonMachines(cluster: DaemonCluster, random: Random): Promise<void> {
+  try {
+    if (random() < 0.7) await cluster.runOnTargets();
+    for (const pod of await cluster.list<KubePod>('pods')) {
+      const name = pod.metadata.name ?? '';
+      if (pod.metadata.deletionTimestamp !== undefined && random() < 0.6) await cluster.remove('pods', name);
+      else if (random() < 0.03) await cluster.failPod(name);
+    }
+  } catch {
+    // A worker was faster: the next round finds what is stored then.
+  }
+}
+
+describe('sixteen workers on one StatefulSet', () => {
+  it.each([2, 3])(
+    'never free a name, and delete one pod after the other, seed %i',
+    async (seed) => {
+      const { found, created, deleted, deaths, conflicts } = await raceStatefulSet(seed);
+      expect(found).toEqual([]);
+      // The race took place.
+      expect(created).toBeGreaterThan(15);
+      expect(deleted).toBeGreaterThan(5);
+      expect(deaths).toBeGreaterThan(50);
+      expect(conflicts).toBeGreaterThan(20);
+    },
+    120_000,
+  );
+});
+
+describe('sixteen workers on one DaemonSet', () => {
+  it.each([2, 3])(
+    'never create a second pod on a node, seed %i',
+    async (seed) => {
+      const { found, created, deaths, conflicts } = await raceDaemonSet(seed);
+      expect(found).toEqual([]);
+      // The race took place.
+      expect(created).toBeGreaterThan(30);
+      expect(deaths).toBeGreaterThan(50);
+      expect(conflicts).toBeGreaterThan(20);
+    },
+    120_000,
+  );
+});
