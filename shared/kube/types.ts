@@ -491,6 +491,15 @@ export type PodDisruptionBudgetSpec = {
   unhealthyPodEvictionPolicy?: 'IfHealthyBudget' | 'AlwaysAllow';
 };
 
+export interface BudgetCondition {
+  type?: string;
+  status?: ConditionStatus;
+  observedGeneration?: number;
+  lastTransitionTime?: string;
+  reason?: string;
+  message?: string;
+}
+
 export type PodDisruptionBudgetStatus = {
   observedGeneration?: number;
   disruptedPods?: Record<string, string | null>;
@@ -498,6 +507,7 @@ export type PodDisruptionBudgetStatus = {
   currentHealthy?: number;
   desiredHealthy?: number;
   expectedPods?: number;
+  conditions?: BudgetCondition[];
 };
 
 export interface KubePodDisruptionBudget extends KubeObject {

@@ -2,8 +2,7 @@
  * The disruptions that a PodDisruptionBudget allows, computed from the budget and the existing pods.
  *
  * Source: Kubernetes, "Disruptions", pod disruption budgets; upstream pkg/controller/disruption/disruption.go. One
- * difference: percentages and maxUnavailable relate to the existing pods and not to the replicas of their controller,
- * because controllers of pods are not stored here.
+ * difference: a pod without a controller counts as one expected pod. Upstream leaves it out, and allows no eviction then.
  */
 
 import { isTerminated } from '../../kube/pods/phase.ts';
@@ -18,6 +17,12 @@ export interface BudgetStatus {
   readonly desiredHealthy: number;
   readonly expectedPods: number;
 }
+
+/** How many pods a percentage, or maxUnavailable, relates to. */
+export type ExpectedPods =
+  | { readonly kind: 'counted'; readonly pods: number }
+  /** A controller of the pods does not say how many it wants: no eviction is allowed. */
+  | { readonly kind: 'failed'; readonly message: string };
 
 /** Whether a budget covers a pod. */
 export const covers = (budget: KubePodDisruptionBudget, pod: KubePod): boolean =>
@@ -42,15 +47,28 @@ function desiredOf(budget: KubePodDisruptionBudget, expected: number): number {
   return scaledToPods(minAvailable, expected);
 }
 
-/** `pods` may contain pods that the budget does not cover. */
-export function budgetStatusOf(budget: KubePodDisruptionBudget, pods: readonly KubePod[]): BudgetStatus {
-  const covered = pods.filter((pod) => covers(budget, pod) && !isTerminated(pod));
-  const expectedPods = covered.length;
+/** The pods that count. */
+export const coveredPods = (budget: KubePodDisruptionBudget, pods: readonly KubePod[]): readonly KubePod[] =>
+  pods.filter((pod) => covers(budget, pod) && !isTerminated(pod));
+
+/**
+ * `pods` may contain pods that the budget does not cover.
+ *
+ * @param expected absent: the existing pods
+ */
+export function budgetStatusOf(
+  budget: KubePodDisruptionBudget,
+  pods: readonly KubePod[],
+  expected?: ExpectedPods,
+): BudgetStatus {
+  const covered = coveredPods(budget, pods);
   const currentHealthy = covered.filter(isHealthy).length;
+  const expectedPods = expected?.kind === 'counted' ? expected.pods : covered.length;
   const desiredHealthy = desiredOf(budget, expectedPods);
+  const isUnknown = expected?.kind === 'failed' || expectedPods === 0;
   return {
     observedGeneration: budget.metadata.generation ?? 0,
-    disruptionsAllowed: Math.max(0, currentHealthy - desiredHealthy),
+    disruptionsAllowed: isUnknown ? 0 : Math.max(0, currentHealthy - desiredHealthy),
     currentHealthy,
     desiredHealthy,
     expectedPods,
@@ -58,9 +76,13 @@ export function budgetStatusOf(budget: KubePodDisruptionBudget, pods: readonly K
 }
 
 /** The budget with its current status. Stored conditions stay. */
-export function withBudgetStatus(budget: KubePodDisruptionBudget, pods: readonly KubePod[]): KubePodDisruptionBudget {
+export function withBudgetStatus(
+  budget: KubePodDisruptionBudget,
+  pods: readonly KubePod[],
+  expected?: ExpectedPods,
+): KubePodDisruptionBudget {
   const { disruptedPods: _disruptedPods, ...status } = budget.status ?? {};
-  return { ...budget, status: { ...status, ...budgetStatusOf(budget, pods) } };
+  return { ...budget, status: { ...status, ...budgetStatusOf(budget, pods, expected) } };
 }
 
 export type EvictionAnswer =

@@ -1,12 +1,14 @@
 /**
- * Disruption budgets with a status that is counted from the pods at the time of the read. So no controller has to
- * follow pods. A watch shows the stored status, which the last eviction updated.
+ * Disruption budgets with a status that is counted at the time of the read, so an eviction is decided on what is stored
+ * then. A watch shows the stored status, which the controller of budgets follows within seconds.
  *
- * Cost: a read of all pods of each namespace with a budget in the response.
+ * Cost: a read of all pods of each namespace with a budget in the response, and of their controllers.
  */
 
 import { defined } from '../../domain/defined.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import type { ObjectStore } from '../../store/object-store.ts';
+import { expectedPodsOf } from '../kinds/budget-scale.ts';
 import { covers, withBudgetStatus } from '../kinds/budget-status.ts';
 import type { ResourceStorage } from './resource-storage.ts';
 
@@ -20,14 +22,20 @@ export interface Budgets {
   covering(pod: KubeObject): Promise<readonly KubeObject[]>;
 }
 
-export function budgetsOver(stored: ResourceStorage, pods: ResourceStorage): Budgets {
+/** @param get reads the controllers of pods */
+export function budgetsOver(stored: ResourceStorage, pods: ResourceStorage, get: ObjectStore['get']): Budgets {
   async function withCurrentStatus(budgets: readonly KubeObject[]): Promise<readonly KubeObject[]> {
     const podsOf = new Map<string, readonly KubeObject[]>();
     for (const { metadata } of budgets) {
       const namespace = metadata.namespace ?? '';
       if (!podsOf.has(namespace)) podsOf.set(namespace, await listAll(pods, namespace));
     }
-    return budgets.map((budget) => withBudgetStatus(budget, podsOf.get(budget.metadata.namespace ?? '') ?? []));
+    return Promise.all(
+      budgets.map(async (budget) => {
+        const some = podsOf.get(budget.metadata.namespace ?? '') ?? [];
+        return withBudgetStatus(budget, some, await expectedPodsOf(budget, some, get));
+      }),
+    );
   }
   return {
     storage: {

@@ -71,10 +71,11 @@ export interface Storages {
 
 export function composeStorages(options: StorageOptions): Storages {
   const plain = plainStorages(options);
-  const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods));
+  const objects = clusterObjects(options);
+  const budgets = budgetsOver(plain(poddisruptionbudgets), plain(pods), objects.get);
   const { changes, clock } = options;
   const policies = policiesOf(plain, changes);
-  const ofNamespaces = namespacePolicies(clusterObjects(options), clock);
+  const ofNamespaces = namespacePolicies(objects, clock);
   const special = specialStorages(options, { plain, budgets, policies, namespacePolicies: ofNamespaces, storageOf });
   const storages = new Map<string, ResourceStorage>();
   function create(descriptor: ResourceDescriptor): ResourceStorage {

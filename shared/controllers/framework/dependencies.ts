@@ -14,6 +14,7 @@ import type { Waker } from '../../ports/waker.ts';
 import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
 import { type NamespacePolicies, namespacePolicies } from '../../store/namespace-policies.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
+import { type KnownBudgets, knownBudgets } from '../disruption/known-budgets.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
 import { type PodGcStore, podGcStore } from '../pod-gc/work-list-store.ts';
 import { type Ledger, ledgerOver } from './ledger.ts';
@@ -57,6 +58,7 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly timers: EvictionTimerStore;
   readonly podGc: PodGcStore;
   readonly ledger: Ledger;
+  readonly budgets: KnownBudgets;
   /** Bounds the reports of report-unwritable.ts. */
   readonly unwritableReports: ReportLimit;
 }
@@ -70,6 +72,7 @@ export function controllerDependencies(options: ControllerOptions): ControllerDe
     fleet: fleetStore(options.items),
     timers: evictionTimerStore(options.items),
     podGc: podGcStore(options.items),
+    budgets: knownBudgets(objects, options.clock),
     ledger: ledgerOver(options.items, options.policy),
     unwritableReports: reportLimit(),
   };

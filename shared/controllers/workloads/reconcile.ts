@@ -17,6 +17,7 @@ import { daemonNodeOf, type Placement, placementOf, type Verdict, verdictFor } f
 import { readDaemonNodes, syncDaemonSet } from '../daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from '../daemonsets/rule.ts';
 import { syncDeployment } from '../deployments/reconcile.ts';
+import { budgetsSelecting, syncBudgets } from '../disruption/reconcile.ts';
 import { groupedBy, UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import {
@@ -117,11 +118,20 @@ async function perform(dependencies: ControllerDependencies, work: Work): Promis
       return syncIfRecreated(dependencies, work.ref);
     case 'nodesChanged':
       return syncDaemonSets(dependencies, (_set, placement) => isConcernedBy(placement, work.changes));
+    case 'budgets':
+      return syncBudgetsSelecting(dependencies, work);
     case 'collect':
       return collectDependents(dependencies, work.ownerUid);
     case 'finish':
       return finishDeletion(dependencies, work.ref);
   }
+}
+
+async function syncBudgetsSelecting(
+  dependencies: ControllerDependencies,
+  { ref, labels }: Extract<Work, { kind: 'budgets' }>,
+): Promise<void> {
+  for (const budget of await budgetsSelecting(dependencies, ref.namespace, labels)) await sync(dependencies, budget);
 }
 
 type Sync = (
@@ -141,6 +151,7 @@ const SYNCS: Readonly<Record<string, Sync>> = {
   namespaces: (dependencies, ref) => syncNamespace(dependencies, ref.name),
   resourcequotas: syncQuota,
   statefulsets: syncStatefulSet,
+  poddisruptionbudgets: syncBudgets,
 };
 
 async function sync(
@@ -350,6 +361,7 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
   const isSettledOf: Readonly<Record<string, (object: KubeObject) => boolean>> = {
     cronjobs: (cronJob) => !isOverdue(cronJob, nowMs),
     daemonsets: (set) => isDaemonSetSettled(set, placementOf(templateSpecOf(set)), nodes),
+    poddisruptionbudgets: ({ metadata, status }) => status?.['observedGeneration'] === metadata.generation,
     statefulsets: isStatefulSetSettled,
     // The status of a Job does not show that a pod of it has ended.
     jobs: (job) => !mayChange(job),

@@ -3,6 +3,7 @@ import { defined } from '../../domain/defined.ts';
 import { isNamespaceContent } from '../../kube/namespace-contents.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
+import { labelsOfConcern } from '../disruption/rule.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 
 export interface ObjectRecord {
@@ -26,6 +27,8 @@ export type Work =
   | { readonly kind: 'sync'; readonly ref: ObjectRef }
   /** Find the owners that a pod or ReplicaSet without a controller may have. */
   | { readonly kind: 'adopt'; readonly orphan: KubeObject; readonly ref: ObjectRef }
+  /** Budgets that select pods with these labels count them again. `ref` names all budgets of the namespace. */
+  | { readonly kind: 'budgets'; readonly ref: ObjectRef; readonly labels: Readonly<Record<string, string>> }
   /** A new owner: objects that it selects may be there already. */
   | { readonly kind: 'adoptAll'; readonly ref: ObjectRef }
   /** A pod of this ReplicaSet was removed: its Deployment may wait for the end of all old pods. */
@@ -52,6 +55,7 @@ const KINDS: Readonly<Record<string, { readonly kind: string; readonly owns: rea
   jobs: { kind: 'Job', owns: [] },
   cronjobs: { kind: 'CronJob', owns: [] },
   statefulsets: { kind: 'StatefulSet', owns: ['pods', 'controllerrevisions'] },
+  poddisruptionbudgets: { kind: 'PodDisruptionBudget', owns: [] },
 };
 export const syncedResources = Object.keys(KINDS);
 /** What objects of this resource own, and adopt. */
@@ -91,10 +95,12 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
 }
 
 function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
+  const budgets = { resource: 'poddisruptionbudgets', namespace: ref.namespace, name: '' };
   const works: Work[] = [
     ...ownersOf(ref, before, after === undefined),
     ...ownersOf(ref, after, false),
     ...ofNamespace(ref, before, after),
+    ...labelsOfConcern(ref.resource, before, after).map((labels): Work => ({ kind: 'budgets', ref: budgets, labels })),
   ];
   if (after === undefined) {
     const uid = before?.metadata.uid ?? '';
