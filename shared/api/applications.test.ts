@@ -274,6 +274,27 @@ describe('a workload', () => {
     ['jobs', { template: template({}) }, 'spec.template.spec.restartPolicy'],
     ['jobs', { template: template({}, { restartPolicy: 'Never' }), parallelism: -1 }, 'spec.parallelism'],
     [
+      'jobs',
+      { template: template({}, { restartPolicy: 'Never' }), backoffLimitPerIndex: 1 },
+      'spec.backoffLimitPerIndex',
+    ],
+    [
+      'jobs',
+      {
+        template: template({}, { restartPolicy: 'OnFailure' }),
+        podFailurePolicy: { rules: [{ action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget' }] }] },
+      },
+      'spec.template.spec.restartPolicy',
+    ],
+    [
+      'jobs',
+      {
+        template: template({}, { restartPolicy: 'Never' }),
+        podFailurePolicy: { rules: [{ action: 'FailJob', onExitCodes: { operator: 'In', values: [0] } }] },
+      },
+      'spec.podFailurePolicy.rules[0].onExitCodes.values[0]',
+    ],
+    [
       'cronjobs',
       { schedule: '* *', jobTemplate: { spec: { template: template({}, { restartPolicy: 'Never' }) } } },
       'spec.schedule',

@@ -33,6 +33,9 @@ describe('the decisions of the shipped scenarios', () => {
   it('know most of what can be decided', () => {
     const others = [
       'Collected',
+      'CronJobStarted',
+      'JobExpired',
+      'JobFinished',
       'NotWritten',
       'OutOfServiceRemoved',
       'PodEvictionHeld',

@@ -1,5 +1,7 @@
 /** The cluster of workload-cluster.ts with Jobs as the API stores them, and pods that end. */
 import { jobs } from '../../shared/api/kinds/jobs.ts';
+import { decisionStore } from '../../shared/controllers/decisions/decision-store.ts';
+import { replay } from '../../shared/controllers/decisions/replay.ts';
 import type { JobCondition, JobSpec, KubeJob } from '../../shared/kube/application-types.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubePod, PodPhase } from '../../shared/kube/types.ts';
@@ -7,6 +9,16 @@ import { type WorkloadCluster, workloadCluster } from './workload-cluster.ts';
 
 export const TRACKING = 'batch.kubernetes.io/job-tracking';
 const INDEX = 'batch.kubernetes.io/job-completion-index';
+
+/** The acts of the decisions that are stored. @throws when the rule of one of them decides otherwise now */
+export async function replayedActs({ tables, now }: WorkloadCluster): Promise<readonly string[]> {
+  const { decisions } = await decisionStore(tables).list({ nowMs: now(), limit: 1_000 });
+  for (const { name, record } of decisions) {
+    const { same, checked, got } = replay(record);
+    if (!same || !checked) throw new Error(`${name}: ${JSON.stringify(got)}`);
+  }
+  return decisions.map(({ record }) => record.act);
+}
 
 export type JobCluster = WorkloadCluster & JobActs;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jobCluster } from '../../../test/support/job-cluster.ts';
+import { jobCluster, replayedActs } from '../../../test/support/job-cluster.ts';
 import { cronjobs } from '../../api/kinds/jobs.ts';
 import type { CronJobSpec, KubeCronJob, KubeJob } from '../../kube/application-types.ts';
 import { formatTime } from '../../kube/time.ts';
@@ -90,6 +90,7 @@ describe('a CronJob', () => {
     });
     expect(await cron.cluster.pods()).toHaveLength(1);
     expect(await cron.cluster.events('SuccessfulCreate')).toContain('Created job report-24394200');
+    expect(await replayedActs(cron.cluster)).toContain('CronJobStarted');
   });
 
   it('WC-03 starts nothing while it is suspended, and what was missed afterwards', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jobCluster, TRACKING } from '../../../test/support/job-cluster.ts';
+import { jobCluster, replayedActs, TRACKING } from '../../../test/support/job-cluster.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { PodSpec } from '../../kube/types.ts';
 
@@ -62,6 +62,7 @@ describe('a Job', () => {
     const { status } = await cluster.job();
     expect(status).toMatchObject({ active: 2, terminating: 8 });
     expect(status?.failed).toBeUndefined();
+    expect(await replayedActs(cluster)).toContain('PodsDeleted');
     await cluster.confirmDeletions();
     expect((await cluster.job()).status?.failed).toBeUndefined();
     expect(await cluster.jobPods()).toHaveLength(2);
@@ -251,6 +252,12 @@ describe('a Job', () => {
     await cluster.settle();
     expect(await cluster.job()).toBeUndefined();
     expect(await cluster.jobPods()).toEqual([]);
+    expect([...(await replayedActs(cluster))].sort()).toEqual([
+      'Collected',
+      'JobExpired',
+      'JobFinished',
+      'PodsCreated',
+    ]);
   });
 
   it('WJ-45 does nothing after its end', async () => {

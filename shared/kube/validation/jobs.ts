@@ -1,8 +1,15 @@
 /** Job and CronJob (pkg/apis/batch/validation/validation.go). */
-import type { CronJobSpec, JobSpec, KubeCronJob, KubeJob } from '../application-types.ts';
+import type {
+  CronJobSpec,
+  ExitCodesRequirement,
+  JobSpec,
+  KubeCronJob,
+  KubeJob,
+  PodFailureRule,
+} from '../application-types.ts';
 import { CronError, isTimeZone, parseCron } from '../cron-schedule.ts';
 import type { Cause } from '../status.ts';
-import { immutable, invalidValue, nonNegative, notSupported, required } from './causes.ts';
+import { forbiddenField, immutable, invalidValue, nonNegative, notSupported, required } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { subdomainName, tooLongText } from './names.ts';
 import { validateTemplate } from './template.ts';
@@ -25,6 +32,58 @@ const JOB_COUNTS = [
   'ttlSecondsAfterFinished',
 ] as const;
 
+/** Fields that no controller acts on here: they are refused, because a Job would not do what its author expects. */
+const UNSUPPORTED = ['backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'] as const;
+
+const POLICY_ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
+
+/** pkg/apis/batch/validation/validation.go (validatePodFailurePolicy). */
+function validateFailurePolicy({ podFailurePolicy, podReplacementPolicy, template }: JobSpec, field: string): Cause[] {
+  if (podFailurePolicy === undefined) return [];
+  const { restartPolicy } = template?.spec ?? {};
+  const causes = (podFailurePolicy.rules ?? []).flatMap((rule, index) =>
+    validateFailureRule(rule, `${field}.podFailurePolicy.rules[${index}]`),
+  );
+  if (restartPolicy !== 'Never') {
+    const why = 'only "Never" is supported when podFailurePolicy is specified';
+    causes.push(invalidValue(`${field}.template.spec.restartPolicy`, restartPolicy, why));
+  }
+  if (podReplacementPolicy !== undefined && podReplacementPolicy !== 'Failed') {
+    causes.push(notSupported(`${field}.podReplacementPolicy`, podReplacementPolicy, ['Failed']));
+  }
+  return causes;
+}
+
+function validateFailureRule({ action = '', onExitCodes, onPodConditions }: PodFailureRule, field: string): Cause[] {
+  const causes: Cause[] = [];
+  if (action === '') causes.push(required(`${field}.action`, `valid values: ${JSON.stringify(POLICY_ACTIONS)}`));
+  else if (!POLICY_ACTIONS.includes(action)) causes.push(notSupported(`${field}.action`, action, POLICY_ACTIONS));
+  else if (action === 'FailIndex') {
+    causes.push(invalidValue(`${field}.action`, action, 'requires the backoffLimitPerIndex to be set'));
+  }
+  if (onExitCodes !== undefined) causes.push(...validateExitCodes(onExitCodes, `${field}.onExitCodes`));
+  const hasConditions = (onPodConditions ?? []).length > 0;
+  if (onExitCodes !== undefined && hasConditions) {
+    causes.push(invalidValue(field, {}, 'specifying both OnExitCodes and OnPodConditions is not supported'));
+  }
+  if (onExitCodes === undefined && !hasConditions) {
+    causes.push(invalidValue(field, {}, 'specifying one of OnExitCodes and OnPodConditions is required'));
+  }
+  return causes;
+}
+
+function validateExitCodes({ operator = '', values = [] }: ExitCodesRequirement, field: string): Cause[] {
+  const causes: Cause[] = [];
+  if (operator !== 'In' && operator !== 'NotIn') {
+    causes.push(notSupported(`${field}.operator`, operator, ['In', 'NotIn']));
+  }
+  if (values.length === 0) causes.push(invalidValue(`${field}.values`, values, 'at least one value is required'));
+  if (operator === 'In' && values.includes(0)) {
+    causes.push(invalidValue(`${field}.values[${values.indexOf(0)}]`, 0, 'must not be 0 for the In operator'));
+  }
+  return causes;
+}
+
 /** @param field path of the spec */
 function validateJobSpec(spec: JobSpec, field: string): Cause[] {
   const causes = JOB_COUNTS.flatMap((name) => nonNegative(`${field}.${name}`, spec[name]));
@@ -38,6 +97,10 @@ function validateJobSpec(spec: JobSpec, field: string): Cause[] {
   if (replacement !== undefined && !REPLACEMENT_POLICIES.includes(replacement)) {
     causes.push(notSupported(`${field}.podReplacementPolicy`, replacement, REPLACEMENT_POLICIES));
   }
+  for (const name of UNSUPPORTED) {
+    if (spec[name] !== undefined) causes.push(forbiddenField(`${field}.${name}`, 'not supported by this cluster'));
+  }
+  causes.push(...validateFailurePolicy(spec, field));
   causes.push(...validateTemplate(spec.template, `${field}.template`));
   const { restartPolicy = '' } = spec.template?.spec ?? {};
   if (restartPolicy === '' || restartPolicy === 'Always') {
@@ -68,6 +131,8 @@ export function validateJob(job: KubeJob, old: KubeJob | undefined, subresource:
     ...immutable('spec.selector', spec.selector, before.selector),
     ...(before.suspend === true ? [] : immutable('spec.template', spec.template, before.template)),
     ...immutable('spec.completionMode', spec.completionMode, before.completionMode),
+    ...immutable('spec.podFailurePolicy', spec.podFailurePolicy, before.podFailurePolicy),
+    ...immutable('spec.managedBy', spec.managedBy, before.managedBy),
   ];
 }
 
