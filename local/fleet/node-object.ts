@@ -86,10 +86,22 @@ const describedStatus = (machine: MachineIdentity): NodeStatus => ({
   },
 });
 
-/** The stored Node with the labels and the status that the machine reports. */
+/**
+ * The stored Node with the labels and the status that the machine reports. Extended resources that a client wrote into the
+ * capacity can be allocated, as with a kubelet.
+ */
 export function computedNode(machine: MachineIdentity, found: KubeNode, nowMs: number): KubeNode {
   const labels = { ...found.metadata.labels, ...labelsToSet(found.metadata.labels, PLATFORM) };
-  const status = { ...found.status, ...describedStatus(machine) };
+  const own = describedStatus(machine);
+  const extended = Object.fromEntries(
+    Object.entries(found.status?.capacity ?? {}).filter(([name]) => name.includes('/')),
+  );
+  const status = {
+    ...found.status,
+    ...own,
+    capacity: { ...extended, ...own.capacity },
+    allocatable: { ...extended, ...own.allocatable },
+  };
   return {
     ...found,
     metadata: { ...found.metadata, labels },

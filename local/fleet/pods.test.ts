@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { podRequests } from './pods.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
-const at = { nowMs, machineAddress: '10.16.0.10' };
+const at = { nowMs, nodeName: 'n', machineAddress: '10.16.0.10' };
 const pod = (more: { metadata?: object; status?: object }) => ({
   metadata: { name: 'p', namespace: 'default', uid: 'uid-1', ...more.metadata },
   spec: { containers: [{ name: 'main', image: 'web' }] },
@@ -24,7 +24,26 @@ describe('the pods of a simulated machine', () => {
           },
         },
       },
+      {
+        method: 'POST',
+        path: '/api/v1/namespaces/default/events',
+        body: { reason: 'Started', source: { component: 'kubelet', host: 'n' }, involvedObject: { uid: 'uid-1' } },
+      },
     ]);
+  });
+
+  it('wait for an image that cannot be pulled, and are reported once', () => {
+    const absent = { ...pod({}), spec: { containers: [{ name: 'main', image: 'web:404' }] } };
+    const [report, ...more] = podRequests([absent], at);
+    expect(more).toEqual([]);
+    const status = (report as { body: { status: Record<string, unknown> } }).body.status;
+    expect(status).toMatchObject({
+      phase: 'Pending',
+      containerStatuses: [{ ready: false, state: { waiting: { reason: 'ErrImagePull' } } }],
+    });
+    expect(podRequests([{ ...absent, status }], at)).toEqual([]);
+    const fixed = { ...absent, spec: { containers: [{ name: 'main', image: 'web' }] }, status };
+    expect(podRequests([fixed], at)[0]).toMatchObject({ body: { status: { phase: 'Running' } } });
   });
 
   it('are left alone when they run, or have ended', () => {

@@ -5,8 +5,11 @@
 import { answeredWith } from '../../agent/rules/kube-answer.ts';
 import { podsVersionOf } from '../../agent/rules/lease.ts';
 import { finalPodDeletion, isPodMissing, podStatusReport } from '../../agent/rules/pod-requests.ts';
+import type { PodStatus } from '../../agent/rules/shutdown-status.ts';
 import { needsStartedStatus, startedStatus } from '../../agent/rules/started-pod.ts';
+import { NAME_LENGTH_MAX } from '../../shared/domain/kubernetes.ts';
 import { recordOf } from '../../shared/kube/normal-form.ts';
+import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { ApiAnswer, ApiRequest } from './api-client.ts';
 import { DONE, failed, type MachineContext, type Step } from './machine-state.ts';
@@ -19,10 +22,10 @@ export async function processPods(context: MachineContext): Promise<Step> {
   if (version === state.podsVersion) return DONE;
   const found = await send({ method: 'GET', path: `/api/v1/pods?fieldSelector=spec.nodeName%3D${identity.name}` });
   if (!answeredWith(found, 200)) return failed(context, 'listing its pods', found);
-  const at = { nowMs: clock.nowMs(), machineAddress: addressOf(identity) };
+  const at = { nowMs: clock.nowMs(), nodeName: identity.name, machineAddress: addressOf(identity) };
   for (const request of podRequests(podsIn(found), at)) {
     const answer = await send(request);
-    if (!answeredWith(answer, 200) && !isPodMissing(answer)) return failed(context, 'reporting a pod', answer);
+    if (!answeredWith(answer, 200, 201) && !isPodMissing(answer)) return failed(context, 'reporting a pod', answer);
   }
   state.podsVersion = version;
   return DONE;
@@ -31,19 +34,50 @@ export async function processPods(context: MachineContext): Promise<Step> {
 const podsIn = (answer: ApiAnswer): readonly KubeObject[] =>
   answer.kind === 'answered' ? ((recordOf(answer.body)['items'] ?? []) as readonly KubeObject[]) : [];
 
+/** One event for the pod, once its containers run (pkg/kubelet/kuberuntime/kuberuntime_container.go). */
+function startedEvents(
+  pod: KubeObject,
+  status: PodStatus,
+  { nowMs, nodeName }: { readonly nowMs: number; readonly nodeName: string },
+): readonly ApiRequest[] {
+  if (status['phase'] !== 'Running') return [];
+  const { name = '', namespace = '', uid = '' } = pod.metadata;
+  const atText = formatTime(nowMs);
+  const event = {
+    apiVersion: 'v1',
+    kind: 'Event',
+    // The same name for a repeated turn: a second creation is refused.
+    metadata: { name: `${name}.${uid}.started`.slice(-NAME_LENGTH_MAX), namespace },
+    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
+    reason: 'Started',
+    message: 'Started containers of the pod',
+    type: 'Normal',
+    source: { component: 'kubelet', host: nodeName },
+    firstTimestamp: atText,
+    lastTimestamp: atText,
+    count: 1,
+  };
+  return [{ method: 'POST', path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`, body: event }];
+}
+
 /** The address of a pod: in the network of its machine, unique among up to 150 pods of the machine. */
 const podAddress = (machineAddress: string, index: number): string =>
   `${machineAddress.split('.').slice(0, 3).join('.')}.${100 + (index % 150)}`;
 
 export function podRequests(
   pods: readonly KubeObject[],
-  { nowMs, machineAddress }: { readonly nowMs: number; readonly machineAddress: string },
+  {
+    nowMs,
+    nodeName,
+    machineAddress,
+  }: { readonly nowMs: number; readonly nodeName: string; readonly machineAddress: string },
 ): readonly ApiRequest[] {
   return pods.flatMap((pod, index): ApiRequest[] => {
     if (pod.metadata.deletionTimestamp !== undefined) return [finalPodDeletion(pod)];
     if (!needsStartedStatus(pod)) return [];
     const podIP = podAddress(machineAddress, index);
-    const status = { ...startedStatus(pod, nowMs, machineAddress), podIP, podIPs: [{ ip: podIP }] };
-    return [podStatusReport(pod, status)];
+    const status: PodStatus = { ...startedStatus(pod, nowMs, machineAddress), podIP, podIPs: [{ ip: podIP }] };
+    const isFirst = pod.status?.['phase'] !== status['phase'];
+    return [podStatusReport(pod, status), ...(isFirst ? startedEvents(pod, status, { nowMs, nodeName }) : [])];
   });
 }
