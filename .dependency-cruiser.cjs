@@ -165,6 +165,34 @@ module.exports = {
         pathNot: '^shared/adapters/aws-connection/',
       },
     },
+    only(
+      'console-model-is-pure',
+      '^console/model/',
+      ['^console/model/', '^shared/(domain|kube)/', '^node_modules/rfc6902/'],
+      'What the page computes: no browser, no Node, no clock.',
+    ),
+    only(
+      'console-page-runs-in-a-browser',
+      '^console/page/',
+      [
+        '^console/(page|model)/',
+        '^shared/(domain|kube)/',
+        '^shared/controllers/decisions/decision-record\\.ts$',
+        npm('preact'),
+      ],
+      'The page: no Node, and nothing of its server.',
+    ),
+    only(
+      'console-server-is-a-client',
+      '^console/server/',
+      [
+        '^console/server/',
+        '^shared/(domain|kube)/',
+        '^(node:)?(crypto|fs|http|https|net|tls|url|zlib|stream)',
+        npm('esbuild'),
+      ],
+      'The server of the console forwards to the API: nothing of what runs in the account, and nothing of the page.',
+    ),
     {
       name: 'local-runs-what-is-deployed',
       comment: 'Local mode takes functions from the synthesised assembly, never by import.',

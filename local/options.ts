@@ -22,6 +22,8 @@ export interface StartOptions {
   readonly awsLimits: boolean;
   /** Concurrent executions of all functions. */
   readonly accountConcurrency: number;
+  /** Whether the console is served. */
+  readonly console: boolean;
   readonly quiet: boolean;
   readonly verbose: boolean;
 }
@@ -46,6 +48,7 @@ export const USAGE = `usage: npm start -- [options]
   --aws-limits on|off  behave as AWS does where it allows less than this machine (on)
   --account-concurrency N  Lambda's limit of concurrent executions for the account (1000; a new account may have 10)
   --record-calls FILE  write down every call a function makes to AWS, when stopped
+  --no-console     no console (docs/console.md)
   --quiet          errors only
   --verbose        say how long each part of the start took
   --help           this text`;
@@ -85,6 +88,7 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
       1,
       ACCOUNT_CONCURRENCY_MAX,
     ),
+    console: values.console ?? true,
     quiet: values.quiet ?? false,
     verbose: values.verbose ?? false,
   };
@@ -110,6 +114,7 @@ function parse(args: readonly string[]) {
         'record-calls': { type: 'string' },
         'aws-limits': { type: 'string' },
         'account-concurrency': { type: 'string' },
+        console: { type: 'boolean' },
         quiet: { type: 'boolean' },
         verbose: { type: 'boolean' },
       },

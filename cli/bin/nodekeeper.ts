@@ -1,6 +1,7 @@
 /** npx nodekeeper <command>: for users of a cluster, on their own machines. */
 import { BOOTSTRAP_TOKEN_USAGE, bootstrapTokenCommand } from '../bootstrap-token.ts';
 import { CommandError, type CommandIo } from '../command.ts';
+import { CONSOLE_USAGE, consoleCommand } from '../console.ts';
 import { DOCTOR_USAGE, doctorCommand } from '../doctor.ts';
 import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
 import { KUBECONFIG_USAGE, kubeconfigCommand } from '../kubeconfig-command.ts';
@@ -12,8 +13,9 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo)
   'bootstrap-token': bootstrapTokenCommand,
   explain: explainCommand,
   doctor: doctorCommand,
+  console: consoleCommand,
 };
-const usages = [KUBECONFIG_USAGE, TOKEN_USAGE, BOOTSTRAP_TOKEN_USAGE, EXPLAIN_USAGE, DOCTOR_USAGE].flatMap((usage) =>
+const usages = [KUBECONFIG_USAGE, TOKEN_USAGE, BOOTSTRAP_TOKEN_USAGE, EXPLAIN_USAGE, DOCTOR_USAGE, CONSOLE_USAGE].flatMap((usage) =>
   usage.split('\n'),
 );
 const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');

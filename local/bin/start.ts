@@ -1,5 +1,7 @@
 /** npm start: the whole system on this machine. `npm start -- --help` lists the options. */
 import { relative } from 'node:path';
+import { openConsole } from '../../cli/console.ts';
+import type { Console } from '../../console/server/serve-console.ts';
 import { CLOUD_SOCKET, serveCloudControl } from '../cloud/control.ts';
 import { createInstances } from '../cloud/machines.ts';
 import { ControlError } from '../control-socket.ts';
@@ -48,9 +50,10 @@ async function run(options: StartOptions): Promise<void> {
   const stopFleet = signals.stopping()
     ? async () => {}
     : await startMachines(system, options).catch(stopAndRethrow(system));
+  const page = options.console && !options.quiet && !signals.stopping() ? await startConsole(system) : undefined;
 
   if (!signals.stopping()) {
-    say(greeting(system, options, (performance.now() - startedMs) / 1_000));
+    say(greeting(system, options, page, (performance.now() - startedMs) / 1_000));
     if (options.verbose) {
       const { endpoint, tableNames } = system.dynamodb;
       say(`DynamoDB: ${endpoint}, tables ${tableNames.join(', ')}`);
@@ -64,6 +67,7 @@ async function run(options: StartOptions): Promise<void> {
   }
   say('stopping');
   setTimeout(() => process.exit(), STOP_MAX_MS).unref();
+  await page?.stop();
   await stopFleet();
   await system.stop();
   process.exit();
@@ -127,7 +131,17 @@ async function startMachines(system: LocalSystem, options: StartOptions): Promis
   };
 }
 
-function greeting(system: LocalSystem, options: StartOptions, seconds: number): string {
+/** Local mode runs without it. undefined: it could not be started. */
+async function startConsole({ kubeconfigPath }: LocalSystem): Promise<Console | undefined> {
+  try {
+    return await openConsole({ port: 0, values: { kubeconfig: kubeconfigPath }, environment: process.env });
+  } catch (error) {
+    console.error(`nodekeeper: the console is not served: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+}
+
+function greeting(system: LocalSystem, options: StartOptions, page: Console | undefined, seconds: number): string {
   const kubeconfig = relative('', system.kubeconfigPath);
   const path = kubeconfig.startsWith('..') ? system.kubeconfigPath : kubeconfig;
   const lines = [
@@ -146,5 +160,6 @@ function greeting(system: LocalSystem, options: StartOptions, seconds: number): 
   } else {
     lines.push('  kubectl api-resources', '  kubectl get leases -n kube-node-lease');
   }
+  if (page !== undefined) lines.push('', `The console is at ${page.address}`);
   return `${lines.join('\n')}\n`;
 }

@@ -12,13 +12,14 @@ export interface Layout {
 }
 
 export const layout: Layout = {
-  product: ['shared', 'functions', 'cdk', 'cli', 'agent', 'local'],
+  product: ['shared', 'functions', 'cdk', 'cli', 'agent', 'local', 'console'],
   entries: [
     'functions/*/handler.ts',
     'cdk/bin/*.ts',
     'cli/bin/*.ts',
     'agent/bin/nodekeeper-agent.ts',
     'local/bin/{start,fleet,cloud}.ts',
+    'console/page/main.ts',
   ],
   tools: ['simulation', 'bench', 'scripts'],
   toolEntries: [

@@ -19,6 +19,8 @@ const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export interface LocalForTestOptions {
   /** Simulated machines. */
   readonly nodes: number;
+  /** The console is served if true. */
+  readonly console?: boolean;
   /** Ticks and streams run unless false. */
   readonly controllers?: boolean;
   readonly policy?: Partial<Policy>;
@@ -57,6 +59,7 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'nk-'));
   const kubeconfig = join(dataDir, 'kubeconfig');
   const args = ['--data', dataDir, '--port', String(options.port ?? 0), '--nodes', String(options.nodes)];
+  if (options.console !== true) args.push('--no-console');
   if (options.policy !== undefined) args.push('--policy', writePolicy(options.policy));
   if (options.controllers === false) args.push('--no-controllers');
   if (options.ec2Nodes !== undefined) args.push('--ec2-nodes', String(options.ec2Nodes));

@@ -59,6 +59,23 @@ export function controllerFamilies(
       type: 'gauge',
       samples: zones.map(({ zone, limiter }) => ({ labels: { zone }, value: limiter.ratePerSecond })),
     },
+    {
+      name: 'nodekeeper_zone_next_token_timestamp_seconds',
+      help: 'When the limiter of the zone grants its next token; absent before its first grant.',
+      type: 'gauge',
+      samples: zones.flatMap(({ zone, limiter: { tatMs } }) =>
+        tatMs === undefined ? [] : [{ labels: { zone }, value: tatMs / 1_000 }],
+      ),
+    },
+    {
+      name: 'nodekeeper_probes',
+      help: 'Probe heartbeats of the last two heartbeat intervals.',
+      type: 'gauge',
+      samples: [true, false].map((accepted) => ({
+        labels: { result: accepted ? 'accepted' : 'failed' },
+        value: state.gate.probes.filter((probe) => probe.accepted === accepted).length,
+      })),
+    },
     single('nodekeeper_gate_holding', '1 while the safety gate is closed.', gate.kind === 'holding' ? 1 : 0),
     single('nodekeeper_total_disruption', '1 while no zone has a Ready node.', state.disruption.total ? 1 : 0),
     {

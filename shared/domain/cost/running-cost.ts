@@ -47,16 +47,28 @@ const DOLLARS_PER_REPORT =
 export const reportsCost = (slotStartMs: number): boolean =>
   slotStartMs % MINUTE_MS === 0 && slotStartMs % (COST_PERIOD_SECONDS * 1_000) < COST_MINUTES * MINUTE_MS;
 
-/** Dollars per day. */
-export function runningDollarsPerDay(fleet: RunningFleet): number {
-  const tick =
+export interface RunningCostItem {
+  readonly item: string;
+  readonly dollarsPerDay: number;
+}
+
+export function runningCostItems(fleet: RunningFleet): readonly RunningCostItem[] {
+  const dollarsPerTick =
     fleet.tickReadUnits * PRICES.readUnit +
     fleet.tickWriteUnits * PRICES.writeUnit +
     PRICES.lambdaRequest +
     TICK_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
-  const aSecond =
-    (fleet.nodes * DOLLARS_PER_BEAT) / fleet.beatIntervalSeconds +
-    (fleet.nodes * DOLLARS_PER_REPORT) / REPORT_INTERVAL_SECONDS +
-    tick / fleet.periodSeconds;
-  return aSecond * SECONDS_PER_DAY;
+  const perDay = (item: string, dollarsPerSecond: number): RunningCostItem => ({
+    item,
+    dollarsPerDay: dollarsPerSecond * SECONDS_PER_DAY,
+  });
+  return [
+    perDay('Heartbeats', (fleet.nodes * DOLLARS_PER_BEAT) / fleet.beatIntervalSeconds),
+    perDay('Status posts', (fleet.nodes * DOLLARS_PER_REPORT) / REPORT_INTERVAL_SECONDS),
+    perDay('Ticks of node-monitor', dollarsPerTick / fleet.periodSeconds),
+  ];
 }
+
+/** Dollars per day. */
+export const runningDollarsPerDay = (fleet: RunningFleet): number =>
+  runningCostItems(fleet).reduce((sum, { dollarsPerDay }) => sum + dollarsPerDay, 0);

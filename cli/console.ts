@@ -1,0 +1,126 @@
+/**
+ * nodekeeper console
+ *
+ * Serves a page about the cluster on loopback, with the credential of the current kubeconfig (docs/console.md). Nothing
+ * is deployed. The command runs until it is interrupted.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Console, serveConsole } from '../console/server/serve-console.ts';
+import { CommandError, type CommandIo } from './command.ts';
+import { apiAccess } from './kubeconfig.ts';
+
+export const CONSOLE_USAGE = [
+  'nodekeeper console [--port N] [--open]',
+  '  with [--kubeconfig FILE] [--context NAME] or [--server URL --token TOKEN [--certificate-authority FILE]]',
+].join('\n');
+
+const ACCESS_OPTIONS = ['kubeconfig', 'context', 'server', 'token', 'certificate-authority'] as const;
+const PORT_MAX = 65_535;
+
+type AccessValues = Readonly<Partial<Record<(typeof ACCESS_OPTIONS)[number], string | undefined>>>;
+
+/** Resolves when the user ends the command. */
+type WaitForEnd = () => Promise<void>;
+
+export async function consoleCommand(
+  args: readonly string[],
+  io: CommandIo,
+  waitForEnd: WaitForEnd = untilInterrupted,
+): Promise<void> {
+  const { port, open = false, ...values } = parse(args);
+  const running = await openConsole({ port: portOf(port), values, environment: io.environment });
+  io.print(`The console is at ${running.address}`);
+  io.print('Ctrl-C stops it. The address contains a secret: it permits what your kubeconfig permits.');
+  const closeBrowser = open ? openBrowser(running.address) : () => {};
+  await waitForEnd();
+  closeBrowser();
+  await running.stop();
+}
+
+/** The console with the credential that the options choose. @throws CommandError */
+export async function openConsole(options: {
+  /** 0: any free one. */
+  readonly port: number;
+  readonly values: AccessValues;
+  readonly environment: CommandIo['environment'];
+}): Promise<Console> {
+  const { port, values, environment } = options;
+  const findAccess = () => apiAccess(values, environment);
+  const accessArguments = ACCESS_OPTIONS.flatMap((name) => {
+    const value = values[name];
+    return value === undefined ? [] : [`--${name}`, value];
+  });
+  try {
+    return await serveConsole({
+      findAccess,
+      port,
+      cluster: values.context ?? new URL(findAccess().url).host,
+      async explain(subject) {
+        // Loaded when it is used: it contains the rules of all controllers, and local mode starts with this file.
+        const { explainCommand } = await import('./explain.ts');
+        const lines: string[] = [];
+        const print = (line: string): void => void lines.push(line);
+        try {
+          await explainCommand([...subject, ...accessArguments], { environment, nowMs: Date.now(), print });
+        } catch (error) {
+          if (!(error instanceof CommandError)) throw error;
+          lines.push(error.message);
+        }
+        return lines;
+      },
+    });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') {
+      throw new CommandError(`port ${port} is in use`, 'choose another with --port, or 0 for any free one', { cause });
+    }
+    throw cause;
+  }
+}
+
+const parse = (args: readonly string[]) =>
+  parseArgs({
+    args: [...args],
+    options: {
+      port: { type: 'string' },
+      open: { type: 'boolean' },
+      kubeconfig: { type: 'string' },
+      context: { type: 'string' },
+      server: { type: 'string' },
+      token: { type: 'string' },
+      'certificate-authority': { type: 'string' },
+    },
+  }).values;
+
+function portOf(text = '0'): number {
+  const port = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port <= PORT_MAX)) throw new CommandError(`--port must be a number from 0 to ${PORT_MAX}`, CONSOLE_USAGE);
+  return port;
+}
+
+const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'open', linux: 'xdg-open' };
+
+/**
+ * Opens the address in the browser, through a file that only the user can read: other users of the machine can list the
+ * arguments of its processes. Returns what removes the file.
+ */
+function openBrowser(address: string): () => void {
+  const opener = OPENERS[process.platform];
+  if (opener === undefined) throw new CommandError('--open is not supported on this system', 'open the address');
+  const folder = mkdtempSync(join(tmpdir(), 'nodekeeper-console-'));
+  const file = join(folder, 'open.html');
+  writeFileSync(file, `<!doctype html><meta http-equiv="refresh" content="0; url=${address}">`, { mode: 0o600 });
+  spawn(opener, [file], { stdio: 'ignore', detached: true })
+    .on('error', () => console.error(`${basename(opener)} could not be started: open the address yourself`))
+    .unref();
+  return () => rmSync(folder, { recursive: true, force: true });
+}
+
+const untilInterrupted: WaitForEnd = () =>
+  new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+  });

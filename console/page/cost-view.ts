@@ -1,0 +1,34 @@
+/** What the cluster costs while it runs. */
+import { h, type JSX } from 'preact';
+import { costItems } from '../model/running-cost.ts';
+import type { ClusterView } from './cluster-feed.ts';
+import { Table } from './elements.ts';
+
+/** That of the Nodes. */
+const WATCHES = 1;
+
+const dollars = (amount: number): string => `$${amount.toFixed(2)}`;
+
+export function CostView({ view }: { readonly view: ClusterView }): JSX.Element {
+  const items = costItems(view.nodes.size, WATCHES);
+  const sum = items.reduce((total, { dollarsPerDay }) => total + dollarsPerDay, 0);
+  return h(
+    'section',
+    { 'aria-labelledby': 'cost-title' },
+    h('h2', { id: 'cost-title' }, 'Cost'),
+    h('p', null, h('strong', null, `${dollars(sum)} per day`), ` for ${view.nodes.size} nodes, estimated.`),
+    h(Table, {
+      caption: 'Cost per day',
+      columns: ['Item', 'Per day'],
+      rows: items.map(({ item, dollarsPerDay }) => [item, dollars(dollarsPerDay)]),
+      empty: '',
+    }),
+    h(
+      'p',
+      { class: 'note' },
+      'List prices on demand, default intervals. Not counted: the other functions, pods, other clients, ',
+      'logs, metrics, alarms, storage and outgoing data. ',
+      'Local mode costs nothing: the figures are those of an account with as many nodes.',
+    ),
+  );
+}

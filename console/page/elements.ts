@@ -1,0 +1,71 @@
+/** Small parts that several views use. */
+import { type ComponentChildren, h, type JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { formatAge } from '../../shared/kube/age.ts';
+
+const SECOND_MS = 1_000;
+
+/** The clock of the page, which ticks once per second. */
+export function useNowMs(): number {
+  const [nowMs, setNowMs] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNowMs(Date.now()), SECOND_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return nowMs;
+}
+
+/** A local time. The title is in UTC, as `explain` and the logs print it. */
+export const Time = ({ atMs }: { readonly atMs: number }): JSX.Element => {
+  const date = new Date(atMs);
+  return h('time', { dateTime: date.toISOString(), title: date.toISOString() }, date.toLocaleString());
+};
+
+/** How long ago, as kubectl prints ages. It counts on by itself. */
+export function Age({ sinceMs }: { readonly sinceMs: number }): JSX.Element {
+  const nowMs = useNowMs();
+  const date = new Date(sinceMs);
+  return h(
+    'time',
+    { dateTime: date.toISOString(), title: `${date.toLocaleString()} (${date.toISOString()})` },
+    formatAge(Math.max(0, nowMs - sinceMs)),
+  );
+}
+
+/** One figure with its name. */
+export const Fact = ({
+  name,
+  children,
+}: {
+  readonly name: string;
+  readonly children?: ComponentChildren;
+}): JSX.Element => h('div', { class: 'fact' }, h('dt', null, name), h('dd', null, children));
+
+interface TableProps {
+  readonly caption: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly ComponentChildren[])[];
+  /** Shown without rows. */
+  readonly empty: string;
+}
+
+/** Wide tables scroll inside their own region, which the keyboard reaches. */
+export const Table = ({ caption, columns, rows, empty }: TableProps): JSX.Element =>
+  rows.length === 0
+    ? h('p', { class: 'empty' }, empty)
+    : h(
+        'div',
+        { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': caption },
+        h(
+          'table',
+          null,
+          h('caption', { class: 'hidden' }, caption),
+          h('thead', null, h('tr', null, ...columns.map((column) => h('th', { scope: 'col' }, column)))),
+          h('tbody', null, ...rows.map((cells) => h('tr', null, ...cells.map((cell) => h('td', null, cell))))),
+        ),
+      );
+
+export const Failure = ({ message }: { readonly message: string | undefined }): JSX.Element | null =>
+  message === undefined ? null : h('p', { class: 'failure', role: 'alert' }, message);
+
+export const nodeLink = (name: string): JSX.Element => h('a', { href: `#/node/${encodeURIComponent(name)}` }, name);

@@ -1,0 +1,294 @@
+/** One node: what it reports, what was decided about it and why, and the few writes of the console. */
+import { h, type JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { parseTimeMs } from '../../shared/kube/time.ts';
+import type { KubeLease, KubeNode, KubePod } from '../../shared/kube/types.ts';
+import { podKeyOf, podSummaryOf } from '../model/pods.ts';
+import type { PodSummary } from '../model/replacements.ts';
+import { type ClusterView, messageOf } from './cluster-feed.ts';
+import { DECISION_COLUMNS, decisionRows, type NamedDecision, readDecisions } from './decisions.ts';
+import { Age, Fact, Failure, Table, Time } from './elements.ts';
+import { API, postAction, RequestError, readObject, readPages, readText } from './requests.ts';
+import { usePoll } from './use-poll.ts';
+
+const POLL_MS = 5_000;
+const DECISIONS_MS = 86_400_000;
+const POD_PAGES_MAX = 4;
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+/** Acts that record what EC2 answered. */
+const CLOUD_ACTS: ReadonlySet<string> = new Set([
+  'NodeKept',
+  'NodeDeleted',
+  'ShutdownTaintAdded',
+  'ShutdownTaintRemoved',
+  'OutOfServiceAdded',
+  'OutOfServiceRemoved',
+]);
+
+interface NodeFacts {
+  readonly node: KubeNode | undefined;
+  readonly lease: KubeLease | undefined;
+  readonly pods: readonly PodSummary[];
+  readonly decisions: readonly NamedDecision[];
+}
+
+async function readNode(name: string): Promise<NodeFacts> {
+  const pods: PodSummary[] = [];
+  const [node, lease, decisions] = await Promise.all([
+    ifPresent(readObject<KubeNode>(`${API}/api/v1/nodes/${name}`)),
+    ifPresent(readObject<KubeLease>(`${API}${LEASES}/${name}`)),
+    readDecisions(`node=${name}`, Date.now() - DECISIONS_MS),
+    readPages<KubePod>(
+      '/api/v1/pods',
+      { fieldSelector: `spec.nodeName=${name}` },
+      { pagesMax: POD_PAGES_MAX, onPage: (items) => pods.push(...items.map(podSummaryOf)) },
+    ),
+  ]);
+  return { node, lease, pods, decisions };
+}
+
+async function ifPresent<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof RequestError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+export function NodeView({ name, view }: { readonly name: string; readonly view: ClusterView }): JSX.Element {
+  const { value, failure } = usePoll(name, POLL_MS, () => readNode(name));
+  return h(
+    'section',
+    { 'aria-labelledby': 'node-title' },
+    h('h2', { id: 'node-title' }, 'Node ', name),
+    h('p', null, h('a', { href: '#/zones' }, '← Zones')),
+    h(Failure, { message: failure }),
+    value === undefined
+      ? h('p', { class: 'empty' }, failure === undefined ? 'The node is being read…' : '')
+      : h(NodeParts, { name, view, facts: value }),
+  );
+}
+
+interface PartsProps {
+  readonly name: string;
+  readonly view: ClusterView;
+  readonly facts: NodeFacts;
+}
+
+const NodeParts = ({ name, view, facts }: PartsProps): JSX.Element =>
+  h(
+    'div',
+    null,
+    facts.node === undefined
+      ? h('p', { class: 'state bad' }, '⛔ The Node does not exist. Its decisions are kept for 30 days.')
+      : h(
+          'div',
+          null,
+          h(Summary, { facts, node: facts.node }),
+          h(Actions, { name, node: facts.node, readOnly: view.readOnly }),
+          h('h3', null, 'Conditions'),
+          h(Conditions, { node: facts.node }),
+          h('h3', null, 'Taints'),
+          h(Taints, { node: facts.node }),
+        ),
+    h(Why, { key: name, name, changes: facts.decisions[0]?.name ?? '' }),
+    h('h3', null, 'Decisions of the last 24 hours'),
+    h(Table, {
+      caption: `Decisions about ${name}`,
+      columns: DECISION_COLUMNS,
+      rows: decisionRows(facts.decisions),
+      empty: 'No decision was recorded.',
+    }),
+    h('h3', null, 'Pods'),
+    h(Table, {
+      caption: `Pods of ${name}`,
+      columns: ['Pod', 'Phase', 'Age'],
+      rows: facts.pods.map((pod) => [
+        podKeyOf(pod),
+        pod.isTerminating ? 'Terminating' : pod.phase,
+        h(Age, { sinceMs: pod.createdAtMs }),
+      ]),
+      empty: 'No pod is bound to this node.',
+    }),
+  );
+
+function Summary({ facts, node }: { readonly facts: NodeFacts; readonly node: KubeNode }): JSX.Element {
+  const renewedMs = parseTimeMs(facts.lease?.spec?.renewTime);
+  const cloud = facts.decisions.find(({ record }) => CLOUD_ACTS.has(record.act))?.record;
+  const providerId = node.spec?.providerID;
+  const createdMs = parseTimeMs(node.metadata.creationTimestamp);
+  const addresses = (node.status?.addresses ?? []) as readonly { readonly address?: string }[];
+  return h(
+    'dl',
+    { class: 'facts' },
+    h(Fact, { name: 'Lease renewed' }, renewedMs === undefined ? 'no Lease' : [h(Age, { sinceMs: renewedMs }), ' ago']),
+    h(Fact, { name: 'Registered' }, createdMs === undefined ? '' : [h(Age, { sinceMs: createdMs }), ' ago']),
+    h(Fact, { name: 'Addresses' }, addresses.map(({ address }) => address).join(', ')),
+    h(
+      Fact,
+      { name: 'EC2' },
+      providerId === undefined ? 'no instance' : cloud === undefined ? 'not asked in the last 24 hours' : cloud.reason,
+      ...(cloud === undefined || providerId === undefined ? [] : [' (', h(Age, { sinceMs: cloud.atMs }), ' ago)']),
+    ),
+  );
+}
+
+const Conditions = ({ node }: { readonly node: KubeNode }): JSX.Element =>
+  h(Table, {
+    caption: 'Conditions',
+    columns: ['Type', 'Status', 'Since', 'Reason', 'Message'],
+    rows: (node.status?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => {
+      const sinceMs = parseTimeMs(lastTransitionTime);
+      return [type, status, sinceMs === undefined ? '' : h(Time, { atMs: sinceMs }), reason ?? '', message ?? ''];
+    }),
+    empty: 'The node has reported no condition.',
+  });
+
+const Taints = ({ node }: { readonly node: KubeNode }): JSX.Element =>
+  h(Table, {
+    caption: 'Taints',
+    columns: ['Key', 'Value', 'Effect', 'Added'],
+    rows: (node.spec?.taints ?? []).map(({ key, value, effect, timeAdded }) => {
+      const addedMs = parseTimeMs(timeAdded);
+      return [key, value ?? '', effect, addedMs === undefined ? '' : h(Time, { atMs: addedMs })];
+    }),
+    empty: 'The node has no taint.',
+  });
+
+/** The text of `nodekeeper explain`, read when asked for, and again after a new decision. */
+function Why({ name, changes }: { readonly name: string; readonly changes: string }): JSX.Element {
+  const [isOpen, setIsOpen] = useState(false);
+  return h(
+    'details',
+    {
+      class: 'why',
+      onToggle: (event: Event) => setIsOpen((event.currentTarget as HTMLDetailsElement).open),
+    },
+    h('summary', null, 'Why is the node in this state?'),
+    isOpen ? h(WhyText, { key: `${name} ${changes}`, name }) : null,
+  );
+}
+
+const WHY_MS = 30_000;
+
+function WhyText({ name }: { readonly name: string }): JSX.Element {
+  const { value, failure } = usePoll(name, WHY_MS, () => readText(`/explain/node/${name}`));
+  return failure === undefined
+    ? h('pre', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Explanation' }, value ?? 'Reading…')
+    : h(Failure, { message: failure });
+}
+
+interface ActionsProps {
+  readonly name: string;
+  readonly node: KubeNode;
+  readonly readOnly: string | undefined;
+}
+
+function Actions({ name, node, readOnly }: ActionsProps): JSX.Element {
+  const [failure, setFailure] = useState<string | undefined>(undefined);
+  const [isRunning, setIsRunning] = useState(false);
+  const [isConfirming, setIsConfirming] = useState(false);
+  const outButton = useRef<HTMLButtonElement>(null);
+  const endConfirmation = (): void => {
+    setIsConfirming(false);
+    outButton.current?.focus();
+  };
+  const isCordoned = node.spec?.unschedulable === true;
+  const isOut = (node.spec?.taints ?? []).some(({ key }) => key === 'node.kubernetes.io/out-of-service');
+  const run = async (body: object): Promise<void> => {
+    setIsRunning(true);
+    setFailure(undefined);
+    try {
+      await postAction({ node: name, ...body });
+    } catch (error) {
+      setFailure(messageOf(error));
+    }
+    setIsRunning(false);
+  };
+  const isDisabled = readOnly !== undefined || isRunning;
+  const describedBy = readOnly === undefined ? undefined : 'read-only';
+  return h(
+    'div',
+    { class: 'actions' },
+    h(
+      'button',
+      {
+        type: 'button',
+        disabled: isDisabled,
+        'aria-describedby': describedBy,
+        onClick: () => run({ action: isCordoned ? 'uncordon' : 'cordon' }),
+      },
+      isCordoned ? 'Uncordon' : 'Cordon',
+    ),
+    h(
+      'button',
+      {
+        type: 'button',
+        class: 'danger',
+        disabled: isDisabled || isOut,
+        'aria-describedby': describedBy,
+        ref: outButton,
+        onClick: () => setIsConfirming(true),
+      },
+      isOut ? 'Out of service' : 'Taint out-of-service…',
+    ),
+    readOnly === undefined ? null : h('p', { id: 'read-only', class: 'note' }, readOnly),
+    h(Failure, { message: failure }),
+    isConfirming
+      ? h(OutOfServiceDialog, {
+          name,
+          onCancel: endConfirmation,
+          onConfirm: (confirmation) => {
+            endConfirmation();
+            void run({ action: 'outOfService', confirmation });
+          },
+        })
+      : null,
+  );
+}
+
+interface DialogProps {
+  readonly name: string;
+  readonly onCancel: () => void;
+  readonly onConfirm: (confirmation: string) => void;
+}
+
+function OutOfServiceDialog({ name, onCancel, onConfirm }: DialogProps): JSX.Element {
+  const [typed, setTyped] = useState('');
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return h(
+    'dialog',
+    { ref: dialog, 'aria-labelledby': 'confirm-title', onCancel },
+    h(
+      'form',
+      {
+        onSubmit: (event: Event) => {
+          event.preventDefault();
+          if (typed === name) onConfirm(typed);
+        },
+      },
+      h('h3', { id: 'confirm-title' }, `Taint ${name} out-of-service?`),
+      h(
+        'p',
+        null,
+        'Its pods are deleted without waiting for the kubelet, and its volumes are detached. ',
+        'Data is lost if the machine still runs. Make sure that it is shut down.',
+      ),
+      h('label', { for: 'confirm-name' }, 'Name of the node'),
+      h('input', {
+        id: 'confirm-name',
+        autocomplete: 'off',
+        value: typed,
+        onInput: (event: Event) => setTyped((event.currentTarget as HTMLInputElement).value),
+      }),
+      h(
+        'div',
+        { class: 'actions' },
+        h('button', { type: 'button', onClick: onCancel }, 'Cancel'),
+        h('button', { type: 'submit', class: 'danger', disabled: typed !== name }, `Taint ${name}`),
+      ),
+    ),
+  );
+}

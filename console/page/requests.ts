@@ -1,0 +1,92 @@
+/** Requests of the page to the server of the console. */
+
+/** The console or the API refused a request, or there was no response. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+  /** HTTP status; 0 without a response. */
+  readonly status: number;
+  constructor(status: number, message: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options);
+    this.status = status;
+  }
+}
+
+export const API = '/forward';
+const TIMEOUT_MS = 30_000;
+const TOKEN = /^#token=([\w-]+)$/;
+
+/** Exchanges the token of the address for a cookie, and removes it from the address and the history. */
+export async function signIn(): Promise<void> {
+  const token = TOKEN.exec(location.hash)?.[1];
+  if (token === undefined) return;
+  await send('/session', { method: 'POST', body: { token } });
+  history.replaceState(undefined, '', '/');
+}
+
+interface Send {
+  readonly method?: 'GET' | 'POST';
+  readonly body?: unknown;
+}
+
+async function send(path: string, { method = 'GET', body }: Send = {}): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    });
+  } catch (cause) {
+    throw new RequestError(0, 'The console does not answer. Is the command still running?', { cause });
+  }
+  if (response.ok) return response;
+  throw new RequestError(response.status, await refusalOf(response));
+}
+
+/** The message of a Kubernetes Status, or the text of the console. */
+export async function refusalOf(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    if (typeof message === 'string') return message;
+  } catch {
+    // Not a Status.
+  }
+  return text === '' ? `HTTP status ${response.status}` : text;
+}
+
+export const readText = async (path: string): Promise<string> => await (await send(path)).text();
+export const readObject = async <T>(path: string): Promise<T> => (await (await send(path)).json()) as T;
+export const postAction = async (body: object): Promise<void> => {
+  await send('/actions', { method: 'POST', body });
+};
+
+interface ObjectList<T> {
+  readonly items?: readonly T[];
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+const PAGE_OBJECTS = 500;
+
+/**
+ * Reads a list by pages. `onPage` keeps what the page needs: the whole objects are dropped after each call.
+ * Returns the version at which a watch can follow.
+ */
+export async function readPages<T>(
+  path: string,
+  query: Readonly<Record<string, string>>,
+  { pagesMax, onPage }: { readonly pagesMax: number; readonly onPage: (items: readonly T[]) => void },
+): Promise<string> {
+  let after = '';
+  let version = '';
+  for (let page = 0; page < pagesMax; page += 1) {
+    const search = new URLSearchParams({ ...query, limit: String(PAGE_OBJECTS), ...(after && { continue: after }) });
+    const { items = [], metadata = {} } = await readObject<ObjectList<T>>(`${API}${path}?${search}`);
+    onPage(items);
+    // Of the first page: a change during the later ones is then sent again by the watch.
+    if (page === 0) version = metadata.resourceVersion ?? '';
+    after = metadata.continue ?? '';
+    if (after === '') break;
+  }
+  return version;
+}

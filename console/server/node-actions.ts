@@ -1,0 +1,50 @@
+/** The writes of the console. The browser names an action and a node; the console composes the patch. */
+import { recordOf, textOf } from '../../shared/kube/normal-form.ts';
+import type { KubeNode, Taint } from '../../shared/kube/types.ts';
+import { isObjectName } from './allowed-paths.ts';
+import { ConsoleError } from './console-access.ts';
+import type { Upstream, UpstreamAnswer } from './upstream.ts';
+
+/**
+ * The taint that permits deleting pods and detaching volumes of a node that is shut down.
+ * Source: Kubernetes, "Node Shutdowns", section "Non-graceful node shutdown handling".
+ */
+const OUT_OF_SERVICE: Taint = {
+  key: 'node.kubernetes.io/out-of-service',
+  value: 'nodeshutdown',
+  effect: 'NoExecute',
+};
+
+const MERGE_PATCH = 'application/merge-patch+json';
+
+/** @throws ConsoleError 400 for a body that is no action */
+export async function runNodeAction(upstream: Upstream, body: unknown, signal: AbortSignal): Promise<UpstreamAnswer> {
+  const { action: name, node: nodeName, confirmation } = recordOf(body);
+  const action = textOf(name);
+  const node = textOf(nodeName);
+  if (!isObjectName(node)) throw new ConsoleError(400, 'node must be the name of a node');
+  const target = `/api/v1/nodes/${node}`;
+  const patch = (change: object): Promise<UpstreamAnswer> =>
+    upstream.send({ method: 'PATCH', target, body: change, contentType: MERGE_PATCH, signal });
+  switch (action) {
+    case 'cordon':
+      return await patch({ spec: { unschedulable: true } });
+    case 'uncordon':
+      return await patch({ spec: { unschedulable: null } });
+    case 'outOfService': {
+      if (confirmation !== node) throw new ConsoleError(400, 'confirmation must be the name of the node');
+      const read = await upstream.send({ method: 'GET', target, signal });
+      if (read.status !== 200) return read;
+      const { metadata, spec } = JSON.parse(read.text) as KubeNode;
+      const taints = spec?.taints ?? [];
+      if (taints.some(({ key, effect }) => key === OUT_OF_SERVICE.key && effect === OUT_OF_SERVICE.effect)) return read;
+      // The version: a list is replaced as a whole, and a controller may have changed it since.
+      return await patch({
+        metadata: { resourceVersion: metadata.resourceVersion },
+        spec: { taints: [...taints, OUT_OF_SERVICE] },
+      });
+    }
+    default:
+      throw new ConsoleError(400, 'action must be cordon, uncordon or outOfService');
+  }
+}

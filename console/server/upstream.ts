@@ -1,0 +1,139 @@
+/**
+ * Requests to the API with the credential of the kubeconfig. The API redirects a watch to a function that can stream
+ * (docs/decisions/0002). Browsers would need CORS and a policy for its origin, so the console follows the redirect.
+ */
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { rootCertificates } from 'node:tls';
+import { defined } from '../../shared/domain/defined.ts';
+import { type ConsoleAccess, ConsoleError, type FindAccess } from './console-access.ts';
+
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** Path and query. */
+  readonly target: string;
+  readonly body?: unknown;
+  /** Of the body. @default application/json */
+  readonly contentType?: string;
+  /** Aborted when the browser leaves. */
+  readonly signal: AbortSignal;
+}
+
+export interface UpstreamAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly retryAfter: string | undefined;
+  readonly text: string;
+}
+
+export interface Upstream {
+  /** The whole response. @throws ConsoleError 502 or 504 without one, or for one that is too large */
+  send(request: UpstreamRequest): Promise<UpstreamAnswer>;
+  /** Opens a response that may last: for watches. */
+  open(request: UpstreamRequest): Promise<IncomingMessage>;
+  readonly url: () => string;
+}
+
+/** A list in one response of the API has at most 6 MB; 500 nodes have two. */
+export const RESPONSE_BYTES_MAX = 12_000_000;
+const TIMEOUT_MS = 30_000;
+/** Watches send a bookmark per minute, and end after 15 minutes. */
+const WATCH_QUIET_MS = 6 * 60_000;
+
+export function createUpstream(findAccess: FindAccess): Upstream {
+  let access = findAccess();
+  /** A refused credential is read again once: that of an exec plugin lasts for minutes. */
+  async function openSignedIn(request: UpstreamRequest, timeoutMs: number): Promise<IncomingMessage> {
+    const first = await exchange(access, new URL(`${access.url.replace(/\/$/, '')}${request.target}`), request, {
+      token: access.token,
+      timeoutMs,
+    });
+    if (first.statusCode !== 401) return first;
+    const renewed = findAccess();
+    if (renewed.token === access.token) return first;
+    first.destroy();
+    access = renewed;
+    return await exchange(access, new URL(`${access.url.replace(/\/$/, '')}${request.target}`), request, {
+      token: access.token,
+      timeoutMs,
+    });
+  }
+  return {
+    url: () => access.url,
+    async send(request) {
+      const incoming = await openSignedIn(request, TIMEOUT_MS);
+      return {
+        status: incoming.statusCode ?? 502,
+        contentType: incoming.headers['content-type'] ?? 'text/plain',
+        retryAfter: incoming.headers['retry-after'],
+        text: await boundedText(incoming, RESPONSE_BYTES_MAX),
+      };
+    },
+    async open(request) {
+      const answer = await openSignedIn(request, WATCH_QUIET_MS);
+      const { location } = answer.headers;
+      if (answer.statusCode !== 307 || location === undefined) return answer;
+      answer.destroy();
+      return await exchange(access, redirectTarget(location, access), request, { timeoutMs: WATCH_QUIET_MS });
+    },
+  };
+}
+
+/** One redirect is followed, and never to an address that is less protected. The ticket in it replaces the token. */
+function redirectTarget(location: string, access: ConsoleAccess): URL {
+  const url = URL.canParse(location, access.url) ? new URL(location, access.url) : undefined;
+  const isProtected = url?.protocol === 'https:' || (url?.protocol === 'http:' && access.url.startsWith('http:'));
+  if (url === undefined || !isProtected) throw new ConsoleError(502, 'the API redirected the watch to another scheme');
+  return url;
+}
+
+function exchange(
+  { ca }: ConsoleAccess,
+  url: URL,
+  { method, body, contentType = 'application/json', signal }: UpstreamRequest,
+  { token, timeoutMs }: { readonly token?: string; readonly timeoutMs: number },
+): Promise<IncomingMessage> {
+  const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+  // The function URL of an account has a public certificate, that of local mode one of its own authority.
+  const authorities = ca === undefined ? undefined : token === undefined ? [...rootCertificates, ca] : ca;
+  return new Promise((resolve, reject) => {
+    const outgoing = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
+      method,
+      signal,
+      timeout: timeoutMs,
+      ...defined({ ca: authorities }),
+      headers: {
+        accept: 'application/json, text/plain',
+        'accept-encoding': 'identity',
+        'user-agent': 'nodekeeper-console',
+        ...defined({ authorization: token === undefined ? undefined : `Bearer ${token}` }),
+        ...(payload && { 'content-type': contentType, 'content-length': payload.length }),
+      },
+    });
+    outgoing.on('timeout', () =>
+      outgoing.destroy(new ConsoleError(504, `the API sent nothing for ${timeoutMs / 1_000} s`)),
+    );
+    outgoing.on('error', (cause) =>
+      reject(cause instanceof ConsoleError ? cause : new ConsoleError(502, `no response: ${cause.message}`, { cause })),
+    );
+    outgoing.on('response', resolve);
+    outgoing.end(payload);
+  });
+}
+
+/** @throws ConsoleError 502 as soon as there are more bytes */
+async function boundedText(incoming: IncomingMessage, bytesMax: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of incoming as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > bytesMax) throw new ConsoleError(502, `the response of the API has more than ${bytesMax} bytes`);
+      chunks.push(chunk);
+    }
+  } catch (cause) {
+    if (cause instanceof ConsoleError) throw cause;
+    throw new ConsoleError(502, 'the response of the API broke off', { cause });
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
