@@ -54,11 +54,12 @@ export async function openConsole(options: {
     const value = values[name];
     return value === undefined ? [] : [`--${name}`, value];
   });
+  const { url, kubeconfig } = findAccess();
   try {
     return await serveConsole({
       findAccess,
       port,
-      cluster: values.context ?? new URL(findAccess().url).host,
+      cluster: kubeconfig?.context ?? new URL(url).host,
       async explain(subject) {
         // Loaded when it is used: it contains the rules of all controllers, and local mode starts with this file.
         const { explainCommand } = await import('./explain.ts');

@@ -15,7 +15,11 @@ export interface ApiAccess {
   readonly ca?: string;
   readonly token: string;
   /** Where url and token come from. Absent: from the options. */
-  readonly kubeconfig?: { readonly path: string; readonly execArgs: readonly string[] };
+  readonly kubeconfig?: {
+    readonly path: string;
+    readonly context: string;
+    readonly execArgs: readonly string[];
+  };
 }
 
 export interface AccessOptions {
@@ -104,7 +108,12 @@ function readKubeconfig(
     (user?.tokenFile === undefined ? undefined : beside(user.tokenFile).trim()) ??
     (user?.exec === undefined ? undefined : fromPlugin(user.exec, environment));
   if (bearer === undefined) throw new CommandError(`the user in ${path} has no token, tokenFile or exec plugin`, NEXT);
-  return { url, token: bearer, kubeconfig: { path, execArgs: user?.exec?.args ?? [] }, ...defined({ ca }) };
+  return {
+    url,
+    token: bearer,
+    kubeconfig: { path, context: contextName ?? '', execArgs: user?.exec?.args ?? [] },
+    ...defined({ ca }),
+  };
 }
 
 function fromPlugin({ command, args, env, apiVersion }: ExecPlugin, environment: Environment): string {

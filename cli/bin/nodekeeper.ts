@@ -15,9 +15,14 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo)
   doctor: doctorCommand,
   console: consoleCommand,
 };
-const usages = [KUBECONFIG_USAGE, TOKEN_USAGE, BOOTSTRAP_TOKEN_USAGE, EXPLAIN_USAGE, DOCTOR_USAGE, CONSOLE_USAGE].flatMap((usage) =>
-  usage.split('\n'),
-);
+const usages = [
+  KUBECONFIG_USAGE,
+  TOKEN_USAGE,
+  BOOTSTRAP_TOKEN_USAGE,
+  EXPLAIN_USAGE,
+  DOCTOR_USAGE,
+  CONSOLE_USAGE,
+].flatMap((usage) => usage.split('\n'));
 const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');
 
 const [name = '', ...args] = process.argv.slice(2);

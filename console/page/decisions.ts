@@ -57,3 +57,23 @@ export const decisionRows = (decisions: readonly NamedDecision[]): readonly (rea
   ]);
 
 export const DECISION_COLUMNS: readonly string[] = ['Time', 'About', 'Decision', 'Reason'];
+
+interface TimelineProps {
+  readonly decisions: readonly NamedDecision[];
+  readonly spanMs: number;
+  readonly nowMs: number;
+}
+
+/** When decisions were made, the present at the right. The table below it has the same in words. */
+export const Timeline = ({ decisions, spanMs, nowMs }: TimelineProps): JSX.Element =>
+  h(
+    'div',
+    { class: 'timeline', role: 'img', 'aria-label': `${decisions.length} decisions` },
+    decisions.map(({ name, record }) =>
+      h('span', {
+        key: name,
+        title: `${new Date(record.atMs).toLocaleString()}: ${record.act}`,
+        style: { left: `${Math.min(100, Math.max(0, 100 * (1 - (nowMs - record.atMs) / spanMs)))}%` },
+      }),
+    ),
+  );

@@ -49,19 +49,36 @@ interface TableProps {
   readonly empty: string;
 }
 
-/** Wide tables scroll inside their own region, which the keyboard reaches. */
+/**
+ * A table, and on a narrow screen a list of its rows, where each cell has the name of its column. Browsers drop the
+ * roles of a table that is displayed otherwise, so they are written out.
+ */
 export const Table = ({ caption, columns, rows, empty }: TableProps): JSX.Element =>
   rows.length === 0
     ? h('p', { class: 'empty' }, empty)
     : h(
-        'div',
-        { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': caption },
+        'table',
+        { role: 'table' },
+        h('caption', { class: 'hidden' }, caption),
         h(
-          'table',
-          null,
-          h('caption', { class: 'hidden' }, caption),
-          h('thead', null, h('tr', null, ...columns.map((column) => h('th', { scope: 'col' }, column)))),
-          h('tbody', null, ...rows.map((cells) => h('tr', null, ...cells.map((cell) => h('td', null, cell))))),
+          'thead',
+          { role: 'rowgroup' },
+          h(
+            'tr',
+            { role: 'row' },
+            columns.map((column) => h('th', { scope: 'col', role: 'columnheader' }, column)),
+          ),
+        ),
+        h(
+          'tbody',
+          { role: 'rowgroup' },
+          rows.map((cells) =>
+            h(
+              'tr',
+              { role: 'row' },
+              cells.map((cell, index) => h('td', { role: 'cell', 'data-column': columns[index] }, cell)),
+            ),
+          ),
         ),
       );
 

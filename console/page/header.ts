@@ -39,9 +39,9 @@ function Gate({ view: { status } }: { readonly view: ClusterView }): JSX.Element
     gate === undefined
       ? h('p', { class: 'state' }, 'Gate: not known yet')
       : isClosed
-        ? h('p', { class: 'state bad' }, '⛔ Gate closed', ...since, `: ${reasons}. No node is marked or evicted.`)
+        ? h('p', { class: 'state bad' }, '✕ Gate closed', ...since, `: ${reasons}. No node is marked or evicted.`)
         : h('p', { class: 'state good' }, '✓ Gate open'),
-    total ? h('p', { class: 'state bad' }, '⛔ Total disruption: no zone has a Ready node. No pod is evicted.') : null,
+    total ? h('p', { class: 'state bad' }, '✕ Total disruption: no zone has a Ready node. No pod is evicted.') : null,
   );
 }
 

@@ -6,7 +6,7 @@ import type { KubeLease, KubeNode, KubePod } from '../../shared/kube/types.ts';
 import { podKeyOf, podSummaryOf } from '../model/pods.ts';
 import type { PodSummary } from '../model/replacements.ts';
 import { type ClusterView, messageOf } from './cluster-feed.ts';
-import { DECISION_COLUMNS, decisionRows, type NamedDecision, readDecisions } from './decisions.ts';
+import { DECISION_COLUMNS, decisionRows, type NamedDecision, readDecisions, Timeline } from './decisions.ts';
 import { Age, Fact, Failure, Table, Time } from './elements.ts';
 import { API, postAction, RequestError, readObject, readPages, readText } from './requests.ts';
 import { usePoll } from './use-poll.ts';
@@ -81,7 +81,7 @@ const NodeParts = ({ name, view, facts }: PartsProps): JSX.Element =>
     'div',
     null,
     facts.node === undefined
-      ? h('p', { class: 'state bad' }, '⛔ The Node does not exist. Its decisions are kept for 30 days.')
+      ? h('p', { class: 'state bad' }, '✕ The Node does not exist. Its decisions are kept for 30 days.')
       : h(
           'div',
           null,
@@ -94,6 +94,9 @@ const NodeParts = ({ name, view, facts }: PartsProps): JSX.Element =>
         ),
     h(Why, { key: name, name, changes: facts.decisions[0]?.name ?? '' }),
     h('h3', null, 'Decisions of the last 24 hours'),
+    facts.decisions.length === 0
+      ? null
+      : h(Timeline, { decisions: facts.decisions, spanMs: DECISIONS_MS, nowMs: Date.now() }),
     h(Table, {
       caption: `Decisions about ${name}`,
       columns: DECISION_COLUMNS,
@@ -175,7 +178,7 @@ const WHY_MS = 30_000;
 function WhyText({ name }: { readonly name: string }): JSX.Element {
   const { value, failure } = usePoll(name, WHY_MS, () => readText(`/explain/node/${name}`));
   return failure === undefined
-    ? h('pre', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Explanation' }, value ?? 'Reading…')
+    ? h('pre', { tabIndex: 0, role: 'region', 'aria-label': 'Explanation' }, value ?? 'Reading…')
     : h(Failure, { message: failure });
 }
 

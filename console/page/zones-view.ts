@@ -37,7 +37,7 @@ const Legend = (): JSX.Element =>
   );
 
 const STATE_CLASSES: Readonly<Record<string, string>> = { Normal: 'good', Initial: 'good', FullDisruption: 'bad' };
-const STATE_SIGNS: Readonly<Record<string, string>> = { good: '✓', bad: '⛔', warn: '⚠' };
+const STATE_SIGNS: Readonly<Record<string, string>> = { good: '✓', bad: '✕', warn: '⚠' };
 
 function ZoneCard({ zone: of }: { readonly zone: ZoneSummary }): JSX.Element {
   const style = of.state === undefined ? '' : (STATE_CLASSES[of.state] ?? 'warn');

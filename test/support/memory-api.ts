@@ -31,7 +31,7 @@ export interface MemoryApi {
   stop(): Promise<void>;
 }
 
-/** `items`: what is there already. */
+/** `items`: what is there already. The context `viewer` is that of a user who may only read. */
 export async function startMemoryApi(items: ItemStore = memoryItemStore()): Promise<MemoryApi> {
   const log: string[] = [];
   const note = (message: string, fields?: Record<string, unknown>): void => {
@@ -39,11 +39,15 @@ export async function startMemoryApi(items: ItemStore = memoryItemStore()): Prom
     log.push(`${message} ${error instanceof Error ? error.stack : ''} ${JSON.stringify(fields)}`);
   };
   const token = randomBytes(16).toString('hex');
+  const viewerToken = randomBytes(16).toString('hex');
   const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
   const streams = new WeakMap<HttpResponse, AsyncGenerator<string>>();
   const serve = composeApi({
     items,
-    authenticator: staticTokenAuthenticator([{ sha256: hash(token), user: 'admin', groups: ['system:masters'] }]),
+    authenticator: staticTokenAuthenticator([
+      { sha256: hash(token), user: 'admin', groups: ['system:masters'] },
+      { sha256: hash(viewerToken), user: 'viewer', groups: ['nodekeeper:viewers'] },
+    ]),
     clock: systemClock,
     random: systemRandom,
     pause,
@@ -120,9 +124,15 @@ export async function startMemoryApi(items: ItemStore = memoryItemStore()): Prom
       apiVersion: 'v1',
       kind: 'Config',
       'current-context': 'test',
-      contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
+      contexts: ['test', 'viewer'].map((name) => ({
+        name,
+        context: { cluster: 'test', user: name === 'test' ? 'admin' : name },
+      })),
       clusters: [{ name: 'test', cluster: { server: url, 'certificate-authority-data': ca } }],
-      users: [{ name: 'admin', user: { token } }],
+      users: [
+        { name: 'admin', user: { token } },
+        { name: 'viewer', user: { token: viewerToken } },
+      ],
     }),
   );
   return {

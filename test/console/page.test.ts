@@ -1,0 +1,279 @@
+/** The page of the console in a real browser, over the API in memory. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { openConsole } from '../../cli/console.ts';
+import { type Console, serveConsole } from '../../console/server/serve-console.ts';
+import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
+import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
+import { type GateReason, UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { fleetStore } from '../../shared/store/fleet-store.ts';
+import {
+  flawsOf,
+  isBrowserInstalled,
+  NO_BROWSER,
+  type OpenedPage,
+  openPage,
+  startBrowser,
+} from '../support/browser.ts';
+import { readKubeconfig } from '../support/kubeconfig.ts';
+import { type MemoryApi, startMemoryApi } from '../support/memory-api.ts';
+import { type StandInApi, startStandInApi } from '../support/stand-in-api.ts';
+
+const WAIT = { timeout: 20_000 };
+let browser: Browser;
+let items: ItemStore;
+let api: MemoryApi;
+let client: ApiClient;
+let ending: (() => Promise<void>)[];
+
+beforeAll(async () => {
+  if (isBrowserInstalled) browser = await startBrowser();
+});
+afterAll(() => browser?.close());
+
+beforeEach(async (context) => {
+  if (!isBrowserInstalled) context.skip(NO_BROWSER);
+  ending = [];
+  items = memoryItemStore();
+  api = await startMemoryApi(items);
+  const { url, ca, token } = readKubeconfig(api.kubeconfig);
+  client = createApiClient({ url, ca: ca!, token, connectionsMax: 4, timeoutMs: 10_000 });
+});
+afterEach(async () => {
+  for (const end of (ending ?? []).reverse()) await end();
+  client?.close();
+  await api?.stop();
+});
+
+async function send(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
+  const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const answer = await client.send({ method, path, contentType, ...(body === undefined ? {} : { body }) });
+  if (answer.kind !== 'answered' || answer.status >= 300)
+    throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
+  return answer.body;
+}
+
+async function createNodes(zone: string, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1) {
+    await send('POST', '/api/v1/nodes', {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: `edge-${zone}-${index}`, labels: { 'topology.kubernetes.io/zone': zone } },
+      status: { conditions: [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }] },
+    });
+  }
+}
+
+const setReady = (node: string, status: string): Promise<unknown> =>
+  send('PATCH', `/api/v1/nodes/${node}/status`, { status: { conditions: [{ type: 'Ready', status }] } });
+
+async function open(context = 'test'): Promise<OpenedPage> {
+  const running = await openConsole({ port: 0, values: { kubeconfig: api.kubeconfig, context }, environment: {} });
+  return await show(running);
+}
+
+async function show(running: Console): Promise<OpenedPage> {
+  const opened = await openPage(browser, running.address);
+  ending.push(async () => {
+    await opened.page.close();
+    await running.stop();
+  });
+  return opened;
+}
+
+/** A finished tick of node-monitor. */
+async function tick(slot: number, reasons: readonly GateReason[] = []): Promise<void> {
+  const nowMs = Date.now();
+  const { state } = await fleetStore(items).read();
+  await fleetStore(items).claim({
+    claimId: `tick-${slot}`,
+    slot,
+    seenFence: state.fence,
+    nowMs,
+    gate: { ...UNTRIED_GATE, reasons, sinceMs: nowMs, lastTickAtMs: nowMs },
+    disruption: NO_DISRUPTION,
+    nodes: 2,
+    finished: true,
+  });
+}
+
+const zone = (page: Page, name: string) => page.getByRole('article', { name: `Zone ${name}` });
+const seen = (page: Page, text: string) => page.getByText(text).first().waitFor(WAIT);
+async function visit(page: Page, hash: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+}
+
+it('removes the token from the address and shows the zones, whose cells the keyboard reaches', async () => {
+  await createNodes('a', 4);
+  await createNodes('b', 2);
+  await tick(1);
+  const { page, errors } = await open();
+  await seen(page, '6 of 6');
+  expect(page.url()).not.toContain('token');
+  await page.getByRole('listbox', { name: 'nodes of zone a' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('End');
+  expect(await zone(page, 'a').getByRole('option').textContent()).toBe('edge-a-3: Ready');
+  expect(await flawsOf(page, 'zones')).toEqual([]);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Node edge-a-3' }).waitFor(WAIT);
+  await seen(page, 'KubeletReady');
+  expect(await flawsOf(page, 'node')).toEqual([]);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Node edge-a-3' }).waitFor(WAIT);
+  expect(errors).toEqual([]);
+});
+
+it('shows a zone that fails and recovers, as it happens', async () => {
+  await createNodes('a', 3);
+  const { page, errors } = await open();
+  await seen(page, '3 of 3');
+  for (const node of ['edge-a-0', 'edge-a-1', 'edge-a-2']) await setReady(node, 'Unknown');
+  await seen(page, '0 of 3');
+  expect(await flawsOf(page, 'zone-dark')).toEqual([]);
+  for (const node of ['edge-a-0', 'edge-a-1', 'edge-a-2']) await setReady(node, 'True');
+  await seen(page, '3 of 3');
+  expect(errors).toEqual([]);
+});
+
+it('shows the closed gate with its reason, and that it is open again', async () => {
+  await createNodes('a', 2);
+  await tick(1, ['failingPath']);
+  const { page } = await open();
+  await seen(page, 'our own heartbeats fail. No node is marked or evicted.');
+  expect(await flawsOf(page, 'gate-closed')).toEqual([]);
+  await tick(2);
+  await seen(page, 'Gate open');
+});
+
+it('shows evicted pods with what replaced them, and why a pod is pending', async () => {
+  const pod = (name: string, nodeName: string | undefined) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace: 'default',
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-5d9f', uid: 'u1', controller: true }],
+    },
+    spec: { containers: [{ name: 'c', image: 'i' }], ...(nodeName === undefined ? {} : { nodeName }) },
+  });
+  await createNodes('a', 2);
+  await send('POST', '/api/v1/namespaces/default/events', {
+    metadata: { name: 'e1', namespace: 'default' },
+    involvedObject: { kind: 'Pod', namespace: 'default', name: 'web-5d9f-4xk2p' },
+    reason: 'TaintManagerEviction',
+    message: 'Marking for deletion Pod default/web-5d9f-4xk2p',
+    firstTimestamp: new Date().toISOString(),
+  });
+  await send('POST', '/api/v1/namespaces/default/pods', pod('web-5d9f-9bbcd', 'edge-a-1'));
+  await send('POST', '/api/v1/namespaces/default/pods', pod('web-5d9f-zzzzz', undefined));
+  await send('PATCH', '/api/v1/namespaces/default/pods/web-5d9f-zzzzz/status', {
+    status: {
+      conditions: [
+        { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/2 nodes are available' },
+      ],
+    },
+  });
+  const { page, errors } = await open();
+  await page.getByRole('link', { name: 'Pods' }).click();
+  const row = page.getByRole('row').filter({ hasText: 'web-5d9f-4xk2p' });
+  await row.getByText('default/web-5d9f-9bbcd').waitFor(WAIT);
+  await row.getByRole('link', { name: 'edge-a-1' }).waitFor(WAIT);
+  await seen(page, '0/2 nodes are available');
+  expect(await flawsOf(page, 'pods')).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+it('disables the writes of a viewer, with the reason', async () => {
+  await createNodes('a', 1);
+  const { page } = await open('viewer');
+  await seen(page, '1 of 1');
+  await visit(page, '#/node/edge-a-0');
+  await seen(page, 'Your user may not patch nodes.');
+  expect(await page.getByRole('button', { name: 'Cordon' }).isDisabled()).toBe(true);
+  expect(await page.getByRole('button', { name: 'Taint out-of-service…' }).isDisabled()).toBe(true);
+  expect(await flawsOf(page, 'viewer')).toEqual([]);
+});
+
+it('cordons, and taints out-of-service only after the name was typed', async () => {
+  await createNodes('a', 1);
+  const { page, errors } = await open();
+  await visit(page, '#/node/edge-a-0');
+  await page.getByRole('button', { name: 'Cordon' }).click(WAIT);
+  await page.getByRole('button', { name: 'Uncordon' }).waitFor(WAIT);
+  await page.getByRole('button', { name: 'Taint out-of-service…' }).click();
+  const confirm = page.getByRole('button', { name: 'Taint edge-a-0' });
+  expect(await confirm.isDisabled()).toBe(true);
+  expect(await flawsOf(page, 'confirmation')).toEqual([]);
+  await page.getByLabel('Name of the node', { exact: true }).fill('edge-a-0');
+  await confirm.click();
+  await page.getByRole('cell', { name: 'node.kubernetes.io/out-of-service' }).waitFor(WAIT);
+  const { spec } = (await send('GET', '/api/v1/nodes/edge-a-0')) as { spec: unknown };
+  expect(spec).toMatchObject({
+    unschedulable: true,
+    taints: expect.arrayContaining([
+      expect.objectContaining({ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }),
+    ]),
+  });
+  expect(errors).toEqual([]);
+});
+
+it('says when its data is stale, and resumes the watch without another list', async () => {
+  const standIn = await standInConsole(30);
+  const { page } = standIn;
+  await seen(page, '30 of 30');
+  await expect.poll(() => standIn.api.watches()).toBe(1);
+  standIn.api.cutWatches();
+  await seen(page, 'Nodes: stale for');
+  expect(await flawsOf(page, 'watch-lost')).toEqual([]);
+  standIn.api.setReady(4, 'Unknown');
+  standIn.api.restoreWatches();
+  await expect.poll(() => standIn.api.watches(), WAIT).toBe(1);
+  standIn.api.setReady(5, 'Unknown');
+  await seen(page, '29 of 30');
+  await expect.poll(() => page.getByText('stale for').count(), WAIT).toBe(0);
+  expect(standIn.api.lists()).toBe(1);
+});
+
+it('shows 5,000 nodes and their changes', async () => {
+  const standIn = await standInConsole(5_000);
+  const { page, errors } = standIn;
+  await seen(page, '5000 of 5000');
+  for (let index = 0; index < 300; index += 3) standIn.api.setReady(index, index % 2 === 0 ? 'Unknown' : 'False');
+  await seen(page, '4900 of 5000');
+  expect(await flawsOf(page, 'nodes-5000')).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+async function standInConsole(nodes: number): Promise<OpenedPage & { readonly api: StandInApi }> {
+  const standIn = await startStandInApi(nodes);
+  ending.push(() => standIn.stop());
+  const running = await serveConsole({
+    findAccess: () => ({ url: standIn.url, token: 'token' }),
+    port: 0,
+    cluster: 'test',
+    explain: async () => [],
+  });
+  return { ...(await show(running)), api: standIn };
+}
+
+it.each([
+  ['#/decisions', 'Decisions', 'decisions'],
+  ['#/cost', 'Cost', 'cost'],
+])('shows %s', async (hash, heading, story) => {
+  await createNodes('a', 2);
+  const { page, errors } = await open();
+  await seen(page, '2 of 2');
+  await visit(page, hash);
+  await page.getByRole('heading', { name: heading, exact: true }).waitFor(WAIT);
+  expect(await flawsOf(page, story)).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+it('refuses an address without its token', async () => {
+  const running = await openConsole({ port: 0, values: { kubeconfig: api.kubeconfig }, environment: {} });
+  const { page } = await show({ ...running, address: new URL('/#token=wrong', running.address).href });
+  await seen(page, 'the token is not that of this console');
+});
