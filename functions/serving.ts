@@ -5,7 +5,6 @@ import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/c
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import type { DynamoDbOptions } from '../shared/adapters/dynamodb/request.ts';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
-import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import type { ApiOptions } from '../shared/api/compose.ts';
 import type { HealthShards } from '../shared/domain/health-shards.ts';
 import type { Policy } from '../shared/domain/policy.ts';
@@ -37,6 +36,5 @@ export const composeServing = (
     log,
     policy,
     hash: (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32),
-    readYaml,
     gzip,
   }) satisfies Omit<ApiOptions, 'authenticator'>;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { auditLogConnectionFrom, cloudWatchAuditTrail } from '../../shared/adapters/aws-json/put-log-events.ts';
+import { accountTokenIssuer, accountTokens } from '../../shared/adapters/tokens/account-tokens.ts';
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.ts';
 import { callerIdentityTokens } from '../../shared/adapters/tokens/caller-identity.ts';
@@ -10,6 +11,8 @@ import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { watchTicketIssuer } from '../../shared/adapters/tokens/watch-tickets.ts';
 import { composeApi } from '../../shared/api/compose.ts';
+import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
+import type { ReadYaml } from '../../shared/api/verbs/server-side-apply.ts';
 import { redirectWatches } from '../../shared/api/watch/watch-redirect.ts';
 import { accessEntriesFromJson } from '../../shared/config/access-entries.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
@@ -19,7 +22,7 @@ import { API_LIMITS } from '../../shared/kube/request/request-throttle.ts';
 import type { Cloud } from '../../shared/ports/cloud.ts';
 import { bootstrapTokenStore } from '../../shared/store/bootstrap-token-store.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
-import { keepTicketKey, probeKeys } from '../../shared/store/process-key-store.ts';
+import { accountKeys, keepAccountKey, keepTicketKey, probeKeys } from '../../shared/store/process-key-store.ts';
 import type { CloudScope } from '../cloud.ts';
 import type { Environment } from '../controllers.ts';
 import { composeServing } from '../serving.ts';
@@ -33,10 +36,13 @@ export function composeApiFunction(environment: Environment) {
   const { clusterId } = config;
   const serving = composeServing(environment, config);
   const { items, log } = serving;
+  const objects = clusterObjects({ ...serving, policy: config.policy });
   return composeApi({
     ...serving,
+    accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items), log), keys: accountKeys(items) },
     authenticator: bearerSchemes(
       [
+        accountTokens({ keys: accountKeys(items), find: (ref) => objects.get(ref) }),
         nodeTokens({ keys: nodeKeys(items), probeKeys: probeKeys(items), clusterId, keysLiveMs: KEYS_LIVE_MS }),
         bootstrapTokens(bootstrapTokenStore(items)),
         ...(config.instances === undefined
@@ -53,6 +59,7 @@ export function composeApiFunction(environment: Environment) {
       staticTokenAuthenticator(config.staticTokens),
     ),
     readPublicKey,
+    readYaml: readYamlOnDemand,
     ...(config.instances === undefined ? {} : { cloud: ec2OnDemand(environment, { clusterId, ...config.instances }) }),
     auditTrail: cloudWatchAuditTrail(auditLogConnectionFrom(environment, config.auditLog), systemClock.nowMs),
     limits: API_LIMITS,
@@ -66,6 +73,10 @@ const accessEntriesOf = ({ accessEntriesFile }: { readonly accessEntriesFile?: s
   accessEntriesFile === undefined
     ? []
     : accessEntriesFromJson(readFileSync(new URL(accessEntriesFile, import.meta.url), 'utf8'));
+
+/** The parser is a tenth of this function, and kubectl applies JSON. It is loaded with the first patch in YAML. */
+const readYamlOnDemand: ReadYaml = async (text) =>
+  (await import('../../shared/adapters/yaml/read-yaml.ts')).readYaml(text);
 
 /** EC2's client is as large as the rest of this function. It is loaded when the first instance enrols. */
 function ec2OnDemand(environment: Environment, scope: CloudScope): Pick<Cloud, 'describeInstances'> {

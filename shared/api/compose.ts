@@ -8,6 +8,7 @@ import { createOpenApi } from '../kube/openapi/openapi.ts';
 import { failedRequests, type NoteFault, REQUEST_FAILED } from '../kube/request/log-throttle.ts';
 import { type NoteRefusal, refusedSignIns } from '../kube/request/refused-sign-ins.ts';
 import { type RequestLimits, requestThrottle } from '../kube/request/request-throttle.ts';
+import type { AccountKeys, AccountTokenIssuer } from '../ports/account-tokens.ts';
 import type { AuditTrail } from '../ports/audit-trail.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource } from '../ports/clock.ts';
@@ -23,6 +24,7 @@ import { authorizer } from './access/authorizer.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
 import { nodeGraph } from './admission/node-graph.ts';
+import { issuerDocuments } from './discovery/issuer-documents.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
 import { viewerRules } from './kinds/default-policies.ts';
@@ -61,10 +63,13 @@ export interface ApiOptions {
   readonly makesInitialObjects?: boolean;
   /** Absent: every watch is a long poll. */
   readonly answerWatch?: AnswerWatch;
-  readonly readYaml: ReadYaml;
+  /** Absent in a process that serves no writes. */
+  readonly readYaml?: ReadYaml;
   readonly gzip: Gzip;
   /** Absent: this process enrols no machines. */
   readonly readPublicKey?: ReadPublicKey;
+  /** Signs tokens of service accounts, and reads their keys. Absent: none are issued. */
+  readonly accountTokens?: { readonly issuer: AccountTokenIssuer; readonly keys: Pick<AccountKeys, 'all'> };
   /** Describes instances that enrol by their identity documents. Absent: such enrolment is refused. */
   readonly cloud?: Pick<Cloud, 'describeInstances'>;
   /** Receives a line for each write by a person. Absent: no audit log. */
@@ -95,9 +100,9 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     changes,
     pause: options.pause,
     answerWatch: options.answerWatch ?? answerLongPoll,
-    readYaml: options.readYaml,
     gzip: options.gzip,
     ...defined({
+      readYaml: options.readYaml,
       auditTrail: options.auditTrail,
       throttle: options.limits === undefined ? undefined : requestThrottle(options.limits),
     }),
@@ -112,9 +117,15 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
       ),
     ),
     ...enrolmentOf(options),
+    ...accountTokensOf(options),
     metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf: findResource }),
     selfReview: answerSelfReviews(access),
   });
+}
+
+function accountTokensOf({ accountTokens }: ApiOptions): Pick<ServeDependencies, 'issueToken' | 'answerIssuer'> {
+  if (accountTokens === undefined) return {};
+  return { issueToken: accountTokens.issuer.issue, answerIssuer: issuerDocuments(accountTokens.keys) };
 }
 
 function enrolmentOf({ items, random, pause, readPublicKey, cloud }: ApiOptions): Pick<ServeDependencies, 'enrol'> {

@@ -83,7 +83,7 @@ async function serve(dependencies: ServeDependencies, received: HttpRequest, aud
   if (parsed.kind === 'other') {
     return servePath(dependencies, request, { path: parsed.path, user, nowMs });
   }
-  const inJson = withJsonBody(request, dependencies.readYaml);
+  const inJson = await withJsonBody(request, dependencies.readYaml);
   return serveResource(dependencies, inJson, { target: parsed.target, user, nowMs }, { audited, caller });
 }
 
@@ -98,7 +98,8 @@ async function servePath(
   if (!access.allowed) throw status.pathDenied(user.username, verb, path, access.reason);
   const isRead = verb === 'get' || verb === 'head';
   if (isRead && path === METRICS_PATH) return dependencies.metrics(request);
-  const document = isRead ? dependencies.staticDocument(path, request) : undefined;
+  const issuer = isRead ? await dependencies.answerIssuer?.(path, request, nowMs) : undefined;
+  const document = issuer ?? (isRead ? dependencies.staticDocument(path, request) : undefined);
   if (document === undefined) throw status.unknownPath();
   return document;
 }

@@ -4,12 +4,15 @@
  *   pk `probe-keys` sk `-`        v, keys JSON: keys of node-monitor's processes. One item: a lookup of an unknown key
  *                                 reads all keys, so made-up ids cost one read in several seconds and not one each
  *   pk `ticket-keys` sk key id    publicKey JSON, throughMs: keys of the API's processes; there may be hundreds
+ *   pk `account-keys` sk key id   the same for tokens of service accounts
  *
  * TTL deletes old keys; readers compare throughMs to know whether a key has expired. A principal that may write a
  * partition can sign in with its keys, so each partition has its own grant (cdk/lib/table-actions.ts).
  */
 import type { NodePublicKey } from '../domain/access/node-identity.ts';
 import { type ProcessKey, withProbeKey } from '../domain/access/process-key.ts';
+import { defined } from '../domain/defined.ts';
+import type { AccountKeys } from '../ports/account-tokens.ts';
 import { type Item, type ItemKey, type ItemReader, type ItemStore, StoreFault } from '../ports/item-store.ts';
 import type { KeepProcessKey, ProbeKeys, TicketKeys } from '../ports/process-keys.ts';
 import { is } from './conditions.ts';
@@ -17,6 +20,10 @@ import { ALONE } from './layout.ts';
 
 const PROBE_KEYS: ItemKey = { table: 'control', pk: 'probe-keys', sk: ALONE };
 const ticketKey = (keyId: string): ItemKey => ({ table: 'control', pk: 'ticket-keys', sk: keyId });
+const ACCOUNT_KEYS = 'account-keys';
+const accountKey = (keyId: string): ItemKey => ({ table: 'control', pk: ACCOUNT_KEYS, sk: keyId });
+/** Pages of the keys of service accounts, at 1 MB: some ten thousand keys. */
+const PAGES_MAX = 4;
 
 /** Attempts at the shared item of all probes while others change it. */
 const ATTEMPTS_MAX = 4;
@@ -27,6 +34,7 @@ const ttlOf = (keys: readonly ProcessKey[]): number =>
   Math.ceil(Math.max(...keys.map(({ throughMs }) => throughMs)) / 1_000) + REMEMBERED_SECONDS;
 
 type ProbeKeysRow = { readonly v: number; readonly keys: string };
+/** A key in an item of its own. */
 type TicketKeyRow = { readonly publicKey: string; readonly throughMs: number };
 
 const keysIn = (item: Item | undefined): readonly ProcessKey[] =>
@@ -57,19 +65,45 @@ export const keepProbeKey =
     throw new StoreFault('throttled', 'the keys of probes kept changing', { retryable: true });
   };
 
+const keyIn = (keyId: string, item: Item): ProcessKey => {
+  const { publicKey, throughMs } = item as TicketKeyRow;
+  return { keyId, publicKey: JSON.parse(publicKey) as NodePublicKey, throughMs };
+};
+
 export const ticketKeys = (items: ItemReader): TicketKeys => ({
   async find(keyId) {
     const item = await items.get(ticketKey(keyId), { consistent: true });
-    if (item === undefined) return undefined;
-    const { publicKey, throughMs } = item as TicketKeyRow;
-    return { keyId, publicKey: JSON.parse(publicKey) as NodePublicKey, throughMs };
+    return item && keyIn(keyId, item);
   },
 });
 
-export const keepTicketKey =
-  (items: Pick<ItemStore, 'write'>): KeepProcessKey =>
+const keepAt =
+  (items: Pick<ItemStore, 'write'>, keyOf: (keyId: string) => ItemKey): KeepProcessKey =>
   async ({ keyId, publicKey, throughMs }) => {
     const ttl = ttlOf([{ keyId, publicKey, throughMs }]);
     const item = { publicKey: JSON.stringify(publicKey), throughMs, ttl };
-    await items.write({ kind: 'put', key: ticketKey(keyId), item });
+    await items.write({ kind: 'put', key: keyOf(keyId), item });
   };
+
+export const keepTicketKey = (items: Pick<ItemStore, 'write'>): KeepProcessKey => keepAt(items, ticketKey);
+
+export const accountKeys = (items: Pick<ItemStore, 'get' | 'query'>): AccountKeys => ({
+  async find(keyId) {
+    const item = await items.get(accountKey(keyId), { consistent: true });
+    return item && keyIn(keyId, item);
+  },
+  async all() {
+    const keys: ProcessKey[] = [];
+    let after: string | undefined;
+    for (let page = 0; page < PAGES_MAX; page += 1) {
+      const request = { table: 'control', pk: ACCOUNT_KEYS, consistent: false, ...defined({ after }) } as const;
+      const read = await items.query(request);
+      for (const item of read.items) keys.push(keyIn(String(item['sk']), item));
+      if (read.next === undefined) break;
+      after = read.next;
+    }
+    return keys;
+  },
+});
+
+export const keepAccountKey = (items: Pick<ItemStore, 'write'>): KeepProcessKey => keepAt(items, accountKey);

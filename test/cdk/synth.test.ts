@@ -64,7 +64,7 @@ describe('synth', () => {
       expect(new Set(assets.map((asset) => asset.folder)).size).toBe(assets.length);
       for (const { role, folder } of assets) {
         const bundled = readdirSync(folder).filter((name) => name.endsWith('.mjs'));
-        // Only api loads code on demand: EC2's client, for instances that enrol themselves.
+        // Only api loads code on demand: the client of EC2, and the parser of YAML.
         if (role !== 'api') expect(bundled, role).toEqual(['index.mjs']);
         expect(readFileSync(join(folder, 'index.mjs'), 'utf8'), role).toMatch(/export\{[^}]*\bas handler\b/);
         expect(startBytes(folder), role).toBeLessThanOrEqual((START_KILOBYTES_MAX[role] ?? 1_300) * 1_024);

@@ -26,6 +26,8 @@ const USERS = {
   probe: { name: PROBE_USER, groups: [PROBE_GROUP] },
   'node itself': { name: 'system:node:n1', groups: ['system:nodes'] },
   'another node': { name: 'system:node:n2', groups: ['system:nodes'] },
+  account: { name: 'system:serviceaccount:default:bot', groups: ['system:serviceaccounts'] },
+  'admin of default': { name: 'nora', groups: [] },
   viewer: { name: 'vera', groups: ['nodekeeper:viewers'] },
   admin: { name: 'ada', groups: ['nodekeeper:admins'] },
 } as const;
@@ -63,11 +65,13 @@ const OBJECTS: Readonly<Record<string, (nodeUid: string) => Record<string, unkno
     metadata: { name: 'p1', namespace: 'default' },
     spec: {
       nodeName: 'n1',
+      serviceAccountName: APPLICATION,
       containers: [container],
       volumes: [
         { name: 's', secret: { secretName: APPLICATION } },
         { name: 'c', configMap: { name: APPLICATION } },
         { name: 'd', persistentVolumeClaim: { claimName: APPLICATION } },
+        { name: 't', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
       ],
     },
   }),
@@ -146,6 +150,7 @@ function questionsOf(descriptor: ResourceDescriptor, stored: KubeObject): Questi
     for (const verb of sub.verbs) {
       const path = `${one}/${sub.name}?dryRun=All`;
       const posted: Record<string, unknown> = {
+        token: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [] } },
         eviction: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } },
         binding: { apiVersion: 'v1', kind: 'Binding', metadata: { name }, target: { kind: 'Node', name: 'n1' } },
       };
@@ -186,6 +191,7 @@ async function world(): Promise<{ api: ApiInMemory; questions: Question[] }> {
   const api = apiInMemory({ users: { ...USERS } });
   const questions: Question[] = [];
   let nodeUid = '';
+  let podUid = '';
   const kept = resources.filter(({ servedFrom, resource }) => servedFrom === undefined && OBJECTS[resource]);
   const first = kept.toSorted((one) => (one.resource === 'nodes' ? -1 : 0));
   for (const descriptor of first) {
@@ -196,10 +202,27 @@ async function world(): Promise<{ api: ApiInMemory; questions: Question[] }> {
     const made = await api.send('POST', path, { body: object });
     if (made.code !== 201) throw new Error(`${path}: ${made.text}`);
     if (descriptor.resource === 'nodes') nodeUid = made.body.metadata.uid;
+    if (descriptor.resource === 'pods') podUid = made.body.metadata.uid;
     questions.push(...questionsOf(descriptor, made.body));
   }
   questions.push(...questionsOf(decisions, await storedDecision(api)));
   questions.push(...questionsOf(clusterstatuses, { metadata: { name: 'cluster' } }));
+  const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'p1', uid: podUid };
+  questions.push({
+    what: 'create serviceaccounts/token (bound to its pod)',
+    ask: (asked, headers) =>
+      asked.send('POST', `/api/v1/namespaces/default/serviceaccounts/${APPLICATION}/token?dryRun=All`, {
+        body: { spec: { audiences: [], boundObjectRef } },
+        headers,
+      }),
+  });
+  await api.send('POST', '/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
+    body: {
+      metadata: { name: 'admins' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'nora' }],
+    },
+  });
   const mirror = {
     metadata: {
       name: 'static-n1',
@@ -343,6 +366,8 @@ const AFTERWARDS = `
 | requests at the API | 60 s | keys are cached, and a request reads nothing |
 | renewing the node's own Lease | 5 min | the same at the heartbeat, which costs one write |
 | an open watch | 60 s | the watch function reads the machine's keys at the start of a watch and once per minute, and ends the watch with 401 |
+| a token of a service account | 10 s | its account and its pod are cached |
+| an open watch of a service account | until its end, 15 minutes | a watch is authorized at its start |
 | a ticket that was issued | not for a machine: the new watch ends at once | it names one watch; of other users it holds 60 s from its issue, any number of times |
 
 A token in another spelling (spaces around it, padding, the other of the two valid ECDSA signatures) signs in as the same
@@ -376,18 +401,95 @@ function joined(rows: readonly Row[]): Row[] {
   return [...result, ...kinds];
 }
 
+/** Before the table: the roles, and how they are read. */
+const INTRODUCTION = `# Who may do what
+
+\`\`\`sh
+kubectl auth can-i create deployments -n team-a            # may I?
+kubectl auth can-i --list -n team-a                        # what may I do there?
+kubectl auth can-i get secrets --as=system:serviceaccount:team-a:web
+kubectl create rolebinding ada --clusterrole=edit --user=ada -n team-a
+kubectl create token web -n team-a --duration=1h
+\`\`\`
+
+A request is allowed by a built-in rule, or by a role that a binding grants to its user. Roles only add permissions. A
+refusal is 403 with the text of Kubernetes.
+
+| group | built-in rules |
+| --- | --- |
+| \`system:masters\`, \`nodekeeper:admins\` | everything |
+| \`nodekeeper:viewers\` | get, list and watch of every kind but Secrets; \`/metrics\` |
+| \`system:nodes\` | its own objects and what its pods refer to (node authorizer, NodeRestriction) |
+| \`system:bootstrappers\` | creating one node identity |
+| \`system:authenticated\` | reviews of its own permissions; discovery |
+
+## Roles
+
+- Roles, ClusterRoles and their bindings are evaluated as in Kubernetes: verbs, API groups, resources, \`pods/log\`,
+  \`*/scale\`, resource names, and paths with \`*\` at the end. ClusterRoles with an \`aggregationRule\` have the rules
+  of all roles that their selectors match.
+- An access entry assigns user name and groups to an IAM role or user. Bindings name these users and groups.
+- The default roles of Kubernetes exist: \`cluster-admin\`, \`admin\`, \`edit\`, \`view\`, \`system:…\`, and
+  \`nodekeeper:viewer\`. They are not stored, and cannot be changed or deleted. A ClusterRole with the label
+  \`rbac.authorization.k8s.io/aggregate-to-view: "true"\` extends \`view\`, and in the same way \`edit\` and \`admin\`.
+- A user can only grant rules that the user holds, unless a rule allows \`escalate\` on the role or \`bind\` on the role of
+  the binding. The \`roleRef\` of a binding cannot change.
+- A binding to \`system:nodes\` adds to what nodes may read. NodeRestriction still limits what they write. The renewal of
+  a node's Lease in \`kube-node-lease\` reads no roles: only the node and administrators may do it.
+- A watch of aggregated ClusterRoles shows their stored rules. A get or a list shows those that apply.
+
+| read | cost |
+| --- | --- |
+| a request that a built-in rule allows, and every heartbeat | none |
+| another request | none, if the last check of the process is younger than 5 s |
+| a check for changes | 2 read units; before a refusal it is repeated after 1 s |
+| roles of the cluster, or of one namespace, after a change | one read unit per 4 KB of them |
+
+A new grant holds after at most 1 s. A grant that was removed holds for up to 5 s in other processes, and until its end
+for a watch that is open. Of one kind in one namespace 10,000 objects are evaluated.
+
+## Impersonation
+
+\`--as\`, \`--as-group\` and \`--as-uid\` need the verb \`impersonate\` on \`users\`, \`groups\`, \`serviceaccounts\`, \`uids\`
+or \`userextras/KEY\`, for each part of the identity. The audit log names both users. A comma in a group separates two
+groups. Heartbeats refuse impersonation.
+
+## Service accounts
+
+\`kubectl create token\` and kubelets request a token (\`serviceaccounts/token\`). It signs in as
+\`system:serviceaccount:NAMESPACE:NAME\`, in the groups \`system:serviceaccounts\` and
+\`system:serviceaccounts:NAMESPACE\`.
+
+- A token is valid for an hour, or as requested: 10 minutes to 24 hours. A request for more gets 24 hours.
+- It can be bound to a Pod, a Secret or a Node. It is refused within 10 s after one of these, or the account, was
+  deleted. A pod that waits for a finalizer counts as deleted one minute after its grace period.
+- It is for the API, or for the audiences of the request. The API refuses tokens for others; a TokenReview with the
+  audience accepts them.
+- A node may request tokens for its own pods only, bound to the pod with its uid, with an audience that a volume of the pod
+  names.
+- Secrets of type \`kubernetes.io/service-account-token\` get no token.
+- Each process of the API signs with a key of its own (ES256), which is never stored
+  ([decision 0031](decisions/0031-roles-and-account-tokens.md)). \`/.well-known/openid-configuration\` and
+  \`/openid/v1/jwks\` publish the public keys, to service accounts and administrators.
+
+| with a token | cost |
+| --- | --- |
+| a request | one read unit for the account and one for what the token is bound to, at most every 10 s per token and process |
+| the first request with a key, per process and hour | one read unit |
+| issuing | 1 to 3 read units; one write per process and half day for its key |
+
+## The table
+
+\`test/conformance/access-matrix.test.ts\` generates this table from real responses. \`yes\` is any response that is not
+401 or 403. The objects are those of node n1: its Node, its Lease, a pod bound to it. \`probe\` is node-monitor, which
+may access only a Lease of its own that belongs to no node. \`account\` is a service account without a binding. A
+RoleBinding grants the ClusterRole \`admin\` to \`admin of default\`, in the namespace of the objects.
+`.split('\n');
+
 function rendered(rows: readonly Row[], swept: readonly string[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [
-    '# Who may do what',
-    '',
-    'Check your own permissions with `kubectl auth can-i VERB RESOURCE`, your identity with `kubectl auth whoami`. Every',
-    'authenticated user may do that, and read discovery.',
-    '',
-    '`test/conformance/access-matrix.test.ts` generates this table from real responses. `yes` is any response that is not',
-    '401 or 403. The objects are those of node n1: its Node, its Lease, a pod bound to it. `probe` is node-monitor, which',
-    'may access only a Lease of its own that belongs to no node.',
-    '',
+    ...INTRODUCTION,
     line(['request', ...WHO]),
     line(['---', ...WHO.map(() => '---')]),
     ...joined(rows).map(({ what, answers }) => line([what, ...WHO.map((who) => (answers[who] ? 'yes' : '-'))])),

@@ -3,15 +3,19 @@ import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { accountTokenIssuer, accountTokens } from '../../shared/adapters/tokens/account-tokens.ts';
+import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/api/compose.ts';
+import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 import type { RequestLimits } from '../../shared/kube/request/request-throttle.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { AuditTrail } from '../../shared/ports/audit-trail.ts';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { accountKeys, keepAccountKey } from '../../shared/store/process-key-store.ts';
 
 export interface ApiAnswer {
   readonly code: number;
@@ -70,26 +74,33 @@ export function apiInMemory(
   let uuids = 0;
   let state = options.seed ?? 1;
   const planned: { atMs: number; what: () => Promise<unknown> }[] = [];
+  const uuid = (): string => {
+    uuids += 1;
+    return `00000000-0000-4000-8000-${String(uuids).padStart(12, '0')}`;
+  };
+  const objects = clusterObjects({ items, clock, random: { uuid, fraction: () => 0.5 } });
+  const staticTokens = staticTokenAuthenticator([
+    {
+      sha256: createHash('sha256').update(TOKEN).digest('hex'),
+      user: 'tester',
+      groups: options.groups ?? ['system:masters'],
+    },
+    ...Object.entries(options.users ?? {}).map(([token, { name, groups }]) => ({
+      sha256: createHash('sha256').update(token).digest('hex'),
+      user: name,
+      groups,
+    })),
+  ]);
   const serve = composeApi({
     items,
-    authenticator: staticTokenAuthenticator([
-      {
-        sha256: createHash('sha256').update(TOKEN).digest('hex'),
-        user: 'tester',
-        groups: options.groups ?? ['system:masters'],
-      },
-      ...Object.entries(options.users ?? {}).map(([token, { name, groups }]) => ({
-        sha256: createHash('sha256').update(token).digest('hex'),
-        user: name,
-        groups,
-      })),
-    ]),
+    accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items)), keys: accountKeys(items) },
+    authenticator: bearerSchemes(
+      [accountTokens({ keys: accountKeys(items), find: (ref) => objects.get(ref) })],
+      staticTokens,
+    ),
     clock,
     random: {
-      uuid() {
-        uuids += 1;
-        return `00000000-0000-4000-8000-${String(uuids).padStart(12, '0')}`;
-      },
+      uuid,
       fraction: () => {
         state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
         return state / 2 ** 32;

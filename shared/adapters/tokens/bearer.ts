@@ -5,7 +5,7 @@ export interface BearerScheme {
   /** Whether the token has this scheme's format. Called for every request, so it must be cheap. */
   recognises(token: string): boolean;
   /** Returns `refused` or `authenticated`. */
-  authenticate(token: string, nowMs: number): Promise<Authentication>;
+  authenticate(token: string, nowMs: number, audiences?: readonly string[]): Promise<Authentication>;
 }
 
 const BEARER = 'bearer ';
@@ -20,11 +20,11 @@ export function bearerTokenOf(headers: Readonly<Record<string, string>>): string
 /** The first scheme that recognises a token authenticates it; `otherwise` handles all other requests. */
 export function bearerSchemes(schemes: readonly BearerScheme[], otherwise: Authenticator): Authenticator {
   return {
-    async authenticate(headers, nowMs) {
+    async authenticate(headers, nowMs, audiences) {
       const token = bearerTokenOf(headers);
       const scheme = token === undefined ? undefined : schemes.find((each) => each.recognises(token));
       if (token === undefined || scheme === undefined) return otherwise.authenticate(headers, nowMs);
-      return scheme.authenticate(token, nowMs);
+      return scheme.authenticate(token, nowMs, audiences);
     },
   };
 }

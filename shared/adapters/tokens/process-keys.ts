@@ -3,6 +3,7 @@
  * stored.
  */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import type { NodeKeyAlgorithm } from '../../domain/access/node-identity.ts';
 import { PROCESS_KEY_LIFE_SECONDS, useOfKey } from '../../domain/access/process-key.ts';
 import type { Log } from '../../ports/log.ts';
 import type { KeepProcessKey } from '../../ports/process-keys.ts';
@@ -11,7 +12,7 @@ import { readPublicKey } from './public-keys.ts';
 export interface SigningKey {
   readonly keyId: string;
   readonly throughMs: number;
-  /** Ed25519, base64url. */
+  /** base64url. */
   sign(text: string): string;
 }
 
@@ -25,19 +26,31 @@ export interface ProcessKeys {
 /** If the next key cannot be stored, a warning is logged and the current key stays in use. Time until the next attempt. */
 const RETRY_MS = 60_000;
 
-export function processKeys(keep: KeepProcessKey, log?: Pick<Log, 'warn'>): ProcessKeys {
+export interface ProcessKeyOptions {
+  /** ES256 for signatures that programs of others verify. */
+  readonly algorithm: NodeKeyAlgorithm;
+  /** How long after the last use of a key its signatures are still accepted. Seconds. */
+  readonly trailSeconds: number;
+}
+
+export function processKeys(
+  keep: KeepProcessKey,
+  log?: Pick<Log, 'warn'>,
+  { algorithm, trailSeconds }: ProcessKeyOptions = { algorithm: 'EdDSA', trailSeconds: 0 },
+): ProcessKeys {
   let key: SigningKey | undefined;
   let creation: Promise<SigningKey> | undefined;
   let retryAtMs = 0;
 
   async function create(nowMs: number): Promise<SigningKey> {
-    const pair = generateKeyPairSync('ed25519');
+    const pair =
+      algorithm === 'EdDSA' ? generateKeyPairSync('ed25519') : generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const read = readPublicKey(pair.publicKey.export({ format: 'jwk' }) as Record<string, unknown>);
     if (read.kind !== 'key') throw new Error(`a new key ${read.why}`);
     const { keyId, publicKey } = read;
     const throughMs = nowMs + PROCESS_KEY_LIFE_SECONDS * 1_000;
-    await keep({ keyId, publicKey, throughMs }, nowMs);
-    key = { keyId, throughMs, sign: (text) => signed(text, pair.privateKey) };
+    await keep({ keyId, publicKey, throughMs: throughMs + trailSeconds * 1_000 }, nowMs);
+    key = { keyId, throughMs, sign: (text) => signed(text, pair.privateKey, algorithm) };
     return key;
   }
 
@@ -67,5 +80,8 @@ export function processKeys(keep: KeepProcessKey, log?: Pick<Log, 'warn'>): Proc
   };
 }
 
-const signed = (text: string, privateKey: KeyObject): string =>
-  sign(null, Buffer.from(text, 'utf8'), privateKey).toString('base64url');
+const signed = (text: string, key: KeyObject, algorithm: NodeKeyAlgorithm): string =>
+  sign(algorithm === 'EdDSA' ? null : 'sha256', Buffer.from(text, 'utf8'), {
+    key,
+    dsaEncoding: 'ieee-p1363',
+  }).toString('base64url');

@@ -5,6 +5,7 @@
  */
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
+import { ACCOUNT_ISSUER } from '../../kube/accounts/account-token.ts';
 import { decodeObject, fieldValidationOf, readObjectBody } from '../../kube/request/body.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { json, warningHeaders } from '../../kube/request/respond.ts';
@@ -69,15 +70,14 @@ async function tokenStatus(
   nowMs: number,
 ) {
   if (token === '') throw status.badRequest('token is required for TokenReview in authentication');
-  // Tokens of this cluster have no audience.
-  if (audiences.length > 0) {
-    const error = `invalid bearer token, token audiences [] is invalid for the target audiences ${JSON.stringify(audiences)}`;
-    return { user: {}, error };
-  }
-  const result = await authenticator.authenticate({ authorization: `Bearer ${token}` }, nowMs);
-  return result.kind === 'authenticated'
-    ? { authenticated: true, user: userInfoOf(result.user) }
-    : { user: {}, error: 'invalid bearer token' };
+  const wanted = audiences.length === 0 ? [ACCOUNT_ISSUER] : audiences;
+  const result = await authenticator.authenticate({ authorization: `Bearer ${token}` }, nowMs, wanted);
+  if (result.kind !== 'authenticated') return { user: {}, error: 'invalid bearer token' };
+  // Tokens without an audience are for the API itself.
+  const accepted = result.audiences ?? wanted.filter((audience) => audience === ACCOUNT_ISSUER);
+  if (accepted.length > 0) return { authenticated: true, user: userInfoOf(result.user), audiences: accepted };
+  const error = `token audiences [${status.quote(ACCOUNT_ISSUER)}] is invalid for the target audiences [${wanted.map(status.quote).join(' ')}]`;
+  return { user: {}, error: `[invalid bearer token, ${error}]` };
 }
 
 interface SubjectReview {

@@ -10,7 +10,7 @@
  */
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
-import { serviceAccountGroups, serviceAccountIn } from '../../kube/rbac/service-account-name.ts';
+import { serviceAccountGroups, serviceAccountIn } from '../../kube/accounts/account-name.ts';
 import * as status from '../../kube/status.ts';
 import type { Authorizer } from './authorizer.ts';
 

@@ -11,6 +11,7 @@ import type { StructSchema } from '../../kube/schema/schema.ts';
 import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import type { AccountTokenIssuer } from '../../ports/account-tokens.ts';
 import type { AuditTrail } from '../../ports/audit-trail.ts';
 import type { Authenticator } from '../../ports/authenticator.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -19,6 +20,7 @@ import type { Log } from '../../ports/log.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import type { Authorizer } from '../access/authorizer.ts';
 import type { ApiDependencies } from '../dependencies.ts';
+import type { AnswerIssuer } from '../discovery/issuer-documents.ts';
 import type { ReadYaml } from '../verbs/server-side-apply.ts';
 import type { WatchCall, WatchSource } from '../watch/watch-request.ts';
 import type { Shape } from './response-shape.ts';
@@ -36,13 +38,18 @@ export interface ServeDependencies extends ApiDependencies {
   readonly noteFault: NoteFault;
   /** Limits the rate of requests per user. Absent: no limit. */
   readonly throttle?: RequestThrottle;
-  readonly readYaml: ReadYaml;
+  /** Absent: this process reads no YAML. */
+  readonly readYaml?: ReadYaml;
   readonly gzip: (text: string) => Uint8Array;
   readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;
   /** Responses of version, discovery, OpenAPI and health paths. undefined: no such path. */
   readonly staticDocument: (path: string, request: HttpRequest) => HttpResponse | undefined;
   /** The metrics of the cluster, for an authorized request. */
   readonly metrics: (request: HttpRequest) => Promise<HttpResponse>;
+  /** Signs a token of a service account. Absent: this process issues none. */
+  readonly issueToken?: AccountTokenIssuer['issue'];
+  /** Documents for those who verify these tokens. */
+  readonly answerIssuer?: AnswerIssuer;
   /** Handles the POST of a NodeIdentity. Absent: this process creates no identities. */
   readonly enrol?: (call: Call) => Promise<HttpResponse>;
   /** Handles the self reviews, which are created and never stored. undefined: another resource. */

@@ -13,12 +13,13 @@ const YAML = 'application/yaml';
  *
  * @throws StatusError 400 for malformed YAML and for a duplicate key, 413
  */
-export function withJsonBody(request: HttpRequest, readYaml: ReadYaml): HttpRequest {
+export async function withJsonBody(request: HttpRequest, readYaml: ReadYaml | undefined): Promise<HttpRequest> {
   const { body } = request;
   if (mediaTypeOf(request.headers) !== YAML || request.method === 'PATCH' || body.byteLength === 0) return request;
   refuseTooLarge(body);
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
-  const read = readYaml(text);
+  if (readYaml === undefined) throw status.unsupportedMediaType(['application/json']);
+  const read = await readYaml(text);
   if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
   return {
     ...request,

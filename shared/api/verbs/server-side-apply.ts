@@ -17,7 +17,7 @@ export type YamlResult =
   | { readonly kind: 'malformed'; readonly message: string };
 
 /** Reads one YAML document. A duplicate key is malformed. */
-export type ReadYaml = (text: string) => YamlResult;
+export type ReadYaml = (text: string) => YamlResult | Promise<YamlResult>;
 
 export interface ApplyBody {
   readonly applied: unknown;
@@ -25,14 +25,15 @@ export interface ApplyBody {
 }
 
 /** kubectl sends JSON, which is YAML too. People and scripts send either. */
-export function readApplyBody(body: Uint8Array, readYaml: ReadYaml): ApplyBody {
+export async function readApplyBody(body: Uint8Array, readYaml: ReadYaml | undefined): Promise<ApplyBody> {
   refuseTooLarge(body);
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   if (text.trimStart().startsWith('{')) {
     const read = readJson(body);
     return { applied: read.anyValue, duplicateFields: read.duplicateFields };
   }
-  const read = readYaml(text);
+  if (readYaml === undefined) throw status.unsupportedMediaType(['application/json']);
+  const read = await readYaml(text);
   if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
   return { applied: inUnicode(text, read.value), duplicateFields: [] };
 }

@@ -13,7 +13,7 @@ import { requestedDelete } from './delete-calls.ts';
 import { evictPod } from './evict-pod.ts';
 
 /** @param apiVersions that the kind is served in; a body without apiVersion is read as the first */
-function readSubresourceBody(call: Call, kind: string, apiVersions: readonly [string, ...string[]]): KubeObject {
+export function readSubresourceBody(call: Call, kind: string, apiVersions: readonly [string, ...string[]]): KubeObject {
   const { request, target } = call;
   const read = readObjectBody(request.headers, request.body, { apiVersion: apiVersions[0], kind });
   const apiVersion = apiVersions.find((each) => each === read.value.apiVersion) ?? apiVersions[0];

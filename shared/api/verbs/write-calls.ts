@@ -18,6 +18,7 @@ import { shapeObject } from '../request/response-shape.ts';
 import { createObject } from './create-object.ts';
 import { trackingOf, untouchedBy, writerOf } from './field-tracking.ts';
 import { modifyObject } from './modify-object.ts';
+import { requestToken } from './request-token.ts';
 import { applied, checkApplyOptions, readApplyBody } from './server-side-apply.ts';
 import { bind, evict } from './subresource-calls.ts';
 import type { WrittenObject } from './write-options.ts';
@@ -55,6 +56,7 @@ const writtenResponse = (
 export async function create(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   if (call.target.subresource === 'eviction') return evict(dependencies, call);
   if (call.target.subresource === 'binding') return bind(dependencies, call);
+  if (call.target.subresource === 'token') return requestToken(dependencies, call);
   if (call.descriptor === nodeidentities) return enrol(dependencies, call);
   const { descriptor, target, request } = call;
   const { body, warnings } = readBody(call, 'CreateOptions');
@@ -130,7 +132,7 @@ const namesVersion = ({ body }: HttpRequest): boolean => Buffer.from(body).inclu
 
 async function apply(dependencies: ServeDependencies, call: Call, force: boolean): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
-  const body = readApplyBody(request.body, dependencies.readYaml);
+  const body = await readApplyBody(request.body, dependencies.readYaml);
   const settings = {
     descriptor,
     schema: schemaFor(descriptor),

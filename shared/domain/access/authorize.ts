@@ -90,6 +90,7 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: 'storage.k8s.io', resource: 'volumeattachments', verbs: ['get'] },
   { group: '', resource: 'secrets', verbs: READ, own: 'reference' },
   { group: '', resource: 'configmaps', verbs: READ, own: 'reference' },
+  { group: '', resource: 'serviceaccounts/token', verbs: ['create'], own: 'reference' },
   { group: '', resource: 'persistentvolumeclaims', verbs: ['get'], own: 'reference' },
   { group: '', resource: 'persistentvolumes', verbs: ['get'], own: 'reference' },
   { group: '', resource: 'services', verbs: READ },
@@ -216,8 +217,10 @@ export function readsAsNode(user: UserInfo): string | undefined {
 }
 
 /** True for resources that a node may read only if one of its pods refers to the object. */
-const isReferenced = ({ group, resource }: Pick<AccessQuestion, 'group' | 'resource'>): boolean =>
-  NODE_RULES.some((rule) => rule.own === 'reference' && rule.group === group && rule.resource === resource);
+const isReferenced = ({ group, resource, subresource = '' }: Viewed): boolean => {
+  const named = subresource === '' ? resource : `${resource}/${subresource}`;
+  return NODE_RULES.some((rule) => rule.own === 'reference' && rule.group === group && rule.resource === named);
+};
 
 /**
  * Name of the node to which the object of a request must be related. Undefined if the user may read the object for
@@ -252,6 +255,7 @@ function authorizeAsNode(
     (each) => each.group === group && each.resource === resource && each.verbs.includes(verb),
   );
   if (rule === undefined) {
+    if (resource === 'serviceaccounts/token') return refused('can only create tokens for individual service accounts');
     return refused(isReferenced(question) ? 'can only read resources of this type' : '');
   }
   const allowed: AccessAnswer = { allowed: true, reason: 'node' };
@@ -273,6 +277,9 @@ function authorizeAsNode(
       return refused(`can only list/watch pods with spec.nodeName field selector`);
     case 'reference':
       if (verb === 'get') return allowed;
+      if (verb === 'create') {
+        return name === '' ? refused('can only create tokens for individual service accounts') : allowed;
+      }
       // A list or watch must name one object in one namespace.
       if (namespace === '') return refused('can only read namespaced object of this type');
       return (question.exactField?.('metadata.name') ?? '') === '' ? refused('No Object name found') : allowed;

@@ -133,6 +133,51 @@ export function authorizeNode(request: NodeRequest): NodeAuthorization {
   }
 }
 
+export interface TokenQuestion {
+  readonly boundObjectRef?:
+    | { readonly apiVersion?: string; readonly kind?: string; readonly name?: string; readonly uid?: string }
+    | undefined;
+  readonly audiences: readonly string[];
+  /** The pod that the reference names. */
+  readonly pod: RestrictedObject | undefined;
+}
+
+/**
+ * Why a node may not request a token: it must be bound to a pod of the node, and a volume of the pod must need it.
+ * undefined: it may.
+ */
+export function tokenRequestFault(nodeName: string, { boundObjectRef, audiences, pod }: TokenQuestion) {
+  const refFault = podReferenceFault(boundObjectRef);
+  if (refFault !== undefined) return refFault;
+  const uid = boundObjectRef?.uid;
+  if (uid !== pod?.metadata?.uid) {
+    return `the UID in the bound object reference (${uid}) does not match the UID in record (${pod?.metadata?.uid}). The object might have been deleted and then recreated`;
+  }
+  if (boundTo(pod) !== nodeName) return 'node requested token bound to a pod scheduled on a different node';
+  // A node makes up its mirror pods.
+  if (pod?.metadata?.annotations?.[MIRROR_POD_ANNOTATION] !== undefined) return 'node requested token for a mirror pod';
+  if (audiences.length > 1) return 'node may only request 0 or 1 audiences';
+  const [audience = ''] = audiences;
+  const isNeeded = listOf(pod?.spec?.volumes).some((volume) => projectedAudiences(volume).includes(audience));
+  return isNeeded ? undefined : `audience ${JSON.stringify(audience)} not found in pod spec volume`;
+}
+
+/** The same for the reference alone, before its object is read. */
+export function podReferenceFault(ref: TokenQuestion['boundObjectRef']): string | undefined {
+  const { apiVersion, kind, name = '', uid = '' } = ref ?? {};
+  if (apiVersion !== 'v1' || kind !== 'Pod' || name === '') return 'node requested token not bound to a pod';
+  return uid === '' ? 'node requested token with a pod binding without a uid' : undefined;
+}
+
+/** Audiences of the service account tokens in a volume, '' for that of the API. */
+function projectedAudiences({ projected }: Json): string[] {
+  const sources = listOf((projected as Json | undefined)?.['sources']);
+  const tokens = sources.map(({ serviceAccountToken }) => serviceAccountToken as Json | undefined);
+  return tokens
+    .filter((token) => token !== undefined)
+    .map(({ audience }) => (typeof audience === 'string' ? audience : ''));
+}
+
 const changesFinalizers = ({ object, stored }: NodeRequest): boolean =>
   object !== undefined && !sameJson(stored?.metadata?.finalizers ?? [], object.metadata?.finalizers ?? []);
 

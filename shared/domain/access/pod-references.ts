@@ -1,11 +1,11 @@
 /**
- * The objects that a pod refers to. A node may read exactly these Secrets, ConfigMaps and claims, if the pod is bound to
- * it. Source: plugin/pkg/auth/authorizer/node/graph.go (AddPod), pkg/api/v1/pod/util.go (VisitPodSecretNames,
+ * The objects that a pod refers to. A node may read exactly these Secrets, ConfigMaps and claims, and request
+ * tokens of its account, if the pod is bound to it. Source: plugin/pkg/auth/authorizer/node/graph.go (AddPod), pkg/api/v1/pod/util.go (VisitPodSecretNames,
  * VisitPodConfigmapNames).
  */
 import { MIRROR_POD_ANNOTATION } from './node-restriction.ts';
 
-export type ReferencedResource = 'configmaps' | 'persistentvolumeclaims' | 'secrets';
+export type ReferencedResource = 'configmaps' | 'persistentvolumeclaims' | 'secrets' | 'serviceaccounts';
 
 interface Referring {
   readonly metadata: {
@@ -18,6 +18,7 @@ interface Referring {
     readonly initContainers?: unknown;
     readonly ephemeralContainers?: unknown;
     readonly imagePullSecrets?: unknown;
+    readonly serviceAccountName?: unknown;
     readonly volumes?: unknown;
   };
 }
@@ -41,6 +42,7 @@ export function referencesOf({ metadata, spec = {} }: Referring): readonly strin
   const add = (resource: ReferencedResource, name: unknown): void => {
     if (typeof name === 'string' && name !== '') found.push(referenceKey(resource, namespace, name));
   };
+  add('serviceaccounts', spec.serviceAccountName);
   for (const secret of recordsOf(spec.imagePullSecrets)) add('secrets', secret['name']);
   for (const container of [spec.containers, spec.initContainers, spec.ephemeralContainers].flatMap(recordsOf)) {
     for (const { secretRef, configMapRef } of recordsOf(container['envFrom'])) {

@@ -2,10 +2,11 @@
  * The rules that bindings grant to a user. Source: upstream pkg/registry/rbac/validation/rule.go, for the order of the
  * bindings and for the texts.
  */
+
+import { serviceAccountUser } from '../accounts/account-name.ts';
 import type { KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
 import { quote } from '../status.ts';
 import { type RuleRequest, ruleAllows } from './policy-rule.ts';
-import { serviceAccountUser } from './service-account-name.ts';
 
 export interface RbacUser {
   readonly username: string;
