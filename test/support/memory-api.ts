@@ -13,13 +13,17 @@ import { systemClock, systemRandom } from '../../functions/system-clock.ts';
 import { makeAuthority, makeServerCertificate } from '../../local/access/certificate.ts';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { accountTokenIssuer, accountTokens } from '../../shared/adapters/tokens/account-tokens.ts';
+import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/api/compose.ts';
+import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
 import { watchLines } from '../../shared/api/watch/watch-stream.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { HttpResponse } from '../../shared/ports/http.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { accountKeys, keepAccountKey } from '../../shared/store/process-key-store.ts';
 
 /** Longest watch. Milliseconds. */
 const WATCH_MS = 120_000;
@@ -41,13 +45,18 @@ export async function startMemoryApi(items: ItemStore = memoryItemStore()): Prom
   const token = randomBytes(16).toString('hex');
   const viewerToken = randomBytes(16).toString('hex');
   const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
+  const objects = clusterObjects({ items, clock: systemClock, random: systemRandom });
   const streams = new WeakMap<HttpResponse, AsyncGenerator<string>>();
   const serve = composeApi({
     items,
-    authenticator: staticTokenAuthenticator([
-      { sha256: hash(token), user: 'admin', groups: ['system:masters'] },
-      { sha256: hash(viewerToken), user: 'viewer', groups: ['nodekeeper:viewers'] },
-    ]),
+    accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items)), keys: accountKeys(items) },
+    authenticator: bearerSchemes(
+      [accountTokens({ keys: accountKeys(items), find: (ref) => objects.get(ref) })],
+      staticTokenAuthenticator([
+        { sha256: hash(token), user: 'admin', groups: ['system:masters'] },
+        { sha256: hash(viewerToken), user: 'viewer', groups: ['nodekeeper:viewers'] },
+      ]),
+    ),
     clock: systemClock,
     random: systemRandom,
     pause,
