@@ -226,6 +226,7 @@ describe('permissions', () => {
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
       ...at('Control', 'GetItem', 'fleet', 'probe-keys'),
+      ...at('Control', 'GetItem PutItem Query', 'account-keys'),
       ...at('Control', 'PutItem', 'ticket-keys'),
       `logs:PutLogEvents on arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${auditLogId}>:log-stream:api`,
     ],

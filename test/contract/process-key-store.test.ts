@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest';
 import { PROBE_KEYS_MAX, type ProcessKey } from '../../shared/domain/access/process-key.ts';
-import { keepProbeKey, keepTicketKey, probeKeys, ticketKeys } from '../../shared/store/process-key-store.ts';
+import {
+  accountKeys,
+  keepAccountKey,
+  keepProbeKey,
+  keepTicketKey,
+  probeKeys,
+  ticketKeys,
+} from '../../shared/store/process-key-store.ts';
 import { describeOnStores } from './stores.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -57,5 +64,16 @@ describeOnStores('the keys of our own processes', ({ items, consumed }) => {
     expect(await ticketKeys(items()).find(key('ticket').keyId)).toEqual(key('ticket'));
     const at = { table: 'control', pk: 'ticket-keys', sk: key('ticket').keyId } as const;
     expect((await items().get(at, { consistent: true }))?.['ttl']).toBe(NOW_MS / 1_000 + 2 * DAY_SECONDS);
+  });
+
+  it('of service accounts are one write each, found by their id, and listed', async () => {
+    consumed();
+    await keepAccountKey(items())(key('account'), NOW_MS);
+    expect(consumed()).toMatchObject([{ table: 'control', operation: 'PutItem', writeUnits: 1 }]);
+    await keepAccountKey(items())(key('bccount'), NOW_MS);
+    const keys = accountKeys(items());
+    expect(await keys.find(key('account').keyId)).toEqual(key('account'));
+    expect(await keys.find(key('ticket').keyId)).toBeUndefined();
+    expect(await keys.all()).toEqual([key('account'), key('bccount')]);
   });
 });

@@ -78,6 +78,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
     const stories = {
       requests,
       identities,
+      accounts,
       watches,
       silence,
       taintedByHand,
@@ -383,6 +384,29 @@ async function identities({ local, send }: Stage): Promise<void> {
   await mustBe(200, send('DELETE', `${OWN}/nodeidentities/${nodeName}`));
   await mustBe(200, send('DELETE', `${OWN}/bootstraptokens/${id}`));
   await mustBe(200, send('DELETE', `${NODES}/${nodeName}`));
+}
+
+/** A service account signs in with a token, and reads what a role allows. */
+async function accounts({ local, send }: Stage): Promise<void> {
+  const inDefault = '/api/v1/namespaces/default/serviceaccounts';
+  await mustBe(201, send('POST', inDefault, { metadata: { name: 'reader' } }));
+  await mustBe(
+    201,
+    send('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+      metadata: { name: 'reader' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+      subjects: [{ kind: 'ServiceAccount', name: 'reader', namespace: 'default' }],
+    }),
+  );
+  const issued = await mustBe(201, send('POST', `${inDefault}/reader/token`, { spec: { audiences: [] } }));
+  const { token } = issued['status'] as { readonly token: string };
+  await as(local, token, async (sendAsAccount) => {
+    await mustBe(200, sendAsAccount('GET', '/api/v1/namespaces/default/pods'));
+    await mustBe(200, sendAsAccount('GET', '/openid/v1/jwks'));
+    await mustBe(403, sendAsAccount('GET', '/api/v1/nodes'));
+  });
+  await follow(local, '/api/v1/namespaces/default/pods?watch=1&timeoutSeconds=1', token);
+  await mustBe(200, send('DELETE', `${inDefault}/reader`));
 }
 
 async function as(local: LocalForTest, token: string, act: (send: Send) => Promise<void>): Promise<void> {
