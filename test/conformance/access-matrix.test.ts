@@ -192,7 +192,9 @@ async function world(): Promise<{ api: ApiInMemory; questions: Question[] }> {
   const questions: Question[] = [];
   let nodeUid = '';
   let podUid = '';
-  const kept = resources.filter(({ servedFrom, resource }) => servedFrom === undefined && OBJECTS[resource]);
+  const kept = resources.filter(
+    ({ servedFrom, resource, verbs }) => servedFrom === undefined && OBJECTS[resource] && verbs.includes('create'),
+  );
   const first = kept.toSorted((one) => (one.resource === 'nodes' ? -1 : 0));
   for (const descriptor of first) {
     const make = OBJECTS[descriptor.resource]!;

@@ -202,6 +202,7 @@ export function defaultClusterRoles(viewerRules: readonly PolicyRule[]): readonl
     ),
     role('system:aggregate-to-edit', EDITED, aggregatesTo('edit')),
     role('system:aggregate-to-view', VIEWED, aggregatesTo('view')),
+    role('system:aggregated-metrics-reader', [rule(READ, 'metrics.k8s.io', 'nodes pods')], aggregatesTo('view')),
     role('nodekeeper:viewer', viewerRules),
     role('system:discovery', [paths(DISCOVERY_URLS)]),
     role('system:monitoring', [paths('/healthz /healthz/* /livez /livez/* /metrics /readyz /readyz/*')]),
