@@ -32,6 +32,9 @@ const MACHINES = 3;
 const START_SECONDS_MAX = 120;
 const SECONDS_PER_TEST = { api: 90, controllers: 360 };
 const OUTPUT_CHARACTERS_MAX = 20_000_000;
+const REMOVAL_SECONDS_MAX = 30;
+/** Machines look at their pods once per heartbeat. */
+const POLICY = 'beatIntervalSeconds: 1\n';
 
 const { values } = parseArgs({
   options: {
@@ -84,7 +87,10 @@ interface Cluster {
 async function startedCluster(): Promise<Cluster> {
   if (values.kubeconfig !== undefined) return { kubeconfig: values.kubeconfig, stop: async () => {} };
   const dir = mkdtempSync(join(tmpdir(), 'nodekeeper-e2e-'));
-  const options = ['--data', dir, '--port', '0', '--nodes', String(MACHINES), '--zones', '1', '--ec2-nodes', '0'];
+  const policy = join(dir, 'policy.yaml');
+  writeFileSync(policy, POLICY);
+  const machines = ['--nodes', String(MACHINES), '--zones', '1', '--ec2-nodes', '0'];
+  const options = ['--data', join(dir, 'data'), '--policy', policy, '--port', '0', ...machines];
   const child = spawn(process.execPath, [join(ROOT, 'local/bin/start.mjs'), ...options, '--quiet'], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -94,7 +100,7 @@ async function startedCluster(): Promise<Cluster> {
     await exited;
     rmSync(dir, { recursive: true, force: true });
   };
-  const kubeconfig = join(dir, 'kubeconfig');
+  const kubeconfig = join(dir, 'data', 'kubeconfig');
   for (let waited = 0; !existsSync(kubeconfig); waited += 1) {
     if (waited >= START_SECONDS_MAX || child.exitCode !== null) {
       await stop();
@@ -108,6 +114,7 @@ async function startedCluster(): Promise<Cluster> {
 async function runTest(program: string, kubeconfig: string, { name, secondsMax }: Chosen): Promise<TestResult> {
   const startedMs = performance.now();
   const { output, timedOut } = await outputOf(program, argumentsFor(kubeconfig, name), secondsMax);
+  if (timedOut) await removeNamespaces(kubeconfig);
   if (values.keep !== undefined) {
     mkdirSync(values.keep, { recursive: true });
     writeFileSync(join(values.keep, `${name.replace(/[^\w.-]+/g, '_').slice(0, 150)}.txt`), output);
@@ -117,6 +124,12 @@ async function runTest(program: string, kubeconfig: string, { name, secondsMax }
   if (outcome !== 'failed') return { name, outcome, seconds };
   const reason = timedOut ? `no result within ${secondsMax} s\n${failureReason(output)}` : failureReason(output);
   return { name, outcome, seconds, reason };
+}
+
+/** A test that was stopped leaves its namespaces. Serial tests would wait for their end. */
+async function removeNamespaces(kubeconfig: string): Promise<void> {
+  const argv = ['--kubeconfig', kubeconfig, 'delete', 'namespaces', '-l', 'e2e-run', '--wait=false'];
+  await outputOf(values.kubectl, argv, REMOVAL_SECONDS_MAX);
 }
 
 /** Before the first spec the suite waits for nodes and system pods. When that fails, no spec is reported. */
