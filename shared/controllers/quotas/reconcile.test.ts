@@ -178,6 +178,41 @@ describe('scopes', () => {
   });
 });
 
+describe('scopes are refused', () => {
+  const refusal = async (spec: object) => {
+    const { api } = servedWorkloads();
+    const body = { metadata: { name: 'q' }, spec };
+    return (await api.send('POST', QUOTAS, { body })).body.details?.causes?.map(
+      ({ field, message }: { field: string; message: string }) => `${field}: ${message}`,
+    );
+  };
+  const selector = (requirement: object) => ({
+    hard: { pods: '1' },
+    scopeSelector: { matchExpressions: [requirement] },
+  });
+
+  it('when they contradict each other, or cannot apply to a limit', async () => {
+    expect(await refusal({ hard: { pods: '1' }, scopes: ['BestEffort', 'NotBestEffort'] })).toEqual([
+      'spec.scopes: Invalid value: ["BestEffort","NotBestEffort"]: conflicting scopes',
+    ]);
+    expect(await refusal({ hard: { 'requests.cpu': '1' }, scopes: ['BestEffort'] })).toEqual([
+      'spec.scopes: Invalid value: ["BestEffort"]: unsupported scope applied to resource',
+    ]);
+    expect(await refusal({ hard: { 'requests.cpu': '1' }, scopes: ['Terminating'] })).toBeUndefined();
+  });
+
+  it('when a requirement has a wrong operator, or values where it may have none', async () => {
+    expect(await refusal(selector({ scopeName: 'PriorityClass', operator: 'In' }))).toEqual([
+      "spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is 'In' or 'NotIn' for scope selector",
+    ]);
+    expect(await refusal(selector({ scopeName: 'PriorityClass', operator: 'Is' }))).toEqual([
+      'spec.scopeSelector.matchExpressions.operator: Invalid value: "Is": not a valid selector operator',
+    ]);
+    const [first] = (await refusal(selector({ scopeName: 'BestEffort', operator: 'NotIn', values: ['a'] }))) ?? [];
+    expect(first).toMatch(/^spec\.scopeSelector\.matchExpressions\.operator: Invalid value: "NotIn": must be 'Exist'/);
+  });
+});
+
 describe('a ReplicaSet in a namespace with a quota', () => {
   const SETS = '/apis/apps/v1/namespaces/default/replicasets';
   const set = (replicas: number) => ({

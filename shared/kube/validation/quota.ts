@@ -40,10 +40,102 @@ export function validateResourceQuota(
   }
   const { hard = {}, scopes = [] } = quota.spec ?? {};
   causes.push(...validateAmounts(hard, 'spec.hard'));
-  for (const scope of scopes) {
-    if (!SCOPES.includes(scope)) causes.push(invalidValue('spec.scopes', scopes, 'unsupported scope'));
-  }
+  causes.push(...scopeCauses(scopes, hard), ...selectorCauses(quota.spec?.scopeSelector, hard, scopes));
   return old === undefined ? causes : [...causes, ...immutable('spec.scopes', scopes, old.spec?.scopes)];
+}
+
+const COMPUTE = ['cpu', 'memory', 'limits.cpu', 'limits.memory', 'requests.cpu', 'requests.memory'];
+/** Names that a quota may have without a domain (pkg/apis/core/helper/helpers.go). */
+const STANDARD = [
+  ...COMPUTE,
+  'configmaps',
+  'ephemeral-storage',
+  'limits.ephemeral-storage',
+  'persistentvolumeclaims',
+  'pods',
+  'replicationcontrollers',
+  'requests.ephemeral-storage',
+  'requests.storage',
+  'resourcequotas',
+  'secrets',
+  'services',
+  'services.loadbalancers',
+  'services.nodeports',
+];
+const WRONG_RESOURCE = 'unsupported scope applied to resource';
+const CONTRADICTIONS = [
+  ['BestEffort', 'NotBestEffort'],
+  ['Terminating', 'NotTerminating'],
+];
+
+/** Names that objects with this scope cannot count for. */
+const unscopedNames = (scope: string, hard: ResourceList): readonly string[] =>
+  Object.keys(hard).filter(
+    (name) => STANDARD.includes(name) && name !== 'pods' && (scope === 'BestEffort' || !COMPUTE.includes(name)),
+  );
+
+const contradict = (scopes: readonly string[]): boolean =>
+  CONTRADICTIONS.some((pair) => pair.every((scope) => scopes.includes(scope)));
+
+function scopeCauses(scopes: readonly string[], hard: ResourceList): Cause[] {
+  const causes = scopes.flatMap((scope) => [
+    ...(SCOPES.includes(scope) ? [] : [invalidValue('spec.scopes', scopes, 'unsupported scope')]),
+    ...(SCOPES.includes(scope) ? unscopedNames(scope, hard) : []).map(() =>
+      invalidValue('spec.scopes', scopes, WRONG_RESOURCE),
+    ),
+  ]);
+  return contradict(scopes) ? [...causes, invalidValue('spec.scopes', scopes, 'conflicting scopes')] : causes;
+}
+
+type ScopeSelector = NonNullable<KubeResourceQuota['spec']>['scopeSelector'];
+
+const ONLY_EXISTS =
+  "must be 'Exist' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
+
+function selectorCauses(selector: ScopeSelector, hard: ResourceList, scopes: readonly string[]): Cause[] {
+  const field = 'spec.scopeSelector.matchExpressions';
+  const requirements = selector?.matchExpressions ?? [];
+  const causes = requirements.flatMap(({ scopeName = '', operator = '', values = [] }): Cause[] => [
+    ...(SCOPES.includes(scopeName) ? [] : [invalidValue(`${field}.scopeName`, scopeName, 'unsupported scope')]),
+    ...(SCOPES.includes(scopeName) ? unscopedNames(scopeName, hard) : []).map(() =>
+      invalidValue(field, selector, WRONG_RESOURCE),
+    ),
+    ...(SCOPES.includes(scopeName) && scopeName !== 'PriorityClass' && operator !== 'Exists'
+      ? [invalidValue(`${field}.operator`, operator, ONLY_EXISTS)]
+      : []),
+    ...operatorCauses(field, operator, values),
+  ]);
+  return contradict(requirements.map(({ scopeName = '' }) => scopeName))
+    ? [...causes, invalidValue(field, scopes, 'conflicting scopes')]
+    : causes;
+}
+
+function operatorCauses(field: string, operator: string, values: readonly string[]): Cause[] {
+  switch (operator) {
+    case 'In':
+    case 'NotIn':
+      return values.length > 0
+        ? []
+        : [
+            required(
+              `${field}.values`,
+              "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector",
+            ),
+          ];
+    case 'Exists':
+    case 'DoesNotExist':
+      return values.length === 0
+        ? []
+        : [
+            invalidValue(
+              `${field}.values`,
+              values,
+              "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector",
+            ),
+          ];
+    default:
+      return [invalidValue(`${field}.operator`, operator, 'not a valid selector operator')];
+  }
 }
 
 /** Pairs of bounds: the first must not exceed the second. */
