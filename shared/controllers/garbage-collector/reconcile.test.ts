@@ -15,6 +15,7 @@ describe('the fate of an object', () => {
     [['absent', 'waiting'], 'delete'],
     [['solid'], 'keep'],
     [['absent', 'solid'], 'release'],
+    [['waiting', 'solid'], 'release'],
     [['unknown'], 'keep'],
     [['absent', 'unknown'], 'release'],
     [[], 'keep'],
@@ -103,6 +104,32 @@ describe('garbage collection', () => {
     for (const pod of await cluster.list('pods')) await cluster.remove('pods', pod.metadata.name ?? '');
     await cluster.settle();
     expect((await cluster.sets()).some(({ metadata }) => metadata.uid === set?.metadata.uid)).toBe(false);
+  });
+
+  it('removes an owner in the foreground although a dependent has another owner, which keeps it', async () => {
+    const cluster = await running();
+    const [set] = await cluster.sets();
+    const [pod] = await cluster.pods();
+    const other = await cluster.create('configmaps', { kind: 'ConfigMap', metadata: { name: 'other' } });
+    const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: other.metadata.uid ?? '' };
+    await cluster.change('pods', pod?.metadata.name ?? '', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, ownerReferences: [...(object.metadata.ownerReferences ?? []), reference] },
+    }));
+    await cluster.change('replicasets', set?.metadata.name ?? '', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] },
+    }));
+    await cluster.settle();
+    for (const each of await cluster.list('pods')) {
+      if (each.metadata.deletionTimestamp !== undefined) await cluster.remove('pods', each.metadata.name ?? '');
+    }
+    await cluster.settle();
+    expect((await cluster.sets()).some(({ metadata }) => metadata.uid === set?.metadata.uid)).toBe(false);
+    const kept = (await cluster.pods()).find(({ metadata }) => metadata.uid === pod?.metadata.uid);
+    const uids = kept?.metadata.ownerReferences?.map(({ uid }) => uid);
+    expect(uids).toContain(reference.uid);
+    expect(uids).not.toContain(set?.metadata.uid);
   });
 
   it('keeps an object with another owner that exists, or is of an unknown kind', async () => {

@@ -26,11 +26,14 @@ export type Fate =
   | { readonly kind: 'release'; readonly uids: readonly string[] }
   | { readonly kind: 'delete' };
 
-/** L16: an object with an owner that stands, or that cannot be read, is never deleted. */
+/**
+ * L16: an object with an owner that stands, or that cannot be read, is never deleted. It also loses its reference to an owner
+ * that waits for its dependents: that owner would wait for it forever.
+ */
 export function fateOf(owners: readonly JudgedOwner[], isDeleting: boolean): Fate {
   if (owners.length === 0 || isDeleting) return { kind: 'keep' };
   const standing = owners.filter(({ state }) => state === 'solid' || state === 'unknown');
-  const lost = owners.filter(({ state }) => state === 'absent');
+  const lost = owners.filter(({ state }) => state === 'absent' || state === 'waiting');
   if (standing.length > 0) {
     return lost.length === 0 ? { kind: 'keep' } : { kind: 'release', uids: lost.map(({ reference }) => reference.uid) };
   }
