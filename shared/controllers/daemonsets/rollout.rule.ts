@@ -105,7 +105,7 @@ function withSurge(limit: number, states: readonly NodeState[]): Rollout {
     if (isAmbiguous) taken += 1;
     else if (old === undefined) continue;
     else if (updated === undefined) (old.isAvailable ? candidates : free).push(node);
-    // The old pod of a node whose new one is available is deleted by decideNode.
+    // When the new pod is available, decideNode deletes the old one.
     else if (!updated.isAvailable) taken += 1;
   }
   return { remove: NOTHING, create: bounded({ limit, taken, free, candidates }) };

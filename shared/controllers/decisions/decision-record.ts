@@ -51,7 +51,7 @@ export const DECISION_ACTS = [
 ] as const;
 export type DecisionAct = (typeof DECISION_ACTS)[number];
 
-/** Kinds of workloads whose controllers record decisions. */
+/** Kinds of workloads. Their controllers record decisions. */
 export type WorkloadKind =
   | 'ReplicaSet'
   | 'Deployment'

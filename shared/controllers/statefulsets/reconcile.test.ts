@@ -121,7 +121,7 @@ describe('the pods of a StatefulSet', () => {
     expect((await cluster.pods()).map(({ status }) => status?.phase)).toEqual(['Running', 'Running', 'Running']);
   });
 
-  it('WT-21 have ordinals from the given start; others leave last', async () => {
+  it('WT-21 have ordinals from spec.ordinals.start; others are deleted last', async () => {
     const cluster = await running({ replicas: 1 });
     await cluster.changeSpec({ replicas: 2, ordinals: { start: 5 } });
     await cluster.settle();
@@ -158,7 +158,7 @@ describe('the pods of a StatefulSet', () => {
 });
 
 describe('a name in use', () => {
-  it('is reported, and taken when it is free', async () => {
+  it('is reported, and used when it is free', async () => {
     const cluster = statefulCluster();
     await cluster.create('pods', { kind: 'Pod', metadata: { name: 'web-0', labels: { app: 'other' } }, spec: {} });
     await cluster.createStatefulSet({ replicas: 1 });

@@ -36,7 +36,7 @@ export interface StatefulRules {
 
 export interface StatefulDecision {
   readonly create: readonly { readonly ordinal: number; readonly revision: string }[];
-  /** Ordinals that are not wanted, and pods that ended. */
+  /** Ordinals that are not wanted, and Failed and Succeeded pods. */
   readonly remove: readonly number[];
   /** Ordinals with an old revision. The closed gate holds these back. */
   readonly replace: readonly number[];

@@ -90,7 +90,7 @@ export async function changeOwners(
   return kind === 'committed' ? 'committed' : 'overtaken';
 }
 
-/** Creates pods in batches of 1, 2, 4, 8 and 16. The first refused pod ends the sync. */
+/** Creates pods in batches of 1, 2, 4, 8 and 16. After a refused pod no more are created. */
 export async function createPods(
   dependencies: ControllerDependencies,
   owner: PodOwner,
