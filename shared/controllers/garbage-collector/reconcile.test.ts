@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { workloadCluster } from '../../../test/support/workload-cluster.ts';
-import { StoreFault } from '../../ports/item-store.ts';
+import { type ItemStore, StoreFault } from '../../ports/item-store.ts';
 import { TickFault } from '../framework/tick-runner.ts';
 import { fateOf, type OwnerState } from './rule.ts';
 
@@ -88,6 +88,34 @@ describe('garbage collection', () => {
     expect(await cluster.deployment()).toBeUndefined();
     const [set] = await cluster.sets();
     expect(set?.metadata.ownerReferences).toBeUndefined();
+    expect(await cluster.pods()).toHaveLength(2);
+  });
+
+  it('removes such an owner although its status is written at the same time', async () => {
+    const cluster = await running();
+    await cluster.change('deployments', 'web', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] },
+    }));
+    const batch = await cluster.records();
+    let isFirst = true;
+    const items: ItemStore = {
+      ...cluster.tables,
+      async transact(writes) {
+        if (isFirst && writes.some(({ kind, key }) => kind === 'delete' && key.pk.startsWith('o#deployments#'))) {
+          isFirst = false;
+          await cluster.change('deployments', 'web', (object) => ({
+            ...object,
+            status: { ...object.status, unavailableReplicas: 7 },
+          }));
+        }
+        return cluster.tables.transact(writes);
+      },
+    };
+    await cluster.makeControllers(items).onWorkloadRecords(batch);
+    await cluster.settle();
+    expect(isFirst).toBe(false);
+    expect(await cluster.deployment()).toBeUndefined();
     expect(await cluster.pods()).toHaveLength(2);
   });
 

@@ -156,20 +156,31 @@ async function release({ objects }: ControllerDependencies, ref: ObjectRef, owne
   throw new StoreFault('throttled', 'a dependent changed too often to lose its owner', { retryable: true });
 }
 
-/** The object is removed with its last finalizer. A write that loses is done by the record of the other write. */
+/**
+ * The object is removed with its last finalizer. A status that its controller writes meanwhile is no reason to wait: such a
+ * write starts no function.
+ */
 async function dropFinalizer(
   { objects }: ControllerDependencies,
   ref: ObjectRef,
-  owner: KubeObject,
+  read: KubeObject,
   finalizer: string,
 ): Promise<void> {
-  const { finalizers = [], ...metadata } = owner.metadata;
-  const kept = finalizers.filter((each) => each !== finalizer);
-  await objects.commit({
-    writes: [
-      kept.length === 0
-        ? { kind: 'delete', ref, previous: owner }
-        : { kind: 'update', ref, object: { ...owner, metadata: { ...metadata, finalizers: kept } }, previous: owner },
-    ],
-  });
+  let owner: KubeObject | undefined = read;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    if (owner === undefined || owner.metadata.uid !== read.metadata.uid) return;
+    const { finalizers = [], ...metadata } = owner.metadata;
+    if (!finalizers.includes(finalizer)) return;
+    const kept = finalizers.filter((each) => each !== finalizer);
+    const { kind } = await objects.commit({
+      writes: [
+        kept.length === 0
+          ? { kind: 'delete', ref, previous: owner }
+          : { kind: 'update', ref, object: { ...owner, metadata: { ...metadata, finalizers: kept } }, previous: owner },
+      ],
+    });
+    if (kind === 'committed') return;
+    owner = await objects.get(ref);
+  }
+  throw new StoreFault('throttled', 'an owner changed too often to lose its finalizer', { retryable: true });
 }
