@@ -1,4 +1,4 @@
-/** The cluster of workload-cluster.ts with Jobs as the API stores them, and pods that end. */
+/** The cluster of workload-cluster.ts with Jobs as the API stores them, and pods that terminate. */
 import { jobs } from '../../shared/api/kinds/jobs.ts';
 import { decisionStore } from '../../shared/controllers/decisions/decision-store.ts';
 import { replay } from '../../shared/controllers/decisions/replay.ts';
@@ -31,9 +31,9 @@ interface JobActs {
   readonly jobPods: () => Promise<readonly KubePod[]>;
   readonly tracked: () => Promise<number>;
   readonly indexes: () => Promise<readonly number[]>;
-  /** The pod ends with this phase; `exitCode` of its container. */
+  /** The pod terminates with this phase; `exitCode` of its container. */
   readonly end: (pod: KubePod, phase: PodPhase, exitCode?: number) => Promise<void>;
-  /** As the kubelet, when a deleted pod has ended. */
+  /** As the kubelet, when a deleted pod has terminated. */
   readonly confirmDeletions: () => Promise<void>;
 }
 

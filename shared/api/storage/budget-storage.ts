@@ -6,10 +6,10 @@
  */
 
 import { defined } from '../../domain/defined.ts';
+import { expectedPodsOf } from '../../kube/pods/budget-scale.ts';
+import { covers, withBudgetStatus } from '../../kube/pods/budget-status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
-import { expectedPodsOf } from '../kinds/budget-scale.ts';
-import { covers, withBudgetStatus } from '../kinds/budget-status.ts';
 import type { ResourceStorage } from './resource-storage.ts';
 
 const PAGE_ITEMS = 500;

@@ -8,6 +8,7 @@
  * pod with several budgets. Here all of them must allow the eviction.
  */
 
+import { mayEvict } from '../../kube/pods/budget-status.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import { isStatusError } from '../../kube/request/respond.ts';
@@ -16,7 +17,6 @@ import { formatTime } from '../../kube/time.ts';
 import type { KubeObject, KubePod, PodCondition } from '../../kube/types.ts';
 import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../store/object-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import { mayEvict } from '../kinds/budget-status.ts';
 import { poddisruptionbudgets, pods } from '../kinds/registry.ts';
 import { type DeleteOptions, deleteObject } from './delete-object.ts';
 import type { WriteOptions } from './write-options.ts';

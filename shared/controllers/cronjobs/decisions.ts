@@ -1,8 +1,6 @@
 /** Decision records of the CronJob controller: the Jobs that it started. */
-import type { KubeCronJob } from '../../kube/application-types.ts';
-import { formatTime } from '../../kube/time.ts';
 import type { DraftOf, ReplayRules } from '../decisions/decision-record.ts';
-import { type DueInputs, dueInputs, dueTimeMs, type JobStart } from './rule.ts';
+import { type DueInputs, dueTimeMs, type JobStart } from './rule.ts';
 
 interface CronJobInputs {
   readonly cronDue: DueInputs;
@@ -10,18 +8,27 @@ interface CronJobInputs {
 
 export type CronJobDraft = DraftOf<CronJobInputs>;
 
-export const cronJobStartedDraft = (cronJob: KubeCronJob, { name, dueMs }: JobStart, nowMs: number): CronJobDraft => ({
+/** A CronJob, as far as a record names it. */
+interface RecordedCronJob {
+  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+}
+
+export const cronJobStartedDraft = (
+  { metadata }: RecordedCronJob,
+  { name, dueMs, scheduledAt }: JobStart,
+  inputs: DueInputs,
+): CronJobDraft => ({
   act: 'CronJobStarted',
   about: {
     kind: 'CronJob',
-    namespace: cronJob.metadata.namespace ?? '',
-    name: cronJob.metadata.name ?? '',
-    uid: cronJob.metadata.uid ?? '',
+    namespace: metadata.namespace ?? '',
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
   },
-  atMs: nowMs,
-  reason: `${cronJob.spec?.schedule ?? ''} was due at ${formatTime(dueMs)}: created Job ${name}`,
+  atMs: inputs.nowMs,
+  reason: `${inputs.schedule} was due at ${scheduledAt}: created Job ${name}`,
   rule: 'cronDue',
-  inputs: dueInputs(cronJob, nowMs),
+  inputs,
   outcome: { dueMs },
 });
 

@@ -231,7 +231,7 @@ describe('a CronJob', () => {
     expect(cron.cluster.tables.changes('objects', 0).length).toBe(before);
   });
 
-  it('takes its Jobs and their pods with it', async () => {
+  it('is deleted with its Jobs and their pods', async () => {
     const cron = await at(H);
     expect(await cron.cluster.pods()).toHaveLength(1);
     await cron.cluster.remove('cronjobs', 'report');

@@ -19,7 +19,7 @@ import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
 import { cronJobStartedDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
-import { type CronJobDecision, decideCronJob, type JobStart } from './rule.ts';
+import { type CronJobDecision, decideCronJob, dueInputs, type JobStart } from './rule.ts';
 
 const CONTROLLER = 'cronjob-controller';
 const SCHEDULED_AT = 'batch.kubernetes.io/cronjob-scheduled-timestamp';
@@ -78,7 +78,7 @@ async function apply(
       ...(job === undefined ? [] : [{ kind: 'create' as const, ref: refOfObject('jobs', job), object: job }]),
       ...removals,
     ],
-    extra: start === undefined ? [] : [ledger.write(cronJobStartedDraft(cronJob, start, nowMs))],
+    extra: start === undefined ? [] : [ledger.write(cronJobStartedDraft(cronJob, start, dueInputs(cronJob, nowMs)))],
   });
   if (outcome.kind === 'conflict' && job !== undefined && outcome.index === 1) {
     return resolveCollision(dependencies, { ref, cronJob, nowMs }, start!, outcome.current);

@@ -2,7 +2,7 @@
  * Keeps the status of PodDisruptionBudgets for clients that watch it. An eviction does not rely on it: the API counts the
  * pods when it is asked.
  */
-import { expectedPodsOf } from '../../api/kinds/budget-scale.ts';
+import { expectedPodsOf } from '../../kube/pods/budget-scale.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubePodDisruptionBudget, ObjectRef } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';

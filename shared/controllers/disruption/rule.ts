@@ -1,5 +1,5 @@
 /** The stored status of a PodDisruptionBudget. Pure. Source: pkg/controller/disruption/disruption.go. */
-import { type BudgetStatus, budgetStatusOf, type ExpectedPods } from '../../api/kinds/budget-status.ts';
+import { type BudgetStatus, budgetStatusOf, type ExpectedPods } from '../../kube/pods/budget-status.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { BudgetCondition, KubeObject, KubePod, KubePodDisruptionBudget } from '../../kube/types.ts';
 
@@ -62,8 +62,8 @@ type Labels = Readonly<Record<string, string>>;
 const SCALED = ['deployments', 'replicasets', 'replicationcontrollers', 'statefulsets'];
 
 /**
- * Labels of pods whose budgets a change concerns: of a pod that became Ready, for example, or of the pods of an owner that
- * wants another number.
+ * The budgets of pods with these labels are concerned by a change: a pod became Ready, for example, or an owner wants
+ * another number of pods.
  */
 export function labelsOfConcern(
   resource: string,

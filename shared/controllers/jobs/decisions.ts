@@ -1,6 +1,5 @@
 /** Decision records of the Job controller: pods that it created and removed, and how the Job ended. */
 import { defined } from '../../domain/defined.ts';
-import type { KubeJob } from '../../kube/application-types.ts';
 import type { DecisionAbout, DraftOf, ReplayRules } from '../decisions/decision-record.ts';
 import { COMPLETE, type FailureInputs, failureOf, hasEnoughSuccesses, type JobOutcome } from './outcome.rule.ts';
 import { type JobDecision, wantedActive } from './rule.ts';
@@ -26,7 +25,13 @@ interface JobInputs {
 
 export type JobDraft = DraftOf<JobInputs>;
 
-const aboutJob = ({ metadata }: KubeJob): DecisionAbout => ({
+/** A Job, as far as a record names it. */
+interface RecordedJob {
+  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+  readonly spec?: { readonly parallelism?: number; readonly completions?: number; readonly suspend?: boolean };
+}
+
+const aboutJob = ({ metadata }: RecordedJob): DecisionAbout => ({
   kind: 'Job',
   namespace: metadata.namespace ?? '',
   name: metadata.name ?? '',
@@ -39,7 +44,7 @@ interface PodNumbers {
   readonly active: number;
 }
 
-const wantedInputs = ({ spec = {} }: KubeJob, numbers: PodNumbers): WantedInputs => ({
+const wantedInputs = ({ spec = {} }: RecordedJob, numbers: PodNumbers): WantedInputs => ({
   parallelism: spec.parallelism ?? 1,
   ...numbers,
   isSuspended: spec.suspend === true,
@@ -51,7 +56,7 @@ const wantedOf = (inputs: WantedInputs): number => (inputs.isSuspended ? 0 : wan
 /** One transaction of creations, or of removals of pods that the Job has too many of. */
 export function jobPodsDraft(
   act: 'PodsCreated' | 'PodsDeleted',
-  job: KubeJob,
+  job: RecordedJob,
   { numbers, names }: { readonly numbers: PodNumbers; readonly names: readonly string[] },
   nowMs: number,
 ): JobDraft {
@@ -70,7 +75,7 @@ export function jobPodsDraft(
 }
 
 export function jobFinishedDraft(
-  job: KubeJob,
+  job: RecordedJob,
   of: Pick<JobDecision, 'failureInputs' | 'succeeded'> & { readonly outcome: JobOutcome },
   nowMs: number,
 ): JobDraft {
@@ -87,7 +92,7 @@ export function jobFinishedDraft(
   };
 }
 
-export function jobExpiredDraft(job: KubeJob, inputs: JobInputs['jobExpired'], nowMs: number): JobDraft {
+export function jobExpiredDraft(job: RecordedJob, inputs: JobInputs['jobExpired'], nowMs: number): JobDraft {
   return {
     act: 'JobExpired',
     about: aboutJob(job),

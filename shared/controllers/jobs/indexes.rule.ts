@@ -36,9 +36,9 @@ export function formatIndexes(indexes: Iterable<number>): string {
   return parts.join(',');
 }
 
-/** The lowest `count` indexes that are not taken. */
-export function lowestFree(taken: ReadonlySet<number>, count: number, completions: number): readonly number[] {
+/** The lowest `count` indexes that are not in use. */
+export function lowestFree(used: ReadonlySet<number>, count: number, completions: number): readonly number[] {
   const free: number[] = [];
-  for (let index = 0; index < completions && free.length < count; index += 1) if (!taken.has(index)) free.push(index);
+  for (let index = 0; index < completions && free.length < count; index += 1) if (!used.has(index)) free.push(index);
   return free;
 }

@@ -18,9 +18,9 @@ export interface JobPod extends OwnedPod {
   readonly index: number | undefined;
   /** Restarts of all containers, those of init containers included. */
   readonly restarts: number;
-  /** When it ended, as well as that is known. Epoch milliseconds. */
+  /** When it terminated, as far as that is known. Epoch milliseconds. */
   readonly endedAtMs: number;
-  /** Containers that ended with an exit code other than 0; those of the pod, then its init containers. */
+  /** Containers that terminated with an exit code other than 0; those of the pod, then its init containers. */
   readonly failedContainers: readonly ContainerEnd[];
   readonly conditions: readonly { readonly type: string; readonly status: string }[];
 }
@@ -44,8 +44,8 @@ export function jobPodOf(pod: KubePod): JobPod {
 }
 
 /**
- * The latest end of its containers if all ended; else when it stopped being Ready; else when its deletion began; else its
- * creation. So a pod that is evicted from a silent node ended when the node fell silent.
+ * The latest end of its containers if all terminated; else when it stopped being Ready; else when its deletion began; else
+ * its creation. For a pod that is evicted from a silent node this is when the node became silent.
  */
 function endedAtMsOf({ metadata, status = {} }: KubePod): number {
   const ends = (status.containerStatuses ?? []).map(({ state }) => parseTimeMs(state?.terminated?.finishedAt));
@@ -63,7 +63,7 @@ type PodState = Pick<JobPod, 'phase' | 'isDeleting' | 'isAwaited'>;
 
 const isTerminal = ({ phase }: PodState): boolean => phase === 'Succeeded' || phase === 'Failed';
 
-/** It is being deleted and has not ended. */
+/** It is being deleted and has not terminated. */
 export const isTerminating = (pod: PodState): boolean => pod.isAwaited && !isTerminal(pod);
 
 /**

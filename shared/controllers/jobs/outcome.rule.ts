@@ -21,7 +21,7 @@ export interface FailureInputs {
   readonly policyMessage?: string;
   readonly failed: number;
   readonly backoffLimit: number;
-  /** Restarts of the containers of all pods that have not ended; absent with the restart policy Never. */
+  /** Restarts of the containers of all pods that have not terminated; absent with the restart policy Never. */
   readonly restarts?: number;
   readonly startedAtMs?: number;
   /** Absent: no deadline, or the Job is suspended. */
@@ -29,7 +29,7 @@ export interface FailureInputs {
   readonly nowMs: number;
 }
 
-/** The tests in upstream's order; undefined: the Job goes on. */
+/** The tests in upstream's order; undefined: the Job continues. */
 export function failureOf(inputs: FailureInputs): JobOutcome | undefined {
   const { policyMessage, failed, backoffLimit, restarts } = inputs;
   if (policyMessage !== undefined) return { kind: 'Failed', reason: 'PodFailurePolicy', message: policyMessage };
@@ -53,7 +53,7 @@ export function deadlineMsOf({
   return startedAtMs + activeDeadlineSeconds * 1_000;
 }
 
-/** A decision that an earlier sync stored: it is not taken back. */
+/** A decision that an earlier sync stored: it is final. */
 export function storedOutcome(conditions: readonly JobCondition[] = []): JobOutcome | undefined {
   const isTrue = (wanted: string) => conditions.find(({ type, status }) => type === wanted && status === 'True');
   const failure = isTrue('FailureTarget');
@@ -67,7 +67,7 @@ export function storedOutcome(conditions: readonly JobCondition[] = []): JobOutc
 export const finishedCondition = (conditions: readonly JobCondition[] = []): JobCondition | undefined =>
   conditions.find(({ type, status }) => (type === 'Complete' || type === 'Failed') && status === 'True');
 
-/** The condition before the last pod has ended, and the final one. */
+/** The condition while pods terminate, and the final one. */
 const CONDITIONS_OF = {
   Complete: ['SuccessCriteriaMet', 'Complete'],
   Failed: ['FailureTarget', 'Failed'],

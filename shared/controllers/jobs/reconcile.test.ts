@@ -7,7 +7,7 @@ const onFailure = {
   spec: { restartPolicy: 'OnFailure', containers: [{ name: 'c', image: 'v1' }] } satisfies PodSpec,
 };
 
-/** A Job whose first `count` pods run on a node. */
+/** A Job with its first pods running on a node. */
 async function running(spec: Parameters<ReturnType<typeof jobCluster>['createJob']>[0]) {
   const cluster = jobCluster();
   await cluster.createJob(spec);
@@ -110,7 +110,7 @@ describe('a Job', () => {
     expect(await cluster.conditions()).toEqual([]);
   });
 
-  it('WJ-13 goes on while the failures are within its limit', async () => {
+  it('WJ-13 continues while the failures are within its limit', async () => {
     const cluster = await running({ parallelism: 7, completions: 7, backoffLimit: 6 });
     for (const pod of (await cluster.jobPods()).slice(0, 6)) await cluster.end(pod, 'Failed');
     await cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, parallelism: 2 } }));
@@ -303,7 +303,7 @@ describe('a Job', () => {
 describe('an Indexed Job', () => {
   const INDEX = 'batch.kubernetes.io/job-completion-index';
 
-  it('WJ-29 gives each pod an index, by label, annotation, host name and variable', async () => {
+  it('WJ-29 makes pods with an index, in label, annotation, host name and variable', async () => {
     const cluster = jobCluster();
     await cluster.createJob({ parallelism: 2, completions: 5, completionMode: 'Indexed' });
     await cluster.settle();
@@ -358,7 +358,7 @@ describe('an Indexed Job', () => {
 });
 
 describe('the end of a Job', () => {
-  it('WG-05 takes its pods with it, although they are not counted', async () => {
+  it('WG-05 deletes its pods, although they are not counted', async () => {
     const cluster = await running({ parallelism: 2, completions: 2 });
     await cluster.remove('jobs', 'pi');
     await cluster.settle();

@@ -101,7 +101,7 @@ describe('the rules for failed pods', () => {
     return jobPodOf({ ...pod('a', 'Failed'), status: { phase: 'Failed', containerStatuses } });
   };
 
-  it('WJ-41 never look at a container that ended with 0', () => {
+  it('WJ-41 ignore a container with exit code 0', () => {
     expect(verdictOf(policy('NotIn', [1, 2]), failed(0, 5))).toEqual({ kind: 'ignored' });
     expect(verdictOf(policy('NotIn', [5]), failed(0, 5))).toEqual({ kind: 'counts' });
     expect(verdictOf(policy('In', [0]), failed(0, 5))).toEqual({ kind: 'counts' });

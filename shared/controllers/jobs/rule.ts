@@ -134,7 +134,7 @@ const replacesTerminating = ({ spec }: KubeJob): boolean => spec?.podReplacement
 const succeededIndexesOf = ({ spec, status }: KubeJob): ReadonlySet<number> =>
   parseIndexes(status?.completedIndexes, spec?.completions ?? 0);
 
-/** Pods that have ended and are not counted. */
+/** Terminated pods that are not counted yet. */
 function countsOf(job: KubeJob, pods: readonly JobPod[]): Counts {
   const { spec = {}, status = {} } = job;
   const replaces = replacesTerminating(job);
@@ -223,8 +223,8 @@ function managePods(
   if (missing <= 0 || !of.mayCreate) return { remove: [], create: 0, createIndexes: [] };
   if (indexes === undefined) return { remove: [], create: missing, createIndexes: [] };
   const occupied = replacesTerminating(job) ? active : [...active, ...pods.filter(isTerminating)];
-  const taken = new Set([...counts.succeededIndexes, ...occupied.flatMap(({ index }) => index ?? [])]);
-  const createIndexes = lowestFree(taken, missing, indexes);
+  const used = new Set([...counts.succeededIndexes, ...occupied.flatMap(({ index }) => index ?? [])]);
+  const createIndexes = lowestFree(used, missing, indexes);
   return { remove: [], create: createIndexes.length, createIndexes };
 }
 
@@ -247,7 +247,7 @@ function changesOf(
   });
 }
 
-/** A pod that is deleted on a node ends later. */
+/** A pod that is deleted on a node terminates later. */
 function leavesPods(pods: readonly JobPod[], changes: readonly PodChange[]): boolean {
   return pods.some(isTerminating) || changes.some(({ remove, pod }) => remove && isActive(pod) && pod.nodeName !== '');
 }

@@ -5,9 +5,10 @@
  * deleted for one that was bound, deleted or nominated elsewhere. A process that dies half-way leaves a nominated pod.
  * The next attempt of that pod decides again.
  */
-import { budgetStatusOf } from '../../api/kinds/budget-status.ts';
+
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import { defined } from '../../domain/defined.ts';
+import { budgetStatusOf } from '../../kube/pods/budget-status.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeObject, KubePod, KubePodDisruptionBudget, ObjectRef } from '../../kube/types.ts';
 import { is } from '../../store/conditions.ts';

@@ -2,7 +2,7 @@
 import { defined } from '../../domain/defined.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
-import type { ControllerDependencies } from '../framework/dependencies.ts';
+import type { ObjectStore } from '../../store/object-store.ts';
 
 const PAGE_OBJECTS = 500;
 const PAGES_MAX = 200;
@@ -13,7 +13,7 @@ const PAGES_MAX = 200;
  * @throws StoreFault when there are more than one read may return
  */
 export async function listObjects(
-  { objects }: Pick<ControllerDependencies, 'objects'>,
+  { objects }: { readonly objects: ObjectStore },
   resource: string,
   namespace: string,
 ): Promise<readonly KubeObject[]> {

@@ -5,9 +5,9 @@
  * difference: a pod without a controller counts as one expected pod. Upstream leaves it out, and allows no eviction then.
  */
 
-import { isTerminated } from '../../kube/pods/phase.ts';
-import { selectorFromSpec } from '../../kube/selectors.ts';
-import type { IntOrString, KubePod, KubePodDisruptionBudget } from '../../kube/types.ts';
+import { selectorFromSpec } from '../selectors.ts';
+import type { IntOrString, KubePod, KubePodDisruptionBudget } from '../types.ts';
+import { isTerminated } from './phase.ts';
 
 export interface BudgetStatus {
   readonly observedGeneration: number;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../types.ts';
 import { budgetStatusOf, mayEvict, withBudgetStatus } from './budget-status.ts';
 
 const pod = (
