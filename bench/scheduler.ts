@@ -1,7 +1,11 @@
 /**
  * The scheduler: its rules alone, and passes through the store. The store is in memory, which counts units as DynamoDB
- * does, or the embedded engine, as in local mode.
+ * does, or the embedded engine, as in local mode. Also the time until a pod is bound, through the whole local mode.
  */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
 import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
@@ -11,31 +15,64 @@ import { schedulePod } from '../shared/controllers/scheduler/rule.ts';
 import { Snapshot } from '../shared/controllers/scheduler/snapshot.rule.ts';
 import { schedulableNode, schedulablePod } from '../shared/controllers/scheduler/world.rule.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
-import type { KubeNode, KubePod } from '../shared/kube/types.ts';
+import type { KubeDecision, KubeNode, KubePod } from '../shared/kube/types.ts';
 import type { ConsumedUnits, ItemStore } from '../shared/ports/item-store.ts';
 import { nodeHealthWrites } from '../shared/store/node-writes.ts';
 import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import { startEngine } from '../test/support/engine.ts';
-import { type Benchmark, type Figures, readOptions, wholeNumber, wholeNumbers } from './benchmark.ts';
+import {
+  type Benchmark,
+  type Figures,
+  percentile,
+  readOptions,
+  UsageError,
+  wholeNumber,
+  wholeNumbers,
+} from './benchmark.ts';
+import { clientOf } from './heartbeat.ts';
+import { startLocalHost } from './local-host.ts';
+import { processesBelow } from './process-cpu.ts';
 
 const ZONES = 3;
 const PODS_PER_NODE = 10;
 const RULE_PODS = 1_000;
+const MIXES = ['plain', 'mixed'] as const;
+/** Nodes of the latency run. None sends heartbeats: the run ends before they count as silent. */
+const LATENCY_NODES = 10;
+const WAIT_SECONDS_MAX = 30;
 const OPTIONS = { percentageOfNodesToScore: 0, defaultTopologySpread: 'system' } as const;
 
 export const scheduler: Benchmark = {
   name: 'scheduler',
-  about: 'pods per second by the rules alone and through the store, write units per binding',
-  usage: '[--nodes 100,1000,5000] [--pods 1000]',
+  about: 'pods per second by the rules alone and through the store, write units per binding, time until a pod is bound',
+  usage:
+    '[--nodes 100,1000,5000] [--pods 1000] [--latency-pods 100] [--pods-per-second 10] [--part rules|store|latency]',
   async run(print, words) {
-    const options = readOptions(words, { nodes: { type: 'string' }, pods: { type: 'string' } });
+    const options = readOptions(words, {
+      nodes: { type: 'string' },
+      pods: { type: 'string' },
+      'latency-pods': { type: 'string' },
+      'pods-per-second': { type: 'string' },
+      part: { type: 'string' },
+    });
+    const { part } = options;
+    if (part !== undefined && !['rules', 'store', 'latency'].includes(part)) {
+      throw new UsageError(`--part expects rules, store or latency, not ${part}`);
+    }
+    const has = (name: string): boolean => part === undefined || part === name;
+    const latency = { least: 1, most: 1_000 };
+    const latencyPods = wholeNumber('latency-pods', options['latency-pods'], { ...latency, otherwise: 100 });
+    const podsPerSecond = wholeNumber('pods-per-second', options['pods-per-second'], { ...latency, otherwise: 10 });
     const sizes = wholeNumbers('nodes', options.nodes, { least: 1, most: 100_000, otherwise: [100, 1_000, 5_000] });
     const pods = wholeNumber('pods', options.pods, { least: 1, most: 100_000, otherwise: 1_000 });
-    for (const nodes of sizes) for (const mix of ['plain', 'mixed'] as const) print(rulesAlone(nodes, mix));
-    print(await throughStore('memory', pods));
-    print(await throughStore('memory', 1));
-    print(await throughStore('engine', pods));
+    if (has('rules')) for (const nodes of sizes) for (const mix of MIXES) print(rulesAlone(nodes, mix));
+    if (has('store')) {
+      print(await throughStore('memory', pods));
+      print(await throughStore('memory', 1));
+      print(await throughStore('engine', pods));
+    }
+    if (has('latency')) print(await timeToBind(latencyPods, podsPerSecond));
   },
 };
 
@@ -185,4 +222,77 @@ async function throughStore(kind: 'memory' | 'engine', pods: number): Promise<Fi
   } finally {
     await engine?.stop();
   }
+}
+
+/**
+ * Time from the response to the creation of a pod until the decision that binds it, through the whole local mode. The
+ * commit of the decision follows within some milliseconds.
+ */
+async function timeToBind(pods: number, podsPerSecond: number): Promise<Figures> {
+  const folder = mkdtempSync(join(tmpdir(), 'nk-bench-'));
+  const local = await startLocalHost({ dataDirectory: folder, port: 0 });
+  const client = clientOf(local, 8);
+  const send = async (method: 'GET' | 'POST', path: string, body?: object): Promise<unknown> => {
+    const answer = await client.send({ method, path, ...(body !== undefined && { body }) });
+    if (answer.kind !== 'answered' || answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+    return answer.body;
+  };
+  const create = async (name: string): Promise<void> => {
+    const { metadata, spec } = podOf(0, 'plain');
+    const { labels = {} } = metadata;
+    await send('POST', '/api/v1/namespaces/default/pods', { metadata: { name, labels }, spec });
+  };
+  try {
+    for (let index = 0; index < LATENCY_NODES; index += 1) {
+      const { metadata, status } = nodeOf(index);
+      await send('POST', '/api/v1/nodes', { metadata: { name: metadata.name, labels: metadata.labels }, status });
+    }
+    await create('first');
+    await boundTimes(send, 1);
+    const createdAtMs = new Map<string, number>();
+    const startMs = Date.now();
+    const startCpuMs = cpuMsOf(local.pid);
+    const sent: Promise<void>[] = [];
+    for (let index = 0; index < pods; index += 1) {
+      await pause(Math.max(0, startMs + (index * 1_000) / podsPerSecond - Date.now()));
+      const name = `pod-${index}`;
+      sent.push(create(name).then(() => void createdAtMs.set(name, Date.now())));
+    }
+    await Promise.all(sent);
+    const times = await boundTimes(send, pods + 1);
+    const waitedMs = [...createdAtMs].map(([name, fromMs]) => Math.max(0, times.get(name)! - fromMs));
+    return {
+      part: 'latency',
+      nodes: LATENCY_NODES,
+      pods,
+      podsPerSecond,
+      p50Ms: Math.round(percentile(waitedMs, 0.5)),
+      p99Ms: Math.round(percentile(waitedMs, 0.99)),
+      maxMs: Math.max(...waitedMs),
+      cpuMsPerPod: Math.round((cpuMsOf(local.pid) - startCpuMs) / pods),
+      load: Math.round(loadavg()[0]! * 10) / 10,
+    };
+  } finally {
+    client.close();
+    await local.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const cpuMsOf = (pid: number): number => processesBelow([pid]).reduce((sum, { cpuMs }) => sum + cpuMs, 0);
+
+/** Epoch milliseconds of the decisions to bind, by pod name, when there are as many. */
+async function boundTimes(
+  send: (method: 'GET', path: string) => Promise<unknown>,
+  wanted: number,
+): Promise<ReadonlyMap<string, number>> {
+  const path = '/apis/nodekeeper.dev/v1alpha1/decisions?fieldSelector=act%3DPodScheduled';
+  for (let waited = 0; waited < WAIT_SECONDS_MAX; waited += 1) {
+    const { items } = (await send('GET', path)) as { readonly items: readonly KubeDecision[] };
+    if (items.length >= wanted) {
+      return new Map(items.map(({ spec }) => [spec?.about?.name ?? '', (spec as { readonly atMs: number }).atMs]));
+    }
+    await pause(1_000);
+  }
+  throw new Error(`not all of ${wanted} pods were bound within ${WAIT_SECONDS_MAX} s`);
 }
