@@ -5,9 +5,12 @@
  *
  * Whoever binds a pod reads `v`, then the pods of the node, and binds on the condition that `v` is unchanged. So no
  * binding overlooks another one. Pods that leave the node only free what it offers and do not change `v`.
+ *
+ * The row is deleted after its Node (controllers/scheduler/unused-rows.ts), and `v` begins again at 1. The copy of the
+ * scheduler forgets the version when it reads a new Node, so it never compares versions of two rows.
  */
 import type { KubePod } from '../kube/types.ts';
-import type { Condition, ItemKey, ItemStore, TransactWrite, UpdateWrite } from '../ports/item-store.ts';
+import type { Condition, DeleteWrite, ItemKey, ItemStore, TransactWrite, UpdateWrite } from '../ports/item-store.ts';
 import { is, lacks } from './conditions.ts';
 import { controlPages } from './control-pages.ts';
 import { shardOf } from './layout.ts';
@@ -34,7 +37,14 @@ export const useNode = (nodeName: string, seenVersion: number): UpdateWrite => (
   when: unchanged(seenVersion),
 });
 
-/** 0: no pod was ever bound to the node. */
+/** For the transaction that deletes the row of a node that no longer exists. */
+export const dropUse = (nodeName: string, seenVersion: number): DeleteWrite => ({
+  kind: 'delete',
+  key: keyOf(nodeName),
+  when: unchanged(seenVersion),
+});
+
+/** 0: no pod was bound to the node since the row began. */
 export const useVersionOf = (item: { readonly [name: string]: unknown } | undefined): number => {
   const version = item?.['v'];
   return typeof version === 'number' ? version : 0;

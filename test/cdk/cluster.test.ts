@@ -293,7 +293,7 @@ describe('permissions', () => {
       ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'GetItem', 'fleet'),
       ...at('Control', 'DeleteItem GetItem PutItem Query UpdateItem', 'scheduler'),
-      ...at('Control', 'Query UpdateItem', 'use#*'),
+      ...at('Control', 'DeleteItem Query UpdateItem', 'use#*'),
     ],
     'cloud-node': [
       ...at('Health', 'ConditionCheckItem DeleteItem UpdateItem'),

@@ -37,6 +37,7 @@ export class ClusterCopy {
   #cursors: Readonly<Record<Resource, ShardCursors>> | undefined;
   #namespaces = new Map<string, Labels>();
   #uses = new Map<string, number>();
+  #hasReadVersions = false;
   #order = 0;
   #pending = new Map<string, KubePod>();
   #history: WorldChange[] = [];
@@ -77,6 +78,18 @@ export class ClusterCopy {
     return this.#order;
   }
 
+  /** Rows of nodes that do not exist, once after each read of versions. */
+  unusedRows(): readonly { readonly nodeName: string; readonly version: number }[] {
+    if (!this.#hasReadVersions) return [];
+    this.#hasReadVersions = false;
+    const { nodes } = this.snapshot;
+    return [...this.#uses].flatMap(([nodeName, version]) => (nodes.has(nodeName) ? [] : [{ nodeName, version }]));
+  }
+
+  rowDropped(nodeName: string): void {
+    this.#uses.delete(nodeName);
+  }
+
   /** Reads what changed. `versions`: also those of nodes and of the order, after a binding was refused or has no known outcome. */
   async refresh({ versions = false } = {}): Promise<void> {
     if (this.#cursors === undefined) return this.#list();
@@ -111,10 +124,10 @@ export class ClusterCopy {
     const [uses, order] = await Promise.all([readNodeUses(this.#dependencies.items), this.#queue.orderVersion()]);
     this.#uses = uses;
     this.#order = order;
+    this.#hasReadVersions = true;
   }
 
   async #list(): Promise<void> {
-    await this.#readVersions();
     this.snapshot = new Snapshot();
     this.#pending = new Map();
     this.#namespaces = new Map();
@@ -123,6 +136,8 @@ export class ClusterCopy {
     this.#history = [];
     const cursors: Record<string, ShardCursors> = {};
     for (const resource of RESOURCES) {
+      // After the Nodes and before the pods: see unused-rows.ts, and above.
+      if (resource === 'pods') await this.#readVersions();
       cursors[resource] = await readShardCursors({ ...this.#dependencies, shardsOf }, resource);
       await this.#listAll(resource);
     }
@@ -165,6 +180,8 @@ export class ClusterCopy {
     const before = this.snapshot.nodes.get(after.name)?.node;
     if (before !== undefined && before.resourceVersion >= after.resourceVersion) return;
     const isSame = before?.uid === after.uid;
+    // The version may be that of an earlier row (unused-rows.ts).
+    if (!isSame) this.#uses.delete(after.name);
     this.snapshot.setNode(after);
     this.#remember({ kind: 'node', before: isSame ? before : undefined, after });
   }

@@ -21,7 +21,7 @@ export const schedulerManifest = {
     control: {
       fleet: ['GetItem'],
       scheduler: ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
-      'use#*': ['Query', 'UpdateItem'],
+      'use#*': ['DeleteItem', 'Query', 'UpdateItem'],
     },
   },
   alarms: schedulerAlarms,

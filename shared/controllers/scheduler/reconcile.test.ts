@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { MERGE } from '../../../test/support/api-in-memory.ts';
 import { ScheduledCluster } from '../../../test/support/scheduled-cluster.ts';
 
 describe('the scheduler', () => {
@@ -34,6 +35,36 @@ describe('the scheduler', () => {
     expect(oldest).toEqual([65]);
     await cluster.at(120);
     expect(oldest).toEqual([65]);
+  });
+
+  it('deletes the row of a node that no longer exists, and binds to a new node of that name', async () => {
+    const cluster = new ScheduledCluster();
+    const rows = async (): Promise<string[]> => {
+      const shards = Array.from({ length: 16 }, (_, shard) => `use#${shard}`);
+      const pages = await Promise.all(
+        shards.map((pk) => cluster.fleet.tables.query({ table: 'control', pk, consistent: true })),
+      );
+      return pages.flatMap(({ items }) => items.map(({ sk, v }) => `${sk} ${v}`)).sort();
+    };
+    for (const name of ['n1', 'n2']) await cluster.node(name);
+    for (const name of ['n1', 'n2']) await cluster.running(`on-${name}`, name);
+    await cluster.running('on-n2-too', 'n2');
+    await cluster.send('DELETE', '/api/v1/nodes/n2');
+    await cluster.settle();
+    expect(await rows()).toEqual(['n1 1', 'n2 2']);
+    // A new process reads the versions.
+    const other = cluster.fleet.makeControllers(cluster.fleet.tables);
+    await cluster.pod('p');
+    await cluster.fleet.streams();
+    await other.tickScheduler(0);
+    expect(await rows()).toEqual(['n1 2']);
+    await cluster.node('n2', { allocatable: { pods: '3' } });
+    await cluster.send('PATCH', '/api/v1/nodes/n1', { body: { spec: { unschedulable: true } }, contentType: MERGE });
+    for (const name of ['q', 'r']) await cluster.pod(name);
+    await cluster.settle();
+    // Two pods still name n2, so one more has room.
+    expect([await cluster.nodeOf('q'), await cluster.nodeOf('r')]).toEqual(['n2', '']);
+    expect(await rows()).toEqual(['n1 2', 'n2 1']);
   });
 
   it('is woken by node-monitor when a waiting pod is due, and only then', async () => {

@@ -22,6 +22,7 @@ import * as metric from './metrics.ts';
 import { type BackoffPolicy, dueAtMs, inQueueOrder, mayHelp } from './queue.rule.ts';
 import { type QueueStore, queueStore, type Turn, type WaitingRow } from './queue-store.ts';
 import { reportDeleted } from './report-rejection.ts';
+import { dropUnusedRows } from './unused-rows.ts';
 import { isPending, type SchedulablePod } from './world.rule.ts';
 
 /** A pass ends after this time at the latest, with its last transaction. Milliseconds. */
@@ -122,6 +123,7 @@ async function runRounds(
       continue;
     }
     measureQueue(dependencies, copy, rows);
+    if (budget.hasTime()) await dropUnusedRows(dependencies, copy);
     const nextMs = due.length > 0 ? clock.nowMs() : nextPassMs([...rows.values()], policy, clock.nowMs());
     if ((await queue.end({ id, wanted, dueAtMs: nextMs })) === 'ended') return;
     wanted = await queue.wanted();
