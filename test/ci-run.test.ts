@@ -48,7 +48,15 @@ it('installs every program that a test would be skipped without', () => {
   ]);
   const packages = install.replace(/^apt-get install .*--no-install-recommends | CI=$/g, '').split(' ');
   expect(packages.toSorted()).toEqual(
-    ['kubernetes-client', 'default-jre-headless', 'prometheus', 'python3-kubernetes', ...NEEDED_PACKAGES].toSorted(),
+    [
+      'kubernetes-client',
+      'default-jre-headless',
+      'prometheus',
+      'chromium',
+      'fonts-dejavu-core',
+      'python3-kubernetes',
+      ...NEEDED_PACKAGES,
+    ].toSorted(),
   );
 });
 
@@ -60,6 +68,7 @@ it('installs nothing where all of them are there', () => {
     'dbus-daemon',
     'systemd-inhibit',
     'promtool',
+    'chromium',
     'dbusmock',
     'kubernetes',
   ];

@@ -73,6 +73,7 @@ export function NodeStrip({ zone, cells }: StripProps): JSX.Element {
   return h(
     'div',
     { class: 'strip' },
+    h('p', { class: 'pointed', 'aria-hidden': 'true' }, shown === undefined ? '' : cellText(shown)),
     h(
       'div',
       {
@@ -115,7 +116,6 @@ export function NodeStrip({ zone, cells }: StripProps): JSX.Element {
             h('span', { class: 'hidden' }, cellText(current)),
           ),
     ),
-    h('p', { class: 'pointed', 'aria-hidden': 'true' }, shown === undefined ? '' : cellText(shown)),
   );
 }
 
@@ -144,7 +144,7 @@ function draw(canvas: HTMLCanvasElement, { cells, columns, rows, pitch }: Grid):
   const style = getComputedStyle(canvas);
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
   const fills = { Ready: colour('ready'), NotReady: colour('not-ready'), Unknown: colour('unknown') };
-  const [cordoned, ink] = [colour('cordoned'), colour('cell-ink')];
+  const [cordoned, ink, evicting] = [colour('cordoned'), colour('cell-ink'), colour('evicting')];
   context.scale(scale, scale);
   context.textAlign = 'center';
   context.textBaseline = 'middle';
@@ -158,6 +158,8 @@ function draw(canvas: HTMLCanvasElement, { cells, columns, rows, pitch }: Grid):
     if (letter === '') return;
     context.fillStyle = ink;
     context.fillText(letter, x + side / 2, y + side / 2 + 0.5);
-    if (cell.isEvicting) context.fillRect(x, y + side - 2, side, 2);
+    if (!cell.isEvicting) return;
+    context.fillStyle = evicting;
+    context.fillRect(x, y + side - 3, side, 3);
   });
 }

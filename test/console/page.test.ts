@@ -232,7 +232,7 @@ it('says when its data is stale, and resumes the watch without another list', as
   standIn.api.restoreWatches();
   await expect.poll(() => standIn.api.watches(), WAIT).toBe(1);
   standIn.api.setReady(5, 'Unknown');
-  await seen(page, '29 of 30');
+  await seen(page, '28 of 30');
   await expect.poll(() => page.getByText('stale for').count(), WAIT).toBe(0);
   expect(standIn.api.lists()).toBe(1);
 });

@@ -25,6 +25,8 @@ export async function startStandInApi(nodeCount: number): Promise<StandInApi> {
   let isRefusing = false;
   const statuses = Array.from({ length: nodeCount }, () => 'True');
   const open = new Set<ServerResponse>();
+  /** Lines of changes; the first has version 2. */
+  const changes: string[] = [];
   const nodeOf = (index: number) => standInNode(index, statuses[index]!, version);
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://api');
@@ -35,6 +37,7 @@ export async function startStandInApi(nodeCount: number): Promise<StandInApi> {
       if (isRefusing) return json({ message: 'watches are refused' }, 503);
       response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
       if (pathname !== '/api/v1/nodes') return;
+      for (const line of changes.slice(Number(searchParams.get('resourceVersion')) - 1)) response.write(line);
       open.add(response);
       response.once('close', () => open.delete(response));
     } else if (pathname === '/api/v1/nodes') {
@@ -64,6 +67,7 @@ export async function startStandInApi(nodeCount: number): Promise<StandInApi> {
       version += 1;
       statuses[index] = status;
       const line = `${JSON.stringify({ type: 'MODIFIED', object: nodeOf(index) })}\n`;
+      changes.push(line);
       for (const response of open) response.write(line);
     },
     watches: () => open.size,

@@ -117,13 +117,18 @@ describe('GET /metrics: objects', () => {
 });
 
 describe('GET /metrics: controllers', () => {
-  const tick = (reasons: ('failingPath' | 'missedTicks')[] = []) =>
+  const tick = (reasons: ('failingPath' | 'missedTicks')[] = [], probes: readonly boolean[] = []) =>
     fleetStore(api.items).claim({
       claimId: 'tick',
       slot: 1,
       seenFence: 0,
       nowMs: api.nowMs(),
-      gate: { ...UNTRIED_GATE, reasons, sinceMs: api.nowMs() },
+      gate: {
+        ...UNTRIED_GATE,
+        reasons,
+        sinceMs: api.nowMs(),
+        probes: probes.map((accepted) => ({ sentAtMs: api.nowMs(), accepted })),
+      },
       disruption: NO_DISRUPTION,
       nodes: 2,
       finished: true,
@@ -152,6 +157,20 @@ describe('GET /metrics: controllers', () => {
     expect(await samplesOf('node_collector_evictions_total')).toEqual(['node_collector_evictions_total{zone="a"} 1']);
     expect(await samplesOf('nodekeeper_zone_state')).toContain('nodekeeper_zone_state{zone="a",state="Normal"} 1');
     expect(await samplesOf('nodekeeper_zone_eviction_rate')).toEqual(['nodekeeper_zone_eviction_rate{zone="a"} 0.1']);
+  });
+
+  it('shows when the limiter grants its next token, and the probes that the gate rests on', async () => {
+    const nowMs = api.nowMs();
+    await fleetStore(api.items).createZone('a', { state: 'Normal', ratePerSecond: 0.1, nowMs });
+    const next = 'nodekeeper_zone_next_token_timestamp_seconds';
+    expect(await samplesOf(next)).toEqual([]);
+    await api.items.transact([acquireTokenWrite('a', takeTokenUpdate({ nowMs, ratePerSecond: 0.1 })!)]);
+    expect(await samplesOf(next)).toEqual([`${next}{zone="a"} ${nowMs / 1_000 + 10}`]);
+    await tick([], [true, true, false]);
+    expect(await samplesOf('nodekeeper_probes')).toEqual([
+      'nodekeeper_probes{result="accepted"} 2',
+      'nodekeeper_probes{result="failed"} 1',
+    ]);
   });
 
   it.each([

@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeNode } from '../../shared/kube/types.ts';
+import { parseMetrics, sampleValue } from './metrics-text.ts';
+import { byName, cellOf, cellText, letterOf } from './node-cell.ts';
+import { type PodSummary, replacementsOf } from './replacements.ts';
+import { whyNodesAreReadOnly } from './rights.ts';
+import { costItems } from './running-cost.ts';
+import { rateText, zonesOf } from './zone-summary.ts';
+
+const node = (name: string, more: { ready?: string; spec?: KubeNode['spec'] } = {}): KubeNode => ({
+  metadata: { name, labels: { 'topology.kubernetes.io/zone': 'a' } },
+  spec: more.spec ?? {},
+  status: { conditions: [{ type: 'Ready', status: (more.ready ?? 'True') as 'True' }] },
+});
+
+describe('a cell', () => {
+  it.each([
+    ['True', {}, '', 'n: Ready'],
+    ['True', { unschedulable: true }, 'C', 'n: Ready, cordoned'],
+    ['False', {}, 'N', 'n: NotReady'],
+    ['Unknown', { unschedulable: true }, 'U', 'n: Unknown, cordoned'],
+    [
+      'Unknown',
+      { taints: [{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' as const }] },
+      'U',
+      'n: Unknown, pods are evicted',
+    ],
+    ['True', { taints: [{ key: 'gpu', effect: 'NoExecute' as const }] }, '', 'n: Ready'],
+  ])('of a node with Ready %s and %j has the letter %j', (ready, spec, letter, text) => {
+    const cell = cellOf(node('n', { ready, spec }));
+    expect([letterOf(cell), cellText(cell)]).toEqual([letter, text]);
+  });
+
+  it('of a node without conditions is Unknown', () => {
+    expect(cellOf({ metadata: { name: 'n' } }).state).toBe('Unknown');
+  });
+
+  it('is ordered by the numbers in its name', () => {
+    const names = ['n-10', 'n-2', 'm-3'].map((name) => cellOf(node(name))).sort(byName);
+    expect(names.map(({ name }) => name)).toEqual(['m-3', 'n-2', 'n-10']);
+  });
+});
+
+describe('metrics', () => {
+  it('are read with labels, escapes and exponents', () => {
+    const samples = parseMetrics(
+      '# HELP a b\na 1\nb{zone="x\\"y\\\\z",state="N"} 1.5e3\nb{zone="q"} 2 1700000000\n\n# EOF\n',
+    );
+    expect(sampleValue(samples, 'a')).toBe(1);
+    expect(sampleValue(samples, 'b', { zone: 'x"y\\z' })).toBe(1_500);
+    expect(sampleValue(samples, 'b', { zone: 'q' })).toBe(2);
+    expect(sampleValue(samples, 'c')).toBeUndefined();
+  });
+});
+
+describe('a zone', () => {
+  const NOW_MS = Date.UTC(2026, 0, 1);
+  const metrics = parseMetrics(
+    [
+      'nodekeeper_zone_state{zone="a",state="Normal"} 0',
+      'nodekeeper_zone_state{zone="a",state="FullDisruption"} 1',
+      'nodekeeper_queued_nodes{zone="a"} 2',
+      'nodekeeper_zone_eviction_rate{zone="a"} 0.1',
+      `nodekeeper_zone_next_token_timestamp_seconds{zone="a"} ${NOW_MS / 1_000 + 4}`,
+    ].join('\n'),
+  );
+  const tainted = (minutes: number): KubeNode['spec'] => ({
+    taints: [
+      {
+        key: 'node.kubernetes.io/unreachable',
+        effect: 'NoExecute',
+        timeAdded: new Date(NOW_MS - minutes * 60_000).toISOString(),
+      },
+    ],
+  });
+
+  it('counts its nodes and has what the controllers report', () => {
+    const cells = [
+      node('1'),
+      node('2', { ready: 'False' }),
+      node('3', { ready: 'Unknown', spec: tainted(59) }),
+      node('4', { ready: 'Unknown', spec: tainted(61) }),
+    ].map(cellOf);
+    expect(zonesOf(cells, metrics, NOW_MS)).toEqual([
+      {
+        zone: 'a',
+        cells,
+        ready: 1,
+        notReady: 1,
+        unknown: 2,
+        taintedInHour: 1,
+        state: 'FullDisruption',
+        queued: 2,
+        ratePerSecond: 0.1,
+        nextTokenAtMs: NOW_MS + 4_000,
+      },
+    ]);
+  });
+
+  it('has a token when its time is over', () => {
+    expect(zonesOf([cellOf(node('1'))], metrics, NOW_MS + 4_000)[0]?.nextTokenAtMs).toBeUndefined();
+  });
+
+  it.each([
+    [0, 'no taints'],
+    [0.1, 'one taint every 10 s'],
+    [0.01, 'one taint every 100 s'],
+    [1, 'one taint every 1 s'],
+    [0.3, 'one taint every 3.3 s'],
+  ])('describes the rate %f as %j', (rate, text) => {
+    expect(rateText(rate)).toBe(text);
+  });
+});
+
+describe('the right to change nodes', () => {
+  const REFUSED = 'Your user may not patch nodes.';
+  it.each([
+    [[], REFUSED],
+    [[{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }], undefined],
+    [[{ verbs: ['patch'], apiGroups: [''], resources: ['nodes'] }], undefined],
+    [[{ verbs: ['get', 'list', 'watch'], apiGroups: ['*'], resources: ['*'] }], REFUSED],
+    [[{ verbs: ['patch'], apiGroups: [''], resources: ['nodes'], resourceNames: ['n1'] }], REFUSED],
+    [[{ verbs: ['patch'], apiGroups: ['apps'], resources: ['nodes'] }], REFUSED],
+  ])('of %j: %s', (rules, why) => {
+    expect(whyNodesAreReadOnly(rules)).toBe(why);
+  });
+});
+
+describe('replacements', () => {
+  const pod = (name: string, owner: string, createdAtMs: number): PodSummary => ({
+    namespace: 'd',
+    name,
+    phase: 'Running',
+    node: 'n2',
+    owner,
+    createdAtMs,
+    isTerminating: false,
+    whyPending: '',
+  });
+  const evicted = (name: string, atMs: number) => ({ namespace: 'd', name, atMs });
+  const pairs = (gone: Parameters<typeof replacementsOf>[0], pods: readonly PodSummary[]) =>
+    replacementsOf(gone, pods).map(({ evicted: { name }, by }) => [name, by?.name]);
+
+  it('pair each evicted pod with one later pod of its owner, in the order of time, the newest first', () => {
+    const pods = [pod('w-1-bbbbb', 'w-1', 9_000), pod('w-1-ccccc', 'w-1', 11_000), pod('w-1-ddddd', 'w-1', 21_000)];
+    expect(pairs([evicted('w-1-22222', 20_000), evicted('w-1-xxxxx', 10_500)], pods)).toEqual([
+      ['w-1-22222', 'w-1-ddddd'],
+      ['w-1-xxxxx', 'w-1-ccccc'],
+    ]);
+  });
+
+  it('find the pod of a StatefulSet by its name', () => {
+    expect(pairs([evicted('db-0', 10_000)], [pod('db-1', 'db', 12_000), pod('db-0', 'db', 13_000)])).toEqual([
+      ['db-0', 'db-0'],
+    ]);
+  });
+
+  it('are absent for a pod without an owner, and for another owner', () => {
+    expect(pairs([evicted('solo', 10_000), evicted('x-bbbbb', 10_000)], [pod('y-bbbbb', 'y', 12_000)])).toEqual([
+      ['x-bbbbb', undefined],
+      ['solo', undefined],
+    ]);
+  });
+});
+
+it('costs what heartbeats, status posts, ticks and the own watch cost', () => {
+  const items = costItems(1_000, 1);
+  expect(items.map(({ item }) => item)).toEqual([
+    'Heartbeats',
+    'Status posts',
+    'Ticks of node-monitor',
+    'Watches of this page, while it is open',
+  ]);
+  const sum = items.reduce((total, { dollarsPerDay }) => total + dollarsPerDay, 0);
+  // 1,000 nodes: $16.1 for heartbeats, $0.65 for status posts; ticks and the watch $0.3.
+  expect(sum).toBeCloseTo(17.0, 0);
+});
