@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { tendStreamRecords } from '../local/engine/stream-records.ts';
 import { PRICES } from '../shared/domain/cost/prices.ts';
 import { startEngine } from '../test/support/engine.ts';
-import { type Benchmark, percentile, type Report, rounded } from './benchmark.ts';
+import { type Benchmark, percentile, type Report, readOptions, rounded, wholeNumbers } from './benchmark.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 import { clientOf } from './heartbeat.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
@@ -28,11 +28,16 @@ const WATCH_GIGABYTES = 0.125;
 
 export const api: Benchmark = {
   name: 'api',
-  about: 'get, list, patch and watch of a large fleet: times and units',
+  about: 'get, list, scrape, patch and watch of a large fleet: times and units',
+  usage: '[--nodes 1000,10000]',
   run: measureApi,
 };
 
-async function measureApi(report: Report): Promise<void> {
+const NODES_MAX = 20_000;
+
+async function measureApi(report: Report, options: readonly string[]): Promise<void> {
+  const { nodes } = readOptions(options, { nodes: { type: 'string' } });
+  const sizes = wholeNumbers('nodes', nodes, { least: 10, most: NODES_MAX, otherwise: FLEET_SIZES });
   const folder = mkdtempSync(join(tmpdir(), 'nk-bench-'));
   const dbPath = join(folder, 'engine.sqlite');
   const engine = await startEngine({ dbPath });
@@ -43,7 +48,7 @@ async function measureApi(report: Report): Promise<void> {
   const reader = createReader(local);
   try {
     let size = 0;
-    for (const target of FLEET_SIZES) {
+    for (const target of sizes) {
       await fill(local, size, target);
       size = target;
       await measure(report, proxy, { what: 'get node', nodes: size, samples: SINGLE_SAMPLES }, () =>
@@ -55,6 +60,11 @@ async function measureApi(report: Report): Promise<void> {
       await measure(report, proxy, { what: 'list, no limit', nodes: size, samples: LIST_SAMPLES }, () =>
         listPages(reader, 0),
       );
+      for (const path of ['/metrics', '/metrics?scope=controller']) {
+        await measure(report, proxy, { what: `GET ${path}`, nodes: size, samples: LIST_SAMPLES }, () =>
+          reader.readText(path),
+        );
+      }
     }
     let value = 0;
     await measure(report, proxy, { what: 'patch a label', nodes: size, samples: SINGLE_SAMPLES }, () => {
@@ -87,8 +97,14 @@ async function fill(local: LocalHost, from: number, to: number): Promise<void> {
         message: 'as a kubelet says it, in so many words',
       }));
       const body = { metadata: { name, labels: { zone: `z${next % 3}` } }, status: { conditions } };
-      const answer = await client.send({ method: 'POST', path: '/api/v1/nodes', body });
-      if (answer.kind !== 'answered' || answer.status !== 201) throw new Error(`${name}: ${JSON.stringify(answer)}`);
+      const lease = { metadata: { name }, spec: { holderIdentity: name, leaseDurationSeconds: 40 } };
+      for (const [path, object] of [
+        ['/api/v1/nodes', body],
+        ['/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases', lease],
+      ] as const) {
+        const answer = await client.send({ method: 'POST', path, body: object });
+        if (answer.kind !== 'answered' || answer.status !== 201) throw new Error(`${name}: ${JSON.stringify(answer)}`);
+      }
     }
   };
   await Promise.all(Array.from({ length: CREATE_AT_ONCE }, work));
@@ -102,16 +118,22 @@ interface Read {
 
 interface Reader {
   read(path: string): Promise<Read>;
+  readText(path: string): Promise<Pick<Read, 'bytes'>>;
   patch(path: string, body: unknown): Promise<Read>;
   /** Follows the redirect of a watch and calls back for each line. */
   watch(path: string, onLine: (line: string) => void): Promise<() => void>;
   close(): void;
 }
 
+const readOf = (answer: Buffer): Read => ({
+  bytes: answer.length,
+  body: JSON.parse(answer.toString('utf8')) as Read['body'],
+});
+
 function createReader(local: LocalHost): Reader {
   const agent = new Agent({ keepAlive: true, ca: local.ca });
   const headers = { authorization: `Bearer ${local.token}` };
-  const once = (method: string, path: string, body?: unknown): Promise<Read> =>
+  const once = (method: string, path: string, body?: unknown): Promise<Buffer> =>
     new Promise((resolve, reject) => {
       const text = body === undefined ? undefined : JSON.stringify(body);
       const sent = httpsRequest(
@@ -129,7 +151,7 @@ function createReader(local: LocalHost): Reader {
           answer.on('end', () => {
             const whole = Buffer.concat(parts);
             if (answer.statusCode !== 200) reject(new Error(`${method} ${path}: ${answer.statusCode}`));
-            else resolve({ bytes: whole.length, body: JSON.parse(whole.toString('utf8')) as Read['body'] });
+            else resolve(whole);
           });
         },
       );
@@ -158,8 +180,9 @@ function createReader(local: LocalHost): Reader {
       sent.end();
     });
   return {
-    read: (path) => once('GET', path),
-    patch: (path, body) => once('PATCH', path, body),
+    read: async (path) => readOf(await once('GET', path)),
+    readText: async (path) => ({ bytes: (await once('GET', path)).length }),
+    patch: async (path, body) => readOf(await once('PATCH', path, body)),
     watch: (path, onLine) => watch(new URL(path, local.url), onLine, 1),
     close: () => agent.destroy(),
   };
@@ -186,7 +209,7 @@ async function measure(
   report: Report,
   proxy: CountingProxy,
   of: { readonly what: string; readonly nodes: number; readonly samples: number },
-  run: () => Promise<Read>,
+  run: () => Promise<Pick<Read, 'bytes'>>,
 ): Promise<void> {
   await run();
   proxy.take();

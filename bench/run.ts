@@ -12,6 +12,7 @@ import { type Benchmark, UsageError } from './benchmark.ts';
 import { bundles } from './bundles.ts';
 import { cloudHistories } from './cloud-histories.ts';
 import { commits } from './commits.ts';
+import { consolePage } from './console.ts';
 import { detection } from './detection.ts';
 import { ec2Calls } from './ec2-calls.ts';
 import { fleet } from './fleet.ts';
@@ -60,6 +61,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   shards,
   tickFaults,
   scheduler,
+  consolePage,
 ];
 
 async function run(words: readonly string[]): Promise<number> {

@@ -1,0 +1,92 @@
+/** The console that `npm start` serves: a zone of the simulated fleet fails and recovers, its pods are replaced. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { flawsOf, isBrowserInstalled, NO_BROWSER, openPage, startBrowser } from '../support/browser.ts';
+import { type LocalForTest, startLocalForTest } from '../support/local.ts';
+import { until } from '../support/until.ts';
+
+const STEP_MS_MAX = 180_000;
+const WAIT = { timeout: STEP_MS_MAX };
+const REPLICAS = 4;
+let browser: Browser;
+let local: LocalForTest;
+
+beforeAll(async () => {
+  if (!isBrowserInstalled) return;
+  browser = await startBrowser();
+  local = await startLocalForTest({
+    nodes: 6,
+    ec2Nodes: 0,
+    console: true,
+    policy: { nodeMonitorGracePeriodSeconds: 20, podEvictionTimeoutSeconds: 5, nodeEvictionRatePerSecond: 1 },
+  });
+}, 120_000);
+afterAll(async () => {
+  await browser?.close();
+  await local?.stop();
+});
+
+/** The page polls by itself. */
+const seen = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor(WAIT);
+
+async function createDeployment(): Promise<void> {
+  const labels = { app: 'web' };
+  const answer = await local.client.send({
+    method: 'POST',
+    path: '/apis/apps/v1/namespaces/default/deployments',
+    body: {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web' },
+      spec: {
+        replicas: REPLICAS,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'nginx' }] } },
+      },
+    },
+  });
+  expect(answer).toMatchObject({ kind: 'answered', status: 201 });
+}
+
+it('follows a zone that fails and recovers, and the pods that are replaced', async (context) => {
+  if (!isBrowserInstalled) context.skip(NO_BROWSER);
+  const address = await until(() => /The console is at (\S+)/.exec(local.output())?.[1], {
+    withinMs: STEP_MS_MAX,
+    what: 'the address of the console',
+  });
+  const { page, errors } = await openPage(browser, address);
+  await seen(page, '6 of 6');
+  await createDeployment();
+  await page.getByRole('link', { name: 'Pods' }).click();
+  await seen(page, `${REPLICAS} of ${REPLICAS}`);
+
+  expect((await local.fleet('silence', 'edge-a-*')).exitCode).toBe(0);
+  await page.getByRole('link', { name: 'Zones' }).click();
+  await seen(page, '4 of 6');
+  await page.getByRole('article', { name: 'Zone local/local-a' }).getByText('FullDisruption').waitFor(WAIT);
+  expect(await flawsOf(page, 'local-zone-dark')).toEqual([]);
+
+  await page.getByRole('link', { name: 'Pods' }).click();
+  const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: /^edge-a-/ }) });
+  await row
+    .getByRole('link', { name: /^edge-[bc]-/ })
+    .first()
+    .waitFor(WAIT);
+  expect(await flawsOf(page, 'local-evicted')).toEqual([]);
+  await row
+    .getByRole('link', { name: /^edge-a-/ })
+    .first()
+    .click();
+  await page.getByText('Why is the node in this state?').click();
+  await seen(page, /MarkUnknown +No heartbeat or status/);
+  expect(await flawsOf(page, 'local-why')).toEqual([]);
+
+  expect((await local.fleet('beat', 'edge-a-*')).exitCode).toBe(0);
+  await page.getByRole('link', { name: '← Zones' }).click();
+  await seen(page, '6 of 6');
+  await page.getByRole('article', { name: 'Zone local/local-a' }).getByText('Normal').waitFor(WAIT);
+  await page.getByRole('link', { name: 'Decisions' }).click();
+  await seen(page, /FullDisruption to Normal/);
+  expect(await flawsOf(page, 'local-decisions')).toEqual([]);
+  expect(errors).toEqual([]);
+}, 900_000);
