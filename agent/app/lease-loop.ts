@@ -17,7 +17,14 @@
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentTime } from '../ports/time.ts';
-import { firstWaitMs, jitteredMs, leaseDurationSeconds, podsVersionOf, renewIntervalMs } from '../rules/lease.ts';
+import {
+  firstWaitMs,
+  jitteredMs,
+  leaseDurationSeconds,
+  logsVersionOf,
+  podsVersionOf,
+  renewIntervalMs,
+} from '../rules/lease.ts';
 import { LeaseClient, type LeaseClientDependencies } from './lease-client.ts';
 
 export type LeaseLoopDependencies = Omit<LeaseClientDependencies, 'nodeName' | 'durationSeconds' | 'onAccepted'>;
@@ -38,6 +45,8 @@ export interface LeaseLoop {
   onBeat(listener: BeatListener): void;
   /** Called when the answer to a heartbeat says that pods of this node changed since the previous one. */
   onPodsChange(listener: () => void): void;
+  /** Called when the answer to a heartbeat says that a log was requested since the previous one. */
+  onLogRequest(listener: () => void): void;
 }
 
 export function createLeaseLoop(
@@ -79,15 +88,18 @@ export function createLeaseLoop(
     cached: () => cached,
     onBeat: (listener) => beats.onBeat(listener),
     onPodsChange: (listener) => beats.onPodsChange(listener),
+    onLogRequest: (listener) => beats.onLogRequest(listener),
   };
 }
 
-/** Notifies of acknowledged heartbeats, and of the changes of pods that their answers report. */
+/** Notifies of acknowledged heartbeats, and of the changes of pods and log requests that their answers report. */
 class AcknowledgedBeats {
   readonly #time: Pick<AgentTime, 'nowMs' | 'monotonicMs'>;
   readonly #beatListeners: BeatListener[] = [];
   readonly #podsListeners: (() => void)[] = [];
+  readonly #logListeners: (() => void)[] = [];
   #podsVersion: string | undefined;
+  #logsVersion: string | undefined;
   /** Monotonic milliseconds. */
   #lastAtMs: number | undefined;
 
@@ -103,7 +115,14 @@ class AcknowledgedBeats {
     this.#podsListeners.push(listener);
   }
 
+  onLogRequest(listener: () => void): void {
+    this.#logListeners.push(listener);
+  }
+
   add(lease: KubeObject): void {
+    const logsVersion = logsVersionOf(lease);
+    const isLogRequested = logsVersion !== this.#logsVersion;
+    this.#logsVersion = logsVersion;
     const podsVersion = podsVersionOf(lease);
     const havePodsChanged = podsVersion !== this.#podsVersion;
     this.#podsVersion = podsVersion;
@@ -112,5 +131,6 @@ class AcknowledgedBeats {
     this.#lastAtMs = monotonicMs;
     for (const listener of this.#beatListeners) listener(this.#time.nowMs(), silentMs);
     if (havePodsChanged) for (const listener of this.#podsListeners) listener();
+    if (isLogRequested) for (const listener of this.#logListeners) listener();
   }
 }

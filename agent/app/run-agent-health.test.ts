@@ -64,6 +64,7 @@ it('the agent serves its checks under the names that monitoring asks for', async
     shutdownState: { read: async () => undefined, write: async () => {} },
     time,
     fraction: () => 0,
+    compress: (bytes) => bytes,
     log: silentLog,
     meter: { count() {}, gauge() {}, observe() {} },
     checks: [{ name: 'disk', complaint: () => undefined }],

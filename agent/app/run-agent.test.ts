@@ -126,6 +126,7 @@ describe('the agent', () => {
       shutdownState: { read: async () => undefined, write: async () => {} },
       time,
       fraction: () => 0,
+      compress: (bytes) => bytes,
       log: silentLog,
       meter: { count() {}, gauge() {}, observe() {} },
       async serveHealth(given) {

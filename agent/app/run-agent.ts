@@ -25,6 +25,7 @@ import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
 import { createEventRecorder, type EventRecorder } from './events.ts';
 import { createKeyRotation, type KeyRotation } from './key-rotation.ts';
 import { createLeaseLoop, type LeaseLoop } from './lease-loop.ts';
+import { LogSender } from './log-sender.ts';
 import { NodeStatusComputation } from './node-status.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
 import { createRegistration, type Registration } from './registration.ts';
@@ -47,6 +48,8 @@ export interface AgentParts extends StartParts {
   readonly shutdownSignal: ShutdownSignal;
   readonly shutdownState: ShutdownDependencies['stateFile'];
   readonly fraction: Fraction;
+  /** By gzip. */
+  readonly compress: (bytes: Uint8Array) => Uint8Array;
   /** Further health checks of the machine. */
   readonly checks?: readonly HealthCheck[];
   /** Serves these checks. The caller stops the server. */
@@ -77,6 +80,7 @@ interface Loops {
   readonly registration: Registration;
   readonly statusLoop: StatusLoop;
   readonly podLoop: PodLoop;
+  readonly logSender: LogSender;
   readonly shutdown: GracefulShutdown;
 }
 
@@ -125,6 +129,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     recordEvent: events.aboutPod,
     gate: () => shutdown.admit(),
   });
+  const logSender = new LogSender({ ...common, nodeName, api, runtime, compress: parts.compress });
   const shutdown = new GracefulShutdown({
     ...common,
     buckets: shutdownBuckets(config),
@@ -148,6 +153,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     registration,
     statusLoop,
     podLoop,
+    logSender,
     shutdown,
   };
 }
@@ -212,9 +218,10 @@ class NodeBuilder {
 
 function connectLoops(parts: AgentParts, loops: Loops): void {
   const { meter } = parts;
-  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events } = loops;
+  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender } = loops;
   const leaseMs = leaseSecondsOf(parts) * 1_000;
   leaseLoop.onPodsChange(() => podLoop.podsChanged());
+  leaseLoop.onLogRequest(() => logSender.requested());
   leaseLoop.onBeat((atMs, silentMs) => {
     meter.count('nodekeeper_agent_lease_renewals_total');
     meter.gauge('nodekeeper_agent_lease_renewed_time_seconds', Math.floor(atMs / 1_000));

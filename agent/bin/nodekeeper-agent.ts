@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { type HealthzServer, serveHealthz } from '../adapters/healthz/healthz-server.ts';
 import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
@@ -167,6 +168,7 @@ async function main(): Promise<void> {
         time: systemTime,
         checks: [{ name: 'identity', complaint: () => identity.complaint() }],
         fraction: Math.random,
+        compress: gzip,
         log,
         meter: metrics,
         async serveHealth(checks) {

@@ -38,6 +38,27 @@ export interface RunningPod {
   readonly containers: readonly RunningContainer[];
 }
 
+/** What `kubectl logs` requests of one container. */
+export interface LogQuery {
+  readonly podUid: string;
+  readonly container: string;
+  /** The run before the current one. */
+  readonly previous: boolean;
+  /** Continue until the container terminates. */
+  readonly follow: boolean;
+  /** Each line begins with its time. */
+  readonly timestamps: boolean;
+  /** Only lines from this time of the machine's clock on. Milliseconds since the Unix epoch. */
+  readonly sinceMs?: number;
+  readonly tailLines?: number;
+  readonly limitBytes?: number;
+}
+
+/** There is no such output. The message is shown to the user. */
+export class LogUnavailableError extends Error {
+  override readonly name = 'LogUnavailableError';
+}
+
 export interface PodRuntime {
   /** For status.nodeInfo.containerRuntimeVersion, such as exec://1.0.0. */
   readonly version: string;
@@ -57,6 +78,13 @@ export interface PodRuntime {
   /** Removes a stopped pod. */
   remove(podUid: string): Promise<void>;
   pods(): Promise<readonly RunningPod[]>;
+  /**
+   * The output of a container, stdout and stderr together, in pieces. Ends at the end of the log, with `follow` when the
+   * container has terminated, and when `stop` is aborted. Absent if this runtime never runs pods.
+   *
+   * @throws LogUnavailableError from the first piece
+   */
+  readLog?(query: LogQuery, stop: AbortSignal): AsyncIterable<Uint8Array>;
   /** Called whenever the state of a container changed. */
   onChange(listener: (podUid: string) => void): void;
   /** Closes the runtime without stopping pods, as far as it can leave them running. */

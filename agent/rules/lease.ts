@@ -10,6 +10,9 @@ import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/typ
 /** The server changes this annotation in its answer to a heartbeat whenever pods of the node changed. */
 const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 
+/** The same for requests for logs of its pods. */
+const LOGS_VERSION_ANNOTATION = 'nodekeeper.dev/logs-version';
+
 const DEFAULT_LEASE_DURATION_SECONDS = 40;
 /** A Lease is renewed four times per lease duration. */
 const RENEWAL_FRACTION = 0.25;
@@ -84,7 +87,11 @@ export const needsOwner = (lease: KubeObject): boolean => (lease.metadata.ownerR
  * The body of a renewal: the base with the new duration and renewal time, and a missing owner added. The holder stays.
  */
 export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, node, usage }: Renewal): KubeObject {
-  const { [PODS_VERSION_ANNOTATION]: _theirs, ...kept } = base.metadata.annotations ?? {};
+  const {
+    [PODS_VERSION_ANNOTATION]: _pods,
+    [LOGS_VERSION_ANNOTATION]: _logs,
+    ...kept
+  } = base.metadata.annotations ?? {};
   const annotations = usage === undefined ? kept : { ...kept, [USAGE_ANNOTATION]: usageText(usage) };
   const { annotations: _all, ...metadata } = base.metadata;
   return {
@@ -101,3 +108,7 @@ export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, no
 /** Undefined until a pod of the node changes for the first time. */
 export const podsVersionOf = (lease: KubeObject): string | undefined =>
   lease.metadata.annotations?.[PODS_VERSION_ANNOTATION];
+
+/** Undefined until a log of the node is requested for the first time. */
+export const logsVersionOf = (lease: KubeObject): string | undefined =>
+  lease.metadata.annotations?.[LOGS_VERSION_ANNOTATION];

@@ -10,7 +10,8 @@ import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { watchTicketIssuer } from '../../shared/adapters/tokens/watch-tickets.ts';
-import { composeApi } from '../../shared/api/compose.ts';
+import { type ApiOptions, composeApi } from '../../shared/api/compose.ts';
+import { redirectLogs } from '../../shared/api/logs/log-redirect.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
 import type { ReadYaml } from '../../shared/api/verbs/server-side-apply.ts';
 import { redirectWatches } from '../../shared/api/watch/watch-redirect.ts';
@@ -63,10 +64,20 @@ export function composeApiFunction(environment: Environment) {
     ...(config.instances === undefined ? {} : { cloud: ec2OnDemand(environment, { clusterId, ...config.instances }) }),
     auditTrail: cloudWatchAuditTrail(auditLogConnectionFrom(environment, config.auditLog), systemClock.nowMs),
     limits: API_LIMITS,
-    ...(config.watchUrl === undefined
-      ? {}
-      : { answerWatch: redirectWatches(config.watchUrl, watchTicketIssuer(processKeys(keepTicketKey(items), log))) }),
+    ...(config.watchUrl === undefined ? {} : streamedBy(config.watchUrl, serving)),
   });
+}
+
+/** Watches and logs, redirected to the streaming function. */
+function streamedBy(
+  watchUrl: string,
+  { items, log, random }: Pick<ApiOptions, 'items' | 'log' | 'random'>,
+): Pick<ApiOptions, 'answerPodLog' | 'answerWatch'> {
+  const tickets = watchTicketIssuer(processKeys(keepTicketKey(items), log));
+  return {
+    answerWatch: redirectWatches(watchUrl, tickets),
+    answerPodLog: redirectLogs({ watchUrl, tickets }, { items, random }),
+  };
 }
 
 const accessEntriesOf = ({ accessEntriesFile }: { readonly accessEntriesFile?: string }): readonly AccessEntry[] =>

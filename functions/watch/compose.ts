@@ -1,3 +1,4 @@
+import { gunzip } from '../../shared/adapters/gzip/gzip.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { watchTicketVerifier } from '../../shared/adapters/tokens/watch-tickets.ts';
 import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
@@ -12,6 +13,7 @@ export function composeWatch(environment: Environment) {
   const serving = composeServing(environment, config);
   return serveWatch({
     ...serving,
+    gunzip,
     authenticator: staticTokenAuthenticator(config.staticTokens),
     tickets: watchTicketVerifier(ticketKeys(serving.items)),
     nodeKeys: nodeKeys(serving.items),

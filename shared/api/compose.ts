@@ -30,6 +30,8 @@ import { staticDocuments } from './discovery/static-documents.ts';
 import { viewerRules } from './kinds/default-policies.ts';
 import { findResource, resources } from './kinds/registry.ts';
 import { reviews } from './kinds/self-reviews.ts';
+import { answerNodeLogs } from './logs/node-logs.ts';
+import type { AnswerPodLog } from './logs/read-log.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
 import type { AnswerWatch, ServeDependencies } from './request/call.ts';
 import type { Gzip } from './request/response-size.ts';
@@ -63,6 +65,8 @@ export interface ApiOptions {
   readonly makesInitialObjects?: boolean;
   /** Absent: every watch is a long poll. */
   readonly answerWatch?: AnswerWatch;
+  /** Absent: logs are not served. */
+  readonly answerPodLog?: AnswerPodLog;
   /** Absent in a process that serves no writes. */
   readonly readYaml?: ReadYaml;
   readonly gzip: Gzip;
@@ -104,6 +108,8 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     ...defined({
       readYaml: options.readYaml,
       auditTrail: options.auditTrail,
+      answerPodLog: options.answerPodLog,
+      nodeLogs: options.answerPodLog === undefined ? undefined : answerNodeLogs(options.items),
       throttle: options.limits === undefined ? undefined : requestThrottle(options.limits),
     }),
     staticDocument: staticDocuments(

@@ -22,8 +22,18 @@ export const apiManifest = {
     },
   },
   needsWith: {
-    // It signs the tickets that `watch` checks; long polls need none.
-    streamedWatches: [{ environment: ['WATCH_URL'], tables: { control: { 'ticket-keys': ['PutItem'] } } }],
+    // It signs the tickets that `watch` checks; long polls need none. Logs are streamed, too.
+    streamedWatches: [
+      { environment: ['WATCH_URL'], tables: { control: { 'ticket-keys': ['PutItem'] } } },
+      {
+        tables: {
+          control: {
+            'log-requests': ['DeleteItem', 'PutItem', 'Query', 'UpdateItem'],
+            'log-chunks#*': ['PutItem'],
+          },
+        },
+      },
+    ],
     // Instances that have enrolled are recorded.
     instanceEnrolment: [
       { environment: ['ACCOUNT_ID'], ec2: ['DescribeInstances'] },

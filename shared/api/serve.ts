@@ -21,6 +21,9 @@ import { type AuditedCall, audit } from './access/audit.ts';
 import { effectiveUser } from './access/impersonation.ts';
 import { namespaces } from './kinds/registry.ts';
 import { isReview } from './kinds/self-reviews.ts';
+import { isNodeLogs } from './logs/node-logs.ts';
+import { readLog } from './logs/read-log.ts';
+import { isConnection, refuseConnection } from './logs/refuse-connections.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
 import { negotiateShape } from './request/response-shape.ts';
 import { compressedIfLarge } from './request/response-size.ts';
@@ -129,8 +132,15 @@ async function serveResource(
     await refuseUnauthorized(dependencies, verb, call);
     return (await dependencies.selfReview(call)) ?? answerAccessReview(dependencies, target, request, nowMs);
   }
+  if (isNodeLogs(target) && dependencies.nodeLogs !== undefined) {
+    return dependencies.nodeLogs({ user, target, request, nowMs });
+  }
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
+  if (isConnection(target)) {
+    await refuseUnauthorized(dependencies, verb, call);
+    return refuseConnection(dependencies, target);
+  }
   refuseMisplaced(descriptor, target, verb);
   audited.call = { user: caller, actingAs: user, verb, target, nowMs };
   await refuseUnauthorized(dependencies, verb, call);
@@ -185,6 +195,7 @@ const isScale = ({ target }: Call): boolean => target.subresource === 'scale';
 function serveVerb(dependencies: ServeDependencies, verb: Verb, call: Call): Promise<HttpResponse> {
   switch (verb) {
     case 'get':
+      if (call.target.subresource === 'log') return readLog(dependencies, call);
       return isScale(call) ? getScale(dependencies, call) : get(dependencies, call);
     case 'list':
       return list(dependencies, call);

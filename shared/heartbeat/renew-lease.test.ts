@@ -121,7 +121,7 @@ describe('a heartbeat by PUT', () => {
     const answer = parsed(await send('PUT', { ...before, metadata: { ...before.metadata, annotations } }));
     expect(answer.metadata.annotations).toEqual({ site: 'a' });
     expect(consumed).toEqual([expect.objectContaining({ readUnits: 0, writeUnits: 1 })]);
-    expect((await items.get(healthKey('n1'), { consistent: true }))?.['j']).toBe(annotations['nodekeeper.dev/usage']);
+    expect((await items.get(healthKey('n1'), { consistent: true }))?.['U']).toBe(annotations['nodekeeper.dev/usage']);
   });
 
   it('with another version than the stored one is a Conflict, and changes nothing', async () => {

@@ -41,10 +41,11 @@ import type { Clock, RandomSource } from '../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import type { Item, ItemUpdater } from '../ports/item-store.ts';
 import type { Log } from '../ports/log.ts';
-import { podsVersionOf } from '../store/health-row.ts';
+import { logsVersionOf, podsVersionOf } from '../store/health-row.ts';
 import {
   LEASE_NAMESPACE,
   type Lease,
+  LOGS_VERSION_ANNOTATION,
   leaseMergePatch,
   leaseOf,
   PODS_VERSION_ANNOTATION,
@@ -155,17 +156,19 @@ function answerOf(outcome: LeaseWriteOutcome, name: string, warnings: readonly s
 }
 
 /**
- * The Lease, with the version of its node's pods in an annotation, and without the usage: the agent sends it with each
- * heartbeat, and its bytes in each answer would cost more than all reads of ticks.
+ * The Lease, with the versions of its node's pods and log requests in annotations, and without the usage: the agent sends
+ * it with each heartbeat, and its bytes in each answer would cost more than all reads of ticks.
  */
 function leaseForResponse(row: Item): Lease | undefined {
   const lease = leaseOf(row);
   if (lease === undefined) return undefined;
   const podsVersion = podsVersionOf(row);
+  const logsVersion = logsVersionOf(row);
   const { annotations: { [USAGE_ANNOTATION]: _usage, ...stored } = {}, ...metadata } = lease.metadata;
   const annotations = {
     ...stored,
-    ...defined({ [PODS_VERSION_ANNOTATION]: podsVersion === undefined ? undefined : String(podsVersion) }),
+    ...(podsVersion === undefined ? {} : { [PODS_VERSION_ANNOTATION]: String(podsVersion) }),
+    ...(logsVersion === undefined ? {} : { [LOGS_VERSION_ANNOTATION]: String(logsVersion) }),
   };
   return { ...lease, metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations } };
 }

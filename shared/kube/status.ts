@@ -280,6 +280,12 @@ export const methodNotAllowed = (target: ResourceName, verb: string): StatusErro
 export const methodNotAllowedHere = (): StatusError =>
   failure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
+/** 405 with a sentence that says why, and what to use instead. */
+export const notServed = (message: string): StatusError => failure(405, 'MethodNotAllowed', message, {});
+
+/** 504: something behind this API did not respond in time. */
+export const gatewayTimeout = (message: string): StatusError => failure(504, 'Timeout', message, {});
+
 /**
  * 429. `retryAfterSeconds` also wants a Retry-After header from the edge, if the client shall retry by itself;
  * the Go client retries only with that header (kubectl drain then retries silently).

@@ -5,13 +5,14 @@
  *
  *   lease   v resourceVersion, i uid, c creation (s), t renewTime (us), d duration (s), a acquireTime (us),
  *           n transitions, h holder when it is not the node's name ('' for none), o 1: owned by the Node with the uid `u`,
- *           x JSON of all other fields of the Lease, j what the machine used (domain/nodes/node-usage.ts)
+ *           x JSON of all other fields of the Lease, U what the machine used (domain/nodes/node-usage.ts)
  *   both    r server receipt time of the last renewal (ms)
  *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter reads it),
  *           k our NoExecute taints (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
  *           f, g: conditions with the stored lastHeartbeatTime f are shown with g (s)
  *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
  *           w 1: pods of this node must still be set not ready
+ *           j counts requests for logs of the node's pods; reported in the response to a beat (log-request-store.ts)
  *           p counts changes of the node's pods: bound, changed, removed; reported in the response to a beat
  *   moved   q when the row was moved to its other key (ms); an item with `q` has no other attribute
  *
@@ -26,7 +27,7 @@ import type { Condition, Item, ItemKey } from '../ports/item-store.ts';
 import { all, any, lacks } from './conditions.ts';
 import { healthPartitionOf } from './layout.ts';
 
-export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x', 'j'] as const;
+export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x', 'U'] as const;
 /** Attributes that a scan reads. */
 export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r', 'q'] as const;
 
@@ -63,7 +64,7 @@ export type HealthRow = {
   readonly h?: string;
   readonly o?: 1;
   readonly x?: string;
-  readonly j?: string;
+  readonly U?: string;
   readonly r?: number;
   readonly u?: string;
   readonly z?: string;
@@ -77,6 +78,7 @@ export type HealthRow = {
   readonly g?: number;
   readonly m?: number;
   readonly w?: 1;
+  readonly j?: number;
   readonly p?: number;
   readonly q?: number;
 };
@@ -96,6 +98,9 @@ export const notMoved: Condition = lacks('q');
 
 /** Changes whenever pods of the node change; undefined before the first change. */
 export const podsVersionOf = (row: Item): number | undefined => (row as HealthRow).p;
+
+/** Changes whenever a log of the node is requested; undefined before the first request. */
+export const logsVersionOf = (row: Item): number | undefined => (row as HealthRow).j;
 
 /** Attributes that heartbeatTimesOf reads. */
 export const HEARTBEAT_TIME_ATTRIBUTES = ['f', 'g'] as const;

@@ -53,12 +53,12 @@ describe('a Lease in a row', () => {
     const withUsage = (usage: string) =>
       aLease({ metadata: { ...aLease().metadata, annotations: { a: 'b', 'nodekeeper.dev/usage': usage } } });
     const { set } = changeFor(withUsage('0.250 1024 60 1'));
-    expect(set).toMatchObject({ j: '0.250 1024 60 1', x: '{"annotations":{"a":"b"}}' });
+    expect(set).toMatchObject({ U: '0.250 1024 60 1', x: '{"annotations":{"a":"b"}}' });
     for (const usage of ['0.250 1024 60 1', 'free text']) {
       expect(stored(withUsage(usage))?.metadata.annotations).toEqual({ a: 'b', 'nodekeeper.dev/usage': usage });
     }
-    expect(changeFor(withUsage('free text')).remove).toContain('j');
-    expect(changeFor(aLease()).remove).toContain('j');
+    expect(changeFor(withUsage('free text')).remove).toContain('U');
+    expect(changeFor(aLease()).remove).toContain('U');
   });
 
   it.each<[string, Partial<KubeObject>]>([
@@ -123,9 +123,9 @@ describe('a Lease in a row', () => {
   });
 
   it('removes what the replaced Lease had and this one has not', () => {
-    expect([...changeFor(aLease()).remove].sort()).toEqual(['a', 'h', 'j', 'n', 'x']);
+    expect([...changeFor(aLease()).remove].sort()).toEqual(['U', 'a', 'h', 'n', 'x']);
     const { remove } = changeFor(aLease({ metadata: { name: 'edge-1' }, spec: {} }));
-    expect([...remove].sort()).toEqual(['a', 'd', 'j', 'n', 'o', 't', 'x']);
+    expect([...remove].sort()).toEqual(['U', 'a', 'd', 'n', 'o', 't', 'x']);
   });
 
   it('is too large when its labels are', () => {

@@ -23,8 +23,14 @@ export const LEASE_NAMESPACE = 'kube-node-lease';
 export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 
 /**
- * Bytes of the JSON text, a holder other than the node, and the usage of the machine, together. The other attributes of a row need at most 580:
- * two names of 253 and 129, two uids, and numbers.
+ * Annotation in the response to a beat, once a log of one of the node's pods has been requested. If its value differs
+ * from the last response, the node lists its log requests. It is never stored.
+ */
+export const LOGS_VERSION_ANNOTATION = 'nodekeeper.dev/logs-version';
+
+/**
+ * Bytes of the JSON text, a holder other than the node, and the usage of the machine, together. The other attributes of
+ * a row need at most 580: two names of 253 and 129, two uids, and numbers.
  */
 export const LEASE_EXTRAS_BYTES_MAX = 400;
 
@@ -97,10 +103,15 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
     delete spec[field];
   }
   const { labels, ownerReferences = [], finalizers } = metadata;
-  const { [PODS_VERSION_ANNOTATION]: _ours, [USAGE_ANNOTATION]: usage, ...others } = metadata.annotations ?? {};
+  const {
+    [PODS_VERSION_ANNOTATION]: _pods,
+    [LOGS_VERSION_ANNOTATION]: _logs,
+    [USAGE_ANNOTATION]: usage,
+    ...others
+  } = metadata.annotations ?? {};
   const isUsage = parseUsage(usage) !== undefined;
-  if (isUsage && usage !== undefined) set['j'] = usage;
-  else remove.push('j');
+  if (isUsage && usage !== undefined) set['U'] = usage;
+  else remove.push('U');
   const annotations = isUsage || usage === undefined ? others : { ...others, [USAGE_ANNOTATION]: usage };
   const owner = ownerReferences.length === 1 ? ownerReferences[0] : undefined;
   const ownerUid = owner !== undefined && isOwnNode(owner, nodeName) ? owner.uid : undefined;
@@ -113,7 +124,7 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
   const spelled: Extras = { ...extras, ...(ownerReferences.length === 0 ? {} : { ownerReferences }) };
   const short = extrasAttribute(ownerUid === undefined ? spelled : extras);
   const long = extrasAttribute(spelled);
-  const bytes = [short.x, set.h, set.j].reduce<number>((sum, value) => sum + utf8Bytes(String(value ?? '')), 0);
+  const bytes = [short.x, set.h, set.U].reduce<number>((sum, value) => sum + utf8Bytes(String(value ?? '')), 0);
   if (bytes > LEASE_EXTRAS_BYTES_MAX) return { kind: 'tooLarge', bytes };
   return {
     kind: 'change',
@@ -162,7 +173,7 @@ export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string,
 export function leaseOf(row: Item): Lease | undefined {
   if (!hasLease(row)) return undefined;
   const lease = row as HealthRow & { readonly v: number; readonly i: string; readonly c: number };
-  const { sk: name, v, i: uid, c, d, a, t, n, o, u: ownerUid, x, h: holder = name, j: usage } = lease;
+  const { sk: name, v, i: uid, c, d, a, t, n, o, u: ownerUid, x, h: holder = name, U: usage } = lease;
   const extras: Extras = x === undefined ? {} : JSON.parse(x);
   const { spec: rareSpec, annotations, ...metadata } = extras;
   const owners =

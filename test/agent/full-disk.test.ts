@@ -105,6 +105,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
         shutdownState: { read: async () => undefined, write: async () => {} },
         time,
         fraction: () => 0,
+        compress: (bytes) => bytes,
         log: silentLog,
         meter: { count() {}, gauge() {}, observe() {} },
         async serveHealth(given) {

@@ -17,7 +17,7 @@ definePodRuntimeContract('none', {
 let execDirectory = '';
 
 definePodRuntimeContract('exec', {
-  output: async (pod) => readFileSync(join(execDirectory, 'pods', uidOf(pod), 'c0.log'), 'utf8'),
+  output: async (pod) => readFileSync(join(execDirectory, 'pods', uidOf(pod), 'c0.0.log'), 'utf8'),
   ...(process.platform === 'linux' ? {} : { skip: 'processes are identified by /proc' }),
   open: async () => {
     const rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-exec-'));

@@ -6,7 +6,7 @@ import { defined } from '../../../shared/domain/defined.ts';
 import type { ContainerState } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { type CommandLine, commandLine } from './command-line.ts';
-import { openLog } from './log-file.ts';
+import { openLog, removeOlderRuns } from './log-file.ts';
 import type { PodProcesses } from './pod-processes.ts';
 import { type ContainerRecord, containerSpec } from './pod-record.ts';
 import { isShortage, MARK } from './process-table.ts';
@@ -70,7 +70,10 @@ export class ContainerStart {
     const failed = (cause: NodeJS.ErrnoException): void => this.#failed(container, cause, startedAtMs, revert);
     let output: number;
     try {
-      output = openLog(processes.logPath(container));
+      const name = processes.logOf(container);
+      // As the kubelet: one run before the current one is kept.
+      removeOlderRuns({ ...name, run: name.run - 1 });
+      output = openLog(name);
     } catch (cause) {
       revert();
       this.#dependencies.onShortage(container, cause as Error);

@@ -13,13 +13,14 @@
  */
 import { defined } from '../../../shared/domain/defined.ts';
 import type { Log } from '../../../shared/ports/log.ts';
-import type { RunningContainer, RunningPod } from '../../ports/pod-runtime.ts';
+import { type LogQuery, LogUnavailableError, type RunningContainer, type RunningPod } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { formatGoDuration } from '../../rules/go-duration.ts';
 import { restartPolicyOf } from '../../rules/pod-status.ts';
 import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';
 import { ContainerStart, type Terminated } from './container-start.ts';
-import { boundLog } from './log-file.ts';
+import { boundLog, type LogLimits, recordOutputTime } from './log-file.ts';
+import { readLog } from './log-reader.ts';
 import { PodProcesses } from './pod-processes.ts';
 import type { ContainerRecord, PodRecord } from './pod-record.ts';
 import { PodStop } from './pod-stop.ts';
@@ -35,7 +36,7 @@ export interface ExecPodDependencies {
   readonly log: Log;
   readonly bootId: string;
   readonly directory: string;
-  readonly logBytesMax: number;
+  readonly logLimits: LogLimits;
   readonly hostIp: () => string | undefined;
   readonly onChange: () => void;
 }
@@ -46,6 +47,8 @@ export class ExecPod {
   readonly #start: ContainerStart;
   readonly #stop: PodStop;
   readonly #policy: RestartPolicy;
+  /** By container: what its file was like at the last look. */
+  readonly #seenOutput = new Map<string, string | undefined>();
 
   constructor(record: PodRecord, dependencies: ExecPodDependencies) {
     this.#dependencies = dependencies;
@@ -133,8 +136,38 @@ export class ExecPod {
   boundLogs(): void {
     const { record } = this.#processes;
     for (const container of record.containers) {
-      boundLog(this.#processes.logPath(container), this.#dependencies.logBytesMax);
+      boundLog(this.#processes.logOf(container), this.#dependencies.logLimits);
     }
+  }
+
+  recordOutputTimes(): void {
+    for (const container of this.#processes.record.containers) {
+      if (container.containerId === undefined) continue;
+      const { name } = container;
+      this.#seenOutput.set(name, recordOutputTime(this.#processes.logOf(container), this.#seenOutput.get(name)));
+    }
+  }
+
+  /** @throws LogUnavailableError */
+  readLog(query: LogQuery, stop: AbortSignal): AsyncIterable<Uint8Array> {
+    const { record, pod } = this.#processes;
+    const container = record.containers.find(({ name }) => name === query.container);
+    const podName = JSON.stringify(pod.metadata.name ?? '');
+    const name = JSON.stringify(query.container);
+    if (container?.containerId === undefined) {
+      throw new LogUnavailableError(`container ${name} in pod ${podName} is not available`);
+    }
+    const { restartCount } = container;
+    // While a restart waits, the run that has terminated is both the last and the previous one.
+    const run = query.previous && container.state.kind !== 'waiting' ? restartCount - 1 : restartCount;
+    if (run < 0) throw new LogUnavailableError(`previous terminated container ${name} in pod ${podName} not found`);
+    this.recordOutputTimes();
+    return readLog({ ...this.#processes.logOf(container), run }, query, {
+      time: this.#dependencies.time,
+      isRunning: () =>
+        container.restartCount === run && container.state.kind === 'running' && !this.#processes.isDetached,
+      stop,
+    });
   }
 
   isStopped(): boolean {

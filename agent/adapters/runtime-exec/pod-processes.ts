@@ -5,10 +5,10 @@
  * and the pod has a complaint meanwhile.
  */
 import type { ChildProcess } from 'node:child_process';
-import { join } from 'node:path';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import type { LogName } from './log-file.ts';
 import { type ContainerRecord, type Moment, type PodRecord, writeRecord } from './pod-record.ts';
 import { identify, isAlive, markedProcesses, signal } from './process-table.ts';
 
@@ -62,8 +62,9 @@ export class PodProcesses {
     this.#detached.abort();
   }
 
-  logPath(container: ContainerRecord): string {
-    return join(this.#dependencies.directory, `${container.name}.log`);
+  /** The output of the current run of the container. */
+  logOf({ name, restartCount }: ContainerRecord): LogName {
+    return { directory: this.#dependencies.directory, container: name, run: restartCount };
   }
 
   /** Different for each start, because the rest of one start is killed while the next one runs. */

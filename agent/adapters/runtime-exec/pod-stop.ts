@@ -131,7 +131,7 @@ export class PodStop {
       processes.wake();
     };
     try {
-      hook = startProcess(processes, container, line, openLog(processes.logPath(container)));
+      hook = startProcess(processes, container, line, openLog(processes.logOf(container)));
     } catch (cause) {
       finished({ cause: String(cause) });
       return;

@@ -13,7 +13,7 @@ import { ExecPod, type ExecPodDependencies } from './exec-pod.ts';
 import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
 import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
 
-export interface RecordedPodsOptions extends Pick<ExecPodDependencies, 'time' | 'log' | 'logBytesMax' | 'hostIp'> {
+export interface RecordedPodsOptions extends Pick<ExecPodDependencies, 'time' | 'log' | 'logLimits' | 'hostIp'> {
   /** Contains one directory per pod, with its uid as name. */
   readonly podsDirectory: string;
   readonly log: Log;
@@ -114,14 +114,14 @@ export class RecordedPods {
   }
 
   #keep(record: PodRecord): ExecPod {
-    const { time, log, logBytesMax, hostIp, onChange } = this.#options;
+    const { time, log, logLimits, hostIp, onChange } = this.#options;
     const uid = record.pod.metadata.uid ?? '';
     const pod = new ExecPod(record, {
       time,
       log,
       bootId: this.#bootId,
       directory: this.#directoryOf(uid),
-      logBytesMax,
+      logLimits,
       hostIp,
       onChange: () => onChange(uid),
     });

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import { until } from '../../../test/support/until.ts';
-import type { PodRuntime } from '../../ports/pod-runtime.ts';
+import type { LogQuery, PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { identify, isAlive, readBootId } from './process-table.ts';
 import { execRuntime } from './runtime-exec.ts';
@@ -42,7 +42,7 @@ function open(time: AgentTime = realTime, logBytesMax?: number): PodRuntime {
 
 const fileOf = (pod: KubeObject, name: string): string => join(rootDirectory, 'pods', uidOf(pod), name);
 const outputOf = (pod: KubeObject, container = 'c0'): string => {
-  const path = fileOf(pod, `${container}.log`);
+  const path = fileOf(pod, `${container}.0.log`);
   return existsSync(path) ? readFileSync(path, 'utf8') : '';
 };
 const soon = { withinMs: 10_000, everyMs: 20 };
@@ -392,8 +392,74 @@ describe('output that grows', () => {
     await runtime.start(pod);
     await written(pod, 'ready');
     releaseAll();
-    await until(() => statSync(fileOf(pod, 'c0.log')).size === 0, soon);
-    expect(readFileSync(fileOf(pod, 'c0.log.1'), 'utf8')).toMatch(/line 199\nready\n$/);
-    expect(statSync(fileOf(pod, 'c0.log.1')).size).toBe(1_000);
+    await until(() => statSync(fileOf(pod, 'c0.0.log')).size === 0, soon);
+    const [rotated = ''] = readdirSync(join(rootDirectory, 'pods', uidOf(pod))).filter((name) =>
+      name.startsWith('c0.0.log.'),
+    );
+    expect(readFileSync(fileOf(pod, rotated), 'utf8')).toMatch(/line 199\nready\n$/);
+    expect(statSync(fileOf(pod, rotated)).size).toBe(1_000);
+  });
+});
+
+describe('the log of a container', () => {
+  const query = { container: 'c0', previous: false, follow: false, timestamps: false };
+  async function read(runtime: PodRuntime, pod: KubeObject, more: Partial<LogQuery> = {}): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    const stop = new AbortController().signal;
+    for await (const piece of runtime.readLog?.({ ...query, podUid: uidOf(pod), ...more }, stop) ?? []) {
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces).toString('utf8');
+  }
+
+  it('has both streams in the order in which they were written', async () => {
+    const runtime = open();
+    const pod = shellPod(['echo out; echo err >&2; echo out again'], { restartPolicy: 'Never' });
+    await runtime.start(pod);
+    await stateWithin(runtime, pod, 'terminated');
+    expect(await read(runtime, pod)).toBe('out\nerr\nout again\n');
+    expect(await read(runtime, pod, { tailLines: 1 })).toBe('out again\n');
+    expect(await read(runtime, pod, { timestamps: true, tailLines: 1 })).toMatch(
+      /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z out again\n$/,
+    );
+  });
+
+  it('of the previous run is kept, and the one before it is removed', async () => {
+    const { time, releaseAll } = releasedTime();
+    const runtime = open(time);
+    const runs =
+      'n=$(cat $0.count 2>/dev/null || echo 0); echo $((n+1)) > $0.count; echo run $n; [ $n -lt 2 ] && exit 1; sleep 300';
+    const pod = shellPod([runs.replaceAll('$0', join(rootDirectory, 'runs'))], { restartPolicy: 'Always' });
+    await runtime.start(pod);
+    await until(
+      async () => {
+        releaseAll();
+        return (
+          readdirSync(join(rootDirectory, 'pods', uidOf(pod))).includes('c0.2.log') &&
+          (await read(runtime, pod)) === 'run 2\n'
+        );
+      },
+      { ...soon, what: 'the third run' },
+    );
+    expect(await read(runtime, pod, { previous: true })).toBe('run 1\n');
+    expect(existsSync(fileOf(pod, 'c0.0.log'))).toBe(false);
+  });
+
+  it('that is followed ends when the container terminates', async () => {
+    const runtime = open();
+    const pod = shellPod(['echo begun; sleep 0.3; echo done'], { restartPolicy: 'Never' });
+    await runtime.start(pod);
+    expect(await read(runtime, pod, { follow: true })).toBe('begun\ndone\n');
+  });
+
+  it.each([
+    [{ container: 'c9' }, /^container "c9" in pod ".*" is not available$/],
+    [{ previous: true }, /^previous terminated container "c0" in pod ".*" not found$/],
+    [{ podUid: 'unknown' }, /^pod unknown is not known to this node$/],
+  ])('that does not exist is an error for the user: %j', async (more, message) => {
+    const runtime = open();
+    const pod = shellPod(['sleep 300']);
+    await runtime.start(pod);
+    await expect(read(runtime, pod, more)).rejects.toThrow(message);
   });
 });

@@ -7,7 +7,7 @@ import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
-import type { PodRuntime } from '../../ports/pod-runtime.ts';
+import { LogUnavailableError, type PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { RecordedPods } from './recorded-pods.ts';
 
@@ -17,8 +17,9 @@ const EXIT_CHECK_MS = 1_000;
 const LOG_SIZE_CHECK_MS = 10_000;
 /** Interval of the retries to read or remove files. Milliseconds. */
 const RETRY_MS = 10_000;
-/** The default of the kubelet's containerLogMaxSize. Bytes. */
+/** The defaults of the kubelet's containerLogMaxSize, in bytes, and containerLogMaxFiles. */
 const LOG_BYTES_MAX = 10 * 1024 * 1024;
+const LOG_FILES_MAX = 5;
 
 /** Both become parts of paths. */
 const UID = /^[A-Za-z0-9][A-Za-z0-9-]{0,252}$/;
@@ -32,6 +33,8 @@ export interface ExecRuntimeOptions {
   readonly hostIp: () => string | undefined;
   readonly version?: string;
   readonly logBytesMax?: number;
+  /** Files of one run of a container. */
+  readonly logFilesMax?: number;
 }
 
 /**
@@ -46,7 +49,10 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
     podsDirectory,
     time: options.time,
     log: options.log,
-    logBytesMax: options.logBytesMax ?? LOG_BYTES_MAX,
+    logLimits: {
+      bytesMax: options.logBytesMax ?? LOG_BYTES_MAX,
+      filesMax: options.logFilesMax ?? LOG_FILES_MAX,
+    },
     hostIp: options.hostIp,
     onChange: (podUid) => {
       for (const listener of listeners) listener(podUid);
@@ -78,6 +84,11 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
       pod.detach();
       recorded.remove(podUid);
     },
+    async *readLog(query, stop) {
+      const pod = recorded.get(query.podUid);
+      if (pod === undefined) throw new LogUnavailableError(`pod ${query.podUid} is not known to this node`);
+      yield* pod.readLog(query, stop);
+    },
     async pods() {
       return recorded.all().map((pod) => pod.view());
     },
@@ -93,6 +104,7 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
 
 function startBackgroundChecks(recorded: RecordedPods, time: AgentTime, closed: AbortSignal): void {
   void repeatedly(time, EXIT_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.check()));
+  void repeatedly(time, EXIT_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.recordOutputTimes()));
   void repeatedly(time, LOG_SIZE_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.boundLogs()));
   void repeatedly(time, RETRY_MS, closed, () => recorded.retry());
 }

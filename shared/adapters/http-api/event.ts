@@ -56,17 +56,21 @@ const DRAIN_MS = 30_000;
  * a write failed, or when the client accepted nothing for `drainMs`.
  */
 export async function streamAnswer(
-  answer: { readonly head: HttpResponse; readonly lines?: AsyncIterable<string> },
+  answer: {
+    readonly head: HttpResponse;
+    readonly lines?: AsyncIterable<string>;
+    readonly output?: AsyncIterable<Uint8Array>;
+  },
   stream: Writable,
   drainMs = DRAIN_MS,
 ): Promise<void> {
-  const { head, lines } = answer;
+  const { head, lines, output } = answer;
   const out = awslambda.HttpResponseStream.from(stream, { statusCode: head.status, headers: { ...head.headers } });
   // A failed write is noticed by its state below. Without a listener it would end the process.
   out.on('error', () => {});
   // The first bytes send the head. Without them the client would receive it only with the first event.
   out.write(head.body);
-  for await (const line of lines ?? []) {
+  for await (const line of lines ?? output ?? []) {
     if (out.destroyed) return;
     if (out.write(line)) continue;
     if (await isDrained(out, drainMs)) continue;

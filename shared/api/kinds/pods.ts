@@ -145,6 +145,7 @@ export const pods: ResourceDescriptor = {
     { name: 'binding', kind: 'Binding', verbs: ['create'] },
     // drain evicts only when it finds exactly this entry.
     { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'] },
+    { name: 'log', verbs: ['get'] },
     { name: 'status', verbs: ['get', 'patch', 'update'] },
   ],
   shards: 8,

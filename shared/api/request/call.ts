@@ -21,6 +21,8 @@ import type { ChangeLog } from '../../store/change-log.ts';
 import type { Authorizer } from '../access/authorizer.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { AnswerIssuer } from '../discovery/issuer-documents.ts';
+import type { AnswerNodeLogs } from '../logs/node-logs.ts';
+import type { AnswerPodLog } from '../logs/read-log.ts';
 import type { ReadYaml } from '../verbs/server-side-apply.ts';
 import type { WatchCall, WatchSource } from '../watch/watch-request.ts';
 import type { Shape } from './response-shape.ts';
@@ -32,6 +34,10 @@ export interface ServeDependencies extends ApiDependencies {
   readonly log: Log;
   readonly changes: ChangeLog;
   readonly answerWatch: AnswerWatch;
+  /** Delivers the output of a container. Absent: logs are not served. */
+  readonly answerPodLog?: AnswerPodLog;
+  /** Serves the agents that send output. Absent: logs are not served here. */
+  readonly nodeLogs?: AnswerNodeLogs;
   /** Receives a line for each write by a person. Absent: no audit log. */
   readonly auditTrail?: AuditTrail;
   readonly noteRefusal: NoteRefusal;

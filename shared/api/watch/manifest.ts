@@ -18,6 +18,8 @@ export const watchManifest = {
       'node-keys#*': ['GetItem'],
       'ticket-keys': ['GetItem'],
       'watch-slots': ['DeleteItem', 'PutItem', 'Query'],
+      'log-requests': ['DeleteItem', 'GetItem', 'UpdateItem'],
+      'log-chunks#*': ['DeleteItem', 'Query'],
     },
   },
 } as const satisfies FunctionManifest;

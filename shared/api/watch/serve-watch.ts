@@ -1,4 +1,4 @@
-/** The watch function: the same API, but it streams the lines of a watch. Every other request is 404. */
+/** The streaming function: the same API, but it streams watches and logs. Every other request is 404. */
 
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
@@ -15,6 +15,9 @@ import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { type SlotOutcome, type WatchSlot, type WatchSlots, watchSlots } from '../../store/watch-slot-store.ts';
 import { withoutImpersonation } from '../access/impersonation.ts';
 import { type ApiOptions, composeApi } from '../compose.ts';
+import type { LogSource } from '../logs/log-stream.ts';
+import { isPodLog, openLog } from '../logs/open-log.ts';
+import type { AnswerPodLog } from '../logs/read-log.ts';
 import { revocationCheck } from './revocation.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
 import { watchEndMs, watchLines } from './watch-stream.ts';
@@ -26,9 +29,13 @@ export interface StreamedAnswer {
   readonly head: HttpResponse;
   /** Absent when the head is the whole response, as for a refusal. */
   readonly lines?: AsyncIterable<string>;
+  /** The output of a container, in place of lines. */
+  readonly output?: AsyncIterable<Uint8Array>;
 }
 
-export interface WatchOptions extends Omit<ApiOptions, 'answerWatch'> {
+export interface WatchOptions extends Omit<ApiOptions, 'answerPodLog' | 'answerWatch'> {
+  /** Absent: logs are not served. */
+  readonly gunzip?: LogSource['gunzip'];
   readonly tickets: WatchTicketVerifier;
   /** For closing the watches of machines after their identity was deleted. */
   readonly nodeKeys: NodeKeys;
@@ -43,11 +50,12 @@ export function serveWatch(options: WatchOptions): ServeWatch {
   const noteFault = failedRequests(options.log, REQUEST_FAILED);
   const slots = watchSlots(options.items);
   return async (request, deadlineMs) => {
-    if (!isWatch(request)) return { head: statusResponse(status.unknownPath().status) };
+    if (!isStreamed(request)) return { head: statusResponse(status.unknownPath().status) };
     const ticket = request.query.get(TICKET_PARAMETER);
     const query = new URLSearchParams(request.query);
     query.delete(TICKET_PARAMETER);
     let lines: AsyncIterable<string> | undefined;
+    let output: AsyncIterable<Uint8Array> | undefined;
     const serve = composeApi({
       ...options,
       noteRefusal,
@@ -58,6 +66,11 @@ export function serveWatch(options: WatchOptions): ServeWatch {
         ticket === null
           ? options.authenticator
           : { authenticate: () => authenticateByTicket(options, request, ticket) },
+      ...defined({
+        answerPodLog: logAnswerer(options, slots, deadlineMs, (opened) => {
+          output = opened;
+        }),
+      }),
       answerWatch: async (source, watch, { user }) => {
         const { timeoutSeconds } = watch;
         const slot = await acquireSlot(options, slots, { user, deadlineMs, ...defined({ timeoutSeconds }) });
@@ -79,7 +92,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     // A ticket names the user that the request acts as.
     const headers = ticket === null ? request.headers : withoutImpersonation(request.headers);
     const head = await serve({ ...request, headers, query });
-    return { head, ...defined({ lines }) };
+    return { head, ...defined({ lines, output }) };
   };
 }
 
@@ -126,7 +139,7 @@ function reasonOf(
   }
 }
 
-async function* releasing(slot: WatchSlot, lines: AsyncIterable<string>): AsyncGenerator<string> {
+async function* releasing<T>(slot: WatchSlot, lines: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* lines;
   } finally {
@@ -134,9 +147,32 @@ async function* releasing(slot: WatchSlot, lines: AsyncIterable<string>): AsyncG
   }
 }
 
-function isWatch({ method, path, query }: HttpRequest): boolean {
+/** Answers logs, in a slot like that of a watch. The slot is released on a refusal. */
+function logAnswerer(
+  options: WatchOptions,
+  slots: WatchSlots,
+  deadlineMs: number,
+  onOpen: (output: AsyncIterable<Uint8Array>) => void,
+): AnswerPodLog | undefined {
+  const { gunzip } = options;
+  if (gunzip === undefined) return undefined;
+  return async (log, call) => {
+    const slot = await acquireSlot(options, slots, { user: call.user, deadlineMs });
+    try {
+      onOpen(releasing(slot, await openLog({ ...options, gunzip }, { log, call, deadlineMs })));
+    } catch (error) {
+      await slot.release();
+      throw error;
+    }
+    return { status: 200, headers: { 'content-type': 'text/plain', 'cache-control': 'no-cache, private' }, body: '' };
+  };
+}
+
+function isStreamed({ method, path, query }: HttpRequest): boolean {
   const parsed = parsePath(path);
-  return parsed.kind === 'resource' && verbOf(method, parsed.target, query) === 'watch';
+  if (parsed.kind !== 'resource') return false;
+  const verb = verbOf(method, parsed.target, query);
+  return verb === 'watch' || (verb === 'get' && isPodLog(parsed.target));
 }
 
 async function authenticateByTicket(

@@ -1,6 +1,8 @@
-/** A watch as a redirect to the watch function, which can stream. The HTTP API cannot. */
+/** A watch as a redirect to the streaming function, which can stream. The HTTP API cannot. */
+
+import type { HttpResponse } from '../../ports/http.ts';
 import type { WatchTicketIssuer } from '../../ports/watch-tickets.ts';
-import type { AnswerWatch } from '../request/call.ts';
+import type { AnswerWatch, Call } from '../request/call.ts';
 
 /** Query parameter that carries the ticket. */
 export const TICKET_PARAMETER = 'nodekeeper-ticket';
@@ -12,21 +14,36 @@ export function watchTarget(path: string, query: URLSearchParams): string {
   return `${path}?${plain}`;
 }
 
-/** @param watchUrl URL of the watch function, without a trailing slash */
-export function redirectWatches(watchUrl: string, tickets: WatchTicketIssuer): AnswerWatch {
-  return async (_source, _watch, { request, user, nowMs }) => {
-    const target = watchTarget(request.path, request.query);
-    const ticket = await tickets.issue({ user, target }, nowMs);
-    return {
-      status: 307,
-      headers: {
-        // The path was decoded by the HTTP API, and a header holds only ASCII.
-        location: `${watchUrl}${encodedPath(request.path)}${target.slice(request.path.length)}&${TICKET_PARAMETER}=${encodeURIComponent(ticket)}`,
-        'cache-control': 'no-store',
-        'content-length': '0',
-      },
-      body: '',
-    };
+/** @param watchUrl URL of the streaming function, without a trailing slash */
+export const redirectWatches =
+  (watchUrl: string, tickets: WatchTicketIssuer): AnswerWatch =>
+  (_source, _watch, call) =>
+    redirectWithTicket({ watchUrl, tickets }, call);
+
+export interface Redirection {
+  readonly watchUrl: string;
+  readonly tickets: WatchTicketIssuer;
+}
+
+/** 307 to the streaming function. `more`: query parameters that the ticket covers besides those of the request. */
+export async function redirectWithTicket(
+  { watchUrl, tickets }: Redirection,
+  { request, user, nowMs }: Pick<Call, 'request' | 'user' | 'nowMs'>,
+  more: Readonly<Record<string, string>> = {},
+): Promise<HttpResponse> {
+  const query = new URLSearchParams(request.query);
+  for (const [name, value] of Object.entries(more)) query.set(name, value);
+  const target = watchTarget(request.path, query);
+  const ticket = await tickets.issue({ user, target }, nowMs);
+  return {
+    status: 307,
+    headers: {
+      // The path was decoded by the HTTP API, and a header holds only ASCII.
+      location: `${watchUrl}${encodedPath(request.path)}${target.slice(request.path.length)}&${TICKET_PARAMETER}=${encodeURIComponent(ticket)}`,
+      'cache-control': 'no-store',
+      'content-length': '0',
+    },
+    body: '',
   };
 }
 

@@ -102,6 +102,7 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: 'authorization.k8s.io', resource: 'localsubjectaccessreviews', verbs: ['create'] },
   { group: 'storage.k8s.io', resource: 'csidrivers', verbs: READ },
   { group: 'nodekeeper.dev', resource: 'nodeidentities', verbs: ['create', 'get'], own: 'name' },
+  { group: 'nodekeeper.dev', resource: 'nodelogs', verbs: ['get', 'update'], own: 'name' },
 ];
 
 /** Subresources that open a connection to a pod or a node, by a GET. */

@@ -1,0 +1,46 @@
+/** `pods/log` in the API: stores the request for the agent, and redirects the client to the streaming function. */
+import { LOGS_PER_CLUSTER_MAX, LOGS_PER_NODE_MAX, type LogRequest } from '../../domain/logs/log-request.ts';
+import * as status from '../../kube/status.ts';
+import type { RandomSource } from '../../ports/clock.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
+import { createLogRequest, logsRequested } from '../../store/log-request-store.ts';
+import { type Redirection, redirectWithTicket } from '../watch/watch-redirect.ts';
+import type { AnswerPodLog } from './read-log.ts';
+
+/** Query parameter with the id of the stored request. */
+export const LOG_PARAMETER = 'nodekeeper-log';
+
+/** Between two attempts of a client at a limit. Seconds. */
+const RETRY_AFTER_SECONDS = 5;
+
+export function redirectLogs(
+  redirection: Redirection,
+  { items, random }: { readonly items: ItemStore; readonly random: RandomSource },
+): AnswerPodLog {
+  return async ({ pod, nodeName, container, options }, call) => {
+    const { name = '', namespace = '', uid = '' } = pod.metadata;
+    const request: LogRequest = {
+      id: random.uuid(),
+      nodeName,
+      namespace,
+      podName: name,
+      podUid: uid,
+      container,
+      user: call.user.username,
+      options,
+    };
+    const creation = await createLogRequest(items, request, call.nowMs);
+    if (creation.kind !== 'created') throw atLimit(creation.kind, nodeName);
+    // Refused only for a node that never sent a heartbeat. Its request then ends with a 504.
+    await items.write(logsRequested(nodeName));
+    return redirectWithTicket(redirection, call, { [LOG_PARAMETER]: request.id });
+  };
+}
+
+const atLimit = (kind: 'nodeAtLimit' | 'clusterAtLimit', nodeName: string): status.StatusError =>
+  status.tooManyRequests(
+    kind === 'nodeAtLimit'
+      ? `${LOGS_PER_NODE_MAX} logs of node ${status.quote(nodeName)} are read, the most at once; try again later`
+      : `${LOGS_PER_CLUSTER_MAX} logs of this cluster are read, the most at once; try again later`,
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );

@@ -1,0 +1,58 @@
+/**
+ * GET of `pods/log`: the checks that upstream's API server and kubelet make before the first byte. The output itself is
+ * streamed by the streaming function (log-redirect.ts, log-stream.ts).
+ *
+ * A pod without a status of the container is "not available", as for a kubelet that has just started.
+ */
+import type { LogOptions } from '../../domain/logs/log-request.ts';
+import { logContainer, podLogOptions, refuseWithoutLog } from '../../kube/pods/pod-log-options.ts';
+import * as status from '../../kube/status.ts';
+import type { KubePod } from '../../kube/types.ts';
+import type { HttpResponse } from '../../ports/http.ts';
+import { nodes } from '../kinds/nodes.ts';
+import type { Call, ServeDependencies } from '../request/call.ts';
+
+/** An authorized and valid request for the log of one container. */
+export interface PodLog {
+  readonly pod: KubePod;
+  readonly nodeName: string;
+  readonly container: string;
+  readonly options: LogOptions;
+}
+
+/** Delivers the log to the client: as a redirect or as a stream. */
+export type AnswerPodLog = (log: PodLog, call: Call) => Promise<HttpResponse>;
+
+/** The agent reports itself as a kubelet of this build (agent/bin/nodekeeper-agent.ts). */
+const AGENT_BUILD = '-nodekeeper.';
+
+const NO_CONTENT: HttpResponse = { status: 204, headers: { 'cache-control': 'no-cache, private' }, body: '' };
+
+export async function readLog(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const options = podLogOptions(target.name, request.query);
+  const pod: KubePod | undefined = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
+  if (pod === undefined) throw status.notFound(descriptor, target.name);
+  const container = logContainer(pod, request.query.get('container') ?? '');
+  const nodeName = pod.spec?.nodeName ?? '';
+  if (nodeName === '') return NO_CONTENT;
+  await refuseWithoutAgent(dependencies, nodeName);
+  refuseWithoutLog(pod, container, options.previous);
+  if (dependencies.answerPodLog === undefined) {
+    throw status.notServed('logs are not served: the cluster is deployed with watchMode longPoll, which cannot stream');
+  }
+  return dependencies.answerPodLog({ pod, nodeName, container, options }, call);
+}
+
+/** @throws StatusError 404 without the Node, as upstream; 405 if the node runs a kubelet, which waits for connections */
+async function refuseWithoutAgent(dependencies: ServeDependencies, nodeName: string): Promise<void> {
+  const node = await dependencies.storageOf(nodes).get('', nodeName);
+  if (node === undefined) throw status.notFound(nodes, nodeName);
+  const info = node.status?.['nodeInfo'] as { readonly kubeletVersion?: string } | undefined;
+  const version = info?.kubeletVersion ?? '';
+  if (version === '' || version.includes(AGENT_BUILD)) return;
+  throw status.notServed(
+    `node ${status.quote(nodeName)} runs a kubelet (${version}), which serves logs only on its own port; ` +
+      'logs are available from nodes that run the nodekeeper agent',
+  );
+}

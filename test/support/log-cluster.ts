@@ -1,0 +1,220 @@
+/** Logs end to end in one process: API, streaming function and the agent's sender over one store, in virtual time. */
+import { createHash, randomUUID } from 'node:crypto';
+import { LogSender } from '../../agent/app/log-sender.ts';
+import type { KubeAnswer, KubeApi } from '../../agent/ports/kube-api.ts';
+import { type LogQuery, LogUnavailableError } from '../../agent/ports/pod-runtime.ts';
+import { gunzip, gzip } from '../../shared/adapters/gzip/gzip.ts';
+import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
+import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
+import { watchTicketIssuer, watchTicketVerifier } from '../../shared/adapters/tokens/watch-tickets.ts';
+import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
+import { composeApi } from '../../shared/api/compose.ts';
+import { redirectLogs } from '../../shared/api/logs/log-redirect.ts';
+import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { HttpRequest } from '../../shared/ports/http.ts';
+import { nodeKeys } from '../../shared/store/node-key-store.ts';
+import { keepTicketKey, ticketKeys } from '../../shared/store/process-key-store.ts';
+import { silentLog } from './agent-api.ts';
+import { SteppedTime, settle } from './stepped-time.ts';
+
+export const START_MS = Date.UTC(2026, 0, 1);
+export const STREAM_URL = 'https://stream.example';
+export const NODE_LOGS = '/apis/nodekeeper.dev/v1alpha1/nodelogs';
+const FUNCTION_MS = 895_000;
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Each is also its token. */
+const USERS = [
+  { user: 'admin', groups: ['system:masters'] },
+  { user: 'ann', groups: ['nodekeeper:viewers'] },
+  { user: 'bob', groups: ['nodekeeper:viewers'] },
+  { user: 'eve', groups: [] },
+  { user: 'system:node:n1', groups: ['system:nodes'] },
+  { user: 'system:node:n2', groups: ['system:nodes'] },
+];
+
+/** What a container writes. */
+export class FakeOutput {
+  readonly #pieces: Uint8Array[] = [];
+  #isClosed = false;
+  failure: string | undefined;
+  /** Queries that were asked. */
+  readonly queries: LogQuery[] = [];
+  readonly #time: SteppedTime;
+
+  constructor(time: SteppedTime) {
+    this.#time = time;
+  }
+
+  write(bytes: string | Uint8Array): void {
+    this.#pieces.push(Buffer.from(bytes));
+  }
+
+  /** The container terminates. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async *read(query: LogQuery, stop: AbortSignal): AsyncGenerator<Uint8Array> {
+    this.queries.push(query);
+    if (this.failure !== undefined) throw new LogUnavailableError(this.failure);
+    for (let at = 0; !stop.aborted; ) {
+      const piece = this.#pieces[at];
+      if (piece !== undefined) {
+        yield piece;
+        at += 1;
+      } else if (this.#isClosed || !query.follow) return;
+      else await this.#time.sleep(250, stop);
+    }
+  }
+}
+
+export interface OpenedLog {
+  status(): number | undefined;
+  text(): string;
+  hasEnded(): boolean;
+}
+
+export function logCluster() {
+  const time = new SteppedTime(START_MS);
+  const items = memoryItemStore();
+  const authenticator = staticTokenAuthenticator(USERS.map((each) => ({ ...each, sha256: sha256(each.user) })));
+  const common = {
+    items,
+    authenticator,
+    clock: { nowMs: () => time.nowMs() },
+    random: { uuid: () => randomUUID(), fraction: () => 0.5 },
+    pause: (milliseconds: number) => time.sleep(milliseconds),
+    log: silentLog,
+    policy: defaultPolicy,
+    hash: sha256,
+    readYaml,
+    gzip,
+  };
+  const tickets = watchTicketIssuer(processKeys(keepTicketKey(items)));
+  const api = composeApi({ ...common, answerPodLog: redirectLogs({ watchUrl: STREAM_URL, tickets }, common) });
+  const stream = serveWatch({
+    ...common,
+    gunzip,
+    tickets: watchTicketVerifier(ticketKeys(items)),
+    nodeKeys: nodeKeys(items),
+  });
+  const output = new FakeOutput(time);
+
+  async function send(user: string, method: string, pathAndQuery: string, body?: unknown) {
+    const answer = await api(requestFor(user, method, pathAndQuery, body));
+    const text = Buffer.from(answer.body).toString('utf8');
+    return { status: answer.status, headers: answer.headers, body: text === '' ? undefined : JSON.parse(text) };
+  }
+
+  /** As a client that follows the redirect, without its credentials. */
+  function follow(location: string): OpenedLog {
+    const url = new URL(location);
+    let status: number | undefined;
+    let text = '';
+    let hasEnded = false;
+    const reading = async (): Promise<void> => {
+      const request = requestFor('', 'GET', `${decodeURIComponent(url.pathname)}${url.search}`);
+      const { head, output: bytes } = await stream(request, time.nowMs() + FUNCTION_MS);
+      status = head.status;
+      text += Buffer.from(head.body).toString('utf8');
+      for await (const each of bytes ?? []) text += Buffer.from(each).toString('utf8');
+    };
+    void reading().finally(() => {
+      hasEnded = true;
+    });
+    return { status: () => status, text: () => text, hasEnded: () => hasEnded };
+  }
+
+  return {
+    time,
+    items,
+    output,
+    send,
+    follow,
+    /** The answer of the API, a redirect. */
+    request: (user: string, query = '', pod = 'web') =>
+      send(user, 'GET', `/api/v1/namespaces/default/pods/${pod}/log${query}`),
+    async read(user: string, query = '', pod = 'web'): Promise<OpenedLog> {
+      const { status, headers, body } = await this.request(user, query, pod);
+      if (status !== 307) throw new Error(`${status} ${JSON.stringify(body)}`);
+      const opened = follow(headers['location'] ?? '');
+      await settle();
+      return opened;
+    },
+    /** The agent of a node. `intercept` may answer in place of the API. */
+    agent(nodeName: string, intercept?: (method: string, path: string) => KubeAnswer | undefined) {
+      const stop = new AbortController();
+      const kubeApi: KubeApi = {
+        async send({ method, path, body }) {
+          const answer = await send(`system:node:${nodeName}`, method, path, body);
+          return intercept?.(method, path) ?? { kind: 'answered', status: answer.status, body: answer.body };
+        },
+        reconnect() {},
+      };
+      const sender = new LogSender({
+        nodeName,
+        api: kubeApi,
+        runtime: { readLog: (query, ended) => output.read(query, ended) },
+        time,
+        fraction: () => 0,
+        log: silentLog,
+        stop: stop.signal,
+        compress: gzip,
+      });
+      return { requested: () => sender.requested(), stop: () => stop.abort() };
+    },
+    async addNode(name: string, kubeletVersion = 'v1.34.2-nodekeeper.0.1.0') {
+      const node = { apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { nodeInfo: { kubeletVersion } } };
+      const answer = await send('admin', 'POST', '/api/v1/nodes', node);
+      if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+    },
+    /** A pod with these containers, all of which run. */
+    async addPod(name: string, nodeName: string | undefined, containers: readonly string[] = ['main']) {
+      const path = '/api/v1/namespaces/default/pods';
+      const pod = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name },
+        spec: {
+          ...(nodeName === undefined ? {} : { nodeName }),
+          containers: containers.map((container) => ({ name: container, image: 'i' })),
+        },
+      };
+      const created = await send('admin', 'POST', path, pod);
+      if (created.status !== 201) throw new Error(JSON.stringify(created.body));
+      const status = {
+        phase: 'Running',
+        containerStatuses: containers.map((container) => ({
+          name: container,
+          ready: true,
+          restartCount: 0,
+          image: 'i',
+          imageID: '',
+          state: { running: { startedAt: '2026-01-01T00:00:00Z' } },
+        })),
+      };
+      const updated = await send('admin', 'PUT', `${path}/${name}/status`, { ...created.body, status });
+      if (updated.status !== 200) throw new Error(JSON.stringify(updated.body));
+    },
+    /** What is stored for logs. */
+    stored: () => items.items('control').filter(({ pk }) => String(pk).startsWith('log-')),
+  };
+}
+
+function requestFor(user: string, method: string, pathAndQuery: string, body?: unknown): HttpRequest {
+  const [path = '', query = ''] = pathAndQuery.split('?', 2);
+  return {
+    method,
+    path,
+    query: new URLSearchParams(query),
+    headers: {
+      ...(user === '' ? {} : { authorization: `Bearer ${user}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    body: body === undefined ? new Uint8Array() : Buffer.from(JSON.stringify(body)),
+    sourceIp: '192.0.2.1',
+  };
+}
