@@ -24,6 +24,8 @@ export interface RunningContainer {
   readonly state: ContainerState;
   /** The end of the previous run. */
   readonly lastState?: Extract<ContainerState, { kind: 'terminated' }>;
+  /** containerId of the previous run; absent if it is unknown. */
+  readonly lastContainerId?: string;
   readonly restartCount: number;
   /** Such as exec://<uid>/<name>/<n>; absent before the first start. */
   readonly containerId?: string;

@@ -35,7 +35,7 @@ const found = (states: readonly ContainerState[], initStates: readonly Container
     name: `c${index}`,
     state,
     restartCount: 0,
-    ...(state === backingOff ? { lastState: exited(1) } : {}),
+    ...(state === backingOff ? { lastState: exited(1), lastContainerId: 'exec://u/c/0' } : {}),
   })),
   initContainers: initStates.map((state, index) => ({ name: `i${index}`, state, restartCount: 0 })),
 });
@@ -45,6 +45,12 @@ const statusOf = (pod: KubeObject, runningPod: RunningPod | undefined, before: R
 
 const conditionOf = (status: Readonly<Record<string, unknown>>, type: string) =>
   (status['conditions'] as Record<string, unknown>[]).find((each) => each['type'] === type);
+
+it('names the container of the previous run, whose log can be read', () => {
+  expect(statusOf(podOf('Always', 1), found([backingOff]))).toMatchObject({
+    containerStatuses: [{ lastState: { terminated: { containerID: 'exec://u/c/0' } } }],
+  });
+});
 
 describe('phase of a pod', () => {
   it.each<[string, ContainerState[], string]>([

@@ -100,7 +100,7 @@ function containerStatus(placed: PlacedContainer, ready: boolean): PodStatus {
     started: runs(placed),
     restartCount: found.restartCount,
     state: stateJson(found.state, found.containerId),
-    lastState: found.lastState === undefined ? {} : stateJson(found.lastState, undefined),
+    lastState: found.lastState === undefined ? {} : stateJson(found.lastState, found.lastContainerId),
     ...defined({ containerID: found.containerId }),
   };
 }

@@ -5,6 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { request } from 'node:https';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { CLOUD_SOCKET, sendCloudCommand } from '../../local/cloud/control.ts';
 import { type ApiClient, type ApiMethod, createApiClient } from '../../local/fleet/api-client.ts';
 import { FLEET_SOCKET, sendFleetCommand } from '../../local/fleet/control.ts';
@@ -80,6 +81,7 @@ export async function driveEverything(recordFile: string, say: (line: string) =>
       identities,
       accounts,
       watches,
+      logs,
       silence,
       taintedByHand,
       darkZone,
@@ -440,6 +442,39 @@ async function watches({ local, send }: Stage): Promise<void> {
   );
   for (const path of [`${OWN}/nodeidentities`, `${OWN}/decisions`])
     await follow(local, `${path}?watch=1&timeoutSeconds=1`);
+}
+
+/** Two logs of one container, of which the second replaces the first. The administrator plays the agent. */
+async function logs({ local, send }: Stage): Promise<void> {
+  const nodeInfo = { kubeletVersion: 'v1.34.2-nodekeeper.0.1.0' };
+  await send('POST', NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'log-node' }, status: { nodeInfo } });
+  const spec = {
+    nodeName: 'log-node',
+    containers: [{ name: 'main', image: 'none' }],
+    tolerations: [{ operator: 'Exists' }],
+  };
+  await send('POST', PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'logged' }, spec });
+  const status = { containerStatuses: [{ name: 'main', state: { running: {} } }] };
+  await send('PATCH', `${PODS}/logged/status`, { status }, 'application/merge-patch+json');
+  const requests = `${OWN}/nodelogs/log-node`;
+  const answered = new Set<string>();
+  const answerNext = async (end: object): Promise<void> => {
+    const id = await until(
+      async () => {
+        const { items = [] } = (await send('GET', requests)).body as { items?: { id: string }[] };
+        return items.map((each) => each.id).find((each) => !answered.has(each));
+      },
+      { withinMs: STORY_MS_MAX, what: 'a request for a log' },
+    );
+    answered.add(id);
+    const data = gzipSync('a line\n').toString('base64');
+    await send('PUT', `${requests}/${id}`, { sequence: 0, data, ...end });
+  };
+  const first = follow(local, `${PODS}/logged/log?follow=true`);
+  await answerNext({});
+  const second = follow(local, `${PODS}/logged/log?follow=true`);
+  await answerNext({ end: {} });
+  await Promise.all([first, second]);
 }
 
 /** Watches of what every cluster has from the start, before anybody asked for it. */

@@ -218,6 +218,7 @@ export class ExecPod {
     container.backOffMs = waitMs;
     container.restart = this.#processes.momentIn(waitMs);
     container.lastState = ended;
+    if (container.containerId !== undefined) container.lastContainerId = container.containerId;
     if (waitMs === 0) return;
     const where = `${container.name} pod=${pod.metadata.name}_${pod.metadata.namespace}(${uid})`;
     container.state = {
@@ -275,9 +276,7 @@ export class ExecPod {
 
 const hasSucceeded = ({ state }: ContainerRecord): boolean => state.kind === 'terminated' && state.exitCode === 0;
 
-const viewOf = ({ name, state, restartCount, lastState, containerId }: ContainerRecord): RunningContainer => ({
-  name,
-  state,
-  restartCount,
-  ...defined({ lastState, containerId }),
-});
+const viewOf = (container: ContainerRecord): RunningContainer => {
+  const { name, state, restartCount, lastState, lastContainerId, containerId } = container;
+  return { name, state, restartCount, ...defined({ lastState, lastContainerId, containerId }) };
+};

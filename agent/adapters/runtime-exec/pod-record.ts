@@ -21,6 +21,8 @@ export interface ContainerRecord {
   readonly kind: 'init' | 'sidecar' | 'main';
   state: ContainerState;
   lastState?: Extract<ContainerState, { kind: 'terminated' }>;
+  /** containerId of the run of `lastState`. */
+  lastContainerId?: string;
   restartCount: number;
   /** Set from its first start on. */
   containerId?: string;

@@ -183,6 +183,7 @@ describe('restarts', () => {
         message: `back-off 10s restarting failed container=c0 pod=${pod.metadata.name}_default(${uidOf(pod)})`,
       },
       lastState: { exitCode: 1 },
+      lastContainerId: `exec://${uidOf(pod)}/c0/1`,
     });
     releaseAll();
     expect(await restarted(2)).toMatchObject({ state: { message: expect.stringContaining('back-off 20s') } });

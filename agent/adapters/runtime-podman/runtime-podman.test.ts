@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';
+import type { LogQuery } from '../../ports/pod-runtime.ts';
 import { manifestOf, podmanRuntime, stateOf } from './runtime-podman.ts';
 
 describe('the manifest for podman', () => {
@@ -72,6 +73,33 @@ describe('a pod that is stopped', () => {
       .split('\n')
       .filter((line) => line.startsWith('pod stop'));
     expect(stops).toEqual(['pod stop --time 2 nodekeeper-u-1', 'pod stop --time 30 nodekeeper-u-1']);
+    rmSync(directory, { recursive: true });
+  });
+});
+
+describe('the log of a container in podman', () => {
+  it('is that of podman logs, with the options of the request', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-podman-'));
+    const program = join(directory, 'podman');
+    const script = `case "$*" in 'pod ps'*) echo '[{}]' ;; *) echo "$@"; echo to stderr >&2 ;; esac`;
+    writeFileSync(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    const runtime = podmanRuntime({ time: realTime, log: silentLog, program });
+    const query = { podUid: 'u-1', container: 'main', previous: false, follow: false, timestamps: false };
+    const read = async (more: Partial<LogQuery>): Promise<string> => {
+      const pieces: Uint8Array[] = [];
+      const stop = new AbortController().signal;
+      for await (const piece of runtime.readLog?.({ ...query, ...more }, stop) ?? []) pieces.push(piece);
+      return Buffer.concat(pieces).toString('utf8');
+    };
+    const all = { follow: true, timestamps: true, tailLines: 7, sinceMs: Date.UTC(2026, 0, 1) };
+    expect((await read(all)).split('\n').sort()).toEqual([
+      '',
+      'logs --follow --timestamps --tail 7 --since 2026-01-01T00:00:00.000Z nodekeeper-u-1-main',
+      'to stderr',
+    ]);
+    expect(await read({ limitBytes: 3 })).toHaveLength(3);
+    await expect(read({ previous: true })).rejects.toThrow('previous terminated container "main" in pod u-1 not found');
+    await runtime.close();
     rmSync(directory, { recursive: true });
   });
 });

@@ -8,7 +8,14 @@ import { listOf, numberOf, recordOf, textOf } from '../../../shared/kube/normal-
 import { parseTimeMs } from '../../../shared/kube/time.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
-import type { ContainerState, PodRuntime, RunningContainer, RunningPod } from '../../ports/pod-runtime.ts';
+import {
+  type ContainerState,
+  type LogQuery,
+  LogUnavailableError,
+  type PodRuntime,
+  type RunningContainer,
+  type RunningPod,
+} from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { PodmanCli } from './podman-cli.ts';
 
@@ -113,6 +120,17 @@ export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOp
       await podman.run(['pod', 'rm', podmanName(podUid)], QUERY_TIMEOUT_MS);
       notify(podUid);
     },
+    async *readLog(query, stop) {
+      // podman restarts a container in place, and its log continues.
+      if (query.previous) {
+        const { podUid, container } = query;
+        throw new LogUnavailableError(`previous terminated container "${container}" in pod ${podUid} not found`);
+      }
+      if (!(await exists(podman, query.podUid))) {
+        throw new LogUnavailableError(`pod ${query.podUid} is not known to this node`);
+      }
+      yield* limited(podman.stream(logArguments(query), stop), query.limitBytes);
+    },
     pods: () => listPods(podman),
     onChange(listener) {
       listeners.push(listener);
@@ -121,6 +139,28 @@ export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOp
       closed.abort();
     },
   };
+}
+
+/** `podman logs` ends a followed log with the container. Source: podman-logs(1). */
+function logArguments({ podUid, container, follow, timestamps, tailLines, sinceMs }: LogQuery): readonly string[] {
+  return [
+    'logs',
+    ...(follow ? ['--follow'] : []),
+    ...(timestamps ? ['--timestamps'] : []),
+    ...(tailLines === undefined ? [] : ['--tail', String(tailLines)]),
+    ...(sinceMs === undefined ? [] : ['--since', new Date(sinceMs).toISOString()]),
+    `${podmanName(podUid)}-${container}`,
+  ];
+}
+
+async function* limited(output: AsyncIterable<Uint8Array>, bytesMax = Number.POSITIVE_INFINITY) {
+  let left = bytesMax;
+  for await (const piece of output) {
+    const kept = piece.subarray(0, left);
+    left -= kept.length;
+    if (kept.length > 0) yield kept;
+    if (left <= 0) return;
+  }
 }
 
 const clientVersion = async (podman: PodmanCli): Promise<string> =>

@@ -4,8 +4,8 @@ import * as status from '../../kube/status.ts';
 import type { RandomSource } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { createLogRequest, logsRequested } from '../../store/log-request-store.ts';
+import type { AnswerPodLog } from '../request/call.ts';
 import { type Redirection, redirectWithTicket } from '../watch/watch-redirect.ts';
-import type { AnswerPodLog } from './read-log.ts';
 
 /** Query parameter with the id of the stored request. */
 export const LOG_PARAMETER = 'nodekeeper-log';

@@ -6,7 +6,7 @@ import { closeLogRequest, openLogRequest } from '../../store/log-request-store.t
 import type { Call } from '../request/call.ts';
 import { LOG_PARAMETER } from './log-redirect.ts';
 import { awaitFirstChunk, type LogSource, logOutput } from './log-stream.ts';
-import type { PodLog } from './read-log.ts';
+import type { PodLog } from './pod-log.ts';
 
 export interface LogOpening {
   readonly log: PodLog;

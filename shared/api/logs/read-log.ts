@@ -4,24 +4,12 @@
  *
  * A pod without a status of the container is "not available", as for a kubelet that has just started.
  */
-import type { LogOptions } from '../../domain/logs/log-request.ts';
 import { logContainer, podLogOptions, refuseWithoutLog } from '../../kube/pods/pod-log-options.ts';
 import * as status from '../../kube/status.ts';
 import type { KubePod } from '../../kube/types.ts';
 import type { HttpResponse } from '../../ports/http.ts';
 import { nodes } from '../kinds/nodes.ts';
 import type { Call, ServeDependencies } from '../request/call.ts';
-
-/** An authorized and valid request for the log of one container. */
-export interface PodLog {
-  readonly pod: KubePod;
-  readonly nodeName: string;
-  readonly container: string;
-  readonly options: LogOptions;
-}
-
-/** Delivers the log to the client: as a redirect or as a stream. */
-export type AnswerPodLog = (log: PodLog, call: Call) => Promise<HttpResponse>;
 
 /** The agent reports itself as a kubelet of this build (agent/bin/nodekeeper-agent.ts). */
 const AGENT_BUILD = '-nodekeeper.';

@@ -22,7 +22,7 @@ import type { Authorizer } from '../access/authorizer.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import type { AnswerIssuer } from '../discovery/issuer-documents.ts';
 import type { AnswerNodeLogs } from '../logs/node-logs.ts';
-import type { AnswerPodLog } from '../logs/read-log.ts';
+import type { PodLog } from '../logs/pod-log.ts';
 import type { ReadYaml } from '../verbs/server-side-apply.ts';
 import type { WatchCall, WatchSource } from '../watch/watch-request.ts';
 import type { Shape } from './response-shape.ts';
@@ -76,6 +76,9 @@ export interface Call {
 
 /** Delivers an authorized watch to the client: as a long poll, a stream or a redirect. */
 export type AnswerWatch = (source: WatchSource, watch: WatchCall, call: Call) => Promise<HttpResponse>;
+
+/** Delivers an authorized log to the client: as a redirect or as a stream. */
+export type AnswerPodLog = (log: PodLog, call: Call) => Promise<HttpResponse>;
 
 export const apiVersionOf = ({ group, version }: Pick<ResourceDescriptor, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;

@@ -17,7 +17,7 @@ import { withoutImpersonation } from '../access/impersonation.ts';
 import { type ApiOptions, composeApi } from '../compose.ts';
 import type { LogSource } from '../logs/log-stream.ts';
 import { isPodLog, openLog } from '../logs/open-log.ts';
-import type { AnswerPodLog } from '../logs/read-log.ts';
+import type { AnswerPodLog } from '../request/call.ts';
 import { revocationCheck } from './revocation.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
 import { watchEndMs, watchLines } from './watch-stream.ts';

@@ -1,0 +1,10 @@
+import type { LogOptions } from '../../domain/logs/log-request.ts';
+import type { KubePod } from '../../kube/types.ts';
+
+/** An authorized and valid request for the log of one container. */
+export interface PodLog {
+  readonly pod: KubePod;
+  readonly nodeName: string;
+  readonly container: string;
+  readonly options: LogOptions;
+}
