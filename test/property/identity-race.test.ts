@@ -256,7 +256,7 @@ async function actAsDaemonMachines(cluster: DaemonCluster, random: Random): Prom
 }
 
 describe('sixteen workers on one StatefulSet', () => {
-  it.each([2, 3])(
+  it.each([4, 10])(
     'never free a name, and delete one pod after the other, seed %i',
     async (seed) => {
       const { found, created, deleted, deaths, conflicts } = await raceStatefulSet(seed);
