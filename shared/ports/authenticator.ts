@@ -3,7 +3,7 @@ export type Authentication =
   | {
       readonly kind: 'authenticated';
       readonly user: UserInfo;
-      /** The audiences that were asked for and that the token is for. Absent: its kind of token has none. */
+      /** The requested audiences that the token names. Absent: tokens of its kind have none. */
       readonly audiences?: readonly string[];
     }
   /** No credentials were sent. */
@@ -13,7 +13,7 @@ export type Authentication =
 
 /** Identifies the sender of a request by its headers (lower-case names). */
 export interface Authenticator {
-  /** @param audiences of which a token must name one. Absent: that of the API */
+  /** @param audiences a token must name one of them. Absent: that of the API */
   authenticate(
     headers: Readonly<Record<string, string>>,
     nowMs: number,

@@ -112,6 +112,33 @@ describe('a RoleBinding', () => {
   });
 });
 
+it('opens no other namespace by an odd path', async () => {
+  const api = await cluster();
+  await bind(api, 'a', 'uma', roleRef('ClusterRole', 'edit'));
+  await created(api, '/api/v1/namespaces/b/secrets', { metadata: { name: 's' } });
+  const secret = 'secrets/s';
+  for (const path of [
+    `/api/v1/namespaces/a/../b/${secret}`,
+    `/api/v1/namespaces/a/%2e%2e/b/${secret}`,
+    `/api/v1/namespaces/a%2f..%2fb/${secret}`,
+    `/api/v1/namespaces/a/./../b/${secret}`,
+    `/api/v1/namespaces/a//namespaces/b/${secret}`,
+    `/api/v1//namespaces/b/${secret}`,
+    `/api/v1/namespaces/a/secrets/../../b/${secret}`,
+    `/api/v1/namespaces/b/${secret}/`,
+    `/api/v1/namespaces/b%00/${secret}`,
+    `/api/v1/watch/namespaces/b/${secret}`,
+    `/API/v1/namespaces/b/${secret}`,
+    `/api/v1/namespaces/%62/${secret}`,
+    `/healthz/../api/v1/namespaces/b/${secret}`,
+  ]) {
+    for (const query of ['', '?namespace=a', '?fieldSelector=metadata.namespace%3Da']) {
+      expect([400, 403, 404], path + query).toContain(await code(api, 'uma', path + query));
+    }
+  }
+  expect(await code(api, 'uma', `/api/v1/namespaces/a/${secret}`)).toBe(404);
+});
+
 describe('an update or an apply', () => {
   it('creates an object only with the verb create', async () => {
     const api = await cluster();
