@@ -79,69 +79,82 @@ interface Namespace {
 /** A review may name any text; another one has no objects, and may be longer than a key of the store. */
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-const NONE = { version: 0, objects: [] };
+const EMPTY: Namespace = { roles: { version: 0, objects: [] }, bindings: { version: 0, objects: [] } };
 
-export function policyCache(options: PolicyCacheOptions): Policies {
-  const { changes, defaultRoles, defaultBindings } = options;
-  const defaultNames = new Set(defaultRoles.map(({ metadata }) => metadata.name));
-  const defaultBindingNames = new Set(defaultBindings.map(({ metadata }) => metadata.name));
-  let versions: Versions = { clusterroles: 0, clusterrolebindings: 0, roles: 0, rolebindings: 0 };
-  let checkedAtMs = Number.NEGATIVE_INFINITY;
-  let hasWritten = false;
+/** Objects to read, as of at least this version. */
+interface Place {
+  readonly kind: Kind;
+  readonly namespace: string;
+  readonly version: number;
+}
+
+/** The roles and bindings that were read, each with the version that was committed before. */
+function policyMemory(options: PolicyCacheOptions) {
+  const { defaultRoles, defaultBindings } = options;
+  const roleNames = new Set(defaultRoles.map(({ metadata }) => metadata.name));
+  const bindingNames = new Set(defaultBindings.map(({ metadata }) => metadata.name));
+  const namespaces = new Map<string, Namespace>();
   let cluster: Cluster = {
     roles: { version: 0, objects: defaultRoles },
     bindings: { version: 0, objects: defaultBindings },
     rules: new Map(),
   };
-  const namespaces = new Map<string, Namespace>();
+
+  /** Returns `known` if nothing was committed since. */
+  async function read<T extends KubeObject>(place: Place, known: Known<T>): Promise<Known<T>> {
+    const { version } = place;
+    return version === known.version ? known : { version, objects: await listAll<T>(options, place) };
+  }
+
+  return {
+    async cluster(versions: Versions): Promise<Cluster> {
+      const [roles, bindings] = await Promise.all([
+        read({ kind: 'clusterroles', namespace: '', version: versions.clusterroles }, cluster.roles),
+        read({ kind: 'clusterrolebindings', namespace: '', version: versions.clusterrolebindings }, cluster.bindings),
+      ]);
+      if (roles === cluster.roles && bindings === cluster.bindings) return cluster;
+      // An unchanged kind has its default objects already, which merging removes and adds again.
+      cluster = {
+        roles: { version: roles.version, objects: merged(defaultRoles, roleNames, roles.objects) },
+        bindings: { version: bindings.version, objects: merged(defaultBindings, bindingNames, bindings.objects) },
+        rules: new Map(),
+      };
+      return cluster;
+    },
+
+    async namespace(namespace: string, versions: Versions): Promise<Namespace> {
+      if (!NAMESPACE.test(namespace)) return EMPTY;
+      const known = namespaces.get(namespace) ?? EMPTY;
+      const [roles, bindings] = await Promise.all([
+        read({ kind: 'roles', namespace, version: versions.roles }, known.roles),
+        read({ kind: 'rolebindings', namespace, version: versions.rolebindings }, known.bindings),
+      ]);
+      const current = { roles, bindings };
+      namespaces.delete(namespace);
+      namespaces.set(namespace, current);
+      if (namespaces.size > NAMESPACES_MAX) namespaces.delete(namespaces.keys().next().value as string);
+      return current;
+    },
+  };
+}
+
+export function policyCache(options: PolicyCacheOptions): Policies {
+  const memory = policyMemory(options);
+  let versions: Versions = { clusterroles: 0, clusterrolebindings: 0, roles: 0, rolebindings: 0 };
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
+  /** Writes of this process, and how many of them the last check has seen. */
+  let writes = 0;
+  let writesChecked = 0;
 
   async function check(nowMs: number): Promise<void> {
     // The heads may not show a write of this process yet if the read is eventually consistent.
-    const consistent = hasWritten;
-    hasWritten = false;
-    const newest = await changes.newestCommits(KINDS, { consistent });
-    const at = (index: number, kind: Kind): number => Math.max(versions[kind], newest[index] ?? 0);
-    const [clusterroles, clusterrolebindings, roles, rolebindings] = KINDS.map((kind, index) => at(index, kind));
-    versions = { clusterroles, clusterrolebindings, roles, rolebindings } as Versions;
-    checkedAtMs = nowMs;
-  }
-
-  /** Returns `known` if nothing was committed since. */
-  async function read<T extends KubeObject>(kind: Kind, namespace: string, known: Known<T>): Promise<Known<T>> {
-    const version = versions[kind];
-    return version === known.version ? known : { version, objects: await listAll<T>(options, kind, namespace) };
-  }
-
-  async function readCluster(): Promise<Cluster> {
-    const [roles, bindings] = await Promise.all([
-      read('clusterroles', '', cluster.roles),
-      read('clusterrolebindings', '', cluster.bindings),
-    ]);
-    if (roles !== cluster.roles || bindings !== cluster.bindings) {
-      // An unchanged kind has its default objects already, which merging removes and adds again.
-      cluster = {
-        roles: { version: roles.version, objects: merged(defaultRoles, defaultNames, roles.objects) },
-        bindings: {
-          version: bindings.version,
-          objects: merged(defaultBindings, defaultBindingNames, bindings.objects),
-        },
-        rules: new Map(),
-      };
-    }
-    return cluster;
-  }
-
-  async function readNamespace(namespace: string): Promise<Namespace> {
-    const known = namespaces.get(namespace) ?? { roles: NONE, bindings: NONE };
-    const [roles, bindings] = await Promise.all([
-      read('roles', namespace, known.roles),
-      read('rolebindings', namespace, known.bindings),
-    ]);
-    const current = { roles, bindings };
-    namespaces.delete(namespace);
-    namespaces.set(namespace, current);
-    if (namespaces.size > NAMESPACES_MAX) namespaces.delete(namespaces.keys().next().value as string);
-    return current;
+    const current = writes;
+    const newest = await options.changes.newestCommits(KINDS, { consistent: current !== writesChecked });
+    const entries = KINDS.map((kind, index) => [kind, Math.max(versions[kind], newest[index] ?? 0)] as const);
+    versions = Object.fromEntries(entries) as Versions;
+    writesChecked = current;
+    // A write during the check needs another one.
+    if (current === writes) checkedAtMs = nowMs;
   }
 
   // A check time in the future means that the clock was set back.
@@ -151,31 +164,35 @@ export function policyCache(options: PolicyCacheOptions): Policies {
     isFresh,
     async view(namespace, at) {
       if (!isFresh(at)) await check(at.nowMs);
-      const [{ roles, bindings, rules }, inNamespace] = await Promise.all([
-        readCluster(),
-        NAMESPACE.test(namespace) ? readNamespace(namespace) : { roles: NONE, bindings: NONE },
+      const [cluster, inNamespace] = await Promise.all([
+        memory.cluster(versions),
+        memory.namespace(namespace, versions),
       ]);
-      return {
-        namespace,
-        clusterRoleBindings: bindings.objects,
-        roleBindings: inNamespace.bindings.objects,
-        rulesOf(kind, name) {
-          if (kind === 'Role') return rulesIn(inNamespace.roles.objects.find((role) => role.metadata.name === name));
-          if (!rules.has(name)) {
-            const role = roles.objects.find(({ metadata }) => metadata.name === name);
-            rules.set(name, role === undefined ? undefined : effectiveRules(role, roles.objects));
-          }
-          return rules.get(name);
-        },
-      };
+      return viewOf(namespace, cluster, inNamespace);
     },
     async clusterRoles(nowMs) {
       if (!isFresh({ nowMs, ageMaxMs: CHECK_MS })) await check(nowMs);
-      return (await readCluster()).roles.objects;
+      return (await memory.cluster(versions)).roles.objects;
     },
     changed() {
-      hasWritten = true;
+      writes += 1;
       checkedAtMs = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+function viewOf(namespace: string, { roles, bindings, rules }: Cluster, inNamespace: Namespace): PolicyView {
+  return {
+    namespace,
+    clusterRoleBindings: bindings.objects,
+    roleBindings: inNamespace.bindings.objects,
+    rulesOf(kind, name) {
+      if (kind === 'Role') return rulesIn(inNamespace.roles.objects.find((role) => role.metadata.name === name));
+      if (!rules.has(name)) {
+        const role = roles.objects.find(({ metadata }) => metadata.name === name);
+        rules.set(name, role === undefined ? undefined : effectiveRules(role, roles.objects));
+      }
+      return rules.get(name);
     },
   };
 }
@@ -195,8 +212,7 @@ function merged<T extends KubeObject>(
 
 async function listAll<T extends KubeObject>(
   { list }: PolicyCacheOptions,
-  kind: Kind,
-  namespace: string,
+  { kind, namespace }: Place,
 ): Promise<readonly T[]> {
   const objects: T[] = [];
   let after: string | undefined;
