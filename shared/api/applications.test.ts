@@ -16,6 +16,18 @@ const objectOf = (resource: string, name = 'a'): Record<string, unknown> => ({
 
 const kinds = Object.keys(APPLICATION_OBJECTS);
 
+it('a write of the status of a Deployment changes no label', async () => {
+  const api = apiInMemory();
+  const path = '/apis/apps/v1/namespaces/default/deployments';
+  const template = { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+  const spec = { selector: { matchLabels: { app: 'a' } }, template };
+  await api.send('POST', path, { body: { metadata: { name: 'a', labels: { set: 'before' } }, spec } });
+  const patch = { metadata: { labels: { set: 'after' } }, status: { readyReplicas: 1, replicas: 1 } };
+  const { body } = await api.send('PATCH', `${path}/a/status`, { body: patch, contentType: MERGE });
+  expect(body.metadata.labels).toEqual({ set: 'before' });
+  expect(body.status.readyReplicas).toBe(1);
+});
+
 describe('every kind that applications use', () => {
   it('has an object in this test', () => {
     const older = 'events namespaces nodes pods leases poddisruptionbudgets priorityclasses volumeattachments csinodes';

@@ -55,7 +55,7 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   pods: podPart,
   replicasets: wholePart,
   deployments: specPart,
-  replicationcontrollers: specPart,
+  replicationcontrollers: wholePart,
   daemonsets: specPart,
   statefulsets: specPart,
   // For DaemonSets. A heartbeat, a status and a condition change none of this.

@@ -22,6 +22,15 @@ function controllerCell({ ownerReferences = [] }: ObjectMeta): string {
   return `${owner.kind.toLowerCase()}${version === undefined ? '' : `.${group}`}/${owner.name}`;
 }
 
+const stored = preparesWhole(REVISIONS, (object: KubeControllerRevision) => ({
+  ...object,
+  revision: object.revision ?? 0,
+}));
+
+/** Nulls in the data stay: clients compare its bytes. */
+const withData = (prepared: KubeControllerRevision, { data }: KubeControllerRevision): KubeControllerRevision =>
+  data === undefined ? prepared : { ...prepared, data };
+
 export const controllerrevisions: ResourceDescriptor = storedKind(REVISIONS, {
   columns: [
     nameColumn,
@@ -35,10 +44,11 @@ export const controllerrevisions: ResourceDescriptor = storedKind(REVISIONS, {
     object.revision ?? 0,
     ageOf(object, nowMs),
   ],
-  prepare: preparesWhole(REVISIONS, (object: KubeControllerRevision) => ({
-    ...object,
-    revision: object.revision ?? 0,
-  })),
+  prepare: {
+    ...stored,
+    prepareForCreate: (object, context) => withData(stored.prepareForCreate(object, context), object),
+    prepareForUpdate: (next, old, context) => withData(stored.prepareForUpdate(next, old, context), next),
+  },
   validate: validateControllerRevision,
 });
 

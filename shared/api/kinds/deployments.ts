@@ -55,6 +55,7 @@ export const deployments: ResourceDescriptor = storedKind(NAMES, {
     ...templateCells(object.spec?.template),
     selectorCell(object.spec?.selector),
   ],
-  prepare: preparesStatus(NAMES, storedSpec),
+  // Source: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy.
+  prepare: preparesStatus(NAMES, storedSpec, { keepsLabels: true }),
   validate: validateDeployment,
 });

@@ -1,11 +1,13 @@
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { freshMetadata, inheritMetadata, nextGeneration, typed } from '../../kube/normal-form.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject, ObjectMeta } from '../../kube/types.ts';
 
 /** The stored form of a kind with a status subresource. */
 export interface SpecAndStatus {
   /** Absent: true. */
   readonly hasGeneration?: boolean;
+  /** A write of the status does not change the labels. Absent: it may. */
+  readonly keepsLabels?: boolean;
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -27,6 +29,7 @@ export const preparesSpecAndStatus = ({
   storedSpec,
   storedStatus,
   hasGeneration = true,
+  keepsLabels = false,
 }: SpecAndStatus): Prepare => ({
   hasGeneration,
   prepareForCreate: (object) =>
@@ -38,9 +41,10 @@ export const preparesSpecAndStatus = ({
     }),
   prepareForUpdate(next, old, { subresource }) {
     const isStatus = subresource === 'status';
+    const inherited = inheritMetadata(next.metadata, old.metadata);
     const prepared = typed(group, version, kind, {
       ...next,
-      metadata: inheritMetadata(next.metadata, old.metadata),
+      metadata: isStatus && keepsLabels ? withLabelsOf(old, inherited) : inherited,
       spec: isStatus ? (old.spec ?? {}) : storedSpec(next.spec),
       status: isStatus ? storedStatus(next.status) : (old.status ?? storedStatus(undefined)),
     });
@@ -48,3 +52,8 @@ export const preparesSpecAndStatus = ({
     return { ...prepared, metadata: { ...prepared.metadata, generation: nextGeneration(prepared, old) } };
   },
 });
+
+function withLabelsOf(old: KubeObject, { labels: _labels, ...metadata }: ObjectMeta): ObjectMeta {
+  const { labels } = old.metadata;
+  return labels === undefined ? metadata : { ...metadata, labels };
+}

@@ -115,16 +115,19 @@ interface StatusOptions {
   readonly emptyStatus?: Readonly<Record<string, unknown>>;
   /** Absent: true. */
   readonly hasGeneration?: boolean;
+  /** A write of the status does not change the labels. Absent: it may. */
+  readonly keepsLabels?: boolean;
 }
 
 /** How a kind with a spec and a status prepares its writes. */
 export const preparesStatus = (
   { group, version = 'v1', kind }: KindNames,
   storedSpec: (spec: KubeObject['spec']) => Record<string, unknown>,
-  { emptyStatus = {}, hasGeneration = true }: StatusOptions = {},
+  { emptyStatus = {}, hasGeneration = true, keepsLabels = false }: StatusOptions = {},
 ): Prepare =>
   preparesSpecAndStatus({
     hasGeneration,
+    keepsLabels,
     group,
     version,
     kind,

@@ -18,6 +18,10 @@ describe('the nodes of a DaemonSet', () => {
     const [revision] = await cluster.list('controllerrevisions');
     const hash = revision?.metadata.labels?.['controller-revision-hash'];
     expect(revision).toMatchObject({ metadata: { name: `agent-${hash}` }, revision: 1 });
+    // The bytes of a Go client: sorted, and with the members that Go always writes.
+    expect(JSON.stringify(revision?.['data'])).toMatch(
+      /^\{"spec":\{"template":\{"\$patch":"replace","metadata":\{"creationTimestamp":null,"labels":\{.*"resources":\{\}/,
+    );
     expect(pod?.spec?.nodeName).toBeUndefined();
     expect(pod).toMatchObject({
       metadata: {

@@ -5,8 +5,9 @@
  * pkg/controller/history/controller_history.go, pkg/controller/daemon/update.go (constructHistory),
  * pkg/controller/statefulset/stateful_set_control.go (getStatefulSetRevisions, truncateHistory).
  */
+import { defined } from '../../domain/defined.ts';
 import type { KubeControllerRevision, PodTemplateSpec } from '../../kube/application-types.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { Container, KubeObject } from '../../kube/types.ts';
 import { isSameTemplate, templateHash } from './template.rule.ts';
 
 /** On the pods of a DaemonSet: the hash. On those of a StatefulSet: the name of the revision. */
@@ -69,16 +70,46 @@ function revisionOf(owner: RevisionOwner, number: number): KubeControllerRevisio
       ...(annotations === undefined ? {} : { annotations }),
     },
     // `kubectl rollout undo` sends it as a strategic merge patch.
-    data: { spec: { template: { ...template, $patch: 'replace' } } },
+    data: { spec: { template: inGoForm(template) } },
     revision: number,
   };
+}
+
+/**
+ * As Go writes the template: members in the order of their names, and those that it never leaves out. Clients that compare
+ * a revision with its owner compare bytes (pkg/controller/daemon/update.go, Match).
+ */
+function inGoForm(template: PodTemplateSpec): Record<string, unknown> {
+  const withResources = (containers: readonly Container[] | undefined) =>
+    containers?.map((container) => ({ resources: {}, ...container }));
+  const spec = template.spec ?? {};
+  return sortedMembers({
+    ...template,
+    $patch: 'replace',
+    metadata: { creationTimestamp: null, ...template.metadata },
+    spec: {
+      ...spec,
+      ...defined({
+        containers: withResources(spec.containers),
+        initContainers: withResources(spec.initContainers),
+      }),
+    },
+  }) as Record<string, unknown>;
+}
+
+function sortedMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortedMembers);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(members.map(([name, member]) => [name, sortedMembers(member)]));
 }
 
 /** The template that a revision holds. */
 export function templateOf({ data }: KubeControllerRevision): PodTemplateSpec {
   const { template = {} } = (data as { spec?: { template?: PodTemplateSpec & { $patch?: string } } })?.spec ?? {};
   const { $patch: _patch, ...rest } = template;
-  return rest;
+  const { creationTimestamp = null, ...metadata } = rest.metadata ?? {};
+  return creationTimestamp === null && rest.metadata !== undefined ? { ...rest, metadata } : rest;
 }
 
 /** Hash of a revision. One without the label, from elsewhere, has its name instead. */
