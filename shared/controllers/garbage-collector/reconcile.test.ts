@@ -119,6 +119,20 @@ describe('garbage collection', () => {
     expect(await cluster.pods()).toHaveLength(2);
   });
 
+  it.each(['deployments', 'replicasets'])('is repaired by the sweep when the record was lost: %s', async (resource) => {
+    const cluster = await running();
+    await cluster.tick();
+    const [object] = await cluster.list(resource);
+    await cluster.change(resource, object?.metadata.name ?? '', (each) => ({
+      ...each,
+      metadata: { ...each.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] },
+    }));
+    await cluster.records();
+    cluster.advance(900_000);
+    await cluster.tick();
+    expect((await cluster.list(resource)).map(({ metadata }) => metadata.uid)).not.toContain(object?.metadata.uid);
+  });
+
   it('removes an owner in the foreground after the dependents that block it', async () => {
     const cluster = await running();
     const [set] = await cluster.sets();

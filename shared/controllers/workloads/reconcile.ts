@@ -366,11 +366,19 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
     // The status of a Job does not show that a pod of it has ended.
     jobs: (job) => !mayChange(job),
   };
-  const unsettled = all.filter(({ resource, object }) => !(isSettledOf[resource] ?? isSettled)(object));
+  const isDeleting = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
+  const unsettled = all.filter(
+    ({ resource, object }) => isDeleting(object) || !(isSettledOf[resource] ?? isSettled)(object),
+  );
   const outcome = await workThrough(
     unsettled,
     { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED },
-    ({ resource, object }) => sync(dependencies, refOfObject(resource, object)),
+    async ({ resource, object }) => {
+      const ref = refOfObject(resource, object);
+      await sync(dependencies, ref);
+      // It may wait for dependents that no longer exist.
+      if (isDeleting(object)) await finishDeletion(dependencies, ref);
+    },
   );
   faults.push(...outcome.faults, ...(await sweepNamespaces(dependencies)));
   if (unsettled.length > 0) meter.add(metric.SWEPT_WORKLOADS, unsettled.length, 'Count');
