@@ -235,7 +235,8 @@ async function syncDaemonSets(
     const ref = refOfObject('daemonsets', set);
     try {
       await sync(dependencies, ref);
-    } catch {
+    } catch (fault) {
+      dependencies.log.warn('a DaemonSet is synced later', { name: ref.name, namespace: ref.namespace, fault });
       await repeatLater(dependencies, { kind: 'sync', ref });
     }
   });
