@@ -1,5 +1,5 @@
 /**
- * nodekeeper explain node NAME, nodekeeper explain pod NAMESPACE/NAME
+ * nodekeeper explain node NAME, nodekeeper explain pod|deployment|job|… NAMESPACE/NAME
  *
  * Prints the decisions of the controllers about the object, in order and with their reasons. Decisions about its zone
  * and the fleet in the same time are included, and its events. With --verify each rule runs again over its recorded
@@ -14,14 +14,17 @@ import { defined } from '../shared/domain/defined.ts';
 import { zoneKeyOf } from '../shared/domain/zones/zone.ts';
 import { formatAge } from '../shared/kube/age.ts';
 import { formatTime, parseTimeMs } from '../shared/kube/time.ts';
+import type { KubeObject } from '../shared/kube/types.ts';
 import { type SendToApi, sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
 import { schedulingDetails } from './explain-scheduling.ts';
+import { EXPLAINED_KINDS, explainedKindOf, ownedBy, pathOf, workloadState } from './explain-workloads.ts';
 import { type ApiAccess, apiAccess } from './kubeconfig.ts';
 
 export const EXPLAIN_USAGE = [
   'nodekeeper explain node NAME [--since 24h] [--verify] [--json]',
   'nodekeeper explain pod NAMESPACE/NAME [--since 24h] [--verify] [--json]',
+  `nodekeeper explain ${Object.keys(EXPLAINED_KINDS).join('|')} NAMESPACE/NAME [--since 24h] [--verify] [--json]`,
   '  each with [--kubeconfig FILE] [--context NAME] or [--server URL --token TOKEN [--certificate-authority FILE]]',
 ].join('\n');
 
@@ -75,7 +78,7 @@ export async function explainCommand(
   const subject = subjectOf(positionals);
   const sinceMs = nowMs - durationMs(values.since ?? '24h');
   const asked = { access: apiAccess(values, environment), send, sinceMs };
-  const story = subject.kind === 'Node' ? await nodeStory(asked, subject.name) : await podStory(asked, subject);
+  const story = await storyOf(asked, subject);
   const steps = story.steps.sort(
     (one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other) || actOf(one) - actOf(other),
   );
@@ -83,7 +86,7 @@ export async function explainCommand(
   if (shown.length === 0) {
     throw new CommandError(
       `no decision about ${titleOf(subject)} since ${formatTime(sinceMs)}`,
-      `try a longer time with --since 30d, or check the name: kubectl get ${subject.kind === 'Node' ? 'nodes' : 'pods -A'}`,
+      `try a longer time with --since 30d, or check the name: kubectl get ${listOf(subject)}`,
     );
   }
   if (values.json === true) print(JSON.stringify({ about: subject, ...story.facts, steps: shown }, undefined, 2));
@@ -109,17 +112,19 @@ const parse = (args: readonly string[]) =>
 
 function subjectOf([kind, name, ...more]: readonly string[]): DecisionAbout {
   if (kind === undefined || name === undefined || more.length > 0) {
-    throw new CommandError('the node or the pod is missing, or more than one is named', EXPLAIN_USAGE);
+    throw new CommandError('the name of the object is missing, or more than one is named', EXPLAIN_USAGE);
   }
   if (kind === 'node') return { kind: 'Node', name };
   const [namespace = '', podName = '', ...rest] = name.includes('/') ? name.split('/') : ['default', name];
-  if (kind === 'pod' && namespace !== '' && podName !== '' && rest.length === 0) {
-    return { kind: 'Pod', namespace, name: podName };
+  const known = kind === 'pod' ? 'Pod' : EXPLAINED_KINDS[kind]?.kind;
+  if (known === undefined) {
+    const kinds = ['node', 'pod', ...Object.keys(EXPLAINED_KINDS)].join(', ');
+    throw new CommandError(`explain does not support ${kind}, only ${kinds}`, EXPLAIN_USAGE);
   }
-  throw new CommandError(
-    kind === 'pod' ? `${name} is not NAMESPACE/NAME` : `explain does not support ${kind}, only node and pod`,
-    EXPLAIN_USAGE,
-  );
+  if (namespace === '' || podName === '' || rest.length > 0) {
+    throw new CommandError(`${name} is not NAMESPACE/NAME`, EXPLAIN_USAGE);
+  }
+  return { kind: known, namespace, name: podName };
 }
 
 function durationMs(text: string): number {
@@ -135,7 +140,12 @@ const rankOf = ({ record }: Step): number => (record === undefined ? 3 : (RANKS[
 const actOf = ({ record }: Step): number => (record === undefined ? 0 : DECISION_ACTS.indexOf(record.act));
 
 const titleOf = ({ kind, namespace, name }: DecisionAbout): string =>
-  kind === 'Pod' ? `pod ${namespace}/${name}` : `${kind.toLowerCase()} ${name}`;
+  namespace === undefined ? `${kind.toLowerCase()} ${name}` : `${kind.toLowerCase()} ${namespace}/${name}`;
+
+function listOf(subject: DecisionAbout): string {
+  if (subject.kind === 'Node') return 'nodes';
+  return `${explainedKindOf(subject)?.plural ?? 'pods'} -A`;
+}
 
 interface Asked {
   readonly access: ApiAccess;
@@ -144,8 +154,59 @@ interface Asked {
 }
 
 interface Story {
-  readonly facts: { readonly uid?: string; readonly zone?: string; readonly node?: string };
+  readonly facts: {
+    readonly uid?: string;
+    readonly zone?: string;
+    readonly node?: string;
+    /** Of a workload: lines below the title. */
+    readonly state?: readonly string[];
+  };
   readonly steps: Step[];
+}
+
+function storyOf(asked: Asked, subject: DecisionAbout): Promise<Story> {
+  if (subject.kind === 'Node') return nodeStory(asked, subject.name);
+  return subject.kind === 'Pod' ? podStory(asked, subject) : workloadStory(asked, subject);
+}
+
+/** Of a Deployment with its ReplicaSets, of a CronJob with its Jobs. */
+async function workloadStory(asked: Asked, subject: DecisionAbout): Promise<Story> {
+  const { namespace = '', name } = subject;
+  const kind = explainedKindOf(subject);
+  const owned = EXPLAINED_KINDS[kind?.owns ?? ''];
+  const [own, workload, events, sets, pods] = await Promise.all([
+    decisionsOf(asked, aboutSelector(subject)),
+    kind === undefined ? undefined : readIfPresent(asked, pathOf(kind, namespace, name)),
+    eventsOf(asked, subject),
+    owned === undefined ? [] : listOfPath(asked, pathOf(owned, namespace)),
+    listOfPath(asked, `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`),
+  ]);
+  const ownedSets = workload === undefined ? [] : ownedBy(sets, [workload]);
+  const ofSets = await Promise.all(
+    ownedSets.map(({ metadata }) =>
+      decisionsOf(asked, aboutSelector({ kind: owned?.kind ?? 'Object', namespace, name: metadata.name ?? '' })),
+    ),
+  );
+  const steps = [...own, ...ofSets.flat(), ...events];
+  if (workload === undefined) return { facts: defined({ uid: own.at(-1)?.record?.about.uid }), steps };
+  const state = [...workloadState(workload, ownedBy(pods, [workload, ...ownedSets]))];
+  return { facts: defined({ uid: workload.metadata.uid, state }), steps };
+}
+
+const aboutSelector = ({ kind, namespace = '', name }: DecisionAbout): string =>
+  `about.kind=${kind},about.namespace=${namespace},about.name=${name}`;
+
+async function listOfPath({ access, send }: Asked, path: string): Promise<readonly KubeObject[]> {
+  const items: KubeObject[] = [];
+  let after = '';
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const query = new URLSearchParams({ limit: String(PAGE_ITEMS), ...(after === '' ? {} : { continue: after }) });
+    const listed = (await send(access, { method: 'GET', path: `${path}?${query}` })) as Listed<KubeObject>;
+    items.push(...listed.items);
+    after = listed.metadata?.continue ?? '';
+    if (after === '') return items;
+  }
+  throw new CommandError('there are too many objects', 'use kubectl get instead');
 }
 
 async function nodeStory(asked: Asked, name: string): Promise<Story> {
@@ -250,15 +311,10 @@ async function eventsOf({ access, send, sinceMs }: Asked, of: DecisionAbout): Pr
   });
 }
 
-interface Found {
-  readonly metadata: { readonly uid?: string; readonly labels?: Readonly<Record<string, string>> };
-  readonly spec?: Readonly<Record<string, unknown>>;
-}
-
 /** undefined: the object no longer exists. Its decisions are still stored. */
-async function readIfPresent({ access, send }: Asked, path: string): Promise<Found | undefined> {
+async function readIfPresent({ access, send }: Asked, path: string): Promise<KubeObject | undefined> {
   try {
-    return (await send(access, { method: 'GET', path })) as Found;
+    return (await send(access, { method: 'GET', path })) as KubeObject;
   } catch (error) {
     if (error instanceof CommandError && error.message.endsWith('not found')) return undefined;
     throw error;
@@ -269,7 +325,7 @@ const verified = (step: Step): Step => (step.record === undefined ? step : { ...
 
 function* storyLines(
   subject: DecisionAbout,
-  { uid, zone, node }: Story['facts'],
+  { uid, zone, node, state = [] }: Story['facts'],
   steps: readonly Step[],
   sinceMs: number,
 ): Generator<string> {
@@ -279,6 +335,7 @@ function* storyLines(
     ...(node === undefined ? [] : [`node ${node}`]),
   ];
   yield `${titleOf(subject)}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}, since ${formatTime(sinceMs)}`;
+  yield* state;
   const policies = new Set(steps.flatMap(({ record }) => record?.policy ?? []));
   if (policies.size > 0) yield `policy ${[...policies].join(', then ')}`;
   yield '';

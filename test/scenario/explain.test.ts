@@ -208,8 +208,8 @@ describe('explain', () => {
   it.each([
     [['node', 'nobody'], 'no decision about node nobody since'],
     [['node', 'dark-2', '--since', 'soon'], '--since must be a duration such as 30m, 24h or 7d, not soon'],
-    [['zone', 'dark'], 'explain does not support zone, only node and pod'],
-    [['node'], 'the node or the pod is missing'],
+    [['zone', 'dark'], 'explain does not support zone, only node, pod, deployment'],
+    [['node'], 'the name of the object is missing'],
   ])('says what is wrong with %j', async (args, message) => {
     expect((await explain(...args)).join()).toContain(`error: ${message}`);
   });

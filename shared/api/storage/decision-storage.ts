@@ -2,7 +2,7 @@
  * The read-only storage of decisions. With a field selector that names their subject (`node=n1`, `pod=default/web-0`,
  * `zone=…`, `about.kind=Fleet`) a list is one query. Without one it reads all decisions.
  */
-import type { DecisionAbout } from '../../controllers/decisions/decision-record.ts';
+import { type DecisionAbout, WORKLOAD_KINDS } from '../../controllers/decisions/decision-record.ts';
 import type { DecisionStore, NamedDecision } from '../../controllers/decisions/decision-store.ts';
 import { defined } from '../../domain/defined.ts';
 import { shortHash } from '../../domain/text-hash.ts';
@@ -50,10 +50,11 @@ function decisionsAbout(fields: Pick<FieldSelector, 'exact'>): DecisionAbout | u
   const kind = fields.exact('about.kind');
   const name = fields.exact('about.name');
   if (kind === 'Fleet') return { kind, name: 'fleet' };
-  if (name === undefined || (kind !== 'Node' && kind !== 'Pod' && kind !== 'Zone')) return undefined;
+  if (name === undefined) return undefined;
+  if (kind === 'Node' || kind === 'Zone') return { kind, name };
   const namespace = fields.exact('about.namespace');
-  if (kind === 'Pod' && namespace === undefined) return undefined;
-  return { kind, name, ...defined({ namespace }) };
+  const known = ['Pod' as const, ...WORKLOAD_KINDS].find((each) => each === kind);
+  return known === undefined || namespace === undefined ? undefined : { kind: known, namespace, name };
 }
 
 export function decisionStorage(decisions: DecisionStore, clock: Clock): ResourceStorage {

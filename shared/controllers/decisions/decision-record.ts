@@ -52,14 +52,16 @@ export const DECISION_ACTS = [
 export type DecisionAct = (typeof DECISION_ACTS)[number];
 
 /** Kinds of workloads. Their controllers record decisions. */
-export type WorkloadKind =
-  | 'ReplicaSet'
-  | 'Deployment'
-  | 'ReplicationController'
-  | 'DaemonSet'
-  | 'StatefulSet'
-  | 'Job'
-  | 'CronJob';
+export const WORKLOAD_KINDS = [
+  'ReplicaSet',
+  'Deployment',
+  'ReplicationController',
+  'DaemonSet',
+  'StatefulSet',
+  'Job',
+  'CronJob',
+] as const;
+export type WorkloadKind = (typeof WORKLOAD_KINDS)[number];
 
 export interface DecisionAbout {
   readonly kind: 'Node' | 'Pod' | 'Zone' | 'Fleet' | 'Object' | WorkloadKind;
