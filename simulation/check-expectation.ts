@@ -202,8 +202,12 @@ async function checkPod(
   same('deleting', wanted.deleting, pod.metadata.deletionTimestamp !== undefined);
   same('phase', wanted.phase, String(pod.status?.['phase'] ?? 'absent'));
   same('ready', wanted.ready, readyOfPod(pod));
-  if (wanted.evictionDueIn === undefined) return mismatches;
   const nodeName = nodeNameOf(pod);
+  if (wanted.node !== undefined) {
+    const found = nodeName === '' ? 'none' : nodeName;
+    is('node', wanted.node === found || (nodeName !== '' && matcherOf(wanted.node)(nodeName)), wanted.node, found);
+  }
+  if (wanted.evictionDueIn === undefined) return mismatches;
   const { timers } = nodeName === '' ? { timers: [] } : await evictionTimerStore(items).read(nodeName);
   const timer = timers.find(({ podUid }) => podUid === pod.metadata.uid);
   const dueInMs = timer === undefined ? undefined : timer.atMs - nowMs;

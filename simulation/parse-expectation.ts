@@ -66,11 +66,12 @@ function readNode(pattern: string, source: Source, faults: Faults): NodeExpectat
   };
 }
 
+const isNullIn = (source: Source | undefined): boolean => source?.kind === 'scalar' && source.value === null;
+
 function readPod(pattern: string, source: Source, faults: Faults): PodExpectation {
   if (!pattern.includes('/')) faults.tell(source, 'expected namespace/name, or a glob of it');
-  const fields = readMap(source, ['exists', 'deleting', 'phase', 'ready', 'evictionDueIn'], faults);
+  const fields = readMap(source, ['exists', 'deleting', 'phase', 'ready', 'node', 'evictionDueIn'], faults);
   const due = fields?.get('evictionDueIn');
-  const isNull = due?.kind === 'scalar' && due.value === null;
   return {
     pattern,
     line: source.line,
@@ -78,7 +79,8 @@ function readPod(pattern: string, source: Source, faults: Faults): PodExpectatio
     deleting: readBoolean(fields?.get('deleting'), faults),
     phase: readText(fields?.get('phase'), faults),
     ready: readWord(fields?.get('ready'), STATUS_OR_ABSENT, faults),
-    evictionDueIn: isNull ? 'none' : readQuantity(due, 'duration', faults),
+    node: isNullIn(fields?.get('node')) ? 'none' : readText(fields?.get('node'), faults),
+    evictionDueIn: isNullIn(due) ? 'none' : readQuantity(due, 'duration', faults),
   };
 }
 

@@ -118,6 +118,8 @@ export interface PodExpectation extends Expected {
   readonly deleting: boolean | undefined;
   readonly phase: string | undefined;
   readonly ready: ConditionStatus | 'absent' | undefined;
+  /** Name or pattern of the node that the pod is bound to; `none` for a pod without a node. */
+  readonly node: string | undefined;
   /** Milliseconds; `none` for no timer. */
   readonly evictionDueIn: Quantity | 'none' | undefined;
 }

@@ -71,12 +71,16 @@ function podLines({ before, after }: ObjectChange, nowMs: number): Line[] {
   if (endsAtMs !== undefined && after.metadata.deletionTimestamp !== before.metadata.deletionTimestamp) {
     return say(`being deleted, ${formatDuration(Math.max(0, endsAtMs - nowMs))} to end`);
   }
+  if (bound(before) === '' && bound(after) !== '') {
+    return say(`bound to ${String(after.spec?.['nodeName'])}`);
+  }
   const [phase, was] = [after.status?.['phase'], before.status?.['phase']];
   if (phase !== was) return say(`${String(phase)}`);
   if (readyOfPod(after) !== readyOfPod(before)) return say(`Ready ${readyOfPod(before)} → ${readyOfPod(after)}`);
   return [];
 }
 
+/** ` on NODE`; '' without a node. */
 const bound = (pod: KubeObject): string => {
   const nodeName = pod.spec?.['nodeName'];
   return typeof nodeName === 'string' && nodeName !== '' ? ` on ${nodeName}` : '';

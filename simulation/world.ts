@@ -22,6 +22,8 @@ import { createStreams, type Streams } from './streams.ts';
 /** The endpoint of the probe; nothing is sent to it. */
 const PROBE_ORIGIN = 'https://endpoint.invalid';
 const ACCOUNT_ID = '123456789012';
+/** Of the scheduler, in one instant. */
+const PASSES_MAX = 1_000;
 
 export interface World {
   readonly store: RecordedStore;
@@ -91,6 +93,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
   });
   const cloud = memoryCloud({ clock, region: SIMULATED_REGION, accountId: ACCOUNT_ID });
   const probe = leaseProbe({ url: PROBE_ORIGIN, credentials: probeCredentials, clock, fetch: fetchFrom(endpoint) });
+  let isSchedulerWoken = false;
   const controllers = fleetControllers({
     items,
     clock,
@@ -101,9 +104,29 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
     probe,
     cloud,
     pause,
+    waker: {
+      wake: async (names) => {
+        if (names.includes('scheduler')) isSchedulerWoken = true;
+        return [];
+      },
+    },
   });
   const view = clusterView(store.record);
-  const streams = createStreams(store.record, controllers);
+  const delivered = createStreams(store.record, controllers);
+  const slotNow = (): number => slotOf(nowMs, policy.nodeMonitorPeriodSeconds);
+  // The passes of the scheduler that changes request, and the changes that follow from them.
+  const streams: Streams = {
+    delivered: delivered.delivered,
+    async drain() {
+      for (let passes = 0; passes < PASSES_MAX; passes += 1) {
+        await delivered.drain();
+        if (!isSchedulerWoken) return;
+        isSchedulerWoken = false;
+        await controllers.tickScheduler(slotNow());
+      }
+      throw new RangeError('the scheduler does not come to rest');
+    },
+  };
 
   return {
     store,
@@ -118,10 +141,11 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
       nowMs = atMs;
     },
     async tick({ podGc }) {
-      const slot = slotOf(nowMs, policy.nodeMonitorPeriodSeconds);
+      const slot = slotNow();
       await controllers.tickCloudNode(slot);
       await controllers.tickNodeMonitor(slot);
       const evictor = await controllers.tickEvictor(slot);
+      await controllers.tickScheduler(slot);
       if (podGc) await controllers.tickPodGc(slotOf(nowMs, policy.podGcPeriodSeconds));
       return evictor.kind === 'ran' ? evictor.nextTokenAtMs : undefined;
     },

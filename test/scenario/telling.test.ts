@@ -24,6 +24,8 @@ describe('an expectation that does not hold', () => {
     ['nodes: {a-0: {labels: {none: such}}}', 'node a-0', /labels\[none\]: wanted such, found absent/],
     ['nodes: {a-0: {conditions: {MemoryPressure: "True"}}}', 'node a-0', /MemoryPressure: wanted True, found False/],
     ['pods: {default/a-0-pod-0: {deleting: true}}', 'pod default/a-0-pod-0', /deleting: wanted true, found false/],
+    ['pods: {default/a-0-pod-0: {node: a-1}}', 'pod default/a-0-pod-0', /node: wanted a-1, found a-0/],
+    ['pods: {default/a-0-pod-0: {node: null}}', 'pod default/a-0-pod-0', /node: wanted none, found a-0/],
     ['pods: {default/a-0-pod-0: {evictionDueIn: 5m}}', 'pod default/a-0-pod-0', /evictionDueIn: wanted 5m, found none/],
     ['pods: {default/a-0-pod-0: {phase: Failed}}', 'pod default/a-0-pod-0', /phase: wanted Failed, found Running/],
     ['zones: {zone-a: {state: FullDisruption}}', 'zone zone-a', /state: wanted FullDisruption, found Normal/],
