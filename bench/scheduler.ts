@@ -14,6 +14,7 @@ import { queueStore } from '../shared/controllers/scheduler/queue-store.ts';
 import { schedulePod } from '../shared/controllers/scheduler/rule.ts';
 import { Snapshot } from '../shared/controllers/scheduler/snapshot.rule.ts';
 import { schedulableNode, schedulablePod } from '../shared/controllers/scheduler/world.rule.ts';
+import { PRICES } from '../shared/domain/cost/prices.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import type { KubeDecision, KubeNode, KubePod } from '../shared/kube/types.ts';
 import type { ConsumedUnits, ItemStore } from '../shared/ports/item-store.ts';
@@ -26,6 +27,7 @@ import {
   type Figures,
   percentile,
   readOptions,
+  rounded,
   UsageError,
   wholeNumber,
   wholeNumbers,
@@ -33,6 +35,7 @@ import {
 import { clientOf } from './heartbeat.ts';
 import { startLocalHost } from './local-host.ts';
 import { processesBelow } from './process-cpu.ts';
+import { slopeOf } from './slope.ts';
 
 const ZONES = 3;
 const PODS_PER_NODE = 10;
@@ -66,7 +69,13 @@ export const scheduler: Benchmark = {
     const podsPerSecond = wholeNumber('pods-per-second', options['pods-per-second'], { ...latency, otherwise: 10 });
     const sizes = wholeNumbers('nodes', options.nodes, { least: 1, most: 100_000, otherwise: [100, 1_000, 5_000] });
     const pods = wholeNumber('pods', options.pods, { least: 1, most: 100_000, otherwise: 1_000 });
-    if (has('rules')) for (const nodes of sizes) for (const mix of MIXES) print(rulesAlone(nodes, mix));
+    if (has('rules')) {
+      for (const mix of MIXES) {
+        const measured = sizes.map((nodes) => rulesAlone(nodes, mix));
+        for (const figures of measured) print(figures);
+        if (measured.length > 1) print({ part: 'growth', mix, exponentOfNodes: growthOf(measured) });
+      }
+    }
     if (has('store')) {
       print(await throughStore('memory', pods));
       print(await throughStore('memory', 1));
@@ -75,6 +84,13 @@ export const scheduler: Benchmark = {
     if (has('latency')) print(await timeToBind(latencyPods, podsPerSecond));
   },
 };
+
+/** Seconds per pod grow with the number of nodes, and of pods on them, to this power. */
+const growthOf = (measured: readonly RuleFigures[]): number =>
+  rounded(
+    slopeOf(measured.map(({ nodes, podsPerCpuSecond }) => [Math.log(nodes), -Math.log(podsPerCpuSecond)] as const)),
+    2,
+  );
 
 const uidOf = (index: number): string => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`;
 
@@ -135,7 +151,9 @@ const cpuSeconds = (): number => {
   return (user + system) / 1e6;
 };
 
-function rulesAlone(nodes: number, mix: 'plain' | 'mixed'): Figures {
+type RuleFigures = Figures & { readonly nodes: number; readonly podsPerCpuSecond: number };
+
+function rulesAlone(nodes: number, mix: 'plain' | 'mixed'): RuleFigures {
   const snapshot = new Snapshot();
   for (let index = 0; index < nodes; index += 1) snapshot.setNode(schedulableNode(nodeOf(index)));
   const existing = nodes * PODS_PER_NODE;
@@ -218,6 +236,9 @@ async function throughStore(kind: 'memory' | 'engine', pods: number): Promise<Fi
       podsPerCpuSecond: Math.round(bound / (cpuSeconds() - startSeconds)),
       writeUnitsPerBinding: Math.round((units.writeUnits / bound) * 10) / 10,
       readUnits: units.readUnits,
+      dollarsPer1000Bindings: rounded(
+        ((units.writeUnits * PRICES.writeUnit + units.readUnits * PRICES.readUnit) * 1_000) / bound,
+      ),
     };
   } finally {
     await engine?.stop();
