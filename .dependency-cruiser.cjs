@@ -167,13 +167,13 @@ module.exports = {
     },
     only(
       'console-model-is-pure',
-      '^console/model/',
+      '^(test/fixtures/imports/)?console/model/',
       ['^console/model/', '^shared/(domain|kube)/', '^node_modules/rfc6902/'],
       'What the page computes: no browser, no Node, no clock.',
     ),
     only(
       'console-page-runs-in-a-browser',
-      '^console/page/',
+      '^(test/fixtures/imports/)?console/page/',
       [
         '^console/(page|model)/',
         '^shared/(domain|kube)/',
@@ -184,7 +184,7 @@ module.exports = {
     ),
     only(
       'console-server-is-a-client',
-      '^console/server/',
+      '^(test/fixtures/imports/)?console/server/',
       [
         '^console/server/',
         '^shared/(domain|kube)/',

@@ -55,6 +55,10 @@ describe('the rules on imports', () => {
     expect(await planted('heartbeat-is-alone')).toEqual(['shared/heartbeat/bad.ts -> shared/api/request.ts']);
   });
 
+  it('report a page of the console that imports the API', async () => {
+    expect(await planted('console-page-runs-in-a-browser')).toEqual(['console/page/bad.ts -> shared/api/request.ts']);
+  });
+
   it('report a circle, through types too', async () => {
     expect(await planted('no-circular')).toEqual(['shared/kube/circle-one.ts -> shared/kube/circle-two.ts']);
   });

@@ -68,7 +68,7 @@ function Probes({ view: { metrics } }: { readonly view: ClusterView }): JSX.Elem
   const accepted = sampleValue(metrics, 'nodekeeper_probes', { result: 'accepted' });
   const failed = sampleValue(metrics, 'nodekeeper_probes', { result: 'failed' });
   if (accepted === undefined || failed === undefined) return h(Fact, { name: 'Own heartbeats' }, '…');
-  const text = `${accepted} of ${accepted + failed} accepted`;
+  const text = accepted + failed === 0 ? 'none yet' : `${accepted} of ${accepted + failed} accepted`;
   return h(Fact, { name: 'Own heartbeats' }, h('span', { class: failed > 0 ? 'warn' : '' }, text));
 }
 

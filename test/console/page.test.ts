@@ -105,7 +105,7 @@ async function visit(page: Page, hash: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
 }
 
-it('removes the token from the address and shows the zones, whose cells the keyboard reaches', async () => {
+it('removes the token from the address and shows the zones, with cells that the keyboard reaches', async () => {
   await createNodes('a', 4);
   await createNodes('b', 2);
   await tick(1);
