@@ -34,7 +34,8 @@ async function measureConsole(report: Report): Promise<void> {
     for (const nodes of FLEET_SIZES) {
       const api = await startStandInApi(nodes);
       const running = await serveConsole({
-        findAccess: () => ({ url: api.url, token: 'token' }),
+        access: { url: api.url, token: 'token' },
+        renewAccess: () => ({ url: api.url, token: 'token' }),
         port: 0,
         cluster: 'bench',
         explain: async () => [],

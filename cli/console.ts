@@ -9,19 +9,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { ConsoleAccess } from '../console/server/console-access.ts';
 import { type Console, serveConsole } from '../console/server/serve-console.ts';
+import { sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
-import { apiAccess } from './kubeconfig.ts';
+import { type AccessOptions, apiAccess } from './kubeconfig.ts';
 
 export const CONSOLE_USAGE = [
   'nodekeeper console [--port N] [--open]',
   '  with [--kubeconfig FILE] [--context NAME] or [--server URL --token TOKEN [--certificate-authority FILE]]',
 ].join('\n');
 
-const ACCESS_OPTIONS = ['kubeconfig', 'context', 'server', 'token', 'certificate-authority'] as const;
 const PORT_MAX = 65_535;
-
-type AccessValues = Readonly<Partial<Record<(typeof ACCESS_OPTIONS)[number], string | undefined>>>;
 
 /** Resolves when the user ends the command. */
 type WaitForEnd = () => Promise<void>;
@@ -45,34 +44,19 @@ export async function consoleCommand(
 export async function openConsole(options: {
   /** 0: any free one. */
   readonly port: number;
-  readonly values: AccessValues;
+  readonly values: AccessOptions;
   readonly environment: CommandIo['environment'];
 }): Promise<Console> {
   const { port, values, environment } = options;
-  const findAccess = () => apiAccess(values, environment);
-  const accessArguments = ACCESS_OPTIONS.flatMap((name) => {
-    const value = values[name];
-    return value === undefined ? [] : [`--${name}`, value];
-  });
-  const { url, kubeconfig } = findAccess();
+  const readAccess = () => apiAccess(values, environment);
+  const access = readAccess();
   try {
     return await serveConsole({
-      findAccess,
+      access,
+      renewAccess: readAccess,
       port,
-      cluster: kubeconfig?.context ?? new URL(url).host,
-      async explain(subject) {
-        // Loaded when it is used: it contains the rules of all controllers, and local mode starts with this file.
-        const { explainCommand } = await import('./explain.ts');
-        const lines: string[] = [];
-        const print = (line: string): void => void lines.push(line);
-        try {
-          await explainCommand([...subject, ...accessArguments], { environment, nowMs: Date.now(), print });
-        } catch (error) {
-          if (!(error instanceof CommandError)) throw error;
-          lines.push(error.message);
-        }
-        return lines;
-      },
+      cluster: access.kubeconfig?.context ?? new URL(access.url).host,
+      explain: (subject, current) => explanation(subject, current, environment),
     });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
@@ -81,6 +65,26 @@ export async function openConsole(options: {
     }
     throw cause;
   }
+}
+
+/** The lines of `nodekeeper explain`, with a credential that was read before: an exec plugin would block the page. */
+async function explanation(
+  subject: readonly string[],
+  access: ConsoleAccess,
+  environment: CommandIo['environment'],
+): Promise<readonly string[]> {
+  // Loaded when it is used: it contains the rules of all controllers, and local mode starts with this file.
+  const { explainCommand } = await import('./explain.ts');
+  const lines: string[] = [];
+  const print = (line: string): void => void lines.push(line);
+  const args = [...subject, '--server', access.url, '--token', access.token];
+  try {
+    await explainCommand(args, { environment, nowMs: Date.now(), print }, (_, request) => sendToApi(access, request));
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    lines.push(error.message);
+  }
+  return lines;
 }
 
 const parse = (args: readonly string[]) =>

@@ -26,9 +26,12 @@ describe('options of npm start', () => {
 
   it('uses the given options', () => {
     expect(
-      parse('--data d --port 0 --nodes 12 --zones 2 --no-controllers --policy p.yaml --synth never --quiet'),
+      parse(
+        '--data d --port 0 --nodes 12 --zones 2 --no-controllers --policy p.yaml --synth never --quiet --no-console',
+      ),
     ).toMatchObject({
       dataDirectory: 'd',
+      console: false,
       port: 0,
       nodes: 12,
       zones: 2,

@@ -5,6 +5,7 @@ import { byName, cellOf, type NodeCell } from '../model/node-cell.ts';
 import { oldestPending, podSummaryOf } from '../model/pods.ts';
 import type { PodSummary } from '../model/replacements.ts';
 import { type ResourceRule, whyNodesAreReadOnly } from '../model/rights.ts';
+import { whileShown } from './page-visibility.ts';
 import { API, readObject, readPages, readText } from './requests.ts';
 import { listAndWatch } from './watch.ts';
 
@@ -35,7 +36,6 @@ export interface ClusterFeed {
   /** Grows with every change of the view. */
   version(): number;
   subscribe(onChange: () => void): () => void;
-  stop(): void;
 }
 
 const STATUS_MS = 5_000;
@@ -44,8 +44,6 @@ const PENDING_MS = 30_000;
 /** A view that changes with each event of a failing zone would occupy the page. */
 const NOTIFY_MS = 200;
 const NODE_PAGES_MAX = 40;
-/** A hidden page costs its watch and its polls. It disconnects, and reads everything again when it is shown. */
-const HIDDEN_MS_MAX = 60_000;
 
 export function startClusterFeed(): ClusterFeed {
   let view: ClusterView = {
@@ -60,13 +58,15 @@ export function startClusterFeed(): ClusterFeed {
     problems: new Map(),
   };
   let version = 0;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isNotifying = false;
   const listeners = new Set<() => void>();
   const change = (part: Partial<ClusterView>): void => {
     view = { ...view, ...part };
     version += 1;
-    timer ??= setTimeout(() => {
-      timer = undefined;
+    if (isNotifying) return;
+    isNotifying = true;
+    setTimeout(() => {
+      isNotifying = false;
       for (const listener of listeners) listener();
     }, NOTIFY_MS);
   };
@@ -78,37 +78,20 @@ export function startClusterFeed(): ClusterFeed {
     change({ problems });
   };
 
-  let ending = new AbortController();
-  const connect = (): void => {
-    ending = new AbortController();
-    const { signal } = ending;
+  whileShown((signal) => {
     void readCluster(change, report);
     void listAndWatch(
       nodeTarget(() => view, change, report),
       signal,
     );
     for (const [source, periodMs, read] of pollsOf(change)) poll(source, periodMs, read, report, signal);
-  };
-  connect();
-
-  let hiddenTimer: ReturnType<typeof setTimeout> | undefined;
-  const onVisibility = (): void => {
-    clearTimeout(hiddenTimer);
-    if (document.hidden) hiddenTimer = setTimeout(() => ending.abort(), HIDDEN_MS_MAX);
-    else if (ending.signal.aborted) connect();
-  };
-  document.addEventListener('visibilitychange', onVisibility);
+  });
   return {
     view: () => view,
     version: () => version,
     subscribe(onChange) {
       listeners.add(onChange);
       return () => listeners.delete(onChange);
-    },
-    stop() {
-      document.removeEventListener('visibilitychange', onVisibility);
-      clearTimeout(timer);
-      ending.abort();
     },
   };
 }

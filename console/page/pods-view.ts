@@ -7,9 +7,10 @@ import { type DeploymentSummary, deploymentSummaryOf, pendingPods, podKeyOf, pod
 import { type EvictedPod, type PodSummary, type Replacement, replacementsOf } from '../model/replacements.ts';
 import { readDecisions } from './decisions.ts';
 import { Age, Failure, nodeLink, Table } from './elements.ts';
+import { whileShown } from './page-visibility.ts';
 import { readPages } from './requests.ts';
 import { usePoll } from './use-poll.ts';
-import { listAndWatch } from './watch.ts';
+import { listAndWatch, type WatchTarget } from './watch.ts';
 
 const POLL_MS = 10_000;
 const PAGES_MAX = 20;
@@ -93,7 +94,6 @@ function usePods(): { readonly pods: readonly PodSummary[]; readonly problem: st
     problem: undefined,
   });
   useEffect(() => {
-    const ending = new AbortController();
     let pods = new Map<string, PodSummary>();
     let problem: string | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -103,32 +103,30 @@ function usePods(): { readonly pods: readonly PodSummary[]; readonly problem: st
         setState({ pods: [...pods.values()], problem });
       }, NOTIFY_MS);
     };
-    void listAndWatch<KubePod>(
-      {
-        path: '/api/v1/pods',
-        pagesMax: PAGES_MAX,
-        onListStart: () => {
-          pods = new Map();
-        },
-        onListPage(items) {
-          for (const pod of items.map(podSummaryOf)) pods.set(podKeyOf(pod), pod);
-        },
-        onListEnd: change,
-        onChange(type, object) {
-          const pod = podSummaryOf(object);
-          if (type === 'DELETED') pods.delete(podKeyOf(pod));
-          else pods.set(podKeyOf(pod), pod);
-          change();
-        },
-        onState(message) {
-          problem = message;
-          change();
-        },
+    const target: WatchTarget<KubePod> = {
+      path: '/api/v1/pods',
+      pagesMax: PAGES_MAX,
+      onListStart: () => {
+        pods = new Map();
       },
-      ending.signal,
-    );
+      onListPage(items) {
+        for (const pod of items.map(podSummaryOf)) pods.set(podKeyOf(pod), pod);
+      },
+      onListEnd: change,
+      onChange(type, object) {
+        const pod = podSummaryOf(object);
+        if (type === 'DELETED') pods.delete(podKeyOf(pod));
+        else pods.set(podKeyOf(pod), pod);
+        change();
+      },
+      onState(message) {
+        problem = message;
+        change();
+      },
+    };
+    const disconnect = whileShown((signal) => void listAndWatch(target, signal));
     return () => {
-      ending.abort();
+      disconnect();
       clearTimeout(timer);
     };
   }, []);

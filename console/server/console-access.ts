@@ -8,8 +8,8 @@ export interface ConsoleAccess {
   readonly token: string;
 }
 
-/** Reads the credential. The console calls it at its start, and again after a 401: tokens of exec plugins expire. */
-export type FindAccess = () => ConsoleAccess;
+/** Reads the credential again, after a 401: tokens of exec plugins expire. */
+export type RenewAccess = () => ConsoleAccess;
 
 /** A refusal of the console itself. The browser receives `status` and the message as text. */
 export class ConsoleError extends Error {

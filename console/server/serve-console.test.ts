@@ -17,12 +17,14 @@ let answer: Answer;
 let api: Server;
 let running: Console;
 let credential: string;
+let renewals: number;
 /** `http://127.0.0.1:PORT` of the console. */
 let base: string;
 let token: string;
 
 beforeEach(async () => {
   received = [];
+  renewals = 0;
   credential = 'secret-of-the-kubeconfig';
   answer = (_request, response) => json(response, 200, { items: [] });
   api = createServer((incoming, response) => {
@@ -41,7 +43,11 @@ beforeEach(async () => {
   }).listen(0, '127.0.0.1');
   await new Promise((resolve) => api.once('listening', resolve));
   running = await serveConsole({
-    findAccess: () => ({ url: urlOf(api), token: credential }),
+    access: { url: urlOf(api), token: credential },
+    renewAccess: () => {
+      renewals += 1;
+      return { url: urlOf(api), token: credential };
+    },
     port: 0,
     cluster: 'test',
     explain: async (args) => [`explained ${args.join(' ')}`],
@@ -272,14 +278,23 @@ describe('what is forwarded', () => {
     expect((await send('/actions', { method: 'POST', headers, body: '{' })).status).toBe(400);
   });
 
-  it('reads the credential again after a 401, once', async () => {
+  it('renews the credential after a 401', async () => {
     answer = (incoming, response) =>
       json(response, incoming.headers.authorization === 'Bearer renewed' ? 200 : 401, { message: 'expired' });
     const cookie = await signIn();
-    expect((await send('/forward/api/v1/nodes', { headers: cookie })).status).toBe(401);
     credential = 'renewed';
     expect((await send('/forward/api/v1/nodes', { headers: cookie })).status).toBe(200);
-    expect(received).toHaveLength(3);
+    expect((await send('/forward/api/v1/nodes', { headers: cookie })).status).toBe(200);
+    expect([received.length, renewals]).toEqual([3, 1]);
+  });
+
+  it('does not run the plugin of a credential again and again that stays refused', async () => {
+    answer = (_request, response) => json(response, 401, { message: 'Unauthorized' });
+    const cookie = await signIn();
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      expect((await send('/forward/api/v1/nodes', { headers: cookie })).status).toBe(401);
+    }
+    expect(renewals).toBe(1);
   });
 
   it('answers 502 without the API', async () => {

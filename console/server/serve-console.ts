@@ -15,20 +15,21 @@ import { pipeline } from 'node:stream/promises';
 import { defined } from '../../shared/domain/defined.ts';
 import { recordOf, textOf } from '../../shared/kube/normal-form.ts';
 import { allowedRequest, isObjectName } from './allowed-paths.ts';
-import { ConsoleError, type FindAccess } from './console-access.ts';
+import { type ConsoleAccess, ConsoleError, type RenewAccess } from './console-access.ts';
 import { createGuard, type Guard } from './guard.ts';
 import { runNodeAction } from './node-actions.ts';
 import { buildPageFiles, PAGE_PATHS, type PageFiles } from './page-files.ts';
 import { createUpstream, type Upstream, type UpstreamAnswer } from './upstream.ts';
 
 export interface ConsoleOptions {
-  readonly findAccess: FindAccess;
+  readonly access: ConsoleAccess;
+  readonly renewAccess: RenewAccess;
   /** 0: any free one. */
   readonly port: number;
   /** Name in the title of the page. */
   readonly cluster: string;
-  /** The lines of `nodekeeper explain` for these arguments. */
-  readonly explain: (args: readonly string[]) => Promise<readonly string[]>;
+  /** The lines of `nodekeeper explain` for these arguments, read with the credential in use. */
+  readonly explain: (args: readonly string[], access: ConsoleAccess) => Promise<readonly string[]>;
 }
 
 export interface Console {
@@ -58,7 +59,7 @@ const SAFE_HEADERS: Readonly<Record<string, string>> = {
 
 /** @throws Error with code EADDRINUSE when the port is in use */
 export async function serveConsole(options: ConsoleOptions): Promise<Console> {
-  const upstream = createUpstream(options.findAccess);
+  const upstream = createUpstream(options.access, options.renewAccess, Date.now);
   const server = createServer({ headersTimeout: HEADERS_MS_MAX, requestTimeout: HEADERS_MS_MAX });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -120,12 +121,13 @@ function consoleHandler(parts: Parts) {
 }
 
 function refuse(response: ServerResponse, error: unknown): void {
-  const isExpected = error instanceof ConsoleError;
-  if (!isExpected) console.error('console:', error);
+  // A watch broke off or ran for its longest time. The page resumes it.
   if (response.headersSent) {
     response.destroy();
     return;
   }
+  const isExpected = error instanceof ConsoleError;
+  if (!isExpected) console.error('console:', error);
   // The connection of a refused body is not used again: the rest of the body is never read.
   response.setHeader('connection', 'close');
   sendText(response, isExpected ? error.status : 500, isExpected ? error.message : 'the console failed');
@@ -160,9 +162,13 @@ async function answerRequest(
   if (method === 'POST' && url === '/actions') {
     sendAnswer(response, await runNodeAction(upstream, await readBody(request), signal));
   } else if (method === 'GET' && url === '/cluster') {
-    sendJson(response, { cluster: options.cluster, endpoint: upstream.url(), rules: await rulesOf(upstream, signal) });
+    sendJson(response, {
+      cluster: options.cluster,
+      endpoint: upstream.access().url,
+      rules: await rulesOf(upstream, signal),
+    });
   } else if (method === 'GET' && url.startsWith('/explain/')) {
-    sendText(response, 200, (await options.explain(explainArguments(url))).join('\n'));
+    sendText(response, 200, (await options.explain(explainArguments(url), upstream.access())).join('\n'));
   } else if (method === 'GET' && url.startsWith('/forward/')) {
     await forward(upstream, running, url.slice('/forward'.length), response, signal);
   } else {

@@ -6,7 +6,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { rootCertificates } from 'node:tls';
 import { defined } from '../../shared/domain/defined.ts';
-import { type ConsoleAccess, ConsoleError, type FindAccess } from './console-access.ts';
+import { type ConsoleAccess, ConsoleError, type RenewAccess } from './console-access.ts';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST' | 'PATCH';
@@ -31,35 +31,51 @@ export interface Upstream {
   send(request: UpstreamRequest): Promise<UpstreamAnswer>;
   /** Opens a response that may last: for watches. */
   open(request: UpstreamRequest): Promise<IncomingMessage>;
-  readonly url: () => string;
+  /** The credential in use. */
+  readonly access: () => ConsoleAccess;
 }
 
 /** A list in one response of the API has at most 6 MB; 500 nodes have two. */
 export const RESPONSE_BYTES_MAX = 12_000_000;
 const TIMEOUT_MS = 30_000;
+/** Between two attempts to renew the credential. */
+const RENEWAL_MS_MIN = 10_000;
 /** Watches send a bookmark per minute, and end after 15 minutes. */
 const WATCH_QUIET_MS = 6 * 60_000;
 
-export function createUpstream(findAccess: FindAccess): Upstream {
-  let access = findAccess();
+export function createUpstream(first: ConsoleAccess, renewAccess: RenewAccess, nowMs: () => number): Upstream {
+  let access = first;
+  let renewedAtMs = Number.NEGATIVE_INFINITY;
+  /** undefined: there is no other credential, or it was read a moment ago. Exec plugins run for a second or more. */
+  function renewed(): ConsoleAccess | undefined {
+    if (nowMs() - renewedAtMs < RENEWAL_MS_MIN) return undefined;
+    renewedAtMs = nowMs();
+    try {
+      const next = renewAccess();
+      return next.token === access.token ? undefined : next;
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new ConsoleError(502, `the credential was refused, and could not be renewed: ${why}`, { cause });
+    }
+  }
   /** A refused credential is read again once: that of an exec plugin lasts for minutes. */
   async function openSignedIn(request: UpstreamRequest, timeoutMs: number): Promise<IncomingMessage> {
-    const first = await exchange(access, new URL(`${access.url.replace(/\/$/, '')}${request.target}`), request, {
-      token: access.token,
-      timeoutMs,
-    });
-    if (first.statusCode !== 401) return first;
-    const renewed = findAccess();
-    if (renewed.token === access.token) return first;
-    first.destroy();
-    access = renewed;
-    return await exchange(access, new URL(`${access.url.replace(/\/$/, '')}${request.target}`), request, {
-      token: access.token,
-      timeoutMs,
-    });
+    const send = (): Promise<IncomingMessage> => {
+      const url = new URL(`${access.url.replace(/\/$/, '')}${request.target}`);
+      return exchange(access, url, request, { token: access.token, timeoutMs });
+    };
+    const { token } = access;
+    const answer = await send();
+    if (answer.statusCode !== 401) return answer;
+    // Another request may have renewed it meanwhile.
+    const next = access.token === token ? renewed() : access;
+    if (next === undefined) return answer;
+    answer.destroy();
+    access = next;
+    return await send();
   }
   return {
-    url: () => access.url,
+    access: () => access,
     async send(request) {
       const incoming = await openSignedIn(request, TIMEOUT_MS);
       return {

@@ -251,7 +251,8 @@ async function standInConsole(nodes: number): Promise<OpenedPage & { readonly ap
   const standIn = await startStandInApi(nodes);
   ending.push(() => standIn.stop());
   const running = await serveConsole({
-    findAccess: () => ({ url: standIn.url, token: 'token' }),
+    access: { url: standIn.url, token: 'token' },
+    renewAccess: () => ({ url: standIn.url, token: 'token' }),
     port: 0,
     cluster: 'test',
     explain: async () => [],
