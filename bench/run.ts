@@ -18,6 +18,7 @@ import { ec2Calls } from './ec2-calls.ts';
 import { fleet } from './fleet.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identity } from './identity.ts';
+import { logFollow } from './log-follow.ts';
 import { massFailure } from './mass-failure.ts';
 import { massFailureContended } from './mass-failure-contended.ts';
 import { massMarks } from './mass-marks.ts';
@@ -56,6 +57,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   cloudHistories,
   commits,
   writeUnits,
+  logFollow,
   ec2Calls,
   walks,
   shards,

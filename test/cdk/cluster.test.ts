@@ -227,7 +227,8 @@ describe('permissions', () => {
       ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
       ...at('Control', 'GetItem', 'fleet', 'probe-keys'),
       ...at('Control', 'GetItem PutItem Query', 'account-keys'),
-      ...at('Control', 'PutItem', 'ticket-keys'),
+      ...at('Control', 'PutItem', 'ticket-keys', 'log-chunks#*'),
+      ...at('Control', 'DeleteItem PutItem Query UpdateItem', 'log-requests'),
       `logs:PutLogEvents on arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${auditLogId}>:log-stream:api`,
     ],
     'health-stream': [
@@ -317,6 +318,8 @@ describe('permissions', () => {
       ...at('Objects', 'UpdateItem', 'h#*'),
       ...at('Control', 'GetItem', 'node-keys#*', 'ticket-keys'),
       ...at('Control', 'DeleteItem PutItem Query', 'watch-slots'),
+      ...at('Control', 'DeleteItem GetItem UpdateItem', 'log-requests'),
+      ...at('Control', 'DeleteItem Query', 'log-chunks#*'),
     ],
   };
 

@@ -531,7 +531,8 @@ describe('the access matrix', () => {
       for (const who of WHO) {
         const { code } = await ask(api, headersOf(who));
         expect(code, `${what} by ${who}`).toBeLessThan(500);
-        if (who === 'admin')
+        // No agent runs the pod, so its log is not available to anyone.
+        if (who === 'admin' && what !== 'get pods/log')
           expect([400, 404, 405, 415, 422], `${what} by ${who} is a sound request`).not.toContain(code);
         answers[who] = code !== 401 && code !== 403;
       }

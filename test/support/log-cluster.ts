@@ -14,6 +14,7 @@ import { redirectLogs } from '../../shared/api/logs/log-redirect.ts';
 import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { HttpRequest } from '../../shared/ports/http.ts';
+import type { ConsumedUnits } from '../../shared/ports/item-store.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { keepTicketKey, ticketKeys } from '../../shared/store/process-key-store.ts';
 import { silentLog } from './agent-api.ts';
@@ -77,9 +78,9 @@ export interface OpenedLog {
   hasEnded(): boolean;
 }
 
-export function logCluster() {
+export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnits) => void } = {}) {
   const time = new SteppedTime(START_MS);
-  const items = memoryItemStore();
+  const items = memoryItemStore(options);
   const authenticator = staticTokenAuthenticator(USERS.map((each) => ({ ...each, sha256: sha256(each.user) })));
   const common = {
     items,
