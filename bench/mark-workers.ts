@@ -12,7 +12,7 @@ import type { PartQueue } from '../shared/ports/part-queue.ts';
 
 const STARTED_AT_ONCE = 5;
 const STARTED_PER_SECOND = 5;
-const PARTS_PER_BATCH = 5;
+const PARTS_PER_BATCH = 2;
 /** From the call to the delivery, at random in between. */
 const DELIVERY_MS = [10, 60] as const;
 const BUDGET_MS = 13_000;

@@ -15,6 +15,7 @@ import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/ports/it
 import { healthKey } from '../shared/store/health-row.ts';
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
+import { packText } from '../shared/store/packed-text.ts';
 import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import {
@@ -238,7 +239,10 @@ async function fill(
     await tables.write({
       kind: 'put',
       key: objectKey({ resource: 'nodes', namespace: '', name }, shardsOf('nodes')),
-      item: { o: objectText(readyNode(name, zone, createdAtMs, uid)), rv: createdAtMs * 1_000 + 1, k: 'Node', n: name },
+      item: {
+        o: packText(objectText(readyNode(name, zone, createdAtMs, uid)), 'compressed'),
+        ...{ rv: createdAtMs * 1_000 + 1, k: 'Node', n: name },
+      },
     });
   };
   for (let index = 0; index < nodes; index += 1) {

@@ -10,8 +10,11 @@ const VISIBILITY_SECONDS = 30;
 const RECEIVES_MAX = 6;
 /** Counts from sending. Parts are valid for a minute at most; this leaves time for all receives. */
 const MESSAGE_RETENTION_SECONDS = 300;
-/** Parts of one invocation, which it works on concurrently: with five executions in the first second, 25 parts. */
-const PARTS_PER_BATCH = 5;
+/**
+ * Parts of one invocation, which it works on concurrently: one waits for its tables while the other computes. More would
+ * compete for the CPU, and for the heads of the change log.
+ */
+const PARTS_PER_BATCH = 2;
 
 export interface PartQueueProps {
   /** Receives parts that failed at every receive. */

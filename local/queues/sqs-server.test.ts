@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sqsPartQueue } from '../../shared/adapters/aws-json/part-queue.ts';
 import { sqsTickQueue } from '../../shared/adapters/aws-json/tick-queue.ts';
@@ -43,6 +45,29 @@ describe('the queue of parts in SQS', () => {
         .map(({ body }) => body)
         .sort(),
     ).toEqual([...bodies].sort());
+  });
+
+  it('sends large messages in smaller batches: SQS refuses a batch above 256 KB', async () => {
+    const bodies = Array.from({ length: 7 }, (_, index) => String(index).repeat(index === 5 ? 240_000 : 100_000));
+    const lengths: number[] = [];
+    const server = createServer((incoming, answer) => {
+      let text = '';
+      incoming.on('data', (chunk) => {
+        text += chunk;
+      });
+      incoming.on('end', () => {
+        const { Entries } = JSON.parse(text) as { Entries: { MessageBody: string }[] };
+        lengths.push(Entries.reduce((sum, { MessageBody }) => sum + MessageBody.length, 0));
+        answer.writeHead(200).end('{}');
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    stops.push(async () => void server.close());
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
+    const queue = sqsPartQueue({ region: 'us-east-1', endpoint, credentials, queueUrl: URL });
+    expect(await queue.send(bodies, 1_000_000)).toEqual([]);
+    expect(lengths.sort((one, other) => one - other)).toEqual([100_000, 100_000, 200_000, 200_000, 240_000]);
   });
 
   it('names the messages that it did not accept', async () => {

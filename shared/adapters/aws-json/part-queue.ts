@@ -7,6 +7,8 @@ import type { PartQueue } from '../../ports/part-queue.ts';
 import { type QueueConnection, type SqsCall, sqsCaller } from './sqs-call.ts';
 
 const MESSAGES_PER_BATCH_MAX = 10;
+/** Of all messages of a batch, in UTF-16 units; names are ASCII. The smallest limit that SQS ever had is 262,144 bytes. */
+const BATCH_LENGTH_MAX = 250_000;
 const BATCHES_AT_ONCE_MAX = 8;
 
 export function sqsPartQueue(connection: QueueConnection): PartQueue {
@@ -16,12 +18,10 @@ export function sqsPartQueue(connection: QueueConnection): PartQueue {
   return {
     async send(bodies, nowMs) {
       const refused: number[] = [];
-      let next = 0;
+      const waiting = batchesOf(bodies).values();
       const worker = async (): Promise<void> => {
-        while (next < bodies.length) {
-          const first = next;
-          next += MESSAGES_PER_BATCH_MAX;
-          refused.push(...(await refusedOf(sendBatch, bodies.slice(first, next), { first, nowMs })));
+        for (const { first, some } of waiting) {
+          refused.push(...(await refusedOf(sendBatch, some, { first, nowMs })));
         }
       };
       await Promise.all(Array.from({ length: BATCHES_AT_ONCE_MAX }, worker));
@@ -31,6 +31,29 @@ export function sqsPartQueue(connection: QueueConnection): PartQueue {
       await changeVisibility({ ReceiptHandle: receiptHandle, VisibilityTimeout: delaySeconds }, nowMs);
     },
   };
+}
+
+interface Batch {
+  /** Position of its first message. */
+  readonly first: number;
+  readonly some: string[];
+}
+
+/** A message that is too large by itself has a batch of its own. */
+function batchesOf(bodies: readonly string[]): readonly Batch[] {
+  const batches: Batch[] = [];
+  let length = 0;
+  bodies.forEach((body, index) => {
+    const batch = batches.at(-1);
+    length += body.length;
+    if (batch !== undefined && batch.some.length < MESSAGES_PER_BATCH_MAX && length <= BATCH_LENGTH_MAX) {
+      batch.some.push(body);
+      return;
+    }
+    batches.push({ first: index, some: [body] });
+    length = body.length;
+  });
+  return batches;
 }
 
 /** Positions, counted from `first`, of the messages of one batch that the queue did not accept. */

@@ -28,8 +28,8 @@ import { isRetryable } from './item-change.ts';
 export const EVENT_TTL_SECONDS = 3_600;
 /** Namespace of events about cluster-scoped objects. */
 const CLUSTER_NAMESPACE = 'default';
-/** Events in one commit: 2 actions each, and one shard head per shard. */
-const EVENTS_PER_COMMIT_MAX = 25;
+/** Events in one commit: 2 actions each while texts are stored plain, else 1, and a head and a log item per shard. */
+const EVENTS_PER_COMMIT_MAX = 48;
 /** Attempts per commit, beyond one for each event that exists already. */
 const COMMIT_ATTEMPTS_MAX = 6;
 /** Names tried until one lies in the wanted shard. With 4 shards the probability that none does is 0.75^64. */
@@ -158,15 +158,22 @@ function repetition(write: ObjectWrite, previous: KubeEvent, nowMs: number): Obj
 
 type Dependencies = Pick<ControllerDependencies, 'objects' | 'random'>;
 
-/** Records events, many in one commit. @throws StoreFault when other commits kept conflicting; a retry is safe. */
+/**
+ * Records events, many in one commit. With `wantedShard` all of them are in one shard, so their commits raise one head;
+ * a repetition must name the same shard.
+ *
+ * @throws StoreFault when other commits kept conflicting; a retry is safe.
+ */
 export async function recordEvents(
   dependencies: Dependencies,
   pending: readonly PendingEvent[],
   nowMs: number,
+  { wantedShard }: { readonly wantedShard?: number } = {},
 ): Promise<void> {
   const byName = new Map(
     pending.map((event) => {
-      const write = eventWrite(event, { nowMs, eventUid: dependencies.random.uuid() });
+      const eventUid = dependencies.random.uuid();
+      const write = eventWrite(event, { nowMs, eventUid, ...defined({ wantedShard }) });
       return [objectSortKey(write.ref.namespace, write.ref.name), { event, write }] as const;
     }),
   );

@@ -243,6 +243,27 @@ describe('a part', () => {
     expect(ready.find(({ type }) => type === 'Ready')?.status).toBe('False');
   });
 
+  it('records the events of its nodes in one commit, in one shard', async () => {
+    const eventHeads: string[][] = [];
+    const between = (items: ItemStore): ItemStore => ({
+      ...items,
+      transact: (writes) => {
+        const heads = writes.flatMap(({ key }) => (key.pk.startsWith('h#events#') ? [key.pk] : []));
+        if (heads.length > 0) eventHeads.push(heads);
+        return items.transact(writes);
+      },
+    });
+    const { fleet, queue, work, dark } = await darkFleet(60, { between });
+    await tick(fleet);
+    for (const body of queue.bodies.splice(0)) await fleet.controllers.onMarkPart({ body, receives: 1 });
+    const followUps = queue.bodies.length;
+    eventHeads.splice(0);
+    await work();
+    expect(await nodeEvents(fleet)).toHaveLength(dark.length);
+    expect(followUps).toBeLessThan(dark.length / 4);
+    expect(eventHeads.map((heads) => heads.length)).toEqual(Array.from({ length: followUps }, () => 1));
+  });
+
   it('with a node that cannot be written marks the others, and is tried again', async () => {
     let isThrottled = false;
     const between = (items: ItemStore): ItemStore => ({

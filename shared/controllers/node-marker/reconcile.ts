@@ -15,11 +15,15 @@
  * A part may arrive late, twice, at once in two processes, or be received again after a kill. Nodes that are marked are
  * no candidates. The events of a part have names that follow from it, so they are recorded once.
  */
+
+import { nodes as nodesResource } from '../../api/kinds/registry.ts';
+import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import { nodeNotReady } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import { readHealth } from '../../store/health-store.ts';
-import { inParts, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
+import { shardOf } from '../../store/layout.ts';
+import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { recordEvents } from '../framework/record-event.ts';
 import { type MarkedNode, type MarkToDo, markNodes } from '../node-monitor/mark-nodes.ts';
@@ -30,8 +34,6 @@ import { decideMark } from '../node-monitor/rule.ts';
 
 /** Nodes with pods to mark, at once. */
 const PODS_CONCURRENCY_MAX = 8;
-/** Events in one call: one commit for each of the four shards. */
-const EVENTS_AT_ONCE_MAX = 96;
 /** A part that fails this often is left to the next tick. */
 const RECEIVES_MAX = 4;
 const RETRY_SECONDS = 1;
@@ -162,6 +164,9 @@ interface FollowUpWork {
   readonly budget: WorkBudget;
 }
 
+/** The shard that the tick would choose for the event of a node (mark-nodes.ts): a part, of one shard, has one. */
+const eventShardOf = (nodeName: string): number => shardOf(nodeName, shardsOf(nodesResource.resource));
+
 /** The gate does not matter: the marks are stored. A tick repeats the pods that are left. */
 async function followUp(
   dependencies: ControllerDependencies,
@@ -175,8 +180,8 @@ async function followUp(
     about: { kind: 'Node', namespace: '', name: nodeName, uid } as const,
     once: decidedAtMs,
   }));
-  for (const some of inParts(pending, EVENTS_AT_ONCE_MAX)) {
-    await recordEvents(dependencies, some, decidedAtMs).catch((fault: unknown) => faults.push(fault));
+  for (const [wantedShard, some] of groupedBy(pending, ({ about }) => eventShardOf(about.name))) {
+    await recordEvents(dependencies, some, decidedAtMs, { wantedShard }).catch((fault: unknown) => faults.push(fault));
   }
   const rows = await readHealth(dependencies.items, pods);
   const waiting = [...rows.values()].filter(({ podsToMark, ready }) => podsToMark === true && ready !== 'True');

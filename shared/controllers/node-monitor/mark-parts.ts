@@ -14,10 +14,10 @@ import type { TickMark } from '../framework/ledger.ts';
 import type { MarkToDo } from './mark-nodes.ts';
 
 /**
- * Nodes in one part: three commits, one read of their rows (at most 100 keys). Ten parts with the longest names stay below
- * 256 KB, the smallest limit that SendMessageBatch ever had.
+ * Nodes in one part: eight commits, one after the other. Parts of one shard that run at once cancel each other's commits,
+ * so few large parts need fewer transactions than many small ones. With the longest names a part has 62 KB.
  */
-const NODES_PER_PART_MAX = 96;
+const NODES_PER_PART_MAX = 240;
 /** A part is valid for this time, or for one period if that is longer. Then the nodes that it left are sent again. */
 const PART_VALID_MS = 15_000;
 /** Events and pods follow a mark that is stored. They are worth more time. */
