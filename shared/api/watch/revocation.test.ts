@@ -1,7 +1,7 @@
 /** Deleting a machine's identity, or replacing its key, closes its open watches within a minute. */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { apiInMemory, NODES, node } from '../../../test/support/api-in-memory.ts';
+import { type ApiInMemory, apiInMemory, NODES, node } from '../../../test/support/api-in-memory.ts';
 import { gzip } from '../../adapters/gzip/gzip.ts';
 import { staticTokenAuthenticator } from '../../adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../adapters/yaml/read-yaml.ts';
@@ -19,12 +19,19 @@ const MACHINE: UserInfo = {
   extra: { [KEY_ID_EXTRA]: ['key-1'] },
 };
 const PERSON: UserInfo = { username: 'admin', groups: ['system:masters'] };
+const ACCOUNTS = '/api/v1/namespaces/default/serviceaccounts';
+/** Of a viewer, because it needs no role then. */
+const ACCOUNT: UserInfo = {
+  username: 'system:serviceaccount:default:bot',
+  uid: 'that of the stored account',
+  groups: ['nodekeeper:viewers', 'system:authenticated'],
+};
 const WATCH_SECONDS = 600;
 
 /** A watch of node n1 by a ticket of this user, on virtual time. `duringPause` runs before each pause. */
 async function watchFor(
   user: UserInfo,
-  duringPause: (seconds: number, identities: ReturnType<typeof nodeKeyStore>) => Promise<unknown>,
+  duringPause: (seconds: number, identities: ReturnType<typeof nodeKeyStore>, api: ApiInMemory) => Promise<unknown>,
   between: (items: ItemStore) => ItemStore = (items) => items,
 ) {
   const api = apiInMemory();
@@ -37,6 +44,9 @@ async function watchFor(
   const identity = { nodeName: 'n1', uid: 'uid-n1', createdAtMs: nowMs, keys, source: 'user/admin' };
   await identities.enrol(identity, { nowMs, along: [], pause: async () => {} });
   await api.send('POST', NODES, { body: node('n1') });
+  await api.send('POST', ACCOUNTS, { body: { metadata: { name: 'bot' } } });
+  const account = (await api.send('GET', `${ACCOUNTS}/bot`)).body.metadata.uid;
+  const holder = user.uid === ACCOUNT.uid ? { ...user, uid: account } : user;
   let keyReads = 0;
   const seen = between({
     ...items,
@@ -48,12 +58,12 @@ async function watchFor(
   const serve = serveWatch({
     items,
     authenticator: staticTokenAuthenticator([]),
-    tickets: { verify: async () => ({ kind: 'valid', user }) },
+    tickets: { verify: async () => ({ kind: 'valid', user: holder }) },
     nodeKeys: nodeKeys(seen),
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'u', fraction: () => 0.5 },
     pause: async (milliseconds) => {
-      await duringPause((nowMs - startMs) / 1_000, identities);
+      await duringPause((nowMs - startMs) / 1_000, identities, api);
       nowMs += milliseconds;
     },
     log: { debug() {}, info() {}, warn() {}, error() {} },
@@ -118,4 +128,29 @@ it('a watch lasts while the keys cannot be read, and that of a person reads none
   expect((await watchFor(MACHINE, async () => {}, broken)).endedAfterSeconds).toBe(WATCH_SECONDS);
   const person = await watchFor(PERSON, async (_, identities) => revoke(identities));
   expect(person).toMatchObject({ endedAfterSeconds: WATCH_SECONDS, keyReads: 0 });
+});
+
+it('deleting a service account closes its watch within a minute, and a watch of another one lasts', async () => {
+  const closed = await watchFor(ACCOUNT, async (seconds, _, api) => {
+    if (seconds === 130) await api.send('DELETE', `${ACCOUNTS}/bot`);
+  });
+  expect(closed.events.map(({ type }) => type)).toEqual(['ADDED', 'ERROR']);
+  expect(closed.events.at(-1)?.object).toMatchObject({ code: 401 });
+  expect(closed.endedAfterSeconds).toBeLessThanOrEqual(191);
+  expect((await watchFor(ACCOUNT, async () => {})).endedAfterSeconds).toBe(WATCH_SECONDS);
+  // The name alone is no token: an administrator impersonates the account.
+  const { uid: _uid, ...impersonated } = ACCOUNT;
+  const { endedAfterSeconds } = await watchFor(impersonated, async (_seconds, _identities, api) =>
+    api.send('DELETE', `${ACCOUNTS}/bot`),
+  );
+  expect(endedAfterSeconds).toBe(WATCH_SECONDS);
+});
+
+it('a watch with a token of a pod that no longer exists shows nothing', async () => {
+  const extra = {
+    'authentication.kubernetes.io/pod-name': ['p'],
+    'authentication.kubernetes.io/pod-uid': ['uid-p'],
+  };
+  const { events } = await watchFor({ ...ACCOUNT, extra }, async () => {});
+  expect(events.map(({ type }) => type)).toEqual(['ERROR']);
 });

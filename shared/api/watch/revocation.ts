@@ -1,14 +1,19 @@
 /**
- * Whether the identity of a machine that holds a watch still exists. A watch is authorized once, at its start, and lasts up
- * to 15 minutes. Without this check, a machine would receive events until then, although its identity was deleted.
+ * Whether the identity of a machine or a service account that holds a watch still exists. A watch is authorized once, at
+ * its start, and lasts up to 15 minutes. Without this check, it would show events until then, although the identity was
+ * deleted.
  *
- * Cost: half a read unit when the watch starts and once per minute, for machines only. A key that is missing is read
+ * Cost: for a machine half a read unit, for a service account one unit per object that its token needs, when the watch
+ * starts and once per minute. A key that is missing is read
  * again, strongly consistent: an eventually consistent read may not yet have a key that was added a moment ago.
  */
 import { KEY_ID_EXTRA } from '../../domain/access/node-identity.ts';
 import { nodeIdentity } from '../../domain/access/node-restriction.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
+import { isAlive, objectsOfUser } from '../../kube/accounts/account-token.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
+import type { ObjectStore } from '../../store/object-store.ts';
 
 /** Time between two checks of one watch. Milliseconds. */
 export const REVOCATION_CHECK_MS = 60_000;
@@ -16,16 +21,39 @@ export const REVOCATION_CHECK_MS = 60_000;
 /** Whether the user may still receive events. Rejects if the keys cannot be read. */
 export type IsStillAllowed = () => Promise<boolean>;
 
-/** undefined: the user is no machine with a key of its own, so there is nothing to check. */
-export function revocationCheck(keys: NodeKeys, user: UserInfo | undefined): IsStillAllowed | undefined {
-  const keyId = user?.extra?.[KEY_ID_EXTRA]?.[0];
-  if (user === undefined || keyId === undefined) return undefined;
+export interface RevocationSources {
+  readonly nodeKeys: NodeKeys;
+  /** Strongly consistent, in order of the refs. */
+  readonly objects: Pick<ObjectStore, 'getMany'>;
+  readonly clock: Clock;
+}
+
+/** undefined: the user has no credential that can be checked, such as a person. */
+export function revocationCheck(
+  { nodeKeys, objects, clock }: RevocationSources,
+  user: UserInfo | undefined,
+): IsStillAllowed | undefined {
+  return user === undefined ? undefined : (machineCheck(nodeKeys, user) ?? accountCheck(objects, clock, user));
+}
+
+function machineCheck(keys: NodeKeys, user: UserInfo): IsStillAllowed | undefined {
+  const keyId = user.extra?.[KEY_ID_EXTRA]?.[0];
   const identity = nodeIdentity({ name: user.username, groups: user.groups });
-  if (identity.kind !== 'node') return undefined;
+  if (keyId === undefined || identity.kind !== 'node') return undefined;
   return async () => {
     const { nodeName } = identity;
     const hasKey = async (consistent: boolean): Promise<boolean> =>
       (await keys.keysOf(nodeName, { consistent })).some((key) => key.keyId === keyId);
     return (await hasKey(false)) || hasKey(true);
+  };
+}
+
+/** A token of a service account is valid while its account and its pod or node exist. */
+function accountCheck(objects: RevocationSources['objects'], clock: Clock, user: UserInfo): IsStillAllowed | undefined {
+  const required = objectsOfUser(user);
+  if (required.length === 0) return undefined;
+  return async () => {
+    const found = await objects.getMany(required.map(({ ref }) => ref));
+    return required.every(({ uid }, index) => isAlive(found[index], uid, clock.nowMs()));
   };
 }

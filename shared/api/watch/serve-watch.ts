@@ -18,6 +18,7 @@ import { type ApiOptions, composeApi } from '../compose.ts';
 import type { LogSource } from '../logs/log-stream.ts';
 import { isPodLog, openLog } from '../logs/open-log.ts';
 import type { AnswerPodLog } from '../request/call.ts';
+import { clusterObjects } from '../storage/cluster-objects.ts';
 import { revocationCheck } from './revocation.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
 import { watchEndMs, watchLines } from './watch-stream.ts';
@@ -49,6 +50,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
   const noteRefusal = refusedSignIns(options.log);
   const noteFault = failedRequests(options.log, REQUEST_FAILED);
   const slots = watchSlots(options.items);
+  const objects = clusterObjects(options);
   return async (request, deadlineMs) => {
     if (!isStreamed(request)) return { head: statusResponse(status.unknownPath().status) };
     const ticket = request.query.get(TICKET_PARAMETER);
@@ -79,7 +81,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
           watchLines(source, watch, {
             deadlineMs,
             quietMs: options.policy.watchQuietSeconds * 1_000,
-            isStillAllowed: revocationCheck(options.nodeKeys, user),
+            isStillAllowed: revocationCheck({ nodeKeys: options.nodeKeys, objects, clock: options.clock }, user),
           }),
         );
         return {

@@ -123,8 +123,13 @@ export interface RequiredObject {
 }
 
 /** The objects that must exist while a token is valid. The node of a pod is not among them. */
-export function requiredObjects(content: AccountTokenContent): readonly RequiredObject[] {
-  const { namespace, account, pod, secret, node } = content;
+export function requiredObjects({
+  namespace,
+  account,
+  pod,
+  secret,
+  node,
+}: Pick<AccountTokenContent, 'namespace' | 'account' | 'pod' | 'secret' | 'node'>): readonly RequiredObject[] {
   const required = (resource: string, object: NamedObject | undefined, within = namespace): RequiredObject[] =>
     object === undefined ? [] : [{ ref: { resource, namespace: within, name: object.name }, uid: object.uid }];
   return [
@@ -158,4 +163,17 @@ export function accountUser({ namespace, account, pod, node, tokenId }: AccountT
       ...(node === undefined ? {} : { [`${EXTRA}/node-name`]: [node.name], [`${EXTRA}/node-uid`]: [node.uid] }),
     },
   };
+}
+
+/** The objects that must exist for the user of a token. None for other users, and for an impersonated account. */
+export function objectsOfUser({ username, uid, extra = {} }: UserInfo): readonly RequiredObject[] {
+  const account = serviceAccountIn(username);
+  if (account === undefined || uid === undefined) return [];
+  const object = (kind: 'pod' | 'node'): Pick<AccountTokenContent, 'pod' | 'node'> => {
+    const [name] = extra[`${EXTRA}/${kind}-name`] ?? [];
+    const [objectUid] = extra[`${EXTRA}/${kind}-uid`] ?? [];
+    return name === undefined || objectUid === undefined ? {} : { [kind]: { name, uid: objectUid } };
+  };
+  const { namespace, name } = account;
+  return requiredObjects({ namespace, account: { name, uid }, ...object('pod'), ...object('node') });
 }
