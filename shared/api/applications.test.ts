@@ -16,6 +16,21 @@ const objectOf = (resource: string, name = 'a'): Record<string, unknown> => ({
 
 const kinds = Object.keys(APPLICATION_OBJECTS);
 
+it.each([
+  ['jobs', ['orphan']],
+  ['replicationcontrollers', ['orphan']],
+  ['replicasets', undefined],
+])('a DELETE of %s without a policy leaves the finalizers %j', async (resource, finalizers) => {
+  const api = apiInMemory();
+  const path = collectionOf(resource);
+  await api.send('POST', path, { body: objectOf(resource) });
+  const { body } = await api.send('DELETE', `${path}/a`);
+  expect(body.metadata?.finalizers).toEqual(finalizers);
+  await api.send('POST', path, { body: objectOf(resource, 'b') });
+  const background = await api.send('DELETE', `${path}/b?propagationPolicy=Background`);
+  expect(background.body.status).toBe('Success');
+});
+
 it('a write of the status of a Deployment changes no label', async () => {
   const api = apiInMemory();
   const path = '/apis/apps/v1/namespaces/default/deployments';
@@ -63,7 +78,7 @@ describe('every kind that applications use', () => {
         contentType: APPLY,
       });
       expect(applied.code, applied.text).toBe(201);
-      expect((await api.send('DELETE', `${all}/a`)).code).toBe(200);
+      expect((await api.send('DELETE', `${all}/a?propagationPolicy=Background`)).code).toBe(200);
       const events = eventsOf(
         await api.send(
           'GET',
@@ -71,7 +86,7 @@ describe('every kind that applications use', () => {
         ),
       );
       expect(events.map(({ type }) => type)).toEqual(['MODIFIED', 'ADDED', 'DELETED']);
-      expect((await api.send('DELETE', all)).code).toBe(200);
+      expect((await api.send('DELETE', `${all}?propagationPolicy=Background`)).code).toBe(200);
       expect((await api.send('GET', `${all}/b`)).code).toBe(404);
       expect(api.faults).toEqual([]);
     },

@@ -25,6 +25,8 @@ export interface RequestedDelete {
   readonly options: DeleteOptions;
   /** The finalizer with which the object waits for its dependents. Absent: it does not wait (Background). */
   readonly waitsWith?: 'foregroundDeletion' | 'orphan';
+  /** The request says what becomes of the dependents. */
+  readonly namesPolicy: boolean;
   readonly dryRun: readonly unknown[];
 }
 
@@ -69,6 +71,7 @@ export function requestedDelete(options: object): RequestedDelete {
   return {
     options: defined({ gracePeriodSeconds, preconditions }),
     dryRun: dryRun ?? [],
+    namesPolicy: propagationPolicy !== undefined || orphanDependents !== undefined,
     ...defined({ waitsWith } as const),
   };
 }
@@ -86,6 +89,9 @@ const WAITING_OWNERS: ReadonlySet<string> = new Set([
   'replicationcontrollers',
   'statefulsets',
 ]);
+
+/** A DELETE of these orphans the pods by default, for old clients (DefaultGarbageCollectionPolicy of their strategies). */
+const ORPHANING_OWNERS: ReadonlySet<string> = new Set(['jobs', 'replicationcontrollers']);
 
 /** Foreground and Orphan: the object is marked, and removed by the garbage collector. */
 const waiting =
@@ -125,7 +131,8 @@ function deleteOne(
   if (descriptor.group === '' && descriptor.resource === 'namespaces') {
     return deleteNamespace(dependencies, target, requested.options, options);
   }
-  const { waitsWith } = requested;
+  const orphans = !requested.namesPolicy && ORPHANING_OWNERS.has(descriptor.resource);
+  const waitsWith = orphans ? 'orphan' : requested.waitsWith;
   const decide = waitsWith === undefined || !WAITING_OWNERS.has(descriptor.resource) ? undefined : waiting(waitsWith);
   return deleteObject(dependencies, descriptor, target, requested.options, options, decide);
 }
