@@ -68,7 +68,7 @@ export const TEST_LISTS = {
     '[k8s.io] Pods should be submitted and removed [NodeConformance]',
     '[k8s.io] Pods should be updated [NodeConformance]',
     '[k8s.io] Pods should get a host IP [NodeConformance]',
-    '[k8s.io] Probing container should *not* be restarted with a exec "cat .*health" liveness probe [NodeConformance]',
+    '[k8s.io] Probing container should *not* be restarted with a exec "cat /tmp/health" liveness probe [NodeConformance]',
     '[k8s.io] Probing container should *not* be restarted with a tcp:8080 liveness probe [NodeConformance]',
     '[k8s.io] [sig-node] Events should be sent by kubelets and the scheduler about pods scheduling and running',
     '[k8s.io] [sig-node] NoExecuteTaintManager Multiple Pods [Serial] evicts pods with minTolerationSeconds [Disruptive]',

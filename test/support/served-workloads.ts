@@ -50,7 +50,7 @@ export function servedWorkloads(options: { readonly apiStore?: (items: ItemStore
       }
       throw new Error('the controllers do not settle');
     },
-    /** Later: works whose time has come, and what follows from them. */
+    /** Later: works that are due, and what follows from them. */
     async tickAfter(milliseconds: number): Promise<void> {
       api.advance(milliseconds);
       await controllers.tickWorkloads(Math.floor(api.nowMs() / 5_000));

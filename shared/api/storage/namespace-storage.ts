@@ -27,7 +27,7 @@ export function withContents(storage: ResourceStorage, context: Context): Resour
 }
 
 /**
- * Objects of which every namespace has one. A read creates a missing one: in a namespace from before this release, and
+ * Objects that every namespace has. A read creates a missing one: in a namespace from before this release, and
  * after a deletion, before the controller does.
  */
 export function withInitialContent(

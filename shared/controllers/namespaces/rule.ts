@@ -108,7 +108,7 @@ export function withConditions(namespace: KubeNamespace, pass: DeletionPass, now
   return { ...namespace, status: { ...namespace.status, conditions: [...others, ...conditions] } };
 }
 
-/** Pods end within their grace period, so they are looked at more often than objects with finalizers. */
+/** Pods are deleted after their grace period, so they are read more often than objects with finalizers. */
 const LOOK_AT_PODS_MS = 5_000;
 const LOOK_AT_FINALIZERS_MS = 15_000;
 /** After a namespace has been terminating for this time, it is evaluated once per minute. */

@@ -65,7 +65,7 @@ describe('the use of a quota', () => {
     expect(await used()).toEqual({ pods: '0', 'count/pods': '1', configmaps: String(before) });
   });
 
-  it('leaves out a pod whose grace period has passed, because its node may have failed', async () => {
+  it('leaves out a pod after its grace period, because its node may have failed', async () => {
     const { create, used, ok, settle, tickAfter } = await withQuota({ pods: '3' });
     await create('pods', pod('a', { nodeName: 'n', terminationGracePeriodSeconds: 30 }));
     await ok('DELETE', `${DEFAULT}/pods/a`);
@@ -243,7 +243,7 @@ describe('a ReplicaSet in a namespace with a quota', () => {
     expect((await cluster.ok('GET', `${SETS}/web`)).status.conditions ?? []).toEqual([]);
   });
 
-  it('gives its pods the defaults of a LimitRange, and stays within its bounds', async () => {
+  it('creates its pods with the defaults of a LimitRange, and stays within its bounds', async () => {
     const cluster = servedWorkloads();
     const limits = [{ type: 'Container', default: { cpu: '100m' }, max: { cpu: '200m' } }];
     await cluster.ok('POST', `${DEFAULT}/limitranges`, { metadata: { name: 'l' }, spec: { limits } });

@@ -20,7 +20,7 @@ export function amountsOf(list: ResourceList = {}): Amounts {
   return amounts;
 }
 
-/** Names in order, so that equal amounts have equal texts. */
+/** Names are in order: equal amounts have equal texts. */
 export const listOf = (amounts: Amounts): ResourceList =>
   Object.fromEntries(namesOf(amounts).map((name) => [name, formatQuantity(amounts.get(name) ?? ZERO)]));
 
@@ -61,7 +61,7 @@ export function only(amounts: Amounts, names: readonly string[]): Amounts {
   return new Map([...amounts].filter(([name]) => names.includes(name)));
 }
 
-/** Names of which there is more than the limit, in order. */
+/** Names with more than their limit, in order. */
 export const namesAbove = (amounts: Amounts, limits: Amounts): readonly string[] =>
   namesOf(amounts).filter((name) => {
     const limit = limits.get(name);
