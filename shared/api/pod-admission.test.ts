@@ -113,7 +113,7 @@ describe('a RuntimeClass', () => {
     ]);
   });
 
-  it('refuses a pod that contradicts it, or whose class does not exist', async () => {
+  it('refuses a pod that contradicts it, or that names a class that does not exist', async () => {
     const create = await withClass();
     const why = async (spec: object) => (await create(spec)).body.message;
     expect(await why({ runtimeClassName: 'nope' })).toBe(
