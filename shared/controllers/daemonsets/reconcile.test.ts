@@ -333,9 +333,9 @@ const rolling = (limits: { maxSurge?: number; maxUnavailable?: number }) => ({
 });
 
 describe('a DaemonSet', () => {
-  it('adopts the pods and revisions that one without its pods left behind', async () => {
+  it.each([1, 20])('adopts the pods and revisions that one without its pods left behind: %i', async (nodes) => {
     const cluster = daemonCluster();
-    await cluster.createNodes(1);
+    await cluster.createNodes(nodes);
     await cluster.createDaemonSet();
     await cluster.settleRunning();
     const before = namesOf(await cluster.pods());

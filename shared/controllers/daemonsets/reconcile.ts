@@ -21,7 +21,7 @@ import { listObjects } from '../workload-rules/list-objects.ts';
 import * as metric from '../workload-rules/metrics.ts';
 import { podMaker } from '../workload-rules/new-pod.ts';
 import { ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
-import { controllerReference, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
+import { controllerReference, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
 import { type Applied, changeOwners, createPods, deletePods, type PodOwner } from '../workload-rules/pod-commits.ts';
 import { hashOf, REVISION_LABEL, surplusRevisions, templateOf } from '../workload-rules/revisions.rule.ts';
 import { currentRevision, deleteRevisions, readOwned } from '../workload-rules/revisions.ts';
@@ -55,13 +55,13 @@ export const readDaemonNodes = async (dependencies: ControllerDependencies): Pro
   (await listObjects(dependencies, 'nodes', '')).map((node) => daemonNodeOf(node as KubeNode));
 
 /**
- * @param orphans pods and revisions without a controller that may belong to it
+ * @param orphans pods and revisions without a controller that may belong to it; absent: not searched
  * @throws StoreFault retryable, when other workers won every attempt
  */
 export const syncDaemonSet = (
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubeObject[] = [],
+  orphans?: readonly KubeObject[],
 ): Promise<SyncReport> => syncUnlessOvertaken('DaemonSet', () => attemptSync(dependencies, ref, orphans));
 
 interface Sync extends PodOwner {
@@ -76,11 +76,12 @@ interface Sync extends PodOwner {
 async function attemptSync(
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubeObject[],
+  orphans: readonly KubeObject[] | undefined,
 ): Promise<SyncReport | 'overtaken'> {
   const { objects, items, clock } = dependencies;
   const set = (await objects.get(ref)) as KubeDaemonSet | undefined;
   if (set === undefined || set.metadata.deletionTimestamp !== undefined) return {};
+  if (isNewWithout(orphans, set)) return { needsOrphans: true };
   const uid = set.metadata.uid ?? '';
   const { fence, row } = await readClaim(items, uid);
   const nowMs = clock.nowMs();
@@ -91,11 +92,11 @@ async function attemptSync(
     ...(await readOwned(dependencies, uid, 'pods')),
     ...(await readOwned(dependencies, uid, 'controllerrevisions')),
   ];
-  const claims = decideClaims(set, selector, candidatesOf(indexed, orphans));
+  const claims = decideClaims(set, selector, candidatesOf(indexed, orphans ?? []));
   if (claims.adopt.length > 0 || claims.release.length > 0) {
     const changes = { adopt: claims.adopt.map(ownedObject), release: claims.release.map(ownedObject) };
     const outcome = await changeOwners(dependencies, owner, changes);
-    return outcome === 'committed' ? attemptSync(dependencies, ref, []) : outcome;
+    return outcome === 'committed' ? attemptSync(dependencies, ref, orphans) : outcome;
   }
   const revisions = claims.owned.filter(isRevision) as readonly KubeControllerRevision[];
   const revisionOwner = {
@@ -106,7 +107,7 @@ async function attemptSync(
   };
   const current = await currentRevision(dependencies, owner, revisionOwner, revisions);
   if (current === 'overtaken') return current;
-  if (current === 'written') return attemptSync(dependencies, ref, []);
+  if (current === 'written') return attemptSync(dependencies, ref, orphans);
   const hash = hashOf(current, REVISION_LABEL);
   const stored = claims.owned.filter((each) => !isRevision(each)) as readonly KubePod[];
   const updatedHashes = new Set(

@@ -20,7 +20,14 @@ import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
 import { deletionWrite } from '../workload-rules/deletion-write.ts';
 import * as metric from '../workload-rules/metrics.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
-import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged, withOwners } from '../workload-rules/owner.ts';
+import {
+  isNewWithout,
+  refOfObject,
+  type SyncReport,
+  syncUnlessOvertaken,
+  unchanged,
+  withOwners,
+} from '../workload-rules/owner.ts';
 import { isSameTemplate } from '../workload-rules/template.rule.ts';
 import { setCreatedDraft, setsScaledDraft } from './decisions.ts';
 import { REVISION, revisionsOf, sizedSet } from './revisions.rule.ts';
@@ -41,31 +48,32 @@ interface World {
 }
 
 /**
- * @param orphans ReplicaSets without a controller that may belong to it
+ * @param orphans ReplicaSets without a controller that may belong to it; absent: not searched
  * @throws StoreFault retryable, when other writers won every attempt
  */
 export const syncDeployment = (
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubeReplicaSet[] = [],
+  orphans?: readonly KubeReplicaSet[],
 ): Promise<SyncReport> => syncUnlessOvertaken('Deployment', () => attemptSync(dependencies, ref, orphans));
 
 async function attemptSync(
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubeReplicaSet[],
+  orphans: readonly KubeReplicaSet[] | undefined,
 ): Promise<SyncReport | 'overtaken'> {
   const { objects, items } = dependencies;
   const deployment = (await objects.get(ref)) as KubeDeployment | undefined;
   if (deployment === undefined) return {};
+  if (isNewWithout(orphans, deployment)) return { needsOrphans: true };
   const uid = deployment.metadata.uid ?? '';
   const found = await objects.getMany(await ownedRefs(items, uid, 'replicasets'));
   const owned = found.flatMap((set) => (set !== undefined && controllerOf(set)?.uid === uid ? [set] : []));
   const selector = selectorFromSpec(deployment.spec?.selector);
-  const claims = decideClaims(deployment, selector, candidatesOf<KubeReplicaSet>(owned, orphans));
+  const claims = decideClaims(deployment, selector, candidatesOf<KubeReplicaSet>(owned, orphans ?? []));
   if (claims.adopt.length > 0 || claims.release.length > 0) {
     const kind = await changeOwners(dependencies, ref, deployment, claims);
-    return kind === 'committed' ? attemptSync(dependencies, ref, []) : kind;
+    return kind === 'committed' ? attemptSync(dependencies, ref, orphans) : kind;
   }
   const sets: readonly KubeReplicaSet[] = claims.owned;
   const world = await completeWorld(dependencies, { ref, deployment, sets });

@@ -94,6 +94,18 @@ describe('a ReplicaSet', () => {
     expect(await cluster.pods()).toHaveLength(1);
   });
 
+  it('adopts more orphans than fit one transaction before it counts', async () => {
+    const cluster = workloadCluster();
+    const created = Array.from({ length: 20 }, (_, index) => `orphan-${index}`);
+    for (const name of created) {
+      await cluster.create('pods', { kind: 'Pod', metadata: { name, labels: { app: 'web' } }, spec: {} });
+    }
+    await cluster.records();
+    await cluster.createSet(20);
+    await cluster.settle();
+    expect(names(await cluster.pods())).toEqual(created.toSorted());
+  });
+
   it('releases a pod that no longer matches, and replaces it', async () => {
     const cluster = workloadCluster();
     await cluster.createSet(1);

@@ -15,7 +15,7 @@ import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
 import { podNameFor } from '../workload-rules/generated-name.rule.ts';
 import { podMaker } from '../workload-rules/new-pod.ts';
 import { controllerOf, isActive, type OwnedPod, ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
-import { controllerReference, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
+import { controllerReference, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
 import {
   type Applied,
   changeOwners,
@@ -34,13 +34,13 @@ const REFUSED_RETRY_MS = 60_000;
 const NOTHING: SyncReport = {};
 
 /**
- * @param orphans pods without a controller that may belong to it
+ * @param orphans pods without a controller that may belong to it; absent: not searched
  * @throws StoreFault retryable, when other workers won every attempt
  */
 export const syncReplicaSet = (
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubePod[] = [],
+  orphans?: readonly KubePod[],
 ): Promise<SyncReport> =>
   syncUnlessOvertaken(setKindOf(ref.resource).kind, () => attemptSync(dependencies, ref, orphans));
 
@@ -69,19 +69,20 @@ async function readWorld(
 async function attemptSync(
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubePod[],
+  orphans: readonly KubePod[] | undefined,
 ): Promise<SyncReport | 'overtaken'> {
   const world = await readWorld(dependencies, ref);
   if (world === undefined) return NOTHING;
+  if (isNewWithout(orphans, world.object)) return { needsOrphans: true };
   const { replicaSet, object, nowMs } = world;
   const selector = selectorFromSpec(replicaSet.spec?.selector);
-  const claims = decideClaims(object, selector, candidatesOf(world.pods, orphans));
+  const claims = decideClaims(object, selector, candidatesOf(world.pods, orphans ?? []));
   if (claims.adopt.length > 0 || claims.release.length > 0) {
     const asPods = (pods: readonly KubePod[]): OwnedObject[] => pods.map((pod) => ({ resource: 'pods', object: pod }));
     const changes = { adopt: asPods(claims.adopt), release: asPods(claims.release) };
     const outcome = await changeOwners(dependencies, world, changes);
     // Adopted pods count: decide on what is stored now.
-    return outcome === 'committed' ? attemptSync(dependencies, ref, []) : outcome;
+    return outcome === 'committed' ? attemptSync(dependencies, ref, orphans) : outcome;
   }
   const pods = claims.owned.map(ownedPodOf);
   const relatedPods = await relatedPodsOf(dependencies, replicaSet, pods);

@@ -23,7 +23,13 @@ import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
 import * as metric from '../workload-rules/metrics.ts';
 import { type PodCreation, podMaker } from '../workload-rules/new-pod.ts';
 import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
-import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
+import {
+  controllerReference,
+  isNewWithout,
+  refOfObject,
+  type SyncReport,
+  syncUnlessOvertaken,
+} from '../workload-rules/owner.ts';
 import {
   type Applied,
   changeOwners,
@@ -50,13 +56,13 @@ const FAILED_RETRY_MS = 60_000;
 const CLAIMS_TEXT = 'volumeClaimTemplates are not supported: nothing here provisions or binds volumes';
 
 /**
- * @param orphans pods and revisions without a controller that may belong to it
+ * @param orphans pods and revisions without a controller that may belong to it; absent: not searched
  * @throws StoreFault retryable, when other workers won every attempt
  */
 export const syncStatefulSet = (
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubeObject[] = [],
+  orphans?: readonly KubeObject[],
 ): Promise<SyncReport> => syncUnlessOvertaken('StatefulSet', () => attemptSync(dependencies, ref, orphans));
 
 interface Sync extends PodOwner {
@@ -71,11 +77,12 @@ interface Sync extends PodOwner {
 async function attemptSync(
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubeObject[],
+  orphans: readonly KubeObject[] | undefined,
 ): Promise<SyncReport | 'overtaken'> {
   const { objects, items, clock } = dependencies;
   const set = (await objects.get(ref)) as KubeStatefulSet | undefined;
   if (set === undefined) return {};
+  if (isNewWithout(orphans, set)) return { needsOrphans: true };
   const uid = set.metadata.uid ?? '';
   const fence = await readFence(items, uid);
   const nowMs = clock.nowMs();
@@ -87,20 +94,20 @@ async function attemptSync(
     ...(await readOwned(dependencies, uid, 'controllerrevisions')),
   ];
   // A pod with another name is none of this set, whatever its labels.
-  const candidates = candidatesOf(indexed, orphans).filter(
+  const candidates = candidatesOf(indexed, orphans ?? []).filter(
     (each) => isRevision(each) || ordinalOf(ref.name, each.metadata.name ?? '') !== undefined,
   );
   const claims = decideClaims(set, selectorFromSpec(set.spec?.selector), candidates);
   if (claims.adopt.length > 0 || claims.release.length > 0) {
     const changes = { adopt: claims.adopt.map(ownedObject), release: claims.release.map(ownedObject) };
     const outcome = await changeOwners(dependencies, owner, changes);
-    return outcome === 'committed' ? attemptSync(dependencies, ref, []) : outcome;
+    return outcome === 'committed' ? attemptSync(dependencies, ref, orphans) : outcome;
   }
   const revisions = claims.owned.filter(isRevision) as readonly KubeControllerRevision[];
   const stored = claims.owned.filter((each) => !isRevision(each)) as readonly KubePod[];
   const update = await updateRevisionOf(dependencies, owner, set, revisions);
   if (update === 'overtaken') return update;
-  if (update === 'written') return attemptSync(dependencies, ref, []);
+  if (update === 'written') return attemptSync(dependencies, ref, orphans);
   const pods = stored.map((pod) => ordinalPodOf(pod, set, nowMs));
   const sync: Sync = {
     ...owner,

@@ -12,7 +12,15 @@ const ATTEMPTS_MAX = 4;
 export interface SyncReport {
   /** When to look again. Epoch milliseconds; absent: at the next change. */
   readonly lookAgainAtMs?: number;
+  /**
+   * Nothing was done: it was never synced, and what it may adopt was not searched. It would create what exists already.
+   */
+  readonly needsOrphans?: true;
 }
+
+/** Whether a sync must be repeated with the objects that the owner may adopt. `orphans`: undefined if not searched. */
+export const isNewWithout = (orphans: readonly unknown[] | undefined, { status }: KubeObject): boolean =>
+  orphans === undefined && status?.['observedGeneration'] === undefined;
 
 /** @throws StoreFault retryable, when other writers won every attempt */
 export async function syncUnlessOvertaken(

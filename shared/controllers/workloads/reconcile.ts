@@ -142,7 +142,8 @@ type Sync = (
 
 /** By the plural names of works.rule.ts. */
 const SYNCS: Readonly<Record<string, Sync>> = {
-  deployments: (dependencies, ref, orphans) => syncDeployment(dependencies, ref, orphans as readonly KubeReplicaSet[]),
+  deployments: (dependencies, ref, orphans) =>
+    syncDeployment(dependencies, ref, orphans as readonly KubeReplicaSet[] | undefined),
   replicasets: syncReplicaSet,
   replicationcontrollers: syncReplicaSet,
   daemonsets: syncDaemonSet,
@@ -157,10 +158,11 @@ const SYNCS: Readonly<Record<string, Sync>> = {
 async function sync(
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubeObject[] = [],
+  orphans?: readonly KubeObject[],
 ): Promise<void> {
   if (ref.resource === 'resourcequotas' && ref.name === '') return syncQuotas(dependencies, ref.namespace);
   const report = await SYNCS[ref.resource]?.(dependencies, ref, orphans);
+  if (report?.needsOrphans === true) return sync(dependencies, ref, await orphansFor(dependencies, ref));
   if (report?.lookAgainAtMs === undefined) return;
   await addDue(dependencies.items, { atMs: report.lookAgainAtMs, key: { kind: 'workload', ref } });
 }
@@ -219,8 +221,9 @@ async function adopt(
     const owners = await listObjects(dependencies, resource, ref.namespace);
     const adopter = owners.find((owner) => selects(resource, owner, orphan));
     if (adopter === undefined) continue;
-    const current = await dependencies.objects.get(ref);
-    return sync(dependencies, refOfObject(resource, adopter), current === undefined ? [] : [current]);
+    // With all that it may adopt: one that counts a part of its pods would create the others anew.
+    const adopterRef = refOfObject(resource, adopter);
+    return sync(dependencies, adopterRef, await orphansFor(dependencies, adopterRef));
   }
 }
 
@@ -236,7 +239,7 @@ async function syncDaemonSets(
     try {
       await sync(dependencies, ref);
     } catch (fault) {
-      dependencies.log.warn('a DaemonSet is synced later', { name: ref.name, namespace: ref.namespace, fault });
+      dependencies.log.warn('a DaemonSet is synced later', { name: ref.name, namespace: ref.namespace, error: fault });
       await repeatLater(dependencies, { kind: 'sync', ref });
     }
   });
