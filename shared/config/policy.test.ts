@@ -80,6 +80,7 @@ describe('a policy', () => {
     ['orphanQuarantineSeconds', [0, 40], [-1]],
     ['concurrentWatchesMax', [1, 100, 1_000], [0, -1, 1_001, 1.5, '3']],
     ['pendingPodAlarmSeconds', [60, 300, 3_600], [59, 0, 90.5, '300']],
+    ['workloadShortageAlarmSeconds', [60, 1_800], [59, 0, 90.5, '300']],
     ['watchQuietSeconds', [5, 300, 900], [4, 901, 7.5]],
     ['nodesMarkedPerTickMax', [0, 300, 100_000], [-1, 100_001, 7.5]],
     ['terminatedPodGcThreshold', [0, 12_500], [-1, 1.5]],

@@ -137,6 +137,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
   defaultTopologySpread: oneOf(['system', 'none']),
   schedulerGate: oneOf(['hold', 'off']),
   pendingPodAlarmSeconds: wholeSeconds(60),
+  workloadShortageAlarmSeconds: wholeSeconds(60),
   nodesMarkedPerTickMax: {
     schema: z.int().check(z.gte(0), z.lte(100_000)),
     rule: 'must be a whole number of nodes, 0 to 100000',

@@ -84,6 +84,8 @@ export interface Policy {
   readonly schedulerGate: 'hold' | 'off';
   /** Alarm `pods-pending`: a pod without scheduling gates has waited for a node for so long. Seconds. */
   readonly pendingPodAlarmSeconds: number;
+  /** Alarm `workload-short-of-pods`: a workload has had too few available pods for so long. Seconds; seen every 900 s. */
+  readonly workloadShortageAlarmSeconds: number;
   /**
    * Silent nodes that a tick of node-monitor marks itself. Nodes; more are sent to node-marker, which needs a second more
    * for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
@@ -131,5 +133,6 @@ export const defaultPolicy: Policy = Object.freeze({
   defaultTopologySpread: 'system',
   schedulerGate: 'hold',
   pendingPodAlarmSeconds: 300,
+  workloadShortageAlarmSeconds: 1_800,
   nodesMarkedPerTickMax: 300,
 });

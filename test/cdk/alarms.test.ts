@@ -293,6 +293,29 @@ describe('alarms that do not page', () => {
     expect(pending?.[1].Properties['Threshold']).toBe(90);
   });
 
+  it('workload-short-of-pods: no node has room for the pods of a Deployment', async () => {
+    const some = await cluster();
+    const all = { ticking: ['node-monitor', 'evictor', 'cloud-node', 'workloads'] } as const;
+    await some.minutes(2, all);
+    const ref = { resource: 'deployments', namespace: 'default', name: 'web' };
+    const metadata = { name: 'web', namespace: 'default', uid: 'web', generation: 1 };
+    const selector = { matchLabels: { app: 'web' } };
+    const template = { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'c', image: 'i' }] } };
+    const { objects } = some.fleet;
+    await objects.commit({
+      writes: [{ kind: 'create', ref, object: { metadata, spec: { replicas: 1, selector, template } } }],
+    });
+    await some.minutes(40, all);
+    expect(some.alarming()).toEqual([]);
+    await some.minutes(6, all);
+    expect(some.alarming()).toEqual(['workload-short-of-pods']);
+    expect(some.pages()).toBe(false);
+    const previous = await objects.get(ref);
+    await objects.commit({ writes: [{ kind: 'delete', ref, previous: previous! }] });
+    await some.minutes(32, all);
+    expect(some.alarming()).toEqual([]);
+  });
+
   it('background-ticks: invocations of cloud-node, pod-gc, scheduler and workloads (AWS metrics)', async () => {
     const some = await cluster();
     await some.minutes(5);

@@ -17,7 +17,7 @@ export const NAMESPACE = 'Nodekeeper/nodekeeper';
 const MINUTE_SECONDS = 60;
 const BEAT_SECONDS = 10;
 
-type Woken = 'evictor' | 'cloud-node' | 'scheduler';
+type Woken = 'evictor' | 'cloud-node' | 'scheduler' | 'workloads';
 type Ticking = 'node-monitor' | Woken;
 type Service = Ticking | 'object-stream';
 
@@ -40,7 +40,7 @@ export async function printed(run: () => unknown): Promise<string[]> {
 export interface Minute {
   /** Nodes that beat. @default all */
   readonly beating?: (name: string) => boolean;
-  /** Controllers that run. @default all but scheduler */
+  /** Controllers that run. @default all but scheduler and workloads */
   readonly ticking?: readonly Ticking[];
   /** What AWS measures in this minute, in place of that of a quiet one. */
   readonly platform?: Partial<Platform>;
@@ -76,10 +76,12 @@ export async function watchedCluster(
   const figures = new MetricFigures();
   const ids = functionIds(template);
   const meters = new Map<Service, EmbeddedMeter>(
-    (['node-monitor', 'evictor', 'cloud-node', 'object-stream', 'scheduler'] as const).map((serviceName) => [
-      serviceName,
-      embeddedMeter((service = serviceName) => new Metrics({ namespace: NAMESPACE, serviceName: service })),
-    ]),
+    (['node-monitor', 'evictor', 'cloud-node', 'object-stream', 'scheduler', 'workloads'] as const).map(
+      (serviceName) => [
+        serviceName,
+        embeddedMeter((service = serviceName) => new Metrics({ namespace: NAMESPACE, serviceName: service })),
+      ],
+    ),
   );
   let service: Service = 'object-stream';
   const meter = () => meters.get(service)!;
@@ -123,6 +125,7 @@ export async function watchedCluster(
         reportsSweeps: name === 'evictor',
         runTick: (slot): Promise<unknown> => {
           if (name === 'scheduler') return fleet.controllers.tickScheduler(slot);
+          if (name === 'workloads') return fleet.controllers.tickWorkloads(slot);
           return name === 'evictor' ? fleet.controllers.tickEvictor(slot) : fleet.controllers.tickCloudNode(slot);
         },
       }),

@@ -32,9 +32,11 @@ export function workloadCluster() {
   };
   const objects = clusterObjects({ items: tables, clock, random });
   const silent = () => {};
+  const metrics: { readonly name: string; readonly value: number }[] = [];
+  const meter = { add: (name: string, value: number) => void metrics.push({ name, value }) };
   const log = { debug: silent, info: silent, warn: silent, error: silent };
   const makeControllers = (items: ItemStore) =>
-    fleetControllers({ items, clock, random, policy: defaultPolicy, log, meter: { add: silent } });
+    fleetControllers({ items, clock, random, policy: defaultPolicy, log, meter });
   const controllers = makeControllers(tables);
 
   async function commit(write: ObjectWrite): Promise<KubeObject> {
@@ -87,6 +89,8 @@ export function workloadCluster() {
 
   const cluster = {
     tables,
+    /** What the controllers measured. */
+    metrics,
     objects,
     controllers,
     makeControllers,

@@ -1,4 +1,5 @@
 import { CLAIM, COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../domain/functions/function-manifest.ts';
+import { workloadAlarms } from './alarms.ts';
 
 /**
  * Every kind in namespaces but Event, and Nodes, which DaemonSets read. Objects of these may own others, quotas count
@@ -64,7 +65,9 @@ export const workloadsManifest = {
       'tick#workloads': CLAIM,
       fleet: ['GetItem'],
       'owner#*': ['DeleteItem', 'GetItem', 'UpdateItem'],
+      'workload-shortages': ['GetItem', 'PutItem'],
       'workloads-due': ['DeleteItem', 'PutItem', 'Query'],
     },
   },
+  alarms: workloadAlarms,
 } as const satisfies FunctionManifest;

@@ -5,10 +5,12 @@
  * A record that was lost is repaired by the sweep.
  */
 
+import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { KubeJob } from '../../kube/application-types.ts';
 import type { LabelSelectorSpec } from '../../kube/selectors.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeDaemonSet, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../kube/types.ts';
+import { jsonEqual } from '../../kube/wire/json-value.ts';
 import type { KubeDeployment, KubeReplicaSet } from '../../kube/workload-types.ts';
 import { objectOf, refOf } from '../../store/object-record.ts';
 import { syncCronJob } from '../cronjobs/reconcile.ts';
@@ -43,6 +45,8 @@ import { refOfObject, type SyncReport } from '../workload-rules/owner.ts';
 import { isTracked } from '../workload-rules/tracking.rule.ts';
 import { addDue, type DueKey, type DueRow, earliestDueMs, earliestRows, removeDue } from './due-store.ts';
 import * as metric from './metrics.ts';
+import { longestSeconds, shortagesOf } from './shortage.rule.ts';
+import { readShortages, writeShortages } from './shortage-store.ts';
 import {
   adoptersOf,
   formerJob,
@@ -362,6 +366,7 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
   const hasDaemonSets = all.some(({ resource }) => resource === 'daemonsets');
   const nodes = hasDaemonSets ? await readDaemonNodes(dependencies) : [];
   const nowMs = dependencies.clock.nowMs();
+  await measureShortages(dependencies, all, nowMs);
   const isSettledOf: Readonly<Record<string, (object: KubeObject) => boolean>> = {
     cronjobs: (cronJob) => !isOverdue(cronJob, nowMs),
     daemonsets: (set) => isDaemonSetSettled(set, placementOf(templateSpecOf(set)), nodes),
@@ -387,6 +392,21 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
   faults.push(...outcome.faults, ...(await sweepNamespaces(dependencies)));
   if (unsettled.length > 0) meter.add(metric.SWEPT_WORKLOADS, unsettled.length, 'Count');
   return unsettled.length;
+}
+
+/** While the safety gate is closed, low availability may only mean that we see too little. */
+async function measureShortages(
+  { items, fleet, meter, policy }: ControllerDependencies,
+  workloads: readonly { readonly resource: string; readonly object: KubeObject }[],
+  nowMs: number,
+): Promise<void> {
+  const { gate } = await fleet.readState();
+  if (gateVerdictFor(gate, { nowMs, policy }).kind === 'holding') return;
+  const before = await readShortages(items);
+  const shortages = shortagesOf(before, workloads, nowMs);
+  if (!jsonEqual(before, shortages)) await writeShortages(items, shortages);
+  const seconds = longestSeconds(shortages, nowMs);
+  if (seconds !== undefined) meter.add(metric.LONGEST_SHORTAGE, seconds, 'Seconds');
 }
 
 const templateSpecOf = ({ spec }: KubeDaemonSet): PodSpec | undefined => spec?.template?.spec;

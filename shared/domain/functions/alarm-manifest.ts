@@ -14,7 +14,7 @@ export interface AlarmManifest {
   readonly expression?: string;
   readonly when: '>' | '>=' | '<';
   /** A number, or the policy field with the number. */
-  readonly threshold: number | { readonly policyField: 'pendingPodAlarmSeconds' };
+  readonly threshold: number | { readonly policyField: 'pendingPodAlarmSeconds' | 'workloadShortageAlarmSeconds' };
   /** Breaching periods, and the periods evaluated. */
   readonly datapoints: readonly [breaching: number, of: number];
   /** @default 60 */
