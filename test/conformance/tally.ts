@@ -61,6 +61,8 @@ const AREAS: Readonly<Record<string, string>> = {
   WD: 'Deployment',
   WS: 'DaemonSet',
   WT: 'StatefulSet',
+  WJ: 'Job',
+  WC: 'CronJob',
   'agent/LI': 'lease: interval',
   'agent/LB': 'lease: waits',
   'agent/LO': 'lease: object',

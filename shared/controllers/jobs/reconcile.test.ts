@@ -96,7 +96,7 @@ describe('a Job', () => {
     expect(await cluster.conditions()).toContain('Complete True CompletionsReached');
   });
 
-  it('WJ-11 WJ-19 replaces a failed pod after ten seconds', async () => {
+  it.each(['WJ-11', 'WJ-19'])('%s replaces a failed pod after ten seconds', async (_id) => {
     const cluster = await running({ parallelism: 1, completions: 1, backoffLimit: 1 });
     await cluster.end((await cluster.jobPods())[0]!, 'Failed');
     await cluster.settle();
@@ -163,25 +163,28 @@ describe('a Job', () => {
     });
   });
 
-  it('WJ-25 WJ-27 is suspended without counting its pods, and resumed with a new start', async () => {
-    const cluster = await running({ parallelism: 2, completions: 4 });
-    const suspend = (value: boolean) =>
-      cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, suspend: value } }));
-    await suspend(true);
-    await cluster.settle();
-    await cluster.confirmDeletions();
-    expect(await cluster.jobPods()).toEqual([]);
-    expect((await cluster.job()).status?.failed).toBeUndefined();
-    expect(await cluster.conditions()).toEqual(['Suspended True JobSuspended']);
-    expect(await cluster.events('Suspended')).toEqual(['Job suspended']);
-    cluster.advance(60_000);
-    await suspend(false);
-    await cluster.settle();
-    expect(await cluster.pods()).toHaveLength(2);
-    expect(await cluster.conditions()).toEqual(['Suspended False JobResumed']);
-    expect((await cluster.job()).status?.startTime).toBe(formatTime(cluster.now()));
-    expect(await cluster.events('Resumed')).toEqual(['Job resumed']);
-  });
+  it.each(['WJ-25', 'WJ-27'])(
+    '%s is suspended without counting its pods, and resumed with a new start',
+    async (_id) => {
+      const cluster = await running({ parallelism: 2, completions: 4 });
+      const suspend = (value: boolean) =>
+        cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, suspend: value } }));
+      await suspend(true);
+      await cluster.settle();
+      await cluster.confirmDeletions();
+      expect(await cluster.jobPods()).toEqual([]);
+      expect((await cluster.job()).status?.failed).toBeUndefined();
+      expect(await cluster.conditions()).toEqual(['Suspended True JobSuspended']);
+      expect(await cluster.events('Suspended')).toEqual(['Job suspended']);
+      cluster.advance(60_000);
+      await suspend(false);
+      await cluster.settle();
+      expect(await cluster.pods()).toHaveLength(2);
+      expect(await cluster.conditions()).toEqual(['Suspended False JobResumed']);
+      expect((await cluster.job()).status?.startTime).toBe(formatTime(cluster.now()));
+      expect(await cluster.events('Resumed')).toEqual(['Job resumed']);
+    },
+  );
 
   it('WJ-37 counts an evicted pod of a silent node as failed, and replaces it at once', async () => {
     const cluster = await running({ parallelism: 1, completions: 1 });
