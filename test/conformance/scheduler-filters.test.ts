@@ -113,8 +113,11 @@ describe('SF resources', () => {
 
   it('SF-21 overhead is added', async () => {
     const on = await cluster({ n1: { allocatable: { cpu: '400m', memory: '192Mi' } } });
-    const overhead = { cpu: '300m', memory: '128Mi' };
-    expect(await placed(on, { requests: { cpu: '100m', memory: '64Mi' }, spec: { overhead } })).toBe('n1');
+    const podFixed = { cpu: '300m', memory: '128Mi' };
+    const body = { metadata: { name: 'sandbox' }, handler: 'sandbox', overhead: { podFixed } };
+    await on.send('POST', '/apis/node.k8s.io/v1/runtimeclasses', { body });
+    const spec = { runtimeClassName: 'sandbox' };
+    expect(await placed(on, { requests: { cpu: '100m', memory: '64Mi' }, spec })).toBe('n1');
     await on.pod('q', { requests: { cpu: '1m' } });
     await on.settle();
     expect(await on.reasons('q')).toBe('1 Insufficient cpu.');
