@@ -363,7 +363,7 @@ describe('a watch', () => {
     expect(await Promise.all(Array.from({ length: 12 }, open))).toEqual(Array.from({ length: 12 }, () => 200));
     expect(await open()).toBe(429);
     leaving.abort();
-    await expect.poll(() => closed).toBe(12);
+    await expect.poll(() => closed, { timeout: 20_000 }).toBe(12);
     answer = (_request, response) => void response.writeHead(200).end();
     expect(await fetch(`${base}/forward/api/v1/nodes?watch=1`, { headers: cookie })).toMatchObject({ status: 200 });
   });

@@ -1,6 +1,6 @@
 /** The page of the console in a real browser, over the API in memory. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { openConsole } from '../../cli/console.ts';
 import { type Console, serveConsole } from '../../console/server/serve-console.ts';
 import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
@@ -21,7 +21,9 @@ import { readKubeconfig } from '../support/kubeconfig.ts';
 import { type MemoryApi, startMemoryApi } from '../support/memory-api.ts';
 import { type StandInApi, startStandInApi } from '../support/stand-in-api.ts';
 
-const WAIT = { timeout: 20_000 };
+const WAIT = { timeout: 30_000 };
+/** Each story looks at four variants of its page. */
+vi.setConfig({ testTimeout: 180_000 });
 let browser: Browser;
 let items: ItemStore;
 let api: MemoryApi;
@@ -224,7 +226,7 @@ it('says when its data is stale, and resumes the watch without another list', as
   const standIn = await standInConsole(30);
   const { page } = standIn;
   await seen(page, '30 of 30');
-  await expect.poll(() => standIn.api.watches()).toBe(1);
+  await expect.poll(() => standIn.api.watches(), WAIT).toBe(1);
   standIn.api.cutWatches();
   await seen(page, 'Nodes: stale for');
   expect(await flawsOf(page, 'watch-lost')).toEqual([]);
