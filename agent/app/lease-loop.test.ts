@@ -16,13 +16,13 @@ import { firstWaitMs } from '../rules/lease.ts';
 import { createLeaseLoop } from './lease-loop.ts';
 
 const node = { kind: 'Node', metadata: { name: 'edge-7', uid: 'u1' } };
-const lease = (version: string, podsVersion?: string) => ({
+const lease = (version: string, podsVersion?: string, annotation = 'nodekeeper.dev/pods-version') => ({
   kind: 'Lease',
   metadata: {
     name: 'edge-7',
     resourceVersion: version,
     ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'edge-7', uid: 'u1' }],
-    ...(podsVersion === undefined ? {} : { annotations: { 'nodekeeper.dev/pods-version': podsVersion } }),
+    ...(podsVersion === undefined ? {} : { annotations: { [annotation]: podsVersion } }),
   },
   spec: {},
 });
@@ -96,6 +96,25 @@ describe('the lease loop', () => {
       method === 'PUT' ? [(body as KubeObject).metadata.annotations?.['nodekeeper.dev/usage']] : [],
     );
     expect(sent).toEqual([undefined, '0.500 1000 60 1', '0.500 1000 60 1', '0.250 1000 60 1']);
+  });
+
+  it('notifies once per request for a log, and never sends the annotation back', async () => {
+    const versions = [undefined, '1', '1', '2'];
+    const annotation = 'nodekeeper.dev/logs-version';
+    const { loop, api } = world({
+      answer: inOrder([
+        answered(200, lease('0')),
+        ...versions.map((version) => answered(200, lease('1', version, annotation))),
+      ]),
+    });
+    const requests: number[] = [];
+    const changes: number[] = [];
+    let round = 0;
+    loop.onLogRequest(() => requests.push(round));
+    loop.onPodsChange(() => changes.push(round));
+    for (; round < versions.length; round += 1) await loop.round();
+    expect([requests, changes]).toEqual([[1, 3], []]);
+    expect(JSON.stringify(api.requests)).not.toContain('logs-version');
   });
 
   it('registers a deleted Node again, then creates its Lease, in the same round', async () => {

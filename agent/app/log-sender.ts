@@ -2,7 +2,7 @@
  * Answers `kubectl logs`. The machine has no port for requests: the response to a heartbeat says that a log was
  * requested. The agent then lists its requests, and sends the output of each in chunks with sequence numbers.
  *
- * A chunk whose answer was lost is sent again with its number. One log that fails affects no other log. At most one
+ * A chunk without an answer is sent again with its number. One log that fails affects no other log. At most one
  * chunk of each log is in memory, whatever the container writes.
  */
 import { LOG_CHUNK_BYTES_MAX } from '../../shared/domain/logs/log-request.ts';
@@ -214,7 +214,7 @@ class ReadOutput {
     return this.#reading;
   }
 
-  /** At most `bytesMax`, and the end once all has been taken. */
+  /** At most `bytesMax`, and the end with the last of it. */
   take(bytesMax: number): { readonly bytes: Uint8Array; readonly end?: { readonly message?: string } } {
     const all = Buffer.concat(this.#pieces);
     const rest = all.subarray(bytesMax);
@@ -226,7 +226,7 @@ class ReadOutput {
     };
   }
 
-  /** Stops reading. An error of the reader was reported already, or concerns nobody. */
+  /** Stops reading. An error of the reader was reported already, or the log has ended. */
   async close(): Promise<void> {
     await this.#iterator?.return?.().catch(() => undefined);
   }

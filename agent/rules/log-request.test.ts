@@ -24,7 +24,7 @@ describe('requests for logs', () => {
     });
   });
 
-  it('have one byte more than the API forwards, so that it can report the rest', () => {
+  it('have one byte more than the API forwards: it reports that there is more', () => {
     const [log] = requestedLogs(list(request), 0) ?? [];
     expect(log?.query.limitBytes).toBe(10 * 1024 * 1024 + 1);
   });

@@ -11,9 +11,9 @@ export interface RequestedLog {
 
 /** Requests that are answered at once; the API opens no more for one node. */
 export const LOGS_AT_ONCE_MAX = 10;
-/** Without output, the API is told that the node is alive. Milliseconds. */
+/** Without output, the node reports that it is alive. Milliseconds. */
 const ALIVE_EVERY_MS = 5_000;
-/** An answer without output is sent after this time, so that the client sees the log begin. Milliseconds. */
+/** An answer without output is sent after this time. The client then sees that the log begins. Milliseconds. */
 const FIRST_EMPTY_MS = 500;
 /** The first output waits this long for more. Milliseconds. */
 const FIRST_OUTPUT_MS = 100;

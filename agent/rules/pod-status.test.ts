@@ -46,7 +46,7 @@ const statusOf = (pod: KubeObject, runningPod: RunningPod | undefined, before: R
 const conditionOf = (status: Readonly<Record<string, unknown>>, type: string) =>
   (status['conditions'] as Record<string, unknown>[]).find((each) => each['type'] === type);
 
-it('names the container of the previous run, whose log can be read', () => {
+it('names the container of the previous run: its log can be read', () => {
   expect(statusOf(podOf('Always', 1), found([backingOff]))).toMatchObject({
     containerStatuses: [{ lastState: { terminated: { containerID: 'exec://u/c/0' } } }],
   });

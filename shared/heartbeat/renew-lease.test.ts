@@ -5,8 +5,9 @@ import type { HttpResponse } from '../ports/http.ts';
 import { type ConsumedUnits, StoreFault } from '../ports/item-store.ts';
 import { healthKey } from '../store/health-row.ts';
 import { podsChanged } from '../store/health-store.ts';
-import { LEASE_NAMESPACE, PODS_VERSION_ANNOTATION } from '../store/lease-record.ts';
+import { LEASE_NAMESPACE, LOGS_VERSION_ANNOTATION, PODS_VERSION_ANNOTATION } from '../store/lease-record.ts';
 import { createLease } from '../store/lease-store.ts';
+import { logsRequested } from '../store/log-request-store.ts';
 import { leaseChangeOf } from './lease-change.ts';
 import { serveHeartbeat } from './renew-lease.ts';
 
@@ -122,6 +123,19 @@ describe('a heartbeat by PUT', () => {
     expect(answer.metadata.annotations).toEqual({ site: 'a' });
     expect(consumed).toEqual([expect.objectContaining({ readUnits: 0, writeUnits: 1 })]);
     expect((await items.get(healthKey('n1'), { consistent: true }))?.['U']).toBe(annotations['nodekeeper.dev/usage']);
+  });
+
+  it('returns the version of the log requests of the node, and does not store it in the Lease', async () => {
+    const before = await stored();
+    await items.write(logsRequested('n1'));
+    await items.write(podsChanged('n1'));
+    consumed = [];
+    const answer = parsed(await send('PUT', before));
+    expect(answer.metadata.annotations).toEqual({ [PODS_VERSION_ANNOTATION]: '1', [LOGS_VERSION_ANNOTATION]: '1' });
+    expect(consumed).toEqual([expect.objectContaining({ readUnits: 0, writeUnits: 1 })]);
+    await items.write(logsRequested('n1'));
+    expect(parsed(await send('PUT', answer)).metadata.annotations[LOGS_VERSION_ANNOTATION]).toBe('2');
+    expect((await items.get(healthKey('n1'), { consistent: true }))?.['x']).toBeUndefined();
   });
 
   it('with another version than the stored one is a Conflict, and changes nothing', async () => {

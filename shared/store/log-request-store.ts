@@ -5,7 +5,7 @@
  *   pk `log-chunks#<id>` sk <sequence, 8 digits>   data (gzip), end, ttl
  *
  * The API puts a request. The streaming function opens it, reads its chunks and deletes both. The agent lists the
- * requests of its node and puts chunks. A request that does not exist tells the agent to stop. What a killed function
+ * requests of its node and puts chunks. If the request does not exist any more, the agent stops. What a killed function
  * leaves has no reader, and expires.
  *
  * Cost of a request: 3 write units, and two reads of the open requests. Of a chunk: 1 write unit for the request, and
@@ -45,7 +45,7 @@ export interface LogChunk {
 
 export type LogCreation = { readonly kind: 'created' | 'nodeAtLimit' | 'clusterAtLimit' };
 
-/** `notOpened`: the reader has not connected yet. `ended`: nobody reads any more. */
+/** `notOpened`: the reader has not connected yet. `ended`: there is no reader any more. */
 export type ChunkOutcome = 'stored' | 'notOpened' | 'ended';
 
 const requestKey = ({ nodeName, id }: Pick<LogRequest, 'nodeName' | 'id'>): ItemKey => ({

@@ -371,7 +371,7 @@ describe('an attacker', () => {
   it.each([
     ['is not compressed', new TextEncoder().encode('plain text')],
     ['expands to more than a chunk', gzip(Buffer.alloc(300_000))],
-  ])('on a node ends its own log with a chunk that %s', async (_what, data) => {
+  ])('on a node can only end its own log, with a chunk that %s', async (_what, data) => {
     const { headers } = await cluster.request('ann');
     const log = cluster.follow(headers['location'] ?? '');
     await cluster.time.pass(0);

@@ -444,7 +444,7 @@ async function watches({ local, send }: Stage): Promise<void> {
     await follow(local, `${path}?watch=1&timeoutSeconds=1`);
 }
 
-/** Two logs of one container, of which the second replaces the first. The administrator plays the agent. */
+/** Two logs of one container: the second replaces the first. The administrator plays the agent. */
 async function logs({ local, send }: Stage): Promise<void> {
   const nodeInfo = { kubeletVersion: 'v1.34.2-nodekeeper.0.1.0' };
   await send('POST', NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'log-node' }, status: { nodeInfo } });

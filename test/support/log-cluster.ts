@@ -172,7 +172,7 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
       const answer = await send('admin', 'POST', '/api/v1/nodes', node);
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
     },
-    /** A pod with these containers, all of which run. */
+    /** A pod with these containers. All of them run. */
     async addPod(name: string, nodeName: string | undefined, containers: readonly string[] = ['main']) {
       const path = '/api/v1/namespaces/default/pods';
       const pod = {

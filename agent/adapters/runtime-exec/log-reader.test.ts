@@ -125,7 +125,7 @@ describe('the output of a container', () => {
     expect(readdirSync(name.directory).sort()).toEqual(['main-2.0.log', 'main.1.log', 'main.2.log']);
   });
 
-  it('keeps at most 256 KB of times, of which older ones become coarser', () => {
+  it('keeps at most 256 KB of times, and older ones become coarser', () => {
     for (let second = 0; second < 30_000; second += 1) write('x', second);
     const seen = seenOutput(name);
     expect(seen.length).toBeLessThan(21_846);
