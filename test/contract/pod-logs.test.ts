@@ -96,6 +96,18 @@ describe('the log of a container', () => {
     expect(log.text()).toBe('one\ntwo\n');
   });
 
+  it('is sent once, although its request is still listed when it has been answered', async () => {
+    cluster.output.write('one\n');
+    const log = await cluster.read('ann');
+    const agent = cluster.agent('n1');
+    agent.requested();
+    await cluster.time.pass(200);
+    agent.requested();
+    await cluster.time.pass(1_000);
+    expect(log.text()).toBe('one\n');
+    expect(cluster.output.queries).toHaveLength(1);
+  });
+
   it('that the node cannot read is a 400 with its reason', async () => {
     cluster.output.failure = 'previous terminated container "main" in pod "web" not found';
     const log = await cluster.read('ann');
@@ -324,6 +336,16 @@ describe('an attacker', () => {
     const log = cluster.follow(String(stolen));
     await cluster.time.pass(100);
     expect(log.status()).toBe(401);
+  });
+
+  it('cannot read the log of another user with credentials in place of a ticket', async () => {
+    const location = new URL((await cluster.request('ann')).headers['location'] ?? '');
+    location.searchParams.delete('nodekeeper-ticket');
+    const log = cluster.follow(String(location), 'bob');
+    cluster.agent('n1').requested();
+    cluster.output.write('secret\n');
+    await cluster.time.pass(2_000);
+    expect([log.status(), log.text().includes('secret')]).toEqual([410, false]);
   });
 
   it('cannot read a log a second time with a recorded redirect', async () => {

@@ -110,14 +110,14 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
     return { status: answer.status, headers: answer.headers, body: text === '' ? undefined : JSON.parse(text) };
   }
 
-  /** As a client that follows the redirect, without its credentials. */
-  function follow(location: string): OpenedLog {
+  /** As a client that follows the redirect, by default without its credentials. */
+  function follow(location: string, user = ''): OpenedLog {
     const url = new URL(location);
     let status: number | undefined;
     let text = '';
     let hasEnded = false;
     const reading = async (): Promise<void> => {
-      const request = requestFor('', 'GET', `${decodeURIComponent(url.pathname)}${url.search}`);
+      const request = requestFor(user, 'GET', `${decodeURIComponent(url.pathname)}${url.search}`);
       const { head, output: bytes } = await stream(request, time.nowMs() + FUNCTION_MS);
       status = head.status;
       text += Buffer.from(head.body).toString('utf8');
