@@ -64,7 +64,8 @@ async function respond(dependencies: ServeDependencies, request: HttpRequest, au
     return compressedIfLarge(request, await serve(dependencies, request, audited), dependencies.gzip);
   } catch (error) {
     if (isStatusError(error)) {
-      if (error.status.code >= 500) note(error);
+      // 504: a node is offline, which is no fault of ours.
+      if (error.status.code >= 500 && error.status.code !== 504) note(error);
       return statusResponse(error.status);
     }
     note(error);

@@ -125,6 +125,7 @@ describe('the log of a container', () => {
     await cluster.time.pass(500);
     expect(log.status()).toBe(504);
     expect(JSON.parse(log.text())).toMatchObject({ reason: 'Timeout', message: 'node n1 did not answer within 20s' });
+    expect(cluster.faults).toEqual([]);
     expect(cluster.stored()).toEqual([]);
   });
 });

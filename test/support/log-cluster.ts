@@ -81,6 +81,7 @@ export interface OpenedLog {
 export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnits) => void } = {}) {
   const time = new SteppedTime(START_MS);
   const items = memoryItemStore(options);
+  const faults: string[] = [];
   const authenticator = staticTokenAuthenticator(USERS.map((each) => ({ ...each, sha256: sha256(each.user) })));
   const common = {
     items,
@@ -88,7 +89,7 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
     clock: { nowMs: () => time.nowMs() },
     random: { uuid: () => randomUUID(), fraction: () => 0.5 },
     pause: (milliseconds: number) => time.sleep(milliseconds),
-    log: silentLog,
+    log: { ...silentLog, error: (message: string) => void faults.push(message) },
     policy: defaultPolicy,
     hash: sha256,
     readYaml,
@@ -133,6 +134,8 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
     time,
     items,
     output,
+    /** Faults of ours that were logged. */
+    faults,
     send,
     follow,
     /** The answer of the API, a redirect. */
