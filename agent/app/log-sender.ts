@@ -58,11 +58,15 @@ export class LogSender {
   readonly #sending = new Map<string, Promise<void>>();
   /** Oldest first. */
   readonly #answered = new Set<string>();
+  /** Of this process. The API accepts the chunks of one log from one process. */
+  readonly #sender: string;
   #listing: Promise<void> | undefined;
   #listAgain = false;
 
   constructor(dependencies: LogSenderDependencies) {
     this.#dependencies = dependencies;
+    const { time, fraction } = dependencies;
+    this.#sender = `${time.nowMs().toString(36)}-${Math.floor(fraction() * 2 ** 48).toString(36)}`;
   }
 
   /** A log of this node was requested. */
@@ -175,8 +179,9 @@ export class LogSender {
   /** Sends one chunk until the API has answered. */
   async #send(id: string, chunk: Chunk): Promise<ChunkAnswer> {
     const { api, nodeName, time, fraction, stop } = this.#dependencies;
+    const body = { sender: this.#sender, ...chunk };
     for (let attempt = 1; attempt <= CHUNK_ATTEMPTS_MAX && !stop.aborted; attempt += 1) {
-      const answer = await api.send({ method: 'PUT', path: chunkPath(nodeName, id), body: chunk, signal: stop });
+      const answer = await api.send({ method: 'PUT', path: chunkPath(nodeName, id), body, signal: stop });
       const meaning = chunkAnswer(answer);
       if (meaning === 'stored' || meaning === 'ended') return meaning;
       const askedMs = answer.kind === 'answered' ? retryAfterWaitMs(answer, fraction()) : 0;

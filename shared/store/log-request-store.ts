@@ -1,7 +1,7 @@
 /**
  * Requests for logs and the output that answers them, in the `control` table.
  *
- *   pk `log-requests` sk `<node>#<id>`      the request, untilMs, reader, seenMs, ttl
+ *   pk `log-requests` sk `<node>#<id>`      the request, untilMs, reader, sender, seenMs, ttl
  *   pk `log-chunks#<id>` sk <sequence, 8 digits>   data (gzip), end, ttl
  *
  * The API puts a request. The streaming function opens it, reads its chunks and deletes both. The agent lists the
@@ -178,24 +178,28 @@ export async function logSeenMs(
   return item === undefined ? undefined : Number(item['seenMs'] ?? 0);
 }
 
-/** Stores a chunk, or only that the agent is alive. A chunk that is sent twice is stored once. */
+/**
+ * Stores a chunk, or only that the agent is alive. A chunk that is sent twice is stored once. `sender`: the process of the
+ * agent. Another process of it, after a restart, would begin again in the middle of the stream.
+ */
 export async function putLogChunk(
   items: Pick<ItemStore, 'write'>,
   request: Pick<LogRequest, 'nodeName' | 'id'>,
-  { sequence, data, end }: LogChunk,
+  { sequence, data, end, sender }: LogChunk & { readonly sender: string },
   nowMs: number,
 ): Promise<ChunkOutcome> {
   const isOpened: Condition = { kind: 'has', attribute: 'reader' };
   const seen = await items.write({
     kind: 'update',
     key: requestKey(request),
-    set: { seenMs: nowMs },
+    set: { seenMs: nowMs, sender },
     // The first chunk may be sent before the reader connects. The others wait, so an unread request stores one.
-    when: all(isOpenAt(nowMs), ...(sequence === 0 ? [] : [isOpened])),
+    when: all(isOpenAt(nowMs), any(lacks('sender'), is('sender', sender)), ...(sequence === 0 ? [] : [isOpened])),
   });
   if (seen.kind === 'refused') {
     const { current } = seen;
-    return current !== undefined && Number(current['untilMs']) > nowMs ? 'notOpened' : 'ended';
+    if (current === undefined || Number(current['untilMs']) <= nowMs) return 'ended';
+    return current['sender'] === undefined || current['sender'] === sender ? 'notOpened' : 'ended';
   }
   if (data === undefined && end === undefined) return 'stored';
   await items.write({

@@ -22,8 +22,8 @@ async function openedRequest(query = ''): Promise<string> {
   return idOf(headers['location'] ?? '');
 }
 
-const put = (user: string, node: string, id: string, body: unknown) =>
-  cluster.send(user, 'PUT', `${NODE_LOGS}/${node}/${id}`, body);
+const put = (user: string, node: string, id: string, body: object) =>
+  cluster.send(user, 'PUT', `${NODE_LOGS}/${node}/${id}`, Array.isArray(body) ? body : { sender: 's', ...body });
 
 describe('the log of a container', () => {
   it('arrives complete and in order, and nothing of it stays stored', async () => {
@@ -168,6 +168,23 @@ describe('a followed log', () => {
     agent.stop();
     await cluster.time.pass(30_000);
     expect(log.text()).toBe('begun\nnodekeeper: node n1 has sent nothing for 20 s; the log may be incomplete\n');
+    expect(cluster.stored()).toEqual([]);
+  });
+
+  it('is not begun again in its middle when the agent restarts', async () => {
+    cluster.output.write('one\n');
+    const log = await cluster.read('ann', '?follow=true');
+    const first = cluster.agent('n1');
+    first.requested();
+    await cluster.time.pass(2_000);
+    cluster.output.write('two\n');
+    await cluster.time.pass(2_000);
+    first.stop();
+    cluster.agent('n1').requested();
+    await cluster.time.pass(1_000);
+    cluster.output.write('three\n');
+    await cluster.time.pass(30_000);
+    expect(log.text()).toMatch(/^one\ntwo\nnodekeeper: node n1 has sent nothing for 20 s; .*\n$/);
     expect(cluster.stored()).toEqual([]);
   });
 
@@ -378,6 +395,8 @@ describe('an attacker', () => {
 
   it.each([
     [{ sequence: 0, data: Buffer.alloc(263_169).toString('base64') }, 413],
+    [{ sequence: 0, sender: '' }, 400],
+    [{ sequence: 0, sender: 'x'.repeat(65) }, 400],
     [{ sequence: -1 }, 400],
     [{ sequence: 0.5 }, 400],
     [{ data: 'eA==' }, 400],

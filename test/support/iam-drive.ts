@@ -468,7 +468,7 @@ async function logs({ local, send }: Stage): Promise<void> {
     );
     answered.add(id);
     const data = gzipSync('a line\n').toString('base64');
-    await send('PUT', `${requests}/${id}`, { sequence: 0, data, ...end });
+    await send('PUT', `${requests}/${id}`, { sender: 'drive', sequence: 0, data, ...end });
   };
   const first = follow(local, `${PODS}/logged/log?follow=true`);
   await answerNext({});

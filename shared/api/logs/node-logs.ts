@@ -2,7 +2,7 @@
  * What an agent requests to answer `kubectl logs`. A node may use only the paths of its own name.
  *
  *   GET /apis/nodekeeper.dev/v1alpha1/nodelogs/<node>        its open requests
- *   PUT /apis/nodekeeper.dev/v1alpha1/nodelogs/<node>/<id>   a chunk: sequence, data (gzip, base64), end
+ *   PUT /apis/nodekeeper.dev/v1alpha1/nodelogs/<node>/<id>   a chunk: sender, sequence, data (gzip, base64), end
  *
  * Nothing here is an object: there is no discovery, and no other verb.
  */
@@ -26,6 +26,7 @@ export const isNodeLogs = ({ group, version, resource }: ResourceTarget): boolea
 const DATA_BYTES_MAX = LOG_CHUNK_BYTES_MAX + 1_024;
 /** 100 MB of output in chunks of one byte would be more: the agent then ends. */
 const SEQUENCE_MAX = 1_000_000;
+const SENDER_CHARACTERS_MAX = 64;
 const MESSAGE_CHARACTERS_MAX = 1_000;
 
 export interface NodeLogCall {
@@ -73,16 +74,19 @@ function refuseOthers({ user, target }: NodeLogCall): void {
 }
 
 /** @throws StatusError 400, 413 */
-function chunkOf(request: HttpRequest): LogChunk {
+function chunkOf(request: HttpRequest): LogChunk & { readonly sender: string } {
   if (mediaTypeOf(request.headers) !== 'application/json') throw status.unsupportedMediaType(['application/json']);
   refuseTooLarge(request.body);
   const body = readJson(request.body).value;
-  const { sequence, data, end } = body;
+  const { sender, sequence, data, end } = body;
+  if (typeof sender !== 'string' || sender === '' || sender.length > SENDER_CHARACTERS_MAX) {
+    throw status.badRequest(`sender must be a text of 1 to ${SENDER_CHARACTERS_MAX} characters`);
+  }
   if (typeof sequence !== 'number' || !Number.isInteger(sequence) || sequence < 0 || sequence > SEQUENCE_MAX) {
     throw status.badRequest(`sequence must be a whole number from 0 to ${SEQUENCE_MAX}`);
   }
   if (data !== undefined && typeof data !== 'string') throw status.badRequest('data must be a text in base64');
-  return { sequence, ...defined({ data: bytesOf(data), end: endOf(end) }) };
+  return { sender, sequence, ...defined({ data: bytesOf(data), end: endOf(end) }) };
 }
 
 function bytesOf(data: string | undefined): Uint8Array | undefined {
