@@ -100,7 +100,9 @@ async function race(seed: number, spec: JobSpec) {
 async function disturb(cluster: JobCluster, random: () => number): Promise<void> {
   for (let turns = Math.floor(random() * 30); turns >= 0; turns -= 1) await turn();
   for (const pod of await cluster.pods()) {
-    if (random() > 0.2) continue;
+    // A phase is final.
+    const isTerminal = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+    if (isTerminal || random() > 0.2) continue;
     const draw = random();
     // Another writer may win: the pod is left as it is.
     const act =
