@@ -314,7 +314,7 @@ describe('permissions', () => {
     ],
     watch: [
       ...at('Health', 'BatchGetItem GetItem Query Scan'),
-      ...at('Objects', 'BatchGetItem Query'),
+      ...at('Objects', 'BatchGetItem GetItem Query'),
       ...at('Objects', 'UpdateItem', 'h#*'),
       ...at('Control', 'GetItem', 'node-keys#*', 'ticket-keys'),
       ...at('Control', 'DeleteItem PutItem Query', 'watch-slots'),

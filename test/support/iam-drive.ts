@@ -458,7 +458,8 @@ async function logs({ local, send }: Stage): Promise<void> {
   await send('PATCH', `${PODS}/logged/status`, { status }, 'application/merge-patch+json');
   const requests = `${OWN}/nodelogs/log-node`;
   const answered = new Set<string>();
-  const answerNext = async (end: object): Promise<void> => {
+  const chunk = { sender: 'drive', data: gzipSync('a line\n').toString('base64') };
+  const answerNext = async (end: object): Promise<string> => {
     const id = await until(
       async () => {
         const { items = [] } = (await send('GET', requests)).body as { items?: { id: string }[] };
@@ -467,11 +468,14 @@ async function logs({ local, send }: Stage): Promise<void> {
       { withinMs: STORY_MS_MAX, what: 'a request for a log' },
     );
     answered.add(id);
-    const data = gzipSync('a line\n').toString('base64');
-    await send('PUT', `${requests}/${id}`, { sender: 'drive', sequence: 0, data, ...end });
+    await send('PUT', `${requests}/${id}`, { ...chunk, sequence: 0, ...end });
+    return id;
   };
   const first = follow(local, `${PODS}/logged/log?follow=true`);
-  await answerNext({});
+  const firstId = await answerNext({});
+  const isOpened = async (): Promise<boolean> =>
+    (await send('PUT', `${requests}/${firstId}`, { ...chunk, sequence: 1 })).body['outcome'] === 'stored';
+  await until(isOpened, { withinMs: STORY_MS_MAX, what: 'a client that reads the log' });
   const second = follow(local, `${PODS}/logged/log?follow=true`);
   await answerNext({ end: {} });
   await Promise.all([first, second]);

@@ -11,7 +11,7 @@ export const watchManifest = {
   environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS'],
   tables: {
     health: ['BatchGetItem', 'GetItem', 'Query', 'Scan'],
-    objects: ['BatchGetItem', 'Query'],
+    objects: ['BatchGetItem', 'GetItem', 'Query'],
     // Reading the change log in order raises the heads of its shards.
     objectPartitions: { 'h#*': ['UpdateItem'] },
     control: {
