@@ -1,9 +1,16 @@
-/** Composes the controllers over the account's tables. Every function that runs a controller uses it. */
+/**
+ * What controllers run with, over the account's tables. Every function that runs a controller uses it, and imports that
+ * controller alone: a bundle with all of them would load twice as much code at each cold start.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import type { EvictorConfig } from '../shared/config/environment.ts';
-import { type ControllerOptions, type FleetControllers, fleetControllers } from '../shared/controllers/index.ts';
+import {
+  type ControllerDependencies,
+  type ControllerOptions,
+  controllerDependencies,
+} from '../shared/controllers/framework/dependencies.ts';
 import { log } from '../shared/observability/logger.ts';
 import { meter } from '../shared/observability/meter.ts';
 import type { ConsumedUnits, ItemStore } from '../shared/ports/item-store.ts';
@@ -27,12 +34,12 @@ function unitCounter() {
   };
 }
 
-export const composeControllers = (
+export const composeDependencies = (
   environment: Environment,
   { tables, healthShards, policy }: Pick<EvictorConfig, 'tables' | 'healthShards' | 'policy'>,
   /** Options of some functions only, such as the probe of node-monitor, or EC2. */
   additionalOptions: (items: ItemStore) => Partial<ControllerOptions> = () => ({}),
-): FleetControllers => {
+): ControllerDependencies => {
   const { onConsumed, takeUnits } = unitCounter();
   const stored = dynamoDbItemStore({
     client: dynamoDbClient(clientOptionsFrom(environment)),
@@ -41,7 +48,7 @@ export const composeControllers = (
     random: systemRandom.fraction,
   });
   const items = placedStore(stored, healthShards);
-  return fleetControllers({
+  return controllerDependencies({
     items,
     clock: systemClock,
     random: systemRandom,

@@ -1,7 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { evictorConfig, loadConfig } from '../../shared/config/environment.ts';
-import { composeControllers, type Environment } from '../controllers.ts';
+import { runEvictorSlot } from '../../shared/controllers/evictor/reconcile.ts';
+import { composeDependencies, type Environment } from '../controllers.ts';
 
 export function composeEvictor(environment: Environment) {
   const config = loadConfig(evictorConfig, environment);
-  return { policy: config.policy, tick: composeControllers(environment, config).ticks.evictor };
+  const dependencies = composeDependencies(environment, config);
+  return {
+    policy: config.policy,
+    tick: (slot: number, budgetMs: number) => runEvictorSlot(dependencies, { slot, budgetMs }, pause),
+  };
 }

@@ -1,5 +1,9 @@
 import { loadConfig, streamConfig } from '../../shared/config/environment.ts';
-import { composeControllers, type Environment } from '../controllers.ts';
+import type { ItemChangeRecord } from '../../shared/controllers/framework/item-change.ts';
+import { onHealthChange } from '../../shared/controllers/health-stream/reconcile.ts';
+import { composeDependencies, type Environment } from '../controllers.ts';
 
-export const composeHealthStream = (environment: Environment) =>
-  composeControllers(environment, loadConfig(streamConfig, environment)).onHealthRecords;
+export function composeHealthStream(environment: Environment) {
+  const dependencies = composeDependencies(environment, loadConfig(streamConfig, environment));
+  return (records: readonly ItemChangeRecord[]) => onHealthChange(dependencies, records);
+}

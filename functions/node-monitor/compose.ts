@@ -6,10 +6,12 @@ import { leaseProbe } from '../../shared/adapters/probe/lease-probe.ts';
 import { probeTokens } from '../../shared/adapters/tokens/probe-tokens.ts';
 import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
+import { onTickMessage, type TickMessageKind } from '../../shared/controllers/node-monitor/tick-message.ts';
+import { workChecks } from '../../shared/controllers/work-checks.ts';
 import { log } from '../../shared/observability/logger.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { keepProbeKey } from '../../shared/store/process-key-store.ts';
-import { composeControllers, type Environment } from '../controllers.ts';
+import { composeDependencies, type Environment } from '../controllers.ts';
 import { composeEventBus } from '../event-bus.ts';
 import { systemClock } from '../system-clock.ts';
 
@@ -25,12 +27,16 @@ export function composeNodeMonitor(environment: Environment) {
     return { probe: leaseProbe({ url, credentials, clock: systemClock }) };
   };
   const queue = sqsTickQueue(queueConnectionFrom(environment, config.tickQueueUrl));
-  const { onTickMessage } = composeControllers(environment, config, (items) => ({
+  const dependencies = composeDependencies(environment, config, (items) => ({
     ...probeOptions(items),
     ...composeEventBus(environment, config),
     tickQueue: queue,
     partQueue: sqsPartQueue(queueConnectionFrom(environment, config.partQueueUrl)),
     waker: lambdaWaker(lambdaConnectionFrom(environment), config.wakeFunctions),
   }));
-  return { onTickMessage, queue };
+  return {
+    onTickMessage: (message: TickMessageKind, budgetMs: number) =>
+      onTickMessage(dependencies, message, { budgetMs, checks: workChecks }),
+    queue,
+  };
 }

@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import { loadConfig, podGcConfig } from '../../shared/config/environment.ts';
+import { runPodGc } from '../../shared/controllers/pod-gc/reconcile.ts';
 import { composeCloud } from '../cloud.ts';
-import { composeControllers, type Environment } from '../controllers.ts';
+import { composeDependencies, type Environment } from '../controllers.ts';
 
 export function composePodGc(environment: Environment) {
   const config = loadConfig(podGcConfig, environment);
-  const controllers = composeControllers(environment, config, () => ({
+  const dependencies = composeDependencies(environment, config, () => ({
     cloud: composeCloud(environment, config),
     sha256: (text) => createHash('sha256').update(text).digest('hex'),
   }));
-  return { policy: config.policy, tick: controllers.tickPodGc };
+  return {
+    policy: config.policy,
+    tick: (slot: number, budgetMs: number) => runPodGc(dependencies, { slot, budgetMs }),
+  };
 }

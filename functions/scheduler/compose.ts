@@ -1,7 +1,9 @@
 import { controllerConfig, loadConfig } from '../../shared/config/environment.ts';
-import { composeControllers, type Environment } from '../controllers.ts';
+import { scheduler } from '../../shared/controllers/scheduler/reconcile.ts';
+import { composeDependencies, type Environment } from '../controllers.ts';
 
 export function composeScheduler(environment: Environment) {
   const config = loadConfig(controllerConfig, environment);
-  return { policy: config.policy, tick: composeControllers(environment, config).ticks.scheduler };
+  const { pass } = scheduler(composeDependencies(environment, config));
+  return { policy: config.policy, tick: (slot: number, budgetMs: number) => pass({ slot, budgetMs }) };
 }

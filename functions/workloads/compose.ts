@@ -1,8 +1,14 @@
 import { evictorConfig, loadConfig } from '../../shared/config/environment.ts';
-import { composeControllers, type Environment } from '../controllers.ts';
+import type { ItemChangeRecord } from '../../shared/controllers/framework/item-change.ts';
+import { onWorkloadChange, runWorkloads } from '../../shared/controllers/workloads/reconcile.ts';
+import { composeDependencies, type Environment } from '../controllers.ts';
 
 export function composeWorkloads(environment: Environment) {
   const config = loadConfig(evictorConfig, environment);
-  const { tickWorkloads, onWorkloadRecords } = composeControllers(environment, config);
-  return { policy: config.policy, tick: tickWorkloads, onRecords: onWorkloadRecords };
+  const dependencies = composeDependencies(environment, config);
+  return {
+    policy: config.policy,
+    tick: (slot: number, budgetMs: number) => runWorkloads(dependencies, { slot, budgetMs }),
+    onRecords: (records: readonly ItemChangeRecord[]) => onWorkloadChange(dependencies, records),
+  };
 }

@@ -2,26 +2,20 @@
 
 import type { TickingFunction } from '../function-list.ts';
 import { cidrAllocator } from './cidr-allocator/reconcile.ts';
-import { type CloudNodeReport, cloudNodeHasWork, processInstance, runCloudNode } from './cloud-node/reconcile.ts';
-import {
-  type EvictorReport,
-  evictorHasWork,
-  processQueuesBetweenTicks,
-  runEvictor,
-  runEvictorSlot,
-} from './evictor/reconcile.ts';
+import { type CloudNodeReport, processInstance, runCloudNode } from './cloud-node/reconcile.ts';
+import { type EvictorReport, processQueuesBetweenTicks, runEvictor, runEvictorSlot } from './evictor/reconcile.ts';
 import type { EvictionHold } from './evictor/rule.ts';
 import { type ControllerOptions, controllerDependencies } from './framework/dependencies.ts';
 import type { ChangesOutcome, ItemChangeRecord } from './framework/item-change.ts';
-import type { WorkChecks } from './framework/wake-up.ts';
 import { onHealthChange } from './health-stream/reconcile.ts';
 import { onMarkPart, type PartOutcome, type ReceivedPart } from './node-marker/reconcile.ts';
 import { type MonitorReport, runNodeMonitor } from './node-monitor/reconcile.ts';
 import { onTickMessage, type TickMessageKind, type TickMessageOutcome } from './node-monitor/tick-message.ts';
 import { onObjectChange } from './object-stream/reconcile.ts';
-import { type PodGcReport, podGcHasWork, runPodGc } from './pod-gc/reconcile.ts';
-import { type SchedulerReport, scheduler, schedulerHasWork } from './scheduler/reconcile.ts';
-import { onWorkloadChange, runWorkloads, type WorkloadsReport, workloadsHaveWork } from './workloads/reconcile.ts';
+import { type PodGcReport, runPodGc } from './pod-gc/reconcile.ts';
+import { type SchedulerReport, scheduler } from './scheduler/reconcile.ts';
+import { workChecks } from './work-checks.ts';
+import { onWorkloadChange, runWorkloads, type WorkloadsReport } from './workloads/reconcile.ts';
 
 /** What a tick of any controller reports. */
 export interface TickReport {
@@ -61,15 +55,6 @@ export interface FleetControllers {
   /** Changes of the `health` table; those the stream's filter drops do nothing here either. */
   onHealthRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
 }
-
-/** A controller without a check is only swept. */
-const workChecks: WorkChecks = {
-  evictor: evictorHasWork,
-  'cloud-node': cloudNodeHasWork,
-  'pod-gc': podGcHasWork,
-  scheduler: schedulerHasWork,
-  workloads: workloadsHaveWork,
-};
 
 export function fleetControllers(options: ControllerOptions): FleetControllers {
   const dependencies = controllerDependencies(options);

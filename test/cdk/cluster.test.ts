@@ -310,6 +310,7 @@ describe('permissions', () => {
       ...at('Control', 'GetItem', 'fleet'),
       ...at('Control', 'DeleteItem GetItem UpdateItem', 'owner#*'),
       ...at('Control', 'DeleteItem PutItem Query', 'workloads-due'),
+      ...at('Control', 'GetItem PutItem', 'workload-shortages'),
       ...streamOf('Objects'),
     ],
     watch: [
