@@ -118,7 +118,7 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
   return works;
 }
 
-/** The Job whose name a pod has as a label. */
+/** Name of the Job that a pod's label names. */
 export function formerJob(pod: KubeObject): string | undefined {
   const { labels = {} } = pod.metadata;
   return JOB_NAME_LABELS.map((label) => labels[label]).find((name) => name !== undefined);
