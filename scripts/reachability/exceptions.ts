@@ -3,6 +3,7 @@ import type { Exception } from './examine.ts';
 
 const OBSERVED = 'benchmarks and end-to-end tests watch and end a running system by it';
 const PACED = 'the simulation and benchmarks keep time themselves, and take single turns instead of a whole slot';
+const TOGETHER = 'the simulation, scenarios and benchmarks run all controllers in one process; a function runs one';
 const CLOSED = 'benchmarks and tests end connections by it; a Lambda is frozen with its connections open';
 
 export const exceptions: readonly Exception[] = [
@@ -24,11 +25,11 @@ export const exceptions: readonly Exception[] = [
   { symbol: 'shared/adapters/ec2/sdk-api.ts#sdkEc2Api.close', reason: CLOSED },
   { symbol: 'shared/controllers/evictor/reconcile.ts#runEvictor', reason: PACED },
   { symbol: 'shared/controllers/evictor/reconcile.ts#processQueuesBetweenTicks', reason: PACED },
-  { symbol: 'shared/controllers/index.ts#FleetControllers.tickEvictor', reason: PACED },
+  { symbol: 'shared/controllers/index.ts#FleetControllers', reason: TOGETHER },
+  { symbol: 'shared/controllers/index.ts#fleetControllers', reason: TOGETHER },
+  { symbol: 'shared/controllers/index.ts#TickReport', reason: TOGETHER },
+  { symbol: 'shared/function-list.ts#TickingFunction', reason: TOGETHER },
   { symbol: 'shared/function-list.ts#tickingFunctions', reason: 'the simulation ticks these' },
-  { symbol: 'shared/controllers/index.ts#FleetControllers.processQueuesBetweenTicks', reason: PACED },
-  { symbol: 'shared/controllers/index.ts#fleetControllers.controllers.tickEvictor', reason: PACED },
-  { symbol: 'shared/controllers/index.ts#fleetControllers.controllers.processQueuesBetweenTicks', reason: PACED },
   { symbol: 'shared/domain/cost/prices.ts#SECONDS_A_MONTH', reason: 'npm run cost computes the bill with it' },
   { symbol: 'shared/domain/cost/prices.ts#PriceListOutcome', reason: 'npm run cost reads a price list with it' },
   { symbol: 'shared/domain/cost/prices.ts#parsePriceList', reason: 'npm run cost reads a price list with it' },

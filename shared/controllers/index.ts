@@ -1,4 +1,4 @@
-/** The controllers as one thing: what the functions run by events, a scenario or a simulation runs by calls. */
+/** All controllers in one process. What functions run by events (functions/), a scenario or a simulation runs by calls. */
 
 import type { TickingFunction } from '../function-list.ts';
 import { cidrAllocator } from './cidr-allocator/reconcile.ts';
