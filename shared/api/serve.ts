@@ -5,7 +5,7 @@
  * ours is logged with its cause, each cause once per minute, and becomes a 500 without detail.
  */
 
-import { METRICS_PATH } from '../domain/access/authorize.ts';
+import { type AccessQuestion, METRICS_PATH } from '../domain/access/authorize.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
@@ -15,6 +15,7 @@ import { parsePath, type ResourceTarget, verbOf, withoutWatchPrefix } from '../k
 import { isStatusError, statusResponse } from '../kube/request/respond.ts';
 import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
+import { pathSegmentName } from '../kube/validation/names.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import { answerAccessReview } from './access/access-review.ts';
 import { type AuditedCall, audit } from './access/audit.ts';
@@ -161,10 +162,21 @@ async function refuseUnauthorized(
   // The list itself refuses a malformed selector, later.
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
   const exactField = fields.kind === 'parsed' ? fields.exact : undefined;
-  const access = await authorizer.authorize(user, { verb, ...target, query, ...defined({ exactField }) }, nowMs);
+  const name = target.name === '' ? selectedName(verb, exactField) : target.name;
+  const question = { verb, ...target, name, query, ...defined({ exactField }) };
+  const access = await authorizer.authorize(user, question, nowMs);
   if (access.allowed) return;
-  const { subresource, namespace, name } = target;
+  const { subresource, namespace } = target;
   throw status.accessDenied({ user: user.username, verb, target, subresource, namespace, name }, access.reason);
+}
+
+/**
+ * A list or watch of one name is authorized as a request for that object, so rules with resource names allow it.
+ * A deletion of a collection is not. '': none. Source: k8s.io/apiserver pkg/endpoints/request/requestinfo.go.
+ */
+function selectedName(verb: Verb, exactField: AccessQuestion['exactField']): string {
+  const name = verb === 'list' || verb === 'watch' ? (exactField?.('metadata.name') ?? '') : '';
+  return pathSegmentName(name, false).length === 0 ? name : '';
 }
 
 /** No namespace has a longer name (apimachinery validation, IsDNS1123Label). Characters. */

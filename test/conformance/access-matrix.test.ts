@@ -429,7 +429,8 @@ refusal is 403 with the text of Kubernetes.
 
 - Roles, ClusterRoles and their bindings are evaluated as in Kubernetes: verbs, API groups, resources, \`pods/log\`,
   \`*/scale\`, resource names, and paths with \`*\` at the end. ClusterRoles with an \`aggregationRule\` have the rules
-  of all roles that their selectors match.
+  of all roles that their selectors match. A rule with resource names also allows a list or a watch with
+  \`metadata.name=NAME\` as field selector.
 - An access entry assigns user name and groups to an IAM role or user. Bindings name these users and groups.
 - The default roles of Kubernetes exist: \`cluster-admin\`, \`admin\`, \`edit\`, \`view\`, \`system:…\`, and
   \`nodekeeper:viewer\`. They are not stored, and cannot be changed or deleted. A ClusterRole with the label

@@ -139,6 +139,43 @@ it('opens no other namespace by an odd path', async () => {
   expect(await code(api, 'uma', `/api/v1/namespaces/a/${secret}`)).toBe(404);
 });
 
+describe('a rule with resource names', () => {
+  const selected = (name: string) => `/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3D${name}`;
+
+  it('allows a list and a watch of the objects that it names, as informers of one object send them', async () => {
+    const api = await cluster();
+    for (const name of ['mine', 'other']) {
+      await created(api, '/api/v1/namespaces/a/secrets', { metadata: { name } });
+    }
+    await role(api, 'a', 'reader', [
+      { ...rule(['list', 'watch', 'deletecollection'], ['secrets']), resourceNames: ['mine'] },
+    ]);
+    await bind(api, 'a', 'uma', roleRef('Role', 'reader'));
+    const list = await api.send('GET', selected('mine'), as('uma'));
+    expect([list.code, list.body.items?.map((each: { metadata: { name: string } }) => each.metadata.name)]).toEqual([
+      200,
+      ['mine'],
+    ]);
+    expect(await code(api, 'uma', `${selected('mine')}&watch=1&timeoutSeconds=1`)).toBe(200);
+    expect(await code(api, 'uma', '/api/v1/watch/namespaces/a/secrets/mine?timeoutSeconds=1')).toBe(200);
+    const refused = await api.send('GET', selected('other'), as('uma'));
+    expect([refused.code, refused.body.message]).toEqual([
+      403,
+      'secrets "other" is forbidden: User "uma" cannot list resource "secrets" in API group "" in the namespace "a"',
+    ]);
+    for (const path of [
+      '/api/v1/namespaces/a/secrets',
+      '/api/v1/namespaces/a/secrets?fieldSelector=metadata.name!%3Dmine',
+      `${selected('other')}&fieldSelector=metadata.name%3Dmine`,
+      '/api/v1/secrets?fieldSelector=metadata.name%3Dmine',
+    ]) {
+      expect(await code(api, 'uma', path), path).toBe(403);
+    }
+    // As upstream, a deletion of a collection never counts as one of the selected name.
+    expect(await code(api, 'uma', selected('mine'), 'DELETE')).toBe(403);
+  });
+});
+
 describe('an update or an apply', () => {
   it('creates an object only with the verb create', async () => {
     const api = await cluster();
