@@ -18,7 +18,7 @@ import { all, any, is, lacks } from './conditions.ts';
 import { healthKey, rowExists } from './health-row.ts';
 
 const REQUESTS = 'log-requests';
-/** Pages of the open requests. A request has at most some 2 KB, so one page holds all that may be open. */
+/** Pages of the requests. A request has at most some 2 KB, so one page holds all that may be open. */
 const PAGES_MAX = 10;
 /** Pages of the chunks that are left when a stream ends. */
 const LEFT_PAGES_MAX = 100;
@@ -28,6 +28,10 @@ const CHUNKS_PER_READ = 4;
 const KEPT_SECONDS = 600;
 /** From the redirect of a client to its request at the streaming function. Milliseconds. */
 const OPEN_WITHIN_MS = 60_000;
+/** The clock of another process may be late by less. Milliseconds. */
+const CLOCK_DIFFERENCE_MS = 60_000;
+/** Expired requests that one new request removes. More than one: then their number cannot grow. */
+const REMOVED_MAX = 25;
 
 export interface LogEnd {
   /** Why there is no output, or no more. Absent: the log ended. */
@@ -73,13 +77,18 @@ export const logsRequested = (nodeName: string): UpdateWrite => ({
   when: rowExists,
 });
 
-/** Stores a request within the limits, and ends the older ones that it replaces. */
+/**
+ * Stores a request within the limits, and ends the older ones that it replaces. It also removes expired ones: TTL may
+ * take days, and every new request would read them.
+ */
 export async function createLogRequest(
   items: Pick<ItemStore, 'query' | 'write'>,
   request: LogRequest,
   nowMs: number,
 ): Promise<LogCreation> {
-  const before = admitLogRequest(request, await openRequests(items, nowMs));
+  const { open, expired } = await readRequests(items, nowMs);
+  await Promise.all(expired.slice(0, REMOVED_MAX).map((each) => deleteQuietly(items, requestKey(each))));
+  const before = admitLogRequest(request, open);
   if (before.kind !== 'admitted') return before;
   const { id: _id, nodeName: _node, options, ...names } = request;
   const untilMs = nowMs + OPEN_WITHIN_MS;
@@ -89,7 +98,7 @@ export async function createLogRequest(
     item: { ...names, options: JSON.stringify(options), untilMs, seenMs: nowMs, ttl: ttlOf(untilMs) },
   });
   // Requests that start at once read the same open ones. Of those that stay, the last one to be stored has read all.
-  const after = admitLogRequest(request, await openRequests(items, nowMs));
+  const after = admitLogRequest(request, (await readRequests(items, nowMs)).open);
   if (after.kind !== 'admitted') {
     await items.write({ kind: 'delete', key: requestKey(request) });
     return after;
@@ -99,18 +108,25 @@ export async function createLogRequest(
 }
 
 /** The requests of a node that are open, for its agent. */
-export const logRequestsOf = (
+export const logRequestsOf = async (
   items: Pick<ItemStore, 'query'>,
   nodeName: string,
   nowMs: number,
-): Promise<readonly LogRequest[]> => openRequests(items, nowMs, `${nodeName}#`);
+): Promise<readonly LogRequest[]> => (await readRequests(items, nowMs, `${nodeName}#`)).open;
 
-async function openRequests(
+interface StoredRequests {
+  readonly open: readonly LogRequest[];
+  /** Expired by the clock of every process. */
+  readonly expired: readonly LogRequest[];
+}
+
+async function readRequests(
   items: Pick<ItemStore, 'query'>,
   nowMs: number,
   beginsWith?: string,
-): Promise<readonly LogRequest[]> {
-  const found: LogRequest[] = [];
+): Promise<StoredRequests> {
+  const open: LogRequest[] = [];
+  const expired: LogRequest[] = [];
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const read = await items.query({
@@ -119,11 +135,15 @@ async function openRequests(
       consistent: true,
       ...defined({ after, beginsWith }),
     });
-    for (const item of read.items) if (Number(item['untilMs']) > nowMs) found.push(requestOf(item));
+    for (const item of read.items) {
+      const untilMs = Number(item['untilMs']);
+      if (untilMs > nowMs) open.push(requestOf(item));
+      else if (untilMs <= nowMs - CLOCK_DIFFERENCE_MS) expired.push(requestOf(item));
+    }
     if (read.next === undefined) break;
     after = read.next;
   }
-  return found;
+  return { open, expired };
 }
 
 function requestOf(item: Item): LogRequest {

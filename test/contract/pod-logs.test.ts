@@ -213,6 +213,13 @@ describe('a followed log', () => {
   });
 });
 
+it('removes the requests that no client opened when the next log is requested', async () => {
+  for (let count = 0; count < 5; count += 1) await cluster.request('ann');
+  await cluster.time.pass(130_000);
+  await cluster.request('ann');
+  expect(cluster.stored()).toHaveLength(1);
+});
+
 describe('the limits of a log', () => {
   const MEGABYTE = 1_048_576;
   const writeMegabytes = (count: number): void => {
