@@ -62,6 +62,8 @@ export class LogSender {
   readonly #sender: string;
   #listing: Promise<void> | undefined;
   #listAgain = false;
+  /** A listed request was not started, because LOGS_AT_ONCE_MAX were sent. */
+  #isOneWaiting = false;
 
   constructor(dependencies: LogSenderDependencies) {
     this.#dependencies = dependencies;
@@ -109,7 +111,12 @@ export class LogSender {
 
   #start(request: RequestedLog): void {
     const { id } = request;
-    if (this.#sending.has(id) || this.#answered.has(id) || this.#sending.size >= LOGS_AT_ONCE_MAX) return;
+    if (this.#sending.has(id) || this.#answered.has(id)) return;
+    // The API opens no more. But it may have ended one of these, which its sender learns with the next chunk.
+    if (this.#sending.size >= LOGS_AT_ONCE_MAX) {
+      this.#isOneWaiting = true;
+      return;
+    }
     const done = this.#answer(request)
       .catch((cause: unknown) => {
         this.#dependencies.log.error('a log could not be sent', { podUid: request.query.podUid, cause: String(cause) });
@@ -118,6 +125,9 @@ export class LogSender {
         this.#sending.delete(id);
         this.#answered.add(id);
         if (this.#answered.size > ANSWERED_MAX) this.#answered.delete([...this.#answered][0] ?? '');
+        if (!this.#isOneWaiting) return;
+        this.#isOneWaiting = false;
+        this.requested();
       });
     this.#sending.set(id, done);
   }

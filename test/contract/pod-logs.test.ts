@@ -220,6 +220,21 @@ it('removes the requests that no client opened when the next log is requested', 
   expect(cluster.stored()).toHaveLength(1);
 });
 
+it('begins when a place at the agent is free again, although ten logs were sent when it was requested', async () => {
+  const names = Array.from({ length: 10 }, (_, index) => `c${index}`);
+  await cluster.addPod('many', 'n1', names);
+  const agent = cluster.agent('n1');
+  const query = (name: string) => `?follow=true&container=${name}`;
+  for (const name of names) await cluster.read('ann', query(name), 'many');
+  agent.requested();
+  await cluster.time.pass(2_000);
+  // It replaces the log of the same container, which the agent does not know yet.
+  const again = await cluster.read('ann', query('c0'), 'many');
+  agent.requested();
+  await cluster.time.pass(15_000);
+  expect(again.status()).toBe(200);
+});
+
 describe('the limits of a log', () => {
   const MEGABYTE = 1_048_576;
   const writeMegabytes = (count: number): void => {
