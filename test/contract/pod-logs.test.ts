@@ -213,6 +213,33 @@ describe('a followed log', () => {
   });
 });
 
+describe('a log of a service account', () => {
+  it('ends within a minute after the account was deleted', async () => {
+    const token = await cluster.addAccount('bot');
+    const log = await cluster.read(token, '?follow=true');
+    cluster.agent('n1').requested();
+    cluster.output.write('before\n');
+    await cluster.time.pass(70_000);
+    expect([log.status(), log.hasEnded()]).toEqual([200, false]);
+    await cluster.send('admin', 'DELETE', '/api/v1/namespaces/default/serviceaccounts/bot');
+    await cluster.time.pass(66_000);
+    cluster.output.write('after\n');
+    await cluster.time.pass(2_000);
+    expect(log.hasEnded()).toBe(true);
+    expect(log.text()).toBe('before\nnodekeeper: the identity of "system:serviceaccount:default:bot" was deleted\n');
+  });
+
+  it('does not begin with a ticket from before the deletion', async () => {
+    const { headers } = await cluster.request(await cluster.addAccount('bot'));
+    await cluster.send('admin', 'DELETE', '/api/v1/namespaces/default/serviceaccounts/bot');
+    cluster.output.write('secret\n');
+    cluster.agent('n1').requested();
+    const log = cluster.follow(headers['location'] ?? '');
+    await cluster.time.pass(2_000);
+    expect([log.status(), log.text().includes('secret')]).toEqual([401, false]);
+  });
+});
+
 it('removes the requests that no client opened when the next log is requested', async () => {
   for (let count = 0; count < 5; count += 1) await cluster.request('ann');
   await cluster.time.pass(130_000);

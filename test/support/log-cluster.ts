@@ -12,7 +12,9 @@ import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/api/compose.ts';
 import { redirectLogs } from '../../shared/api/logs/log-redirect.ts';
 import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
+import type { UserInfo } from '../../shared/domain/access/user-info.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { Authenticator } from '../../shared/ports/authenticator.ts';
 import type { HttpRequest } from '../../shared/ports/http.ts';
 import type { ConsumedUnits } from '../../shared/ports/item-store.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
@@ -82,7 +84,15 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
   const time = new SteppedTime(START_MS);
   const items = memoryItemStore(options);
   const faults: string[] = [];
-  const authenticator = staticTokenAuthenticator(USERS.map((each) => ({ ...each, sha256: sha256(each.user) })));
+  const people = staticTokenAuthenticator(USERS.map((each) => ({ ...each, sha256: sha256(each.user) })));
+  /** Service accounts that may view, by token. */
+  const accounts = new Map<string, UserInfo>();
+  const authenticator: Authenticator = {
+    async authenticate(headers, nowMs) {
+      const user = accounts.get((headers['authorization'] ?? '').slice('Bearer '.length));
+      return user === undefined ? people.authenticate(headers, nowMs) : { kind: 'authenticated', user };
+    },
+  };
   const common = {
     items,
     authenticator,
@@ -174,6 +184,16 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
       const node = { apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { nodeInfo: { kubeletVersion } } };
       const answer = await send('admin', 'POST', '/api/v1/nodes', node);
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+    },
+    /** A service account that may view everything. Returns a token of it. */
+    async addAccount(name: string): Promise<string> {
+      const { status, body } = await send('admin', 'POST', '/api/v1/namespaces/default/serviceaccounts', {
+        metadata: { name },
+      });
+      if (status !== 201) throw new Error(JSON.stringify(body));
+      const username = `system:serviceaccount:default:${name}`;
+      accounts.set(`token-of-${name}`, { username, uid: body.metadata.uid, groups: ['nodekeeper:viewers'] });
+      return `token-of-${name}`;
     },
     /** A pod with these containers. All of them run. */
     async addPod(name: string, nodeName: string | undefined, containers: readonly string[] = ['main']) {

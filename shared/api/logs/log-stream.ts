@@ -4,13 +4,15 @@
  * Before the first byte, a failure is a Status. After it, the stream can only end; its last line says why. A node that
  * sends nothing for SILENCE_MS, not even that it is alive, is regarded as lost.
  *
- * Cost of an hour: a read of half a unit per POLL_MS and per REQUEST_CHECK_MS, beside the held function.
+ * Cost of an hour: a read of half a unit per POLL_MS and per REQUEST_CHECK_MS, beside the held function. The checks of the
+ * identity that reads cost as those of a watch (revocation.ts).
  */
 import { bytesMaxOf, LOG_CHUNK_BYTES_MAX, type LogRequest } from '../../domain/logs/log-request.ts';
 import * as status from '../../kube/status.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { closeLogRequest, type LogChunk, logSeenMs, takeLogChunks } from '../../store/log-request-store.ts';
+import { type IsStillAllowed, REVOCATION_CHECK_MS } from '../watch/revocation.ts';
 
 /** Between two reads of the chunks. Milliseconds. */
 const POLL_MS = 300;
@@ -54,16 +56,26 @@ export async function awaitFirstChunk(
   }
 }
 
-/** The output, until the log ends, a limit is reached, or `endMs`. The request is deleted afterwards. */
+export interface LogEnding {
+  /** When the last byte must be sent. Epoch milliseconds. */
+  readonly endMs: number;
+  /** Whether the identity that reads still exists. undefined: it cannot be checked. */
+  readonly isStillAllowed: IsStillAllowed | undefined;
+}
+
+/**
+ * The output, until the log ends, a limit is reached, the identity that reads is deleted, or `endMs`. The request is
+ * deleted afterwards.
+ */
 export async function* logOutput(
   source: LogSource,
   request: LogRequest,
   { first }: StartedLog,
-  endMs: number,
+  ending: LogEnding,
 ): AsyncGenerator<Uint8Array> {
   const output = new BoundedOutput(request, source.gunzip);
   try {
-    const why = yield* forwardChunks(source, request, { first, output, endMs });
+    const why = yield* forwardChunks(source, request, { first, output, ...ending });
     if (why !== undefined) yield output.lastLine(why);
   } catch (error) {
     yield output.lastLine('the log was cut off by a fault of the API');
@@ -73,22 +85,22 @@ export async function* logOutput(
   }
 }
 
-interface Forwarding {
+interface Forwarding extends LogEnding {
   readonly first: readonly LogChunk[];
   readonly output: BoundedOutput;
-  readonly endMs: number;
 }
 
 /** Returns why the output is incomplete; undefined if it is complete. */
 async function* forwardChunks(
   { items, clock, pause }: LogSource,
   request: LogRequest,
-  { first, output, endMs }: Forwarding,
+  { first, output, endMs, isStillAllowed }: Forwarding,
 ): AsyncGenerator<Uint8Array, string | undefined> {
   let chunks = first;
   let sequence = 0;
   let heardMs = clock.nowMs();
   let checkedMs = heardMs;
+  let allowedMs = heardMs;
   for (;;) {
     for (const chunk of chunks) {
       const { bytes, why, isLast } = output.add(chunk);
@@ -106,6 +118,12 @@ async function* forwardChunks(
       heardMs = Math.max(heardMs, seenMs);
       if (nowMs - heardMs >= SILENCE_MS) {
         return `node ${request.nodeName} has sent nothing for ${SILENCE_MS / 1_000} s; the log may be incomplete`;
+      }
+      if (isStillAllowed !== undefined && nowMs - allowedMs >= REVOCATION_CHECK_MS) {
+        allowedMs = nowMs;
+        // A check that fails does not end the log, as with watches.
+        const isAllowed = await isStillAllowed().catch(() => true);
+        if (!isAllowed) return `the identity of ${JSON.stringify(request.user)} was deleted`;
       }
     }
     if (chunks.length === 0) await pause(Math.min(POLL_MS, endMs - nowMs));

@@ -4,6 +4,7 @@ import * as status from '../../kube/status.ts';
 import type { RandomSource } from '../../ports/clock.ts';
 import { closeLogRequest, openLogRequest } from '../../store/log-request-store.ts';
 import type { Call } from '../request/call.ts';
+import type { IsStillAllowed } from '../watch/revocation.ts';
 import { LOG_PARAMETER } from './log-redirect.ts';
 import { awaitFirstChunk, type LogSource, logOutput } from './log-stream.ts';
 import type { PodLog } from './pod-log.ts';
@@ -13,15 +14,17 @@ export interface LogOpening {
   readonly call: Call;
   /** When the last byte must be sent. Epoch milliseconds. */
   readonly deadlineMs: number;
+  /** Whether the identity that reads still exists. undefined: it cannot be checked. */
+  readonly isStillAllowed: IsStillAllowed | undefined;
 }
 
 export const isPodLog = ({ group, resource, subresource }: ResourceTarget): boolean =>
   group === '' && resource === 'pods' && subresource === 'log';
 
-/** Resolves when the node has answered. @throws StatusError 400, 410, 504 */
+/** Resolves when the node has answered. @throws StatusError 400, 401, 410, 504 */
 export async function openLog(
   source: LogSource & { readonly random: RandomSource },
-  { log, call, deadlineMs }: LogOpening,
+  { log, call, deadlineMs, isStillAllowed }: LogOpening,
 ): Promise<AsyncIterable<Uint8Array>> {
   const id = call.request.query.get(LOG_PARAMETER) ?? '';
   if (id === '') throw status.badRequest('logs are read at the address of the API, which redirects to this one');
@@ -37,8 +40,10 @@ export async function openLog(
     const { user, podUid, container } = request;
     const isSame = user === call.user.username && podUid === log.pod.metadata.uid && container === log.container;
     if (!isSame) throw status.expired('the request for this log is of another user or another container');
+    // A ticket may be older than the deletion of its identity.
+    if (isStillAllowed !== undefined && !(await isStillAllowed().catch(() => true))) throw status.unauthorized();
     const started = await awaitFirstChunk(source, request);
-    return logOutput(source, request, started, deadlineMs);
+    return logOutput(source, request, started, { endMs: deadlineMs, isStillAllowed });
   } catch (error) {
     await closeLogRequest(source.items, request);
     throw error;

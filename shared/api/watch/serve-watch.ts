@@ -19,7 +19,7 @@ import type { LogSource } from '../logs/log-stream.ts';
 import { isPodLog, openLog } from '../logs/open-log.ts';
 import type { AnswerPodLog } from '../request/call.ts';
 import { clusterObjects } from '../storage/cluster-objects.ts';
-import { revocationCheck } from './revocation.ts';
+import { type IsStillAllowed, revocationCheck } from './revocation.ts';
 import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
 import { watchEndMs, watchLines } from './watch-stream.ts';
 
@@ -50,7 +50,8 @@ export function serveWatch(options: WatchOptions): ServeWatch {
   const noteRefusal = refusedSignIns(options.log);
   const noteFault = failedRequests(options.log, REQUEST_FAILED);
   const slots = watchSlots(options.items);
-  const objects = clusterObjects(options);
+  const revocation = { nodeKeys: options.nodeKeys, objects: clusterObjects(options), clock: options.clock };
+  const isStillAllowedFor = (user: UserInfo | undefined) => revocationCheck(revocation, user);
   return async (request, deadlineMs) => {
     if (!isStreamed(request)) return { head: statusResponse(status.unknownPath().status) };
     const ticket = request.query.get(TICKET_PARAMETER);
@@ -69,7 +70,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
           ? options.authenticator
           : { authenticate: () => authenticateByTicket(options, request, ticket) },
       ...defined({
-        answerPodLog: logAnswerer(options, slots, deadlineMs, (opened) => {
+        answerPodLog: logAnswerer(options, { slots, isStillAllowedFor, deadlineMs }, (opened) => {
           output = opened;
         }),
       }),
@@ -81,7 +82,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
           watchLines(source, watch, {
             deadlineMs,
             quietMs: options.policy.watchQuietSeconds * 1_000,
-            isStillAllowed: revocationCheck({ nodeKeys: options.nodeKeys, objects, clock: options.clock }, user),
+            isStillAllowed: isStillAllowedFor(user),
           }),
         );
         return {
@@ -149,11 +150,16 @@ async function* releasing<T>(slot: WatchSlot, lines: AsyncIterable<T>): AsyncGen
   }
 }
 
+interface LogLimits {
+  readonly slots: WatchSlots;
+  readonly isStillAllowedFor: (user: UserInfo) => IsStillAllowed | undefined;
+  readonly deadlineMs: number;
+}
+
 /** Answers logs, in a slot like that of a watch. The slot is released on a refusal. */
 function logAnswerer(
   options: WatchOptions,
-  slots: WatchSlots,
-  deadlineMs: number,
+  { slots, isStillAllowedFor, deadlineMs }: LogLimits,
   onOpen: (output: AsyncIterable<Uint8Array>) => void,
 ): AnswerPodLog | undefined {
   const { gunzip } = options;
@@ -161,7 +167,8 @@ function logAnswerer(
   return async (log, call) => {
     const slot = await acquireSlot(options, slots, { user: call.user, deadlineMs });
     try {
-      onOpen(releasing(slot, await openLog({ ...options, gunzip }, { log, call, deadlineMs })));
+      const opening = { log, call, deadlineMs, isStillAllowed: isStillAllowedFor(call.user) };
+      onOpen(releasing(slot, await openLog({ ...options, gunzip }, opening)));
     } catch (error) {
       await slot.release();
       throw error;
