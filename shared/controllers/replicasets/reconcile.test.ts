@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import { podNameFor } from '../workload-rules/generated-name.rule.ts';
 import { addDue } from '../workloads/due-store.ts';
 
 const names = (objects: readonly { metadata: { name?: string } }[]) => objects.map(({ metadata }) => metadata.name);
@@ -28,6 +29,24 @@ describe('a ReplicaSet', () => {
     expect(set?.status).toEqual({ replicas: 3, fullyLabeledReplicas: 3, observedGeneration: 1 });
     expect(await cluster.events('SuccessfulCreate')).toHaveLength(3);
   });
+
+  it.each(['another', 'the same'])(
+    'chooses other names for its pods if %s owner has a pod of the name',
+    async (whose) => {
+      const cluster = workloadCluster();
+      const set = await cluster.createSet(2);
+      const { uid = '' } = set.metadata;
+      const labels = { app: whose === 'another' ? 'other' : 'web' };
+      await cluster.create('pods', {
+        kind: 'Pod',
+        metadata: { name: podNameFor('web', { uid, fence: whose === 'another' ? 0 : 1, position: 0 }), labels },
+        spec: { containers: [{ name: 'c', image: 'i' }] },
+      });
+      await cluster.settle();
+      const ours = (await cluster.pods()).filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === uid);
+      expect(ours).toHaveLength(2);
+    },
+  );
 
   it('decides and writes nothing when it is settled', async () => {
     const cluster = workloadCluster();

@@ -100,7 +100,7 @@ export async function createPods(
     readonly make: (index: number, seed: { readonly fence: number; readonly position: number }) => PodCreation;
     /** `before`: pods of earlier transactions. */
     readonly draft: (names: readonly string[], before: number) => DecisionDraft;
-    /** The failure if another object has the name of a pod. Absent: the next attempt has other names. */
+    /** The failure if another object has the name of a pod. Absent: names follow from `seed`, and others are chosen. */
     readonly takenText?: (name: string) => string;
     /** Text of the event about the pod that could not be created. Absent: that of a ReplicaSet. */
     readonly failedText?: (index: number, message: string) => string;
@@ -127,6 +127,7 @@ export async function createPods(
       charged.refusal === undefined ? undefined : { kind: 'refused', message: charged.refusal };
     if (exceeded !== undefined && batch.length === 0) return failed(0, exceeded);
     const names = batch.map((pod) => pod.metadata.name ?? '');
+    if (new Set(names).size < names.length) return leaveNames(dependencies, owner, fence);
     const outcome = await objects.commit({
       writes: [
         ...batch.map((pod): ObjectWrite => ({ kind: 'create', ref: refOfObject('pods', pod), object: pod })),
@@ -137,8 +138,9 @@ export async function createPods(
     if (outcome.kind === 'tooLarge' || outcome.kind === 'overfull') {
       return failed(0, { kind: 'refused', message: 'the pod template is too large' });
     }
-    const isTaken = outcome.kind === 'conflict' && outcome.index < batch.length && isOfAnother(owner, outcome.current);
-    if (isTaken && plan.takenText !== undefined) {
+    const isTaken = outcome.kind === 'conflict' && outcome.index < batch.length && outcome.current !== undefined;
+    if (isTaken && plan.takenText === undefined) return leaveNames(dependencies, owner, fence);
+    if (isTaken && plan.takenText !== undefined && isOfAnother(owner, outcome.current)) {
       const message = plan.takenText(names[outcome.index] ?? '');
       return failed(outcome.index, { kind: 'refused', message });
     }
@@ -150,6 +152,15 @@ export async function createPods(
     if (exceeded !== undefined) return failed(0, exceeded);
   }
   return { kind: 'applied', fence, count: created };
+}
+
+/**
+ * A name of the batch is in use. Names follow from the claim, so every attempt under this claim would be refused. The
+ * claim is raised alone: the next attempt has other names. If another worker raised it, this write is refused.
+ */
+async function leaveNames({ items }: ControllerDependencies, owner: PodOwner, fence: number): Promise<'overtaken'> {
+  await items.transact(claimed(owner, fence));
+  return 'overtaken';
 }
 
 const isOfAnother = (owner: PodOwner, existing: KubeObject | undefined): boolean =>
