@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type StatefulCluster, statefulCluster } from '../../../test/support/stateful-cluster.ts';
 import { replay } from '../decisions/replay.ts';
+import { decideStatefulSet } from './rule.ts';
 
 /** A set of three healthy pods. */
 async function running(spec: Parameters<StatefulCluster['createStatefulSet']>[0] = {}): Promise<StatefulCluster> {
@@ -49,6 +50,17 @@ describe('the pods of a StatefulSet', () => {
       collisionCount: 0,
     });
     expect(await cluster.events('SuccessfulCreate')).toContain('create Pod web-0 in StatefulSet web successful');
+  });
+
+  it('are created in parts if the set wants more pods than memory can hold', async () => {
+    const ordered = statefulCluster();
+    await ordered.createStatefulSet({ replicas: 2 ** 31 - 1 });
+    await ordered.settle();
+    expect(await ordered.names()).toEqual(['web-0']);
+    const rules = { replicas: 2 ** 31 - 1, start: 0, currentRevision: 'a', updateRevision: 'a' };
+    const rollingUpdate = { partition: 0, maxUnavailable: '1%' };
+    const { create, replace } = decideStatefulSet({ ...rules, isParallel: true, rollingUpdate }, []);
+    expect({ created: create.length, replace }).toEqual({ created: 500, replace: [] });
   });
 
   it('WT-03 wait for one that runs and is not ready', async () => {

@@ -52,24 +52,24 @@ const isHealthy = (pod: OrdinalPod): boolean => isReady(pod) && !pod.isDeleting;
 export const isWanted = ({ start, replicas }: StatefulRules, ordinal: number): boolean =>
   ordinal >= start && ordinal < start + replicas;
 
+/** Pods that one sync creates: their records start the next sync. */
+const BURST_PODS = 500;
+
+/** Walks over the pods that exist, not over spec.replicas: that may be any number up to 2^31 - 1. */
 export function decideStatefulSet(rules: StatefulRules, pods: readonly OrdinalPod[]): StatefulDecision {
   const byOrdinal = new Map(pods.map((pod) => [pod.ordinal, pod]));
-  const wanted = Array.from({ length: rules.replicas }, (_, index) => rules.start + index);
-  const kept = keepWanted(rules, wanted, byOrdinal);
+  const kept = keepWanted(rules, byOrdinal);
   if (kept.isBlocked) return kept.decision;
   const condemned = pods
     .filter(({ ordinal }) => !isWanted(rules, ordinal))
     .toSorted((left, right) => right.ordinal - left.ordinal);
-  const firstUnhealthy = [...wanted.map((ordinal) => byOrdinal.get(ordinal)), ...condemned.toReversed()].find(
-    (pod) => pod === undefined || !isHealthy(pod),
-  );
-  const reduced = removeCondemned(rules, condemned, firstUnhealthy);
+  const reduced = removeCondemned(rules, condemned);
   if (reduced.isBlocked) return reduced.decision;
   const { awaits } = kept.decision;
   return {
     create: kept.decision.create,
     remove: [...kept.decision.remove, ...reduced.decision.remove],
-    replace: outdated(rules, wanted, byOrdinal),
+    replace: outdated(rules, byOrdinal),
     ...(awaits === undefined ? {} : { awaits }),
   };
 }
@@ -80,8 +80,8 @@ interface Step {
   readonly isBlocked: boolean;
 }
 
-/** Ordinals upward. In order, the first that is not available ends the sync. */
-function keepWanted(rules: StatefulRules, wanted: readonly number[], byOrdinal: ReadonlyMap<number, OrdinalPod>): Step {
+/** Ordinals upward. In order, the first that is not available ends the sync; in parallel, BURST_PODS missing ones do. */
+function keepWanted(rules: StatefulRules, byOrdinal: ReadonlyMap<number, OrdinalPod>): Step {
   const create: { ordinal: number; revision: string }[] = [];
   const remove: number[] = [];
   const waits: number[] = [];
@@ -89,7 +89,7 @@ function keepWanted(rules: StatefulRules, wanted: readonly number[], byOrdinal: 
     decision: { ...NOTHING, ...decision },
     isBlocked: true,
   });
-  for (const ordinal of wanted) {
+  for (let ordinal = rules.start; isWanted(rules, ordinal) && create.length < BURST_PODS; ordinal += 1) {
     const pod = byOrdinal.get(ordinal);
     if (pod === undefined) create.push({ ordinal, revision: revisionFor(rules, ordinal) });
     else if (pod.isDeleting) waits.push(ordinal);
@@ -113,11 +113,7 @@ function revisionFor(
 }
 
 /** The highest first. In order, one after the other, and none before the pods below are healthy. */
-function removeCondemned(
-  { isParallel }: StatefulRules,
-  condemned: readonly OrdinalPod[],
-  firstUnhealthy: OrdinalPod | undefined,
-): Step {
+function removeCondemned({ isParallel }: StatefulRules, condemned: readonly OrdinalPod[]): Step {
   if (isParallel) {
     const remove = condemned.filter(({ isDeleting }) => !isDeleting).map(({ ordinal }) => ordinal);
     return { decision: { ...NOTHING, remove }, isBlocked: false };
@@ -125,36 +121,29 @@ function removeCondemned(
   const [highest] = condemned;
   if (highest === undefined) return { decision: NOTHING, isBlocked: false };
   if (highest.isDeleting) return { decision: { ...NOTHING, awaits: highest.ordinal }, isBlocked: true };
+  // In order, every wanted pod is available here.
+  const firstUnhealthy = condemned.findLast((pod) => !isHealthy(pod));
   const mayGo = highest.state === 'available' || highest === firstUnhealthy;
   return { decision: { ...NOTHING, remove: mayGo ? [highest.ordinal] : [] }, isBlocked: true };
 }
 
 /** From the highest ordinal down to the partition. */
-function outdated(
-  rules: StatefulRules,
-  wanted: readonly number[],
-  byOrdinal: ReadonlyMap<number, OrdinalPod>,
-): readonly number[] {
+function outdated(rules: StatefulRules, byOrdinal: ReadonlyMap<number, OrdinalPod>): readonly number[] {
   const { rollingUpdate, updateRevision, start, replicas } = rules;
   if (rollingUpdate === undefined) return [];
   const { partition, maxUnavailable } = rollingUpdate;
-  const targets = wanted.filter((ordinal) => ordinal >= start + partition).toReversed();
-  const isOld = (ordinal: number): boolean => {
-    const pod = byOrdinal.get(ordinal);
-    return pod !== undefined && pod.revision !== updateRevision && !pod.isDeleting;
-  };
+  const isOld = ({ revision, isDeleting }: OrdinalPod): boolean => revision !== updateRevision && !isDeleting;
   if (maxUnavailable === undefined) {
-    for (const ordinal of targets) {
-      if (isOld(ordinal)) return [ordinal];
+    for (let ordinal = start + replicas - 1; ordinal >= start + partition; ordinal -= 1) {
       const pod = byOrdinal.get(ordinal);
+      if (pod !== undefined && isOld(pod)) return [ordinal];
       if (pod === undefined || !isHealthy(pod)) return [];
     }
     return [];
   }
   const limit = Math.max(1, scaledValue(maxUnavailable, replicas, 'down') ?? 1);
-  const unavailable = wanted.filter((ordinal) => {
-    const pod = byOrdinal.get(ordinal);
-    return pod === undefined || pod.state !== 'available' || pod.isDeleting;
-  }).length;
-  return targets.filter(isOld).slice(0, Math.max(0, limit - unavailable));
+  const present = [...byOrdinal.values()].filter(({ ordinal }) => isWanted(rules, ordinal));
+  const available = present.filter(({ state, isDeleting }) => state === 'available' && !isDeleting).length;
+  const old = present.filter((pod) => pod.ordinal >= start + partition && isOld(pod)).map(({ ordinal }) => ordinal);
+  return old.toSorted((left, right) => right - left).slice(0, Math.max(0, limit - (replicas - available)));
 }
