@@ -146,4 +146,20 @@ describe('the deletion of a namespace', () => {
     await cluster.tickAfter(5_000);
     expect((await cluster.api.send('GET', TEAM)).code).toBe(404);
   });
+
+  it('removes the objects behind a page of held ones, and then only waits', async () => {
+    const cluster = await withTeam();
+    for (let index = 0; index < 500; index += 1) {
+      const metadata = { name: `a${index}`, finalizers: ['example.com/f'] };
+      await cluster.ok('POST', `${TEAM}/configmaps`, { metadata });
+    }
+    await cluster.ok('POST', `${TEAM}/configmaps`, { metadata: { name: 'free' } });
+    await cluster.ok('DELETE', TEAM);
+    await cluster.settle();
+    for (let tick = 1; tick <= 5; tick += 1) await cluster.tickAfter(2_000);
+    expect((await cluster.api.send('GET', `${TEAM}/configmaps/free`)).code).toBe(404);
+    expect((await cluster.ok('GET', TEAM)).status.conditions).toContainEqual(
+      expect.objectContaining({ message: 'Some resources are remaining: configmaps. has 500 resource instances' }),
+    );
+  });
 });

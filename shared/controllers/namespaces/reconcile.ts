@@ -10,9 +10,10 @@
  */
 import { contentOf, contentRefs, repairedContent } from '../../api/kinds/namespace-contents.ts';
 import { resources } from '../../api/kinds/registry.ts';
+import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { parseTimeMs } from '../../kube/time.ts';
-import type { KubeNamespace, ObjectRef } from '../../kube/types.ts';
+import type { KubeNamespace, KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { inParts, UNBOUNDED, workInHalves, workThrough } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -35,6 +36,8 @@ const CONCURRENCY_MAX = 8;
 /** Passes of one sync: one that removes objects, and one that finds none. */
 const PASSES_MAX = 3;
 const CONTINUE_MS = 1_000;
+/** Pages of REMOVALS_MAX objects that one pass reads of a kind. */
+const PAGES_MAX = 40;
 
 /** Pods first: other objects of the namespace serve them. */
 const contents: readonly ResourceDescriptor[] = resources
@@ -145,24 +148,32 @@ interface KindOutcome {
   readonly removed: number;
 }
 
+/**
+ * Pages until REMOVALS_MAX objects can be removed. Objects that are marked and held do not count: behind them are others
+ * that nothing has marked.
+ */
 async function deleteKind(
   { objects, clock }: Dependencies,
   { group, resource }: ResourceDescriptor,
   namespace: string,
 ): Promise<KindOutcome> {
-  const { objects: listed, next } = await objects.list({ resource, namespace, limit: REMOVALS_MAX });
   const nowMs = clock.nowMs();
-  const deletions = listed.map((object) => ({
-    object,
-    write: deletionWrite(refOfObject(resource, object), object, nowMs),
-  }));
-  // An object that is marked already stays as it is, until its grace period and its finalizers end.
-  const pending = deletions.flatMap(({ object, write }) =>
-    write.kind === 'update' && write.object === object ? [] : [write],
-  );
+  const pending: ObjectWrite[] = [];
+  const held: KubeObject[] = [];
+  let continueAfter: string | undefined;
+  for (let page = 1; page <= PAGES_MAX; page += 1) {
+    const list = await objects.list({ resource, namespace, limit: REMOVALS_MAX, ...defined({ continueAfter }) });
+    for (const object of list.objects) {
+      const write = deletionWrite(refOfObject(resource, object), object, nowMs);
+      if (write.kind === 'update') held.push(object);
+      // An object that is marked already stays as it is, until its grace period and its finalizers end.
+      if (write.kind !== 'update' || write.object !== object) pending.push(write);
+    }
+    continueAfter = list.next;
+    if (continueAfter === undefined || pending.length >= REMOVALS_MAX) break;
+  }
   const { left, faults } = await commitInParts(objects, pending);
   if (faults.length > 0) throw new AggregateError(faults, `${left} objects could not be deleted`);
-  const held = deletions.flatMap(({ object, write }) => (write.kind === 'update' ? [object] : []));
   return {
     remaining: {
       group,
@@ -170,7 +181,7 @@ async function deleteKind(
       count: held.length + left,
       finalizers: held.flatMap(({ metadata }) => metadata.finalizers ?? []),
     },
-    hasMore: next !== undefined,
+    hasMore: continueAfter !== undefined && pending.length > 0,
     removed: pending.length,
   };
 }
