@@ -450,7 +450,8 @@ refusal is 403 with the text of Kubernetes.
 | roles of the cluster, or of one namespace, after a change | one read unit per 4 KB of them |
 
 A new grant holds after at most 1 s. A grant that was removed holds for up to 5 s in other processes, and until its end
-for a watch that is open. Of one kind in one namespace 10,000 objects are evaluated.
+for a watch that is open. Of one kind in one namespace 10,000 objects are evaluated,
+and 10 million characters of them.
 
 ## Impersonation
 

@@ -29,9 +29,14 @@ type Kind = (typeof KINDS)[number];
 
 /** Namespaces in memory. The least recent one is dropped first. */
 const NAMESPACES_MAX = 500;
-const PAGE_ITEMS = 500;
+/** A page of the largest objects has 10 MB. */
+const PAGE_ITEMS = 100;
 /** Objects of one kind in one namespace that are evaluated: 10,000. Rules only add, so the rest grants nothing. */
-const PAGES_MAX = 20;
+const PAGES_MAX = 100;
+/** The same in characters of JSON. Otherwise large bindings in one namespace could exhaust the memory. */
+const CHARACTERS_MAX = 10_000_000;
+/** Of all namespaces in memory. The least recent one is dropped first. */
+const CHARACTERS_IN_MEMORY_MAX = 50_000_000;
 
 export interface PolicyCacheOptions {
   readonly changes: Pick<ChangeLog, 'newestCommits'>;
@@ -63,6 +68,8 @@ type Versions = Readonly<Record<Kind, number>>;
 interface Known<T extends KubeObject> {
   readonly version: number;
   readonly objects: readonly T[];
+  /** Of their JSON. */
+  readonly characters: number;
 }
 
 interface Cluster {
@@ -79,7 +86,10 @@ interface Namespace {
 /** A review may name any text; another one has no objects, and may be longer than a key of the store. */
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-const EMPTY: Namespace = { roles: { version: 0, objects: [] }, bindings: { version: 0, objects: [] } };
+const NOTHING = { version: 0, objects: [], characters: 0 };
+const EMPTY: Namespace = { roles: NOTHING, bindings: NOTHING };
+
+const charactersOf = ({ roles, bindings }: Namespace): number => roles.characters + bindings.characters;
 
 /** Objects to read, as of at least this version. */
 interface Place {
@@ -95,15 +105,26 @@ function policyMemory(options: PolicyCacheOptions) {
   const bindingNames = new Set(defaultBindings.map(({ metadata }) => metadata.name));
   const namespaces = new Map<string, Namespace>();
   let cluster: Cluster = {
-    roles: { version: 0, objects: defaultRoles },
-    bindings: { version: 0, objects: defaultBindings },
+    roles: { ...NOTHING, objects: defaultRoles },
+    bindings: { ...NOTHING, objects: defaultBindings },
     rules: new Map(),
   };
 
   /** Returns `known` if nothing was committed since. */
   async function read<T extends KubeObject>(place: Place, known: Known<T>): Promise<Known<T>> {
     const { version } = place;
-    return version === known.version ? known : { version, objects: await listAll<T>(options, place) };
+    return version === known.version ? known : { version, ...(await listAll<T>(options, place)) };
+  }
+
+  function keepInMemory(namespace: string, current: Namespace): void {
+    namespaces.delete(namespace);
+    namespaces.set(namespace, current);
+    let characters = [...namespaces.values()].reduce((sum, each) => sum + charactersOf(each), 0);
+    for (const [oldest, { roles, bindings }] of namespaces) {
+      if (namespaces.size <= NAMESPACES_MAX && characters <= CHARACTERS_IN_MEMORY_MAX) return;
+      namespaces.delete(oldest);
+      characters -= charactersOf({ roles, bindings });
+    }
   }
 
   return {
@@ -115,8 +136,8 @@ function policyMemory(options: PolicyCacheOptions) {
       if (roles === cluster.roles && bindings === cluster.bindings) return cluster;
       // An unchanged kind has its default objects already, which merging removes and adds again.
       cluster = {
-        roles: { version: roles.version, objects: merged(defaultRoles, roleNames, roles.objects) },
-        bindings: { version: bindings.version, objects: merged(defaultBindings, bindingNames, bindings.objects) },
+        roles: { ...roles, objects: merged(defaultRoles, roleNames, roles.objects) },
+        bindings: { ...bindings, objects: merged(defaultBindings, bindingNames, bindings.objects) },
         rules: new Map(),
       };
       return cluster;
@@ -130,9 +151,7 @@ function policyMemory(options: PolicyCacheOptions) {
         read({ kind: 'rolebindings', namespace, version: versions.rolebindings }, known.bindings),
       ]);
       const current = { roles, bindings };
-      namespaces.delete(namespace);
-      namespaces.set(namespace, current);
-      if (namespaces.size > NAMESPACES_MAX) namespaces.delete(namespaces.keys().next().value as string);
+      keepInMemory(namespace, current);
       return current;
     },
   };
@@ -213,14 +232,20 @@ function merged<T extends KubeObject>(
 async function listAll<T extends KubeObject>(
   { list }: PolicyCacheOptions,
   { kind, namespace }: Place,
-): Promise<readonly T[]> {
+): Promise<Omit<Known<T>, 'version'>> {
   const objects: T[] = [];
+  let characters = 0;
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const read = await list(kind, { namespace, limit: PAGE_ITEMS, ...defined({ continueAfter: after }) });
-    objects.push(...(read.items as readonly T[]));
+    for (const object of read.items as readonly T[]) {
+      const more = JSON.stringify(object).length;
+      if (characters + more > CHARACTERS_MAX) return { objects, characters };
+      objects.push(object);
+      characters += more;
+    }
     if (read.next === undefined) break;
     after = read.next;
   }
-  return objects;
+  return { objects, characters };
 }
