@@ -103,7 +103,9 @@ export async function createLogRequest(
     await items.write({ kind: 'delete', key: requestKey(request) });
     return after;
   }
-  for (const id of after.replaced) await items.write({ kind: 'delete', key: requestKey({ ...request, id }) });
+  // Of requests that start at once, each reads the others: the one with the highest id stays.
+  const replaced = after.replaced.filter((id) => before.replaced.includes(id) || id < request.id);
+  for (const id of replaced) await items.write({ kind: 'delete', key: requestKey({ ...request, id }) });
   return { kind: 'created' };
 }
 

@@ -198,6 +198,15 @@ describe('a followed log', () => {
     expect(cluster.stored()).toEqual([]);
   });
 
+  it('of two that the same user requests at the same time, one stays', async () => {
+    const answers = await Promise.all([cluster.request('ann', '?follow=true'), cluster.request('ann', '?follow=true')]);
+    const logs = answers.map(({ headers }) => cluster.follow(headers['location'] ?? ''));
+    await cluster.time.pass(0);
+    cluster.agent('n1').requested();
+    await cluster.time.pass(2_000);
+    expect(logs.map((log) => log.status()).sort()).toEqual([200, 410]);
+  });
+
   it('is replaced when its user follows the container again, and other followers stay', async () => {
     const agent = cluster.agent('n1');
     const follow = async (user: string) => {
