@@ -1,6 +1,9 @@
 /**
  * When a workload is looked at again although nothing changes: pk `workloads-due` sk `<due, 14 digits>#<key>` in the
  * `control` table, without attributes. Times are rounded up to the second, so repeated syncs write one row.
+ *
+ * sk `next-sweep`, attribute t: when the next sweep is due, epoch milliseconds. It is read when more rows are stored than
+ * one read returns: the row of the sweep may be behind them.
  */
 import type { ObjectRef } from '../../kube/types.ts';
 import type { ItemKey, ItemStore } from '../../ports/item-store.ts';
@@ -8,6 +11,8 @@ import type { ItemKey, ItemStore } from '../../ports/item-store.ts';
 const PARTITION = 'workloads-due';
 const DUE_DIGITS = 14;
 const DUE_READ_MAX = 200;
+/** Behind all times. */
+const NEXT_SWEEP = 'next-sweep';
 
 /** A workload, the sweep over all of them, or another work that failed. `daemonSets`: all of them. */
 export type DueKey =
@@ -64,9 +69,31 @@ export async function removeDue(items: Items, row: DueRow): Promise<void> {
   await items.write({ kind: 'delete', key: itemKey(row) });
 }
 
-/** The earliest rows, due or not. */
-export const earliestRows = (items: Items): Promise<readonly DueRow[]> =>
-  readRows(items, { consistent: true, limit: DUE_READ_MAX });
+/** Stores the next sweep. */
+export async function addSweep(items: Items, atMs: number): Promise<void> {
+  await addDue(items, { atMs, key: { kind: 'sweep' } });
+  await items.write({ kind: 'put', key: { table: 'control', pk: PARTITION, sk: NEXT_SWEEP }, item: { t: atMs } });
+}
+
+/** When the next sweep is due, whether or not its row is among the earliest. Epoch milliseconds; 0: it is not stored. */
+export async function nextSweepMs(items: Items): Promise<number> {
+  const page = await items.query({
+    table: 'control',
+    pk: PARTITION,
+    consistent: true,
+    beginsWith: NEXT_SWEEP,
+    limit: 1,
+  });
+  return Number(page.items[0]?.['t'] ?? 0);
+}
+
+/** The earliest rows, due or not. `isCut`: more may be stored. */
+export async function earliestRows(
+  items: Items,
+): Promise<{ readonly rows: readonly DueRow[]; readonly isCut: boolean }> {
+  const rows = await readRows(items, { consistent: true, limit: DUE_READ_MAX });
+  return { rows, isCut: rows.length >= DUE_READ_MAX };
+}
 
 /** When the earliest row is due; undefined for none. Eventually consistent: for a look that is soon repeated. */
 export const earliestDueMs = async (items: Items): Promise<number | undefined> =>
@@ -77,8 +104,8 @@ async function readRows(
   how: { readonly consistent: boolean; readonly limit: number },
 ): Promise<readonly DueRow[]> {
   const page = await items.query({ table: 'control', pk: PARTITION, ...how });
-  return page.items.map(({ sk }) => {
-    const text = String(sk);
-    return { atMs: Number(text.slice(0, DUE_DIGITS)), key: keyOfText(text.slice(DUE_DIGITS + 1)) };
-  });
+  return page.items
+    .map(({ sk }) => String(sk))
+    .filter((text) => text !== NEXT_SWEEP)
+    .map((text) => ({ atMs: Number(text.slice(0, DUE_DIGITS)), key: keyOfText(text.slice(DUE_DIGITS + 1)) }));
 }

@@ -43,7 +43,16 @@ import { listObjects } from '../workload-rules/list-objects.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { refOfObject, type SyncReport } from '../workload-rules/owner.ts';
 import { isTracked } from '../workload-rules/tracking.rule.ts';
-import { addDue, type DueKey, type DueRow, earliestDueMs, earliestRows, removeDue } from './due-store.ts';
+import {
+  addDue,
+  addSweep,
+  type DueKey,
+  type DueRow,
+  earliestDueMs,
+  earliestRows,
+  nextSweepMs,
+  removeDue,
+} from './due-store.ts';
 import * as metric from './metrics.ts';
 import { longestSeconds, shortagesOf } from './shortage.rule.ts';
 import { readShortages, writeShortages } from './shortage-store.ts';
@@ -280,9 +289,12 @@ export function runWorkloads(dependencies: ControllerDependencies, tick: Tick): 
     controller: WORKLOADS,
     periodSeconds: dependencies.policy.nodeMonitorPeriodSeconds,
     async read(nowMs) {
-      const rows = await earliestRows(dependencies.items);
+      const { items } = dependencies;
+      const { rows, isCut } = await earliestRows(items);
       const due = rows.filter(({ atMs }) => atMs <= nowMs);
-      const hasSweep = rows.some(({ key }) => key.kind === 'sweep');
+      // Behind other rows it may be late, by one interval at most.
+      const hasSweep =
+        rows.some(({ key }) => key.kind === 'sweep') || (isCut && (await nextSweepMs(items)) > nowMs - SWEEP_MS);
       return due.length > 0 || !hasSweep
         ? { kind: 'work', world: { due, hasSweep } }
         : { kind: 'done', report: { kind: 'ran', due: 0, swept: 0 } };
@@ -322,7 +334,7 @@ async function workThroughDue(
   let swept = 0;
   if (sweeps.length > 0 || !hasSweep) {
     // The next sweep is stored first: a sweep that is killed is repeated after its interval.
-    await addDue(items, { atMs: nowMs + SWEEP_MS, key: { kind: 'sweep' } });
+    await addSweep(items, nowMs + SWEEP_MS);
     for (const row of sweeps) await removeDue(items, row);
     swept = await sweep(dependencies, faults);
   }
