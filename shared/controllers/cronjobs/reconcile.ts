@@ -15,6 +15,7 @@ import { ownedRefs } from '../../store/owner-index.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { deletionWrite } from '../workload-rules/deletion-write.ts';
+import { chargedObjects } from '../workload-rules/new-pod.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
 import { cronJobStartedDraft } from './decisions.ts';
@@ -22,6 +23,8 @@ import * as metric from './metrics.ts';
 import { type CronJobDecision, decideCronJob, dueInputs, type JobStart } from './rule.ts';
 
 const CONTROLLER = 'cronjob-controller';
+/** Until a Job that a quota does not permit is created again. Milliseconds. */
+const REFUSED_RETRY_MS = 60_000;
 const SCHEDULED_AT = 'batch.kubernetes.io/cronjob-scheduled-timestamp';
 
 export const syncCronJob = (dependencies: ControllerDependencies, ref: ObjectRef): Promise<SyncReport> =>
@@ -37,11 +40,14 @@ async function attemptSync(dependencies: ControllerDependencies, ref: ObjectRef)
   const nowMs = clock.nowMs();
   const decided = decideCronJob({ cronJob, jobs, nowMs });
   const decision = (await canStart(dependencies, ref.namespace, decided)) ? decided : { ...decided, start: undefined };
-  const started = await apply(dependencies, { ref, cronJob, nowMs }, decision);
-  if (started === 'overtaken') return 'overtaken';
-  await recordEvents(dependencies, eventsOf(cronJob, decision), nowMs);
-  const { lookAgainAtMs } = decision;
-  return lookAgainAtMs === undefined ? {} : { lookAgainAtMs };
+  const applied = await apply(dependencies, { ref, cronJob, nowMs }, decision);
+  if (applied === 'overtaken') return 'overtaken';
+  const refusal = applied === 'applied' ? undefined : applied.refusal;
+  const done = refusal === undefined ? decision : { ...decision, start: undefined };
+  await recordEvents(dependencies, eventsOf(cronJob, done, refusal), nowMs);
+  const retryAtMs = refusal === undefined ? undefined : nowMs + REFUSED_RETRY_MS;
+  const times = [decision.lookAgainAtMs, retryAtMs].flatMap((atMs) => atMs ?? []);
+  return times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) };
 }
 
 async function canStart(
@@ -63,10 +69,21 @@ interface Target {
 async function apply(
   dependencies: ControllerDependencies,
   { ref, cronJob, nowMs }: Target,
-  { start, remove, status }: CronJobDecision,
-): Promise<'applied' | 'overtaken'> {
+  decision: CronJobDecision,
+): Promise<'applied' | 'overtaken' | { readonly refusal: string }> {
   const { objects, ledger, meter, random } = dependencies;
+  const { start, remove, status } = decision;
   const job = start === undefined ? undefined : jobOf(cronJob, start, { nowMs, uid: random.uuid() });
+  const charged = await chargedObjects(
+    dependencies,
+    { group: 'batch', resource: 'jobs', namespace: ref.namespace, nowMs },
+    job === undefined ? [] : [job],
+  );
+  if (charged.refusal !== undefined) {
+    // The rest of the decision does not wait for the quota.
+    const rest = await apply(dependencies, { ref, cronJob, nowMs }, { ...decision, start: undefined });
+    return rest === 'overtaken' ? rest : { refusal: charged.refusal };
+  }
   const next = job === undefined ? status : startedStatus(status, start!, job);
   const removals = remove.map((each) => deletionWrite(refOfObject('jobs', each), each, nowMs));
   const isChanged = !jsonEqual(next ?? {}, cronJob.status ?? {});
@@ -77,6 +94,7 @@ async function apply(
       ...(isChanged ? [own] : []),
       ...(job === undefined ? [] : [{ kind: 'create' as const, ref: refOfObject('jobs', job), object: job }]),
       ...removals,
+      ...charged.quotas,
     ],
     extra: start === undefined ? [] : [ledger.write(cronJobStartedDraft(cronJob, start, dueInputs(cronJob, nowMs)))],
   });
@@ -140,11 +158,24 @@ function startedStatus(status: KubeCronJob['status'], { dueMs }: JobStart, { met
   return { ...status, active: [...(status?.active ?? []), reference], lastScheduleTime: formatTime(dueMs) };
 }
 
-function eventsOf(cronJob: KubeCronJob, { start, events }: CronJobDecision): readonly PendingEvent[] {
+function eventsOf(
+  cronJob: KubeCronJob,
+  { start, events }: CronJobDecision,
+  refusal: string | undefined,
+): readonly PendingEvent[] {
   const about = subjectOf('CronJob', cronJob);
   const created =
     start === undefined
       ? []
       : [{ type: 'Normal' as const, reason: 'SuccessfulCreate', message: `Created job ${start.name}` }];
-  return [...events, ...created].map((event) => ({ ...event, source: CONTROLLER, about, once: event.message }));
+  const failed =
+    refusal === undefined
+      ? []
+      : [{ type: 'Warning' as const, reason: 'FailedCreate', message: `Error creating job: ${refusal}` }];
+  return [...events, ...created, ...failed].map((event) => ({
+    ...event,
+    source: CONTROLLER,
+    about,
+    once: event.message,
+  }));
 }

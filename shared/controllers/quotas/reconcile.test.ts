@@ -22,6 +22,39 @@ async function withQuota(hard: Record<string, string>, more: object = {}, option
   return { ...cluster, used, create };
 }
 
+describe('the Jobs of a CronJob', () => {
+  const BATCH = '/apis/batch/v1/namespaces/default';
+
+  it('are charged, and wait while the quota does not permit one more', async () => {
+    const { ok, used, tickAfter } = await withQuota({ 'count/jobs.batch': '1' });
+    const template = { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } };
+    await ok('POST', `${BATCH}/cronjobs`, {
+      metadata: { name: 'often' },
+      spec: { schedule: '* * * * *', jobTemplate: { spec: { suspend: true, template } } },
+    });
+    const jobs = async (): Promise<readonly { metadata: { name: string } }[]> =>
+      (await ok('GET', `${BATCH}/jobs`)).items;
+    await tickAfter(60_000);
+    expect(await jobs()).toHaveLength(1);
+    expect(await used()).toEqual({ 'count/jobs.batch': '1' });
+    await tickAfter(60_000);
+    expect(await jobs()).toHaveLength(1);
+    const { items } = await ok('GET', `${DEFAULT}/events`);
+    expect(items.map(({ message }: { message: string }) => message)).toContainEqual(
+      expect.stringMatching(
+        /^Error creating job: jobs\.batch "often-\d+" is forbidden: exceeded quota: q, requested: count\/jobs\.batch=1, used: count\/jobs\.batch=1, limited: count\/jobs\.batch=1$/,
+      ),
+    );
+    const [first] = await jobs();
+    await ok('DELETE', `${BATCH}/jobs/${first?.metadata.name}?propagationPolicy=Background`);
+    await tickAfter(61_000);
+    await tickAfter(61_000);
+    expect(await jobs()).toHaveLength(1);
+    expect((await jobs())[0]?.metadata.name).not.toBe(first?.metadata.name);
+    expect(await used()).toEqual({ 'count/jobs.batch': '1' });
+  });
+});
+
 describe('the use of a quota', () => {
   it('is counted when the quota is created and when its limits change', async () => {
     const cluster = servedWorkloads();

@@ -11,6 +11,7 @@ import { limitViolation } from '../../kube/pods/limit-range.ts';
 import { defaultPriorityClass, priorityClassNameOf, resolvePriority } from '../../kube/pods/pod-priority.ts';
 import { runtimeClassNameOf, runtimeClassRefusal } from '../../kube/pods/runtime-class.ts';
 import { checkQuota } from '../../kube/quota/quota.ts';
+import type { CountedResource } from '../../kube/quota/usage.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject, KubePod, OwnerReference } from '../../kube/types.ts';
 import type { PodTemplateSpec } from '../../kube/workload-types.ts';
@@ -92,41 +93,43 @@ export async function podMaker(
   };
 }
 
-export interface ChargedPods {
-  /** The first of the pods: all that the quotas permit. */
-  readonly pods: readonly KubePod[];
-  /** Quotas to write in the commit that creates these pods. */
+export interface ChargedObjects<Created extends KubeObject> {
+  /** The first of the objects: all that the quotas permit. */
+  readonly permitted: readonly Created[];
+  /** Quotas to write in the commit that creates these objects. */
   readonly quotas: readonly ObjectWrite[];
-  /** Why the next pod is not permitted. Absent: all are. */
+  /** Why the next object is not permitted. Absent: all are. */
   readonly refusal?: string;
 }
 
 /**
- * The pods that the quotas of their namespace permit, and the quotas with their use. A commit with these is refused if
- * another creation was charged meanwhile, and the caller decides again.
+ * The new objects of one resource that the quotas of their namespace permit, and the quotas with their use. A commit with
+ * these is refused if another creation was charged meanwhile, and the caller decides again.
  */
-export async function chargedPods(
+export async function chargedObjects<Created extends KubeObject>(
   { namespacePolicies }: Pick<Dependencies, 'namespacePolicies'>,
-  namespace: string,
-  pods: readonly KubePod[],
-  nowMs: number,
-): Promise<ChargedPods> {
-  const stored = await namespacePolicies.quotas(namespace);
+  of: CountedResource & { readonly namespace: string; readonly nowMs: number },
+  objects: readonly Created[],
+): Promise<ChargedObjects<Created>> {
+  if (objects.length === 0) return { permitted: [], quotas: [] };
+  const { group, resource, nowMs } = of;
+  const stored = await namespacePolicies.quotas(of.namespace);
   let current: readonly KubeResourceQuota[] = stored;
-  const permitted: KubePod[] = [];
+  const permitted: Created[] = [];
   let refusal: string | undefined;
-  for (const pod of pods) {
-    const checks = current.map((quota) => checkQuota(quota, { group: '', resource: 'pods', object: pod, nowMs }));
+  for (const object of objects) {
+    const checks = current.map((quota) => checkQuota(quota, { group, resource, object, nowMs }));
     const refused = checks.flatMap((check) => (check.kind === 'refused' ? [check.why] : []));
     if (refused[0] !== undefined) {
-      refusal = forbidden(pod.metadata.name ?? '', refused[0]).message;
+      const kind = group === '' ? resource : `${resource}.${group}`;
+      refusal = `${kind} "${object.metadata.name ?? ''}" is forbidden: ${refused[0]}`;
       break;
     }
     current = current.map((quota, index) => {
       const check = checks[index];
       return check?.kind === 'charged' ? check.quota : quota;
     });
-    permitted.push(pod);
+    permitted.push(object);
   }
   const quotas = stored.flatMap((previous, index): ObjectWrite[] => {
     const object = current[index];
@@ -134,7 +137,7 @@ export async function chargedPods(
       ? []
       : [{ kind: 'update', ref: refOfObject('resourcequotas', previous), object, previous }];
   });
-  return { pods: permitted, quotas, ...defined({ refusal }) };
+  return { permitted, quotas, ...defined({ refusal }) };
 }
 
 async function priorityClassesFor(objects: Dependencies['objects'], pod: KubeObject) {

@@ -18,7 +18,7 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { subjectOf } from '../framework/record-event.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';
-import { chargedPods, type PodCreation } from './new-pod.ts';
+import { chargedObjects, type PodCreation } from './new-pod.ts';
 import { controllerOf } from './owned-pod.rule.ts';
 import { controllerReference, type OwnerKind, refOfObject, unchanged, withOwners } from './owner.ts';
 import { type EventsAbout, type PodEventText, recordFailedCreate, recordPodEvents } from './pod-events.ts';
@@ -121,8 +121,9 @@ export async function createPods(
     const refusedAt = made.findIndex(({ kind }) => kind !== 'pod');
     if (refusedAt >= 0) return failed(refusedAt, made[refusedAt]!);
     const wanted = made.flatMap((each) => (each.kind === 'pod' ? [each.pod] : []));
-    const charged = await chargedPods(dependencies, owner.ref.namespace, wanted, owner.nowMs);
-    const { pods: batch } = charged;
+    const of = { group: '', resource: 'pods', namespace: owner.ref.namespace, nowMs: owner.nowMs };
+    const charged = await chargedObjects(dependencies, of, wanted);
+    const { permitted: batch } = charged;
     const exceeded: Refused | undefined =
       charged.refusal === undefined ? undefined : { kind: 'refused', message: charged.refusal };
     if (exceeded !== undefined && batch.length === 0) return failed(0, exceeded);
