@@ -134,7 +134,9 @@ async function serveResource(
     await refuseUnauthorized(dependencies, verb, call);
     return (await dependencies.selfReview(call)) ?? answerAccessReview(dependencies, target, request, nowMs);
   }
+  const auditedCall = { user: caller, actingAs: user, verb, target, nowMs };
   if (isNodeLogs(target) && dependencies.nodeLogs !== undefined) {
+    audited.call = auditedCall;
     return dependencies.nodeLogs({ user, target, request, nowMs });
   }
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
@@ -144,7 +146,7 @@ async function serveResource(
     return refuseConnection(dependencies, target);
   }
   refuseMisplaced(descriptor, target, verb);
-  audited.call = { user: caller, actingAs: user, verb, target, nowMs };
+  audited.call = auditedCall;
   await refuseUnauthorized(dependencies, verb, call);
   refuseImpossible(descriptor, target);
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);

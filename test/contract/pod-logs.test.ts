@@ -405,6 +405,19 @@ describe('an attacker', () => {
     }
   });
 
+  it('who is an administrator and answers in place of a node is in the audit log, and the node is not', async () => {
+    const id = await openedRequest();
+    cluster.auditLines.length = 0;
+    await put('system:node:n1', 'n1', id, { sequence: 0, data: 'eA==' });
+    await put('admin', 'n1', id, { sequence: 1, data: 'eA==' });
+    await put('eve', 'n1', id, { sequence: 1, data: 'eA==' });
+    const lines = cluster.auditLines.map(({ user, verb, resource, name, code }) => [user, verb, resource, name, code]);
+    expect(lines).toEqual([
+      ['admin', 'update', 'nodelogs', 'n1', 200],
+      ['eve', 'update', 'nodelogs', 'n1', 403],
+    ]);
+  });
+
   it('cannot use the ticket of another user for a request of its own', async () => {
     const [ann, bob] = [await cluster.request('ann'), await cluster.request('bob')];
     const stolen = new URL(bob.headers['location'] ?? '');

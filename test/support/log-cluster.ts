@@ -14,6 +14,7 @@ import { redirectLogs } from '../../shared/api/logs/log-redirect.ts';
 import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
 import type { UserInfo } from '../../shared/domain/access/user-info.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { AuditLine } from '../../shared/ports/audit-trail.ts';
 import type { Authenticator } from '../../shared/ports/authenticator.ts';
 import type { HttpRequest } from '../../shared/ports/http.ts';
 import type { ConsumedUnits } from '../../shared/ports/item-store.ts';
@@ -84,6 +85,7 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
   const time = new SteppedTime(START_MS);
   const items = memoryItemStore(options);
   const faults: string[] = [];
+  const auditLines: AuditLine[] = [];
   const people = staticTokenAuthenticator(USERS.map((each) => ({ ...each, sha256: sha256(each.user) })));
   /** Service accounts that may view, by token. */
   const accounts = new Map<string, UserInfo>();
@@ -104,6 +106,7 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
     hash: sha256,
     readYaml,
     gzip,
+    auditTrail: { record: async (line: AuditLine) => void auditLines.push(line) },
   };
   const tickets = watchTicketIssuer(processKeys(keepTicketKey(items)));
   const api = composeApi({ ...common, answerPodLog: redirectLogs({ watchUrl: STREAM_URL, tickets }, common) });
@@ -146,6 +149,8 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
     output,
     /** Faults of ours that were logged. */
     faults,
+    /** The audit log. */
+    auditLines,
     send,
     follow,
     /** The answer of the API, a redirect. */
