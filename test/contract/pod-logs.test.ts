@@ -495,6 +495,11 @@ describe('an attacker', () => {
     expect(log.hasEnded()).toBe(true);
   });
 
+  it('on a node causes no fault with an id that is longer than a key of the store', async () => {
+    expect((await put('system:node:n1', 'n1', 'x'.repeat(2_000), { sequence: 0 })).status).toBe(404);
+    expect(cluster.faults).toEqual([]);
+  });
+
   it('on a node stores at most one chunk for a reader who never comes', async () => {
     const { headers } = await cluster.request('ann');
     const id = idOf(headers['location'] ?? '');

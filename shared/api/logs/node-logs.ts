@@ -9,6 +9,7 @@
 import { authorize } from '../../domain/access/authorize.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
+import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
 import { LOG_CHUNK_BYTES_MAX, type LogRequest } from '../../domain/logs/log-request.ts';
 import { mediaTypeOf, readJson, refuseTooLarge } from '../../kube/request/body.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
@@ -43,7 +44,7 @@ export const answerNodeLogs =
   async (call) => {
     const { target, request, nowMs } = call;
     refuseOthers(call);
-    if (target.name === '' || target.namespace !== '') throw status.unknownPath();
+    if (target.name === '' || target.namespace !== '' || isTooLong(target)) throw status.unknownPath();
     if (request.method === 'GET' && target.subresource === '') {
       const requests = await logRequestsOf(items, target.name, nowMs);
       return json(200, {
@@ -57,6 +58,10 @@ export const answerNodeLogs =
     const outcome = await putLogChunk(items, { nodeName: target.name, id: target.subresource }, chunk, nowMs);
     return json(200, { kind: 'NodeLogAnswer', apiVersion: 'nodekeeper.dev/v1alpha1', outcome });
   };
+
+/** No request has such a name or id, and it may be longer than a key of the store. */
+const isTooLong = ({ name, subresource }: ResourceTarget): boolean =>
+  name.length > NAME_LENGTH_MAX || subresource.length > NAME_LENGTH_MAX;
 
 /** The user who reads the log is not the business of the node. */
 const forAgent = ({ id, podUid, container, options }: LogRequest) => ({ id, podUid, container, ...options });
