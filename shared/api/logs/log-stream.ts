@@ -4,8 +4,8 @@
  * Before the first byte, a failure is a Status. After it, the stream can only end; its last line says why. A node that
  * sends nothing for SILENCE_MS, not even that it is alive, is regarded as lost.
  *
- * Cost of an hour: a read of half a unit per POLL_MS and per REQUEST_CHECK_MS, beside the held function. The checks of the
- * identity that reads cost as those of a watch (revocation.ts).
+ * Cost of an hour: a read of half a unit per POLL_MS and per REQUEST_CHECK_MS, beside the held function. The checks of
+ * the identity that reads cost as those of a watch (revocation.ts).
  */
 import { bytesMaxOf, LOG_CHUNK_BYTES_MAX, type LogRequest } from '../../domain/logs/log-request.ts';
 import * as status from '../../kube/status.ts';
