@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type WorkloadCluster, workloadCluster } from '../../../test/support/workload-cluster.ts';
 import type { DeploymentSpec } from '../../kube/workload-types.ts';
+import { StoreFault } from '../../ports/item-store.ts';
 
 const image = (cluster: WorkloadCluster, to: string, more: Partial<DeploymentSpec> = {}) =>
   cluster.change('deployments', 'web', (object) => ({
@@ -79,6 +80,25 @@ describe('a Deployment', () => {
     // Terminating pods still count: their node has to report their end.
     expect(await cluster.list('pods')).toHaveLength(3);
     for (const pod of await cluster.list('pods')) await cluster.remove('pods', pod.metadata.name ?? '');
+    await cluster.settleRunning();
+    expect(await imagesOf(cluster)).toEqual(['v2', 'v2', 'v2']);
+  });
+
+  it('creates new pods with Recreate by a due time, if the end of the last old pod came during a fault', async () => {
+    const cluster = workloadCluster();
+    await cluster.createDeployment({ strategy: { type: 'Recreate' } });
+    await cluster.settleRunning();
+    // The sweep is over.
+    await cluster.tick();
+    await image(cluster, 'v2');
+    await cluster.settle();
+    for (const pod of await cluster.list('pods')) await cluster.remove('pods', pod.metadata.name ?? '');
+    const fault = new StoreFault('throttled', 'too many requests', { retryable: true });
+    const faulty = cluster.makeControllers({ ...cluster.tables, transact: () => Promise.reject(fault) });
+    const { postponed } = await faulty.onWorkloadRecords(await cluster.records());
+    expect(postponed.length).toBeGreaterThan(0);
+    cluster.advance(15_000);
+    await cluster.tick();
     await cluster.settleRunning();
     expect(await imagesOf(cluster)).toEqual(['v2', 'v2', 'v2']);
   });

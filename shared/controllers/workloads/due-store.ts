@@ -21,7 +21,7 @@ export type DueKey =
   | { readonly kind: 'workload' | RepeatedKind; readonly ref: ObjectRef }
   | { readonly kind: 'collect'; readonly ownerUid: string };
 
-type RepeatedKind = 'finish' | 'adopt';
+type RepeatedKind = 'finish' | 'adopt' | 'podEnded';
 
 export interface DueRow {
   readonly atMs: number;
@@ -31,7 +31,7 @@ export interface DueRow {
 const SWEEP = 'sweep';
 const DAEMON_SETS = 'daemonSets';
 const COLLECT = 'collect=';
-const REPEATED: readonly RepeatedKind[] = ['finish', 'adopt'];
+const REPEATED: readonly RepeatedKind[] = ['finish', 'adopt', 'podEnded'];
 
 function textOf(key: DueKey): string {
   if (key.kind === 'sweep') return SWEEP;

@@ -102,7 +102,8 @@ const repeatLater = ({ items, clock }: ControllerDependencies, work: Work): Prom
 function dueKeyOf(work: Work): DueKey {
   if (work.kind === 'nodesChanged') return { kind: 'daemonSets' };
   if (work.kind === 'collect') return { kind: 'collect', ownerUid: work.ownerUid };
-  return { kind: work.kind === 'finish' || work.kind === 'adopt' ? work.kind : 'workload', ref: work.ref };
+  const { kind, ref } = work;
+  return { kind: kind === 'finish' || kind === 'adopt' || kind === 'podEnded' ? kind : 'workload', ref };
 }
 
 /** `o#<resource>#<shard>`. */
@@ -355,6 +356,8 @@ async function runDue(dependencies: ControllerDependencies, key: DueKey): Promis
         ? undefined
         : adopt(dependencies, { kind: 'adopt', orphan, ref: key.ref });
     }
+    case 'podEnded':
+      return syncIfRecreated(dependencies, key.ref);
     case 'daemonSets':
       return syncUnsettledDaemonSets(dependencies);
     case 'sweep':
