@@ -17,6 +17,8 @@ const metadataOf = ({ metadata }: KubeObject) => [
   metadata.ownerReferences,
   metadata.finalizers,
   metadata.deletionTimestamp,
+  // A machine may end the grace period in the second in which it is over: the time is then the same.
+  metadata.deletionGracePeriodSeconds,
 ];
 
 const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';

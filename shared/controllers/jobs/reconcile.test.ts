@@ -282,6 +282,45 @@ describe('a Job', () => {
     expect(cluster.tables.changes('objects', 0).length).toBe(before);
   });
 
+  it('adopts all pods that it selects before it creates any', async () => {
+    const cluster = jobCluster();
+    for (let index = 0; index < 20; index += 1) {
+      await cluster.create('pods', {
+        kind: 'Pod',
+        metadata: { name: `p${index}`, labels: { app: 'old' } },
+        spec: { containers: [{ name: 'c', image: 'v1' }] },
+      });
+    }
+    await cluster.createJob({
+      parallelism: 20,
+      completions: 20,
+      manualSelector: true,
+      selector: { matchLabels: { app: 'old' } },
+      template: {
+        metadata: { labels: { app: 'old' } },
+        spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'v1' }] },
+      },
+    });
+    await cluster.settle();
+    const pods = await cluster.jobPods();
+    expect(pods).toHaveLength(20);
+    expect(pods.every(({ metadata }) => metadata.ownerReferences?.[0]?.name === 'pi')).toBe(true);
+  });
+
+  it('counts a pod whose grace period a machine ends in the second in which it is over', async () => {
+    const cluster = await running({ podReplacementPolicy: 'Failed' });
+    const [pod] = await cluster.jobPods();
+    await cluster.change('pods', pod?.metadata.name ?? '', (each) => ({
+      ...each,
+      spec: { ...each.spec, nodeName: 'n1' },
+    }));
+    await cluster.markPod(pod?.metadata.name ?? '');
+    await cluster.settle();
+    expect((await cluster.job()).status).toMatchObject({ terminating: 1 });
+    await cluster.confirmDeletions();
+    expect((await cluster.job()).status).toMatchObject({ terminating: 0, failed: 1 });
+  });
+
   it('adopts a pod again that lost its owner, and releases one that it no longer selects', async () => {
     const cluster = await running({});
     const name = (await cluster.jobPods())[0]?.metadata.name ?? '';

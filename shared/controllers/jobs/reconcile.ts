@@ -102,7 +102,7 @@ async function attemptSync(
   if (claims.adopt.length > 0 || claims.release.length > 0) {
     const outcome = await changeOwners(dependencies, world, claims);
     // Adopted pods count: decide on what is stored now.
-    return outcome === 'committed' ? attemptSync(dependencies, ref, []) : outcome;
+    return outcome === 'committed' ? attemptSync(dependencies, ref, orphans) : outcome;
   }
   const pods = claims.owned.map(jobPodOf);
   const { nowMs } = world;
