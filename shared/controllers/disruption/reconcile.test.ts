@@ -115,4 +115,30 @@ describe('the status of a PodDisruptionBudget', () => {
     expect(await cluster.pods()).toHaveLength(3);
     expect(queries).toBe(1);
   });
+
+  it('is counted once per batch, also if each of its pods has labels of its own', async () => {
+    const cluster = workloadCluster();
+    await createBudget(cluster, { maxUnavailable: 1 });
+    await cluster.settle();
+    for (let index = 0; index < 20; index += 1) {
+      await cluster.create('pods', {
+        kind: 'Pod',
+        metadata: {
+          name: `web-${index}`,
+          labels: { app: 'web', 'statefulset.kubernetes.io/pod-name': `web-${index}` },
+        },
+        spec: { containers: [{ name: 'c', image: 'i' }] },
+      });
+    }
+    let reads = 0;
+    const counting: ReturnType<typeof memoryItemStore> = {
+      ...cluster.tables,
+      get(key, options) {
+        if (key.pk.startsWith('o#poddisruptionbudgets#')) reads += 1;
+        return cluster.tables.get(key, options);
+      },
+    };
+    await cluster.makeControllers(counting).onWorkloadRecords(await cluster.records());
+    expect(reads).toBe(1);
+  });
 });

@@ -66,14 +66,17 @@ function reportFailure(
   return recordEvents(dependencies, [event], nowMs);
 }
 
-/** The budgets that select pods with these labels. */
+/** The budgets that select pods with some of these labels. */
 export async function budgetsSelecting(
   { budgets }: ControllerDependencies,
   namespace: string,
-  labels: Readonly<Record<string, string>>,
+  labels: readonly Readonly<Record<string, string>>[],
 ): Promise<readonly ObjectRef[]> {
   const known = await budgets.in(namespace);
   return known
-    .filter(({ spec }) => selectorFromSpec(spec?.selector).matches(labels))
+    .filter(({ spec }) => {
+      const selector = selectorFromSpec(spec?.selector);
+      return labels.some((each) => selector.matches(each));
+    })
     .map((budget) => refOfObject(BUDGETS, budget));
 }

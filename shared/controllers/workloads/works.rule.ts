@@ -23,12 +23,17 @@ export interface NodeChange {
   readonly after?: KubeNode;
 }
 
+type Labels = Readonly<Record<string, string>>;
+
 export type Work =
   | { readonly kind: 'sync'; readonly ref: ObjectRef }
   /** Find the owners that a pod or ReplicaSet without a controller may have. */
   | { readonly kind: 'adopt'; readonly orphan: KubeObject; readonly ref: ObjectRef }
-  /** Budgets that select pods with these labels count them again. `ref` names all budgets of the namespace. */
-  | { readonly kind: 'budgets'; readonly ref: ObjectRef; readonly labels: Readonly<Record<string, string>> }
+  /**
+   * Budgets that select pods with some of these labels count them again. `ref` names all budgets of the namespace. Each
+   * pod of a StatefulSet has labels of its own: one work for all of them counts a budget once per batch.
+   */
+  | { readonly kind: 'budgets'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
   /** A new owner: objects that it selects may be there already. */
   | { readonly kind: 'adoptAll'; readonly ref: ObjectRef }
   /** A pod of this ReplicaSet was removed: its Deployment may wait for the end of all old pods. */
@@ -80,10 +85,13 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
   for (const record of records) {
     if (record.ref.resource === 'nodes') continue;
     for (const work of worksOf(record)) {
-      const key = JSON.stringify('orphan' in work ? { kind: work.kind, ref: work.ref } : work);
-      const found = byKey.get(key) ?? { of: [], work };
-      found.of.push(record.position);
-      byKey.set(key, found);
+      const isKeyedByRef = work.kind === 'adopt' || work.kind === 'budgets';
+      const key = JSON.stringify(isKeyedByRef ? { kind: work.kind, ref: work.ref } : work);
+      const found = byKey.get(key);
+      byKey.set(key, {
+        of: [...(found?.of ?? []), record.position],
+        work: found === undefined ? work : merged(found.work, work),
+      });
     }
   }
   const changes = ofNodes.map(({ before, after }): NodeChange => defined({ before, after }));
@@ -94,13 +102,18 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
   return [...byKey.values(), ...(ofNodes.length === 0 ? [] : [nodesChanged])];
 }
 
+/** Of two works with one key. */
+const merged = (first: Work, next: Work): Work =>
+  first.kind === 'budgets' && next.kind === 'budgets' ? { ...first, labels: [...first.labels, ...next.labels] } : first;
+
 function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
+  const labels = labelsOfConcern(ref.resource, before, after);
   const budgets = { resource: 'poddisruptionbudgets', namespace: ref.namespace, name: '' };
   const works: Work[] = [
     ...ownersOf(ref, before, after === undefined),
     ...ownersOf(ref, after, false),
     ...ofNamespace(ref, before, after),
-    ...labelsOfConcern(ref.resource, before, after).map((labels): Work => ({ kind: 'budgets', ref: budgets, labels })),
+    ...(labels.length === 0 ? [] : [{ kind: 'budgets' as const, ref: budgets, labels }]),
   ];
   if (after === undefined) {
     const uid = before?.metadata.uid ?? '';
