@@ -296,16 +296,22 @@ describe('nodes', () => {
 });
 
 describe('others', () => {
-  it('NR-30 (ours, not kept) asks for no tokens: there are no service accounts', async () => {
+  it('NR-30 (ours, not kept) asks for a token for one audience that its pod names, whatever a role grants', async () => {
     const api = await apiOfNode();
-    const path = '/api/v1/namespaces/default/serviceaccounts/default/token';
-    const body = {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'TokenRequest',
-      spec: { audiences: ['vault'], boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'own' } },
+    const sources = [{ serviceAccountToken: { path: 'token', audience: 'vault' } }];
+    const spec = {
+      nodeName: 'mynode',
+      serviceAccountName: 'default',
+      volumes: [{ name: 't', projected: { sources } }],
     };
-    expect((await api.send('POST', path, asNode({ body }))).code).toBe(404);
-    expect((await api.send('POST', path, { body })).code).toBe(404);
+    const made = await api.send('POST', podsIn('default'), { body: podBody('asking', { spec }) });
+    const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name: 'asking', uid: made.body.metadata.uid };
+    const path = '/api/v1/namespaces/default/serviceaccounts/default/token';
+    const codes: number[] = [];
+    for (const audiences of [['vault'], ['vault', 'bank'], ['bank']]) {
+      codes.push((await api.send('POST', path, asNode({ body: { spec: { audiences, boundObjectRef } } }))).code);
+    }
+    expect(codes).toEqual([201, 403, 403]);
   });
 
   it('NR-34 does nothing to another’s lease', () => {
