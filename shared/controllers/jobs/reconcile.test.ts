@@ -307,7 +307,7 @@ describe('a Job', () => {
     expect(pods.every(({ metadata }) => metadata.ownerReferences?.[0]?.name === 'pi')).toBe(true);
   });
 
-  it('counts a pod whose grace period a machine ends in the second in which it is over', async () => {
+  it('counts a pod that confirms its end in the last second of its grace period', async () => {
     const cluster = await running({ podReplacementPolicy: 'Failed' });
     const [pod] = await cluster.jobPods();
     await cluster.change('pods', pod?.metadata.name ?? '', (each) => ({
