@@ -213,7 +213,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
       this.#fail(followed, `received ${key} at ${version} after ${through}`, key);
       return;
     }
-    const next = this.#nextAfter(followed, through);
+    const next = this.#nextRequired(followed, through, version);
     if (next === undefined || next.version > version) {
       this.#fail(followed, `received ${key} ${type} at ${version}, which never happened`, key);
       return;
@@ -237,7 +237,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
       this.#fail(followed, `received a bookmark at ${version} after ${through}`);
       return;
     }
-    const missed = this.#nextAfter(followed, through);
+    const missed = this.#nextRequired(followed, through, Number(version) + 1);
     if (missed !== undefined && missed.version <= Number(version)) {
       const what = `${missed.key} was ${missed.type} at ${missed.version}`;
       this.#fail(followed, `received a bookmark at ${version} and did not receive that ${what}`, missed.key);
@@ -277,7 +277,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
           this.#fail(followed, `has no list after ${seconds(waitedMs)} of calm`);
         continue;
       }
-      const next = this.#nextAfter(followed, through);
+      const next = this.#nextRequired(followed, through, Number.POSITIVE_INFINITY);
       if (next !== undefined) {
         if (this.#context.nowMs() - Math.max(sinceMs, next.atMs) <= allowedMs(next.linesBefore)) continue;
         const what = `${next.key} was ${next.type} at ${next.version}`;
@@ -331,6 +331,19 @@ class WatchersReceiveEveryChange implements WatchLaw {
     if (type === 'DELETED') return isBefore ? 'DELETED' : undefined;
     if (isNow) return isBefore ? 'MODIFIED' : 'ADDED';
     return isBefore ? 'DELETED' : undefined;
+  }
+
+  /**
+   * The next change that the watcher must receive. It may miss a change below this version of an object that it has in a
+   * newer one: the state that it received first may contain later changes of single objects, and is not repeated.
+   */
+  #nextRequired(followed: Followed, through: number, belowVersion: number): Committed | undefined {
+    let next = this.#nextAfter(followed, through);
+    while (next !== undefined && next.version < belowVersion) {
+      if (next.version > (followed.received.get(next.key) ?? 0)) break;
+      next = this.#nextAfter(followed, next.version);
+    }
+    return next;
   }
 
   /** The next change for a watcher that received everything up to a version. */
