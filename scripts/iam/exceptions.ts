@@ -50,6 +50,13 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'a victim is read again only after a contended deletion',
   },
   {
+    functions: ['workloads'],
+    actions: ['dynamodb:GetItem', 'dynamodb:PutItem'],
+    resource: 'table/*Control',
+    partitions: ['workload-shortages'],
+    reason: 'the sweep of a quarter of an hour measures since when workloads are short of pods',
+  },
+  {
     functions: ['health-stream', 'object-stream', 'workloads'],
     actions: ['sqs:SendMessage'],
     resource: 'DeadLetters',
