@@ -13,19 +13,21 @@ import type { KubeResourceQuota } from '../../kube/application-types.ts';
 import { type CountedObjects, countedBy, recountedQuota } from '../../kube/quota/quota.ts';
 import { outlivedAtMs } from '../../kube/quota/usage.ts';
 import { parseTimeMs } from '../../kube/time.ts';
-import type { KubeObject, ObjectRef } from '../../kube/types.ts';
+import type { ObjectRef } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { ABSENT_MS } from '../../store/namespace-policies.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { listObjects } from '../workload-rules/list-objects.ts';
 
 /** Counts that a creation overtakes, one after the other. */
 const ATTEMPTS_MAX = 6;
-const PAGE_OBJECTS = 500;
-const PAGES_MAX = 40;
 /** Until every process enforces a new quota: some remember for a while that the namespace had none. */
 const FIRST_RECOUNT_MS = ABSENT_MS + 1_000;
 
-const counted = resources.filter((each) => each.namespaced && each.servedFrom === undefined);
+/** Metrics are not stored. */
+const counted = resources.filter(
+  (each) => each.namespaced && each.servedFrom === undefined && each.verbs.includes('create'),
+);
 
 export interface QuotaReport {
   /** When to count again. Epoch milliseconds; absent: at the next change. */
@@ -42,7 +44,7 @@ export async function syncQuota(dependencies: Dependencies, ref: ObjectRef): Pro
     if (quota === undefined) return {};
     const found = await Promise.all(
       countedBy(quota, counted).map(async ({ group, resource }): Promise<CountedObjects> => {
-        return { group, resource, objects: await listAll(dependencies, resource, ref.namespace) };
+        return { group, resource, objects: await listObjects(dependencies, resource, ref.namespace) };
       }),
     );
     const nowMs = clock.nowMs();
@@ -64,21 +66,4 @@ function nextCountMs(quota: KubeResourceQuota, found: readonly CountedObjects[],
   const times = [...outlived, ...settled].filter((atMs) => atMs >= nowMs);
   // Counted after that time, and not at it.
   return times.length === 0 ? undefined : Math.min(...times) + 1_000;
-}
-
-async function listAll(
-  { objects }: Pick<Dependencies, 'objects'>,
-  resource: string,
-  namespace: string,
-): Promise<readonly KubeObject[]> {
-  const found: KubeObject[] = [];
-  let continueAfter: string | undefined;
-  for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-    const page = await objects.list({ resource, namespace, limit: PAGE_OBJECTS, ...defined({ continueAfter }) });
-    found.push(...page.objects);
-    if (page.next === undefined) return found;
-    continueAfter = page.next;
-  }
-  // A count that is too low would permit too much.
-  throw new StoreFault('too-large', `a namespace has more ${resource} than one count reads`, { retryable: false });
 }

@@ -442,8 +442,6 @@ async function sweepNamespaces(dependencies: ControllerDependencies): Promise<re
 /** It was observed in its present form, and has as many pods as it wants. */
 function isSettled({ metadata, spec, status }: KubeObject): boolean {
   return (
-    status?.['observedGeneration'] === metadata.generation &&
-    (status?.['replicas'] ?? 0) === (spec?.['replicas'] ?? 1) &&
-    metadata.deletionTimestamp === undefined
+    status?.['observedGeneration'] === metadata.generation && (status?.['replicas'] ?? 0) === (spec?.['replicas'] ?? 1)
   );
 }

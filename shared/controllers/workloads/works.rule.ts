@@ -73,9 +73,6 @@ export const adoptersOf = (resource: string): readonly string[] =>
 const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(KINDS).map(([resource, { kind }]) => [kind, resource]),
 );
-const PLURALS: Readonly<Record<string, string>> = {
-  ...SYNCED,
-};
 const JOB_NAME_LABELS = ['batch.kubernetes.io/job-name', 'job-name'];
 const WAITING = ['foregroundDeletion', 'orphan'];
 
@@ -174,7 +171,7 @@ function ownersOf({ namespace }: ObjectRef, object: KubeObject | undefined, isRe
   const sync: readonly Extract<Work, { kind: 'sync' }>[] =
     synced === undefined ? [] : [{ kind: 'sync', ref: { resource: synced, namespace, name: controller?.name ?? '' } }];
   const blocked = (object.metadata.ownerReferences ?? []).flatMap(({ kind, name, blockOwnerDeletion }): Work[] => {
-    const resource = PLURALS[kind];
+    const resource = SYNCED[kind];
     return resource === undefined || blockOwnerDeletion !== true
       ? []
       : [{ kind: 'finish', ref: { resource, namespace, name } }];
