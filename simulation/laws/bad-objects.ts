@@ -25,6 +25,8 @@ class BadObjectsAffectOnlyThemselves implements Law {
   /** When a node's Ready changed last. */
   readonly #readySinceMs = new Map<TrueNode, number>();
   readonly #taintedAtMs = new Map<string, number>();
+  /** When a node lost one of our taints. Total disruption lifts them before the marks of a mass failure are all written. */
+  readonly #untaintedAtMs = new Map<TrueNode, number>();
   /** Since when there is no total disruption; undefined while there may be. */
   #lightSinceMs: number | undefined = Number.NEGATIVE_INFINITY;
   /** Since when a zone grants tokens at this rate, by its own nodes. */
@@ -37,7 +39,12 @@ class BadObjectsAffectOnlyThemselves implements Law {
   onHappened(happened: Happened): void {
     if (happened.kind === 'ready' || happened.kind === 'nodeCreated')
       this.#readySinceMs.set(happened.node, this.#context.nowMs());
-    if (happened.kind === 'nodeGone') this.#readySinceMs.delete(happened.node);
+    if (happened.kind === 'nodeGone') {
+      this.#readySinceMs.delete(happened.node);
+      this.#untaintedAtMs.delete(happened.node);
+    }
+    if (happened.kind === 'untainted' && isOurs(happened.key))
+      this.#untaintedAtMs.set(happened.node, this.#context.nowMs());
     if (happened.kind === 'tainted' && isOurs(happened.key))
       this.#taintedAtMs.set(happened.node.zone, this.#context.nowMs());
   }
@@ -110,6 +117,11 @@ class BadObjectsAffectOnlyThemselves implements Law {
     );
   }
 
+  #waitsSinceMs(node: TrueNode): number {
+    const readySinceMs = this.#readySinceMs.get(node) ?? this.#context.nowMs();
+    return Math.max(readySinceMs, this.#untaintedAtMs.get(node) ?? readySinceMs);
+  }
+
   #lookAtZones(openMs: number, graceMs: number, allowedMs: number): void {
     const waiting = Map.groupBy(
       [...this.#context.truth.nodes.values()].filter((node) => this.#waits(node)),
@@ -129,7 +141,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
         (this.#lightSinceMs ?? 0) + graceMs,
         this.#rates.get(zone)!.sinceMs,
         this.#taintedAtMs.get(zone) ?? 0,
-        Math.min(...nodes.map((node) => this.#readySinceMs.get(node) ?? this.#context.nowMs())),
+        Math.min(...nodes.map((node) => this.#waitsSinceMs(node))),
       );
       const waitedMs = this.#context.nowMs() - sinceMs;
       if (waitedMs <= 1_000 / perSecond + allowedMs + this.#context.clockSlackMs(sinceMs)) continue;
