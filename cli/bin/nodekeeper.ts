@@ -1,4 +1,5 @@
 /** npx nodekeeper <command>: for users of a cluster, on their own machines. */
+import { ADVISE_USAGE, adviseCommand } from '../advise.ts';
 import { BOOTSTRAP_TOKEN_USAGE, bootstrapTokenCommand } from '../bootstrap-token.ts';
 import { CommandError, type CommandIo } from '../command.ts';
 import { CONSOLE_USAGE, consoleCommand } from '../console.ts';
@@ -12,6 +13,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo)
   token: tokenCommand,
   'bootstrap-token': bootstrapTokenCommand,
   explain: explainCommand,
+  advise: adviseCommand,
   doctor: doctorCommand,
   console: consoleCommand,
 };
@@ -20,6 +22,7 @@ const usages = [
   TOKEN_USAGE,
   BOOTSTRAP_TOKEN_USAGE,
   EXPLAIN_USAGE,
+  ADVISE_USAGE,
   DOCTOR_USAGE,
   CONSOLE_USAGE,
 ].flatMap((usage) => usage.split('\n'));

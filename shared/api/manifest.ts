@@ -16,6 +16,7 @@ export const apiManifest = {
       'node-keys#*': ['DeleteItem', 'GetItem', 'PutItem', 'Query'],
       'bootstrap-tokens': ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
       'probe-keys': ['GetItem'],
+      silences: ['GetItem', 'Query'],
       'account-keys': ['GetItem', 'PutItem', 'Query'],
       // A pod that is created or bound on a node.
       'use#*': ['UpdateItem'],

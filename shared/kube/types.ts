@@ -435,6 +435,25 @@ export interface KubeClusterStatus extends KubeObject {
   };
 }
 
+/** Silences of live machines in one hour (domain/silences). */
+export interface KubeSilenceHistogram extends KubeObject {
+  spec?: SilenceHistogramSpec;
+}
+
+export type SilenceHistogramSpec = {
+  hour?: string;
+  zone?: string;
+  profile?: string;
+  observedSeconds?: number;
+  nodeSeconds?: number;
+  nodes?: number;
+  beatIntervalSeconds?: number;
+  graceSeconds?: number;
+  periodSeconds?: number;
+  buckets?: { upToMilliseconds: number; silences: number }[];
+  uncounted?: number;
+};
+
 export type NamespaceSpec = { finalizers?: string[] };
 
 export type NamespaceCondition = {

@@ -8,11 +8,14 @@ import { describe, expect, it } from 'vitest';
 import { clusterstatuses } from '../../shared/api/kinds/cluster-statuses.ts';
 import { decisions } from '../../shared/api/kinds/decisions.ts';
 import { findStored, resources } from '../../shared/api/kinds/registry.ts';
+import { silencehistograms } from '../../shared/api/kinds/silence-histograms.ts';
 import { sealed } from '../../shared/controllers/decisions/decision-record.ts';
 import { decisionName, decisionWrite } from '../../shared/controllers/decisions/decision-store.ts';
 import { PROBE_GROUP, PROBE_USER } from '../../shared/domain/access/probe-identity.ts';
+import type { SilenceHour } from '../../shared/domain/silences/silence-hour.ts';
 import type { ResourceDescriptor } from '../../shared/kube/descriptor.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
+import { silenceHourName, silenceHourWrite } from '../../shared/store/silence-store.ts';
 import { type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, node } from '../support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../support/application-objects.ts';
 import { notRefused } from '../support/machine-sweep.ts';
@@ -169,6 +172,25 @@ function questionsOf(descriptor: ResourceDescriptor, stored: KubeObject): Questi
 }
 
 /** No client can create one through the API, so the test writes it like a controller. */
+async function storedSilences(api: ApiInMemory): Promise<string> {
+  const hour: SilenceHour = {
+    hourStartMs: api.nowMs() - 3_600_000,
+    zone: 'a',
+    profile: 'default',
+    slot: 1,
+    observedSeconds: 3_600,
+    nodeSeconds: 3_600,
+    nodes: 1,
+    beatIntervalSeconds: 10,
+    graceSeconds: 40,
+    periodSeconds: 5,
+    counts: [],
+    uncounted: 0,
+  };
+  await api.items.write(silenceHourWrite(hour));
+  return silenceHourName(hour);
+}
+
 async function storedDecision(api: ApiInMemory): Promise<KubeObject> {
   const about = { kind: 'Node', name: 'n1' } as const;
   const record = sealed({
@@ -208,6 +230,7 @@ async function world(): Promise<{ api: ApiInMemory; questions: Question[] }> {
     questions.push(...questionsOf(descriptor, made.body));
   }
   questions.push(...questionsOf(decisions, await storedDecision(api)));
+  questions.push(...questionsOf(silencehistograms, { metadata: { name: await storedSilences(api) } }));
   questions.push(...questionsOf(clusterstatuses, { metadata: { name: 'cluster' } }));
   const boundObjectRef = { kind: 'Pod', apiVersion: 'v1', name: 'p1', uid: podUid };
   questions.push({

@@ -225,7 +225,7 @@ const tolerating = (seconds: number) => ({
 /** What people do with kubectl. */
 async function requests({ send, gone }: Stage): Promise<void> {
   const paths = ['/api', '/apis', '/openapi/v3', '/version', '/api/v1/pods?limit=2', '/api/v1/events', LEASES];
-  for (const path of [...paths, `${OWN}/clusterstatuses`]) {
+  for (const path of [...paths, `${OWN}/clusterstatuses`, `${OWN}/silencehistograms`]) {
     await mustBe(200, send('GET', path));
   }
   await mustBe(

@@ -28,6 +28,7 @@ import { runtimeclasses } from './runtimeclasses.ts';
 import { secrets } from './secrets.ts';
 import { serviceaccounts } from './serviceaccounts.ts';
 import { endpoints, endpointslices, services } from './services.ts';
+import { silencehistograms } from './silence-histograms.ts';
 import { statefulsets } from './statefulsets.ts';
 import { csidrivers, csistoragecapacities, storageclasses } from './storageclasses.ts';
 import { volumeattachments } from './volumeattachments.ts';
@@ -83,6 +84,7 @@ export const resources: readonly ResourceDescriptor[] = [
   bootstraptokens,
   decisions,
   clusterstatuses,
+  silencehistograms,
   nodemetrics,
   podmetrics,
 ];

@@ -16,6 +16,7 @@ import { type NamespacePolicies, namespacePolicies } from '../../store/namespace
 import { nodeKeyStore } from '../../store/node-key-store.ts';
 import { podUseWrites } from '../../store/node-use.ts';
 import { nodeHealthWrites } from '../../store/node-writes.ts';
+import { silenceStore } from '../../store/silence-store.ts';
 import { type Policies, policyCache } from '../access/policy-cache.ts';
 import { findAlwaysEmpty } from '../kinds/always-empty.ts';
 import { defaultBindings, defaultRoles } from '../kinds/default-policies.ts';
@@ -44,6 +45,7 @@ import {
 import { aggregatingStorage, reportingStorage, withFixedObjects } from './policy-storage.ts';
 import type { ResourceStorage } from './resource-storage.ts';
 import { ipaddresses, serviceStorage } from './service-storage.ts';
+import { silenceHistogramStorage } from './silence-histogram-storage.ts';
 
 /** Events expire one hour after they were last written, as with upstream's --event-ttl. */
 const EVENT_TTL_SECONDS = 3_600;
@@ -180,6 +182,7 @@ function specialStorages(
     bootstraptokens: () => bootstrapTokenStorage(bootstrapTokenStore(items), clock),
     decisions: () => decisionStorage(decisionStore(items), clock),
     clusterstatuses: () => clusterStatusStorage(fleetStore(items), { clock, policy }),
+    silencehistograms: () => silenceHistogramStorage(silenceStore(items), clock),
     poddisruptionbudgets: () => budgets.storage,
     roles: (descriptor) => reportingStorage(plain(descriptor), policies),
     rolebindings: (descriptor) => reportingStorage(plain(descriptor), policies),

@@ -17,7 +17,7 @@ import type { ResourceStorage, WriteResult } from './resource-storage.ts';
 const refused = async (): Promise<WriteResult> => ({ kind: 'conflict' });
 
 /** A uid that is computed from the name. No two decisions ever have the same name. */
-function uidOf(name: string): string {
+export function uidOfName(name: string): string {
   const digits = [0, 1, 2, 3].map((part) => shortHash(`${part}|${name}`)).join('');
   return [
     [0, 8],
@@ -31,7 +31,7 @@ function uidOf(name: string): string {
 }
 
 const objectOf = ({ name, record }: NamedDecision): KubeObject =>
-  decisionObject(name, record, record.atMs * RESOURCE_VERSIONS_PER_MS, uidOf(name));
+  decisionObject(name, record, record.atMs * RESOURCE_VERSIONS_PER_MS, uidOfName(name));
 
 /** The subject in a field selector, undefined when it has none. @throws StatusError 400 for a pod without namespace */
 function decisionsAbout(fields: Pick<FieldSelector, 'exact'>): DecisionAbout | undefined {

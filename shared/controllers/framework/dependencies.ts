@@ -15,6 +15,7 @@ import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
 import { type NamespacePolicies, namespacePolicies } from '../../store/namespace-policies.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
 import { type KnownBudgets, knownBudgets } from '../disruption/known-budgets.ts';
+import { type SilenceWatch, silenceWatch } from '../node-monitor/silence-watch.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
 import { type PodGcStore, podGcStore } from '../pod-gc/work-list-store.ts';
 import { type Ledger, ledgerOver } from './ledger.ts';
@@ -59,6 +60,8 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly podGc: PodGcStore;
   readonly ledger: Ledger;
   readonly budgets: KnownBudgets;
+  /** Silences of live machines that node-monitor has seen. */
+  readonly silences: SilenceWatch;
   /** Bounds the reports of report-unwritable.ts. */
   readonly unwritableReports: ReportLimit;
 }
@@ -74,6 +77,7 @@ export function controllerDependencies(options: ControllerOptions): ControllerDe
     podGc: podGcStore(options.items),
     budgets: knownBudgets(objects, options.clock),
     ledger: ledgerOver(options.items, options.policy),
+    silences: silenceWatch(),
     unwritableReports: reportLimit(),
   };
 }

@@ -110,7 +110,7 @@ function ownerRef({ namespace }: ObjectRef, { apiVersion, kind, name }: OwnerRef
 }
 
 /** Served from elsewhere than the objects table. */
-const NOT_OBJECTS = new Set(['decisions', 'clusterstatuses', 'nodeidentities', 'bootstraptokens']);
+const NOT_OBJECTS = new Set(['decisions', 'clusterstatuses', 'silencehistograms', 'nodeidentities', 'bootstraptokens']);
 
 /**
  * An owner that is being deleted and waits for its dependents: with the finalizer `orphan` they lose it as their owner,

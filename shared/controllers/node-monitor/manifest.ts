@@ -16,6 +16,7 @@ export const nodeMonitorManifest = {
     control: {
       fleet: ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
       'probe-keys': ['GetItem', 'PutItem'],
+      silences: ['PutItem'],
       // Whether there is work for the functions that it wakes.
       'evictions-due': ['Query'],
       parked: ['Query'],

@@ -41,6 +41,7 @@ import { StoreFault } from '../../ports/item-store.ts';
 import type { FleetRecords, FleetState, SentParts } from '../../store/fleet-store.ts';
 import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
+import { silenceHourWrite } from '../../store/silence-store.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { UNBOUNDED, workThrough } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -61,8 +62,11 @@ import { markPods, markPodsOfNode } from './mark-pods.ts';
 import * as metric from './metrics.ts';
 import { reportMarks } from './report-marks.ts';
 import { decideMonitor, type MarkDecision, type MonitorDecision, type MonitorOutcome } from './rule.ts';
+import type { ObservedTick } from './silence-watch.ts';
 import { zoneTransitions } from './zone-events.rule.ts';
 
+/** Name of the profile of nodes that no other profile selects. */
+const DEFAULT_PROFILE = 'default';
 /** Attempts to claim a slot. Each one decides again on newer control records. */
 const CLAIM_ATTEMPTS_MAX = 3;
 /** Enough to distinguish the few ticks of one slot, in a row that costs one write unit. */
@@ -237,6 +241,7 @@ async function applyTick(
 ): Promise<MonitorReport> {
   const { fleet, meter, policy } = dependencies;
   measureCost(dependencies, { slot, nodes: nodes.length });
+  faults.push(...(await recordSilences(dependencies, { slot, nowMs, nodes, decided })));
   measure(dependencies, records, decided, nowMs);
   reportTickAge(meter, { slot, slotBefore: records.state.slot, periodSeconds: policy.nodeMonitorPeriodSeconds, nowMs });
   const reportFaults = await reportGate(dependencies, decided, nowMs);
@@ -263,6 +268,38 @@ async function applyTick(
   faults.push(...applied.faults);
   const { marked, left, sent, awaited } = applied;
   return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left, sent, awaited };
+}
+
+/**
+ * Counts the silences that have ended, and writes the hours that are over: one item per hour, zone and profile. An item
+ * that cannot be written is written by a later tick.
+ */
+async function recordSilences(
+  { silences, items, policy }: ControllerDependencies,
+  tick: Pick<ObservedTick, 'slot' | 'nowMs' | 'nodes'> & { readonly decided: Decided },
+): Promise<readonly unknown[]> {
+  const { gate, disruption } = tick.decided;
+  const limits = {
+    profile: DEFAULT_PROFILE,
+    beatIntervalSeconds: policy.beatIntervalSeconds,
+    graceSeconds: policy.nodeMonitorGracePeriodSeconds,
+  };
+  silences.observe({
+    ...tick,
+    periodSeconds: policy.nodeMonitorPeriodSeconds,
+    gateOpen: gate.reasons.length === 0,
+    freshSinceMs: Math.max(gate.freshSinceMs, disruption.freshSinceMs),
+    limitsOf: () => limits,
+  });
+  const written = await workThrough(
+    silences.ended(),
+    { concurrencyMax: APPLY_CONCURRENCY_MAX, budget: UNBOUNDED },
+    async (hour) => {
+      await items.write(silenceHourWrite(hour));
+      silences.written(hour);
+    },
+  );
+  return written.faults;
 }
 
 const isQuiet = (outcome: MonitorOutcome): boolean => outcome.decisions.length === 0;

@@ -25,6 +25,7 @@ import { runtimeClass } from './runtime-class.ts';
 import { priorityClass } from './scheduling.ts';
 import type { StructSchema } from './schema.ts';
 import { endpoints, service } from './service.ts';
+import { silenceHistogram } from './silence-histogram.ts';
 import { csiNode, volumeAttachment } from './storage.ts';
 import { csiDriver, csiStorageCapacity, storageClass } from './storage-class.ts';
 import {
@@ -58,6 +59,7 @@ export const KINDS: readonly StructSchema[] = [
   bootstrapToken,
   decision,
   clusterStatus,
+  silenceHistogram,
   nodeMetrics,
   podMetrics,
   selfSubjectAccessReview,

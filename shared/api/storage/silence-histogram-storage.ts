@@ -1,0 +1,35 @@
+/** The read-only storage of SilenceHistograms: rows of one partition, in order of time. */
+import { defined } from '../../domain/defined.ts';
+import type { SilenceHour } from '../../domain/silences/silence-hour.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
+import { type SilenceStore, silenceHourName } from '../../store/silence-store.ts';
+import { silenceHistogramObject } from '../kinds/silence-histograms.ts';
+import { uidOfName } from './decision-storage.ts';
+import type { ResourceStorage, WriteResult } from './resource-storage.ts';
+
+const refused = async (): Promise<WriteResult> => ({ kind: 'conflict' });
+
+function objectOf(hour: SilenceHour) {
+  const name = silenceHourName(hour);
+  return silenceHistogramObject(name, hour, {
+    uid: uidOfName(name),
+    version: String(hour.hourStartMs * RESOURCE_VERSIONS_PER_MS),
+  });
+}
+
+export const silenceHistogramStorage = (silences: SilenceStore, clock: Clock): ResourceStorage => ({
+  async get(_namespace, name) {
+    const hour = await silences.get(name);
+    return hour === undefined ? undefined : objectOf(hour);
+  },
+  async list({ limit, continueAfter }) {
+    const page = await silences.list({ nowMs: clock.nowMs(), limit, ...defined({ after: continueAfter }) });
+    return { items: page.hours.map(objectOf), ...defined({ next: page.next }) };
+  },
+  listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
+  create: refused,
+  update: refused,
+  remove: refused,
+  keepsManagedFields: () => false,
+});
