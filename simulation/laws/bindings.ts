@@ -44,8 +44,6 @@ class BindingsFit implements BindingsLaw {
   readonly #hit: (mark: Mark) => void;
   readonly #nodes = new Map<string, KubeNode>();
   readonly #pods = new Map<string, KubePod>();
-  /** uid of the Node to which the scheduler bound a pod, by uid of the pod. */
-  readonly #nodeUids = new Map<string, string | undefined>();
 
   constructor(context: LawContext, hit: (mark: Mark) => void) {
     this.#context = context;
@@ -62,7 +60,6 @@ class BindingsFit implements BindingsLaw {
         const before = this.#pods.get(key.sk);
         if (newImage === undefined) {
           this.#pods.delete(key.sk);
-          this.#nodeUids.delete(before?.metadata.uid ?? '');
           continue;
         }
         const pod = objectOf(newImage) as KubePod;
@@ -86,7 +83,6 @@ class BindingsFit implements BindingsLaw {
       this.#fail([key, name], `${key} was bound to ${name}, which does not exist`);
       return;
     }
-    this.#nodeUids.set(pod.metadata.uid ?? '', node.metadata.uid);
     if (!toleratesAll(pod)) {
       const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
       if (ready !== 'True') this.#fail([key, name], `${key} was bound to ${name}, with Ready=${ready}`);
@@ -110,11 +106,8 @@ class BindingsFit implements BindingsLaw {
     if (group === undefined || zone === undefined) return;
     for (const [other, theirs] of this.#pods) {
       if (other === key || theirs.metadata.labels?.[ALONE] !== group || !counts(theirs)) continue;
-      const theirNode = this.#nodes.get(nodeNameOf(theirs));
-      const theirZone = theirNode?.metadata.labels?.[ZONE_LABEL];
-      // A Node that was created again may not have existed at the time of the decision.
-      const isSameNode = this.#nodeUids.get(theirs.metadata.uid ?? '') === theirNode?.metadata.uid;
-      if (theirZone === zone && isSameNode)
+      const theirZone = this.#nodes.get(nodeNameOf(theirs))?.metadata.labels?.[ZONE_LABEL];
+      if (theirZone === zone)
         this.#fail([key, other], `${key} and ${other} keep away from each other, both in ${zone}`);
     }
   }

@@ -169,6 +169,36 @@ describe('SX concurrency and the serverless form', () => {
     expect(await on.nodeOf('p')).toBe('');
   });
 
+  it('SX-09 also another Node, with a pod that keeps away', async () => {
+    const { on, commits } = interrupted();
+    await on.node('n1', { zone: 'a' });
+    await on.node('n2', { zone: 'a' });
+    const labels = { app: 'x' };
+    const required = { topologyKey: 'topology.kubernetes.io/zone', labelSelector: { matchLabels: labels } };
+    const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [required] } };
+    await on.running('q', 'n2', { labels, spec: { affinity } });
+    await on.send('DELETE', '/api/v1/nodes/n2');
+    await on.fleet.streams();
+    await on.pod('p', { labels, spec: { affinity } });
+    commits.before = () => on.createNode('n2', { zone: 'a' });
+    await on.settle();
+    expect(commits.before).toBeUndefined();
+    expect(await on.nodeOf('p')).toBe('');
+    expect(await on.reasons('p')).toContain("1 node(s) didn't match pod anti-affinity rules");
+  });
+
+  it('SX-09: pods on deleted Nodes, more of them than one transaction has conditions', async () => {
+    const on = new ScheduledCluster();
+    await on.node('n1', { zone: 'a' });
+    const labels = { app: 'x' };
+    const required = { topologyKey: 'kubernetes.io/hostname', labelSelector: { matchLabels: labels } };
+    const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [required] } };
+    for (let index = 0; index < 100; index += 1) await on.running(`on-${index}`, `missing-${index}`, { labels });
+    for (const name of ['p', 'q', 'r']) await on.pod(name, { spec: { affinity } });
+    await on.settle();
+    for (const name of ['p', 'q', 'r']) expect(await on.nodeOf(name)).toBe('n1');
+  });
+
   it('SX-11 anti-affinity by zone holds between two passes', async () => {
     const { on, commits } = interrupted();
     await on.node('n1', { zone: 'a' });

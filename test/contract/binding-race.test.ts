@@ -3,8 +3,8 @@
  *
  * Many schedulers run at once on one store in which concurrent transactions conflict. The turn of a pass is not
  * observed. Processes are delayed, killed at any call, or get no response to a commit; others start in their place.
- * Meanwhile people create pods on nodes, delete pods, cordon, taint and shrink nodes, and delete and create them again.
- * Passes are requested from the stream, which delivers each change late, and some of them again. Each commit is checked
+ * Meanwhile people create pods, also on nodes, and delete pods. They cordon, taint and shrink nodes, delete them and create
+ * them again. Passes are requested from the stream, which delivers each change late, and some of them again. Each commit is checked
  * against the objects as they are stored at that moment. The schedule comes from a seed. RACE_SEED prints figures:
  *
  *   RACE_SEED=7 RACE_PODS=5000 RACE_NODES=200 vitest run test/contract/binding-race.test.ts
@@ -36,6 +36,7 @@ import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { randomFrom } from '../support/seeded.ts';
 
 const SCHEDULERS = 16;
+const FROZEN_TURNS_MAX = 300;
 /** 400 pods take some seconds, 5,000 some minutes. */
 const TIMEOUT_MS = 1_200_000;
 const ZONE = 'topology.kubernetes.io/zone';
@@ -60,8 +61,6 @@ class Judge {
   readonly wrong: string[] = [];
   bindings = 0;
   readonly #objects = new Map<string, KubeObject>();
-  /** uid of the Node to which the scheduler bound a pod, by uid of the pod. */
-  readonly #nodeUids = new Map<string, string>();
 
   /** Returns the changes of pods and Nodes. */
   onCommit(writes: readonly TransactWrite[]): readonly Change[] {
@@ -113,15 +112,14 @@ class Judge {
     if (used.cpu > node.allocatable.cpu || here.length > node.podsMax) {
       this.wrong.push(`${node.name}: ${used.cpu}m of ${node.allocatable.cpu}m, ${here.length} pods of ${node.podsMax}`);
     }
-    this.#nodeUids.set(pod.uid, node.uid);
     const zoneOf = ({ nodeName }: SchedulablePod) => this.nodes.get(nodeName)?.labels[ZONE];
     const alone = pod.labels['alone'];
     if (alone === undefined) return;
     for (const other of this.pods.values()) {
       if (other.uid === pod.uid || other.labels['alone'] !== alone || !countsOnNode(other)) continue;
-      // Its Node was created again. It may not have existed at the time of the decision.
-      if (this.#nodeUids.get(other.uid) !== this.nodes.get(other.nodeName)?.uid) continue;
-      if (zoneOf(other) === zoneOf(pod)) this.wrong.push(`${pod.key} and ${other.key} are both in ${zoneOf(pod)}`);
+      // A Node that does not exist is in no zone.
+      if (this.nodes.has(other.nodeName) && zoneOf(other) === zoneOf(pod))
+        this.wrong.push(`${pod.key} and ${other.key} are both in ${zoneOf(pod)}`);
     }
   }
 }
@@ -132,10 +130,18 @@ interface Race {
   readonly seed: number;
   readonly pods: number;
   readonly nodes: number;
+  /** Nodes stay as they are. People delete pods that keep others away, and create more urgent ones. */
+  readonly isCalm?: boolean;
+}
+
+/** Probability per call, and before a transaction. */
+interface Faults {
+  readonly kills: number;
+  readonly freezes: number;
 }
 
 /** What a process sees of the store. It may be killed at every call; nothing that it does then has an effect. */
-function fragile(items: ItemStore, random: Random, kills: number): ItemStore {
+function fragile(items: ItemStore, random: Random, { kills, freezes }: Faults): ItemStore {
   let isDead = false;
   const around = async <T>(run: () => Promise<T>): Promise<T> => {
     await turns(random, 3);
@@ -157,6 +163,7 @@ function fragile(items: ItemStore, random: Random, kills: number): ItemStore {
       }),
     transact: (writes) =>
       around(async () => {
+        if (random() < freezes) await turns(random, FROZEN_TURNS_MAX);
         const outcome = await items.transact(writes);
         await turns(random, 3);
         if (random() < 0.02) throw new StoreFault('timeout', 'no response', { retryable: true });
@@ -165,7 +172,7 @@ function fragile(items: ItemStore, random: Random, kills: number): ItemStore {
   };
 }
 
-async function race({ seed, pods, nodes }: Race) {
+async function race({ seed, pods, nodes, isCalm = false }: Race) {
   const random = randomFrom(seed);
   const judge = new Judge();
   const tables = memoryItemStore();
@@ -181,7 +188,8 @@ async function race({ seed, pods, nodes }: Race) {
       return outcome;
     },
   };
-  const policy = { ...defaultPolicy, schedulerGate: 'off', podMaxBackoffSeconds: 1 } as const;
+  // There are no kubelets, which would end victims.
+  const policy = { ...defaultPolicy, schedulerGate: 'off', preemption: 'off', podMaxBackoffSeconds: 1 } as const;
   const log = { debug() {}, info() {}, warn() {}, error() {} };
   const deliveries = new Set<Promise<void>>();
   let repeated = 0;
@@ -211,13 +219,17 @@ async function race({ seed, pods, nodes }: Race) {
     await turns(random, 6);
   };
   const objects = clusterObjects({ items: shared, clock, random: source, pause });
-  const people = peopleOn({ objects, clock, source, random });
+  const people = peopleOn({ objects, clock, source, random, pods, isCalm });
   for (let index = 0; index < nodes; index += 1) await people.createNode(index);
-  for (let index = 0; index < pods; index += 1) await people.createPod(index);
+  let created = 0;
+  const createPods = async (most: number): Promise<void> => {
+    for (; created < most; created += 1) await people.createPod(created);
+  };
+  await createPods(pods / 2);
 
-  const start = (kills: number) =>
+  const start = (faults: Faults) =>
     fleetControllers({
-      items: fragile(shared, random, kills),
+      items: fragile(shared, random, faults),
       clock,
       random: source,
       pause,
@@ -225,10 +237,11 @@ async function race({ seed, pods, nodes }: Race) {
       log,
       meter: { add() {} },
     });
+  const faults = isCalm ? { kills: 0, freezes: 0.3 } : { kills: 0.002, freezes: 0.002 };
   let kills = 0;
   let isOver = false;
   const scheduler = async (): Promise<void> => {
-    let process = start(0.002);
+    let process = start(faults);
     while (!isOver) {
       try {
         // Many passes at once, also where nothing has changed.
@@ -238,15 +251,24 @@ async function race({ seed, pods, nodes }: Race) {
         const causes: unknown[] = fault instanceof TickFault ? fault.errors : [fault];
         if (causes.some((each) => each instanceof Killed)) kills += 1;
         else if (!causes.every((each) => each instanceof StoreFault)) throw fault;
-        process = start(0.002);
+        process = start(faults);
       }
       elapsedMs += 50;
       await turn();
     }
   };
+  const leaveZone = async (): Promise<void> => {
+    const alone = [...judge.pods.values()].filter(({ labels, nodeName }) => labels['alone'] && nodeName !== '');
+    const leaving = alone[Math.floor(random() * alone.length)];
+    if (leaving !== undefined) await people.deletePod(leaving.name);
+    await turns(random, 60);
+  };
   const meddle = async (): Promise<void> => {
     for (let step = 0; step < pods / 4; step += 1) {
-      await people.meddle(step, nodes);
+      if (isCalm) await leaveZone();
+      else await people.meddle(step, nodes);
+      // Some pods come before others that wait already, and keep away from them.
+      await createPods(pods / 2 + 2 * (step + 1));
       await turns(random, 12);
     }
     isOver = true;
@@ -254,7 +276,7 @@ async function race({ seed, pods, nodes }: Race) {
   await Promise.all([meddle(), ...Array.from({ length: SCHEDULERS }, scheduler)]);
   await Promise.all(deliveries);
   // Quiet: one process that is not killed finishes the work.
-  const last = start(0);
+  const last = start({ kills: 0, freezes: 0 });
   for (let passes = 0; passes < 40; passes += 1) {
     elapsedMs += 400_000;
     await last.tickScheduler(0).catch((fault: unknown) => {
@@ -270,7 +292,11 @@ function peopleOn({
   clock,
   source,
   random,
+  pods,
+  isCalm,
 }: {
+  readonly pods: number;
+  readonly isCalm: boolean;
   readonly objects: ReturnType<typeof clusterObjects>;
   readonly clock: { nowMs(): number };
   readonly source: { uuid(): string };
@@ -318,16 +344,22 @@ function peopleOn({
     },
     async createPod(index: number): Promise<void> {
       const name = `p-${index}`;
-      const cpu = ['100m', '250m', '500m', '1'][index % 4]!;
-      const alone = index % 5 === 0 ? { alone: `g${Math.floor(index / 20)}` } : undefined;
+      const cpu = isCalm ? '1m' : ['100m', '250m', '500m', '1'][index % 4]!;
+      const group = isCalm ? index % 8 : (index / 3) % Math.ceil(pods / 12);
+      const alone = Number.isInteger(group) ? { alone: `g${group}` } : undefined;
       const required = { topologyKey: ZONE, labelSelector: { matchLabels: alone ?? {} } };
       const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [required] } };
-      const object = pod(name, { ...container(cpu), ...(alone && { affinity }) }, alone ?? {});
+      const priority = isCalm ? index : [0, 10, 100][Math.floor(random() * 3)];
+      const object = pod(name, { ...container(cpu), priority, ...(alone && { affinity }) }, alone ?? {});
       await commit({ kind: 'create', ref: podRef(name), object });
+    },
+    async deletePod(name: string): Promise<void> {
+      const ref = podRef(name);
+      const previous = await objects.get(ref);
+      if (previous !== undefined) await commit({ kind: 'delete', ref, previous });
     },
     async meddle(step: number, nodes: number): Promise<void> {
       const index = Math.floor(random() * nodes);
-      const victim = podRef(`p-${Math.floor(random() * step * 4)}`);
       switch (step % 7) {
         case 0:
         case 1: {
@@ -335,10 +367,8 @@ function peopleOn({
           const object = pod(name, { ...container('500m'), nodeName: `n-${index}` }, {});
           return commit({ kind: 'create', ref: podRef(name), object });
         }
-        case 2: {
-          const previous = await objects.get(victim);
-          return previous === undefined ? undefined : commit({ kind: 'delete', ref: victim, previous });
-        }
+        case 2:
+          return people.deletePod(`p-${Math.floor(random() * step * 4)}`);
         case 3:
           return change(nodeRef(index), (node) => ({
             ...node,
@@ -397,4 +427,14 @@ describe('bindings of concurrent schedulers', () => {
     );
     expect(waiting.filter(({ requests }) => requests.cpu <= free).map(({ key }) => key)).toEqual([]);
   });
+
+  it.each(seeds)(
+    'SX-13: pods that keep away from each other by zone: seed %i',
+    { timeout: TIMEOUT_MS },
+    async (seed) => {
+      const { judge } = await race({ seed, pods: 240, nodes: 12, isCalm: true });
+      expect(judge.wrong).toEqual([]);
+      expect(judge.bindings).toBeGreaterThan(60);
+    },
+  );
 });

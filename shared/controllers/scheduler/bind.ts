@@ -15,12 +15,14 @@
  *
  * Why rules across nodes hold (affinity, spread): `order` makes all bindings of the scheduler one sequence. Each is
  * decided on a copy with all earlier ones. `use` alone cannot show a pod that was bound to another node of the zone.
+ * Pods on the name of a deleted Node do not count. While a rule relates them to a pod of the group, a fifth condition is
+ * that their Node still does not exist (missing-nodes.rule.ts).
  *
  * A refused transaction changes nothing. The process reads what changed, and decides again. After a fault it is not known
  * whether the transaction was applied; the same read shows it.
  *
  * Cost in write units, besides the Pod itself: 2 for use, 2 per 1 KB of the Node, 2 for the record, about 6 for the event;
- * 2 for the order, shared by the group.
+ * 2 for the order, shared by the group. 2 per missing Node, which is rare.
  */
 import { bindPod } from '../../api/kinds/pods.ts';
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
@@ -29,18 +31,21 @@ import type { KubePod, ObjectRef } from '../../kube/types.ts';
 import { StoreFault, type TransactWrite } from '../../ports/item-store.ts';
 import { useNode } from '../../store/node-use.ts';
 import type { CommitOutcome, ObjectWrite } from '../../store/object-store.ts';
-import { nodeUnchanged } from '../framework/change-node.ts';
+import { nodeAbsent, nodeUnchanged } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { eventWrite } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
 import { placementDraft, type QueueHistory } from './decisions.ts';
+import { relatedMissingNodes } from './missing-nodes.rule.ts';
 import { advanceOrder } from './queue-store.ts';
 import type { Fit } from './rule.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from './world.rule.ts';
 
 /** Bindings in one transaction: at most 85 of its 100 actions. */
 export const GROUP_MAX = 8;
+/** Missing Nodes of a group, and of a pod that is bound alone. One pod has at most 11 actions. */
+const MISSING_MAX = { ofGroup: 15, ofPod: 80 } as const;
 
 export interface Placement {
   readonly pod: SchedulablePod;
@@ -161,12 +166,15 @@ function planOf({ random, clock, ledger }: Dependencies, copy: ClusterCopy, plac
     writes.push(eventWrite(scheduledEvent(pod, fit.nodeName), { nowMs, eventUid: random.uuid(), wantedShard }));
     records.push(ledger.write(placementDraft(pod, fit, { nowMs, nodes: nodes.size, queue })));
   }
+  const missing = [...new Set(placements.flatMap(({ pod }) => relatedMissingNodes(pod, copy.snapshot)))];
+  if (placements.length > 1 && missing.length > MISSING_MAX.ofGroup) return { kind: 'refused', index: 1 };
+  const absent = missing.slice(0, MISSING_MAX.ofPod).map(nodeAbsent);
   const nodeNames = [...new Set(placements.map(({ fit }) => fit.nodeName))];
   const guards = nodeNames.flatMap((nodeName) => [
     useNode(nodeName, copy.useOf(nodeName)),
     nodeUnchanged(nodeName, nodes.get(nodeName)!.node.resourceVersion),
   ]);
-  return { kind: 'plan', writes, extra: [advanceOrder(copy.order), ...guards, ...records], nodeNames };
+  return { kind: 'plan', writes, extra: [advanceOrder(copy.order), ...guards, ...absent, ...records], nodeNames };
 }
 
 const scheduledEvent = ({ key, namespace, name, uid }: SchedulablePod, nodeName: string) =>

@@ -42,16 +42,33 @@ const contains = (domains: Domains, node: NodeState['node']): boolean => {
   return false;
 };
 
-/** Domains with a pod that matches all terms. A pod that matches only some of them does not count. */
+const matchesAllTerms = ({ affinity }: SchedulablePod, other: SchedulablePod, { namespaces }: Snapshot): boolean =>
+  affinity.every((term) => termMatches(term, other, namespaces));
+
+/** Pods that match all terms. A pod that matches only some of them does not count. */
+const affinityCounts = (pod: SchedulablePod, snapshot: Snapshot): CountsByNode =>
+  snapshot.counts(`all|${pod.affinity.map(({ text }) => text).join('&')}`, (other) =>
+    matchesAllTerms(pod, other, snapshot),
+  );
+
+/** Counts of the pods that restrict by a required term, of either side, where this pod may run. */
+export function requiredCounts(pod: SchedulablePod, snapshot: Snapshot): readonly CountsByNode[] {
+  const counts = pod.antiAffinity.map((term) => snapshot.countsOfTerm(term));
+  if (pod.affinity.length > 0) counts.push(affinityCounts(pod, snapshot));
+  for (const { term, byNode } of snapshot.antiTerms) {
+    if (termMatches(term, pod, snapshot.namespaces)) counts.push(byNode);
+  }
+  return counts;
+}
+
+/** Domains with a pod that matches all terms. */
 function affinityFilter(pod: SchedulablePod, snapshot: Snapshot): (node: NodeState['node']) => boolean {
   const terms = pod.affinity;
-  const { namespaces } = snapshot;
-  const matchesAll = (other: SchedulablePod): boolean => terms.every((term) => termMatches(term, other, namespaces));
-  const byNode = snapshot.counts(`all|${terms.map(({ text }) => text).join('&')}`, matchesAll);
+  const byNode = affinityCounts(pod, snapshot);
   const domains = new Map<string, Set<string>>();
   for (const { topologyKey } of terms) addDomains(domains, topologyKey, { byNode, snapshot });
   // The first pod of its kind may start anywhere.
-  const isFirst = [...domains.values()].every(({ size }) => size === 0) && matchesAll(pod);
+  const isFirst = [...domains.values()].every(({ size }) => size === 0) && matchesAllTerms(pod, pod, snapshot);
   return (node) =>
     terms.every(({ topologyKey }) => {
       const value = node.labels[topologyKey];

@@ -80,6 +80,7 @@ export class Snapshot {
   readonly #pods = new Map<string, SchedulablePod>();
   /** Pods that count, by node name; with pods of names without a Node. */
   readonly #podsByNode = new Map<string, Map<string, SchedulablePod>>();
+  readonly #missingNodes = new Set<string>();
   readonly #nominated = new Map<string, Map<string, SchedulablePod>>();
   readonly #counts = new Map<string, Counted>();
   readonly #antiTerms: TermIndex = new Map();
@@ -117,6 +118,11 @@ export class Snapshot {
     return this.#order;
   }
 
+  /** Names without a Node that pods still have. */
+  get missingNodes(): ReadonlySet<string> {
+    return this.#missingNodes;
+  }
+
   nodesWithImage(image: string): number {
     return this.#nodesWithImage.get(image) ?? 0;
   }
@@ -146,6 +152,7 @@ export class Snapshot {
     };
     this.#podsByNode.set(node.name, created.pods);
     this.#nodes.set(node.name, created);
+    this.#missingNodes.delete(node.name);
     for (const pod of created.pods.values()) addUse(created, pod, 1);
   }
 
@@ -154,6 +161,8 @@ export class Snapshot {
     if (state === undefined) return;
     for (const image of state.node.images.keys()) addCount(this.#nodesWithImage, image, -1);
     this.#nodes.delete(name);
+    if (state.pods.size > 0) this.#missingNodes.add(name);
+    else this.#podsByNode.delete(name);
     this.#order = undefined;
   }
 
@@ -243,7 +252,11 @@ export class Snapshot {
     else pods.delete(key);
     const state = this.#nodes.get(nodeName);
     if (state !== undefined) addUse(state, pod, change);
-    else if (pods.size === 0) this.#podsByNode.delete(nodeName);
+    else if (pods.size > 0) this.#missingNodes.add(nodeName);
+    else {
+      this.#podsByNode.delete(nodeName);
+      this.#missingNodes.delete(nodeName);
+    }
     for (const counted of this.#counts.values()) if (counted.matches(pod)) addCount(counted.byNode, nodeName, change);
     for (const term of pod.antiAffinity) addTerm(this.#antiTerms, term, 0, nodeName, change);
     const scored = this.#scoredTerms;

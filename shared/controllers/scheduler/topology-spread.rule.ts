@@ -43,6 +43,10 @@ function countsOf({ namespace }: SchedulablePod, { selector }: SpreadConstraint,
   );
 }
 
+/** Counts of the pods that a hard constraint of this pod selects. */
+export const hardSpreadCounts = (pod: SchedulablePod, snapshot: Snapshot): readonly CountsByNode[] =>
+  pod.spread.flatMap((constraint) => (constraint.isHard ? [countsOf(pod, constraint, snapshot)] : []));
+
 export interface SpreadDomains {
   readonly constraint: SpreadConstraint;
   /** Matching pods by value of the topology key, over the nodes that count. */
