@@ -1,4 +1,4 @@
-import { type Document, isMap, isScalar, LineCounter, parseDocument, visit, type YAMLMap } from 'yaml';
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit, type YAMLMap } from 'yaml';
 import { type ParsedPolicy, type PolicyFault, parsePolicy } from './policy.ts';
 
 const API_VERSION = 'nodekeeper.dev/v1alpha1';
@@ -72,8 +72,25 @@ function located(document: Document, fields: YAMLMap, at: At): ParsedPolicy {
 
 /** The default of one field may break a relation with another field that the file sets. */
 function faultAt(fields: YAMLMap, fault: PolicyFault, at: At): string {
+  if (fault.field.includes('[')) return partAt(fields, fault, at);
   const written = fields.has(fault.field) || fault.other === undefined ? fault.field : fault.other;
   return keyAt(fields, written, at);
+}
+
+/** Position of a fault inside a list, such as `profiles[1].name`: the deepest part that the file has. */
+function partAt(fields: YAMLMap, { field, other }: PolicyFault, at: At): string {
+  const path = field.split(/[.[\]]+/).filter((part) => part !== '');
+  const withOther = other === undefined ? [] : [[...path.slice(0, -1), other]];
+  for (const parts of [path, ...withOther, ...path.map((_, index) => path.slice(0, -1 - index))]) {
+    if (parts.length === 0 || !fields.hasIn(parts)) continue;
+    const parent = fields.getIn(parts.slice(0, -1), true);
+    const name = parts.at(-1)!;
+    if (parts.length === 1) return keyAt(fields, name, at);
+    if (isMap(parent)) return keyAt(parent, name, at);
+    const value = fields.getIn(parts, true);
+    if (isNode(value)) return at(value.range?.[0] ?? 0);
+  }
+  return keyAt(fields, path[0] ?? '', at);
 }
 
 /** Position of the key; the start of the map if the key is absent. */

@@ -2,6 +2,7 @@ import * as z from 'zod/mini';
 import { formatCidr } from '../domain/cidrs/cidr.ts';
 import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
 import { defaultPolicy, type Policy } from '../domain/policy.ts';
+import { profileFaults, profileRelationFaults, profilesRule } from './profiles.ts';
 
 /** One fault of a policy. */
 export interface PolicyFault {
@@ -21,7 +22,7 @@ export type ParsedPolicy =
   | { readonly kind: 'ok'; readonly policy: Policy }
   | { readonly kind: 'faults'; readonly faults: readonly PolicyFault[] };
 
-interface FieldRule<Value> {
+export interface FieldRule<Value> {
   readonly schema: z.ZodMiniType<Value>;
   readonly rule: string;
 }
@@ -142,12 +143,13 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     schema: z.int().check(z.gte(0), z.lte(100_000)),
     rule: 'must be a whole number of nodes, 0 to 100000',
   },
+  profiles: profilesRule,
 };
 
 export const policyFields = Object.keys(fieldRules) as readonly (keyof Policy)[];
 
 /** Relations between two fields. Checked only if each field is valid by itself. */
-interface Relation {
+export interface Relation {
   readonly field: keyof Policy;
   readonly other: keyof Policy;
   readonly rule: string;
@@ -231,6 +233,13 @@ export function parsePolicy(input: unknown): ParsedPolicy {
   const wrong = new Set<keyof Policy>();
   for (const field of policyFields) {
     const value = Object.hasOwn(given, field) ? given[field] : defaultPolicy[field];
+    if (field === 'profiles') {
+      const found = profileFaults(value, fieldRules);
+      faults.push(...found);
+      if (found.length > 0) wrong.add(field);
+      policy[field] = found.length > 0 ? [] : deepFrozen(value);
+      continue;
+    }
     const parsed = fieldRules[field].schema.safeParse(value);
     if (parsed.success) {
       policy[field] = parsed.data;
@@ -252,11 +261,23 @@ export function parsePolicy(input: unknown): ParsedPolicy {
     });
   }
 
-  if (faults.length === 0) faults.push(...cidrFaults(policy as unknown as Policy));
+  if (faults.length === 0) {
+    const candidate = policy as unknown as Policy;
+    faults.push(...cidrFaults(candidate), ...profileRelationFaults(candidate, relations));
+  }
 
   return faults.length > 0
     ? { kind: 'faults', faults }
     : { kind: 'ok', policy: Object.freeze(policy) as unknown as Policy };
+}
+
+/** A copy that nobody can change. The value is JSON. */
+function deepFrozen(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const copy: object = Array.isArray(value)
+    ? value.map(deepFrozen)
+    : Object.fromEntries(Object.entries(value).map(([name, each]) => [name, deepFrozen(each)]));
+  return Object.freeze(copy);
 }
 
 /** Faults that the allocator finds, checked after the fields and their relations are valid. */

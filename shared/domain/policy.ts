@@ -1,3 +1,30 @@
+/** A label selector as in Kubernetes: all entries must match. */
+export interface NodeSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+    readonly values?: readonly string[];
+  }[];
+}
+
+/** The times of the policy that a profile may replace, with the same relations between them. */
+export type ProfileTimes = Pick<
+  Policy,
+  | 'beatIntervalSeconds'
+  | 'leaseDurationSeconds'
+  | 'nodeMonitorGracePeriodSeconds'
+  | 'nodeStartupGracePeriodSeconds'
+  | 'podEvictionTimeoutSeconds'
+>;
+
+/** Times for the nodes that a selector matches; an absent time is the one of the policy (nodes/node-profile.ts). */
+export interface NodeProfile extends Partial<ProfileTimes> {
+  /** A DNS label of at most 11 characters: each heartbeat writes a row that contains it. */
+  readonly name: string;
+  readonly nodeSelector: NodeSelector;
+}
+
 /**
  * Every tunable of the controllers: one object for deploy, local mode and scenarios.
  * shared/config/policy.ts validates it (ranges and relations) and reads it from YAML.
@@ -91,6 +118,8 @@ export interface Policy {
    * for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
    */
   readonly nodesMarkedPerTickMax: number;
+  /** Times for some nodes, selected by labels. At most 8, in order: the first match wins (docs/profiles.md). */
+  readonly profiles: readonly NodeProfile[];
 }
 
 /** The documentation's defaults (grace: 40 s, as before Kubernetes 1.32; docs/deviations.md). */
@@ -135,4 +164,5 @@ export const defaultPolicy: Policy = Object.freeze({
   pendingPodAlarmSeconds: 300,
   workloadShortageAlarmSeconds: 1_800,
   nodesMarkedPerTickMax: 300,
+  profiles: Object.freeze([]),
 });

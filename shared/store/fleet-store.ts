@@ -28,7 +28,7 @@ import { defined } from '../domain/defined.ts';
 import { claimSlot } from '../domain/tick.ts';
 import { type DisruptionRecord, NO_DISRUPTION } from '../domain/zones/disruption.ts';
 import type { QueuedNode, ZoneRecord } from '../domain/zones/fleet-records.ts';
-import { type GateRecord, UNTRIED_GATE } from '../domain/zones/gate.ts';
+import { type GateRecord, type Probe, type ProfileGate, UNTRIED_GATE } from '../domain/zones/gate.ts';
 import { changeRateUpdates, type LimiterUpdate } from '../domain/zones/limiter.ts';
 import type { ZoneState } from '../domain/zones/zone-state.ts';
 import type {
@@ -204,7 +204,6 @@ async function readFleet(items: ItemStore): Promise<FleetRecords> {
 }
 
 function claimWrite({ slot, seenFence, nowMs, claimId, gate, disruption, nodes, finished }: MonitorClaim): UpdateWrite {
-  const { lastTickAtMs: _, ...kept } = gate;
   const holding = gate.reasons.length > 0;
   const next = claimSlot(slot);
   return {
@@ -214,7 +213,7 @@ function claimWrite({ slot, seenFence, nowMs, claimId, gate, disruption, nodes, 
       ...next.set,
       at: nowMs,
       by: claimId,
-      gate: JSON.stringify(kept),
+      gate: gateText(gate),
       disruption: JSON.stringify(disruption),
       nodes,
       ...(holding ? { holding: 1 } : {}),
@@ -361,6 +360,71 @@ type ZoneRow = FleetRow & {
 };
 type QueueRow = FleetRow & { readonly uid: string; readonly addedAtMs: number };
 
+/**
+ * The gate as text. The row is written with each tick, and up to 1 KB costs one write unit:
+ *   - probes as three numbers per tick: milliseconds after the one before, accepted, failed;
+ *   - of each profile only what differs from the whole record.
+ */
+export function gateText({ lastTickAtMs: _, probes, profiles, ...gate }: GateRecord): string {
+  const ticks = new Map<number, [number, number]>();
+  for (const { sentAtMs, accepted } of probes) {
+    const counts = ticks.get(sentAtMs) ?? [0, 0];
+    counts[accepted ? 0 : 1] += 1;
+    ticks.set(sentAtMs, counts);
+  }
+  let beforeMs = 0;
+  const numbers = [...ticks].flatMap(([sentAtMs, counts]) => {
+    const sinceMs = sentAtMs - beforeMs;
+    beforeMs = sentAtMs;
+    return [sinceMs, ...counts];
+  });
+  const whole: Readonly<Record<string, unknown>> = gate;
+  const differing = (own: ProfileGate) =>
+    Object.fromEntries(
+      Object.entries(own).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(whole[name])),
+    );
+  const stored = Object.entries(profiles ?? {}).map(([name, own]) => [name, differing(own)]);
+  return JSON.stringify({
+    ...gate,
+    probes: numbers,
+    ...(profiles === undefined ? {} : { profiles: Object.fromEntries(stored) }),
+  });
+}
+
+/** Reads also the texts of earlier versions, with one object per probe. */
+export function gateFrom(text: string | undefined, lastTickAtMs: number | undefined): GateRecord {
+  if (text === undefined) return { ...UNTRIED_GATE, lastTickAtMs };
+  const {
+    probes = [],
+    profiles,
+    ...gate
+  } = JSON.parse(text) as Omit<Partial<GateRecord>, 'probes'> & {
+    readonly probes?: readonly (Probe | number)[];
+  };
+  const shared = { ...UNTRIED_GATE, ...gate, lastTickAtMs };
+  const { reasons, sinceMs, freshSinceMs, provenAtMs, beatSeconds } = shared;
+  const whole: ProfileGate = { reasons, sinceMs, freshSinceMs, provenAtMs, beatSeconds };
+  const ofProfiles = Object.entries(profiles ?? {}).map(([name, own]) => [name, { ...whole, ...own }]);
+  return {
+    ...shared,
+    probes: probesFrom(probes),
+    ...(profiles === undefined ? {} : { profiles: Object.fromEntries(ofProfiles) as Record<string, ProfileGate> }),
+  };
+}
+
+function probesFrom(stored: readonly (Probe | number)[]): readonly Probe[] {
+  const numbers = stored.filter((each) => typeof each === 'number');
+  if (numbers.length < stored.length) return stored.filter((each) => typeof each === 'object');
+  const probes: Probe[] = [];
+  let sentAtMs = 0;
+  for (let at = 0; at + 2 < numbers.length; at += 3) {
+    sentAtMs += numbers[at]!;
+    for (let count = 0; count < numbers[at + 1]!; count += 1) probes.push({ sentAtMs, accepted: true });
+    for (let count = 0; count < numbers[at + 2]!; count += 1) probes.push({ sentAtMs, accepted: false });
+  }
+  return probes;
+}
+
 function stateOf(item: Item | undefined): FleetState {
   const { slot, fence = 0, at, by, gate, disruption, doneAt, nodes, sent } = (item ?? {}) as StateRow;
   return {
@@ -368,7 +432,7 @@ function stateOf(item: Item | undefined): FleetState {
     claimedAtMs: at,
     claimId: by,
     fence,
-    gate: { ...UNTRIED_GATE, ...(gate === undefined ? {} : JSON.parse(gate)), lastTickAtMs: doneAt },
+    gate: gateFrom(gate, doneAt),
     disruption: disruption === undefined ? NO_DISRUPTION : (JSON.parse(disruption) as DisruptionRecord),
     nodes,
     sent: sent === undefined ? undefined : (JSON.parse(sent) as SentParts),

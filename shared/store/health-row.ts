@@ -9,6 +9,7 @@
  *   both    r server receipt time of the last renewal (ms)
  *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter reads it),
  *           k our NoExecute taints (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
+ *           P name of the profile, absent for the default one; C when the profile last changed (s);
  *           f, g: conditions with the stored lastHeartbeatTime f are shown with g (s)
  *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
  *           w 1: pods of this node must still be set not ready
@@ -19,6 +20,7 @@
  * A row has a lease if it has `v`, and a digest if it has `u`; it may have only one of them. An item with neither is no
  * row: it marks where a row was (health-placement.ts).
  */
+import { defined } from '../domain/defined.ts';
 import { HEALTH_SHARDS, type HealthShards } from '../domain/health-shards.ts';
 import type { ConditionStatus } from '../domain/kubernetes.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
@@ -29,7 +31,7 @@ import { healthPartitionOf } from './layout.ts';
 
 export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x', 'U'] as const;
 /** Attributes that a scan reads. */
-export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r', 'q'] as const;
+export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r', 'q', 'P', 'C'] as const;
 
 /** The key in the current layout. A store of health-placement.ts finds rows at either key. */
 export const healthKey = (nodeName: string): ItemKey => healthKeyIn(HEALTH_SHARDS, nodeName);
@@ -73,6 +75,8 @@ export type HealthRow = {
   readonly s?: 1;
   readonly k?: number;
   readonly b?: number;
+  readonly P?: string;
+  readonly C?: number;
   readonly l?: number;
   readonly f?: number;
   readonly g?: number;
@@ -96,6 +100,9 @@ export const noRow: Condition = all(lacks('v'), lacks('u'));
 /** Holds for a row and for nothing: a row that was lost is written again, but not where it was moved from. */
 export const notMoved: Condition = lacks('q');
 
+/** Name of the node's profile; undefined: the default one. */
+export const profileOf = (row: Item): string | undefined => (row as HealthRow).P;
+
 /** Changes whenever pods of the node change; undefined before the first change. */
 export const podsVersionOf = (row: Item): number | undefined => (row as HealthRow).p;
 
@@ -114,7 +121,7 @@ export function heartbeatTimesOf(row: Item): HeartbeatTimes | undefined {
 export function nodeHealthOf(row: Item): NodeHealth | undefined {
   if (!hasDigest(row)) return undefined;
   const digest = row as HealthRow & { readonly u: string; readonly b: number };
-  const { sk, u: uid, b: createdAtMs, r: renewedAtMs, z = '', y = '', k: code = 0, e, s, l, m, w } = digest;
+  const { sk, u: uid, b: createdAtMs, r: renewedAtMs, z = '', y = '', k: code = 0, e, s, l, m, w, P, C } = digest;
   return {
     nodeName: sk,
     uid,
@@ -129,5 +136,6 @@ export function nodeHealthOf(row: Item): NodeHealth | undefined {
     statusAtMs: l,
     markedAtMs: m,
     podsToMark: w !== undefined,
+    ...defined({ profile: P, profileChangedAtMs: C === undefined ? undefined : C * 1_000 }),
   };
 }

@@ -49,6 +49,10 @@ export type NodeDigest = Pick<
   'uid' | 'zone' | 'ready' | 'excluded' | 'suspect' | 'noExecute' | 'createdAtMs'
 > & {
   readonly statusAtMs?: number;
+  /** Name of the profile; absent: `default`. */
+  readonly profile?: string;
+  /** Set only if this write changes the profile of an existing Node. */
+  readonly profileChangedAtMs?: number;
 };
 
 /**
@@ -73,6 +77,11 @@ export function describeNode(
   put('e', digest.excluded ? 1 : undefined);
   put('s', digest.suspect ? 1 : undefined);
   put('k', code === 0 ? undefined : code);
+  put('P', digest.profile);
+  const { profileChangedAtMs } = digest;
+  if (profileChangedAtMs !== undefined || isNew) {
+    put('C', profileChangedAtMs === undefined ? undefined : Math.floor(profileChangedAtMs / 1_000));
+  }
   if (statusAtMs !== undefined || isNew) put('l', statusAtMs);
   if (isNew || ready !== 'Unknown' || statusAtMs !== undefined) remove.push('m');
   if (isNew || ready === 'True') remove.push('w');

@@ -1,9 +1,11 @@
 /**
  * The digest of a Node for the `health` table. It is derived from the object: all writers of a Node compute the same.
  */
+import { defined } from '../domain/defined.ts';
 import { readyStatusOf } from '../domain/nodes/conditions.ts';
 import { isSuspect } from '../domain/nodes/health.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
+import { PROFILE_ANNOTATION } from '../domain/nodes/node-profile.ts';
 import { noExecuteOf } from '../domain/nodes/node-taints.ts';
 import { isExcluded, zoneKeyOf } from '../domain/zones/zone.ts';
 import { parseTimeMs } from '../kube/time.ts';
@@ -12,7 +14,10 @@ import type { KubeNode, KubeObject } from '../kube/types.ts';
 export type DigestOfNode = Pick<
   NodeHealth,
   'uid' | 'zone' | 'ready' | 'excluded' | 'noExecute' | 'suspect' | 'createdAtMs'
->;
+> & {
+  /** Name of the profile; absent: `default`. */
+  readonly profile?: string;
+};
 
 /** Creation in server time, in epoch milliseconds; a whole second, because the object stores seconds. */
 export const createdAtMsOf = (object: KubeObject): number => parseTimeMs(object.metadata.creationTimestamp) ?? 0;
@@ -28,6 +33,7 @@ export function digestOf(node: KubeNode): DigestOfNode {
     noExecute,
     suspect: isSuspect({ ready, noExecute }),
     createdAtMs: createdAtMsOf(node),
+    ...defined({ profile: node.metadata.annotations?.[PROFILE_ANNOTATION] }),
   };
 }
 
@@ -36,6 +42,7 @@ export const sameDigest = (one: DigestOfNode, other: DigestOfNode): boolean =>
   one.zone === other.zone &&
   one.ready === other.ready &&
   one.excluded === other.excluded &&
+  one.profile === other.profile &&
   one.noExecute.notReady === other.noExecute.notReady &&
   one.noExecute.unreachable === other.noExecute.unreachable &&
   one.createdAtMs === other.createdAtMs;

@@ -3,6 +3,7 @@
  * use them, so the digest always matches the stored Node.
  */
 
+import { defined } from '../domain/defined.ts';
 import type { KubeNode, KubeObject } from '../kube/types.ts';
 import { jsonEqual } from '../kube/wire/json-value.ts';
 import type { TransactWrite } from '../ports/item-store.ts';
@@ -32,11 +33,19 @@ export type NodeWrite =
 export function healthWritesFor(write: NodeWrite): TransactWrite[] {
   if (write.kind === 'delete') return [forgetNode(write.old.metadata.name ?? '')];
   const digest = digestOf(write.next);
-  if (write.kind === 'update' && !write.statusPost && sameDigest(digest, digestOf(write.old))) return [];
+  const before = write.kind === 'update' ? digestOf(write.old) : undefined;
+  if (before !== undefined && !write.statusPost && sameDigest(digest, before)) return [];
+  const isMoved = before !== undefined && before.profile !== digest.profile;
   return [
     describeNode(
       write.next.metadata.name ?? '',
-      { ...digest, ...(write.statusPost ? { statusAtMs: write.nowMs } : {}) },
+      {
+        ...digest,
+        ...defined({
+          statusAtMs: write.statusPost ? write.nowMs : undefined,
+          profileChangedAtMs: isMoved ? write.nowMs : undefined,
+        }),
+      },
       { isNew: write.kind === 'create' },
     ),
   ];

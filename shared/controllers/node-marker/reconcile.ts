@@ -20,7 +20,8 @@ import { nodes as nodesResource } from '../../api/kinds/registry.ts';
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import { nodeNotReady } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
-import { gateVerdictFor } from '../../domain/zones/gate.ts';
+import { gateOf, gateVerdictFor, gateVerdictOf } from '../../domain/zones/gate.ts';
+import type { FleetState } from '../../store/fleet-store.ts';
 import { readHealth } from '../../store/health-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
@@ -95,9 +96,8 @@ async function markPart(dependencies: ControllerDependencies, part: NodesPart, a
   const isExpired = at.nowMs >= part.untilMs;
   if (isExpired && at.receives === 1) return { kind: 'dropped', reason: 'expired' };
   const [state, rows] = await Promise.all([fleet.readState(), readHealth(items, [...part.ready, ...part.notReady])]);
-  const isHeld = gateVerdictFor(state.gate, { nowMs: at.nowMs, policy }).kind === 'holding';
-  const freshSinceMs = Math.max(state.gate.freshSinceMs, state.disruption.freshSinceMs);
-  const todo = isExpired || isHeld ? [] : silentNodes(dependencies, part, rows, freshSinceMs);
+  const todo = isExpired ? [] : silentNodes(dependencies, part, rows, { state, nowMs: at.nowMs });
+  const isHeld = todo.length === 0 && gateVerdictFor(state.gate, { nowMs: at.nowMs, policy }).kind === 'holding';
   const outcome = await markNodes(
     dependencies,
     todo,
@@ -124,9 +124,12 @@ function silentNodes(
   { policy }: ControllerDependencies,
   { decidedAtMs: nowMs }: NodesPart,
   rows: ReadonlyMap<string, NodeHealth>,
-  freshSinceMs: number,
+  at: { readonly state: FleetState; readonly nowMs: number },
 ): MarkToDo[] {
+  const { gate, disruption } = at.state;
   return [...rows.values()].flatMap((seen) => {
+    if (gateVerdictOf(gate, seen.profile, { nowMs: at.nowMs, policy }).kind === 'holding') return [];
+    const freshSinceMs = Math.max(gateOf(gate, seen.profile).freshSinceMs, disruption.freshSinceMs);
     const decision = decideMark(seen, { nowMs, policy, freshSinceMs });
     return decision === undefined ? [] : [{ decision, seen }];
   });

@@ -3,6 +3,7 @@
 import { defined } from '../../domain/defined.ts';
 import { gateReasonsText } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
+import { policyOf } from '../../domain/nodes/node-profile.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
 import { tickGapMaxMs } from '../../domain/tick.ts';
@@ -69,19 +70,20 @@ export function markDraft(
 ): NodeMonitorDraft {
   const { silentSeconds, graceSeconds, freshSinceMs } = decision;
   const { zone } = at;
+  const profile = seen.profile === undefined ? '' : ` of profile ${seen.profile}`;
   const zoneCount = zone === undefined ? '' : `; ${zone.unhealthy} of ${zone.size} nodes in its zone are not ready`;
   const silence = `No heartbeat or status for ${secondsText(silentSeconds)}`;
   return {
     act: 'MarkUnknown',
     about: aboutNode(decision),
     atMs: at.nowMs,
-    reason: `${silence} (grace period ${secondsText(graceSeconds)})${zoneCount}`,
+    reason: `${silence} (grace period ${secondsText(graceSeconds)}${profile})${zoneCount}`,
     rule: 'silence',
     inputs: {
       health: recordedHealth(seen),
       freshSinceMs,
       ...defined({ zoneCount: zone === undefined ? undefined : { size: zone.size, notReady: zone.unhealthy } }),
-      policy: policyPart(at.policy, ...GRACE_FIELDS),
+      policy: policyPart(policyOf(at.policy, seen.profile), ...GRACE_FIELDS),
     },
     outcome: { mark: true, silentSeconds, graceSeconds },
   };
@@ -122,6 +124,7 @@ export function gateDraft(
         'beatIntervalSeconds',
         'ingestGate',
         'tickGate',
+        'profiles',
       ),
     },
     outcome: { reasons, sinceMs, freshSinceMs },

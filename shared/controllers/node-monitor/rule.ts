@@ -24,6 +24,7 @@ import { type EventText, nodeNotReady } from '../../domain/events/event-text.ts'
 import type { ConditionStatus } from '../../domain/kubernetes.ts';
 import { healthVerdict, isReturning, lastSpokeAtMs } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
+import { policyOf } from '../../domain/nodes/node-profile.ts';
 import { carriedNoExecute, decideNoExecute, type NoExecuteKind } from '../../domain/nodes/node-taints.ts';
 import type { Policy } from '../../domain/policy.ts';
 import {
@@ -33,7 +34,7 @@ import {
   disruptionVerdict,
 } from '../../domain/zones/disruption.ts';
 import type { QueuedNode, ZoneRecord } from '../../domain/zones/fleet-records.ts';
-import { type GateRecord, type GateVerdict, gateVerdict } from '../../domain/zones/gate.ts';
+import { type GateRecord, type GateVerdict, gateOf, gateVerdict } from '../../domain/zones/gate.ts';
 import {
   type ZoneMetrics,
   type ZoneState,
@@ -248,12 +249,19 @@ function statesOf(zones: readonly EvaluatedZone[]): ZoneState[] {
   return zones.map((zone) => zone.state).filter((state) => state !== undefined);
 }
 
+interface EvaluationTime {
+  readonly nowMs: number;
+  readonly policy: Policy;
+  /** Of the node's profile. */
+  readonly freshSinceMs: number;
+}
+
 /** Step 1. `mayMark` false: verdicts only. */
 function evaluateNode(
   health: NodeHealth,
-  at: { readonly nowMs: number; readonly policy: Policy; readonly freshSinceMs: number },
+  at: EvaluationTime,
   mayMark: boolean,
-): EvaluatedNode & { readonly late: boolean; readonly withheld: boolean } {
+): EvaluatedNode & { readonly late: boolean; readonly withheld: boolean; readonly freshSinceMs: number } {
   const verdict = healthVerdict(health, at);
   const due = verdict.kind === 'silent' && health.ready !== 'Unknown';
   const marked = due && mayMark;
@@ -265,6 +273,7 @@ function evaluateNode(
     silentSeconds: verdict.silentMs / 1_000,
     late: verdict.kind !== 'alive',
     withheld: due && !mayMark,
+    freshSinceMs: at.freshSinceMs,
   };
 }
 
@@ -273,13 +282,14 @@ export type MarkDecision = Extract<MonitorDecision, { kind: 'markUnknown' }>;
 function markDecision(node: EvaluatedNode, freshSinceMs: number, policy: Policy): MarkDecision {
   const { health } = node;
   const wasReady = health.ready === 'True';
+  const times = policyOf(policy, health.profile);
   return {
     kind: 'markUnknown',
     ...identity(health),
     from: health.ready,
     silentSeconds: node.silentSeconds,
     graceSeconds:
-      health.ready === undefined ? policy.nodeStartupGracePeriodSeconds : policy.nodeMonitorGracePeriodSeconds,
+      health.ready === undefined ? times.nodeStartupGracePeriodSeconds : times.nodeMonitorGracePeriodSeconds,
     lastSpokeAtMs: lastSpokeAtMs(health),
     freshSinceMs,
     markPods: wasReady || health.podsToMark === true,
@@ -288,10 +298,7 @@ function markDecision(node: EvaluatedNode, freshSinceMs: number, policy: Policy)
 }
 
 /** The mark of one node, for a process that repeats the decision of a tick; undefined: the node is not silent. */
-export function decideMark(
-  health: NodeHealth,
-  at: { readonly nowMs: number; readonly policy: Policy; readonly freshSinceMs: number },
-): MarkDecision | undefined {
+export function decideMark(health: NodeHealth, at: EvaluationTime): MarkDecision | undefined {
   const node = evaluateNode(health, at, true);
   return node.marked ? markDecision(node, at.freshSinceMs, at.policy) : undefined;
 }
@@ -379,24 +386,43 @@ function* decideZones(
   }
 }
 
+/** The gate by profile, computed once per profile. */
+function profileGates(
+  record: GateRecord,
+): (profile: string | undefined) => { readonly isOpen: boolean; readonly freshSinceMs: number } {
+  const known = new Map<string | undefined, { isOpen: boolean; freshSinceMs: number }>();
+  return (profile) => {
+    let gate = known.get(profile);
+    if (gate === undefined) {
+      const { reasons, freshSinceMs } = gateOf(record, profile);
+      gate = { isOpen: reasons.length === 0, freshSinceMs };
+      known.set(profile, gate);
+    }
+    return gate;
+  };
+}
+
 export function decideMonitor(
   world: MonitorWorld,
   at: { readonly nowMs: number; readonly policy: Policy },
 ): MonitorOutcome {
   const { nowMs, policy } = at;
-  const gate = gateVerdict(world.gate);
-  let freshSinceMs = Math.max(world.gate.freshSinceMs, world.disruption.freshSinceMs);
+  const gateOfProfile = profileGates(world.gate);
+  let disruptionFreshMs = world.disruption.freshSinceMs;
   const decisions: MonitorDecision[] = [];
 
   const evaluate = () =>
-    world.nodes.map((health) => evaluateNode(health, { nowMs, policy, freshSinceMs }, gate.kind === 'open'));
+    world.nodes.map((health) => {
+      const { isOpen, freshSinceMs } = gateOfProfile(health.profile);
+      return evaluateNode(health, { nowMs, policy, freshSinceMs: Math.max(freshSinceMs, disruptionFreshMs) }, isOpen);
+    });
   let nodes = evaluate();
   let zones = evaluateZones(nodes, policy);
   let verdict: DisruptionVerdict = disruptionVerdict(world.disruption.total, statesOf(zones));
   if (verdict === 'leave') {
     // A new grace period begins now, so this pass marks no node. Fewer marks cannot put more zones into FullDisruption,
     // so the verdict stays 'leave'.
-    freshSinceMs = nowMs;
+    disruptionFreshMs = nowMs;
     nodes = evaluate();
     zones = evaluateZones(nodes, policy);
     verdict = disruptionVerdict(world.disruption.total, statesOf(zones));
@@ -417,7 +443,7 @@ export function decideMonitor(
     else decisions.push({ kind: 'dequeue', nodeName, uid, zone, addedAtMs, reason: 'nodeGone' });
   }
   for (const node of nodes) {
-    if (node.marked) decisions.push(markDecision(node, freshSinceMs, policy));
+    if (node.marked) decisions.push(markDecision(node, node.freshSinceMs, policy));
     if (node.health.podsToMark === true) decisions.push(...decidePods(node));
     const queued = queueByName.get(node.health.nodeName);
     if (
@@ -443,8 +469,8 @@ export function decideMonitor(
   return {
     decisions: inOrder(decisions),
     zoneMetrics: zoneMetrics.sort((a, b) => compareText(a.zone, b.zone)),
-    gate,
+    gate: gateVerdict(world.gate),
     lateNodes: nodes.reduce((sum, node) => sum + Number(node.late), 0),
-    withheldMarks: gate.kind === 'open' ? 0 : nodes.reduce((sum, node) => sum + Number(node.withheld), 0),
+    withheldMarks: nodes.reduce((sum, node) => sum + Number(node.withheld), 0),
   };
 }

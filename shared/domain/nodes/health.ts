@@ -19,12 +19,16 @@
 
 import type { Policy } from '../policy.ts';
 import type { NodeHealth } from './node-health.ts';
+import { overProfiles, policyOf } from './node-profile.ts';
 
 type SignsOfLife = Pick<NodeHealth, 'createdAtMs' | 'renewedAtMs' | 'statusAtMs'>;
-export type GracePolicy = Pick<
-  Policy,
-  'nodeMonitorGracePeriodSeconds' | 'nodeStartupGracePeriodSeconds' | 'beatIntervalSeconds'
->;
+type Profiled = Pick<NodeHealth, 'profile' | 'profileChangedAtMs'>;
+
+/**
+ * A change of profile and a heartbeat at the same time: the answer may still have the old interval. Milliseconds, longer
+ * than any request takes.
+ */
+const PROFILE_LEARNED_AFTER_MS = 10_000;
 
 export interface HealthVerdict {
   /**
@@ -52,33 +56,47 @@ export const lastSignOfLifeMs = (health: SignsOfLife, freshSinceMs: number): num
   Math.max(lastSpokeAtMs(health), freshSinceMs);
 
 /**
- * The last moment at which the node still counts as alive. Epoch milliseconds.
+ * The last moment at which the node still counts as alive. Epoch milliseconds. The times are those of its profile.
  *
  * A node without a Ready condition has the startup grace period from its creation. If it beats without posting a
  * status, its beats count too, with the longer of both grace periods. Otherwise a startup grace period below the
  * monitor grace period would violate L1 for a node that is only slow to post.
  */
 export function deadlineMs(
-  health: SignsOfLife & Pick<NodeHealth, 'ready'>,
+  health: SignsOfLife & Profiled & Pick<NodeHealth, 'ready'>,
   freshSinceMs: number,
-  policy: GracePolicy,
+  policy: Policy,
 ): number {
-  const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
-  if (health.ready !== undefined) return lastSignOfLifeMs(health, freshSinceMs) + graceMs;
-  const startupMs = policy.nodeStartupGracePeriodSeconds * 1_000;
-  const receivedMs = Math.max(health.renewedAtMs ?? -Infinity, health.statusAtMs ?? -Infinity, freshSinceMs);
+  const times = policyOf(policy, health.profile);
+  const graceMs = times.nodeMonitorGracePeriodSeconds * 1_000;
+  const settledMs = profileSettledMs(health, policy);
+  if (health.ready !== undefined) return Math.max(lastSignOfLifeMs(health, freshSinceMs), settledMs) + graceMs;
+  const startupMs = times.nodeStartupGracePeriodSeconds * 1_000;
+  const receivedMs = Math.max(health.renewedAtMs ?? -Infinity, health.statusAtMs ?? -Infinity, freshSinceMs, settledMs);
   return Math.max(health.createdAtMs + startupMs, receivedMs + Math.max(startupMs, graceMs));
+}
+
+/**
+ * When a live node follows its new profile at the latest; -Infinity when it does, or never changed it. The node learns
+ * its interval from the answer to a heartbeat, which may come one interval of any other profile after the change. Without
+ * this wait, a change from a patient to a strict profile would mark live nodes. Epoch milliseconds.
+ */
+function profileSettledMs({ profileChangedAtMs, renewedAtMs }: SignsOfLife & Profiled, policy: Policy): number {
+  if (profileChangedAtMs === undefined) return -Infinity;
+  const learnedFromMs = profileChangedAtMs + PROFILE_LEARNED_AFTER_MS;
+  if (renewedAtMs !== undefined && renewedAtMs > learnedFromMs) return -Infinity;
+  return learnedFromMs + overProfiles(policy, 'beatIntervalSeconds', Math.max) * 1_000;
 }
 
 /** The verdict at nowMs. If the last sign of life is later than nowMs, silentMs is 0. */
 export function healthVerdict(
-  health: SignsOfLife & Pick<NodeHealth, 'ready'>,
-  at: { readonly nowMs: number; readonly policy: GracePolicy; readonly freshSinceMs: number },
+  health: SignsOfLife & Profiled & Pick<NodeHealth, 'ready'>,
+  at: { readonly nowMs: number; readonly policy: Policy; readonly freshSinceMs: number },
 ): HealthVerdict {
   const silentMs = Math.max(0, at.nowMs - lastSpokeAtMs(health));
   const deadline = deadlineMs(health, at.freshSinceMs, at.policy);
   if (at.nowMs > deadline) return { kind: 'silent', silentMs, deadlineMs: deadline };
-  const kind = silentMs > at.policy.beatIntervalSeconds * 1_000 ? 'late' : 'alive';
+  const kind = silentMs > policyOf(at.policy, health.profile).beatIntervalSeconds * 1_000 ? 'late' : 'alive';
   return { kind, silentMs, deadlineMs: deadline };
 }
 

@@ -18,6 +18,10 @@ export interface NodeHealth {
   readonly suspect: boolean;
   /** Which of our two NoExecute taints the stored Node has. */
   readonly noExecute: { readonly notReady: boolean; readonly unreachable: boolean };
+  /** Name of the profile; absent: `default`. A name that the policy no longer has means `default`, too. */
+  readonly profile?: string | undefined;
+  /** When the profile last changed, server time; absent: never since the Node was created. */
+  readonly profileChangedAtMs?: number | undefined;
   /** Creation of the Node, server time. */
   readonly createdAtMs: number;
   /** Server receipt time of the last Lease renewal since the Node was created; undefined when there was none. */

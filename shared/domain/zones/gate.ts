@@ -21,9 +21,14 @@
  *
  * While the gate is closed, no node is newly marked or tainted by a limiter, and taint eviction deletes no pod.
  * Recovery continues. Nodes that are silent while probes succeed do not close the gate.
+ *
+ * With profiles, each profile has a gate with its own times, and its nodes are marked only while that one is open
+ * (gateOf). All gates see the same ticks and probes. The record as a whole is closed while one of them is: evictions and
+ * workloads wait for all (docs/decisions/0037).
  */
+import { DEFAULT_PROFILE, overProfiles, policyOf, profileNames } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
-import { periodsBetween, type TickGapPolicy, tickGapMaxMs, ticksWereMissing } from '../tick.ts';
+import { periodsBetween, tickGapMaxMs, ticksWereMissing } from '../tick.ts';
 
 export type GateReason = 'missedTicks' | 'failingPath';
 
@@ -34,7 +39,17 @@ export interface Probe {
   readonly accepted: boolean;
 }
 
-export interface GateRecord {
+/** The gate of one profile. */
+export interface ProfileGate {
+  readonly reasons: readonly GateReason[];
+  readonly sinceMs: number;
+  readonly freshSinceMs: number;
+  readonly provenAtMs: number | undefined;
+  /** Heartbeat interval of the profile at this tick. Seconds; absent in records of earlier versions. */
+  readonly beatSeconds?: number | undefined;
+}
+
+export interface GateRecord extends ProfileGate {
   /** The last tick of node-monitor that finished; absent before the first. Epoch milliseconds. */
   readonly lastTickAtMs: number | undefined;
   /** Why the gate is closed; empty when it is open. */
@@ -43,7 +58,7 @@ export interface GateRecord {
   readonly sinceMs: number;
   /** Start of a full grace period for every node: the first tick ever, or the opening of the gate; 0 before either. */
   readonly freshSinceMs: number;
-  /** Probes of the last two heartbeat intervals, oldest first. */
+  /** Probes of the last two heartbeat intervals, of the longest one of all profiles, oldest first. */
   readonly probes: readonly Probe[];
   /** First of the consecutive good ticks up to now; absent when the last tick was not good. Epoch milliseconds. */
   readonly goodSinceMs: number | undefined;
@@ -51,6 +66,8 @@ export interface GateRecord {
    * Last time with good ticks over at least one heartbeat interval, or start of a new grace period. Epoch milliseconds.
    */
   readonly provenAtMs: number | undefined;
+  /** The gate of each profile, `default` included; absent without profiles: this record is the gate of all nodes. */
+  readonly profiles?: Readonly<Record<string, ProfileGate>> | undefined;
 }
 
 export const UNTRIED_GATE: GateRecord = Object.freeze({
@@ -63,10 +80,8 @@ export const UNTRIED_GATE: GateRecord = Object.freeze({
   provenAtMs: undefined,
 });
 
-export type GatePolicy = Pick<
-  Policy,
-  'nodeMonitorPeriodSeconds' | 'nodeMonitorGracePeriodSeconds' | 'beatIntervalSeconds' | 'ingestGate' | 'tickGate'
->;
+export type GatePolicy = Policy;
+type ProbePolicy = Pick<Policy, 'beatIntervalSeconds' | 'nodeMonitorPeriodSeconds'>;
 
 /** Probes per tick after a failed one: a single probe says too little about a path that loses some heartbeats. */
 export const PROBES_PER_TICK_MAX = 3;
@@ -74,9 +89,13 @@ export const PROBES_PER_TICK_MAX = 3;
 /** Least number of probes in two heartbeat intervals while none fails. */
 const PROBES_PER_WINDOW_MIN = 4;
 
+/** Longest time for which probes are stored and evaluated. Seconds: the record is written with each tick. */
+const PROBE_WINDOW_SECONDS_MAX = 120;
+
 /** Probes that a tick sends first: one, or more where two heartbeat intervals contain few ticks. */
-export function firstProbes(policy: Pick<Policy, 'beatIntervalSeconds' | 'nodeMonitorPeriodSeconds'>): number {
-  const ticks = Math.max(1, Math.floor((2 * policy.beatIntervalSeconds) / policy.nodeMonitorPeriodSeconds));
+export function firstProbes(policy: Policy): number {
+  const shortestSeconds = overProfiles(policy, 'beatIntervalSeconds', Math.min);
+  const ticks = Math.max(1, Math.floor((2 * shortestSeconds) / policy.nodeMonitorPeriodSeconds));
   return Math.min(PROBES_PER_TICK_MAX, Math.ceil(PROBES_PER_WINDOW_MIN / ticks));
 }
 
@@ -88,21 +107,20 @@ export const needsAllProbes = (record: Pick<GateRecord, 'probes'>, first: readon
   first.includes(false) || record.probes.some(({ accepted }) => !accepted);
 
 /**
- * The probes evaluated at nowMs: those of the last two heartbeat intervals, oldest first, and no more than their ticks
- * can have sent. Probes from the future, which remain when the clock steps back, are dropped.
+ * The probes evaluated at nowMs: those of the last two heartbeat intervals, at most 120 s, oldest first, and no more than
+ * their ticks can have sent. A shorter window closes the gate earlier, which is safe. Probes from the future, which remain when the clock steps back, are dropped.
  */
-export function probesInWindow(
-  probes: readonly Probe[],
-  nowMs: number,
-  policy: Pick<Policy, 'beatIntervalSeconds' | 'nodeMonitorPeriodSeconds'>,
-): Probe[] {
-  const windowSeconds = 2 * policy.beatIntervalSeconds;
+export function probesInWindow(probes: readonly Probe[], nowMs: number, policy: ProbePolicy): Probe[] {
+  const windowSeconds = probeWindowSeconds(policy);
   const ticks = Math.ceil(windowSeconds / policy.nodeMonitorPeriodSeconds) + 1;
   return probes
     .filter(({ sentAtMs }) => sentAtMs > nowMs - windowSeconds * 1_000 && sentAtMs <= nowMs)
     .sort((a, b) => a.sentAtMs - b.sentAtMs)
     .slice(-ticks * PROBES_PER_TICK_MAX);
 }
+
+const probeWindowSeconds = ({ beatIntervalSeconds }: ProbePolicy): number =>
+  Math.min(2 * beatIntervalSeconds, PROBE_WINDOW_SECONDS_MAX);
 
 const lastFailed = (probes: readonly Probe[]): Probe | undefined => probes.findLast(({ accepted }) => !accepted);
 
@@ -121,21 +139,80 @@ function goodRunSince(
   return periods > 1 ? at.nowMs : record.goodSinceMs;
 }
 
+interface GateTick {
+  readonly nowMs: number;
+  /** Of this tick. */
+  readonly probes: readonly Probe[];
+  readonly policy: GatePolicy;
+  /** For records of earlier versions. @default tickGapMaxMs(policy) */
+  readonly tickGapMaxMs?: number | undefined;
+}
+
 /**
  * The gate at this tick of node-monitor. `probes` are those of this tick: they are sent first, so that the tick that an
  * outage would mislead detects it. The record is stored with the claim of the tick, except `lastTickAtMs`: it is stored
  * when the tick has finished, so that a tick that failed half-way does not count.
  */
-export function decideGate(
-  record: GateRecord,
-  at: {
-    readonly nowMs: number;
-    readonly probes: readonly Probe[];
-    readonly policy: GatePolicy;
-    /** For records of earlier versions. @default tickGapMaxMs(policy) */
-    readonly tickGapMaxMs?: number | undefined;
-  },
-): GateRecord {
+export function decideGate(record: GateRecord, at: GateTick): GateRecord {
+  const { nowMs, policy } = at;
+  const fleet = decideOne(gateOf(record, DEFAULT_PROFILE), {
+    ...at,
+    removedBeatSeconds: removedBeatSeconds(record, policy),
+  });
+  if (policy.profiles.length === 0) return fleet;
+  const ofDefault = { ...profileGate(fleet) };
+  const profiles: Record<string, ProfileGate> = {};
+  for (const { name } of policy.profiles) {
+    const known = record.profiles?.[name];
+    // The ticks before did not watch for this profile: its nodes have a full grace period from now on.
+    const before = gateOf(record, name);
+    const entry = known === undefined ? { ...before, freshSinceMs: nowMs, provenAtMs: nowMs } : before;
+    profiles[name] = profileGate(decideOne(entry, { ...at, policy: policyOf(policy, name) }));
+  }
+  profiles[DEFAULT_PROFILE] = ofDefault;
+  const gates = Object.values(profiles);
+  const reasons = REASONS.filter((reason) => gates.some((gate) => gate.reasons.includes(reason)));
+  const isClosed = reasons.length > 0;
+  return {
+    ...fleet,
+    reasons,
+    sinceMs: isClosed === record.reasons.length > 0 ? record.sinceMs : nowMs,
+    freshSinceMs: Math.max(...gates.map((gate) => gate.freshSinceMs)),
+    probes: probesInWindow([...record.probes, ...at.probes], nowMs, {
+      ...policy,
+      beatIntervalSeconds: overProfiles(policy, 'beatIntervalSeconds', Math.max),
+    }),
+    profiles,
+  };
+}
+
+const REASONS: readonly GateReason[] = ['missedTicks', 'failingPath'];
+
+/** The gate of the nodes of one profile, as a record by itself. A profile that is not in the record has the default one. */
+export function gateOf(record: GateRecord, profile: string | undefined): GateRecord {
+  const { profiles, ...shared } = record;
+  if (profiles === undefined) return record;
+  const own = profiles[profile ?? DEFAULT_PROFILE] ?? profiles[DEFAULT_PROFILE];
+  return { ...shared, ...own };
+}
+
+const profileGate = ({ reasons, sinceMs, freshSinceMs, provenAtMs, beatSeconds }: GateRecord): ProfileGate => ({
+  reasons,
+  sinceMs,
+  freshSinceMs,
+  provenAtMs,
+  beatSeconds,
+});
+
+/** The longest heartbeat interval of profiles that the policy no longer has; their nodes are `default` now. */
+function removedBeatSeconds({ profiles = {} }: GateRecord, policy: GatePolicy): number {
+  const names = new Set(profileNames(policy));
+  const removed = Object.entries(profiles).filter(([name]) => !names.has(name));
+  return Math.max(0, ...removed.map(([, { beatSeconds = 0 }]) => beatSeconds));
+}
+
+/** The gate by one set of times. */
+function decideOne(record: GateRecord, at: GateTick & { readonly removedBeatSeconds?: number }): GateRecord {
   const { nowMs, policy } = at;
   const beatMs = policy.beatIntervalSeconds * 1_000;
   const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
@@ -168,7 +245,12 @@ export function decideGate(
   if (failing) reasons.push('failingPath');
   const isClosed = reasons.length > 0;
   const wasClosed = record.reasons.length > 0;
-  const freshSinceMs = Math.max(record.freshSinceMs, missed || isFirst ? nowMs : 0, pathRecovered ? recoveredAtMs : 0);
+  const freshSinceMs = Math.max(
+    record.freshSinceMs,
+    missed || isFirst ? nowMs : 0,
+    pathRecovered ? recoveredAtMs : 0,
+    intervalLearnedMs(record, at),
+  );
   return {
     lastTickAtMs: nowMs,
     reasons,
@@ -178,7 +260,21 @@ export function decideGate(
     goodSinceMs,
     // A new grace period replaces the proof: silence before it does not count.
     provenAtMs: Math.max(provenAtMs ?? nowMs, freshSinceMs),
+    beatSeconds: policy.beatIntervalSeconds,
   };
+}
+
+/**
+ * When live nodes follow a shorter heartbeat interval at the latest; 0 when the interval is not shorter than at the last
+ * tick. A node learns the interval from the answer to a heartbeat, which may come one old interval after the change.
+ * Every node has a full grace period from then.
+ */
+function intervalLearnedMs(
+  { beatSeconds = 0 }: GateRecord,
+  at: GateTick & { readonly removedBeatSeconds?: number },
+): number {
+  const oldSeconds = Math.max(beatSeconds, at.removedBeatSeconds ?? 0);
+  return oldSeconds > at.policy.beatIntervalSeconds ? at.nowMs + oldSeconds * 1_000 : 0;
 }
 
 export type GateVerdict =
@@ -191,20 +287,31 @@ export const gateVerdict = (record: GateRecord): GateVerdict =>
     ? { kind: 'open' }
     : { kind: 'holding', reasons: record.reasons, sinceMs: record.sinceMs };
 
+/** The same for the marks of the nodes of one profile. */
+export const gateVerdictOf = (
+  record: GateRecord,
+  profile: string | undefined,
+  { nowMs, policy }: { readonly nowMs: number; readonly policy: Policy },
+): GateVerdict =>
+  gateVerdictFor(gateOf(record, profile), { nowMs, policy: { ...policyOf(policy, profile), profiles: [] } });
+
 /**
  * The gate for the other controllers: as stored, and also closed while node-monitor has missed ticks. After an outage
  * the evictor may run before node-monitor, and must not act on outdated state.
  */
 export function gateVerdictFor(
   record: GateRecord,
-  at: { readonly nowMs: number; readonly policy: TickGapPolicy & Pick<Policy, 'tickGate'> },
+  at: { readonly nowMs: number; readonly policy: Policy },
 ): GateVerdict {
   const stored = gateVerdict(record);
   if (stored.kind === 'holding' || at.policy.tickGate === 'off') return stored;
   const missing = ticksWereMissing({
     lastTickAtMs: record.lastTickAtMs,
     nowMs: at.nowMs,
-    gapMaxMs: tickGapMaxMs(at.policy),
+    gapMaxMs: tickGapMaxMs({
+      ...at.policy,
+      nodeMonitorGracePeriodSeconds: overProfiles(at.policy, 'nodeMonitorGracePeriodSeconds', Math.min),
+    }),
   });
   return missing ? { kind: 'holding', reasons: ['missedTicks'], sinceMs: record.lastTickAtMs ?? at.nowMs } : stored;
 }
