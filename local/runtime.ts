@@ -162,8 +162,11 @@ const EC2_BUCKET = { burst: 100, refillPerSecond: 20 };
 const SCHEDULE_SEED = 1;
 const DRAIN_MS = 3_000;
 const ROUTE_ENVIRONMENTS_MAX = 2;
-/** A held watch keeps an environment to itself. */
-const URL_ENVIRONMENTS_MAX = 16;
+/**
+ * A held watch keeps an environment to itself. These are for requests beyond `concurrentWatchesMax`: the function
+ * refuses them itself.
+ */
+const SPARE_URL_ENVIRONMENTS = 8;
 
 /** @throws StartError for faults that the user can correct */
 export async function startLocal(options: LocalOptions = {}): Promise<LocalSystem> {
@@ -574,10 +577,11 @@ function createFunctions(
 ): ReadonlyMap<string, LocalFunction> {
   const routed = new Set(plan.api?.routes.map((route) => route.functionId));
   const streaming = new Set(plan.functionUrls.map((url) => url.functionId));
+  const watchesMax = Number(policyOf(plan.functions)['concurrentWatchesMax'] ?? 0);
   const functions = new Map<string, LocalFunction>();
   for (const fn of plan.functions) {
     const environmentsMax = streaming.has(fn.logicalId)
-      ? URL_ENVIRONMENTS_MAX
+      ? watchesMax + SPARE_URL_ENVIRONMENTS
       : routed.has(fn.logicalId)
         ? (options.routeEnvironmentsMax ?? ROUTE_ENVIRONMENTS_MAX)
         : 1;
