@@ -42,7 +42,8 @@ it.each(PATHS)('a watch of %s is redirected to a location in ASCII, where its ti
   };
   const request = throughApi(`${sent}?watch=1&labelSelector=a%3Db`);
   const redirect = redirectWatches('https://watch.example', { issue } as never);
-  const answer = await redirect(undefined as never, undefined as never, { request, user: {}, nowMs: 0 } as never);
+  const watch = { resourceVersion: '5', sendInitialEvents: false };
+  const answer = await redirect({ storage: {} } as never, watch as never, { request, user: {}, nowMs: 0 } as never);
   const location = answer.headers['location'] ?? '';
   expect(location).toMatch(/^[\x21-\x7e]+$/);
   const followed = throughUrl(location.slice('https://watch.example'.length));

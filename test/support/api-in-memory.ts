@@ -8,7 +8,9 @@ import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/api/compose.ts';
+import type { AnswerWatch } from '../../shared/api/request/call.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
+import { defined } from '../../shared/domain/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 import type { RequestLimits } from '../../shared/kube/request/request-throttle.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
@@ -58,6 +60,8 @@ export function apiInMemory(
     readonly auditTrail?: AuditTrail;
     readonly limits?: RequestLimits;
     readonly policy?: Partial<Policy>;
+    /** Absent: watches are long polls. */
+    readonly answerWatch?: AnswerWatch;
     /** Absent: a clock of its own. Pauses and `advance` are added to it. */
     readonly clock?: Clock;
   } = {},
@@ -127,8 +131,7 @@ export function apiInMemory(
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 8),
     readYaml,
     gzip,
-    ...(options.auditTrail === undefined ? {} : { auditTrail: options.auditTrail }),
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...defined({ auditTrail: options.auditTrail, limits: options.limits, answerWatch: options.answerWatch }),
   });
   return {
     items,

@@ -20,7 +20,7 @@ import { isPodLog, openLog } from '../logs/open-log.ts';
 import type { AnswerPodLog } from '../request/call.ts';
 import { clusterObjects } from '../storage/cluster-objects.ts';
 import { type IsStillAllowed, revocationCheck } from './revocation.ts';
-import { TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
+import { STATE_VERSION_PARAMETER, TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
 import { watchEndMs, watchLines } from './watch-stream.ts';
 
 /** From the last line of a watch to the release of its slot, at most. Milliseconds. */
@@ -57,6 +57,8 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     const ticket = request.query.get(TICKET_PARAMETER);
     const query = new URLSearchParams(request.query);
     query.delete(TICKET_PARAMETER);
+    // Only a ticket ensures that the API chose it.
+    const stateVersion = ticket === null ? undefined : (query.get(STATE_VERSION_PARAMETER) ?? undefined);
     let lines: AsyncIterable<string> | undefined;
     let output: AsyncIterable<Uint8Array> | undefined;
     const serve = composeApi({
@@ -79,11 +81,15 @@ export function serveWatch(options: WatchOptions): ServeWatch {
         const slot = await acquireSlot(options, slots, { user, deadlineMs, ...defined({ timeoutSeconds }) });
         lines = releasing(
           slot,
-          watchLines(source, watch, {
-            deadlineMs,
-            quietMs: options.policy.watchQuietSeconds * 1_000,
-            isStillAllowed: isStillAllowedFor(user),
-          }),
+          watchLines(
+            source,
+            { ...watch, ...defined({ stateVersion }) },
+            {
+              deadlineMs,
+              quietMs: options.policy.watchQuietSeconds * 1_000,
+              isStillAllowed: isStillAllowedFor(user),
+            },
+          ),
         );
         return {
           status: 200,

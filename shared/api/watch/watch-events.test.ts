@@ -6,16 +6,24 @@ import { readYaml } from '../../adapters/yaml/read-yaml.ts';
 import { defaultPolicy } from '../../domain/policy.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { serveWatch } from './serve-watch.ts';
+import { redirectWatches } from './watch-redirect.ts';
+
+const ADMIN = { username: 'tester', groups: ['system:masters'] };
 
 /** Lines of a watch of all nodes, from their state on. `onFirst` runs after the first line was received. */
-async function watched(items: ItemStore, api: ApiInMemory, onFirst: () => Promise<unknown> = async () => {}) {
+async function watched(
+  items: ItemStore,
+  api: ApiInMemory,
+  onFirst: () => Promise<unknown> = async () => {},
+  query = new URLSearchParams({ watch: '1' }),
+) {
   let nowMs = api.nowMs();
   const serve = serveWatch({
     items,
     authenticator: {
-      authenticate: async () => ({ kind: 'authenticated', user: { username: 'tester', groups: ['system:masters'] } }),
+      authenticate: async () => ({ kind: 'authenticated', user: ADMIN }),
     },
-    tickets: { verify: async () => ({ kind: 'refused', reason: 'invalid' }) },
+    tickets: { verify: async () => ({ kind: 'valid', user: ADMIN }) },
     nodeKeys: { keysOf: async () => [] },
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'u', fraction: () => 0.5 },
@@ -32,7 +40,7 @@ async function watched(items: ItemStore, api: ApiInMemory, onFirst: () => Promis
     {
       method: 'GET',
       path: NODES,
-      query: new URLSearchParams({ watch: '1' }),
+      query,
       headers: {},
       body: new Uint8Array(),
       sourceIp: '192.0.2.1',
@@ -77,4 +85,34 @@ it('an object of the state is not sent again, although it was written after the 
   );
   // Also in the order of the writes, and not of the names.
   expect(received).toEqual(['ADDED z', 'ADDED b', 'MODIFIED b']);
+});
+
+it('a redirected watch receives what happened since the API received it, in the order of the writes', async () => {
+  const items = memoryItemStore();
+  const answerWatch = redirectWatches('https://watch', { issue: async () => 'ticket' });
+  const api = apiInMemory({ items, answerWatch });
+  await api.send('POST', NODES, { body: node('old') });
+  const { headers } = await api.send('GET', `${NODES}?watch=1`);
+  // The streaming function starts.
+  await api.send('POST', NODES, { body: node('b') });
+  await api.send('POST', NODES, { body: node('short') });
+  await api.send('PATCH', `${NODES}/old`, { body: { metadata: { labels: { a: 'b' } } }, contentType: MERGE });
+  await api.send('PATCH', `${NODES}/b`, { body: { metadata: { labels: { a: 'b' } } }, contentType: MERGE });
+  await api.send('DELETE', `${NODES}/short`);
+  await api.send('POST', NODES, { body: node('a') });
+  const { searchParams } = new URL(headers['location'] ?? '');
+  expect(await watched(items, api, async () => {}, searchParams)).toEqual([
+    'ADDED old',
+    'ADDED b',
+    'ADDED short',
+    'MODIFIED b',
+    'DELETED short',
+    'ADDED a',
+  ]);
+});
+
+it('a redirect of a watch from a version names no other version', async () => {
+  const api = apiInMemory({ answerWatch: redirectWatches('https://watch', { issue: async () => 'ticket' }) });
+  const { headers } = await api.send('GET', `${NODES}?watch=1&resourceVersion=5`);
+  expect(headers['location']).toBe('https://watch/api/v1/nodes?watch=1&resourceVersion=5&nodekeeper-ticket=ticket');
 });

@@ -9,6 +9,7 @@
  */
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
+import type { ChangesOutcome } from '../../store/change-log.ts';
 import { type ObjectChange, resourceVersionOf, type Selectable } from '../../store/object-record.ts';
 import { listKeyOf } from '../storage/resource-storage.ts';
 import { matches } from '../verbs/list-objects.ts';
@@ -72,39 +73,72 @@ export function watchEvents(
     : watchLog(source, request, deadlineMs);
 }
 
+/**
+ * The initial state is that of one version, as far as the log permits: an object created after this version is left to
+ * the log, in which its creation has a place between other changes. So all watches receive changes in one order.
+ * Any other object that changed after it is sent as it is now, and its changes until now are not sent.
+ */
 async function* watchLog(source: WatchSource, request: WatchRequest, deadlineMs: number): AsyncGenerator<WatchEvent> {
-  const { descriptor } = request;
+  const { resource } = request.descriptor;
+  const changesAfter = (after: number, eager = false) =>
+    source.changes.readChanges({ resource, after, limit: CHANGES_MAX, eager });
   let cursor = startOf(request.resourceVersion);
-  /** Objects of the state that were written after its version was read. The log has these writes too. */
+  let outcome: ChangesOutcome | undefined;
+  /** Objects of the state that were written after its version. The log has these writes too. */
   const sentVersions = new Map<string, number>();
   if (cursor === undefined) {
-    const version = await source.storage.listVersion();
+    const version = request.stateVersion ?? (await source.storage.listVersion());
+    cursor = Number(version);
+    let created: ReadonlySet<string> = new Set();
+    let readThrough = cursor;
     for await (const object of stateOf(source.storage, request)) {
       const own = resourceVersionOf(object);
-      if (own > Number(version)) sentVersions.set(listKeyOf(object), own);
+      if (own > readThrough) {
+        // At most once per page of the state.
+        outcome = await changesAfter(cursor, true);
+        const changes = outcome.kind === 'expired' ? [] : outcome.changes;
+        created = createdIn(changes);
+        readThrough =
+          changes.length < CHANGES_MAX && outcome.kind !== 'expired'
+            ? Math.max(own, outcome.through)
+            : Number.POSITIVE_INFINITY;
+      }
+      if (own > cursor) {
+        if (created.has(listKeyOf(object))) continue;
+        sentVersions.set(listKeyOf(object), own);
+      }
       yield { type: 'ADDED', object, fromState: true };
     }
     yield { type: 'BOOKMARK', resourceVersion: version, endsState: true };
-    cursor = Number(version);
   }
   while (source.clock.nowMs() < deadlineMs) {
-    const outcome = await source.changes.readChanges({
-      resource: descriptor.resource,
-      after: cursor,
-      limit: CHANGES_MAX,
-    });
+    outcome ??= await changesAfter(cursor);
     if (outcome.kind === 'expired') throw status.resourceVersionTooOld(cursor, 'the last hour');
-    for (const change of outcome.changes) {
+    const { changes, through } = outcome;
+    outcome = undefined;
+    for (const change of changes) {
       if (resourceVersionOf(change.object) <= (sentVersions.get(listKeyOf(change.object)) ?? 0)) continue;
       const event = eventOf(request, change);
       if (event !== undefined) yield event;
     }
-    if (outcome.through > cursor) {
-      cursor = outcome.through;
+    if (through > cursor) {
+      cursor = through;
       yield { type: 'BOOKMARK', resourceVersion: String(cursor), endsState: false };
     }
-    if (outcome.changes.length < CHANGES_MAX) {
+    if (changes.length < CHANGES_MAX) {
       await source.pause(Math.max(0, Math.min(POLL_MS, deadlineMs - source.clock.nowMs())));
     }
   }
+}
+
+/** Keys of the objects that did not exist before these changes. */
+function createdIn(changes: readonly ObjectChange[]): ReadonlySet<string> {
+  const created = new Set<string>();
+  const existed = new Set<string>();
+  for (const { type, object } of changes) {
+    const key = listKeyOf(object);
+    if (type !== 'ADDED') existed.add(key);
+    else if (!existed.has(key)) created.add(key);
+  }
+  return created;
 }

@@ -3,9 +3,13 @@
 import type { HttpResponse } from '../../ports/http.ts';
 import type { WatchTicketIssuer } from '../../ports/watch-tickets.ts';
 import type { AnswerWatch, Call } from '../request/call.ts';
+import { beginsWithState } from './watch-request.ts';
 
 /** Query parameter that carries the ticket. */
 export const TICKET_PARAMETER = 'nodekeeper-ticket';
+
+/** Query parameter with the version of the resource when the API received a watch that begins with the state. */
+export const STATE_VERSION_PARAMETER = 'nodekeeper-state-version';
 
 /** Path and query of a watch as the ticket signs them. Issuer and verifier must compute the same text. */
 export function watchTarget(path: string, query: URLSearchParams): string {
@@ -14,11 +18,20 @@ export function watchTarget(path: string, query: URLSearchParams): string {
   return `${path}?${plain}`;
 }
 
-/** @param watchUrl URL of the streaming function, without a trailing slash */
+/**
+ * The version of the state is read here: a start of the streaming function may need a second, and the client receives
+ * the changes of this second in their order.
+ *
+ * @param watchUrl URL of the streaming function, without a trailing slash
+ */
 export const redirectWatches =
   (watchUrl: string, tickets: WatchTicketIssuer): AnswerWatch =>
-  (_source, _watch, call) =>
-    redirectWithTicket({ watchUrl, tickets }, call);
+  async (source, watch, call) => {
+    const more = beginsWithState(source, watch)
+      ? { [STATE_VERSION_PARAMETER]: await source.storage.listVersion() }
+      : {};
+    return redirectWithTicket({ watchUrl, tickets }, call, more);
+  };
 
 export interface Redirection {
   readonly watchUrl: string;

@@ -30,6 +30,8 @@ export interface WatchRequest {
   readonly fields: FieldSelector;
   /** '' or '0': the initial state first, then changes. */
   readonly resourceVersion: string;
+  /** A version that the initial state must include, from the API's redirect. Absent: the newest when the watch begins. */
+  readonly stateVersion?: string;
 }
 
 /** A watch as the client requested it. */
@@ -59,6 +61,11 @@ export function startOf(resourceVersion: string): number | undefined {
   }
   return parsed.value;
 }
+
+/** Whether the initial state comes first, and changes of the change log follow. */
+export const beginsWithState = ({ storage }: Pick<WatchSource, 'storage'>, call: WatchCall): boolean =>
+  (call.sendInitialEvents || startOf(call.resourceVersion) === undefined) &&
+  storage.readsInsteadOfLog?.(call.namespace) !== true;
 
 /** As watches that began earlier saw them. */
 const inWriteOrder = (objects: readonly KubeObject[]): readonly KubeObject[] =>
