@@ -27,12 +27,15 @@ import { reportsCost, runningDollarsPerDay } from '../../domain/cost/running-cos
 import type { ClusterEvent } from '../../domain/events/cluster-event.ts';
 import { gateClosed, gateOpened } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
+import { DEFAULT_PROFILE, policyOf, profileNames } from '../../domain/nodes/node-profile.ts';
+import type { Policy } from '../../domain/policy.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
 import { slotStartMs } from '../../domain/tick.ts';
 import {
   decideGate,
   firstProbes,
   type GateRecord,
+  gateOf,
   needsAllProbes,
   PROBES_PER_TICK_MAX,
 } from '../../domain/zones/gate.ts';
@@ -65,8 +68,6 @@ import { decideMonitor, type MarkDecision, type MonitorDecision, type MonitorOut
 import type { ObservedTick } from './silence-watch.ts';
 import { zoneTransitions } from './zone-events.rule.ts';
 
-/** Name of the profile of nodes that no other profile selects. */
-const DEFAULT_PROFILE = 'default';
 /** Attempts to claim a slot. Each one decides again on newer control records. */
 const CLAIM_ATTEMPTS_MAX = 3;
 /** Enough to distinguish the few ticks of one slot, in a row that costs one write unit. */
@@ -270,6 +271,18 @@ async function applyTick(
   return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left, sent, awaited };
 }
 
+/** Names and times of the profiles, computed once per tick. A name that the policy no longer has means `default`. */
+function limitsByProfile(policy: Policy): ObservedTick['limitsOf'] {
+  const known = new Map(
+    profileNames(policy).map((profile) => {
+      const { beatIntervalSeconds, nodeMonitorGracePeriodSeconds } = policyOf(policy, profile);
+      return [profile, { profile, beatIntervalSeconds, graceSeconds: nodeMonitorGracePeriodSeconds }];
+    }),
+  );
+  const ofDefault = known.get(DEFAULT_PROFILE)!;
+  return ({ profile = DEFAULT_PROFILE }) => known.get(profile) ?? ofDefault;
+}
+
 /**
  * Counts the silences that have ended, and writes the hours that are over: one item per hour, zone and profile. An item
  * that cannot be written is written by a later tick.
@@ -279,17 +292,14 @@ async function recordSilences(
   tick: Pick<ObservedTick, 'slot' | 'nowMs' | 'nodes'> & { readonly decided: Decided },
 ): Promise<readonly unknown[]> {
   const { gate, disruption } = tick.decided;
-  const limits = {
-    profile: DEFAULT_PROFILE,
-    beatIntervalSeconds: policy.beatIntervalSeconds,
-    graceSeconds: policy.nodeMonitorGracePeriodSeconds,
-  };
+  // Seldom apart: time and silences count only while every profile's gate is open.
+  const gates = profileNames(policy).map((profile) => gateOf(gate, profile));
   silences.observe({
     ...tick,
     periodSeconds: policy.nodeMonitorPeriodSeconds,
-    gateOpen: gate.reasons.length === 0,
-    freshSinceMs: Math.max(gate.freshSinceMs, disruption.freshSinceMs),
-    limitsOf: () => limits,
+    gateOpen: gates.every(({ reasons }) => reasons.length === 0),
+    freshSinceMs: Math.max(disruption.freshSinceMs, ...gates.map(({ freshSinceMs }) => freshSinceMs)),
+    limitsOf: limitsByProfile(policy),
   });
   const written = await workThrough(
     silences.ended(),
