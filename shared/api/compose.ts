@@ -5,8 +5,8 @@ import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
 import { defined } from '../domain/defined.ts';
 import type { Policy } from '../domain/policy.ts';
 import { createOpenApi } from '../kube/openapi/openapi.ts';
-import { failedRequests, type NoteFault, REQUEST_FAILED } from '../kube/request/log-throttle.ts';
-import { type NoteRefusal, refusedSignIns } from '../kube/request/refused-sign-ins.ts';
+import { failedRequests, REQUEST_FAILED } from '../kube/request/log-throttle.ts';
+import { refusedSignIns } from '../kube/request/refused-sign-ins.ts';
 import { type RequestLimits, requestThrottle } from '../kube/request/request-throttle.ts';
 import type { AccountKeys, AccountTokenIssuer } from '../ports/account-tokens.ts';
 import type { AuditTrail } from '../ports/audit-trail.ts';
@@ -51,10 +51,6 @@ export interface ApiOptions {
   /** Waits between attempts at a contended write, and between two reads of a watch. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
   readonly log: Log;
-  /** Reports refused credentials. Absent: to `log`, throttled as long as the composed API lives. */
-  readonly noteRefusal?: NoteRefusal;
-  /** Reports faults of ours. Absent: to `log`, throttled in the same way. */
-  readonly noteFault?: NoteFault;
   readonly policy: Policy;
   /** Digest of a text, safe in a URL. */
   readonly hash: (text: string) => string;
@@ -81,12 +77,16 @@ export interface ApiOptions {
   readonly limits?: RequestLimits;
 }
 
-export function composeApi(options: ApiOptions): (request: HttpRequest) => Promise<HttpResponse> {
+export const composeApi = (options: ApiOptions): ((request: HttpRequest) => Promise<HttpResponse>) =>
+  serveApi(apiDependencies(options));
+
+/** With the caches of a process: create them once. */
+export function apiDependencies(options: ApiOptions): ServeDependencies {
   const { clock, random, policy } = options;
   const changes = changeLog({ items: options.items, clock, shardsOf });
   const { storageOf, budgets, policies, namespacePolicies } = composeStorages({ ...options, changes });
   const access = authorizer({ policies, nodeGraph: nodeGraph({ storageOf }), viewerRules });
-  return serveApi({
+  return {
     storageOf,
     budgetsCovering: budgets.covering,
     namespacePolicies,
@@ -98,8 +98,8 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     authenticator: options.authenticator,
     clock,
     log: options.log,
-    noteRefusal: options.noteRefusal ?? refusedSignIns(options.log),
-    noteFault: options.noteFault ?? failedRequests(options.log, REQUEST_FAILED),
+    noteRefusal: refusedSignIns(options.log),
+    noteFault: failedRequests(options.log, REQUEST_FAILED),
     changes,
     pause: options.pause,
     answerWatch: options.answerWatch ?? answerLongPoll,
@@ -125,7 +125,7 @@ export function composeApi(options: ApiOptions): (request: HttpRequest) => Promi
     ...accountTokensOf(options),
     metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf: findResource }),
     selfReview: answerSelfReviews(access),
-  });
+  };
 }
 
 function accountTokensOf({ accountTokens }: ApiOptions): Pick<ServeDependencies, 'issueToken' | 'answerIssuer'> {

@@ -152,7 +152,7 @@ async function serveResource(
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);
   // The path of a Namespace names it as its own namespace, and is authorized as such. It is stored without a namespace.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
-  return serveVerb(dependencies, verb, { request, descriptor, target: place, shape, nowMs, user });
+  return serveVerb(dependencies, verb, { request, descriptor, target: place, shape, nowMs, user, caller });
 }
 
 async function refuseUnauthorized(

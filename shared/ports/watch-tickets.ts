@@ -3,12 +3,14 @@ import type { UserInfo } from '../domain/access/user-info.ts';
 /** The one watch that a ticket permits, as the API parsed and authorized it. */
 export interface WatchAdmission {
   readonly user: UserInfo;
+  /** Who impersonates the user; absent: the user itself was authenticated. */
+  readonly caller?: UserInfo;
   /** Path and query, exactly as the client will request them. */
   readonly target: string;
 }
 
 export type TicketVerdict =
-  | { readonly kind: 'valid'; readonly user: UserInfo }
+  | { readonly kind: 'valid'; readonly user: UserInfo; readonly caller?: UserInfo }
   | { readonly kind: 'refused'; readonly reason: string };
 
 /**

@@ -12,7 +12,7 @@
  * for each KB of compressed output one to write and one to delete.
  */
 import { defined } from '../domain/defined.ts';
-import { admitLogRequest, type LogRequest } from '../domain/logs/log-request.ts';
+import { admitLogRequest, type LogRefusal, type LogRequest } from '../domain/logs/log-request.ts';
 import type { Condition, Item, ItemKey, ItemStore, UpdateWrite } from '../ports/item-store.ts';
 import { all, any, is, lacks } from './conditions.ts';
 import { healthKey, rowExists } from './health-row.ts';
@@ -47,7 +47,7 @@ export interface LogChunk {
   readonly end?: LogEnd;
 }
 
-export type LogCreation = { readonly kind: 'created' | 'nodeAtLimit' | 'clusterAtLimit' };
+export type LogCreation = { readonly kind: 'created' | LogRefusal };
 
 /** `notOpened`: the reader has not connected yet. `ended`: there is no reader any more. */
 export type ChunkOutcome = 'stored' | 'notOpened' | 'ended';

@@ -235,7 +235,29 @@ describe('a log of a service account', () => {
     cluster.output.write('after\n');
     await cluster.time.pass(2_000);
     expect(log.hasEnded()).toBe(true);
-    expect(log.text()).toBe('before\nnodekeeper: the identity of "system:serviceaccount:default:bot" was deleted\n');
+    expect(log.text()).toBe('before\nnodekeeper: the identity that reads this log was deleted\n');
+  });
+
+  it('that acts as another user ends, too, when the account is deleted', async () => {
+    const token = await cluster.addAccount('bot');
+    const rules = [{ apiGroups: [''], resources: ['users', 'groups'], verbs: ['impersonate'] }];
+    const rbac = '/apis/rbac.authorization.k8s.io/v1';
+    await cluster.send('admin', 'POST', `${rbac}/clusterroles`, { metadata: { name: 'acts' }, rules });
+    await cluster.send('admin', 'POST', `${rbac}/clusterrolebindings`, {
+      metadata: { name: 'acts' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'acts' },
+      subjects: [{ kind: 'ServiceAccount', name: 'bot', namespace: 'default' }],
+    });
+    await cluster.time.pass(2_000);
+    const as = { 'impersonate-user': 'ann', 'impersonate-group': 'nodekeeper:viewers' };
+    const log = await cluster.read(token, '?follow=true', 'web', as);
+    cluster.agent('n1').requested();
+    cluster.output.write('before\n');
+    await cluster.time.pass(70_000);
+    expect([log.status(), log.hasEnded()]).toEqual([200, false]);
+    await cluster.send('admin', 'DELETE', '/api/v1/namespaces/default/serviceaccounts/bot');
+    await cluster.time.pass(66_000);
+    expect(log.text()).toBe('before\nnodekeeper: the identity that reads this log was deleted\n');
   });
 
   it('does not begin with a ticket from before the deletion', async () => {
@@ -261,7 +283,7 @@ it('begins when a place at the agent is free again, although ten logs were sent 
   await cluster.addPod('many', 'n1', names);
   const agent = cluster.agent('n1');
   const query = (name: string) => `?follow=true&container=${name}`;
-  for (const name of names) await cluster.read('ann', query(name), 'many');
+  for (const [index, name] of names.entries()) await cluster.read(index % 2 === 0 ? 'ann' : 'bob', query(name), 'many');
   agent.requested();
   await cluster.time.pass(2_000);
   // It replaces the log of the same container, which the agent does not know yet.
@@ -299,8 +321,8 @@ describe('the limits of a log', () => {
 
   it('allow ten logs of a node at once, and the eleventh when one has ended', async () => {
     const opened = [];
-    for (let count = 0; count < 10; count += 1) opened.push(await cluster.read('ann'));
-    const refused = await cluster.request('bob');
+    for (let count = 0; count < 10; count += 1) opened.push(await cluster.read(count % 2 === 0 ? 'ann' : 'bob'));
+    const refused = await cluster.request('admin');
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, '5']);
     expect(refused.body.message).toBe('10 logs of node "n1" are read, the most at once; try again later');
     await cluster.time.pass(21_000);
@@ -308,15 +330,44 @@ describe('the limits of a log', () => {
     expect((await cluster.request('bob')).status).toBe(307);
   });
 
-  it('allow a hundred logs of the cluster at once', async () => {
+  it('allow one user half of the logs of a node, also of those that no client opens', async () => {
+    const statuses = [];
+    for (let count = 0; count < 10; count += 1) statuses.push((await cluster.request('ann')).status);
+    expect(statuses).toEqual([307, 307, 307, 307, 307, 429, 429, 429, 429, 429]);
+    const { body } = await cluster.request('ann');
+    expect(body.message).toBe(
+      '"ann" reads 5 logs of node "n1", the most that one user may read at once; try again later',
+    );
+    const log = await cluster.read('bob');
+    cluster.output.write('hello\n');
+    cluster.output.close();
+    cluster.agent('n1').requested();
+    await cluster.time.pass(10_000);
+    expect(log.text()).toBe('hello\n');
+  });
+
+  it('allow one user five of a node however many start at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => cluster.request('ann')));
+    expect(answers.filter(({ status }) => status === 307).length).toBeLessThanOrEqual(5);
+    expect(cluster.stored().length).toBeLessThanOrEqual(5);
+  });
+
+  it('allow a hundred logs of the cluster at once, and one user fifty', async () => {
     for (let node = 2; node <= 11; node += 1) {
       await cluster.addNode(`n${node}`);
       await cluster.addPod(`web-${node}`, `n${node}`);
     }
-    for (let count = 0; count < 100; count += 1) {
-      expect((await cluster.request('ann', '', `web-${2 + (count % 10)}`)).status).toBe(307);
-    }
-    const refused = await cluster.request('ann');
+    const readFifty = async (user: string): Promise<void> => {
+      for (let count = 0; count < 50; count += 1) {
+        expect((await cluster.request(user, '', `web-${2 + (count % 10)}`)).status).toBe(307);
+      }
+    };
+    await readFifty('ann');
+    expect((await cluster.request('ann')).body.message).toBe(
+      '"ann" reads 50 logs, the most that one user may read at once; try again later',
+    );
+    await readFifty('bob');
+    const refused = await cluster.request('admin');
     expect([refused.status, refused.body.message]).toEqual([
       429,
       '100 logs of this cluster are read, the most at once; try again later',

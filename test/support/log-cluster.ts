@@ -29,6 +29,8 @@ export const NODE_LOGS = '/apis/nodekeeper.dev/v1alpha1/nodelogs';
 const FUNCTION_MS = 895_000;
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
+type Headers = Readonly<Record<string, string>>;
+
 /** Each is also its token. */
 const USERS = [
   { user: 'admin', groups: ['system:masters'] },
@@ -118,8 +120,9 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
   });
   const output = new FakeOutput(time);
 
-  async function send(user: string, method: string, pathAndQuery: string, body?: unknown) {
-    const answer = await api(requestFor(user, method, pathAndQuery, body));
+  async function send(user: string, method: string, pathAndQuery: string, body?: unknown, headers: Headers = {}) {
+    const request = requestFor(user, method, pathAndQuery, body);
+    const answer = await api({ ...request, headers: { ...request.headers, ...headers } });
     const text = Buffer.from(answer.body).toString('utf8');
     return { status: answer.status, headers: answer.headers, body: text === '' ? undefined : JSON.parse(text) };
   }
@@ -154,10 +157,10 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
     send,
     follow,
     /** The answer of the API, a redirect. */
-    request: (user: string, query = '', pod = 'web') =>
-      send(user, 'GET', `/api/v1/namespaces/default/pods/${pod}/log${query}`),
-    async read(user: string, query = '', pod = 'web'): Promise<OpenedLog> {
-      const { status, headers, body } = await this.request(user, query, pod);
+    request: (user: string, query = '', pod = 'web', own: Headers = {}) =>
+      send(user, 'GET', `/api/v1/namespaces/default/pods/${pod}/log${query}`, undefined, own),
+    async read(user: string, query = '', pod = 'web', own: Headers = {}): Promise<OpenedLog> {
+      const { status, headers, body } = await this.request(user, query, pod, own);
       if (status !== 307) throw new Error(`${status} ${JSON.stringify(body)}`);
       const opened = follow(headers['location'] ?? '');
       await settle();

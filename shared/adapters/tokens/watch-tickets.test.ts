@@ -45,6 +45,12 @@ describe('a watch ticket', () => {
     });
   });
 
+  it('names who impersonates its user', async () => {
+    const caller = { username: 'system:serviceaccount:default:bot', uid: 'u', groups: [] };
+    const ticket = await tickets.issue({ user, caller, target }, NOW_MS);
+    expect(await verifier.verify(ticket, target, NOW_MS)).toEqual({ kind: 'valid', user, caller });
+  });
+
   it('permits no other watch', async () => {
     const ticket = await tickets.issue({ user, target }, NOW_MS);
     expect((await verifier.verify(ticket, target.replace('nodes', 'pods'), NOW_MS)).kind).toBe('refused');

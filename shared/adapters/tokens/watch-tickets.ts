@@ -1,5 +1,6 @@
 /**
- * Watch tickets: `key id.payload.signature`, base64url. The payload has the user and the expiry. The Ed25519 signature
+ * Watch tickets: `key id.payload.signature`, base64url. The payload has the user, who
+ * impersonates it, and the expiry. The Ed25519 signature
  * also covers the target, which is the path and query of the watch. The ticket does not contain the target, so a ticket
  * for one watch opens no other.
  *
@@ -8,9 +9,14 @@
  */
 import { type KeyObject, verify } from 'node:crypto';
 import { hasEnded } from '../../domain/access/process-key.ts';
-import type { UserInfo } from '../../domain/access/user-info.ts';
+import { defined } from '../../domain/defined.ts';
 import type { TicketKeys } from '../../ports/process-keys.ts';
-import type { TicketVerdict, WatchTicketIssuer, WatchTicketVerifier } from '../../ports/watch-tickets.ts';
+import type {
+  TicketVerdict,
+  WatchAdmission,
+  WatchTicketIssuer,
+  WatchTicketVerifier,
+} from '../../ports/watch-tickets.ts';
 import { lookupMemory } from './bounded-memory.ts';
 import type { ProcessKeys } from './process-keys.ts';
 import { keyObjectOf } from './public-keys.ts';
@@ -26,8 +32,7 @@ const ABSENT_KEYS_LIVE_MS = 5_000;
 /** Maximum number of cached keys, and of ids without a key. */
 const KEYS_MAX = 1_000;
 
-interface Payload {
-  readonly user: UserInfo;
+interface Payload extends Pick<WatchAdmission, 'user' | 'caller'> {
   /** Last millisecond of validity. */
   readonly untilMs: number;
 }
@@ -39,9 +44,9 @@ const TICKET_FORMAT = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{86
 const signedText = (payload: string, target: string): string => `watch ticket ${payload.length}.${payload}.${target}`;
 
 export const watchTicketIssuer = (keys: ProcessKeys): WatchTicketIssuer => ({
-  async issue({ user, target }, nowMs) {
+  async issue({ user, caller, target }, nowMs) {
     const key = await keys.current(nowMs);
-    const content: Payload = { user, untilMs: nowMs + TICKET_SECONDS * 1_000 };
+    const content: Payload = { user, ...defined({ caller }), untilMs: nowMs + TICKET_SECONDS * 1_000 };
     const payload = Buffer.from(JSON.stringify(content)).toString('base64url');
     return `${key.keyId}.${payload}.${key.sign(signedText(payload, target))}`;
   },
@@ -85,8 +90,8 @@ export function watchTicketVerifier(
       if (!verify(null, text, key.publicKey, Buffer.from(signature, 'base64url'))) {
         return refused('ticket has a wrong signature, or is for another watch');
       }
-      const { user, untilMs } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as Payload;
-      return nowMs <= untilMs ? { kind: 'valid', user } : refused('ticket expired');
+      const { user, caller, untilMs } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as Payload;
+      return nowMs <= untilMs ? { kind: 'valid', user, ...defined({ caller }) } : refused('ticket expired');
     },
   };
 }

@@ -1,5 +1,11 @@
 /** `pods/log` in the API: stores the request for the agent, and redirects the client to the streaming function. */
-import { LOGS_PER_CLUSTER_MAX, LOGS_PER_NODE_MAX, type LogRequest } from '../../domain/logs/log-request.ts';
+import {
+  LOGS_PER_CLUSTER_MAX,
+  LOGS_PER_NODE_MAX,
+  LOGS_PER_USER,
+  type LogRefusal,
+  type LogRequest,
+} from '../../domain/logs/log-request.ts';
 import * as status from '../../kube/status.ts';
 import type { RandomSource } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
@@ -30,17 +36,27 @@ export function redirectLogs(
       options,
     };
     const creation = await createLogRequest(items, request, call.nowMs);
-    if (creation.kind !== 'created') throw atLimit(creation.kind, nodeName);
+    if (creation.kind !== 'created') {
+      throw status.tooManyRequests(`${reasonOf(creation.kind, request)}; try again later`, {
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      });
+    }
     // Refused only for a node that never sent a heartbeat. Its request then ends with a 504.
     await items.write(logsRequested(nodeName));
     return redirectWithTicket(redirection, call, { [LOG_PARAMETER]: request.id });
   };
 }
 
-const atLimit = (kind: 'nodeAtLimit' | 'clusterAtLimit', nodeName: string): status.StatusError =>
-  status.tooManyRequests(
-    kind === 'nodeAtLimit'
-      ? `${LOGS_PER_NODE_MAX} logs of node ${status.quote(nodeName)} are read, the most at once; try again later`
-      : `${LOGS_PER_CLUSTER_MAX} logs of this cluster are read, the most at once; try again later`,
-    { retryAfterSeconds: RETRY_AFTER_SECONDS },
-  );
+function reasonOf(refusal: LogRefusal, { user, nodeName }: LogRequest): string {
+  const own = `${JSON.stringify(user)} reads`;
+  switch (refusal) {
+    case 'userAtLimitOfNode':
+      return `${own} ${LOGS_PER_USER.ofNode} logs of node ${status.quote(nodeName)}, the most that one user may read at once`;
+    case 'userAtLimitOfCluster':
+      return `${own} ${LOGS_PER_USER.ofCluster} logs, the most that one user may read at once`;
+    case 'nodeAtLimit':
+      return `${LOGS_PER_NODE_MAX} logs of node ${status.quote(nodeName)} are read, the most at once`;
+    case 'clusterAtLimit':
+      return `${LOGS_PER_CLUSTER_MAX} logs of this cluster are read, the most at once`;
+  }
+}

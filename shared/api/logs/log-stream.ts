@@ -123,7 +123,7 @@ async function* forwardChunks(
         allowedMs = nowMs;
         // A check that fails does not end the log, as with watches.
         const isAllowed = await isStillAllowed().catch(() => true);
-        if (!isAllowed) return `the identity of ${JSON.stringify(request.user)} was deleted`;
+        if (!isAllowed) return 'the identity that reads this log was deleted';
       }
     }
     if (chunks.length === 0) await pause(Math.min(POLL_MS, endMs - nowMs));

@@ -71,7 +71,10 @@ export interface Call {
   readonly shape: Shape;
   /** When the request arrived. */
   readonly nowMs: number;
+  /** The user that the request acts as. */
   readonly user: UserInfo;
+  /** The user who was authenticated. Another one than `user` in a request with impersonation. */
+  readonly caller: UserInfo;
 }
 
 /** Delivers an authorized watch to the client: as a long poll, a stream or a redirect. */

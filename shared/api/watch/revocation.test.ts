@@ -33,6 +33,7 @@ async function watchFor(
   user: UserInfo,
   duringPause: (seconds: number, identities: ReturnType<typeof nodeKeyStore>, api: ApiInMemory) => Promise<unknown>,
   between: (items: ItemStore) => ItemStore = (items) => items,
+  caller?: UserInfo,
 ) {
   const api = apiInMemory();
   const { items } = api;
@@ -46,7 +47,8 @@ async function watchFor(
   await api.send('POST', NODES, { body: node('n1') });
   await api.send('POST', ACCOUNTS, { body: { metadata: { name: 'bot' } } });
   const account = (await api.send('GET', `${ACCOUNTS}/bot`)).body.metadata.uid;
-  const holder = user.uid === ACCOUNT.uid ? { ...user, uid: account } : user;
+  const stored = (one: UserInfo): UserInfo => (one.uid === ACCOUNT.uid ? { ...one, uid: account } : one);
+  const verdict = { kind: 'valid', user: stored(user), ...(caller && { caller: stored(caller) }) } as const;
   let keyReads = 0;
   const seen = between({
     ...items,
@@ -58,7 +60,7 @@ async function watchFor(
   const serve = serveWatch({
     items,
     authenticator: staticTokenAuthenticator([]),
-    tickets: { verify: async () => ({ kind: 'valid', user: holder }) },
+    tickets: { verify: async () => verdict },
     nodeKeys: nodeKeys(seen),
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'u', fraction: () => 0.5 },
@@ -153,4 +155,14 @@ it('a watch with a token of a pod that no longer exists shows nothing', async ()
   };
   const { events } = await watchFor({ ...ACCOUNT, extra }, async () => {});
   expect(events.map(({ type }) => type)).toEqual(['ERROR']);
+});
+
+it('a watch by impersonation ends when the caller is deleted', async () => {
+  const asAccount = (onPause: Parameters<typeof watchFor>[1]) => watchFor(PERSON, onPause, undefined, ACCOUNT);
+  const closed = await asAccount(async (seconds, _, api) => {
+    if (seconds === 130) await api.send('DELETE', `${ACCOUNTS}/bot`);
+  });
+  expect(closed.events.at(-1)?.object).toMatchObject({ code: 401 });
+  expect(closed.endedAfterSeconds).toBeLessThanOrEqual(191);
+  expect((await asAccount(async () => {})).endedAfterSeconds).toBe(WATCH_SECONDS);
 });

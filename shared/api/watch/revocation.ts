@@ -1,5 +1,6 @@
 /**
- * Whether the identity of a machine or a service account that holds a watch still exists. A watch is authorized once, at
+ * Whether the identity of a machine or a service account that holds a watch or a log still exists. With impersonation it
+ * is that of the caller. A watch is authorized once, at
  * its start, and lasts up to 15 minutes. Without this check, it would show events until then, although the identity was
  * deleted.
  *
@@ -28,12 +29,19 @@ export interface RevocationSources {
   readonly clock: Clock;
 }
 
-/** undefined: the user has no credential that can be checked, such as a person. */
+/**
+ * `users`: who was authenticated, and the user that the request acts as. undefined: none of them has a credential that can
+ * be checked, such as a person.
+ */
 export function revocationCheck(
   { nodeKeys, objects, clock }: RevocationSources,
-  user: UserInfo | undefined,
+  users: readonly UserInfo[],
 ): IsStillAllowed | undefined {
-  return user === undefined ? undefined : (machineCheck(nodeKeys, user) ?? accountCheck(objects, clock, user));
+  const checks = [...new Set(users)].flatMap(
+    (user) => machineCheck(nodeKeys, user) ?? accountCheck(objects, clock, user) ?? [],
+  );
+  if (checks.length === 0) return undefined;
+  return async () => (await Promise.all(checks.map((check) => check()))).every(Boolean);
 }
 
 function machineCheck(keys: NodeKeys, user: UserInfo): IsStillAllowed | undefined {

@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { apiInMemory } from '../../../test/support/api-in-memory.ts';
 import { gzip } from '../../adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../adapters/memory/item-store.ts';
 import { staticTokenAuthenticator } from '../../adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../adapters/yaml/read-yaml.ts';
 import { defaultPolicy, type Policy } from '../../domain/policy.ts';
-import { StoreFault } from '../../ports/item-store.ts';
+import { type ItemStore, StoreFault } from '../../ports/item-store.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { serveWatch } from './serve-watch.ts';
 import { TICKET_PARAMETER } from './watch-redirect.ts';
@@ -18,13 +19,14 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 function watcher(
   verify: WatchTicketVerifier['verify'] = async () => ({ kind: 'refused', reason: 'invalid' }),
   policy: Partial<Policy> = {},
+  store?: ItemStore,
 ) {
   const items = memoryItemStore();
   const warned: string[] = [];
   const failed: string[] = [];
   let nowMs = START_MS;
   const watch = serveWatch({
-    items,
+    items: store ?? items,
     authenticator: staticTokenAuthenticator([
       ...['key', 'other'].map((key) => ({ sha256: sha256(key), user: `admin-${key}`, groups: ['system:masters'] })),
       ...MACHINES.map((name) => ({ sha256: sha256(name), user: `system:node:${name}`, groups: ['system:nodes'] })),
@@ -222,4 +224,30 @@ it('opens a watch for the user of its ticket, who may be an impersonated one', a
   expect(head.status).toBe(200);
   expect((await openByTicket('/api/v1/secrets', { 'impersonate-user': 'admin-key' })).head.status).toBe(403);
   expect((await open('/api/v1/nodes', 'n1')).head.status).toBe(403);
+});
+
+it('the watches of one process read the roles of the cluster once', async () => {
+  const api = apiInMemory();
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] }];
+  await api.send('POST', `${rbac}/clusterroles`, { body: { metadata: { name: 'reads' }, rules } });
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'reads' };
+  const subjects = [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'otto' }];
+  await api.send('POST', `${rbac}/clusterrolebindings`, { body: { metadata: { name: 'otto' }, roleRef, subjects } });
+  let lists = 0;
+  const counted = {
+    ...api.items,
+    query: (request: Parameters<ItemStore['query']>[0]) => {
+      if (request.pk.startsWith('o#clusterrole')) lists += 1;
+      return api.items.query(request);
+    },
+  };
+  const user = { username: 'otto', groups: ['system:authenticated'] };
+  const { openByTicket } = watcher(async () => ({ kind: 'valid', user }), {}, counted);
+  expect((await openByTicket('/api/v1/configmaps')).head.status).toBe(200);
+  const ofFirst = lists;
+  expect(ofFirst).toBeGreaterThan(0);
+  for (let count = 0; count < 5; count += 1) expect((await openByTicket('/api/v1/configmaps')).head.status).toBe(200);
+  expect(lists).toBe(ofFirst);
+  expect((await openByTicket('/api/v1/secrets')).head.status).toBe(403);
 });

@@ -3,8 +3,6 @@
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
 import { watchLevel } from '../../domain/watches/watch-shares.ts';
-import { failedRequests, REQUEST_FAILED } from '../../kube/request/log-throttle.ts';
-import { refusedSignIns } from '../../kube/request/refused-sign-ins.ts';
 import { parsePath, verbOf } from '../../kube/request/request.ts';
 import { statusResponse } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
@@ -14,10 +12,11 @@ import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { type SlotOutcome, type WatchSlot, type WatchSlots, watchSlots } from '../../store/watch-slot-store.ts';
 import { withoutImpersonation } from '../access/impersonation.ts';
-import { type ApiOptions, composeApi } from '../compose.ts';
+import { type ApiOptions, apiDependencies } from '../compose.ts';
 import type { LogSource } from '../logs/log-stream.ts';
 import { isPodLog, openLog } from '../logs/open-log.ts';
-import type { AnswerPodLog } from '../request/call.ts';
+import type { AnswerPodLog, Call } from '../request/call.ts';
+import { serveApi } from '../serve.ts';
 import { clusterObjects } from '../storage/cluster-objects.ts';
 import { type IsStillAllowed, revocationCheck } from './revocation.ts';
 import { STATE_VERSION_PARAMETER, TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
@@ -46,12 +45,10 @@ export interface WatchOptions extends Omit<ApiOptions, 'answerPodLog' | 'answerW
 export type ServeWatch = (request: HttpRequest, deadlineMs: number) => Promise<StreamedAnswer>;
 
 export function serveWatch(options: WatchOptions): ServeWatch {
-  // The API is composed for each watch. The throttling of log lines must outlive it.
-  const noteRefusal = refusedSignIns(options.log);
-  const noteFault = failedRequests(options.log, REQUEST_FAILED);
+  // Once for all requests: the roles in memory, and the throttling of log lines.
+  const common = apiDependencies({ ...options, makesInitialObjects: false });
   const slots = watchSlots(options.items);
   const revocation = { nodeKeys: options.nodeKeys, objects: clusterObjects(options), clock: options.clock };
-  const isStillAllowedFor = (user: UserInfo | undefined) => revocationCheck(revocation, user);
   return async (request, deadlineMs) => {
     if (!isStreamed(request)) return { head: statusResponse(status.unknownPath().status) };
     const ticket = request.query.get(TICKET_PARAMETER);
@@ -61,24 +58,30 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     const stateVersion = ticket === null ? undefined : (query.get(STATE_VERSION_PARAMETER) ?? undefined);
     let lines: AsyncIterable<string> | undefined;
     let output: AsyncIterable<Uint8Array> | undefined;
-    const serve = composeApi({
-      ...options,
-      noteRefusal,
-      noteFault,
-      makesInitialObjects: false,
+    /** Of the ticket. */
+    let impersonator: UserInfo | undefined;
+    const isStillAllowedFor = ({ user, caller }: StreamedCall) =>
+      revocationCheck(revocation, [impersonator ?? caller, user]);
+    const serve = serveApi({
+      ...common,
       // A ticket replaces the credentials. Without a ticket the credentials are checked as in the API.
       authenticator:
         ticket === null
           ? options.authenticator
-          : { authenticate: () => authenticateByTicket(options, request, ticket) },
+          : {
+              authenticate: () =>
+                authenticateByTicket(options, request, ticket, (caller) => {
+                  impersonator = caller;
+                }),
+            },
       ...defined({
         answerPodLog: logAnswerer(options, { slots, isStillAllowedFor, deadlineMs }, (opened) => {
           output = opened;
         }),
       }),
-      answerWatch: async (source, watch, { user }) => {
+      answerWatch: async (source, watch, call) => {
         const { timeoutSeconds } = watch;
-        const slot = await acquireSlot(options, slots, { user, deadlineMs, ...defined({ timeoutSeconds }) });
+        const slot = await acquireSlot(options, slots, { user: call.user, deadlineMs, ...defined({ timeoutSeconds }) });
         lines = releasing(
           slot,
           watchLines(
@@ -87,7 +90,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
             {
               deadlineMs,
               quietMs: options.policy.watchQuietSeconds * 1_000,
-              isStillAllowed: isStillAllowedFor(user),
+              isStillAllowed: isStillAllowedFor(call),
             },
           ),
         );
@@ -156,9 +159,11 @@ async function* releasing<T>(slot: WatchSlot, lines: AsyncIterable<T>): AsyncGen
   }
 }
 
+type StreamedCall = Pick<Call, 'user' | 'caller'>;
+
 interface LogLimits {
   readonly slots: WatchSlots;
-  readonly isStillAllowedFor: (user: UserInfo) => IsStillAllowed | undefined;
+  readonly isStillAllowedFor: (call: StreamedCall) => IsStillAllowed | undefined;
   readonly deadlineMs: number;
 }
 
@@ -173,7 +178,7 @@ function logAnswerer(
   return async (log, call) => {
     const slot = await acquireSlot(options, slots, { user: call.user, deadlineMs });
     try {
-      const opening = { log, call, deadlineMs, isStillAllowed: isStillAllowedFor(call.user) };
+      const opening = { log, call, deadlineMs, isStillAllowed: isStillAllowedFor(call) };
       onOpen(releasing(slot, await openLog({ ...options, gunzip }, opening)));
     } catch (error) {
       await slot.release();
@@ -194,7 +199,10 @@ async function authenticateByTicket(
   { tickets, clock }: WatchOptions,
   request: HttpRequest,
   ticket: string,
+  onCaller: (caller: UserInfo | undefined) => void,
 ): Promise<Authentication> {
   const verdict = await tickets.verify(ticket, watchTarget(request.path, request.query), clock.nowMs());
-  return verdict.kind === 'valid' ? { kind: 'authenticated', user: verdict.user } : verdict;
+  if (verdict.kind !== 'valid') return verdict;
+  onCaller(verdict.caller);
+  return { kind: 'authenticated', user: verdict.user };
 }

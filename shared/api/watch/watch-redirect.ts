@@ -41,13 +41,13 @@ export interface Redirection {
 /** 307 to the streaming function. `more`: query parameters that the ticket covers besides those of the request. */
 export async function redirectWithTicket(
   { watchUrl, tickets }: Redirection,
-  { request, user, nowMs }: Pick<Call, 'request' | 'user' | 'nowMs'>,
+  { request, user, caller, nowMs }: Pick<Call, 'request' | 'user' | 'caller' | 'nowMs'>,
   more: Readonly<Record<string, string>> = {},
 ): Promise<HttpResponse> {
   const query = new URLSearchParams(request.query);
   for (const [name, value] of Object.entries(more)) query.set(name, value);
   const target = watchTarget(request.path, query);
-  const ticket = await tickets.issue({ user, target }, nowMs);
+  const ticket = await tickets.issue({ user, target, ...(caller === user ? {} : { caller }) }, nowMs);
   return {
     status: 307,
     headers: {

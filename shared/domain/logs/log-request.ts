@@ -34,6 +34,8 @@ export interface LogRequest {
 export const LOGS_PER_NODE_MAX = 10;
 /** Requests of the cluster that are open at once. */
 export const LOGS_PER_CLUSTER_MAX = 100;
+/** One user may open half of both, so another one finds room. `kubectl logs -l` opens five at once by default. */
+export const LOGS_PER_USER = { ofNode: LOGS_PER_NODE_MAX / 2, ofCluster: LOGS_PER_CLUSTER_MAX / 2 } as const;
 /** Bytes of output in one chunk, before compression. */
 export const LOG_CHUNK_BYTES_MAX = 256 * 1024;
 /** Bytes of one answer without `follow` and `limitBytes`. */
@@ -51,8 +53,10 @@ export function bytesMaxOf({ follow, limitBytes }: LogOptions): { readonly bytes
 
 export type LogAdmission =
   /** `replaced`: ids of older requests that end. */
-  | { readonly kind: 'admitted'; readonly replaced: readonly string[] }
-  | { readonly kind: 'nodeAtLimit' | 'clusterAtLimit' };
+  { readonly kind: 'admitted'; readonly replaced: readonly string[] } | { readonly kind: LogRefusal };
+
+/** `user…`: the share of the user. */
+export type LogRefusal = 'nodeAtLimit' | 'clusterAtLimit' | 'userAtLimitOfNode' | 'userAtLimitOfCluster';
 
 /**
  * Whether a request may be opened besides `open`.
@@ -64,8 +68,11 @@ export function admitLogRequest(request: LogRequest, open: readonly LogRequest[]
   const others = open.filter(({ id }) => id !== request.id);
   const replaced = others.filter((other) => isSameFollower(request, other)).map(({ id }) => id);
   const left = others.filter(({ id }) => !replaced.includes(id));
-  if (left.length >= LOGS_PER_CLUSTER_MAX) return { kind: 'clusterAtLimit' };
   const onNode = left.filter(({ nodeName }) => nodeName === request.nodeName);
+  const isOwn = ({ user }: LogRequest): boolean => user === request.user;
+  if (onNode.filter(isOwn).length >= LOGS_PER_USER.ofNode) return { kind: 'userAtLimitOfNode' };
+  if (left.filter(isOwn).length >= LOGS_PER_USER.ofCluster) return { kind: 'userAtLimitOfCluster' };
+  if (left.length >= LOGS_PER_CLUSTER_MAX) return { kind: 'clusterAtLimit' };
   return onNode.length >= LOGS_PER_NODE_MAX ? { kind: 'nodeAtLimit' } : { kind: 'admitted', replaced };
 }
 
