@@ -352,5 +352,21 @@ describe('the closed safety gate', () => {
     );
     expect(await on.preemptionText('q')).toBe('not eligible due to a closed safety gate.');
     expect(on.fleet.nowMs()).toBe(START_MS + 120_000);
+    // Once, although two passes were held.
+    const held = await records(on, 'SchedulingHeld');
+    expect(held.map(({ spec }) => spec?.reason)).toEqual([
+      'safety gate closed: node-monitor missed ticks; pods are bound only to the 1 of 2 nodes with a recent heartbeat, and no pod is preempted',
+    ]);
+  });
+
+  it('is not recorded by the scheduler that does not observe it, nor while no pod is due', async () => {
+    const off = new ScheduledCluster();
+    await off.node('n1');
+    await off.pod('p');
+    await off.settle();
+    const idle = new ScheduledCluster({ policy: { schedulerGate: 'hold' } });
+    await idle.node('n1');
+    await idle.settle();
+    for (const on of [off, idle]) expect(await records(on, 'SchedulingHeld')).toEqual([]);
   });
 });

@@ -38,6 +38,7 @@ export const DECISION_ACTS = [
   'PodUnschedulable',
   'PodPreempting',
   'PodPreempted',
+  'SchedulingHeld',
   'NotWritten',
   'PodsCreated',
   'PodsDeleted',

@@ -8,7 +8,7 @@ import type { WorkBudget } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { bindGroup, GROUP_MAX, type Placement } from './bind.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
-import { preemptionDraft, type QueueHistory, rejectionDraft, withPreemption } from './decisions.ts';
+import { heldDraft, preemptionDraft, type QueueHistory, rejectionDraft, withPreemption } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { clearNominations, deleteVictims, readBudgets } from './preempt-pods.ts';
 import { type PreemptionBudget, type PreemptionOutcome, preempt } from './preemption.rule.ts';
@@ -51,25 +51,30 @@ export interface PassCounts {
   victims: number;
 }
 
-/** The options of the rules in this pass. */
+/** The options of the rules in this pass. A closed gate is recorded once. */
 export async function cycleOptions(
   dependencies: ControllerDependencies,
   nodeNames: readonly string[],
-  state: FleetState,
+  { gate }: FleetState,
 ): Promise<{ readonly options: CycleOptions; readonly isHeld: boolean }> {
-  const { policy, clock, items } = dependencies;
+  const { policy, clock, items, ledger } = dependencies;
   const nowMs = clock.nowMs();
   const { percentageOfNodesToScore, defaultTopologySpread } = policy;
   const options = { percentageOfNodesToScore, defaultTopologySpread };
-  const isHeld = policy.schedulerGate === 'hold' && gateVerdictFor(state.gate, { nowMs, policy }).kind === 'holding';
-  if (!isHeld) return { options, isHeld };
+  const verdict = gateVerdictFor(gate, { nowMs, policy });
+  if (policy.schedulerGate === 'off' || verdict.kind === 'open') return { options, isHeld: false };
   const health = await readHealth(items, nodeNames);
   const hasRecentHeartbeat = (nodeName: string): boolean => {
     const digest = health.get(nodeName);
     // The grace period that the gate grants to every node proves nothing here.
     return digest !== undefined && healthVerdict(digest, { nowMs, policy, freshSinceMs: 0 }).kind !== 'silent';
   };
-  return { options: { ...options, hasRecentHeartbeat }, isHeld };
+  const recent = nodeNames.filter(hasRecentHeartbeat).length;
+  const draft = heldDraft(gate, { nowMs, policy, nodes: nodeNames.length, recent });
+  // Before the first tick there is no time since when it is closed.
+  const sinceMs = gate.reasons.length > 0 ? verdict.sinceMs : (gate.lastTickAtMs ?? 0);
+  await ledger.recordOnce(draft, { atMs: sinceMs, key: 'scheduler' });
+  return { options: { ...options, hasRecentHeartbeat }, isHeld: true };
 }
 
 /** Tries the pods in order. Returns those that were not tried because the time was over. */

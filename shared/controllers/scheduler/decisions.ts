@@ -1,8 +1,11 @@
 /** Decision records of the scheduler: where a pod was bound, why it was not, and which pods were deleted for it. */
 
 import { defined } from '../../domain/defined.ts';
-import type { DecisionDraft, DraftOf, ReplayRules } from '../decisions/decision-record.ts';
-import { aboutPod } from '../decisions/record-parts.ts';
+import { gateReasonsText } from '../../domain/events/event-text.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { type GateRecord, gateVerdictFor, UNTRIED_GATE } from '../../domain/zones/gate.ts';
+import { type DecisionDraft, type DraftOf, FLEET, type ReplayRules } from '../decisions/decision-record.ts';
+import { aboutPod, fullPolicy, policyPart, type RecordedPolicy } from '../decisions/record-parts.ts';
 import { availability, NO_NODES } from './failure-message.rule.ts';
 import { type Candidate, pickCandidate } from './preemption.rule.ts';
 import { comparedAmounts, type ResourceAmount } from './requests.rule.ts';
@@ -53,6 +56,14 @@ export interface SchedulerInputs {
     readonly shortages?: readonly Shortage[];
     readonly waitedMs?: number;
     readonly attempt?: number;
+  };
+  /** gateVerdictFor. */
+  readonly schedulingGate: Partial<Pick<GateRecord, 'lastTickAtMs'>> & {
+    readonly reasons: GateRecord['reasons'];
+    readonly policy: RecordedPolicy;
+    /** Not read by the rule: number of nodes, and of those with a recent heartbeat. */
+    readonly nodes: number;
+    readonly recent: number;
   };
   /** pickCandidate. */
   readonly podPreemption: {
@@ -232,6 +243,32 @@ export const victimDraft = (
   outcome: {},
 });
 
+/** The safety gate restricts the scheduler. Once for each time that it is closed. */
+export function heldDraft(
+  gate: GateRecord,
+  at: { readonly nowMs: number; readonly policy: Policy; readonly nodes: number; readonly recent: number },
+): SchedulerDraft {
+  const { nowMs, policy, nodes, recent } = at;
+  const verdict = gateVerdictFor(gate, { nowMs, policy });
+  const reasons = verdict.kind === 'holding' ? gateReasonsText(verdict.reasons) : '';
+  const { lastTickAtMs } = gate;
+  return {
+    act: 'SchedulingHeld',
+    about: FLEET,
+    atMs: nowMs,
+    reason: `safety gate closed: ${reasons}; pods are bound only to the ${recent} of ${nodes} nodes with a recent heartbeat, and no pod is preempted`,
+    rule: 'schedulingGate',
+    inputs: {
+      reasons: gate.reasons,
+      ...defined({ lastTickAtMs }),
+      policy: policyPart(policy, 'tickGate', 'nodeMonitorPeriodSeconds', 'nodeMonitorGracePeriodSeconds'),
+      nodes,
+      recent,
+    },
+    outcome: { held: true },
+  };
+}
+
 /** The whole text of the condition. */
 export const withPreemption = (message: string, preemption: string): string =>
   preemption === '' ? message : `${message} preemption: ${preemption}`;
@@ -244,6 +281,10 @@ export const schedulerReplay: ReplayRules<SchedulerInputs> = {
   podRejection({ nodes, rejected, ofPod, preemption }) {
     const message = ofPod ?? (nodes === 0 ? NO_NODES : availability(nodes, new Map(Object.entries(rejected))));
     return { message: withPreemption(message, preemption) };
+  },
+  schedulingGate({ reasons, lastTickAtMs, policy }, { atMs }) {
+    const gate = { ...UNTRIED_GATE, reasons, lastTickAtMs };
+    return { held: gateVerdictFor(gate, { nowMs: atMs, policy: fullPolicy(policy) }).kind === 'holding' };
   },
   podPreemption: ({ podUid, candidates }) => ({
     nodeName: pickCandidate(candidates as unknown as readonly Candidate[], podUid).nodeName,
