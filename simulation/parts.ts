@@ -7,6 +7,7 @@ export const PARTS = {
   volumes: 'pods with EBS volumes, and a driver that attaches them',
   scheduling: 'pods without a node, which the scheduler binds',
   taints: 'people who taint nodes by hand, and pods that tolerate it for a while',
+  workloads: 'people who use Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs and owners of ConfigMaps',
   markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
 export type PartName = keyof typeof PARTS;
@@ -19,6 +20,7 @@ const SHARES: Readonly<Record<PartName, number>> = {
   markParts: 0.4,
   scheduling: 0.5,
   taints: 0.5,
+  workloads: 0.25,
 };
 
 /** Each by a number of its own: another part moves none of them. */

@@ -81,7 +81,8 @@ function publishChanges(setup: SimSetup, checks: SimChecks, { streams }: World, 
   watches.learn(changes);
   cidrs.learn(changes, by);
   if (parts.includes('volumes')) volumes.learn(changes);
-  if (parts.includes('scheduling')) bindings.learn(changes, by);
+  if (parts.includes('scheduling') || parts.includes('workloads')) bindings.learn(changes, by);
+  if (parts.includes('workloads')) checks.learnWorkloads(changes, by);
   streams.feed(changes);
   for (const happened of truth.learn(changes, by)) {
     recordHappened(setup, checks, happened, by);

@@ -4,9 +4,12 @@ import { type Coverage, createCoverage } from './coverage.ts';
 import type { Functions } from './faults/processes.ts';
 import { badObjectsAffectOnlyThemselves } from './laws/bad-objects.ts';
 import { bindingsFit } from './laws/bindings.ts';
+import { closedGateHoldsActs } from './laws/gate-acts.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
 import { nodesOfLiveInstancesStay } from './laws/machines.ts';
+import { ownersKeepDependents } from './laws/owners.ts';
 import { podCidrsAreUnique } from './laws/pod-cidrs.ts';
+import { podCountsAreKept } from './laws/pod-counts.ts';
 import { podsHaveTheirTime } from './laws/pods.ts';
 import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
@@ -14,9 +17,12 @@ import { chainIsOne, type TicksLaw } from './laws/ticks.ts';
 import { createTruth, type Truth, type Writer } from './laws/truth.ts';
 import { volumesAreKept } from './laws/volumes.ts';
 import { watchersReceiveEveryChange } from './laws/watches.ts';
+import { workloadsProgress } from './laws/workload-progress.ts';
+import { createWorkloadWorld } from './laws/workload-world.ts';
 import { writesAreKept } from './laws/writes.ts';
 import type { Poison } from './poison.ts';
 import { type PolicyVersions, policyVersions } from './policy-versions.ts';
+import type { TimedChange } from './recent-changes.ts';
 import { type SimLog, simLog } from './sim-log.ts';
 import type { SimFailure } from './sim-options.ts';
 import { type SimSetup, START_MS } from './sim-setup.ts';
@@ -60,13 +66,15 @@ export interface SimChecks {
   readonly volumes: ReturnType<typeof volumesAreKept>;
   readonly bindings: ReturnType<typeof bindingsFit>;
   readonly ticks: TicksLaw;
+  /** Shows what one step wrote to the laws of workloads. */
+  learnWorkloads(changes: readonly TimedChange[], by: Writer): void;
   fail(broken: Broken): void;
   /** An invocation failed. */
   onFault(name: string, faults: readonly unknown[]): void;
 }
 
 export function createChecks(setup: SimSetup): SimChecks {
-  const { time, policy, cloud, options } = setup;
+  const { time, policy, cloud, options, parts } = setup;
   const state: SimState = {
     failure: undefined,
     poisonedSinceMs: undefined,
@@ -98,6 +106,13 @@ export function createChecks(setup: SimSetup): SimChecks {
   const cidrs = podCidrsAreUnique(context, policy, coverage.hit);
   const volumes = volumesAreKept(context, cloud, coverage.hit);
   const bindings = bindingsFit(context, coverage.hit);
+  const workloads = createWorkloadWorld();
+  const workloadLaws = [
+    podCountsAreKept(context, workloads, coverage.hit),
+    closedGateHoldsActs(context, workloads, coverage.hit),
+    ownersKeepDependents(context, workloads, coverage.hit),
+    workloadsProgress(context, workloads, coverage.hit),
+  ];
   const laws: readonly Law[] = [
     beatingIsNotMarked(context),
     silentIsMarked(context),
@@ -113,6 +128,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     volumes,
     bindings,
     ticks,
+    ...(parts.includes('workloads') ? workloadLaws : []),
   ];
 
   function onFault(name: string, faults: readonly unknown[]): void {
@@ -143,6 +159,10 @@ export function createChecks(setup: SimSetup): SimChecks {
     volumes,
     bindings,
     ticks,
+    learnWorkloads(changes, by) {
+      const changed = workloads.apply(changes);
+      if (changed.length > 0) for (const law of workloadLaws) law.learn(changed, by);
+    },
     fail,
     onFault,
   };

@@ -182,6 +182,18 @@ export function addTo(totals: SimTotals, result: SimResult | TwinResult): void {
 export const neverHit = (counts: Readonly<Record<string, number>>, names: readonly string[]): string[] =>
   names.filter((name) => (counts[name] ?? 0) === 0);
 
+/** Laws that count how often each clause was checked. */
+const COUNTED_LAWS = ['L14', 'L15', 'L16', 'workloads'] as const;
+
+function askedLines(marks: Readonly<Record<string, number>>): string[] {
+  return COUNTED_LAWS.flatMap((law) => {
+    const clauses = Object.entries(marks).filter(([name, count]) => name.startsWith(`${law}:`) && count > 0);
+    const total = clauses.reduce((sum, [, count]) => sum + count, 0);
+    const list = clauses.map(([name, count]) => `${name.slice(law.length + 1)} ${count}`).join(', ');
+    return total === 0 ? [] : [`${law} was checked ${total} times: ${list}`];
+  });
+}
+
 export function closingLines(totals: SimTotals): string[] {
   const listOf = (counts: Readonly<Record<string, number>>): string =>
     Object.entries(counts)
@@ -192,6 +204,7 @@ export function closingLines(totals: SimTotals): string[] {
   return [
     `faults: ${listOf(totals.faults) || 'none'}`,
     `marks: ${MARKS.length - unhit.length} of ${MARKS.length}${unhit.length === 0 ? '' : `, not hit: ${unhit.join(', ')}`}`,
+    ...askedLines(totals.marks),
     ...(totals.twinDecisions === 0
       ? []
       : [

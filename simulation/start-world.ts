@@ -10,6 +10,7 @@ import { lambdaFunctions } from './faults/processes.ts';
 import { givePodCidrs } from './people-cidrs.ts';
 import { wantPods } from './people-pods.ts';
 import { BY_MACHINE, taintByHand } from './people-taints.ts';
+import { useWorkloads } from './people-workloads.ts';
 import { createPoison, type Poison } from './poison.ts';
 import { runEpisodes } from './run-episodes.ts';
 import { hashOf, seededUuid } from './seeded-random.ts';
@@ -76,6 +77,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
     fraction: random('streams'),
     onFault,
     mayDrop: () => state.poisonedSinceMs !== undefined,
+    ...(parts.includes('workloads') && { workloads: { plan: plan.apart('workloads'), fraction: random('workloads') } }),
   });
   ticks.start(functions);
   markParts.start(functions);
@@ -95,6 +97,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
   if (plan.has('poison')) state.poison = startPoison(setup, checks, { send, story });
   if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, tell });
   if (parts.includes('scheduling')) wantPods({ time, fraction: random('people and pods'), send, view });
+  if (parts.includes('workloads')) useWorkloads({ time, fraction: random('people and workloads'), send, view, tell });
   if (parts.includes('volumes')) {
     runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: (name) => story.machine(name), tell });
   }

@@ -3,10 +3,9 @@
  * is delivered again from its first failed record on. If the process was killed, the whole batch is delivered again.
  */
 import type { FunctionName } from '../../shared/function-list.ts';
-import type { TableName } from '../../shared/ports/item-store.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { hashOf } from '../seeded-random.ts';
-import { passesHealthFilter, passesObjectFilter } from '../streams.ts';
+import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from '../streams.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { Functions } from './processes.ts';
@@ -29,10 +28,19 @@ export interface FaultyStreams {
   feed(changes: readonly TimedChange[]): void;
 }
 
+/** Readers of the streams. */
+type Reader = 'health-stream' | 'object-stream' | 'workloads';
+
 interface Shard {
-  readonly table: TableName;
+  readonly reader: Reader;
   readonly records: TimedChange[];
   isPolled: boolean;
+}
+
+/** Random numbers of some readers, and of the faults of their batches. */
+interface Chance {
+  readonly plan: FaultPlan;
+  readonly fraction: () => number;
 }
 
 export function faultyStreams(options: {
@@ -43,11 +51,14 @@ export function faultyStreams(options: {
   readonly onFault: (name: FunctionName, faults: readonly unknown[]) => void;
   /** Whether records are dropped after RETRIES_MAX. Faults of the tables may last longer than all retries. */
   readonly mayDrop: () => boolean;
+  /** Of the second reader of `objects`. Absent: it receives nothing. */
+  readonly workloads?: Chance;
 }): FaultyStreams {
-  const { functions, time, plan, fraction, onFault, mayDrop } = options;
+  const { functions, time, onFault, mayDrop } = options;
   const shards = new Map<string, Shard>();
+  const chanceOf = (reader: Reader): Chance => (reader === 'workloads' ? options.workloads! : options);
 
-  function delayMs(): number {
+  function delayMs({ plan, fraction }: Chance): number {
     const plain = PICKED_UP_MIN_MS + fraction() * (PICKED_UP_MAX_MS - PICKED_UP_MIN_MS);
     if (!plan.strikes('lateStreams', 0.5)) return plain;
     const overAfterMs = plan.last('lateStreams')!.untilMs - time.nowMs() + AFTER_FAULT_MS;
@@ -55,10 +66,11 @@ export function faultyStreams(options: {
   }
 
   async function deliver(shard: Shard, batch: readonly TimedChange[]): Promise<readonly TimedChange[]> {
-    const name = shard.table === 'health' ? 'health-stream' : 'object-stream';
-    const outcome = await functions.invoke(name, '', ({ controllers }) =>
-      shard.table === 'health' ? controllers.onHealthRecords(batch) : controllers.onObjectRecords(batch),
-    );
+    const name = shard.reader;
+    const outcome = await functions.invoke(name, '', ({ controllers }) => {
+      if (name === 'workloads') return controllers.onWorkloadRecords(batch);
+      return name === 'health-stream' ? controllers.onHealthRecords(batch) : controllers.onObjectRecords(batch);
+    });
     if (outcome.kind === 'killed') return batch;
     if (outcome.kind === 'failed') {
       onFault(name, [outcome.error]);
@@ -70,7 +82,9 @@ export function faultyStreams(options: {
   }
 
   async function poll(shard: Shard): Promise<void> {
-    await time.sleep(delayMs());
+    const chance = chanceOf(shard.reader);
+    const { plan } = chance;
+    await time.sleep(delayMs(chance));
     /** The first record of the last failed batch, and how often it has failed. */
     let failing: { readonly record: TimedChange; count: number } | undefined;
     while (shard.records.length > 0) {
@@ -89,7 +103,7 @@ export function faultyStreams(options: {
         // A duplicate delivery: the same batch, possibly after newer ones.
         time.after(plan.fraction('duplicateBatches') * DUPLICATE_AFTER_MAX_MS, () => void again(shard, batch));
       }
-      if (shard.records.length > 0) await time.sleep(delayMs());
+      if (shard.records.length > 0) await time.sleep(delayMs(chance));
     }
     shard.isPolled = false;
   }
@@ -98,23 +112,27 @@ export function faultyStreams(options: {
     await deliver(shard, batch);
   }
 
+  function add(reader: Reader, change: TimedChange): void {
+    const id = `${reader} ${hashOf(change.key.pk) % SHARDS}`;
+    let shard = shards.get(id);
+    if (shard === undefined) {
+      shard = { reader, records: [], isPolled: false };
+      shards.set(id, shard);
+    }
+    shard.records.push(change);
+    if (shard.isPolled) return;
+    shard.isPolled = true;
+    void poll(shard);
+  }
+
   return {
     feed(changes) {
       for (const change of changes) {
-        const { table, pk } = change.key;
-        const isWanted =
-          table === 'objects' ? passesObjectFilter(change) : table === 'health' && passesHealthFilter(change);
-        if (!isWanted) continue;
-        const id = `${table} ${hashOf(pk) % SHARDS}`;
-        let shard = shards.get(id);
-        if (shard === undefined) {
-          shard = { table, records: [], isPolled: false };
-          shards.set(id, shard);
-        }
-        shard.records.push(change);
-        if (shard.isPolled) continue;
-        shard.isPolled = true;
-        void poll(shard);
+        const { table } = change.key;
+        if (table === 'health' && passesHealthFilter(change)) add('health-stream', change);
+        if (table !== 'objects') continue;
+        if (passesObjectFilter(change)) add('object-stream', change);
+        if (options.workloads !== undefined && passesWorkloadFilter(change)) add('workloads', change);
       }
     },
   };

@@ -1,6 +1,6 @@
 /**
  * L13: the scheduler binds a pod at most once, to a node that exists, is Ready and not cordoned, unless the pod tolerates
- * all taints. With that binding the requests on the node are within what it offers, if the pod requests any. No two pods
+ * that. With that binding the requests on the node are within what it offers, if the pod requests any. No two pods
  * that keep away from each other share a zone.
  */
 import { ZONE_LABEL } from '../../shared/domain/zones/zone.ts';
@@ -32,10 +32,13 @@ const millicores = (text: string | undefined): number => {
 const nodeNameOf = (pod: KubePod | undefined): string => pod?.spec?.nodeName ?? '';
 const counts = (pod: KubePod): boolean => !['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
 
-/** Such a pod may be bound to a node that is not Ready, or cordoned. */
-const toleratesAll = (pod: KubePod): boolean =>
+const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable';
+
+/** Such a pod may be bound to a node that is not Ready, or cordoned. `taint`: of a pod that tolerates this one. */
+const tolerates = (pod: KubePod, taint = ''): boolean =>
   (pod.spec?.tolerations ?? []).some(
-    ({ key = '', operator, effect = 'NoSchedule' }) => key === '' && operator === 'Exists' && effect === 'NoSchedule',
+    ({ key = '', operator, effect = 'NoSchedule' }) =>
+      (key === '' || key === taint) && operator === 'Exists' && effect === 'NoSchedule',
   );
 
 class BindingsFit implements BindingsLaw {
@@ -83,10 +86,11 @@ class BindingsFit implements BindingsLaw {
       this.#fail([key, name], `${key} was bound to ${name}, which does not exist`);
       return;
     }
-    if (!toleratesAll(pod)) {
-      const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
-      if (ready !== 'True') this.#fail([key, name], `${key} was bound to ${name}, with Ready=${ready}`);
-      if (node.spec?.unschedulable === true) this.#fail([key, name], `${key} was bound to ${name}, which is cordoned`);
+    const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    if (ready !== 'True' && !tolerates(pod))
+      this.#fail([key, name], `${key} was bound to ${name}, with Ready=${ready}`);
+    if (node.spec?.unschedulable === true && !tolerates(pod, UNSCHEDULABLE)) {
+      this.#fail([key, name], `${key} was bound to ${name}, which is cordoned`);
     }
     if (pod.metadata.deletionTimestamp !== undefined) this.#fail([key], `${key} was bound after its deletion`);
     const here = [...this.#pods.values()].filter((other) => nodeNameOf(other) === name && counts(other));

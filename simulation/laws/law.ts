@@ -17,8 +17,12 @@ export type LawName =
   | 'L11'
   | 'L12'
   | 'L13'
+  | 'L14'
+  | 'L15'
+  | 'L16'
   | 'cidrs'
   | 'volumes'
+  | 'workloads'
   | 'ticks'
   | 'calm';
 

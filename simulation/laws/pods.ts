@@ -47,8 +47,9 @@ export function podsHaveTheirTime(context: LawContext): Law {
     onHappened(happened, by) {
       if (happened.kind !== 'podEnds') return;
       const { pod, isGone } = happened;
-      // Not a deletion by taint eviction: a machine or user deleted the pod, or pod-gc did, or it was terminating.
-      if (by.who !== '' || by.name === 'pod-gc' || (isGone && pod.isTerminating)) return;
+      // Not a deletion by taint eviction: a machine or user deleted the pod, or pod-gc did, or it was terminating. Those of
+      // workloads have laws of their own.
+      if (by.who !== '' || by.name === 'pod-gc' || by.name === 'workloads' || (isGone && pod.isTerminating)) return;
       const node = truth.nodes.get(pod.nodeName);
       const now = nowMs();
       const say = (what: string): void =>
