@@ -137,6 +137,7 @@ async function measure(report: Report, options: FleetBenchOptions, local: LocalH
       zones: Array.from({ length: options.zones }, (_, index) => `zone-${index + 1}`),
       beatIntervalSeconds: options.beatSeconds,
       leaseDurationSeconds: LEASE_SECONDS_PER_BEAT * options.beatSeconds,
+      followsProfile: false,
       send,
     });
     const running = machines;

@@ -12,7 +12,8 @@ import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX } from '../rules/lease-answ
 
 export interface LeaseClientDependencies {
   readonly nodeName: string;
-  readonly durationSeconds: number;
+  /** leaseDurationSeconds of the Lease, current. Seconds. */
+  readonly durationSeconds: () => number;
   readonly api: KubeApi;
   readonly time: AgentTime;
   readonly fraction: Fraction;
@@ -136,7 +137,7 @@ export class LeaseClient {
 
   #timing(): Omit<Renewal, 'node'> {
     const { durationSeconds, time, usage } = this.#dependencies;
-    return { leaseDurationSeconds: durationSeconds, nowMs: time.nowMs(), usage: usage?.() };
+    return { leaseDurationSeconds: durationSeconds(), nowMs: time.nowMs(), usage: usage?.() };
   }
 
   #whyNoLease(answer: KubeAnswer): string {

@@ -251,3 +251,52 @@ describe('the first wait', () => {
     for (const count of tenths) expect(Math.abs(count - 10_000)).toBeLessThan(400);
   });
 });
+
+describe('the times in the answer to a heartbeat', () => {
+  const timed = (version: string, interval: string, duration: string) => {
+    const { metadata, ...rest } = lease(version);
+    const annotations = {
+      'nodekeeper.dev/beat-interval-seconds': interval,
+      'nodekeeper.dev/lease-duration-seconds': duration,
+    };
+    return { ...rest, metadata: { ...metadata, annotations } };
+  };
+  const run = async (answers: readonly object[]) => {
+    const sleepsMax = answers.length;
+    const { api, time, loop } = world({
+      answer: inOrder([answered(200, lease('0')), ...answers.map((each) => answered(200, each))]),
+      sleepsMax,
+    });
+    await loop.run();
+    const bodies = api.requests.filter(({ method }) => method === 'PUT').map(({ body }) => body as KubeObject);
+    return {
+      waits: time.waits.slice(1),
+      durations: bodies.map(({ spec }) => spec?.['leaseDurationSeconds']),
+      annotations: bodies.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {})),
+    };
+  };
+
+  it('are followed from the next heartbeat on, and the configured ones again without them', async () => {
+    const { waits, durations, annotations } = await run([
+      lease('1'),
+      timed('2', '60', '180'),
+      timed('3', '60', '180'),
+      lease('4'),
+    ]);
+    expect(waits).toEqual([61_200, 61_200, 10_200]);
+    expect(durations).toEqual([40, 40, 180, 180]);
+    expect(annotations).toEqual([]);
+  });
+
+  it.each([
+    ['0', '40'],
+    ['10', '29'],
+    ['7200', '21600'],
+    ['ten', '40'],
+    ['1e1', '40'],
+  ])('are ignored when no policy has them: %s and %s', async (interval, duration) => {
+    const { waits, durations } = await run([lease('1'), timed('2', interval, duration), lease('3')]);
+    expect(waits).toEqual([10_200, 10_200]);
+    expect(durations).toEqual([40, 40, 40]);
+  });
+});

@@ -2,7 +2,7 @@
  * The heartbeat: renews the node's Lease, round after round (component-helpers/apimachinery/lease/controller.go).
  *
  * A round renews the Lease known from the round before; if that fails, or none is known, it reads or creates the Lease
- * and renews what it read. Between rounds it waits a quarter of the lease's duration, counted from the end of a round.
+ * and renews what it read. Between rounds it waits one interval, counted from the end of a round.
  *
  * The loop keeps one Lease and no queue, so an outage of any length costs no memory. Only its stop signal ends it.
  * It continues during a graceful shutdown of the machine.
@@ -11,6 +11,8 @@
  * - The wait after the first round is a part of the interval that depends on the node's name. So nodes that start at
  *   the same time do not renew at the same time.
  * - A Retry-After is obeyed, within bounds.
+ * - The answer to a heartbeat may set interval and duration, those of the node's profile. Without them the configured
+ *   ones apply. The server judges the node by the same times.
  * - A deleted Node is registered again before the Lease is created.
  * - Only an answer with the sent Lease counts. A captive portal may answer every request with 200.
  */
@@ -18,8 +20,10 @@ import type { KubeObject } from '../../shared/kube/types.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentTime } from '../ports/time.ts';
 import {
+  answeredTiming,
   firstWaitMs,
   jitteredMs,
+  type LeaseTiming,
   leaseDurationSeconds,
   logsVersionOf,
   podsVersionOf,
@@ -56,14 +60,16 @@ export function createLeaseLoop(
   const { nodeName } = config;
   const { time, fraction, stop } = dependencies;
   const durationSeconds = leaseDurationSeconds(config.nodeLeaseDurationSeconds);
-  const intervalMs = renewIntervalMs(durationSeconds);
+  const configured: LeaseTiming = { intervalMs: renewIntervalMs(durationSeconds), durationSeconds };
+  let timing = configured;
   const beats = new AcknowledgedBeats(time);
   const client = new LeaseClient({
     ...dependencies,
     nodeName,
-    durationSeconds,
+    durationSeconds: () => timing.durationSeconds,
     onAccepted: (lease) => {
       cached = lease;
+      timing = answeredTiming(lease) ?? configured;
       beats.add(lease);
     },
   });
@@ -82,6 +88,7 @@ export function createLeaseLoop(
     async run() {
       for (let isFirst = true; !stop.aborted; isFirst = false) {
         await round();
+        const { intervalMs } = timing;
         await time.sleep(isFirst ? firstWaitMs(intervalMs, nodeName) : jitteredMs(intervalMs, fraction()), stop);
       }
     },

@@ -3,6 +3,7 @@
  * pkg/kubelet/util/nodelease.go).
  */
 import { LEASE_NAMESPACE } from '../../shared/domain/access/node-restriction.ts';
+import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
 import { type NodeUsage, USAGE_ANNOTATION, usageText } from '../../shared/domain/nodes/node-usage.ts';
 import { formatMicroTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/types.ts';
@@ -90,6 +91,8 @@ export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, no
   const {
     [PODS_VERSION_ANNOTATION]: _pods,
     [LOGS_VERSION_ANNOTATION]: _logs,
+    [BEAT_INTERVAL_ANNOTATION]: _interval,
+    [LEASE_DURATION_ANNOTATION]: _duration,
     ...kept
   } = base.metadata.annotations ?? {};
   const annotations = usage === undefined ? kept : { ...kept, [USAGE_ANNOTATION]: usageText(usage) };
@@ -103,6 +106,32 @@ export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, no
     },
     spec: { ...base.spec, leaseDurationSeconds, renewTime: formatMicroTime(nowMs) },
   };
+}
+
+/** When and with which duration a machine renews its Lease. */
+export interface LeaseTiming {
+  /** Time from the end of a round to the next, before jitter. Milliseconds. */
+  readonly intervalMs: number;
+  /** leaseDurationSeconds of the Lease. Seconds. */
+  readonly durationSeconds: number;
+}
+
+/** Longest interval that an answer may ask for. Seconds; one hour. */
+const ANSWERED_INTERVAL_SECONDS_MAX = 3_600;
+
+/**
+ * The timing that the answer to a heartbeat asks for: the times of the node's profile. Undefined if the answer has none,
+ * or values that no policy has: a Lease lasts at least three intervals.
+ */
+export function answeredTiming(lease: KubeObject): LeaseTiming | undefined {
+  const secondsIn = (annotation: string): number => {
+    const text = lease.metadata.annotations?.[annotation] ?? '';
+    return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN;
+  };
+  const intervalSeconds = secondsIn(BEAT_INTERVAL_ANNOTATION);
+  const durationSeconds = secondsIn(LEASE_DURATION_ANNOTATION);
+  const isUsable = intervalSeconds <= ANSWERED_INTERVAL_SECONDS_MAX && durationSeconds >= 3 * intervalSeconds;
+  return isUsable ? { intervalMs: intervalSeconds * 1_000, durationSeconds } : undefined;
 }
 
 /** Undefined until a pod of the node changes for the first time. */

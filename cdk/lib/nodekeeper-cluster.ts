@@ -10,6 +10,7 @@ import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import type { Feature } from '../../shared/domain/functions/function-manifest.ts';
 import { HEALTH_SHARDS } from '../../shared/domain/health-shards.ts';
+import { beatTimesOf } from '../../shared/domain/nodes/node-profile.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { type FunctionName, functionList, type ListedFunction } from '../../shared/function-list.ts';
 import { heartbeatManifest } from '../../shared/heartbeat/manifest.ts';
@@ -230,6 +231,7 @@ export class NodekeeperCluster extends Construct {
     const variables = {
       ...variablesOf(this.tables, this.policy),
       HEALTH_SHARDS: healthShards,
+      BEAT_TIMES: JSON.stringify(beatTimesOf(this.policy)),
       STATIC_TOKENS: staticTokens.valueAsString,
       EVENT_BUS: surroundings.eventBus.busName,
       ACCOUNT_ID: Stack.of(this).account,

@@ -1,5 +1,6 @@
-import { describePolicyFault, type ParsedPolicy, type PolicyFault } from '../../shared/config/policy.ts';
+import { describePolicyFault, type ParsedPolicy } from '../../shared/config/policy.ts';
 import { policyFromYaml } from '../../shared/config/policy-file.ts';
+import type { PolicyFault } from '../../shared/config/policy-rules.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { readInputFile } from './input-file.ts';
 

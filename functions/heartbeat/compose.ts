@@ -25,7 +25,7 @@ const ATTEMPT_MS = 900;
 const REQUEST_BUDGET_MS = 2_000;
 
 export function composeHeartbeat(environment: Environment) {
-  const { tables, healthShards, clusterId, staticTokens } = loadHeartbeatConfig(environment);
+  const { tables, healthShards, clusterId, staticTokens, beatTimes } = loadHeartbeatConfig(environment);
   const items = leanUpdater({
     connection: { ...clientOptionsFrom(environment), requestTimeoutMs: ATTEMPT_MS },
     budgetMs: REQUEST_BUDGET_MS,
@@ -42,6 +42,7 @@ export function composeHeartbeat(environment: Environment) {
     clock: systemClock,
     random: systemRandom,
     log,
+    beatTimes,
     throttle: requestThrottle(HEARTBEAT_LIMITS),
   });
 }

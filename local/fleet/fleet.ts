@@ -25,6 +25,8 @@ export interface FleetOptions {
   readonly silent?: ReadonlySet<string>;
   readonly beatIntervalSeconds?: number;
   readonly leaseDurationSeconds?: number;
+  /** False: the answers to heartbeats do not change these times. @default true */
+  readonly followsProfile?: boolean;
   /** Time between status posts when nothing changed. Seconds. */
   readonly statusIntervalSeconds?: number;
   /** Interval at which a machine reads its Node. Seconds. Default: at most ten reads per second in the whole fleet. */
@@ -74,6 +76,7 @@ export function startFleet(options: FleetOptions): Fleet {
     region: options.region ?? DEFAULT_REGION,
     beatIntervalSeconds: options.beatIntervalSeconds ?? renewIntervalMs(durationSeconds) / 1_000,
     leaseDurationSeconds: durationSeconds,
+    followsProfile: options.followsProfile ?? true,
     statusIntervalSeconds: options.statusIntervalSeconds ?? 300,
     lookIntervalSeconds:
       options.lookIntervalSeconds ?? Math.max(LOOK_INTERVAL_SECONDS_MIN, options.nodes / LOOKS_PER_SECOND_MAX),

@@ -1,8 +1,23 @@
 /** A simulated machine renews its Lease, or creates it. */
-import { LEASES_PATH, leasePath, newLease, renewedLease } from '../../agent/rules/lease.ts';
+import {
+  answeredTiming,
+  LEASES_PATH,
+  type LeaseTiming,
+  leasePath,
+  newLease,
+  renewedLease,
+} from '../../agent/rules/lease.ts';
 import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX } from '../../agent/rules/lease-answers.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
-import { DONE, failed, forgetNode, type MachineContext, type Step } from './machine-state.ts';
+import {
+  DONE,
+  failed,
+  forgetNode,
+  type MachineContext,
+  type MachineSettings,
+  type MachineState,
+  type Step,
+} from './machine-state.ts';
 import { readNode } from './status-report.ts';
 
 type Ensured = Step & { readonly created?: boolean };
@@ -66,17 +81,28 @@ async function ensureLease(context: MachineContext): Promise<Ensured> {
   return written.kind === 'missing' ? forgetNode(context) : failed(context, 'creating the Lease', created);
 }
 
-const timingOf = ({ settings: { leaseDurationSeconds }, clock }: MachineContext) => ({
-  leaseDurationSeconds,
+const timingOf = ({ settings, state, clock }: MachineContext) => ({
+  leaseDurationSeconds: leaseTimingOf(settings, state).durationSeconds,
   nowMs: clock.nowMs(),
 });
+
+/** The times that the last answer asked for, or those of the settings. */
+export const leaseTimingOf = (
+  { beatIntervalSeconds, leaseDurationSeconds, followsProfile }: MachineSettings,
+  { answered }: Pick<MachineState, 'answered'>,
+): LeaseTiming =>
+  (followsProfile ? answered : undefined) ?? {
+    intervalMs: beatIntervalSeconds * 1_000,
+    durationSeconds: leaseDurationSeconds,
+  };
 
 /** A beat after a gap may mean that the controller has marked the Node. */
 function acknowledge({ state, settings, clock, counters }: MachineContext, lease: KubeObject): void {
   const nowMs = clock.nowMs();
   const gapMs = state.lastBeatAtMs === undefined ? 0 : nowMs - state.lastBeatAtMs;
-  if (state.failures > 0 || gapMs > 2 * settings.beatIntervalSeconds * 1_000) state.mustLook = true;
+  if (state.failures > 0 || gapMs > 2 * leaseTimingOf(settings, state).intervalMs) state.mustLook = true;
   state.lease = lease;
+  state.answered = answeredTiming(lease);
   state.lastBeatAtMs = nowMs;
   counters.beats += 1;
 }

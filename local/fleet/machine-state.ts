@@ -2,6 +2,7 @@
 
 import { retryAfterWaitMs } from '../../agent/rules/backoff.ts';
 import { describeAnswer } from '../../agent/rules/kube-answer.ts';
+import type { LeaseTiming } from '../../agent/rules/lease.ts';
 import type { ReportState } from '../../agent/rules/status-report.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import type { Clock, RandomSource } from '../../shared/ports/clock.ts';
@@ -12,6 +13,8 @@ export interface MachineSettings {
   readonly region: string;
   readonly beatIntervalSeconds: number;
   readonly leaseDurationSeconds: number;
+  /** The answers to heartbeats may replace both times, as they do for the agent. */
+  readonly followsProfile: boolean;
   /** Time between status posts when nothing changed. Seconds. */
   readonly statusIntervalSeconds: number;
   /** Time between reads of the own Node, to find conditions that another client wrote. Seconds. */
@@ -35,6 +38,8 @@ export interface MachineState {
   /** The Node that was read in this turn, for the status post of the same turn. */
   freshNode: KubeNode | undefined;
   lease: KubeObject | undefined;
+  /** The times in the answer to the last heartbeat. */
+  answered?: LeaseTiming | undefined;
   report: ReportState;
   /** The next time at which the Node must be read. Epoch milliseconds. */
   lookDueAtMs: number;

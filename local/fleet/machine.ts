@@ -13,7 +13,7 @@
  */
 import { doublingWaitMs, ENSURE_LEASE_WAITS } from '../../agent/rules/backoff.ts';
 import { firstWaitMs, jitteredMs } from '../../agent/rules/lease.ts';
-import { renewLease } from './lease-renewal.ts';
+import { leaseTimingOf, renewLease } from './lease-renewal.ts';
 import {
   DONE,
   initialState,
@@ -145,7 +145,7 @@ function delayAfter({ identity, settings, state, random, counters }: MachineCont
     return Math.max(step.waitMs, doublingWaitMs(ENSURE_LEASE_WAITS, state.failures - 1));
   }
   state.failures = 0;
-  const intervalMs = settings.beatIntervalSeconds * 1_000;
+  const { intervalMs } = leaseTimingOf(settings, state);
   if (isFirst) return firstWaitMs(intervalMs, identity.name);
   return jitteredMs(intervalMs, random.fraction());
 }

@@ -3,6 +3,7 @@
 import type { CidrSet } from '../domain/cidrs/cidr-set.ts';
 import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
 import { defined } from '../domain/defined.ts';
+import { podEvictionTimeoutOn } from '../domain/nodes/node-profile.ts';
 import type { Policy } from '../domain/policy.ts';
 import { createOpenApi } from '../kube/openapi/openapi.ts';
 import { failedRequests, REQUEST_FAILED } from '../kube/request/log-throttle.ts';
@@ -94,6 +95,7 @@ export function apiDependencies(options: ApiOptions): ServeDependencies {
     descriptorOf: findResource,
     random,
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
+    ...defined({ podEvictionTimeoutOn: podEvictionTimeoutOn(policy) }),
     cidrSets: cidrSetsOf(policy),
     authenticator: options.authenticator,
     clock,

@@ -21,12 +21,14 @@ const heartbeat: HeartbeatEnvironment = {
   HEALTH_SHARDS: '256',
   CONTROL_TABLE: 'edge-control',
   STATIC_TOKENS: JSON.stringify([token]),
+  BEAT_TIMES: '{"default":[10,40],"cell":[60,180]}',
   POWERTOOLS_SERVICE_NAME: 'heartbeat',
   POWERTOOLS_METRICS_NAMESPACE: 'Nodekeeper',
   POWERTOOLS_LOG_LEVEL: 'WARN',
 };
+const { BEAT_TIMES: _, ...common } = heartbeat;
 const api: ApiEnvironment = {
-  ...heartbeat,
+  ...common,
   POWERTOOLS_SERVICE_NAME: 'api',
   NODEKEEPER_POLICY: JSON.stringify(defaultPolicy),
   OBJECTS_TABLE: 'edge-objects',
@@ -52,6 +54,7 @@ describe('config', () => {
       tables: { health: 'edge-health', control: 'edge-control' },
       healthShards: 256,
       staticTokens: [token],
+      beatTimes: { default: [10, 40], cell: [60, 180] },
     });
     for (const part of [config, config.tables, config.staticTokens]) expect(Object.isFrozen(part)).toBe(true);
   });

@@ -1,8 +1,9 @@
 /**
  * Environment variables of the heartbeat. They are validated without the schema library of environment.ts, which would
- * be a tenth of this bundle, and the heartbeat is the most frequent request. It needs no policy.
+ * be a tenth of this bundle, and the heartbeat is the most frequent request. Of the policy it needs two times per profile.
  */
 import { HEALTH_SHARDS_RULE, type HealthShards, healthShardsFrom } from '../domain/health-shards.ts';
+import type { BeatTimes } from '../domain/nodes/node-profile.ts';
 import { ConfigError, type ConfigFault } from './config-error.ts';
 import { STATIC_TOKENS_RULE, type StaticTokenConfig, staticTokensIn } from './static-tokens.ts';
 
@@ -13,6 +14,8 @@ export type HeartbeatEnvironment = {
   CONTROL_TABLE: string;
   CLUSTER_ID: string;
   STATIC_TOKENS: string;
+  /** JSON of BeatTimes. */
+  BEAT_TIMES: string;
   POWERTOOLS_SERVICE_NAME: string;
   POWERTOOLS_METRICS_NAMESPACE: string;
   POWERTOOLS_LOG_LEVEL: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
@@ -25,7 +28,10 @@ export interface HeartbeatConfig {
   /** Where a row of `health` is looked for first. */
   readonly healthShards: HealthShards;
   readonly staticTokens: readonly StaticTokenConfig[];
+  readonly beatTimes: BeatTimes;
 }
+
+const BEAT_TIMES_RULE = 'must be a JSON object of interval and duration, in whole seconds, by profile';
 
 /** @throws ConfigError with every fault */
 export function loadHeartbeatConfig(environment: Readonly<Record<string, string | undefined>>): HeartbeatConfig {
@@ -46,13 +52,31 @@ export function loadHeartbeatConfig(environment: Readonly<Record<string, string 
   const tokensText = text('STATIC_TOKENS');
   const staticTokens = tokensText === '' ? [] : staticTokensOf(tokensText);
   if (staticTokens === undefined) faults.push({ variable: 'STATIC_TOKENS', rule: STATIC_TOKENS_RULE });
-  if (faults.length > 0 || staticTokens === undefined || healthShards === undefined) throw new ConfigError(faults);
+  const beatTimes = beatTimesIn(text('BEAT_TIMES'));
+  if (beatTimes === undefined) faults.push({ variable: 'BEAT_TIMES', rule: BEAT_TIMES_RULE });
+  if (faults.length > 0 || staticTokens === undefined || healthShards === undefined || beatTimes === undefined)
+    throw new ConfigError(faults);
   return Object.freeze({
     clusterId,
     tables: Object.freeze({ health, control }),
     healthShards,
     staticTokens,
+    beatTimes,
   });
+}
+
+/** An absent variable is a fault of its own, and no fault of the JSON. */
+function beatTimesIn(json: string): BeatTimes | undefined {
+  if (json === '') return {};
+  try {
+    const times = JSON.parse(json) as unknown;
+    if (typeof times !== 'object' || times === null || Array.isArray(times)) return undefined;
+    const isPair = (value: unknown): boolean =>
+      Array.isArray(value) && value.length === 2 && value.every((each) => Number.isInteger(each) && each > 0);
+    return Object.values(times).every(isPair) ? (times as BeatTimes) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function staticTokensOf(json: string): readonly StaticTokenConfig[] | undefined {

@@ -1,5 +1,6 @@
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit, type YAMLMap } from 'yaml';
-import { type ParsedPolicy, type PolicyFault, parsePolicy } from './policy.ts';
+import { type ParsedPolicy, parsePolicy } from './policy.ts';
+import type { PolicyFault } from './policy-rules.ts';
 
 const API_VERSION = 'nodekeeper.dev/v1alpha1';
 const KIND = 'Policy';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { defaultPolicy, type Policy } from '../domain/policy.ts';
-import { describePolicyFault, type ParsedPolicy, type PolicyFault, parsePolicy, policyFields } from './policy.ts';
+import { describePolicyFault, type ParsedPolicy, parsePolicy, policyFields } from './policy.ts';
+import type { PolicyFault } from './policy-rules.ts';
 
 const faultsOf = (parsed: ParsedPolicy): readonly PolicyFault[] => (parsed.kind === 'faults' ? parsed.faults : []);
 const faultyFields = (input: unknown): readonly string[] => faultsOf(parsePolicy(input)).map((fault) => fault.field);

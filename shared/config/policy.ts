@@ -2,30 +2,12 @@ import * as z from 'zod/mini';
 import { formatCidr } from '../domain/cidrs/cidr.ts';
 import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
 import { defaultPolicy, type Policy } from '../domain/policy.ts';
+import type { FieldRule, PolicyFault, Relation } from './policy-rules.ts';
 import { profileFaults, profileRelationFaults, profilesRule } from './profiles.ts';
-
-/** One fault of a policy. */
-export interface PolicyFault {
-  /** Name of the policy field, or '' for a fault of the whole document. */
-  readonly field: string;
-  /** The invalid value; for a relation, the value of `field`. */
-  readonly value: unknown;
-  /** The rule of the field, in words. */
-  readonly rule: string;
-  /** The second field of a relation between two fields. */
-  readonly other?: string;
-  /** `file:line`, when the policy came from a file. */
-  readonly at?: string;
-}
 
 export type ParsedPolicy =
   | { readonly kind: 'ok'; readonly policy: Policy }
   | { readonly kind: 'faults'; readonly faults: readonly PolicyFault[] };
-
-export interface FieldRule<Value> {
-  readonly schema: z.ZodMiniType<Value>;
-  readonly rule: string;
-}
 
 /** One year: a longer time is probably in the wrong unit, and its milliseconds stay far below 2^53. */
 const SECONDS_MAX = 31_536_000;
@@ -147,14 +129,6 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
 };
 
 export const policyFields = Object.keys(fieldRules) as readonly (keyof Policy)[];
-
-/** Relations between two fields. Checked only if each field is valid by itself. */
-export interface Relation {
-  readonly field: keyof Policy;
-  readonly other: keyof Policy;
-  readonly rule: string;
-  readonly holds: (policy: Policy) => boolean;
-}
 
 const relations: readonly Relation[] = [
   {

@@ -10,7 +10,7 @@ import {
 } from '../domain/nodes/node-profile.ts';
 import type { NodeProfile, NodeSelector, Policy, ProfileTimes } from '../domain/policy.ts';
 import { utf8Bytes } from '../domain/utf8-bytes.ts';
-import type { FieldRule, PolicyFault, Relation } from './policy.ts';
+import type { FieldRule, PolicyFault, Relation } from './policy-rules.ts';
 
 /** node-monitor stores the state of the safety gate per profile in a row that costs one write unit per tick. */
 const PROFILES_MAX = 8;

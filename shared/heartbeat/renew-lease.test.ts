@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type MemoryItemStore, memoryItemStore } from '../adapters/memory/item-store.ts';
+import { defined } from '../domain/defined.ts';
+import type { BeatTimes } from '../domain/nodes/node-profile.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { HttpResponse } from '../ports/http.ts';
 import { type ConsumedUnits, StoreFault } from '../ports/item-store.ts';
@@ -46,7 +48,7 @@ const note = (...line: unknown[]): void => void logged.push(line);
 function send(
   method: 'PUT' | 'PATCH',
   body: unknown,
-  more: { path?: string; query?: string; headers?: Record<string, string> } = {},
+  more: { path?: string; query?: string; headers?: Record<string, string>; beatTimes?: BeatTimes } = {},
 ): Promise<HttpResponse> {
   const heartbeat = serveHeartbeat({
     items,
@@ -54,6 +56,7 @@ function send(
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'uid-2', fraction: () => 0 },
     log: { debug: note, info: note, warn: note, error: note },
+    ...defined({ beatTimes: more.beatTimes }),
   });
   return heartbeat({
     method,
@@ -343,5 +346,32 @@ describe('dryRun', () => {
       expect(String(answer.body)).toContain('supported values: \\"All\\"');
     }
     expect(consumed).toEqual([]);
+  });
+});
+
+describe('the times of a profile', () => {
+  const INTERVAL = 'nodekeeper.dev/beat-interval-seconds';
+  const DURATION = 'nodekeeper.dev/lease-duration-seconds';
+  const beatTimes = { cell: [60, 180], default: [10, 40] } as const;
+  const setProfile = (name: string) => items.write({ kind: 'update', key: healthKey('n1'), set: { P: name } });
+
+  it.each([
+    ['cell', '60', '180'],
+    ['removed', '10', '40'],
+    ['constructor', '10', '40'],
+  ])('are in the answer to a heartbeat of a node with profile %s, for one write unit and no read', async (...given) => {
+    const [profile, interval, duration] = given;
+    await setProfile(profile);
+    consumed = [];
+    const answer = parsed(await send('PATCH', { spec: {} }, { headers: merge, beatTimes }));
+    expect(answer.metadata.annotations).toMatchObject({ [INTERVAL]: interval, [DURATION]: duration });
+    expect(consumed).toMatchObject([{ readUnits: 0, writeUnits: 1 }]);
+  });
+
+  it('are the top-level ones for a node without a profile, and are never stored', async () => {
+    const first = parsed(await send('PATCH', { spec: {} }, { headers: merge, beatTimes }));
+    expect(first.metadata.annotations).toMatchObject({ [INTERVAL]: '10', [DURATION]: '40' });
+    const second = parsed(await send('PUT', first));
+    expect(second.metadata.annotations).toBeUndefined();
   });
 });

@@ -14,6 +14,7 @@ import { authorize } from '../domain/access/authorize.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
+import { type BeatTimes, beatAnnotations } from '../domain/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../domain/nodes/node-usage.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
 import {
@@ -41,7 +42,7 @@ import type { Clock, RandomSource } from '../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import type { Item, ItemUpdater } from '../ports/item-store.ts';
 import type { Log } from '../ports/log.ts';
-import { logsVersionOf, podsVersionOf } from '../store/health-row.ts';
+import { logsVersionOf, podsVersionOf, profileOf } from '../store/health-row.ts';
 import {
   LEASE_NAMESPACE,
   type Lease,
@@ -65,6 +66,8 @@ export interface RenewLeaseDependencies {
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly log: Log;
+  /** Interval and duration of Leases by profile, for the answers. Absent: answers do not contain them. */
+  readonly beatTimes?: BeatTimes;
   /** Absent: requests are not throttled. */
   readonly throttle?: RequestThrottle;
 }
@@ -149,17 +152,24 @@ function refuseInvalid(lease: KubeObject, name: string): void {
   if (causes.length > 0) throw status.invalid(leases, name, causes);
 }
 
-function answerOf(outcome: LeaseWriteOutcome, name: string, warnings: readonly string[]): HttpResponse {
+interface Answered {
+  readonly name: string;
+  readonly warnings: readonly string[];
+  readonly beatTimes: BeatTimes | undefined;
+}
+
+function answerOf(outcome: LeaseWriteOutcome, { name, warnings, beatTimes }: Answered): HttpResponse {
   if (outcome.kind === 'absent') throw status.notFound(leases, name);
   if (outcome.kind === 'conflict') throw status.conflict(leases, name);
-  return json(200, leaseForResponse(outcome.row), warningHeaders(warnings));
+  return json(200, leaseForResponse(outcome.row, beatTimes), warningHeaders(warnings));
 }
 
 /**
- * The Lease, with the versions of its node's pods and log requests in annotations, and without the usage: the agent sends
- * it with each heartbeat, and its bytes in each answer would cost more than all reads of ticks.
+ * The Lease, with annotations for the agent: the versions of its node's pods and log requests, and the times of its profile.
+ * Without the usage: the agent sends it with each heartbeat, and its bytes in each answer would cost more than all reads
+ * of ticks.
  */
-function leaseForResponse(row: Item): Lease | undefined {
+function leaseForResponse(row: Item, beatTimes: BeatTimes | undefined): Lease | undefined {
   const lease = leaseOf(row);
   if (lease === undefined) return undefined;
   const podsVersion = podsVersionOf(row);
@@ -167,6 +177,7 @@ function leaseForResponse(row: Item): Lease | undefined {
   const { annotations: { [USAGE_ANNOTATION]: _usage, ...stored } = {}, ...metadata } = lease.metadata;
   const annotations = {
     ...stored,
+    ...beatAnnotations(beatTimes, profileOf(row)),
     ...(podsVersion === undefined ? {} : { [PODS_VERSION_ANNOTATION]: String(podsVersion) }),
     ...(logsVersion === undefined ? {} : { [LOGS_VERSION_ANNOTATION]: String(logsVersion) }),
   };
@@ -204,7 +215,7 @@ async function put(dependencies: RenewLeaseDependencies, { request, target, nowM
     expectedResourceVersion: version,
     ...(metadata.uid === undefined || metadata.uid === '' ? {} : { expectedUid: metadata.uid }),
   });
-  return answerOf(outcome, target.name, warnings);
+  return answerOf(outcome, { name: target.name, warnings, beatTimes: dependencies.beatTimes });
 }
 
 async function dryRun(
@@ -243,7 +254,7 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
     tie: dependencies.random.fraction(),
     ...defined({ expectedResourceVersion: version, expectedUid: object.metadata.uid }),
   });
-  return answerOf(outcome, target.name, []);
+  return answerOf(outcome, { name: target.name, warnings: [], beatTimes: dependencies.beatTimes });
 }
 
 /** The rare path: reads the stored Lease, applies the patch, and replaces it if its version is unchanged. */
@@ -278,7 +289,9 @@ async function patchRead(
       tie: dependencies.random.fraction(),
       expectedResourceVersion: version,
     });
-    if (outcome.kind !== 'conflict') return answerOf(outcome, target.name, warnings());
+    if (outcome.kind !== 'conflict') {
+      return answerOf(outcome, { name: target.name, warnings: warnings(), beatTimes: dependencies.beatTimes });
+    }
   }
   throw status.conflict(leases, target.name);
 }

@@ -10,6 +10,7 @@
  *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted; createdAtMs
  *                    when the zone got its first node, absent in a record of an earlier version; evictions tokens
  *                    acquired since then, absent for none
+ *   profiles         progress of the evaluation of Nodes after a change of the policy's profiles: of, sinceMs, round, after
  *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs
  *
  * The claim of a node-monitor tick also stores what the tick decided about our own health: gate, probes, total
@@ -48,6 +49,7 @@ import { ALONE } from './layout.ts';
 
 const PARTITION = 'fleet';
 const STATE = 'state';
+const PROFILES = 'profiles';
 const ZONE_PREFIX = 'zone#';
 const QUEUE_PREFIX = 'queue#';
 
@@ -80,6 +82,20 @@ export interface FleetRecords {
   readonly state: FleetState;
   readonly zones: readonly FleetZone[];
   readonly queue: readonly QueuedNode[];
+  /** undefined: the cluster never had profiles. */
+  readonly profileSweep?: ProfileSweep | undefined;
+}
+
+/** How far the evaluation of Nodes after a change of the policy's profiles is. */
+export interface ProfileSweep {
+  /** Hash of the names and selectors that it evaluates. */
+  readonly of: string;
+  /** When a tick first saw them. Epoch milliseconds. */
+  readonly sinceMs: number;
+  /** 3: both rounds are finished. */
+  readonly round: 1 | 2 | 3;
+  /** Name of the last Node that was evaluated in this round; '' before the first. */
+  readonly after: string;
 }
 
 export interface FleetZone extends ZoneRecord {
@@ -146,6 +162,8 @@ export interface FleetStore {
   ): Promise<void>;
   /** Deletes the record of a zone if its limiter is full: a new record would be equal. */
   dropZone(zone: string, nowMs: number): Promise<void>;
+  /** Stores the progress, if `from` is the stored one: another tick may have continued it. */
+  setProfileSweep(from: ProfileSweep | undefined, to: ProfileSweep): Promise<void>;
   /** Adds a node to its zone's queue, unless it is queued already. */
   enqueue(item: QueuedNode): Promise<'written' | 'refused'>;
   /** Removes a node from its zone's queue, if the queued entry has this uid. */
@@ -188,6 +206,7 @@ async function readFleet(items: ItemStore): Promise<FleetRecords> {
   let state: FleetState = stateOf(undefined);
   const zones: FleetZone[] = [];
   const queue: QueuedNode[] = [];
+  let profileSweep: ProfileSweep | undefined;
   const pages = controlPages(items, PARTITION, {
     consistent: true,
     tooMany: 'the fleet has more control records than one read may return',
@@ -196,11 +215,12 @@ async function readFleet(items: ItemStore): Promise<FleetRecords> {
     for (const item of page) {
       const { sk } = item as FleetRow;
       if (sk === STATE) state = stateOf(item);
+      else if (sk === PROFILES) profileSweep = sweepOf(item);
       else if (sk.startsWith(ZONE_PREFIX)) zones.push(zoneOf(item as ZoneRow));
       else if (sk.startsWith(QUEUE_PREFIX)) queue.push(queuedNodeOf(item as QueueRow));
     }
   }
-  return { state, zones, queue };
+  return { state, zones, queue, profileSweep };
 }
 
 function claimWrite({ slot, seenFence, nowMs, claimId, gate, disruption, nodes, finished }: MonitorClaim): UpdateWrite {
@@ -315,6 +335,18 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
     });
   },
 
+  async setProfileSweep(from, to) {
+    await items.write({
+      kind: 'put',
+      key: keyOf(PROFILES),
+      item: { ...to },
+      when:
+        from === undefined
+          ? { kind: 'itemAbsent' }
+          : all(is('of', from.of), is('round', from.round), is('after', from.after), is('sinceMs', from.sinceMs)),
+    });
+  },
+
   async enqueue({ zone, nodeName, uid, addedAtMs }) {
     const key = queueKey(zone, nodeName);
     const outcome = await items.write({ kind: 'put', key, item: { uid, addedAtMs }, when: { kind: 'itemAbsent' } });
@@ -365,7 +397,7 @@ type QueueRow = FleetRow & { readonly uid: string; readonly addedAtMs: number };
  *   - probes as three numbers per tick: milliseconds after the one before, accepted, failed;
  *   - of each profile only what differs from the whole record.
  */
-export function gateText({ lastTickAtMs: _, probes, profiles, ...gate }: GateRecord): string {
+function gateText({ lastTickAtMs: _, probes, profiles, ...gate }: GateRecord): string {
   const ticks = new Map<number, [number, number]>();
   for (const { sentAtMs, accepted } of probes) {
     const counts = ticks.get(sentAtMs) ?? [0, 0];
@@ -392,7 +424,7 @@ export function gateText({ lastTickAtMs: _, probes, profiles, ...gate }: GateRec
 }
 
 /** Reads also the texts of earlier versions, with one object per probe. */
-export function gateFrom(text: string | undefined, lastTickAtMs: number | undefined): GateRecord {
+function gateFrom(text: string | undefined, lastTickAtMs: number | undefined): GateRecord {
   if (text === undefined) return { ...UNTRIED_GATE, lastTickAtMs };
   const {
     probes = [],
@@ -437,6 +469,11 @@ function stateOf(item: Item | undefined): FleetState {
     nodes,
     sent: sent === undefined ? undefined : (JSON.parse(sent) as SentParts),
   };
+}
+
+function sweepOf(item: Item): ProfileSweep {
+  const { of, sinceMs, round, after } = item as unknown as ProfileSweep;
+  return { of, sinceMs, round, after };
 }
 
 const zoneOf = ({ sk, state, tatMs, ratePerSecond = 0, hold, createdAtMs, evictions }: ZoneRow): FleetZone => ({

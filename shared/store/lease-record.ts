@@ -6,6 +6,7 @@
  */
 
 import { defined } from '../domain/defined.ts';
+import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../domain/nodes/node-profile.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../domain/nodes/node-usage.ts';
 import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../kube/time.ts';
@@ -106,6 +107,8 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
   const {
     [PODS_VERSION_ANNOTATION]: _pods,
     [LOGS_VERSION_ANNOTATION]: _logs,
+    [BEAT_INTERVAL_ANNOTATION]: _interval,
+    [LEASE_DURATION_ANNOTATION]: _duration,
     [USAGE_ANNOTATION]: usage,
     ...others
   } = metadata.annotations ?? {};

@@ -5,8 +5,9 @@ import { defined } from '../domain/defined.ts';
 import { readyStatusOf } from '../domain/nodes/conditions.ts';
 import { isSuspect } from '../domain/nodes/health.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
-import { PROFILE_ANNOTATION } from '../domain/nodes/node-profile.ts';
+import { PROFILE_ANNOTATION, profileNameOf } from '../domain/nodes/node-profile.ts';
 import { noExecuteOf } from '../domain/nodes/node-taints.ts';
+import type { Policy } from '../domain/policy.ts';
 import { isExcluded, zoneKeyOf } from '../domain/zones/zone.ts';
 import { parseTimeMs } from '../kube/time.ts';
 import type { KubeNode, KubeObject } from '../kube/types.ts';
@@ -35,6 +36,16 @@ export function digestOf(node: KubeNode): DigestOfNode {
     createdAtMs: createdAtMsOf(node),
     ...defined({ profile: node.metadata.annotations?.[PROFILE_ANNOTATION] }),
   };
+}
+
+/** The Node with the profile that its labels select; the same object if it has it. */
+export function withProfile<N extends KubeObject>(node: N, profiles: Policy['profiles']): N {
+  const { [PROFILE_ANNOTATION]: stored, ...others } = node.metadata.annotations ?? {};
+  const profile = profileNameOf(node.metadata.labels, profiles);
+  if (stored === profile) return node;
+  const annotations = { ...others, ...defined({ [PROFILE_ANNOTATION]: profile }) };
+  const { annotations: _, ...metadata } = node.metadata;
+  return { ...node, metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations } };
 }
 
 export const sameDigest = (one: DigestOfNode, other: DigestOfNode): boolean =>

@@ -51,7 +51,7 @@ it('20 abandoned watches refuse no heartbeat and no tick, and their executions e
   const system = await startLocal({ policyFile, accountConcurrency: 10, print: () => {} });
   onTestFinished(() => system.stop());
   const { url, caPem: ca, adminToken, fleetToken } = system;
-  const fleet = startFleet({ url, ca, token: fleetToken, nodes: NODES, beatIntervalSeconds: 1 });
+  const fleet = startFleet({ url, ca, token: fleetToken, nodes: NODES, beatIntervalSeconds: 1, followsProfile: false });
   onTestFinished(() => fleet.stop());
   await until(() => fleet.status().beats >= NODES, { withinMs: WITHIN_MS, what: 'a heartbeat of every node' });
   const before = await system.counters();

@@ -25,6 +25,7 @@ import { fleetStore } from '../../shared/store/fleet-store.ts';
 import { readHealth } from '../../shared/store/health-store.ts';
 import { leaseReplacement } from '../../shared/store/lease-record.ts';
 import { createLease, renewLease } from '../../shared/store/lease-store.ts';
+import { withProfile } from '../../shared/store/node-digest.ts';
 import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
@@ -83,13 +84,18 @@ export function controlledFleet(options: FleetOptions = {}) {
   const note = (level: string) => (message: string, fields?: Record<string, unknown>) => {
     told.push({ level, message, fields });
   };
-  const makeControllers = (items: ItemStore, pause?: (milliseconds: number) => Promise<unknown>) =>
+  const makeControllers = (
+    items: ItemStore,
+    pause?: (milliseconds: number) => Promise<unknown>,
+    /** Another policy than that of the fleet, as after a deployment. */
+    deployed: Policy = policy,
+  ) =>
     fleetControllers({
       items,
       ...(pause === undefined ? {} : { pause }),
       clock,
       random,
-      policy,
+      policy: deployed,
       log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
       meter: {
         add: (name, value, unit, dimensions) => {
@@ -114,7 +120,10 @@ export function controlledFleet(options: FleetOptions = {}) {
 
   const slot = () => Math.floor(nowMs / (policy.nodeMonitorPeriodSeconds * 1_000));
 
-  async function commit(write: ObjectWrite): Promise<KubeObject> {
+  async function commit(given: ObjectWrite): Promise<KubeObject> {
+    // As the API stores Nodes (api/storage/node-storage.ts).
+    const isNode = given.ref.resource === 'nodes' && given.kind !== 'delete';
+    const write = isNode ? { ...given, object: withProfile(given.object, policy.profiles) } : given;
     const extra = write.ref.resource === 'nodes' ? nodeHealthWrites(write, nowMs) : [];
     const outcome = await objects.commit({ writes: [write], extra });
     if (outcome.kind !== 'committed') throw new Error(`${write.kind} ${write.ref.name}: ${outcome.kind}`);

@@ -1,5 +1,5 @@
 import { defined } from '../../domain/defined.ts';
-import { withDefaultTolerations } from '../../domain/nodes/default-tolerations.ts';
+import { withDefaultTolerations, withProfileTolerations } from '../../domain/nodes/default-tolerations.ts';
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
@@ -88,8 +88,16 @@ export type BindOutcome =
   /** Answer 409: conflict(pods, name, why). */
   | { readonly kind: 'refused'; readonly why: string };
 
-/** The effect of a POST of pods/binding: the pod is bound to the node permanently. */
-export function bindPod(pod: KubePod, nodeName: string, nowMs: number): BindOutcome {
+/**
+ * The effect of a POST of pods/binding: the pod is bound to the node permanently. `timeout`: podEvictionTimeoutSeconds of
+ * the policy, and of the node's profile.
+ */
+export function bindPod(
+  pod: KubePod,
+  nodeName: string,
+  nowMs: number,
+  timeout?: Parameters<typeof withProfileTolerations>[1],
+): BindOutcome {
   if (pod.metadata.deletionTimestamp !== undefined) {
     return { kind: 'refused', why: `pod ${pod.metadata.name} is being deleted, cannot be assigned to a host` };
   }
@@ -100,6 +108,9 @@ export function bindPod(pod: KubePod, nodeName: string, nowMs: number): BindOutc
   if ((pod.spec?.schedulingGates ?? []).length > 0) {
     return { kind: 'refused', why: `pod ${pod.metadata.name} has non-empty .spec.schedulingGates` };
   }
+  const { tolerations } = pod.spec ?? {};
+  const ofProfile =
+    timeout === undefined || tolerations === undefined ? tolerations : withProfileTolerations(tolerations, timeout);
   const { nominatedNodeName: _nominated, ...status } = pod.status ?? {};
   const conditions = (status.conditions ?? []).filter((each) => each.type !== 'PodScheduled');
   const scheduled: PodCondition = {
@@ -112,7 +123,7 @@ export function bindPod(pod: KubePod, nodeName: string, nowMs: number): BindOutc
     kind: 'bound',
     pod: {
       ...pod,
-      spec: { ...pod.spec, nodeName },
+      spec: { ...pod.spec, ...defined({ tolerations: ofProfile && [...ofProfile] }), nodeName },
       status: { ...status, conditions: [...conditions, scheduled] },
     },
   };

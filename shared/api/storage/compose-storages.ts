@@ -157,6 +157,7 @@ function specialStorages(
         items,
         clock,
         allocatesPodCidrs: policy.clusterCIDRs.length > 0,
+        profiles: policy.profiles,
       }),
     // The scheduler binds no pod to a node if pods were added to it since it read them.
     pods: (descriptor) => plain(descriptor, { together: podUseWrites }),

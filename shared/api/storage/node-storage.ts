@@ -5,12 +5,14 @@
  * explains why no acknowledged write is lost.
  */
 import { readyStatusOf } from '../../domain/nodes/conditions.ts';
+import type { Policy } from '../../domain/policy.ts';
 import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../kube/heartbeat-times.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { healthKey, heartbeatTimesOf } from '../../store/health-row.ts';
 import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../store/health-store.ts';
+import { withProfile } from '../../store/node-digest.ts';
 import { objectOf } from '../../store/object-record.ts';
 import { objectKey } from '../../store/object-store.ts';
 import { shardsOf } from './cluster-objects.ts';
@@ -29,6 +31,8 @@ export interface NodeStorageOptions {
   readonly clock: Clock;
   /** True: a Node without pod CIDRs is not steady, because each write of the object repeats the allocation. */
   readonly allocatesPodCidrs: boolean;
+  /** Each write of a Node stores the profile that its labels select. */
+  readonly profiles: Policy['profiles'];
 }
 
 export function nodeStorage(objects: ResourceStorage, options: NodeStorageOptions): ResourceStorage {
@@ -61,6 +65,7 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
 
   return {
     ...objects,
+    create: (node, along) => objects.create(withProfile(node, options.profiles), along),
     async get(_namespace, name) {
       // One request for both: requests to the tables are most of the CPU time of a small API request.
       const key = objectKey({ resource: 'nodes', namespace: '', name }, shardsOf('nodes'));
@@ -74,7 +79,7 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
     },
     async update(next, old, along) {
       const read = readOf(old);
-      const result = await objects.update(storedNode(next, read), read.stored, along);
+      const result = await objects.update(withProfile(storedNode(next, read), options.profiles), read.stored, along);
       if (result.kind !== 'written' || next.status === undefined) return result;
       return { kind: 'written', object: { ...result.object, status: next.status } };
     },

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../kube/types.ts';
 import { notSupported, required } from '../../kube/validation/causes.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { bindPod } from '../kinds/pods.ts';
-import { pods } from '../kinds/registry.ts';
+import { nodes, pods } from '../kinds/registry.ts';
 import { pauseBefore, WRITE_ATTEMPTS_MAX, type WriteOptions } from './write-options.ts';
 
 /** The resource that conflicts name. */
@@ -29,6 +29,7 @@ export async function bindToNode(
   ];
   if (causes.length > 0) throw status.invalid(BINDING, target.name, causes);
   const storage = dependencies.storageOf(pods);
+  const timeout = await timeoutOn(dependencies, nodeName);
   for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
     if (attempt > 1) await pauseBefore(dependencies, attempt);
     const old = await storage.get(target.namespace, target.name);
@@ -41,13 +42,23 @@ export async function bindToNode(
         `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
       );
     }
-    const outcome = bindPod(old, nodeName, options.nowMs);
+    const outcome = bindPod(old, nodeName, options.nowMs, timeout);
     if (outcome.kind === 'refused') throw status.conflict(PODS_BINDING, target.name, outcome.why);
     if (options.dryRun) return;
     const bound = withAnnotations(outcome.pod, binding.metadata.annotations);
     if ((await storage.update(bound, old)).kind === 'written') return;
   }
   throw status.conflict(PODS_BINDING, target.name);
+}
+
+/** The Node is read only if profiles differ in this time. */
+async function timeoutOn(
+  { podEvictionTimeoutSeconds: fromSeconds, podEvictionTimeoutOn, storageOf }: ApiDependencies,
+  nodeName: string,
+): Promise<Parameters<typeof bindPod>[3]> {
+  if (podEvictionTimeoutOn === undefined) return undefined;
+  const node = await storageOf(nodes).get('', nodeName);
+  return node === undefined ? undefined : { fromSeconds, toSeconds: podEvictionTimeoutOn(node.metadata.labels) };
 }
 
 function withAnnotations(pod: KubeObject, annotations: Readonly<Record<string, string>> | undefined): KubeObject {

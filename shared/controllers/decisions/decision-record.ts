@@ -20,6 +20,7 @@ export const DECISION_ACTS = [
   'Tainted',
   'TaintSwapped',
   'TaintLifted',
+  'ProfileChanged',
   'PodEvictionSet',
   'PodEvictionMoved',
   'PodEvictionHeld',

@@ -66,6 +66,7 @@ import * as metric from './metrics.ts';
 import { reportMarks } from './report-marks.ts';
 import { decideMonitor, type MarkDecision, type MonitorDecision, type MonitorOutcome } from './rule.ts';
 import type { ObservedTick } from './silence-watch.ts';
+import { sweepProfiles } from './sweep-profiles.ts';
 import { zoneTransitions } from './zone-events.rule.ts';
 
 /** Attempts to claim a slot. Each one decides again on newer control records. */
@@ -140,7 +141,9 @@ export const runNodeMonitor = (
       if (broken !== undefined) running.faults.push(broken);
       const waking = wakeControllers(dependencies, checks, wakeUpTick(dependencies, claimed, running));
       try {
-        return await applyTick(dependencies, claimed, running);
+        const report = await applyTick(dependencies, claimed, running);
+        running.faults.push(...(await evaluateProfiles(dependencies, claimed, running)));
+        return report;
       } finally {
         await wakeEvictor(dependencies, claimed, { checks, woken: await waking, slot: tick.slot });
       }
@@ -206,6 +209,18 @@ async function claimDecided(
     decided = world.decide(claim.state);
   }
 }
+
+/** Last in the tick, in the time that is left. */
+const evaluateProfiles = (
+  dependencies: ControllerDependencies,
+  { records, nodes }: ClaimedWorld,
+  { nowMs, budget }: RunningTick,
+): Promise<readonly unknown[]> =>
+  sweepProfiles(dependencies, records.profileSweep, {
+    nowMs,
+    nodeNames: () => nodes.map(({ nodeName }) => nodeName),
+    budget: budget(),
+  }).catch((fault: unknown) => [fault]);
 
 const EVICTOR = 'evictor';
 

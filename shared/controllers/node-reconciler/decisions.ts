@@ -3,7 +3,15 @@
 import { defined } from '../../domain/defined.ts';
 import type { ConditionStatus, NodeCondition, Taint } from '../../domain/kubernetes.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
+import {
+  DEFAULT_PROFILE,
+  PROFILE_ANNOTATION,
+  policyOf,
+  profileNameOf,
+  selectedKeys,
+} from '../../domain/nodes/node-profile.ts';
 import { carriedNoExecute, decideNoExecute } from '../../domain/nodes/node-taints.ts';
+import type { NodeProfile, Policy } from '../../domain/policy.ts';
 import { type DraftOf, NOTHING, type ReplayRules } from '../decisions/decision-record.ts';
 import { aboutNode, type NodeIdentity } from '../decisions/record-parts.ts';
 import { reconciledTaints } from './rule.ts';
@@ -20,6 +28,11 @@ interface NodeReconcilerInputs {
     readonly taints: readonly Readonly<Taint>[];
     readonly conditions: readonly Pick<NodeCondition, 'type' | 'status' | 'reason'>[];
     readonly unschedulable: boolean;
+  };
+  /** profileNameOf, with the labels that the selectors read. */
+  readonly profile: {
+    readonly labels: Readonly<Record<string, string>>;
+    readonly profiles: readonly Pick<NodeProfile, 'name' | 'nodeSelector'>[];
   };
 }
 
@@ -88,6 +101,44 @@ export function taintsDraft(
   };
 }
 
+interface ProfiledNode {
+  readonly metadata: {
+    readonly name?: string | undefined;
+    readonly uid?: string | undefined;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
+  };
+}
+
+/** The profile of a Node changed; undefined when it did not, or when the policy here selects another one. */
+export function profileDraft(
+  before: ProfiledNode,
+  after: ProfiledNode,
+  { nowMs, policy }: { readonly nowMs: number; readonly policy: Policy },
+): NodeReconcilerDraft | undefined {
+  const nameIn = ({ metadata }: ProfiledNode): string => metadata.annotations?.[PROFILE_ANNOTATION] ?? DEFAULT_PROFILE;
+  const from = nameIn(before);
+  const to = nameIn(after);
+  const { name: nodeName = '', uid = '', labels: all = {} } = after.metadata;
+  const selected = profileNameOf(all, policy.profiles) ?? DEFAULT_PROFILE;
+  if (from === to || to !== selected) return undefined;
+  const keys = selectedKeys(policy.profiles).filter((key) => Object.hasOwn(all, key));
+  const labels = Object.fromEntries(keys.map((key) => [key, all[key]!]));
+  const { beatIntervalSeconds, nodeMonitorGracePeriodSeconds } = policyOf(policy, to);
+  const texts = keys.map((key) => `${key}=${labels[key]}`);
+  const because = texts.length === 0 ? 'no label that a profile selects' : texts.join(', ');
+  const times = `heartbeat every ${beatIntervalSeconds} s, grace period ${nodeMonitorGracePeriodSeconds} s`;
+  return {
+    act: 'ProfileChanged',
+    about: aboutNode({ nodeName, uid }),
+    atMs: nowMs,
+    reason: `${from} to ${to}: ${because}; ${times}`,
+    rule: 'profile',
+    inputs: { labels, profiles: policy.profiles.map(({ name, nodeSelector }) => ({ name, nodeSelector })) },
+    outcome: { profile: to },
+  };
+}
+
 /** Added and removed taints, as `key:Effect`. */
 function taintChange(
   before: readonly Readonly<Taint>[],
@@ -103,6 +154,7 @@ function taintChange(
 }
 
 export const nodeReconcilerReplay: ReplayRules<NodeReconcilerInputs> = {
+  profile: ({ labels, profiles }) => ({ profile: profileNameOf(labels, profiles) ?? DEFAULT_PROFILE }),
   noExecute({ ready, noExecute, totalDisruption }) {
     if (totalDisruption) return { lift: carriedNoExecute(noExecute) };
     const decision = decideNoExecute(ready, noExecute);

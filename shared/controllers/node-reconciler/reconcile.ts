@@ -2,6 +2,7 @@
  * Taints and labels that follow from the rest of a Node. Any change of the Node applies them, in one write:
  *   - the taints of rule.ts;
  *   - labels under their old and new names;
+ *   - the profile that its labels select. The API stores it with each write; a controller may have changed a label;
  *   - the time of a NoExecute taint that an older version stored without it. The API sets this time in the write that
  *     adds the taint.
  * A Node without such a change is not written. So the stream record of our own write causes no further write.
@@ -9,13 +10,18 @@
 
 import { TAINT_UNINITIALIZED } from '../../domain/nodes/taint.ts';
 import { stampedTaints } from '../../domain/nodes/taint-times.ts';
+import type { Policy } from '../../domain/policy.ts';
 import type { KubeNode } from '../../kube/types.ts';
+import { withProfile } from '../../store/node-digest.ts';
 import { withTaints } from '../framework/change-node.ts';
 import { osArchLabels, topologyLabels } from './label-sync.rule.ts';
 import { reconciledTaints } from './rule.ts';
 
 /** Returns undefined if the Node needs no change. */
-export function reconciledNode(node: KubeNode, nowMs: number): KubeNode | undefined {
+export function reconciledNode(
+  node: KubeNode,
+  { nowMs, profiles }: { readonly nowMs: number; readonly profiles: Policy['profiles'] },
+): KubeNode | undefined {
   const stored = node.spec?.taints ?? [];
   const stamped = stampedTaints(stored, nowMs);
   const before = stamped ?? stored;
@@ -27,7 +33,8 @@ export function reconciledNode(node: KubeNode, nowMs: number): KubeNode | undefi
   const initialised = !before.some(({ key }) => key === TAINT_UNINITIALIZED);
   const added = { ...osArchLabels(labels), ...(initialised ? topologyLabels(labels) : undefined) };
   const labelled = Object.keys(added).length > 0;
-  if (taints === undefined && !labelled) return undefined;
-  const next: KubeNode = labelled ? { ...node, metadata: { ...node.metadata, labels: { ...labels, ...added } } } : node;
+  const renamed = labelled ? { ...node, metadata: { ...node.metadata, labels: { ...labels, ...added } } } : node;
+  const next = withProfile(renamed, profiles);
+  if (taints === undefined && next === node) return undefined;
   return taints === undefined ? next : withTaints(next, taints);
 }

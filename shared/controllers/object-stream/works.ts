@@ -9,6 +9,7 @@ import { jsonEqual } from '../../kube/wire/json-value.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
 import { podsChanged, readHealth } from '../../store/health-store.ts';
+import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import type { CidrAllocator } from '../cidr-allocator/reconcile.ts';
 import { cloudWatchWorks } from '../cloud-node/maintain-watch-list.ts';
 import { groupedBy } from '../framework/bounded-work.ts';
@@ -18,7 +19,7 @@ import type { RecordWork } from '../framework/item-change.ts';
 import { recordEvents, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { markPods } from '../node-monitor/mark-pods.ts';
-import { taintsDraft } from '../node-reconciler/decisions.ts';
+import { profileDraft, taintsDraft } from '../node-reconciler/decisions.ts';
 import { reconciledNode } from '../node-reconciler/reconcile.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
 import { nodeNameOf, podGcWorks } from '../pod-gc/maintain-work-list.ts';
@@ -141,7 +142,10 @@ function nodeWorks(dependencies: ControllerDependencies, nodes: readonly NodeCha
   return [...groupedBy(nodes, nameOf)].map(([nodeName, changes]) => ({
     of: positionsOf(changes),
     run: async () => {
-      for (const change of changes) await leaveQueue(dependencies, change);
+      for (const change of changes) {
+        await leaveQueue(dependencies, change);
+        await recordProfile(dependencies, change, nowMs);
+      }
       const last = changes.at(-1)?.after;
       if (last !== undefined) await reconcileNode(dependencies, nodeName, last, nowMs);
     },
@@ -154,11 +158,12 @@ async function reconcileNode(
   first: KubeNode,
   nowMs: number,
 ): Promise<void> {
-  if (reconciledNode(first, nowMs) === undefined) return;
-  const { objects, ledger } = dependencies;
+  const { objects, ledger, policy } = dependencies;
+  const at = { nowMs, profiles: policy.profiles };
+  if (reconciledNode(first, at) === undefined) return;
   const { uid = '' } = first.metadata;
   const outcome = await changeNode(objects, { nodeName, uid, nowMs, first }, (node) => {
-    const next = reconciledNode(node, nowMs);
+    const next = reconciledNode(node, at);
     if (next === undefined) return undefined;
     const draft = taintsDraft(
       { nodeName, uid, nowMs, unschedulable: node.spec?.unschedulable === true },
@@ -171,6 +176,20 @@ async function reconcileNode(
   if (outcome.kind === 'tooLarge') {
     await reportUnwritable(dependencies, { kind: 'Node', object: outcome.node, what: 'change its taints', nowMs });
   }
+}
+
+/** Records a change of the profile, whoever wrote it: the API, a controller, or the sweep after a change of the policy. */
+async function recordProfile(
+  { ledger, policy }: ControllerDependencies,
+  { before, after }: NodeChange,
+  nowMs: number,
+): Promise<void> {
+  if (before === undefined || after === undefined || before.metadata.uid !== after.metadata.uid) return;
+  const draft = profileDraft(before, after, { nowMs, policy });
+  if (draft === undefined) return;
+  const version = Number(after.metadata.resourceVersion ?? 0);
+  // The time of the write, which is the same for each delivery of the record.
+  await ledger.recordOnce(draft, { atMs: Math.floor(version / RESOURCE_VERSIONS_PER_MS), key: String(version) });
 }
 
 /** Removes a node that became Ready, or was deleted, from its zone's eviction queue. */

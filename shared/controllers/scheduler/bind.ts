@@ -26,6 +26,7 @@
  */
 import { bindPod } from '../../api/kinds/pods.ts';
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
+import { podEvictionTimeoutOn } from '../../domain/nodes/node-profile.ts';
 import { textHash } from '../../domain/text-hash.ts';
 import type { KubePod, ObjectRef } from '../../kube/types.ts';
 import { StoreFault, type TransactWrite } from '../../ports/item-store.ts';
@@ -68,7 +69,7 @@ export interface GroupOutcome {
 
 type Dependencies = Pick<
   ControllerDependencies,
-  'objects' | 'random' | 'clock' | 'ledger' | 'log' | 'meter' | 'unwritableReports'
+  'objects' | 'random' | 'clock' | 'policy' | 'ledger' | 'log' | 'meter' | 'unwritableReports'
 >;
 
 const refOf = ({ namespace, name }: SchedulablePod): ObjectRef => ({ resource: 'pods', namespace, name });
@@ -148,9 +149,15 @@ type Plan =
   /** The pod at this position can no longer be bound. */
   | { readonly kind: 'refused'; readonly index: number };
 
-function planOf({ random, clock, ledger }: Dependencies, copy: ClusterCopy, placements: readonly Placement[]): Plan {
+function planOf(
+  { random, clock, ledger, policy }: Dependencies,
+  copy: ClusterCopy,
+  placements: readonly Placement[],
+): Plan {
   const nowMs = clock.nowMs();
   const { nodes } = copy.snapshot;
+  const timeoutOn = podEvictionTimeoutOn(policy);
+  const fromSeconds = policy.podEvictionTimeoutSeconds;
   const writes: ObjectWrite[] = [];
   const records: TransactWrite[] = [];
   // Events of one group share the head of their shard.
@@ -160,7 +167,8 @@ function planOf({ random, clock, ledger }: Dependencies, copy: ClusterCopy, plac
     const node = nodes.get(fit.nodeName);
     if (previous === undefined || previous.metadata.uid !== pod.uid || node === undefined)
       return { kind: 'refused', index };
-    const outcome = bindPod(previous, fit.nodeName, nowMs);
+    const timeout = timeoutOn && { fromSeconds, toSeconds: timeoutOn(node.node.labels) };
+    const outcome = bindPod(previous, fit.nodeName, nowMs, timeout);
     if (outcome.kind === 'refused') return { kind: 'refused', index };
     writes.push({ kind: 'update', ref: refOf(pod), object: outcome.pod, previous });
     writes.push(eventWrite(scheduledEvent(pod, fit.nodeName), { nowMs, eventUid: random.uuid(), wantedShard }));

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MERGE } from '../../../test/support/api-in-memory.ts';
 import { ScheduledCluster } from '../../../test/support/scheduled-cluster.ts';
+import type { KubePod } from '../../kube/types.ts';
 
 describe('the scheduler', () => {
   it('binds a new pod after its stream record, without a sweep', async () => {
@@ -10,6 +11,18 @@ describe('the scheduler', () => {
     await cluster.settle();
     expect(await cluster.nodeOf('p')).toBe('n1');
     expect(cluster.fleet.told.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('gives the default tolerations the seconds of the profile of the node', async () => {
+    const nodeSelector = { matchLabels: { link: 'cell' } };
+    const profiles = [{ name: 'cell', nodeSelector, podEvictionTimeoutSeconds: 900 }];
+    const cluster = new ScheduledCluster({ policy: { profiles } });
+    await cluster.node('n1', { labels: { link: 'cell' } });
+    await cluster.pod('p');
+    await cluster.settle();
+    const bound = (await cluster.fleet.objects.get({ resource: 'pods', namespace: 'default', name: 'p' })) as KubePod;
+    expect(bound.spec?.nodeName).toBe('n1');
+    expect(bound.spec?.tolerations?.map(({ tolerationSeconds }) => tolerationSeconds)).toEqual([900, 900]);
   });
 
   it('measures a pod when it has waited as long as the alarm allows, although no attempt is due', async () => {

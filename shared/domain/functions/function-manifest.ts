@@ -44,6 +44,7 @@ export type FunctionVariable =
   | 'ACCOUNT_ID'
   | 'AUDIT_LOG_GROUP'
   | 'AUDIT_LOG_STREAM'
+  | 'BEAT_TIMES'
   | 'CONTROL_TABLE'
   | 'EVENT_BUS'
   | 'HEALTH_SHARDS'

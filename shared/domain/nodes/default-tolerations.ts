@@ -7,6 +7,25 @@
 import type { TaintEffect, Toleration } from '../kubernetes.ts';
 import { TAINT_NOT_READY, TAINT_UNREACHABLE } from './taint.ts';
 
+/**
+ * When a pod is bound to a node of a profile with another podEvictionTimeoutSeconds: the tolerations that
+ * withDefaultTolerations added have the seconds of the profile. One that a user wrote in the same form, with the seconds of
+ * the policy, cannot be distinguished. Returns the same list if nothing changes.
+ */
+export function withProfileTolerations(
+  tolerations: readonly Toleration[],
+  { fromSeconds, toSeconds }: { readonly fromSeconds: number; readonly toSeconds: number },
+): readonly Toleration[] {
+  const isAdded = ({ key, operator, effect, tolerationSeconds, value = '' }: Toleration): boolean =>
+    (key === TAINT_NOT_READY || key === TAINT_UNREACHABLE) &&
+    operator === 'Exists' &&
+    effect === 'NoExecute' &&
+    value === '' &&
+    tolerationSeconds === fromSeconds;
+  if (fromSeconds === toSeconds || !tolerations.some(isAdded)) return tolerations;
+  return tolerations.map((each) => (isAdded(each) ? { ...each, tolerationSeconds: toSeconds } : each));
+}
+
 const covers = (toleration: Toleration, key: string, effect: TaintEffect): boolean =>
   (toleration.key === undefined || toleration.key === '' || toleration.key === key) &&
   (toleration.effect === undefined || (toleration.effect as string) === '' || toleration.effect === effect);

@@ -16,6 +16,9 @@ export const PROFILE_ANNOTATION = 'nodekeeper.dev/profile';
 export const BEAT_INTERVAL_ANNOTATION = 'nodekeeper.dev/beat-interval-seconds';
 export const LEASE_DURATION_ANNOTATION = 'nodekeeper.dev/lease-duration-seconds';
 
+/** Interval and duration of Leases by profile, in seconds: what the heartbeat function needs of the policy. */
+export type BeatTimes = Readonly<Record<string, readonly [intervalSeconds: number, durationSeconds: number]>>;
+
 /** Fields of the policy that a profile may replace. */
 export const PROFILE_TIMES = [
   'beatIntervalSeconds',
@@ -118,11 +121,40 @@ export function timesOf(profile: Partial<ProfileTimes>): Partial<ProfileTimes> {
   return Object.fromEntries(given.map((field) => [field, profile[field]]));
 }
 
+/** Seconds of the default tolerations on a node with these labels; undefined when they are the same on every node. */
+export function podEvictionTimeoutOn(policy: Policy): ((labels: Labels) => number) | undefined {
+  const isSame = policy.profiles.every(
+    ({ podEvictionTimeoutSeconds: own }) =>
+      (own ?? policy.podEvictionTimeoutSeconds) === policy.podEvictionTimeoutSeconds,
+  );
+  if (isSame) return undefined;
+  return (labels) => policyOf(policy, profileNameOf(labels, policy.profiles)).podEvictionTimeoutSeconds;
+}
+
 /** Names of all profiles, `default` last. */
 export const profileNames = ({ profiles = [] }: Partial<Pick<Policy, 'profiles'>>): string[] => [
   ...profiles.map(({ name }) => name),
   DEFAULT_PROFILE,
 ];
+
+export const beatTimesOf = (policy: Policy): BeatTimes =>
+  Object.fromEntries(
+    profileNames(policy).map((name) => {
+      const { beatIntervalSeconds, leaseDurationSeconds } = policyOf(policy, name);
+      return [name, [beatIntervalSeconds, leaseDurationSeconds]];
+    }),
+  );
+
+/** The annotations of the answer to a heartbeat of a node with this profile; none without known times. */
+export function beatAnnotations(times: BeatTimes | undefined, profile: string | undefined): Record<string, string> {
+  const known = profile !== undefined && times !== undefined && Object.hasOwn(times, profile);
+  const [intervalSeconds, durationSeconds] = times?.[known ? profile : DEFAULT_PROFILE] ?? [];
+  if (intervalSeconds === undefined || durationSeconds === undefined) return {};
+  return {
+    [BEAT_INTERVAL_ANNOTATION]: String(intervalSeconds),
+    [LEASE_DURATION_ANNOTATION]: String(durationSeconds),
+  };
+}
 
 /** The value of a time that suits every profile: the least or the most of all. Seconds. */
 export const overProfiles = (

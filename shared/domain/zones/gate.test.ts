@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { defaultPolicy } from '../policy.ts';
+import { defaultPolicy, type Policy } from '../policy.ts';
 import {
   decideGate,
   firstProbes,
   type GateRecord,
+  gateOf,
   gateVerdict,
   gateVerdictFor,
   needsAllProbes,
@@ -186,5 +187,88 @@ describe('the gate after missing ticks', () => {
       sinceMs: 0,
     });
     expect(gateVerdictFor(record, { nowMs: 25_000, policy: { ...policy, tickGate: 'off' } }).kind).toBe('open');
+  });
+});
+
+describe('the gate of each profile', () => {
+  const cell = {
+    name: 'cell',
+    nodeSelector: { matchLabels: { link: 'cell' } },
+    beatIntervalSeconds: 60,
+    nodeMonitorGracePeriodSeconds: 240,
+  };
+  const fast = {
+    name: 'fast',
+    nodeSelector: { matchLabels: { link: 'fibre' } },
+    beatIntervalSeconds: 5,
+    nodeMonitorGracePeriodSeconds: 15,
+  };
+  const mixed = { ...policy, profiles: [cell, fast] };
+  function run(untilSeconds: number, accepted: (second: number) => boolean | undefined, by: Policy = mixed) {
+    let record: GateRecord = UNTRIED_GATE;
+    const records: GateRecord[] = [];
+    for (let second = 0; second <= untilSeconds; second += 5) {
+      const outcome = accepted(second);
+      if (outcome === undefined) continue;
+      const nowMs = second * 1_000;
+      record = decideGate(record, { nowMs, probes: [{ sentAtMs: nowMs, accepted: outcome }], policy: by });
+      records.push(record);
+    }
+    return { record, records };
+  }
+  const closed = (record: GateRecord) =>
+    ['fast', undefined, 'cell'].map((name) => gateOf(record, name).reasons.length > 0);
+
+  it('closes by the heartbeat interval of the profile', () => {
+    const { records } = run(600, (second) => second < 400 || second > 460);
+    const at = (second: number) => closed(records[second / 5]!);
+    // [fast, default, cell]: half of the probes of two intervals failed, of 120 s at most.
+    expect(at(400)).toEqual([true, false, false]);
+    expect(at(405)).toEqual([true, true, false]);
+    expect(at(455)).toEqual([true, true, true]);
+    expect(at(470)).toEqual([false, true, true]);
+    expect(at(475)).toEqual([false, false, true]);
+    expect(at(525)).toEqual([false, false, false]);
+  });
+
+  it('has a full grace period of each profile from the first probe accepted after an outage', () => {
+    const { record } = run(600, (second) => second < 400 || second > 460);
+    for (const name of ['fast', undefined, 'cell']) expect(gateOf(record, name).freshSinceMs).toBe(465_000);
+  });
+
+  it('closes for missed ticks only where half a grace period is at risk', () => {
+    // [fast, default, cell]: gaps of over 7.5 s, 20 s, 120 s.
+    const closedAfter = (gap: number) =>
+      closed(run(400 + gap, (second) => second <= 400 || second >= 400 + gap || undefined).record);
+    expect(closedAfter(5)).toEqual([false, false, false]);
+    expect(closedAfter(10)).toEqual([true, false, false]);
+    expect(closedAfter(25)).toEqual([true, true, false]);
+    expect(closedAfter(125)).toEqual([true, true, true]);
+  });
+
+  it('is closed as a whole while one profile is, and reports when that began', () => {
+    const { records } = run(600, (second) => second < 400 || second > 460);
+    expect(gateVerdict(records[80]!)).toMatchObject({ kind: 'holding', sinceMs: 400_000 });
+    expect(gateVerdict(records[104]!)).toMatchObject({ kind: 'holding', sinceMs: 400_000 });
+    expect(gateVerdict(records[105]!)).toEqual({ kind: 'open' });
+    expect(records[105]?.sinceMs).toBe(525_000);
+  });
+
+  it('equals the gate of a policy with only its times', () => {
+    const outcomes = (second: number) => (second % 85 === 0 ? undefined : second % 70 < 45 || second > 700);
+    const { records } = run(900, outcomes);
+    for (const profile of [cell, fast]) {
+      const { beatIntervalSeconds, nodeMonitorGracePeriodSeconds } = profile;
+      const alone = run(900, outcomes, { ...policy, beatIntervalSeconds, nodeMonitorGracePeriodSeconds });
+      // The record of a profile begins with a grace period of its own.
+      records.forEach((record, index) => {
+        const { reasons, freshSinceMs, sinceMs } = gateOf(record, profile.name);
+        expect({ reasons, freshSinceMs, sinceMs }).toEqual({
+          reasons: alone.records[index]?.reasons,
+          freshSinceMs: alone.records[index]?.freshSinceMs,
+          sinceMs: alone.records[index]?.sinceMs,
+        });
+      });
+    }
   });
 });
