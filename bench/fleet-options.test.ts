@@ -21,6 +21,9 @@ describe('options of the fleet benchmark', () => {
       ratedSeconds: 20,
       lists: 20,
       label: 'local mode',
+      peer: undefined,
+      rounds: 2,
+      warmUp: true,
       figuresFile: undefined,
       write: false,
       nodes: 200,
@@ -58,7 +61,25 @@ describe('options of the fleet benchmark', () => {
     });
   });
 
+  it('name a second API to measure beside the first', () => {
+    const path = join(folder, 'config');
+    const context = { name: 'c', context: { cluster: 'k', user: 'u' } };
+    const clusters = [{ name: 'k', cluster: { server: 'https://192.0.2.7:6443' } }];
+    const users = [{ name: 'u', user: { token: 'secret' } }];
+    writeFileSync(path, JSON.stringify({ 'current-context': 'c', contexts: [context], clusters, users }));
+    const words = ['--peer-kubeconfig', path, '--peer-pids', '17,18', '--rounds', '3', '--warm-up', 'off'];
+    expect(readFleetOptions(words)).toMatchObject({
+      target: undefined,
+      peer: { access: { token: 'secret' }, pids: [17, 18], label: '192.0.2.7:6443' },
+      rounds: 3,
+      warmUp: false,
+    });
+  });
+
   it.each([
+    [['--peer-pids', '1']],
+    [['--peer-kubeconfig', '/nowhere/config']],
+    [['--rounds', '0']],
     [['--url', 'https://a.invalid']],
     [['--url', 'https://a.invalid', '--token', 't', '--token-file', '/dev/null']],
     [['--url', 'ftp://a.invalid', '--token', 't']],

@@ -1,7 +1,7 @@
 /** The options of the fleet benchmark. */
 import { existsSync, readFileSync } from 'node:fs';
 import { type KubeAccess, readKubeconfig } from '../test/support/kubeconfig.ts';
-import { readOptions, UsageError, wholeNumber } from './benchmark.ts';
+import { readOptions, UsageError, wholeNumber, wholeNumbers } from './benchmark.ts';
 
 export interface FleetBenchOptions {
   /** URL of the API. undefined: a local mode started by the benchmark. */
@@ -28,16 +28,29 @@ export interface FleetBenchOptions {
   readonly awsLimits: boolean;
   /** Name of the server in the table. */
   readonly label: string;
+  readonly peer: FleetPeer | undefined;
+  /** Measured rounds of requests per server. */
+  readonly rounds: number;
+  /** Whether a round comes before them, with a column of its own. */
+  readonly warmUp: boolean;
   /** Keeps the figures by label, and so the columns of the table. Undefined: not kept. */
   readonly figuresFile: string | undefined;
   /** Whether to write the table to docs/quality.md. */
   readonly write: boolean;
 }
 
+/** A second server, measured alternately with the first one. */
+export interface FleetPeer {
+  readonly access: KubeAccess;
+  readonly pids: readonly number[];
+  readonly label: string;
+}
+
 export const FLEET_USAGE =
   '[--kubeconfig FILE | --url URL (--token TEXT|--token-file FILE) [--ca FILE]] [--pids PID,…] ' +
   '[--aws-limits on|off] [--of requests|machines|both] [--nodes 200] [--connections 32] ' +
   '[--rate 500] [--rated-seconds 20] [--lists 20] [--label TEXT] [--figures FILE] [--write] ' +
+  '[--rounds 2] [--warm-up on|off] [--peer-kubeconfig FILE] [--peer-pids PID,…] [--peer-label TEXT] ' +
   '[--zones 3] [--seconds 60] [--silent N] [--wait 120] [--beat 10]';
 
 /** @throws UsageError */
@@ -63,6 +76,11 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
     'rated-seconds': text,
     lists: text,
     label: text,
+    rounds: text,
+    'warm-up': text,
+    'peer-kubeconfig': text,
+    'peer-pids': text,
+    'peer-label': text,
     figures: text,
     write: { type: 'boolean' },
   });
@@ -82,6 +100,9 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
     lists: whole('lists', 0, 10_000, 20),
     awsLimits: oneOf('aws-limits', values['aws-limits'], ['on', 'off']) === 'on',
     label: values.label ?? (target === undefined ? 'local mode' : new URL(target.url).host),
+    peer: peerOf(values),
+    rounds: whole('rounds', 1, 100, 2),
+    warmUp: oneOf('warm-up', values['warm-up'], ['on', 'off']) === 'on',
     figuresFile: values.figures,
     write: values.write === true,
     nodes,
@@ -91,12 +112,28 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
     waitSeconds: whole('wait', 1, 3_600, 120),
     beatSeconds: whole('beat', 1, 300, 10),
     connections: whole('connections', 1, 1_024, 32),
-    pids: (values.pids ?? '')
-      .split(',')
-      .filter((pid) => pid !== '')
-      .map((pid) => wholeNumber('pids', pid, { least: 1, most: 4_194_304, otherwise: 1 })),
+    pids: pidsOf('pids', values.pids),
   };
 }
+
+function peerOf(values: {
+  readonly 'peer-kubeconfig'?: string | undefined;
+  readonly 'peer-pids'?: string | undefined;
+  readonly 'peer-label'?: string | undefined;
+}): FleetPeer | undefined {
+  const { 'peer-kubeconfig': kubeconfig, 'peer-pids': pids, 'peer-label': label } = values;
+  if (kubeconfig === undefined) {
+    if (pids !== undefined || label !== undefined) {
+      throw new UsageError('--peer-pids and --peer-label require --peer-kubeconfig');
+    }
+    return undefined;
+  }
+  const access = accessOf('peer-kubeconfig', kubeconfig);
+  return { access, pids: pidsOf('peer-pids', pids), label: label ?? new URL(access.url).host };
+}
+
+const pidsOf = (name: string, text: string | undefined): readonly number[] =>
+  text === undefined || text === '' ? [] : wholeNumbers(name, text, { least: 1, most: 4_194_304, otherwise: [] });
 
 /** One of some words; the first when absent. @throws UsageError */
 function oneOf<Word extends string>(name: string, text: string | undefined, words: readonly [Word, ...Word[]]): Word {
@@ -118,7 +155,7 @@ function targetOf(values: {
     if ([url, token, file, ca].some((value) => value !== undefined)) {
       throw new UsageError('--kubeconfig excludes --url, --token, --token-file and --ca');
     }
-    return accessOf(kubeconfig);
+    return accessOf('kubeconfig', kubeconfig);
   }
   if (url === undefined) {
     if (token !== undefined || file !== undefined || ca !== undefined) {
@@ -139,10 +176,10 @@ function targetOf(values: {
 }
 
 /** The current context of a kubeconfig with a token. @throws UsageError */
-function accessOf(path: string): KubeAccess {
+function accessOf(option: string, path: string): KubeAccess {
   try {
     return readKubeconfig(path);
   } catch (cause) {
-    throw new UsageError(`--kubeconfig ${path}: ${(cause as Error).message}`, { cause });
+    throw new UsageError(`--${option} ${path}: ${(cause as Error).message}`, { cause });
   }
 }

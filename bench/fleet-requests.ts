@@ -1,7 +1,8 @@
 /**
  * One kind of request at a time against any Kubernetes API: registrations, heartbeats, status posts, lists, deletions.
  * Between two phases no other request is sent, so the CPU of the server processes in a phase belongs to its kind.
- * The CPU that the servers use at rest, such as for controllers, is the phase `idle`, and is not subtracted.
+ * The CPU that the servers use at rest, such as for controllers, is measured before the Nodes are created and when they
+ * have Leases. Figures of the other phases are reported with it and without it.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { LEASES_PATH, leasePath, newLease, nodePath, renewedLease } from '../agent/rules/lease.ts';
@@ -36,7 +37,9 @@ export interface PhaseFigures {
   readonly p99Ms: number;
   /** All server processes. Per second where nothing is requested. NaN without pids. */
   readonly cpuMsPerRequest: number;
-  /** The same by name of the process. */
+  /** Without what the servers use at rest in the same time. */
+  readonly cpuMsPerRequestNet: number;
+  /** CPU including that at rest, by name of the process. */
   readonly cpuByProcess: Readonly<Record<string, number>>;
   /** Resident memory of all server processes when the phase ends. Megabytes. */
   readonly residentMegabytes: number;
@@ -76,7 +79,7 @@ async function runPhases(run: PhaseRun, options: RequestPhasesOptions): Promise<
   const { nodes, beatsPerSecond, beatSeconds, lists } = options;
   const prefix = `bench-${Date.now().toString(36)}`;
   const machines = Array.from({ length: nodes }, (_, index) => machineOf(prefix, index));
-  await run.idle();
+  await run.idle('idle');
   try {
     await run.each('POST nodes', machines, async (machine, send) => {
       machine.node = (await send({ method: 'POST', path: '/api/v1/nodes', body: machine.node })) as unknown as KubeNode;
@@ -86,6 +89,7 @@ async function runPhases(run: PhaseRun, options: RequestPhasesOptions): Promise<
       const body = newLease(machine.node, { leaseDurationSeconds: LEASE_SECONDS, nowMs: Date.now() });
       machine.lease = await send({ method: 'POST', path: LEASES_PATH, body });
     });
+    await run.idle('idle, with Nodes');
     await run.steadily('PUT leases', { perSecond: beatsPerSecond, seconds: beatSeconds }, (index, send) =>
       renew(machines[index % machines.length]!, send),
     );
@@ -148,6 +152,8 @@ class PhaseRun {
   readonly #client: ApiClient;
   readonly #options: RequestPhasesOptions;
   readonly #report: Report;
+  /** CPU of the servers at rest, as last measured. */
+  #restMsPerSecond = 0;
 
   constructor(client: ApiClient, options: RequestPhasesOptions, report: Report) {
     this.#client = client;
@@ -155,8 +161,10 @@ class PhaseRun {
     this.#report = report;
   }
 
-  idle(): Promise<void> {
-    return this.#measure('idle', () => pause(IDLE_SECONDS * 1_000));
+  async idle(phase: string): Promise<void> {
+    this.#restMsPerSecond = 0;
+    await this.#measure(phase, () => pause(IDLE_SECONDS * 1_000));
+    this.#restMsPerSecond = this.figures.at(-1)!.cpuMsPerRequest;
   }
 
   /** Once per item, as many at a time as there are connections. */
@@ -204,7 +212,8 @@ class PhaseRun {
     await work(send);
     const seconds = (performance.now() - startedMs) / 1_000;
     const after = processesBelow(this.#options.pids);
-    const figures = phaseFigures({ phase, seconds, times, failed, before, after });
+    const restMsPerSecond = this.#restMsPerSecond;
+    const figures = phaseFigures({ phase, seconds, times, failed, before, after, restMsPerSecond });
     this.figures.push(figures);
     const { cpuByProcess, ...rest } = figures;
     const named = Object.entries(cpuByProcess).map(([name, ms]) => [`cpuMsPerRequest:${name}`, ms]);
@@ -227,8 +236,10 @@ export function phaseFigures(measured: {
   readonly failed: number;
   readonly before: readonly ProcessUse[];
   readonly after: readonly ProcessUse[];
+  /** CPU of these processes at rest. */
+  readonly restMsPerSecond: number;
 }): PhaseFigures {
-  const { phase, seconds, times, failed, before, after } = measured;
+  const { phase, seconds, times, failed, before, after, restMsPerSecond } = measured;
   const divisor = times.length === 0 ? seconds : times.length;
   const cpuByProcess: Record<string, number> = {};
   for (const { pid, name, cpuMs } of after) {
@@ -245,6 +256,8 @@ export function phaseFigures(measured: {
     p50Ms: rounded(percentile(times, 0.5)),
     p99Ms: rounded(percentile(times, 0.99)),
     cpuMsPerRequest: after.length === 0 ? Number.NaN : rounded(all),
+    cpuMsPerRequestNet:
+      after.length === 0 ? Number.NaN : rounded(Math.max(0, all - (restMsPerSecond * seconds) / divisor)),
     cpuByProcess: Object.fromEntries(Object.entries(cpuByProcess).map(([name, ms]) => [name, rounded(ms)])),
     residentMegabytes: rounded(after.reduce((sum, { residentBytes }) => sum + residentBytes, 0) / 1_048_576),
   };

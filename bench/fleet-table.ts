@@ -21,9 +21,9 @@ export function fleetTable(figures: FleetFigures): string {
 
 function cell(figures: PhaseFigures | undefined): string {
   if (figures === undefined) return '';
-  const { requests, failed, perSecond, p50Ms, p99Ms, cpuMsPerRequest } = figures;
-  const cpu = Number.isFinite(cpuMsPerRequest) ? `${short(cpuMsPerRequest)} ms of CPU` : '';
-  if (requests === 0) return cpu === '' ? '' : `${cpu} per second`;
+  const { requests, failed, perSecond, p50Ms, p99Ms, cpuMsPerRequest, cpuMsPerRequestNet } = figures;
+  if (requests === 0) return Number.isFinite(cpuMsPerRequest) ? `${short(cpuMsPerRequest)} ms of CPU per second` : '';
+  const cpu = cpuText(cpuMsPerRequest, cpuMsPerRequestNet);
   return [
     ...(cpu === '' ? [] : [cpu]),
     `${short(perSecond)} per second`,
@@ -32,12 +32,19 @@ function cell(figures: PhaseFigures | undefined): string {
   ].join('; ');
 }
 
+/** All CPU, and in brackets that without the part at rest. */
+const cpuText = (allMs: number, netMs: number): string =>
+  Number.isFinite(allMs) ? `${short(allMs)} ms of CPU (${short(netMs)})` : '';
+
 function registration(phases: readonly PhaseFigures[]): string {
   const parts = phases.filter(({ phase }) => REGISTRATION.includes(phase));
   if (parts.length < REGISTRATION.length) return '';
-  const cpuMs = parts.reduce((sum, { cpuMsPerRequest }) => sum + cpuMsPerRequest, 0);
+  const cpu = cpuText(
+    parts.reduce((sum, { cpuMsPerRequest }) => sum + cpuMsPerRequest, 0),
+    parts.reduce((sum, { cpuMsPerRequestNet }) => sum + cpuMsPerRequestNet, 0),
+  );
   const perSecond = parts[0]!.requests / parts.reduce((sum, { seconds }) => sum + seconds, 0);
-  return `${Number.isFinite(cpuMs) ? `${short(cpuMs)} ms of CPU; ` : ''}${short(perSecond)} per second`;
+  return `${cpu === '' ? '' : `${cpu}; `}${short(perSecond)} per second`;
 }
 
 function memory(phases: readonly PhaseFigures[]): string {

@@ -15,7 +15,7 @@ import type { KubeNode } from '../shared/kube/types.ts';
 import type { KubeAccess } from '../test/support/kubeconfig.ts';
 import { type Benchmark, percentile, type Report, rounded, secondsUntil } from './benchmark.ts';
 import { FLEET_USAGE, type FleetBenchOptions, readFleetOptions } from './fleet-options.ts';
-import { measureRequests, type PhaseFigures } from './fleet-requests.ts';
+import { measureRounds } from './fleet-rounds.ts';
 import { type FleetFigures, fleetTable } from './fleet-table.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 import { watchNodes } from './node-watch.ts';
@@ -54,22 +54,21 @@ async function measureEachRequest(
   options: FleetBenchOptions,
   local: LocalHost | undefined,
 ): Promise<void> {
-  const { url, ca, token } = accessOf(options, local);
-  const { nodes, beatsPerSecond, ratedSeconds, lists, connections } = options;
+  const { label, peer, nodes, lists, connections, rounds, warmUp, beatsPerSecond, ratedSeconds } = options;
   const pids = local === undefined ? options.pids : [local.pid, ...options.pids];
+  const servers = [{ label, access: accessOf(options, local), pids }, ...(peer === undefined ? [] : [peer])];
   const rated = { beatsPerSecond, beatSeconds: ratedSeconds };
-  const phases = await measureRequests({ url, ca, token, nodes, lists, connections, pids, ...rated }, report);
-  const figures = keepFigures(options, phases);
-  const table = fleetTable(figures);
+  const figures = await measureRounds(servers, { nodes, lists, connections, rounds, warmUp, ...rated }, report);
+  const table = fleetTable(keepFigures(options, figures));
   console.error(`\n${table}\n`);
   if (options.write) writeTable(table);
 }
 
 /** Figures of this run, and those of other servers in the same file. */
-function keepFigures({ label, figuresFile }: FleetBenchOptions, phases: readonly PhaseFigures[]): FleetFigures {
-  if (figuresFile === undefined) return { [label]: phases };
+function keepFigures({ figuresFile }: FleetBenchOptions, measured: FleetFigures): FleetFigures {
+  if (figuresFile === undefined) return measured;
   const before = existsSync(figuresFile) ? (JSON.parse(readFileSync(figuresFile, 'utf8')) as FleetFigures) : {};
-  const figures = { ...before, [label]: phases };
+  const figures = { ...before, ...measured };
   writeFileSync(figuresFile, `${JSON.stringify(figures, undefined, 2)}\n`);
   return figures;
 }
