@@ -576,7 +576,7 @@ function createFunctions(
   },
 ): ReadonlyMap<string, LocalFunction> {
   const routed = new Set(plan.api?.routes.map((route) => route.functionId));
-  const streaming = new Set(plan.functionUrls.map((url) => url.functionId));
+  const streaming = new Set(plan.functionUrls.filter(({ streams }) => streams).map(({ functionId }) => functionId));
   const watchesMax = Number(policyOf(plan.functions)['concurrentWatchesMax'] ?? 0);
   const functions = new Map<string, LocalFunction>();
   for (const fn of plan.functions) {

@@ -21,6 +21,7 @@ import { makeDirectory } from '../adapters/system/directory.ts';
 import { jsonLog } from '../adapters/system/json-log.ts';
 import { stateFile } from '../adapters/system/state-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
+import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
 import { runAgent } from '../app/run-agent.ts';
 import { AgentStartError } from '../app/start-checks.ts';
 import type { AgentConfig } from '../config.ts';
@@ -79,9 +80,9 @@ const clients: HttpKubeApi[] = [];
 const stop = new AbortController();
 let healthz: HealthzServer | undefined;
 
-function client(credentials: Credentials, connectionsMax: number): HttpKubeApi {
+function client(credentials: Credentials, connectionsMax: number, endpoint = config.endpoint): HttpKubeApi {
   const made = createHttpKubeApi({
-    endpoint: config.endpoint,
+    endpoint,
     certificateAuthority: config.certificateAuthority,
     credentials,
     environment: process.env,
@@ -154,7 +155,13 @@ async function main(): Promise<void> {
         config,
         agentVersion: AGENT_VERSION,
         // Two connections: a slow status request does not delay a heartbeat.
-        beatApi: counted(client(identity, 2)),
+        beatApi: counted(
+          withHeartbeatDoor({
+            api: client(identity, 2),
+            open: (url) => client(identity, 1, url),
+            monotonicMs: () => systemTime.monotonicMs(),
+          }),
+        ),
         api: counted(client(identity, CONNECTIONS_MAX)),
         clusterLabels: () => identity.nodeLabels(),
         keys: identity.keys,

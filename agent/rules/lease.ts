@@ -3,6 +3,7 @@
  * pkg/kubelet/util/nodelease.go).
  */
 import { LEASE_NAMESPACE } from '../../shared/domain/access/node-restriction.ts';
+import { HEARTBEAT_URL_ANNOTATION } from '../../shared/domain/nodes/heartbeat-url.ts';
 import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
 import { type NodeUsage, USAGE_ANNOTATION, usageText } from '../../shared/domain/nodes/node-usage.ts';
 import { formatMicroTime } from '../../shared/kube/time.ts';
@@ -93,6 +94,7 @@ export function renewedLease(base: KubeObject, { leaseDurationSeconds, nowMs, no
     [LOGS_VERSION_ANNOTATION]: _logs,
     [BEAT_INTERVAL_ANNOTATION]: _interval,
     [LEASE_DURATION_ANNOTATION]: _duration,
+    [HEARTBEAT_URL_ANNOTATION]: _url,
     ...kept
   } = base.metadata.annotations ?? {};
   const annotations = usage === undefined ? kept : { ...kept, [USAGE_ANNOTATION]: usageText(usage) };
@@ -141,3 +143,9 @@ export const podsVersionOf = (lease: KubeObject): string | undefined =>
 /** Undefined until a log of the node is requested for the first time. */
 export const logsVersionOf = (lease: KubeObject): string | undefined =>
   lease.metadata.annotations?.[LOGS_VERSION_ANNOTATION];
+
+/** The URL for heartbeats in an answer to a heartbeat; undefined: there is none, or it is no https URL of a server. */
+export function heartbeatUrlOf(answer: unknown): string | undefined {
+  const url = (answer as KubeObject | undefined)?.metadata?.annotations?.[HEARTBEAT_URL_ANNOTATION];
+  return typeof url === 'string' && /^https:\/\/[a-z0-9.:-]+$/.test(url) ? url : undefined;
+}

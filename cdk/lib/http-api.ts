@@ -5,12 +5,15 @@ import {
   HttpApi,
   HttpMethod,
   HttpStage,
+  MappingValue,
+  ParameterMapping,
   SecurityPolicy,
 } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
+import { HEARTBEAT_URL_HEADER } from '../../shared/domain/nodes/heartbeat-url.ts';
 import type { CustomDomain } from './cluster-options.ts';
 
 /** Lower bound of the limit of all requests that are no heartbeats, if requestsPerSecondMax is not lower itself. */
@@ -24,6 +27,8 @@ export const NODE_LEASE_PATH = '/apis/coordination.k8s.io/v1/namespaces/kube-nod
 export interface FrontDoorProps {
   readonly clusterId: string;
   readonly heartbeat: IFunction;
+  /** URL of function heartbeat, which agents learn from the answers to their heartbeats. Undefined: it has none. */
+  readonly heartbeatUrl: string | undefined;
   readonly api: IFunction;
   /** Heartbeats per second of all nodes together. Limits of the other requests follow from it: routeLimits. */
   readonly requestsPerSecondMax: number;
@@ -52,6 +57,20 @@ export function routeLimits({
 }
 
 /**
+ * A function cannot know its own URL: CloudFormation would need the URL before the function. So the integration sends it
+ * along with each heartbeat.
+ */
+const parameterMappingOf = ({ heartbeatUrl }: Pick<FrontDoorProps, 'heartbeatUrl'>) =>
+  heartbeatUrl === undefined
+    ? {}
+    : {
+        parameterMapping: new ParameterMapping().overwriteHeader(
+          HEARTBEAT_URL_HEADER,
+          MappingValue.custom(heartbeatUrl),
+        ),
+      };
+
+/**
  * The HTTP API. It routes renewals of a node's Lease to heartbeat and everything else to api. Both functions
  * authenticate requests themselves: an authorizer would double the price of a heartbeat. No CORS: no browser calls it.
  */
@@ -73,7 +92,7 @@ export class FrontDoor extends Construct {
     const leaseRoutes = api.addRoutes({
       path: NODE_LEASE_PATH,
       methods: leaseMethods,
-      integration: new HttpLambdaIntegration('Heartbeat', props.heartbeat),
+      integration: new HttpLambdaIntegration('Heartbeat', props.heartbeat, parameterMappingOf(props)),
     });
     const { customDomain } = props;
     const domain =

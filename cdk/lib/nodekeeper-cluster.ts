@@ -1,6 +1,6 @@
 import { CfnOutput, CfnParameter, RemovalPolicy, Stack, Tags } from 'aws-cdk-lib';
 import { ManagedPolicy, PermissionsBoundary } from 'aws-cdk-lib/aws-iam';
-import type { IFunction } from 'aws-cdk-lib/aws-lambda';
+import { FunctionUrlAuthType, type IFunction } from 'aws-cdk-lib/aws-lambda';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct, type IConstruct } from 'constructs';
 import { apiManifest } from '../../shared/api/manifest.ts';
@@ -241,7 +241,10 @@ export class NodekeeperCluster extends Construct {
     this.endpoint = frontDoor.endpoint;
     const functions = new Map<FunctionName, IFunction>([
       ...serving.functions,
-      ...this.#createControllers(surroundings, variables),
+      ...this.#createControllers(surroundings, {
+        ...variables,
+        ...(serving.heartbeatUrl === undefined ? {} : { HEARTBEAT_URL: serving.heartbeatUrl }),
+      }),
     ]);
 
     const dashboard = this.#createAlarms(props, { surroundings, functions, apiId: frontDoor.apiId });
@@ -276,6 +279,7 @@ export class NodekeeperCluster extends Construct {
   #surroundings(props: NodekeeperClusterProps): FunctionSurroundings {
     const features = new Set<Feature>();
     if (this.policy.watchMode === 'stream') features.add('streamedWatches');
+    if (this.policy.heartbeatUrl === 'on') features.add('heartbeatUrl');
     if (props.instanceIdentityCertificateFile !== undefined) features.add('instanceEnrolment');
     const deadLetters = deadLetterQueue(this, 'DeadLetters');
     return {
@@ -302,8 +306,13 @@ export class NodekeeperCluster extends Construct {
     props: NodekeeperClusterProps,
     surroundings: FunctionSurroundings,
     variables: Variables,
-  ): { readonly frontDoor: FrontDoor; readonly functions: readonly [FunctionName, IFunction][] } {
+  ): {
+    readonly frontDoor: FrontDoor;
+    readonly heartbeatUrl: string | undefined;
+    readonly functions: readonly [FunctionName, IFunction][];
+  } {
     const heartbeat = new ManifestFunction(this, { manifest: heartbeatManifest, surroundings, variables });
+    const heartbeatUrl = surroundings.features.has('heartbeatUrl') ? heartbeatUrlOf(heartbeat.lambda) : undefined;
     const watch = surroundings.features.has('streamedWatches')
       ? new Watch(this, 'WatchStream', { manifest: watchManifest, surroundings, variables })
       : undefined;
@@ -329,6 +338,7 @@ export class NodekeeperCluster extends Construct {
     const frontDoor = new FrontDoor(this, 'FrontDoor', {
       clusterId: this.clusterId,
       heartbeat: heartbeat.lambda,
+      heartbeatUrl,
       api: api.lambda,
       ...requestLimits(props, this.policy),
       customDomain: props.customDomain,
@@ -337,7 +347,7 @@ export class NodekeeperCluster extends Construct {
       ['heartbeat', heartbeat.lambda],
       ['api', api.lambda],
     ];
-    return { frontDoor, functions };
+    return { frontDoor, heartbeatUrl, functions };
   }
 
   /** The functions that streams, ticks and events call: all functions that do not answer requests. */
@@ -432,6 +442,12 @@ export class NodekeeperCluster extends Construct {
   #output(name: string, value: string, description: string): void {
     new CfnOutput(this, `${name}Output`, { value, description }).overrideLogicalId(`${this.#outputPrefix}${name}`);
   }
+}
+
+/** The second way of a heartbeat. The function authenticates requests itself, as those of the HTTP API. */
+function heartbeatUrlOf(heartbeat: IFunction): string {
+  const { url } = heartbeat.addFunctionUrl({ authType: FunctionUrlAuthType.NONE });
+  return url;
 }
 
 type Variables = ManifestFunctionProps['variables'];

@@ -2,6 +2,7 @@ import { sqsPartQueue } from '../../shared/adapters/aws-json/part-queue.ts';
 import { queueConnectionFrom } from '../../shared/adapters/aws-json/sqs-call.ts';
 import { sqsTickQueue } from '../../shared/adapters/aws-json/tick-queue.ts';
 import { lambdaConnectionFrom, lambdaWaker } from '../../shared/adapters/lambda/function-waker.ts';
+import { everyProbe } from '../../shared/adapters/probe/every-probe.ts';
 import { leaseProbe } from '../../shared/adapters/probe/lease-probe.ts';
 import { probeTokens } from '../../shared/adapters/tokens/probe-tokens.ts';
 import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
@@ -17,14 +18,14 @@ import { systemClock } from '../system-clock.ts';
 
 export function composeNodeMonitor(environment: Environment) {
   const config = loadConfig(monitorConfig, environment);
-  const { policy, clusterId, probeUrl: url } = config;
-  if (url === undefined && policy.ingestGate === 'on') {
+  const { policy, clusterId, probeUrls } = config;
+  if (probeUrls.length === 0 && policy.ingestGate === 'on') {
     log.warn('no probe is configured: the safety gate cannot detect a failing heartbeat path');
   }
   const probeOptions = (items: ItemStore) => {
-    if (url === undefined) return {};
+    if (probeUrls.length === 0) return {};
     const credentials = probeTokens({ keys: processKeys(keepProbeKey(items), log), clusterId });
-    return { probe: leaseProbe({ url, credentials, clock: systemClock }) };
+    return { probe: everyProbe(probeUrls.map((url) => leaseProbe({ url, credentials, clock: systemClock }))) };
   };
   const queue = sqsTickQueue(queueConnectionFrom(environment, config.tickQueueUrl));
   const dependencies = composeDependencies(environment, config, (items) => ({

@@ -198,8 +198,17 @@ describe('the plan of the local mode', () => {
     expect(plan({ Api: api, Proxy: proxy, Route }).api).toEqual({
       apiId: 'Api',
       throttling: { defaultRoute: undefined, routes: {} },
-      routes: [{ routeKey: 'GET /', functionId: 'Fn', timeoutMs: 10_000 }],
+      routes: [{ routeKey: 'GET /', functionId: 'Fn', timeoutMs: 10_000, setHeaders: {} }],
     });
+  });
+
+  it('reads the headers that an integration sets, and refuses other mappings', () => {
+    const Route = route({ RouteKey: 'GET /', Target: 'integrations/Proxy' });
+    const mapped = (RequestParameters: Record<string, string>) =>
+      plan({ Api: api, Proxy: { ...proxy, Properties: { ...proxy.Properties, RequestParameters } }, Route }).api;
+    expect(mapped({ 'overwrite:header.X-Name': 'value' })?.routes[0]?.setHeaders).toEqual({ 'x-name': 'value' });
+    expect(() => mapped({ 'append:header.x': 'value' })).toThrow(/Proxy: the parameter mapping append:header.x is not/);
+    expect(() => mapped({ 'overwrite:header.x': '$request.path' })).toThrow(/overwrite:header.x is not/);
   });
 
   it.each<[string, Record<string, TemplateResource>, RegExp]>([

@@ -68,12 +68,22 @@ export interface AsyncPolicy {
 export interface ApiPlan {
   readonly apiId: string;
   readonly throttling: ThrottlingPlan;
-  readonly routes: readonly { readonly routeKey: string; readonly functionId: string; readonly timeoutMs: number }[];
+  readonly routes: readonly RoutePlan[];
+}
+
+export interface RoutePlan {
+  readonly routeKey: string;
+  readonly functionId: string;
+  readonly timeoutMs: number;
+  /** Headers that the integration sets, in place of those of the client. */
+  readonly setHeaders: Readonly<Record<string, string>>;
 }
 
 export interface FunctionUrlPlan {
   readonly logicalId: string;
   readonly functionId: string;
+  /** Answers are streamed; otherwise they are buffered. */
+  readonly streams: boolean;
 }
 
 export interface QueuePlan {
@@ -467,7 +477,11 @@ function planApi(reader: TemplateReader, functionByArn: ByArn): ApiPlan | undefi
       const functionId = functionByArn(lambdaArnIn(text(properties['IntegrationUri']) ?? ''), logicalId);
       return [
         logicalId,
-        { functionId, timeoutMs: number(properties['TimeoutInMillis']) ?? DEFAULTS.integrationTimeoutMs },
+        {
+          functionId,
+          timeoutMs: number(properties['TimeoutInMillis']) ?? DEFAULTS.integrationTimeoutMs,
+          setHeaders: setHeadersOf(logicalId, object(properties['RequestParameters'])),
+        },
       ];
     }),
   );
@@ -481,6 +495,20 @@ function planApi(reader: TemplateReader, functionByArn: ByArn): ApiPlan | undefi
     return { routeKey: text(properties['RouteKey']) ?? '', ...integration };
   });
   return { apiId: api.logicalId, routes, throttling: planThrottling(reader) };
+}
+
+/** Parameter mapping of an integration. Source: API Gateway Developer Guide, "Transform API requests and responses". */
+function setHeadersOf(logicalId: string, parameters: Readonly<Record<string, Json>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(parameters).map(([target, value]) => {
+      const name = /^overwrite:header\.(.+)$/.exec(target)?.[1];
+      const mapped = text(value);
+      if (name === undefined || mapped === undefined || mapped.startsWith('$')) {
+        throw new StartError(`template: ${logicalId}: the parameter mapping ${target} is not supported here`);
+      }
+      return [name.toLowerCase(), mapped];
+    }),
+  );
 }
 
 /** Of the only stage: another one would have no routes to serve. */
@@ -510,7 +538,11 @@ function planFunctionUrl(
   if (properties['AuthType'] !== 'NONE') {
     throw new StartError(`template: ${logicalId}: a function URL with IAM authorization is not supported here`);
   }
-  return { logicalId, functionId: functionByArn(text(properties['TargetFunctionArn']) ?? '') };
+  return {
+    logicalId,
+    functionId: functionByArn(text(properties['TargetFunctionArn']) ?? ''),
+    streams: properties['InvokeMode'] === 'RESPONSE_STREAM',
+  };
 }
 
 /** A function's ARN, bare or inside `arn:…:apigateway:…/functions/<arn>/invocations`. */

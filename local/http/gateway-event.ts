@@ -18,6 +18,8 @@ export interface GatewayRequest {
 export interface GatewayContext {
   readonly routeKey: string;
   readonly pathParameters?: Readonly<Record<string, string>>;
+  /** Headers that the integration sets, by names in lower case. */
+  readonly setHeaders?: Readonly<Record<string, string>>;
   readonly requestId: string;
   readonly accountId: string;
   readonly apiId: string;
@@ -71,6 +73,7 @@ export function gatewayEvent(request: GatewayRequest, context: GatewayContext): 
   headers['x-forwarded-proto'] = 'https';
   headers['x-forwarded-port'] = context.domainName.split(':')[1] ?? '443';
   headers['host'] ??= context.domainName;
+  Object.assign(headers, context.setHeaders);
   const parameters = queryParameters(query);
   const isText = request.body.length === 0 || isTextual(headers['content-type'] ?? '');
   return {

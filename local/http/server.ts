@@ -13,6 +13,7 @@ import { requestThrottle } from './throttle.ts';
 interface GatewayTarget {
   readonly fn: LocalFunction;
   readonly timeoutMs: number;
+  readonly setHeaders: Readonly<Record<string, string>>;
 }
 
 export interface FunctionUrlOptions {
@@ -209,9 +210,9 @@ function readBody(request: Http2ServerRequest, bodyMs: number): Promise<Buffer |
 function gatewayHandler(options: GatewayOptions, domainName: string, counters: HttpCounters): Handle {
   const accepts = options.throttles ? requestThrottle(options.api.throttling, options.nowMs()) : () => true;
   const find = compileRoutes(
-    options.api.routes.map(({ routeKey, functionId, timeoutMs }) => ({
+    options.api.routes.map(({ routeKey, functionId, timeoutMs, setHeaders }) => ({
       routeKey,
-      target: { fn: options.functionOf(functionId), timeoutMs } satisfies GatewayTarget,
+      target: { fn: options.functionOf(functionId), timeoutMs, setHeaders } satisfies GatewayTarget,
     })),
   );
 
@@ -229,6 +230,7 @@ function gatewayHandler(options: GatewayOptions, domainName: string, counters: H
     const event = gatewayEvent(requestOf(request, body), {
       routeKey: match.route.routeKey,
       ...(match.pathParameters === undefined ? {} : { pathParameters: match.pathParameters }),
+      setHeaders: match.route.target.setHeaders,
       requestId,
       accountId: options.accountId,
       apiId: options.api.apiId,

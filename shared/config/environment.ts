@@ -182,8 +182,8 @@ export const objectStreamConfig = z.pipe(
 export type ObjectStreamEnvironment = z.input<typeof objectStreamConfig>;
 
 /**
- * node-monitor. With PROBE_URL it sends probe beats through that endpoint. Without it, it cannot distinguish a silent
- * fleet from a failing heartbeat path.
+ * node-monitor. With PROBE_URL it sends probe beats through that endpoint, with HEARTBEAT_URL through that one as well.
+ * Without PROBE_URL, it cannot distinguish a silent fleet from a failing heartbeat path.
  */
 export const monitorConfig = z.pipe(
   z.object({
@@ -191,6 +191,7 @@ export const monitorConfig = z.pipe(
     ...allTables,
     ...eventBus,
     PROBE_URL: z.exactOptional(text),
+    HEARTBEAT_URL: z.exactOptional(text),
     TICK_QUEUE_URL: text,
     PART_QUEUE_URL: text,
     WAKE_FUNCTIONS: functionNamesJson,
@@ -205,7 +206,8 @@ export const monitorConfig = z.pipe(
     tickQueueUrl: environment.TICK_QUEUE_URL,
     /** Queue of node-marker. */
     partQueueUrl: environment.PART_QUEUE_URL,
-    ...defined({ probeUrl: environment.PROBE_URL }),
+    /** Where probes are sent: the HTTP API, and the URL of function heartbeat where it has one. */
+    probeUrls: [environment.PROBE_URL, environment.HEARTBEAT_URL].flatMap((url) => url?.replace(/\/$/, '') ?? []),
   })),
 );
 export type MonitorEnvironment = z.input<typeof monitorConfig>;

@@ -99,6 +99,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
   nodeCIDRMaskSizeIPv4: maskBits(32),
   nodeCIDRMaskSizeIPv6: maskBits(128),
   watchMode: oneOf(['stream', 'longPoll']),
+  heartbeatUrl: oneOf(['on', 'off']),
   concurrentWatchesMax: {
     schema: z.int().check(z.gte(1), z.lte(1_000)),
     rule: 'must be a whole number of watches, 1 to 1000',

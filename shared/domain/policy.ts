@@ -81,6 +81,11 @@ export interface Policy {
   /** stream: watches are redirected to the streaming function. longPoll: held on the HTTP API, 20 s at most. */
   readonly watchMode: 'stream' | 'longPoll';
   /**
+   * on: function `heartbeat` has a URL of its own, at about half the price of a heartbeat through the HTTP API
+   * (docs/decisions/0039). Agents learn it from the answer to a heartbeat; the HTTP API stays in service.
+   */
+  readonly heartbeatUrl: 'on' | 'off';
+  /**
    * Streamed watches at once; one more is answered with 429. Each occupies a concurrent execution of the account, which
    * heartbeats and ticks need as well (docs/operations/quotas.md). Machines and people have shares of them
    * (domain/watches/watch-shares.ts).
@@ -150,6 +155,7 @@ export const defaultPolicy: Policy = Object.freeze({
   nodeCIDRMaskSizeIPv4: 24,
   nodeCIDRMaskSizeIPv6: 64,
   watchMode: 'stream',
+  heartbeatUrl: 'off',
   concurrentWatchesMax: 40,
   watchQuietSeconds: 300,
   storedObjects: 'compressed',

@@ -14,6 +14,7 @@ import { authorize } from '../domain/access/authorize.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
+import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../domain/nodes/heartbeat-url.ts';
 import { type BeatTimes, beatAnnotations } from '../domain/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../domain/nodes/node-usage.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
@@ -153,23 +154,28 @@ function refuseInvalid(lease: KubeObject, name: string): void {
 }
 
 interface Answered {
-  readonly name: string;
+  readonly beat: Beat;
   readonly warnings: readonly string[];
   readonly beatTimes: BeatTimes | undefined;
 }
 
-function answerOf(outcome: LeaseWriteOutcome, { name, warnings, beatTimes }: Answered): HttpResponse {
-  if (outcome.kind === 'absent') throw status.notFound(leases, name);
-  if (outcome.kind === 'conflict') throw status.conflict(leases, name);
-  return json(200, leaseForResponse(outcome.row, beatTimes), warningHeaders(warnings));
+function answerOf(outcome: LeaseWriteOutcome, { beat, warnings, beatTimes }: Answered): HttpResponse {
+  const { request, target } = beat;
+  if (outcome.kind === 'absent') throw status.notFound(leases, target.name);
+  if (outcome.kind === 'conflict') throw status.conflict(leases, target.name);
+  const heartbeatUrl = request.headers[HEARTBEAT_URL_HEADER];
+  return json(200, leaseForResponse(outcome.row, { beatTimes, heartbeatUrl }), warningHeaders(warnings));
 }
 
 /**
- * The Lease, with annotations for the agent: the versions of its node's pods and log requests, and the times of its profile.
- * Without the usage: the agent sends it with each heartbeat, and its bytes in each answer would cost more than all reads
- * of ticks.
+ * The Lease, with annotations for the agent: the versions of its node's pods and log requests, the times of its profile,
+ * and the URL of this function. Without the usage: the agent sends it with each heartbeat, and its bytes in each answer
+ * would cost more than all reads of ticks.
  */
-function leaseForResponse(row: Item, beatTimes: BeatTimes | undefined): Lease | undefined {
+function leaseForResponse(
+  row: Item,
+  { beatTimes, heartbeatUrl }: Pick<Answered, 'beatTimes'> & { readonly heartbeatUrl: string | undefined },
+): Lease | undefined {
   const lease = leaseOf(row);
   if (lease === undefined) return undefined;
   const podsVersion = podsVersionOf(row);
@@ -180,6 +186,7 @@ function leaseForResponse(row: Item, beatTimes: BeatTimes | undefined): Lease | 
     ...beatAnnotations(beatTimes, profileOf(row)),
     ...(podsVersion === undefined ? {} : { [PODS_VERSION_ANNOTATION]: String(podsVersion) }),
     ...(logsVersion === undefined ? {} : { [LOGS_VERSION_ANNOTATION]: String(logsVersion) }),
+    ...(heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl.replace(/\/$/, '') }),
   };
   return { ...lease, metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations } };
 }
@@ -188,7 +195,8 @@ function leaseForResponse(row: Item, beatTimes: BeatTimes | undefined): Lease | 
 const ACCEPTED = ['application/json', PROTOBUF_MEDIA_TYPE];
 const LEASE_TYPE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' } as const;
 
-async function put(dependencies: RenewLeaseDependencies, { request, target, nowMs }: Beat): Promise<HttpResponse> {
+async function put(dependencies: RenewLeaseDependencies, beat: Beat): Promise<HttpResponse> {
+  const { request, target, nowMs } = beat;
   const read = readObjectBody(request.headers, request.body, LEASE_TYPE, ACCEPTED);
   const { object, warnings } = decodeObject(
     leases,
@@ -215,7 +223,7 @@ async function put(dependencies: RenewLeaseDependencies, { request, target, nowM
     expectedResourceVersion: version,
     ...(metadata.uid === undefined || metadata.uid === '' ? {} : { expectedUid: metadata.uid }),
   });
-  return answerOf(outcome, { name: target.name, warnings, beatTimes: dependencies.beatTimes });
+  return answerOf(outcome, { beat, warnings, beatTimes: dependencies.beatTimes });
 }
 
 async function dryRun(
@@ -254,15 +262,16 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
     tie: dependencies.random.fraction(),
     ...defined({ expectedResourceVersion: version, expectedUid: object.metadata.uid }),
   });
-  return answerOf(outcome, { name: target.name, warnings: [], beatTimes: dependencies.beatTimes });
+  return answerOf(outcome, { beat, warnings: [], beatTimes: dependencies.beatTimes });
 }
 
 /** The rare path: reads the stored Lease, applies the patch, and replaces it if its version is unchanged. */
 async function patchRead(
   dependencies: RenewLeaseDependencies,
-  { request, target, nowMs }: Beat,
+  beat: Beat,
   type: Parameters<typeof patchTransform>[3],
 ): Promise<HttpResponse> {
+  const { request, target, nowMs } = beat;
   const { transform, warnings } = patchTransform(
     leases,
     leaseSchema,
@@ -290,7 +299,7 @@ async function patchRead(
       expectedResourceVersion: version,
     });
     if (outcome.kind !== 'conflict') {
-      return answerOf(outcome, { name: target.name, warnings: warnings(), beatTimes: dependencies.beatTimes });
+      return answerOf(outcome, { beat, warnings: warnings(), beatTimes: dependencies.beatTimes });
     }
   }
   throw status.conflict(leases, target.name);

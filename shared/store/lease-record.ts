@@ -6,6 +6,7 @@
  */
 
 import { defined } from '../domain/defined.ts';
+import { HEARTBEAT_URL_ANNOTATION } from '../domain/nodes/heartbeat-url.ts';
 import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../domain/nodes/node-profile.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../domain/nodes/node-usage.ts';
 import { utf8Bytes } from '../domain/utf8-bytes.ts';
@@ -109,6 +110,7 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
     [LOGS_VERSION_ANNOTATION]: _logs,
     [BEAT_INTERVAL_ANNOTATION]: _interval,
     [LEASE_DURATION_ANNOTATION]: _duration,
+    [HEARTBEAT_URL_ANNOTATION]: _url,
     [USAGE_ANNOTATION]: usage,
     ...others
   } = metadata.annotations ?? {};

@@ -460,3 +460,41 @@ describe('cdk-nag', () => {
     expect(() => unbundledApp(props).app.synth()).not.toThrow();
   });
 });
+
+describe('the URL of heartbeats', () => {
+  const template = synthesise({ policy: { heartbeatUrl: 'on' } });
+  const urls = ofType(template, 'AWS::Lambda::Url');
+  const ofHeartbeat = urls.find(([id]) => id.includes('Heartbeat'));
+
+  it('is a second way to function heartbeat, which authenticates its requests itself', () => {
+    expect(urls).toHaveLength(2);
+    expect(ofHeartbeat?.[1].Properties).toMatchObject({
+      AuthType: 'NONE',
+      TargetFunctionArn: { 'Fn::GetAtt': [expect.stringContaining('HeartbeatFunction'), 'Arn'] },
+    });
+    expect(ofHeartbeat?.[1].Properties).not.toHaveProperty('InvokeMode', 'RESPONSE_STREAM');
+  });
+
+  it('is sent to the function with each heartbeat through the HTTP API, in place of what a client sends', () => {
+    const mapped = ofType(template, 'AWS::ApiGatewayV2::Integration').flatMap(([id, { Properties }]) =>
+      Properties?.['RequestParameters'] === undefined ? [] : [[id, Properties['RequestParameters']]],
+    );
+    expect(mapped).toEqual([
+      [
+        expect.stringContaining('Heartbeat'),
+        { 'overwrite:header.x-nodekeeper-heartbeat-url': { 'Fn::GetAtt': [ofHeartbeat?.[0], 'FunctionUrl'] } },
+      ],
+    ]);
+  });
+
+  it('is probed by node-monitor', () => {
+    const [monitor] = ofType(template, 'AWS::Lambda::Function').filter(([id]) => id.includes('NodeMonitor'));
+    expect(monitor?.[1].Properties).toMatchObject({
+      Environment: { Variables: { HEARTBEAT_URL: { 'Fn::GetAtt': [ofHeartbeat?.[0], 'FunctionUrl'] } } },
+    });
+  });
+
+  it('is off by default', () => {
+    expect(ofType(synthesise({}), 'AWS::Lambda::Url')).toHaveLength(1);
+  });
+});

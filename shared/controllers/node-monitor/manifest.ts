@@ -26,5 +26,7 @@ export const nodeMonitorManifest = {
       'workloads-due': ['Query'],
     },
   },
+  // Probes pass through each way of a heartbeat.
+  needsWith: { heartbeatUrl: [{ environment: ['HEARTBEAT_URL'] }] },
   alarms: nodeMonitorAlarms,
 } as const satisfies FunctionManifest;

@@ -49,6 +49,7 @@ export type FunctionVariable =
   | 'EVENT_BUS'
   | 'HEALTH_SHARDS'
   | 'HEALTH_TABLE'
+  | 'HEARTBEAT_URL'
   | 'NODEKEEPER_POLICY'
   | 'OBJECTS_TABLE'
   | 'PART_QUEUE_URL'
@@ -106,7 +107,7 @@ export type Trigger =
   | { readonly kind: 'instanceStates'; readonly id: string; readonly states: readonly string[] };
 
 /** Features that a deployment may lack. */
-export type Feature = 'streamedWatches' | 'instanceEnrolment';
+export type Feature = 'streamedWatches' | 'instanceEnrolment' | 'heartbeatUrl';
 
 /** What a function may do and reads from its environment. */
 export interface FunctionNeeds {

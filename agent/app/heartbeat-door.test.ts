@@ -1,0 +1,121 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
+import { leasePath } from '../rules/lease.ts';
+import { withHeartbeatDoor } from './heartbeat-door.ts';
+
+const URL = 'https://beats.example';
+const BEAT = { method: 'PUT', path: leasePath('n1'), body: {} } as const;
+
+let nowMs: number;
+let sent: string[];
+/** What the API names in its answers. */
+let named: string | undefined;
+let atDoor: KubeAnswer;
+let api: KubeApi;
+
+const answered = (status: number, url?: string): KubeAnswer => ({
+  kind: 'answered',
+  status,
+  body: { metadata: url === undefined ? {} : { annotations: { 'nodekeeper.dev/heartbeat-url': url } } },
+});
+const client = (name: string, answer: (request: KubeRequest) => KubeAnswer): KubeApi => ({
+  send: async (request) => {
+    sent.push(`${name} ${request.method}`);
+    return answer(request);
+  },
+  reconnect: () => {},
+});
+
+beforeEach(() => {
+  nowMs = 0;
+  sent = [];
+  named = URL;
+  atDoor = answered(200);
+  api = withHeartbeatDoor({
+    api: client('api', () => answered(200, named)),
+    open: (url) => client(url, () => atDoor),
+    monotonicMs: () => nowMs,
+  });
+});
+
+async function beats(count: number): Promise<string[]> {
+  for (let beat = 0; beat < count; beat += 1) {
+    await api.send(BEAT);
+    nowMs += 10_000;
+  }
+  return sent.splice(0);
+}
+
+describe('the second way of a heartbeat', () => {
+  it('is used after an answer has named it, by renewals alone', async () => {
+    expect(await beats(3)).toEqual(['api PUT', `${URL} PUT`, `${URL} PUT`]);
+    await api.send({ method: 'GET', path: leasePath('n1') });
+    await api.send({ method: 'PUT', path: '/api/v1/nodes/n1/status' });
+    expect(sent).toEqual(['api GET', 'api PUT']);
+  });
+
+  it.each([
+    { why: 'no answer', answer: { kind: 'failed', cause: new Error('refused') } as const },
+    { why: '429', answer: answered(429) },
+    { why: '503', answer: answered(503) },
+  ])('is left for a minute after $why; the heartbeat is sent through the API at once', async ({ answer }) => {
+    await beats(1);
+    atDoor = answer;
+    expect(await beats(1)).toEqual([`${URL} PUT`, 'api PUT']);
+    atDoor = answered(200);
+    expect(await beats(5)).toEqual(Array.from({ length: 5 }, () => 'api PUT'));
+    expect(await beats(1)).toEqual([`${URL} PUT`]);
+  });
+
+  it.each([401, 404, 409])('is kept after %i, which the API would answer as well', async (status) => {
+    await beats(1);
+    atDoor = answered(status);
+    expect(await beats(2)).toEqual([`${URL} PUT`, `${URL} PUT`]);
+  });
+
+  it('follows a new URL, and is forgotten when the API names none', async () => {
+    await beats(1);
+    atDoor = answered(503);
+    named = 'https://other.example';
+    await beats(1);
+    atDoor = answered(200);
+    expect(await beats(1)).toEqual(['https://other.example PUT']);
+    atDoor = answered(503);
+    named = undefined;
+    await beats(1);
+    nowMs += 120_000;
+    expect(await beats(1)).toEqual(['api PUT']);
+  });
+
+  it.each(['http://beats.example', 'https://user@beats.example', 'https://beats.example/path', 'javascript:1', ''])(
+    'does not send a token to %j',
+    async (url) => {
+      named = url;
+      expect(await beats(2)).toEqual(['api PUT', 'api PUT']);
+    },
+  );
+
+  it('waits three seconds at most, so that a lost heartbeat costs no interval', async () => {
+    const limits: (number | undefined)[] = [];
+    const limited = withHeartbeatDoor({
+      api: client('api', () => answered(200, URL)),
+      open: () =>
+        client('door', ({ timeoutMs }) => {
+          limits.push(timeoutMs);
+          return answered(200);
+        }),
+      monotonicMs: () => 0,
+    });
+    await limited.send(BEAT);
+    await limited.send({ ...BEAT, timeoutMs: 10_000 });
+    await limited.send({ ...BEAT, timeoutMs: 500 });
+    expect(limits).toEqual([3_000, 500]);
+  });
+
+  it('sends nothing after a stop', async () => {
+    await beats(1);
+    atDoor = { kind: 'failed', cause: new Error('stopped') };
+    await api.send({ ...BEAT, signal: AbortSignal.abort() });
+    expect(sent).toEqual([`${URL} PUT`]);
+  });
+});

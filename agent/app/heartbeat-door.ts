@@ -1,0 +1,65 @@
+/**
+ * Sends heartbeats to the URL that the server names in its answers (docs/decisions/0039). It costs the operator half as
+ * much as a heartbeat through the HTTP API.
+ *
+ * A heartbeat is sent through the API until an answer names a URL. When a heartbeat through the URL fails, it is sent
+ * through the API at once, and so are all heartbeats of the next minute. The answer then names the URL again, or another
+ * one, or none where the URL is no longer deployed. Requests that are no renewal of a Lease always use the API.
+ */
+import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
+import { heartbeatUrlOf } from '../rules/lease.ts';
+
+/** After a failure the URL is not used for this long. Milliseconds. */
+const RETRY_AFTER_MS = 60_000;
+/** Time limit of a heartbeat through the URL: time is left to send it through the API. Milliseconds. */
+const DOOR_TIMEOUT_MS = 3_000;
+
+export interface HeartbeatDoorOptions {
+  /** The HTTP API. */
+  readonly api: KubeApi;
+  /** A client for this URL, with the credentials and the certificate authority of `api`. */
+  readonly open: (url: string) => KubeApi;
+  /** Monotonic milliseconds. */
+  readonly monotonicMs: () => number;
+}
+
+export function withHeartbeatDoor({ api, open, monotonicMs }: HeartbeatDoorOptions): KubeApi {
+  let door: { readonly url: string; readonly client: KubeApi } | undefined;
+  let closedUntilMs = 0;
+
+  function learn(answer: KubeAnswer): void {
+    if (answer.kind !== 'answered' || answer.status !== 200) return;
+    const url = heartbeatUrlOf(answer.body);
+    if (url === door?.url) return;
+    door?.client.reconnect();
+    door = url === undefined ? undefined : { url, client: open(url) };
+    closedUntilMs = 0;
+  }
+
+  return {
+    async send(request) {
+      if (!isRenewal(request)) return api.send(request);
+      if (door !== undefined && monotonicMs() >= closedUntilMs) {
+        const timeoutMs = Math.min(request.timeoutMs ?? DOOR_TIMEOUT_MS, DOOR_TIMEOUT_MS);
+        const answer = await door.client.send({ ...request, timeoutMs });
+        if (!hasFailed(answer) || request.signal?.aborted === true) return answer;
+        closedUntilMs = monotonicMs() + RETRY_AFTER_MS;
+        door.client.reconnect();
+      }
+      const answer = await api.send(request);
+      learn(answer);
+      return answer;
+    },
+    reconnect() {
+      door?.client.reconnect();
+      api.reconnect();
+    },
+  };
+}
+
+const isRenewal = ({ method, path }: KubeRequest): boolean =>
+  (method === 'PUT' || method === 'PATCH') && path.includes('/namespaces/kube-node-lease/leases/');
+
+/** No answer, throttled, or a failure of the server. Any other answer would be the same through the API. */
+const hasFailed = (answer: KubeAnswer): boolean =>
+  answer.kind === 'failed' || answer.status === 429 || answer.status >= 500;

@@ -1,0 +1,99 @@
+/** The second way of a heartbeat, through local mode: learned from an answer, used, lost, and found again. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createHttpKubeApi, type HttpKubeApi } from '../../agent/adapters/http/kube-api.ts';
+import { staticToken } from '../../agent/adapters/identity/node-identity.ts';
+import { withHeartbeatDoor } from '../../agent/app/heartbeat-door.ts';
+import type { KubeAnswer, KubeRequest } from '../../agent/ports/kube-api.ts';
+import { leasePath } from '../../agent/rules/lease.ts';
+import type { KubeClusterStatus, KubeObject } from '../../shared/kube/types.ts';
+import { type LocalForTest, startLocalForTest } from '../support/local.ts';
+import { until } from '../support/until.ts';
+
+const ANNOTATION = 'nodekeeper.dev/heartbeat-url';
+
+describe('the URL of heartbeats', { timeout: 60_000 }, () => {
+  let local: LocalForTest;
+  const clients: HttpKubeApi[] = [];
+  /** The Lease of the only machine. */
+  let path: string;
+  let beatRequest: KubeRequest;
+  beforeAll(async () => {
+    local = await startLocalForTest({ nodes: 1, policy: { heartbeatUrl: 'on' } });
+    const machines = async () => {
+      const { items } = bodyOf(await client().send({ method: 'GET', path: '/api/v1/nodes' })) as {
+        items?: KubeObject[];
+      };
+      return items ?? [];
+    };
+    await until(async () => (await machines()).length === 1, { withinMs: 30_000, everyMs: 200 });
+    path = leasePath((await machines())[0]?.metadata.name ?? '');
+    beatRequest = { method: 'PATCH', path, body: { spec: {} }, contentType: 'application/merge-patch+json' };
+    await until(async () => statusOf(await client().send(beatRequest)) === 200, { withinMs: 30_000, everyMs: 200 });
+  }, 90_000);
+  afterAll(async () => {
+    for (const each of clients) each.close();
+    await local?.stop();
+  });
+
+  function client(endpoint = local.access.url, token = local.access.token ?? ''): HttpKubeApi {
+    const made = createHttpKubeApi({
+      endpoint,
+      certificateAuthority: local.access.ca,
+      credentials: staticToken(token),
+    });
+    clients.push(made);
+    return made;
+  }
+  const bodyOf = (answer: KubeAnswer): KubeObject =>
+    (answer.kind === 'answered' ? answer.body : undefined) as KubeObject;
+  const statusOf = (answer: KubeAnswer) => (answer.kind === 'answered' ? answer.status : String(answer.cause));
+  const urlIn = (answer: KubeAnswer) => bodyOf(answer).metadata.annotations?.[ANNOTATION];
+
+  it('is in each answer of the HTTP API, and is never stored', async () => {
+    const api = client();
+    const first = await api.send(beatRequest);
+    expect(urlIn(first)).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    // A kubelet sends the whole Lease back.
+    const second = await api.send({ method: 'PUT', path, body: bodyOf(first) });
+    expect([statusOf(second), urlIn(second)]).toEqual([200, urlIn(first)]);
+    expect(urlIn(await api.send({ method: 'GET', path }))).toBeUndefined();
+  });
+
+  it('renews Leases by the same rules, and does nothing else', async () => {
+    const url = urlIn(await client().send(beatRequest)) ?? '';
+    const before = bodyOf(await client().send({ method: 'GET', path }));
+    const beat = await client(url).send(beatRequest);
+    expect([statusOf(beat), urlIn(beat)]).toEqual([200, undefined]);
+    expect(Number(bodyOf(beat).metadata.resourceVersion)).toBeGreaterThan(Number(before.metadata.resourceVersion));
+    expect(statusOf(await client(url, 'wrong').send(beatRequest))).toBe(401);
+    expect(statusOf(await client(url).send({ method: 'GET', path: '/api/v1/nodes' }))).toBe(404);
+    const stale = { ...bodyOf(beat), metadata: { ...bodyOf(beat).metadata, resourceVersion: '1' } };
+    expect(statusOf(await client(url).send({ method: 'PUT', path, body: stale }))).toBe(409);
+  });
+
+  it('is used by an agent from its second heartbeat on, and not while it fails', async () => {
+    const opened: string[] = [];
+    const api = withHeartbeatDoor({
+      api: client(),
+      open: (url) => {
+        opened.push(url);
+        return client(url);
+      },
+      monotonicMs: () => 0,
+    });
+    const first = await api.send(beatRequest);
+    const second = await api.send(beatRequest);
+    expect(opened).toEqual([urlIn(first)]);
+    // An answer of the URL does not name it.
+    expect([statusOf(second), urlIn(second)]).toEqual([200, undefined]);
+  });
+
+  it('is probed by node-monitor: the gate is open only while both ways accept heartbeats', async () => {
+    const statusPath = '/apis/nodekeeper.dev/v1alpha1/clusterstatuses/cluster';
+    const isOpen = async () => {
+      const { status } = bodyOf(await client().send({ method: 'GET', path: statusPath })) as KubeClusterStatus;
+      return (status?.ticks ?? 0) > 1 && status?.gate?.state === 'Open';
+    };
+    await until(isOpen, { withinMs: 45_000, everyMs: 500 });
+  });
+});
