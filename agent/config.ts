@@ -66,6 +66,15 @@ export interface AgentConfig {
   readonly shutdownGracePeriodCriticalPodsMs: number;
   readonly shutdownGracePeriodByPodPriority: readonly PriorityGrace[];
 
+  /** Group of pods, below the root of cgroup v2; '': the unit of pods, or the root. */
+  readonly cgroupRoot: string;
+  /** Processes of one pod; undefined: no limit. */
+  readonly podPidsMax: number | undefined;
+  /** Whether CPU limits are enforced. */
+  readonly cpuCfsQuota: boolean;
+  /** Whether all pods together are limited to the machine without its reservations. */
+  readonly enforceNodeAllocatable: boolean;
+
   readonly topologyManagerPolicy: TopologyPolicy;
   readonly topologyManagerScope: 'container' | 'pod';
   readonly topologyManagerPolicyOptions: Readonly<Record<string, string>>;

@@ -68,7 +68,7 @@ export async function buildAgent(directory: string): Promise<string> {
   chmodSync(outfile, 0o755);
   const { size } = statSync(outfile);
   if (size > BYTES_MAX) throw new Error(`${outfile} has ${size} bytes, and may have ${BYTES_MAX}`);
-  for (const file of ['nodekeeper-agent.service', 'install.sh']) {
+  for (const file of ['nodekeeper-agent.service', 'nodekeeper-pods.service', 'install.sh']) {
     cpSync(join(ROOT, 'agent/packaging', file), join(directory, file));
   }
   return outfile;

@@ -58,8 +58,10 @@ export interface AgentParts extends StartParts {
 
 /** Runs until stopped. @throws AgentStartError before anything was sent */
 export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<void> {
-  const loops = createLoops(parts, await checkStart(parts), stop);
+  const started = await checkStart(parts);
+  const loops = createLoops(parts, started, stop);
   connectLoops(parts, loops);
+  placeContainers(parts, started);
   parts.meter.gauge('kubelet_node_name', 1, { node: parts.config.nodeName });
   await loops.runtimeHealth.poll();
   await parts.serveHealth(healthChecks(parts, loops));
@@ -179,11 +181,14 @@ function statusComputation(
       runtime: runtimeHealth.notReady(),
       shutdown: isShuttingDown() ? NODE_SHUTTING_DOWN : undefined,
     }),
-    readyWarning: () => runtimeHealth.stateComplaint(),
+    readyWarning: () => warningOf([runtimeHealth.stateComplaint(), runtime.limitWarning?.()]),
     runtimeVersion: () => (runtimeHealth.notReady() === undefined ? runtime.version : undefined),
     volumesInUse: () => [],
   });
 }
+
+const warningOf = (texts: readonly (string | undefined)[]): string | undefined =>
+  texts.filter((text) => text !== undefined).join('; ') || undefined;
 
 /** Builds the Node for the registration, and keeps the events of its computation until the Node is registered. */
 class NodeBuilder {
@@ -235,6 +240,13 @@ function connectLoops(parts: AgentParts, loops: Loops): void {
     for (const event of nodeBuilder.takeEvents()) events.aboutNode(event);
     podLoop.podsChanged();
   });
+}
+
+/** Containers run where the topology manager placed them, from their start on and after each change. */
+function placeContainers({ runtime }: AgentParts, { topology }: Started): void {
+  const place = (): void => runtime.usePlacement?.((podUid, container) => topology.placementOf(podUid, container));
+  topology.onChange(place);
+  place();
 }
 
 function healthChecks(parts: AgentParts, { beats }: Loops): readonly HealthCheck[] {

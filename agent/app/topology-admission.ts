@@ -4,10 +4,11 @@
  */
 import type { KubePod } from '../../shared/kube/types.ts';
 import type { AgentMeter } from '../ports/meter.ts';
+import type { CpuPlacement } from '../ports/pod-runtime.ts';
 import type { AgentTime } from '../ports/time.ts';
 import type { Admission } from '../rules/pod-admission.ts';
 import { admitTopology, type TopologyAdmission } from '../rules/topology/admission.ts';
-import { EMPTY_LEDGER, type Ledger, type NumaNode, podUidOf, released } from '../rules/topology/ledger.ts';
+import { EMPTY_LEDGER, type Ledger, type NumaNode, placementIn, podUidOf, released } from '../rules/topology/ledger.ts';
 import { bitCount } from '../rules/topology/mask.ts';
 import type { TopologySettings } from '../rules/topology/policy.ts';
 import { cpuProvider, memoryProvider } from '../rules/topology/providers.ts';
@@ -25,11 +26,20 @@ export interface TopologyManager {
   admit(pod: KubePod): Admission;
   /** Releases the resources of a removed pod. Does nothing for an unknown pod. */
   release(podUid: string): void;
+  /** Where a container may run now. */
+  placementOf(podUid: string, container: string): CpuPlacement;
+  /** Called when the placement of any container may have changed. */
+  onChange(listener: () => void): void;
 }
 
 export function topologyManager({ settings, nodes, meter, time }: TopologyDependencies): TopologyManager {
   const providers = settings === undefined ? [] : [cpuProvider(nodes), memoryProvider(nodes)];
   let ledger = EMPTY_LEDGER;
+  const listeners: (() => void)[] = [];
+  /** Without a policy nothing is assigned. */
+  const notify = (): void => {
+    if (settings !== undefined) for (const listener of listeners) listener();
+  };
 
   function countAlignment(outcome: TopologyAdmission<Ledger>): void {
     if (settings?.policy !== 'single-numa-node') return;
@@ -59,10 +69,16 @@ export function topologyManager({ settings, nodes, meter, time }: TopologyDepend
         return { kind: 'refused', reason: outcome.reason, message: outcome.message };
       }
       ledger = outcome.state;
+      notify();
       return { kind: 'admitted' };
     },
     release(podUid) {
       ledger = released(ledger, podUid);
+      notify();
+    },
+    placementOf: (podUid, container) => placementIn(nodes, ledger, podUid, container),
+    onChange(listener) {
+      listeners.push(listener);
     },
   };
 }

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
+import { openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { type HealthzServer, serveHealthz } from '../adapters/healthz/healthz-server.ts';
 import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
@@ -105,15 +106,28 @@ const counted = (api: KubeApi): KubeApi => ({
 /** Address of the pods of this machine: that of its default route. */
 let hostIp: string | undefined;
 
-function runtimeOf(name: AgentConfig['runtime']): PodRuntime {
+async function runtimeOf(name: AgentConfig['runtime'], machine: LinuxMachine): Promise<PodRuntime> {
   switch (name) {
     case 'none':
       return noRuntime();
     case 'exec':
-      return execRuntime({ rootDirectory: config.rootDirectory, time: systemTime, log, hostIp: () => hostIp });
+      return execRuntime({
+        rootDirectory: config.rootDirectory,
+        time: systemTime,
+        log,
+        hostIp: () => hostIp,
+        ...(await podLimits(machine)),
+      });
     case 'podman':
       return podmanRuntime({ time: systemTime, log });
   }
+}
+
+async function podLimits(machine: LinuxMachine) {
+  const use = await machine.use().catch(() => undefined);
+  const { cgroups, warning } = openPodCgroups(config, await machine.facts(), use?.pidsMax, log);
+  if (warning !== undefined) log.warn(warning);
+  return { cgroups, limitWarning: warning };
 }
 
 /** @throws AgentStartError for a fault that only an administrator can repair */
@@ -140,7 +154,7 @@ async function main(): Promise<void> {
   const machine = new LinuxMachine({ rootDirectory: config.rootDirectory });
   hostIp =
     config.nodeIp.split(',', 1)[0]?.trim() || ((await machine.defaultAddress(4)) ?? (await machine.defaultAddress(6)));
-  const runtime = runtimeOf(config.runtime);
+  const runtime = await runtimeOf(config.runtime, machine);
   const shutdownSignal = logind({
     log,
     ...(process.env['DBUS_SYSTEM_BUS_ADDRESS'] === undefined

@@ -55,6 +55,7 @@ install -d -m 0755 "$root/usr/local/lib/nodekeeper" "$root/etc/nodekeeper" "$roo
 install -d -m 0700 "$root/var/lib/nodekeeper"
 install -m 0755 "$here/nodekeeper-agent.mjs" "$root/usr/local/lib/nodekeeper/nodekeeper-agent.mjs"
 install -m 0644 "$here/nodekeeper-agent.service" "$root/etc/systemd/system/nodekeeper-agent.service"
+install -m 0644 "$here/nodekeeper-pods.service" "$root/etc/systemd/system/nodekeeper-pods.service"
 if [ "$runtime" = podman ]; then
   # Containers need what plain processes do not: namespaces, cgroups, mounts, and their own files.
   install -d -m 0755 "$root/etc/systemd/system/nodekeeper-agent.service.d"

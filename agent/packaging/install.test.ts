@@ -17,7 +17,7 @@ describe('install.sh', () => {
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'nodekeeper-install-'));
     root = join(directory, 'root');
-    for (const file of ['install.sh', 'nodekeeper-agent.service'])
+    for (const file of ['install.sh', 'nodekeeper-agent.service', 'nodekeeper-pods.service'])
       copyFileSync(join(HERE, file), join(directory, file));
     writeFileSync(join(directory, 'nodekeeper-agent.mjs'), '');
     writeFileSync(join(directory, 'token'), 'abc.def\n');
@@ -112,6 +112,15 @@ describe('install.sh', () => {
     expect(existsSync(dropIn)).toBe(false);
     install('--runtime', 'podman');
     expect(existsSync(dropIn)).toBe(true);
+  });
+
+  it('installs the unit whose group holds the pods, and starts it before the agent', () => {
+    install(...usual());
+    const unit = (name: string): string => readFileSync(join(root, 'etc/systemd/system', name), 'utf8');
+    expect(unit('nodekeeper-pods.service')).toMatch(/^Delegate=cpu cpuset memory pids$/m);
+    expect(unit('nodekeeper-agent.service')).toMatch(/^Wants=.*\bnodekeeper-pods\.service$/m);
+    expect(unit('nodekeeper-agent.service')).toMatch(/^After=.*\bnodekeeper-pods\.service$/m);
+    expect(unit('nodekeeper-agent.service')).not.toMatch(/^ProtectControlGroups=yes/m);
   });
 
   it('says what is missing', () => {

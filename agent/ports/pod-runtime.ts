@@ -61,6 +61,34 @@ export class LogUnavailableError extends Error {
   override readonly name = 'LogUnavailableError';
 }
 
+/** Processors and NUMA nodes of a container. Empty: those of its pod. */
+export interface CpuPlacement {
+  readonly cpus: readonly number[];
+  readonly memoryNodes: readonly number[];
+  /** Whether no other container may use these processors. */
+  readonly exclusive: boolean;
+}
+
+export interface StorageUsage {
+  readonly bytes: number;
+  readonly inodes: number;
+}
+
+/** What a pod uses now. An amount that cannot be measured is absent. */
+export interface PodUsage {
+  /** Working set. Bytes. */
+  readonly memoryBytes?: number;
+  readonly processes?: number;
+  readonly containers: readonly {
+    readonly name: string;
+    readonly memoryBytes?: number;
+    /** Output of its runs, and its writable files if it has any of its own. */
+    readonly storage: StorageUsage;
+  }[];
+  /** Volumes on a disk of this machine that end with the pod, by name. */
+  readonly volumes: ReadonlyMap<string, StorageUsage>;
+}
+
 export interface PodRuntime {
   /** For status.nodeInfo.containerRuntimeVersion, such as exec://1.0.0. */
   readonly version: string;
@@ -87,6 +115,14 @@ export interface PodRuntime {
    * @throws LogUnavailableError from the first piece
    */
   readLog?(query: LogQuery, stop: AbortSignal): AsyncIterable<Uint8Array>;
+  /** Limits of pods that this machine cannot enforce, for the Ready condition; undefined: all are enforced. */
+  limitWarning?(): string | undefined;
+  /** From now on, containers run where `placementOf` says. Called again whenever its results changed. */
+  usePlacement?(placementOf: (podUid: string, container: string) => CpuPlacement): void;
+  /** Undefined for an unknown pod; absent if this runtime measures nothing. `withStorage`: also what is on the disk. */
+  usage?(podUid: string, withStorage: boolean): Promise<PodUsage | undefined>;
+  /** Removes what no running pod needs: output of terminated pods, unused images. */
+  reclaimStorage?(): Promise<void>;
   /** Called whenever the state of a container changed. */
   onChange(listener: (podUid: string) => void): void;
   /** Closes the runtime without stopping pods, as far as it can leave them running. */

@@ -5,6 +5,7 @@
  */
 import {
   duration,
+  enforcements,
   evictionThresholds,
   flag,
   flagMap,
@@ -46,6 +47,10 @@ export const KUBELET_FIELDS = {
   shutdownGracePeriod: duration,
   shutdownGracePeriodCriticalPods: duration,
   shutdownGracePeriodByPodPriority: priorityGraces,
+  cgroupRoot: text,
+  podPidsLimit: wholeNumber(),
+  cpuCFSQuota: flag,
+  enforceNodeAllocatable: enforcements,
   topologyManagerPolicy: text,
   topologyManagerScope: text,
   topologyManagerPolicyOptions: textMap,
@@ -118,18 +123,17 @@ export const BOOLEAN_FLAGS: readonly string[] = Object.keys(FLAGS).filter((name)
  * Known fields of KubeletConfiguration that have no effect here. They are accepted, so a kubelet's file can be used.
  */
 export const UNUSED_KUBELET_FIELDS: ReadonlySet<string> = new Set(
-  `address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS clusterDNS
+  `address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupsPerQOS clusterDNS
   clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize
-  containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuota
-  cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod crashLoopBackOff
+  containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod crashLoopBackOff
   enableContentionProfiling enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer
-  enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable eventBurst eventRecordQPS
+  enableSystemLogHandler enableSystemLogQuery eventBurst eventRecordQPS
   evictionMaxPodGracePeriod evictionMinimumReclaim evictionSoft evictionSoftGracePeriod failCgroupV1
   fileCheckFrequency hairpinMode healthzBindAddress httpCheckFrequency imageGCHighThresholdPercent
   imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imagePullCredentialsVerificationPolicy
   imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kubeAPIBurst kubeAPIQPS
   kubeReservedCgroup kubeletCgroups logging makeIPTablesUtilChains maxOpenFiles maxParallelImagePulls
-  memoryManagerPolicy memoryThrottlingFactor nodeStatusMaxImages oomScoreAdj podCIDR podLogsDir podPidsLimit port
+  memoryManagerPolicy memoryThrottlingFactor nodeStatusMaxImages oomScoreAdj podCIDR podLogsDir port
   preloadedImagesVerificationAllowlist protectKernelDefaults qosReserved readOnlyPort registryBurst registryPullQPS
   reservedMemory reservedSystemCPUs resolvConf rotateCertificates runOnce runtimeRequestTimeout seccompDefault
   serializeImagePulls serverTLSBootstrap showHiddenMetricsForVersion singleProcessOOMKill staticPodPath staticPodURL

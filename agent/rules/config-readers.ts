@@ -146,6 +146,13 @@ const taint: Reader<Taint> = (value) => {
 };
 export const taints = listOf(taint);
 
+const ENFORCEMENTS = ['none', 'pods', 'system-reserved', 'kube-reserved'];
+
+/** enforceNodeAllocatable. Groups of the system are not ours, so only `pods` has an effect. */
+export const enforcements = listOf<string>((value) =>
+  ENFORCEMENTS.includes(value as string) ? read(value as string) : unfit(`one of ${ENFORCEMENTS.join(', ')}`),
+);
+
 /** The text of a flag. */
 export const flagText: Reader<boolean> = (value) => {
   const parsed = parseGoBoolean(value as string);

@@ -299,6 +299,10 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     shutdownGracePeriodMs: settings.shutdownGracePeriod ?? 0,
     shutdownGracePeriodCriticalPodsMs: settings.shutdownGracePeriodCriticalPods ?? 0,
     shutdownGracePeriodByPodPriority: settings.shutdownGracePeriodByPodPriority ?? [],
+    cgroupRoot: checkedCgroupRoot(gathering),
+    podPidsMax: settings.podPidsLimit === undefined || settings.podPidsLimit <= 0 ? undefined : settings.podPidsLimit,
+    cpuCfsQuota: settings.cpuCFSQuota ?? true,
+    enforceNodeAllocatable: settings.enforceNodeAllocatable?.includes('pods') ?? true,
     ...topology(gathering),
     failSwapOn: settings.failSwapOn ?? true,
     swapBehavior: checkedSwapBehavior(gathering),
@@ -369,6 +373,19 @@ function checkedRootDirectory(gathering: Gathering): string {
     gathering.fault('rootDirectory', `rootDirectory ${shown(rootDirectory)}: expected an absolute path`);
   }
   return rootDirectory;
+}
+
+/** As upstream `/`, which is the default, means the root. */
+function checkedCgroupRoot(gathering: Gathering): string {
+  const { cgroupRoot = '' } = gathering.settings;
+  const isPlain = !cgroupRoot.split('/').includes('..');
+  if (cgroupRoot !== '' && !(cgroupRoot.startsWith('/') && isPlain)) {
+    gathering.fault(
+      'cgroupRoot',
+      `cgroupRoot ${shown(cgroupRoot)}: expected an absolute path below the root of cgroup v2`,
+    );
+  }
+  return cgroupRoot;
 }
 
 function checkedNodeName(gathering: Gathering, hostname: string): string {

@@ -1,11 +1,13 @@
 /** Starts the process of a container, and reports its exit. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
 import { defined } from '../../../shared/domain/defined.ts';
+import { CgroupError } from '../../ports/cgroup-tree.ts';
 import type { ContainerState } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { type CommandLine, commandLine } from './command-line.ts';
+import { launch } from './launch.ts';
 import { openLog, removeOlderRuns } from './log-file.ts';
 import type { PodProcesses } from './pod-processes.ts';
 import { type ContainerRecord, containerSpec } from './pod-record.ts';
@@ -18,7 +20,10 @@ const EXIT_NOT_FOUND = 127;
 const EXIT_NOT_EXECUTABLE = 126;
 const EXIT_NOT_STARTED = 128;
 
-/** Starts a process in its own session, with `output` as stdout and stderr. Closes `output`. @throws Error of spawn */
+/**
+ * Starts a process in its own session and in the group of its container, with `output` as stdout and stderr. Closes
+ * `output`. @throws Error of spawn, CgroupError
+ */
 export function startProcess(
   processes: PodProcesses,
   container: ContainerRecord,
@@ -26,12 +31,13 @@ export function startProcess(
   output: number,
 ): ChildProcess {
   try {
-    return spawn(line.file, line.args, {
-      cwd: line.directory,
+    return launch({
+      file: line.file,
+      args: line.args,
       env: { ...line.env, [MARK]: processes.markOf(container) },
-      detached: true,
-      stdio: ['ignore', output, output],
-      ...defined({ uid: line.userId, gid: line.groupId }),
+      options: { detached: true, ...defined({ cwd: line.directory, uid: line.userId, gid: line.groupId }) },
+      output,
+      ...processes.limitsOf(container),
     });
   } finally {
     closeSync(output);
@@ -108,7 +114,7 @@ export class ContainerStart {
 
   #failed(container: ContainerRecord, cause: NodeJS.ErrnoException, startedAtMs: number, revert: () => void): void {
     if (this.#processes.isDetached) return;
-    if (isShortage(cause) && !this.#processes.record.stopped) {
+    if ((isShortage(cause) || cause instanceof CgroupError) && !this.#processes.record.stopped) {
       revert();
       this.#dependencies.onShortage(container, cause);
       return;

@@ -12,12 +12,14 @@
  * Durations and deadlines are monotonic. The pod's status has times of the wall clock.
  */
 import { defined } from '../../../shared/domain/defined.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import { type LogQuery, LogUnavailableError, type RunningContainer, type RunningPod } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { formatGoDuration } from '../../rules/go-duration.ts';
 import { restartPolicyOf } from '../../rules/pod-status.ts';
 import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';
+import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { ContainerStart, type Terminated } from './container-start.ts';
 import { boundLog, type LogLimits, recordOutputTime } from './log-file.ts';
 import { readLog } from './log-reader.ts';
@@ -39,6 +41,7 @@ export interface ExecPodDependencies {
   readonly logLimits: LogLimits;
   readonly hostIp: () => string | undefined;
   readonly onChange: () => void;
+  readonly cgroups?: PodCgroups | undefined;
 }
 
 export class ExecPod {
@@ -101,6 +104,7 @@ export class ExecPod {
       if (!mark.startsWith(`${processes.uid}/`)) continue;
       if (!live.some((container) => processes.isMarkOf(container, mark))) signal(pid, 'SIGKILL');
     }
+    processes.discardRunsExcept(processes.running());
     this.check();
   }
 
@@ -168,6 +172,18 @@ export class ExecPod {
         container.restartCount === run && container.state.kind === 'running' && !this.#processes.isDetached,
       stop,
     });
+  }
+
+  /** Writes the processors of the running containers again. */
+  place(): void {
+    const { pod } = this.#processes;
+    for (const { name, restartCount } of this.#processes.running()) {
+      this.#dependencies.cgroups?.place(pod, name, restartCount);
+    }
+  }
+
+  get pod(): KubePod {
+    return this.#processes.pod;
   }
 
   isStopped(): boolean {
@@ -239,7 +255,6 @@ export class ExecPod {
 
   #end(container: ContainerRecord, state: Terminated): void {
     const processes = this.#processes;
-    const mark = processes.markOf(container);
     const ranMs = processes.elapsedMs(container.started);
     if (ranMs === undefined) {
       // The machine has booted since. A kubelet loses its back-off then, too.
@@ -248,17 +263,14 @@ export class ExecPod {
     } else container.ranMs = ranMs;
     delete container.process;
     processes.children.delete(container);
-    container.state = state;
-    const unnumbered = `${processes.uid}/${container.name}`;
-    processes
-      .killMarked((each) => each === mark || each === unnumbered)
-      .catch((cause: unknown) =>
-        this.#dependencies.log.warn('processes of a terminated container are left', {
-          podUid: processes.uid,
-          container: container.name,
-          cause: String(cause),
-        }),
-      );
+    container.state = processes.ranOutOfMemory(container) ? { ...state, reason: 'OOMKilled' } : state;
+    processes.killRun(container).catch((cause: unknown) =>
+      this.#dependencies.log.warn('processes of a terminated container are left', {
+        podUid: processes.uid,
+        container: container.name,
+        cause: String(cause),
+      }),
+    );
     processes.changed();
     this.advance();
   }

@@ -5,9 +5,14 @@
  * and the pod has a complaint meanwhile.
  */
 import type { ChildProcess } from 'node:child_process';
+import { totalmem } from 'node:os';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import { memoryLimitBytes, oomScoreAdjust, podCgroup } from '../../rules/cgroup-values.ts';
+import { containersOf } from '../../rules/pod-containers.ts';
+import { groupOf, type PodCgroups } from '../cgroup/pod-cgroups.ts';
+import type { Launch } from './launch.ts';
 import type { LogName } from './log-file.ts';
 import { type ContainerRecord, type Moment, type PodRecord, writeRecord } from './pod-record.ts';
 import { identify, isAlive, markedProcesses, signal } from './process-table.ts';
@@ -28,7 +33,11 @@ export interface PodProcessesDependencies {
   /** For the record and the output of the pod. */
   readonly directory: string;
   readonly onChange: () => void;
+  /** Absent: pods have no groups. */
+  readonly cgroups?: PodCgroups | undefined;
 }
+
+export type LaunchLimits = Pick<Launch, 'enter' | 'dataBytesMax' | 'oomScoreAdjust'>;
 
 export class PodProcesses {
   readonly record: PodRecord;
@@ -161,6 +170,39 @@ export class PodProcesses {
     return this.#unsaved?.why;
   }
 
+  // ---- limits
+
+  /** Creates the group of the current run. @throws CgroupError */
+  limitsOf({ name, restartCount }: ContainerRecord): LaunchLimits {
+    const { cgroups } = this.#dependencies;
+    const container = containersOf(this.pod).find((each) => each.name === name);
+    const group = cgroups?.prepare(this.pod, name, restartCount);
+    const memoryBytes = container === undefined ? 0 : memoryLimitBytes(container);
+    return {
+      enter: group === undefined ? undefined : (pid) => cgroups?.tree.enter(group, pid),
+      dataBytesMax: memoryBytes > 0 && cgroups?.has('memory') !== true ? memoryBytes : undefined,
+      oomScoreAdjust: container === undefined ? 0 : oomScoreAdjust(this.pod, container, totalmem()),
+    };
+  }
+
+  /** Whether the kernel killed a process of the current run for lack of memory. False if that cannot be read. */
+  ranOutOfMemory({ name, restartCount }: ContainerRecord): boolean {
+    try {
+      return (this.#dependencies.cgroups?.oomKills(this.pod, name, restartCount) ?? 0) > 0;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Kills and removes groups of runs that are not these. */
+  discardRunsExcept(live: readonly ContainerRecord[]): void {
+    const { cgroups } = this.#dependencies;
+    const path = podCgroup(this.pod);
+    for (const run of cgroups?.tree.children(path) ?? []) {
+      if (!live.some(({ name, restartCount }) => run === `${name}.${restartCount}`)) cgroups?.discard(`${path}/${run}`);
+    }
+  }
+
   // ---- processes
 
   /** Records the identity of the container's process. False if /proc cannot be read now. */
@@ -201,34 +243,48 @@ export class PodProcesses {
     }
   }
 
-  killAllMarked(): Promise<void> {
-    return this.killMarked((mark) => mark.startsWith(`${this.uid}/`));
+  /** Kills all processes of the pod. @throws Error when some still exist after KILLED_WAIT_MS */
+  killAll(): Promise<void> {
+    return this.#killUntilNone((mark) => mark.startsWith(`${this.uid}/`), podCgroup(this.pod));
+  }
+
+  /** Kills the rest of the current run. @throws Error when some still exist after KILLED_WAIT_MS */
+  killRun(container: ContainerRecord): Promise<void> {
+    const mark = this.markOf(container);
+    const unnumbered = `${this.uid}/${container.name}`;
+    const group = groupOf(this.pod, container.name, container.restartCount);
+    return this.#killUntilNone((each) => each === mark || each === unnumbered, group);
   }
 
   /**
-   * Sends SIGKILL to the processes with selected marks until none exists, because a process may start others meanwhile.
-   * The first pass is synchronous.
-   *
-   * @throws Error when some still exist after KILLED_WAIT_MS
+   * Kills the group, and the processes with selected marks: those of an earlier agent are in no group. Repeats until none
+   * exists, because a process may start others meanwhile. The first pass is synchronous. Then removes the group.
    */
-  async killMarked(isSelected: (mark: string) => boolean): Promise<void> {
+  async #killUntilNone(isSelected: (mark: string) => boolean, group: string): Promise<void> {
     const { time } = this.#dependencies;
     const untilMs = time.monotonicMs() + KILLED_WAIT_MS;
     for (let waitMs = KILLED_POLL_MS; !this.isDetached; waitMs = Math.min(2 * waitMs, POLL_MS)) {
-      const why = this.#killMarkedOnce(isSelected);
-      if (why === undefined) return;
+      const why = this.#killOnce(isSelected, group);
+      if (why === undefined) {
+        this.#dependencies.cgroups?.discard(group);
+        return;
+      }
       if (time.monotonicMs() >= untilMs) throw new Error(why);
       await time.sleep(waitMs, this.#detached.signal);
     }
   }
 
   /** One pass. Returns why selected processes may still exist, undefined if there were none. */
-  #killMarkedOnce(isSelected: (mark: string) => boolean): string | undefined {
+  #killOnce(isSelected: (mark: string) => boolean, group: string): string | undefined {
+    const tree = this.#dependencies.cgroups?.tree;
     try {
-      const left = markedProcesses().filter(({ mark }) => isSelected(mark));
+      const grouped = tree?.processes(group) ?? [];
+      if (grouped.length > 0) tree?.kill(group);
+      const marked = markedProcesses().filter(({ mark }) => isSelected(mark));
+      const left = [...new Set([...grouped, ...marked.map(({ pid }) => pid)])];
       if (left.length === 0) return undefined;
       let why = `${left.length} processes of pod ${this.uid} still exist ${KILLED_WAIT_MS} ms after SIGKILL`;
-      for (const { pid } of left) {
+      for (const { pid } of marked) {
         const refusal = signal(pid, 'SIGKILL');
         if (refusal !== undefined) why = `process ${pid} of pod ${this.uid} cannot be killed: ${refusal}`;
       }

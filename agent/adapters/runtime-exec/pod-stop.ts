@@ -45,7 +45,7 @@ export class PodStop {
       }
       return this.#underWay.over;
     }
-    if (processes.record.stopped && processes.running().length === 0) return processes.killAllMarked();
+    if (processes.record.stopped && processes.running().length === 0) return processes.killAll();
     this.#cancelRestarts();
     const { promise: over, resolve, reject } = Promise.withResolvers<void>();
     this.#underWay = { deadlineMs, over };
@@ -82,7 +82,7 @@ export class PodStop {
     }
     await this.#killRunning();
     if (processes.running().length > 0) throw new Error(`pod ${processes.uid} was released before it terminated`);
-    await processes.killAllMarked();
+    await processes.killAll();
   }
 
   async #killRunning(): Promise<void> {

@@ -8,12 +8,14 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
+import { podCgroup } from '../../rules/cgroup-values.ts';
 import { makeDirectory } from '../system/directory.ts';
 import { ExecPod, type ExecPodDependencies } from './exec-pod.ts';
 import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
 import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
 
-export interface RecordedPodsOptions extends Pick<ExecPodDependencies, 'time' | 'log' | 'logLimits' | 'hostIp'> {
+export interface RecordedPodsOptions
+  extends Pick<ExecPodDependencies, 'time' | 'log' | 'logLimits' | 'hostIp' | 'cgroups'> {
   /** Contains one directory per pod, with its uid as name. */
   readonly podsDirectory: string;
   readonly log: Log;
@@ -38,6 +40,8 @@ export class RecordedPods {
   retry(): void {
     this.#readRecords();
     for (const podUid of [...this.#removalErrors.keys()]) this.#removeDirectory(podUid);
+    // Without the records, every pod would be unknown.
+    if (this.#readError === undefined) this.#options.cgroups?.sweep(new Set(this.#pods.keys()));
   }
 
   /** Why the pods of the previous agent are unknown; undefined when they are known. */
@@ -101,8 +105,16 @@ export class RecordedPods {
   }
 
   remove(podUid: string): void {
+    const pod = this.#pods.get(podUid)?.pod;
     this.#pods.delete(podUid);
+    if (pod !== undefined) this.#options.cgroups?.discard(podCgroup(pod));
+    this.#applyNodeLimits();
     this.#removeDirectory(podUid);
+  }
+
+  /** The share of Burstable pods follows their requests. */
+  #applyNodeLimits(): void {
+    this.#options.cgroups?.applyNode(this.known().map(({ pod }) => pod));
   }
 
   #requireRecords(): void {
@@ -114,7 +126,7 @@ export class RecordedPods {
   }
 
   #keep(record: PodRecord): ExecPod {
-    const { time, log, logLimits, hostIp, onChange } = this.#options;
+    const { time, log, logLimits, hostIp, onChange, cgroups } = this.#options;
     const uid = record.pod.metadata.uid ?? '';
     const pod = new ExecPod(record, {
       time,
@@ -124,8 +136,10 @@ export class RecordedPods {
       logLimits,
       hostIp,
       onChange: () => onChange(uid),
+      cgroups,
     });
     this.#pods.set(uid, pod);
+    this.#applyNodeLimits();
     return pod;
   }
 

@@ -1,5 +1,5 @@
 /**
- * Runs pods as plain processes: no images, no isolation, no limits, no probes, and only directories of the machine at
+ * Runs pods as plain processes, with the limits of control groups if there are any: no images, no isolation, no probes, and only directories of the machine at
  * their own path as volumes. For machines that trust their pods and have no container engine, and for experiments.
  * Linux only. Records and output are in `<rootDirectory>/pods/<uid>/`.
  */
@@ -9,6 +9,7 @@ import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import { LogUnavailableError, type PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { RecordedPods } from './recorded-pods.ts';
 
 /** Interval of the checks for exited processes that this agent did not start. Milliseconds. */
@@ -31,6 +32,10 @@ export interface ExecRuntimeOptions {
   readonly log: Log;
   /** Address of this machine, for pods that request it through the downward API. */
   readonly hostIp: () => string | undefined;
+  /** Absent: pods have no groups, and memory limits apply to each process. */
+  readonly cgroups?: PodCgroups | undefined;
+  /** Why limits are not enforced. */
+  readonly limitWarning?: string | undefined;
   readonly version?: string;
   readonly logBytesMax?: number;
   /** Files of one run of a container. */
@@ -54,6 +59,7 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
       filesMax: options.logFilesMax ?? LOG_FILES_MAX,
     },
     hostIp: options.hostIp,
+    cgroups: options.cgroups,
     onChange: (podUid) => {
       for (const listener of listeners) listener(podUid);
     },
@@ -67,6 +73,11 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
       return why === undefined ? { kind: 'ready' } : { kind: 'notReady', reason: `processes cannot be run: ${why}` };
     },
     complaint: () => recorded.complaint(),
+    limitWarning: () => options.limitWarning,
+    usePlacement(placementOf) {
+      options.cgroups?.usePlacement(placementOf);
+      recorded.checkEach((pod) => pod.place());
+    },
     async start(pod) {
       const uid = checkedUid(pod);
       const known = recorded.get(uid);

@@ -7,6 +7,7 @@
 import { podQosClass } from '../../../shared/kube/pods/qos-class.ts';
 import { parseQuantity } from '../../../shared/kube/quantity.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { CpuPlacement } from '../../ports/pod-runtime.ts';
 import { type Container, containersOf } from '../pod-containers.ts';
 
 export interface NumaNode {
@@ -73,6 +74,24 @@ export function freeCpus(nodes: readonly NumaNode[], ledger: Ledger, podUid: str
   return new Map(
     nodes.map(({ id, cpus }) => [id, cpus.filter((cpu) => !taken.has(cpu)).sort((left, right) => left - right)]),
   );
+}
+
+/**
+ * Where a container may run: on its own processors, or on those that no container has for itself. Source:
+ * pkg/kubelet/cm/cpumanager/cpu_manager.go (reconcileState), memorymanager (GetMemoryNUMANodes).
+ */
+export function placementIn(
+  nodes: readonly NumaNode[],
+  ledger: Ledger,
+  podUid: string,
+  container: string,
+): CpuPlacement {
+  const grant = grantOf(ledger, podUid, container);
+  const memoryNodes = [...(grant?.memoryBytes.keys() ?? [])];
+  if (grant !== undefined && grant.cpus.length > 0) return { cpus: grant.cpus, memoryNodes, exclusive: true };
+  const taken = new Set(ledger.grants.flatMap(({ cpus }) => cpus));
+  const shared = taken.size === 0 ? [] : nodes.flatMap(({ cpus }) => cpus).filter((cpu) => !taken.has(cpu));
+  return { cpus: shared, memoryNodes, exclusive: false };
 }
 
 /** Memory of one pod on one node: the sum of its containers, or the largest init container if that is more. Bytes. */

@@ -1,0 +1,52 @@
+/** The groups of pods on this machine, by the agent's configuration. */
+import type { Log } from '../../../shared/ports/log.ts';
+import type { AgentConfig } from '../../config.ts';
+import type { MachineFacts } from '../../ports/machine.ts';
+import { limitWarning, openCgroupTree } from './find-tree.ts';
+import { PodCgroups } from './pod-cgroups.ts';
+
+export interface OpenedPodCgroups {
+  /** Undefined when no groups can be created. */
+  readonly cgroups: PodCgroups | undefined;
+  /** Limits that are not enforced; undefined: all are. */
+  readonly warning: string | undefined;
+}
+
+/** @param pidsMax process ids of the machine; undefined if unknown */
+export function openPodCgroups(
+  config: AgentConfig,
+  facts: Pick<MachineFacts, 'cpuCores' | 'memoryBytes' | 'swapBytes'>,
+  pidsMax: number | undefined,
+  log: Log,
+): OpenedPodCgroups {
+  const opened = openCgroupTree({ fileRoot: '/', cgroupRoot: config.cgroupRoot });
+  if (opened.kind === 'missing') return { cgroups: undefined, warning: limitWarning(undefined, opened.why) };
+  const { tree } = opened;
+  const { memoryBytes, swapBytes, cpuCores } = facts;
+  const cgroups = new PodCgroups({
+    tree,
+    node: {
+      swap: {
+        cgroupVersion: 2,
+        controllerPresent: tree.controllers.has('memory'),
+        swapBehavior: config.swapBehavior,
+        memoryBytes,
+        swapBytes,
+      },
+      enforceCpuLimits: config.cpuCfsQuota,
+      podPidsMax: config.podPidsMax,
+    },
+    allocatable: {
+      capacity: {
+        cpu: String(cpuCores),
+        memory: String(memoryBytes),
+        ...(pidsMax === undefined ? {} : { pid: String(pidsMax) }),
+      },
+      systemReserved: config.systemReserved,
+      kubeReserved: config.kubeReserved,
+      enforced: config.enforceNodeAllocatable,
+    },
+    log,
+  });
+  return { cgroups, warning: limitWarning(tree) };
+}
