@@ -68,7 +68,9 @@ describe('every kind that applications use', () => {
       const annotate = { body: { metadata: { annotations: { note: 'x' } } }, contentType: MERGE };
       const patched = await api.send('PATCH', `${all}/a`, annotate);
       expect(patched.body.metadata.annotations, patched.text).toMatchObject({ note: 'x' });
-      expect(patched.body.metadata.generation).toBe(created.body.metadata.generation);
+      // Only those of a Deployment count.
+      const raised = resource === 'deployments' ? 1 : 0;
+      expect(patched.body.metadata.generation ?? 0).toBe((created.body.metadata.generation ?? 0) + raised);
       const same = await api.send('PUT', `${all}/a`, { body: patched.body });
       expect(same.body.metadata.resourceVersion, 'a write without a change').toBe(
         patched.body.metadata.resourceVersion,
@@ -245,6 +247,59 @@ describe('a workload', () => {
       successfulJobsHistoryLimit: 3,
       failedJobsHistoryLimit: 1,
     });
+  });
+
+  it('keeps requests and service links out of its template, and sets them in its pods', async () => {
+    const api = apiInMemory();
+    const containers = [{ name: 'c', image: 'i', resources: { limits: { cpu: '1' } } }];
+    const template = { metadata: { labels: { app: 'a' } }, spec: { containers } };
+    for (const resource of ['deployments', 'replicasets', 'statefulsets', 'daemonsets']) {
+      const spec = { serviceName: 'a', selector: { matchLabels: { app: 'a' } }, template };
+      const body = { metadata: { name: 'a' }, spec };
+      const stored = await api.send('POST', `/apis/apps/v1/namespaces/default/${resource}`, { body });
+      expect(stored.body.spec.template.spec.containers[0].resources).toEqual({ limits: { cpu: '1' } });
+      expect(stored.body.spec.template.spec).not.toHaveProperty('enableServiceLinks');
+    }
+    const pod = { metadata: { name: 'a' }, spec: template.spec };
+    const { body } = await api.send('POST', '/api/v1/namespaces/default/pods', { body: pod });
+    expect(body.spec.containers[0].resources).toEqual({ limits: { cpu: '1' }, requests: { cpu: '1' } });
+    expect(body.spec.enableServiceLinks).toBe(true);
+  });
+
+  it('of kind ReplicationController without labels has those of its template', async () => {
+    expect((await created('replicationcontrollers')).metadata.labels).toEqual({ app: 'a' });
+  });
+
+  it('of kind Deployment has a new generation when its annotations change, but not by a status', async () => {
+    const api = apiInMemory();
+    const path = `${collectionOf('deployments')}/a`;
+    await api.send('POST', collectionOf('deployments'), { body: objectOf('deployments') });
+    const annotate = async (to: string, annotations: object): Promise<number> => {
+      const body = { metadata: { annotations } };
+      return (await api.send('PATCH', to, { body, contentType: MERGE })).body.metadata.generation;
+    };
+    expect(await annotate(path, { a: '1' })).toBe(2);
+    expect(await annotate(path, { a: '1' })).toBe(2);
+    expect(await annotate(`${path}/status`, { a: '2' })).toBe(2);
+    await api.send('POST', collectionOf('replicasets'), { body: objectOf('replicasets') });
+    expect(await annotate(`${collectionOf('replicasets')}/a`, { a: '1' })).toBe(1);
+  });
+
+  it('of kind DaemonSet counts its templates in an annotation', async () => {
+    const api = apiInMemory();
+    const path = '/apis/apps/v1/namespaces/default/daemonsets';
+    const spec = {
+      selector: { matchLabels: { app: 'a' } },
+      template: { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'c', image: 'i' }] } },
+    };
+    const created = await api.send('POST', path, { body: { metadata: { name: 'a' }, spec } });
+    const numberOf = ({ body }: typeof created): string =>
+      body.metadata.annotations['deprecated.daemonset.template.generation'];
+    expect(numberOf(created)).toBe('1');
+    const patch = (body: object) => api.send('PATCH', `${path}/a`, { body, contentType: MERGE });
+    expect(numberOf(await patch({ spec: { minReadySeconds: 3 } }))).toBe('1');
+    expect(numberOf(await patch({ metadata: { annotations: null } }))).toBe('1');
+    expect(numberOf(await patch({ spec: { template: { metadata: { labels: { b: 'c' } } } } }))).toBe('2');
   });
 
   it('of kind Job selects its pods by its own uid', async () => {

@@ -95,8 +95,12 @@ export function freshMetadata(meta: ObjectMeta): ObjectMeta {
 }
 
 /** The generation after an update: one more when the spec is no longer the same. */
-export const nextGeneration = (next: KubeObject, old: KubeObject): number =>
-  (old.metadata.generation ?? 0) + (sameJson(next.spec, old.spec) ? 0 : 1);
+export function nextGeneration(next: KubeObject, old: KubeObject, { countsAnnotations = false } = {}): number {
+  const isSame =
+    sameJson(next.spec, old.spec) &&
+    (!countsAnnotations || sameJson(next.metadata.annotations ?? {}, old.metadata.annotations ?? {}));
+  return (old.metadata.generation ?? 0) + (isSame ? 0 : 1);
+}
 
 /** kind and apiVersion first, as clients print objects; both are filled in where the body left them out. */
 export function typed(group: string, version: string, kind: string, object: KubeObject): KubeObject {

@@ -2,8 +2,9 @@ import { ageSince } from '../../kube/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { Column, ResourceDescriptor } from '../../kube/descriptor.ts';
 import { withoutNulls } from '../../kube/normal-form.ts';
-import { defaultPodSpec } from '../../kube/pods/pod-defaults.ts';
+import { defaultTemplateSpec } from '../../kube/pods/pod-defaults.ts';
 import type { DaemonSetSpec, KubeDaemonSet } from '../../kube/types.ts';
+import { sameJson } from '../../kube/validation/causes.ts';
 import { validateDaemonSet } from '../../kube/validation/daemon-set.ts';
 import { preparesSpecAndStatus } from './spec-and-status.ts';
 
@@ -26,10 +27,31 @@ function storedSpec(given: DaemonSetSpec | undefined): DaemonSetSpec {
   return {
     revisionHistoryLimit: REVISION_HISTORY_LIMIT,
     ...spec,
-    template: { ...template, spec: defaultPodSpec(template?.spec) },
+    template: { ...template, spec: defaultTemplateSpec(template?.spec) },
     updateStrategy: type === 'RollingUpdate' ? { type, rollingUpdate: rolling } : { ...strategy, type },
   };
 }
+
+/** Number of the template. Source: pkg/apis/apps/v1/conversion.go, pkg/registry/apps/daemonset/strategy.go. */
+const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
+
+function withTemplateGeneration(object: KubeDaemonSet, generation: number): KubeDaemonSet {
+  const annotations = { ...object.metadata.annotations, [TEMPLATE_GENERATION]: String(generation) };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+function templateGenerationOf({ metadata }: KubeDaemonSet): number {
+  const generation = Number(metadata.annotations?.[TEMPLATE_GENERATION]);
+  return Number.isSafeInteger(generation) && generation >= 1 ? generation : 1;
+}
+
+const prepare = preparesSpecAndStatus({
+  group: APPS_GROUP,
+  version: 'v1',
+  kind: 'DaemonSet',
+  storedSpec,
+  storedStatus: (status = {}) => ({ ...EMPTY_STATUS, ...withoutNulls(status) }),
+});
 
 const counted = (name: string, description: string): Column => ({
   name,
@@ -94,12 +116,13 @@ export const daemonsets: ResourceDescriptor = {
   },
   unconditionalUpdate: true,
   createOnUpdate: false,
-  ...preparesSpecAndStatus({
-    group: APPS_GROUP,
-    version: 'v1',
-    kind: 'DaemonSet',
-    storedSpec,
-    storedStatus: (status = {}) => ({ ...EMPTY_STATUS, ...withoutNulls(status) }),
-  }),
+  ...prepare,
+  prepareForCreate: (object: KubeDaemonSet, context) =>
+    withTemplateGeneration(prepare.prepareForCreate(object, context), templateGenerationOf(object)),
+  prepareForUpdate(next, old: KubeDaemonSet, context) {
+    const prepared: KubeDaemonSet = prepare.prepareForUpdate(next, old, context);
+    const changed = sameJson(prepared.spec?.template, old.spec?.template) ? 0 : 1;
+    return withTemplateGeneration(prepared, templateGenerationOf(old) + changed);
+  },
   validate: (object, { old, subresource }) => validateDaemonSet(object, old, subresource),
 };

@@ -55,7 +55,7 @@ export const deployments: ResourceDescriptor = storedKind(NAMES, {
     ...templateCells(object.spec?.template),
     selectorCell(object.spec?.selector),
   ],
-  // Source: pkg/registry/apps/deployment/strategy.go, deploymentStatusStrategy.
-  prepare: preparesStatus(NAMES, storedSpec, { keepsLabels: true }),
+  // Source: pkg/registry/apps/deployment/strategy.go, deploymentStrategy and deploymentStatusStrategy.
+  prepare: preparesStatus(NAMES, storedSpec, { keepsLabels: true, annotationsCount: true }),
   validate: validateDeployment,
 });

@@ -4,7 +4,7 @@ import type { CronJobSpec, JobSpec, KubeCronJob, KubeJob } from '../../kube/appl
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
-import { defaultTemplate } from '../../kube/pods/template-defaults.ts';
+import { defaultTemplate, withTemplateLabels } from '../../kube/pods/template-defaults.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { validateCronJob, validateJob } from '../../kube/validation/jobs.ts';
@@ -55,12 +55,8 @@ function withSelector(job: KubeJob): KubeJob {
   return { ...job, spec: { ...spec, selector, template: { ...template, metadata: templateMetadata } } };
 }
 
-/** Labels of the template, for a Job without labels. Source: pkg/apis/batch/v1/defaults.go. */
-function withLabels(job: KubeJob): KubeJob {
-  const labels = job.spec?.template?.metadata?.labels ?? {};
-  if (Object.keys(job.metadata.labels ?? {}).length > 0 || Object.keys(labels).length === 0) return job;
-  return { ...job, metadata: { ...job.metadata, labels } };
-}
+/** Source of the labels: pkg/apis/batch/v1/defaults.go. */
+const withLabels = (job: KubeJob): KubeJob => withTemplateLabels(job, job.spec?.template);
 
 const prepareJob = preparesStatus(JOBS, storedSpec);
 

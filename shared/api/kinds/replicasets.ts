@@ -9,7 +9,7 @@ import type {
 import { ageColumn, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { Column, ResourceDescriptor } from '../../kube/descriptor.ts';
 import { withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
-import { defaultTemplate } from '../../kube/pods/template-defaults.ts';
+import { defaultTemplate, withTemplateLabels } from '../../kube/pods/template-defaults.ts';
 import { validateReplicaSet, validateReplicationController } from '../../kube/validation/workloads.ts';
 import { ageOf, integerColumn, labelsCell, nameOf, selectorCell, templateCells, templateColumns } from './cells.ts';
 import { type KindNames, preparesStatus, SCALE_PART, STATUS_PART, storedKind } from './stored-kind.ts';
@@ -87,12 +87,23 @@ function storedControllerSpec(given: ReplicationControllerSpec = {}): Replicatio
   return withoutEmpty({ replicas: 1, ...spec, selector, ...template }, 'selector', 'minReadySeconds');
 }
 
+const prepareController = preparesStatus(REPLICATION_CONTROLLERS, storedControllerSpec, EMPTY_STATUS);
+
+/** Source: pkg/apis/core/v1/defaults.go. */
+const withLabels = (object: KubeReplicationController): KubeReplicationController =>
+  withTemplateLabels(object, object.spec?.template);
+
 export const replicationcontrollers: ResourceDescriptor = storedKind(REPLICATION_CONTROLLERS, {
   subresources: [SCALE_PART, STATUS_PART],
   columns,
   row: (object: KubeReplicationController, nowMs) =>
     cellsOf(object, object.spec?.template, labelsCell(object.spec?.selector), nowMs),
   selectableFields,
-  prepare: preparesStatus(REPLICATION_CONTROLLERS, storedControllerSpec, EMPTY_STATUS),
+  prepare: {
+    ...prepareController,
+    prepareForCreate: (object, context) => prepareController.prepareForCreate(withLabels(object), context),
+    prepareForUpdate: (next, old, context) =>
+      prepareController.prepareForUpdate(context.subresource === '' ? withLabels(next) : next, old, context),
+  },
   validate: validateReplicationController,
 });

@@ -8,6 +8,8 @@ export interface SpecAndStatus {
   readonly hasGeneration?: boolean;
   /** A write of the status does not change the labels. Absent: it may. */
   readonly keepsLabels?: boolean;
+  /** A change of the annotations raises the generation. Absent: only one of the spec does. */
+  readonly annotationsCount?: boolean;
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -30,6 +32,7 @@ export const preparesSpecAndStatus = ({
   storedStatus,
   hasGeneration = true,
   keepsLabels = false,
+  annotationsCount = false,
 }: SpecAndStatus): Prepare => ({
   hasGeneration,
   prepareForCreate: (object) =>
@@ -49,7 +52,9 @@ export const preparesSpecAndStatus = ({
       status: isStatus ? storedStatus(next.status) : (old.status ?? storedStatus(undefined)),
     });
     if (!hasGeneration) return prepared;
-    return { ...prepared, metadata: { ...prepared.metadata, generation: nextGeneration(prepared, old) } };
+    const countsAnnotations = annotationsCount && !isStatus;
+    const generation = nextGeneration(prepared, old, { countsAnnotations });
+    return { ...prepared, metadata: { ...prepared.metadata, generation } };
   },
 });
 

@@ -117,17 +117,20 @@ interface StatusOptions {
   readonly hasGeneration?: boolean;
   /** A write of the status does not change the labels. Absent: it may. */
   readonly keepsLabels?: boolean;
+  /** A change of the annotations raises the generation. Absent: only one of the spec does. */
+  readonly annotationsCount?: boolean;
 }
 
 /** How a kind with a spec and a status prepares its writes. */
 export const preparesStatus = (
   { group, version = 'v1', kind }: KindNames,
   storedSpec: (spec: KubeObject['spec']) => Record<string, unknown>,
-  { emptyStatus = {}, hasGeneration = true, keepsLabels = false }: StatusOptions = {},
+  { emptyStatus = {}, hasGeneration = true, keepsLabels = false, annotationsCount = false }: StatusOptions = {},
 ): Prepare =>
   preparesSpecAndStatus({
     hasGeneration,
     keepsLabels,
+    annotationsCount,
     group,
     version,
     kind,

@@ -54,12 +54,23 @@ function defaultProbe(given: Probe): Probe {
 const canonicalAmounts = (amounts: ResourceList = {}): ResourceList =>
   Object.fromEntries(Object.entries(amounts).map(([name, value]) => [name, canonicalQuantity(value)]));
 
-/** Quantities in canonical form. A limit without a request is also the request. */
+/** Quantities in canonical form. */
 function defaultResources(resources: ResourceRequirements = {}): ResourceRequirements {
   const limits = canonicalAmounts(resources.limits);
-  const requests = { ...limits, ...canonicalAmounts(resources.requests) };
+  const requests = canonicalAmounts(resources.requests);
   return withoutEmpty({ ...resources, limits, requests }, 'limits', 'requests', 'claims');
 }
+
+/** A limit without a request is also the request. */
+const withRequests = (resources: ResourceRequirements): ResourceRequirements =>
+  resources.limits === undefined
+    ? resources
+    : { ...resources, requests: { ...resources.limits, ...resources.requests } };
+
+const withContainerRequests = (containers: readonly Container[] | undefined): Container[] | undefined =>
+  containers?.map((container) =>
+    container.resources === undefined ? container : { ...container, resources: withRequests(container.resources) },
+  );
 
 const CONTAINER_PROBES = ['livenessProbe', 'readinessProbe', 'startupProbe'] as const;
 const HOOKS = ['postStart', 'preStop'] as const;
@@ -145,6 +156,20 @@ function defaultVolume(given: Volume): Volume {
 
 /** A pod's spec as it is stored. Admission, not this function, sets tolerations and priority. */
 export function defaultPodSpec(given: PodSpec | undefined): PodSpec {
+  const spec = defaultTemplateSpec(given);
+  return {
+    ...spec,
+    ...defined({
+      containers: withContainerRequests(spec.containers),
+      initContainers: withContainerRequests(spec.initContainers),
+      resources: spec.resources && withRequests(spec.resources),
+    }),
+    enableServiceLinks: spec.enableServiceLinks ?? true,
+  };
+}
+
+/** The spec of a template as it is stored. Upstream sets some defaults only in a pod (SetDefaults_Pod). */
+export function defaultTemplateSpec(given: PodSpec | undefined): PodSpec {
   const spec = withoutNulls(given ?? {});
   const hostNetwork = spec.hostNetwork === true;
   const account = spec.serviceAccountName || spec.serviceAccount;
@@ -165,7 +190,6 @@ export function defaultPodSpec(given: PodSpec | undefined): PodSpec {
       schedulerName: spec.schedulerName || 'default-scheduler',
       securityContext: spec.securityContext ?? {},
       terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS,
-      enableServiceLinks: spec.enableServiceLinks ?? true,
     },
     'initContainers',
     'ephemeralContainers',
