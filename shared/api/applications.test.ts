@@ -313,6 +313,9 @@ describe('a workload', () => {
       selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } },
       template: { metadata: { labels: { 'batch.kubernetes.io/controller-uid': uid, 'job-name': 'a' } } },
     });
+    expect(job.metadata.labels, 'a Job without labels has those of its template').toEqual(
+      job.spec.template.metadata.labels,
+    );
   });
 
   const template = (labels: object, spec: object = {}) => ({

@@ -55,7 +55,7 @@ function withSelector(job: KubeJob): KubeJob {
   return { ...job, spec: { ...spec, selector, template: { ...template, metadata: templateMetadata } } };
 }
 
-/** Source of the labels: pkg/apis/batch/v1/defaults.go. */
+/** With the labels that the template got for its selector. Source: pkg/apis/batch/v1/defaults.go. */
 const withLabels = (job: KubeJob): KubeJob => withTemplateLabels(job, job.spec?.template);
 
 const prepareJob = preparesStatus(JOBS, storedSpec);
@@ -106,7 +106,7 @@ export const jobs: ResourceDescriptor = storedKind(JOBS, {
   prepare: {
     ...prepareJob,
     prepareForCreate: (object: KubeObject, context) =>
-      withSelector(prepareJob.prepareForCreate(withLabels(object), context)),
+      withLabels(withSelector(prepareJob.prepareForCreate(object, context))),
   },
   validate: validateJob,
 });

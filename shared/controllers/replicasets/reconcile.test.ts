@@ -16,6 +16,7 @@ describe('a ReplicaSet', () => {
       kind: 'Pod',
       metadata: {
         name: expect.stringMatching(/^web-[bcdfghjklmnpqrstvwxz2456789]{5}$/),
+        generateName: 'web-',
         labels: { app: 'web' },
         ownerReferences: [{ kind: 'ReplicaSet', name: 'web', controller: true, blockOwnerDeletion: true }],
       },

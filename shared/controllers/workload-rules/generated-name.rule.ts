@@ -17,6 +17,9 @@ export function podNameFor(
   return prefix + suffixOf(`${seed.uid}/${seed.fence}/${seed.position}`);
 }
 
+/** What stands before the suffix of a generated name. */
+export const prefixOf = (podName: string): string => podName.slice(0, -SUFFIX_CHARACTERS);
+
 /** Two rounds of a 32-bit hash: one has fewer than 27⁵ well-spread values for similar texts. */
 function suffixOf(text: string): string {
   let value = textHash(text);

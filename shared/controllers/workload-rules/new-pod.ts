@@ -17,6 +17,7 @@ import type { KubeObject, KubePod, OwnerReference } from '../../kube/types.ts';
 import type { PodTemplateSpec } from '../../kube/workload-types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { prefixOf } from './generated-name.rule.ts';
 import { refOfObject } from './owner.ts';
 
 /** Priority classes that are searched for the default one, at most. */
@@ -62,11 +63,13 @@ export async function podMaker(
     className === '' ? undefined : await objects.get({ resource: 'runtimeclasses', namespace: '', name: className });
   const limitRanges = await namespacePolicies.limitRanges(owner.namespace);
   const refusal = runtimeClassRefusal(body, runtimeClass);
+  const hasGeneratedNames = owner.reference.kind !== 'StatefulSet';
   return (name, uid, own = template) => {
     const { annotations, finalizers } = own.metadata ?? {};
     const given: KubeObject = {
       metadata: {
         name,
+        ...(hasGeneratedNames && { generateName: prefixOf(name) }),
         namespace: owner.namespace,
         uid,
         creationTimestamp: formatTime(nowMs),
