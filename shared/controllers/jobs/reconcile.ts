@@ -8,6 +8,7 @@
  * Never more pods than wanted: creations raise the claim of the Job, and removals too, as for a ReplicaSet
  * (replicasets/reconcile.ts).
  */
+import { utf8Bytes } from '../../domain/utf8-bytes.ts';
 import type { JobStatus, KubeJob } from '../../kube/application-types.ts';
 import { markDeleted } from '../../kube/deletion.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
@@ -19,7 +20,7 @@ import type { ObjectWrite } from '../../store/object-store.ts';
 import { claimWrite, readClaim } from '../../store/owner-claim-store.ts';
 import { ownedRefs } from '../../store/owner-index.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
-import { inParts } from '../framework/bounded-work.ts';
+import { inPartsOfBytes } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
@@ -34,7 +35,13 @@ import {
   syncUnlessOvertaken,
   unchanged,
 } from '../workload-rules/owner.ts';
-import { type Applied, createPods, PODS_PER_COMMIT, type PodOwner } from '../workload-rules/pod-commits.ts';
+import {
+  type Applied,
+  commitFirst,
+  createPods,
+  PODS_PER_COMMIT,
+  type PodOwner,
+} from '../workload-rules/pod-commits.ts';
 import { type EventsAbout, recordPodEvents } from '../workload-rules/pod-events.ts';
 import { isReleased, isTracked, TRACKING, withoutTracking } from '../workload-rules/tracking.rule.ts';
 import { afterEnds, type FailureCount, NO_FAILURES } from './backoff.rule.ts';
@@ -47,6 +54,8 @@ import { decideJob, finalStatus, type JobDecision, type PodChange, partStatus } 
 
 /** Until refused creations are tried again. Milliseconds. */
 const REFUSED_RETRY_MS = 60_000;
+/** Of the pods of one transaction, each of which is written twice: object and log entry. Below 4 MB with the Job. */
+const PART_BYTES_MAX = 1_400_000;
 const CONTROLLER = 'job-controller';
 /** Value of spec.managedBy that names this controller. */
 const OURSELVES = 'kubernetes.io/job-controller';
@@ -152,7 +161,7 @@ const eventsAbout = (job: KubeJob): EventsAbout => ({ about: subjectOf('Job', jo
 
 /** An adopted pod is counted too; a released one no longer. */
 async function changeOwners(
-  { objects }: ControllerDependencies,
+  dependencies: ControllerDependencies,
   { ref, job, fence }: World,
   { adopt, release }: { readonly adopt: readonly KubePod[]; readonly release: readonly KubePod[] },
 ): Promise<'committed' | 'overtaken'> {
@@ -170,9 +179,8 @@ async function changeOwners(
   const writes = [
     ...adopt.map((pod) => changeWrite(pod, adopted(pod))),
     ...release.map((pod) => changeWrite(pod, released(pod))),
-  ].slice(0, PODS_PER_COMMIT);
-  const { kind } = await objects.commit({ writes, extra: [unchanged(ref, job), claimWrite(uid, fence)] });
-  return kind === 'committed' ? 'committed' : 'overtaken';
+  ];
+  return commitFirst(dependencies, writes, [unchanged(ref, job), claimWrite(uid, fence)]);
 }
 
 /** A pod without a Job that would count it. A write that loses leaves a record, which leads here again. */
@@ -234,9 +242,11 @@ async function changePods(
   const stored = new Map(of.pods.map((pod) => [pod.metadata.name ?? '', pod]));
   const pods = of.pods.map(jobPodOf);
   // In the order of their ends, because the count of failures is carried from part to part.
-  const parts = inParts(
+  const parts = inPartsOfBytes(
     decision.changes.toSorted((left, right) => left.pod.endedAtMs - right.pod.endedAtMs),
     PODS_PER_COMMIT,
+    PART_BYTES_MAX,
+    ({ pod }) => utf8Bytes(JSON.stringify(stored.get(pod.name))),
   );
   let { failureCount } = world;
   let active = pods.filter(isActive).length;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import type { KubeResourceQuota } from '../../kube/application-types.ts';
 import { podNameFor } from '../workload-rules/generated-name.rule.ts';
 import { addDue } from '../workloads/due-store.ts';
 
@@ -243,5 +244,65 @@ describe('a ReplicationController', () => {
     cluster.advance(900_000);
     expect(await cluster.tick()).toMatchObject({ swept: 1 });
     expect(await cluster.pods()).toHaveLength(2);
+  });
+});
+
+describe('a transaction that would be too large is split', () => {
+  const bigSet = (replicas: number) => ({
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name: 'web' },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: 'web' } },
+      template: {
+        // Three bytes each: a pod has 180 KB, and a transaction of 16 pods with their log entries over 4 MB.
+        metadata: { labels: { app: 'web' }, annotations: { text: '€'.repeat(60_000) } },
+        spec: { containers: [{ name: 'c', image: 'v1' }] },
+      },
+    },
+    status: { replicas: 0 },
+  });
+
+  it('when pods are large: they are created, adopted and deleted', async () => {
+    const cluster = workloadCluster();
+    await cluster.create('replicasets', bigSet(31));
+    await cluster.settle();
+    expect(await cluster.pods()).toHaveLength(31);
+    expect((await cluster.sets())[0]?.status).not.toHaveProperty('conditions');
+    await cluster.change('replicasets', 'web', (set) => ({ ...set, spec: { ...set.spec, replicas: 0 } }));
+    await cluster.settle();
+    expect(await cluster.pods()).toHaveLength(0);
+  });
+
+  it('when many quotas count its pods', async () => {
+    const cluster = workloadCluster();
+    const hard = { pods: '100' };
+    for (let index = 0; index < 80; index += 1) {
+      const quota = { kind: 'ResourceQuota', metadata: { name: `q${index}` }, spec: { hard } };
+      await cluster.create('resourcequotas', { ...quota, status: { hard, used: { pods: '0' } } });
+    }
+    await cluster.createSet(31);
+    await cluster.settle();
+    expect(await cluster.pods()).toHaveLength(31);
+    const quotas = await cluster.list<KubeResourceQuota>('resourcequotas');
+    expect(quotas.map(({ status }) => status?.used)).toEqual(quotas.map(() => ({ pods: '31' })));
+  });
+
+  it('when large pods are adopted', async () => {
+    const cluster = workloadCluster();
+    const { template } = bigSet(0).spec;
+    for (let index = 0; index < 16; index += 1) {
+      await cluster.create('pods', {
+        kind: 'Pod',
+        metadata: { ...template.metadata, name: `p${index}` },
+        spec: template.spec,
+      });
+    }
+    await cluster.create('replicasets', bigSet(16));
+    await cluster.settle();
+    const pods = await cluster.pods();
+    expect(pods.filter(({ metadata }) => metadata.ownerReferences?.[0]?.kind === 'ReplicaSet')).toHaveLength(16);
+    expect(pods).toHaveLength(16);
   });
 });

@@ -27,6 +27,7 @@ describe('the pods of a StatefulSet', () => {
     const [revision] = await cluster.list('controllerrevisions');
     expect(pod).toMatchObject({
       metadata: {
+        generateName: 'web-',
         labels: {
           app: 'web',
           'statefulset.kubernetes.io/pod-name': 'web-0',

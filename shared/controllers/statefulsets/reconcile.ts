@@ -34,9 +34,9 @@ import {
   type Applied,
   changeOwners,
   claimed,
+  commitFirst,
   createPods,
   deletePods,
-  PODS_PER_COMMIT,
   type PodOwner,
 } from '../workload-rules/pod-commits.ts';
 import type { PodEventText } from '../workload-rules/pod-events.ts';
@@ -273,7 +273,7 @@ async function restoreIdentities(dependencies: ControllerDependencies, sync: Syn
     return object === undefined ? [] : [{ kind: 'update', ref: refOfObject('pods', pod), object, previous: pod }];
   });
   if (writes.length === 0) return { kind: 'applied', fence };
-  await dependencies.objects.commit({ writes: writes.slice(0, PODS_PER_COMMIT), extra: claimed(sync, fence) });
+  await commitFirst(dependencies, writes, claimed(sync, fence));
   return 'overtaken';
 }
 

@@ -63,13 +63,13 @@ export async function podMaker(
     className === '' ? undefined : await objects.get({ resource: 'runtimeclasses', namespace: '', name: className });
   const limitRanges = await namespacePolicies.limitRanges(owner.namespace);
   const refusal = runtimeClassRefusal(body, runtimeClass);
-  const hasGeneratedNames = owner.reference.kind !== 'StatefulSet';
+  const prefix = owner.reference.kind === 'StatefulSet' ? () => `${owner.reference.name}-` : prefixOf;
   return (name, uid, own = template) => {
     const { annotations, finalizers } = own.metadata ?? {};
     const given: KubeObject = {
       metadata: {
         name,
-        ...(hasGeneratedNames && { generateName: prefixOf(name) }),
+        generateName: prefix(name),
         namespace: owner.namespace,
         uid,
         creationTimestamp: formatTime(nowMs),

@@ -66,7 +66,7 @@ export interface OwnedObject {
 
 /** Adopts and releases objects, as many as fit one transaction. */
 export async function changeOwners(
-  { objects }: ControllerDependencies,
+  dependencies: ControllerDependencies,
   owner: PodOwner,
   { adopt, release }: { readonly adopt: readonly OwnedObject[]; readonly release: readonly OwnedObject[] },
 ): Promise<'committed' | 'overtaken'> {
@@ -77,7 +77,7 @@ export async function changeOwners(
       ...each,
       owners: (each.object.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== uidOf(owner)),
     })),
-  ].slice(0, PODS_PER_COMMIT);
+  ];
   const writes = updates.map(
     ({ resource, object, owners }): ObjectWrite => ({
       kind: 'update',
@@ -86,11 +86,26 @@ export async function changeOwners(
       previous: object,
     }),
   );
-  const { kind } = await objects.commit({ writes, extra: claimed(owner, owner.fence) });
-  return kind === 'committed' ? 'committed' : 'overtaken';
+  return commitFirst(dependencies, writes, claimed(owner, owner.fence));
 }
 
-/** Creates pods in batches of 1, 2, 4, 8 and 16. After a refused pod no more are created. */
+/** Commits the first of the writes: as many as fit one transaction. The rest follows with the next sync. */
+export async function commitFirst(
+  { objects }: Pick<ControllerDependencies, 'objects'>,
+  writes: readonly ObjectWrite[],
+  extra: readonly TransactWrite[],
+): Promise<'committed' | 'overtaken'> {
+  for (let count = Math.min(writes.length, PODS_PER_COMMIT); count >= 1; count = Math.floor(count / 2)) {
+    const { kind } = await objects.commit({ writes: writes.slice(0, count), extra });
+    if (kind !== 'overfull') return kind === 'committed' ? 'committed' : 'overtaken';
+  }
+  return 'overtaken';
+}
+
+/**
+ * Creates pods in batches of 1, 2, 4, 8 and 16, or fewer if pods are large or quotas are many. After a refused pod no more
+ * are created.
+ */
 export async function createPods(
   dependencies: ControllerDependencies,
   owner: PodOwner,
@@ -109,7 +124,8 @@ export async function createPods(
   const { objects, ledger, meter } = dependencies;
   let { fence } = owner;
   let created = 0;
-  for (const size of slowStartBatches(plan.count, PODS_PER_COMMIT)) {
+  const batches = slowStartBatches(plan.count, PODS_PER_COMMIT).toReversed();
+  for (let size = batches.pop(); size !== undefined; size = batches.pop()) {
     const made = Array.from({ length: size }, (_, position) => plan.make(created + position, { fence, position }));
     const failed = async (position: number, cause: Refused): Promise<Applied> => ({
       ...(await refusal(dependencies, owner, cause, {
@@ -136,6 +152,10 @@ export async function createPods(
       ],
       extra: [...claimed(owner, fence), ledger.write(plan.draft(names, created))],
     });
+    if (outcome.kind === 'overfull' && batch.length > 1) {
+      batches.push(...inHalves(size));
+      continue;
+    }
     if (outcome.kind === 'tooLarge' || outcome.kind === 'overfull') {
       return failed(0, { kind: 'refused', message: 'the pod template is too large' });
     }
@@ -154,6 +174,9 @@ export async function createPods(
   }
   return { kind: 'applied', fence, count: created };
 }
+
+/** More than fits one transaction. */
+const inHalves = (size: number): readonly [number, number] => [Math.ceil(size / 2), Math.floor(size / 2)];
 
 /**
  * A name of the batch is in use. Names follow from the claim, so every attempt under this claim would be refused. The
@@ -212,15 +235,21 @@ export async function deletePods(
 ): Promise<Applied | 'overtaken'> {
   const { objects, ledger, meter } = dependencies;
   let { fence } = owner;
-  for (let begin = 0; begin < plan.pods.length; begin += PODS_PER_COMMIT) {
-    const part = plan.pods.slice(begin, begin + PODS_PER_COMMIT);
+  let partMax = PODS_PER_COMMIT;
+  for (let begin = 0; begin < plan.pods.length; ) {
+    const part = plan.pods.slice(begin, begin + partMax);
     const names = part.map(({ metadata }) => metadata.name ?? '');
     const outcome = await objects.commit({
       writes: part.map((pod) => deletionWrite(refOfObject('pods', pod), pod, owner.nowMs)),
       extra: [...claimed(owner, fence, plan.more), ledger.write(plan.draft(names, begin))],
     });
+    if (outcome.kind === 'overfull' && part.length > 1) {
+      partMax = Math.floor(part.length / 2);
+      continue;
+    }
     if (outcome.kind !== 'committed') return 'overtaken';
     fence += 1;
+    begin += part.length;
     meter.add(metric.PODS_DELETED, part.length, 'Count', { kind: owner.kind });
     await recordPodEvents(dependencies, eventsAbout(owner), doneEvents(owner, 'deleted', names), owner.nowMs);
   }

@@ -8,7 +8,7 @@ import { ownedRefs } from '../../store/owner-index.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { controllerOf } from './owned-pod.rule.ts';
 import { controllerReference, refOfObject, unchanged } from './owner.ts';
-import { claimed, PODS_PER_COMMIT, type PodOwner } from './pod-commits.ts';
+import { claimed, commitFirst, type PodOwner } from './pod-commits.ts';
 import { nextRevisionStep, type RevisionOwner, templateOf } from './revisions.rule.ts';
 import { isSameTemplate } from './template.rule.ts';
 
@@ -78,13 +78,13 @@ async function resolveCollision(
 
 /** Deletes revisions that exceed the limit, if the owner is as it was read. A lost race is left to the next sync. */
 export async function deleteRevisions(
-  { objects }: ControllerDependencies,
+  dependencies: ControllerDependencies,
   owner: { readonly ref: ObjectRef; readonly object: KubeObject },
   surplus: readonly KubeControllerRevision[],
 ): Promise<void> {
   if (surplus.length === 0) return;
-  const writes = surplus
-    .slice(0, PODS_PER_COMMIT)
-    .map((each): ObjectWrite => ({ kind: 'delete', ref: refOfObject(REVISIONS, each), previous: each }));
-  await objects.commit({ writes, extra: [unchanged(owner.ref, owner.object)] });
+  const writes = surplus.map(
+    (each): ObjectWrite => ({ kind: 'delete', ref: refOfObject(REVISIONS, each), previous: each }),
+  );
+  await commitFirst(dependencies, writes, [unchanged(owner.ref, owner.object)]);
 }
