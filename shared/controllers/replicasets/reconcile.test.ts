@@ -285,6 +285,7 @@ describe('a transaction that would be too large is split', () => {
     await cluster.createSet(31);
     await cluster.settle();
     expect(await cluster.pods()).toHaveLength(31);
+    expect(await cluster.events('FailedCreate')).toEqual([]);
     const quotas = await cluster.list<KubeResourceQuota>('resourcequotas');
     expect(quotas.map(({ status }) => status?.used)).toEqual(quotas.map(() => ({ pods: '31' })));
   });
