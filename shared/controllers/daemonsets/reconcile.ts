@@ -12,19 +12,18 @@ import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { KubeControllerRevision } from '../../kube/application-types.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeDaemonSet, KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
-import { readClaim } from '../../store/owner-claim-store.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
-import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
 import { podNameFor } from '../workload-rules/generated-name.rule.ts';
 import { listObjects } from '../workload-rules/list-objects.ts';
 import * as metric from '../workload-rules/metrics.ts';
 import { podMaker } from '../workload-rules/new-pod.ts';
 import { ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
 import { controllerReference, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
-import { type Applied, changeOwners, createPods, deletePods, type PodOwner } from '../workload-rules/pod-commits.ts';
+import { type Applied, createPods, deletePods, type PodOwner } from '../workload-rules/pod-commits.ts';
+import { REFUSED_RETRY_MS, type RevisionedKind, readRevisionedSet } from '../workload-rules/revisioned-set.ts';
 import { hashOf, REVISION_LABEL, surplusRevisions, templateOf } from '../workload-rules/revisions.rule.ts';
-import { currentRevision, deleteRevisions, readOwned } from '../workload-rules/revisions.ts';
+import { deleteRevisions } from '../workload-rules/revisions.ts';
 import { isSameTemplate } from '../workload-rules/template.rule.ts';
 import { backoffsOfRow, backoffsRow } from './backoff.rule.ts';
 import {
@@ -45,6 +44,7 @@ import { allowsSurge, chosenBy, decideRollout, type RolloutChoice } from './roll
 import { type DaemonPod, type DaemonWorld, daemonSetStatus, decideDaemons, podsByNode, type Removal } from './rule.ts';
 
 const COMPONENT = 'daemonset-controller';
+const KIND: RevisionedKind = { kind: 'DaemonSet', component: COMPONENT, hashLabel: REVISION_LABEL };
 /** Milliseconds. */
 const HELD_RETRY_MS = 10_000;
 const GENERATION_ANNOTATION = 'deprecated.daemonset.template.generation';
@@ -78,38 +78,18 @@ async function attemptSync(
   ref: ObjectRef,
   orphans: readonly KubeObject[] | undefined,
 ): Promise<SyncReport | 'overtaken'> {
-  const { objects, items, clock } = dependencies;
+  const { objects, clock } = dependencies;
   const set = (await objects.get(ref)) as KubeDaemonSet | undefined;
   if (set === undefined || set.metadata.deletionTimestamp !== undefined) return {};
   if (isNewWithout(orphans, set)) return { needsOrphans: true };
-  const uid = set.metadata.uid ?? '';
-  const { fence, row } = await readClaim(items, uid);
-  const nowMs = clock.nowMs();
-  const owner: PodOwner = { kind: 'DaemonSet', ref, object: set, fence, nowMs, component: COMPONENT };
-  const selector = selectorFromSpec(set.spec?.selector);
-  if (selector.requirements.length === 0) return reportSelectsAll(dependencies, owner);
-  const indexed = [
-    ...(await readOwned(dependencies, uid, 'pods')),
-    ...(await readOwned(dependencies, uid, 'controllerrevisions')),
-  ];
-  const claims = decideClaims(set, selector, candidatesOf(indexed, orphans ?? []));
-  if (claims.adopt.length > 0 || claims.release.length > 0) {
-    const changes = { adopt: claims.adopt.map(ownedObject), release: claims.release.map(ownedObject) };
-    const outcome = await changeOwners(dependencies, owner, changes);
-    return outcome === 'committed' ? attemptSync(dependencies, ref, orphans) : outcome;
-  }
-  const revisions = claims.owned.filter(isRevision) as readonly KubeControllerRevision[];
-  const revisionOwner = {
-    object: set,
-    template: set.spec?.template,
-    collisionCount: set.status?.collisionCount,
-    hashLabel: REVISION_LABEL,
-  };
-  const current = await currentRevision(dependencies, owner, revisionOwner, revisions);
-  if (current === 'overtaken') return current;
-  if (current === 'written') return attemptSync(dependencies, ref, orphans);
+  if (selectorFromSpec(set.spec?.selector).requirements.length === 0) return reportSelectsAll(dependencies, set);
+  const read = await readRevisionedSet(dependencies, KIND, { ref, set }, orphans);
+  if (read === 'overtaken') return read;
+  if (read === 'changed') return attemptSync(dependencies, ref, orphans);
+  if (read === 'refused') return { lookAgainAtMs: clock.nowMs() + REFUSED_RETRY_MS };
+  const { owner, row, revisions, current, pods: stored } = read;
+  if (current === undefined) return {};
   const hash = hashOf(current, REVISION_LABEL);
-  const stored = claims.owned.filter((each) => !isRevision(each)) as readonly KubePod[];
   const updatedHashes = new Set(
     revisions
       .filter((each) => isSameTemplate(templateOf(each), set.spec?.template))
@@ -118,17 +98,11 @@ async function attemptSync(
   const world = await readWorld(dependencies, set, {
     pods: stored.flatMap((pod) => daemonPodOf(pod, updatedHashes)),
     row,
-    nowMs,
+    nowMs: owner.nowMs,
   });
-  const sync: Sync = { ...owner, set, uid, stored, hash, world };
+  const sync: Sync = { ...owner, set, uid: set.metadata.uid ?? '', stored, hash, world };
   return finish(dependencies, sync, { revisions, current });
 }
-
-const isRevision = ({ kind }: KubeObject): boolean => kind === 'ControllerRevision';
-const ownedObject = (object: KubeObject) => ({
-  resource: isRevision(object) ? 'controllerrevisions' : 'pods',
-  object,
-});
 
 /** A pod without a node is ignored. */
 function daemonPodOf(pod: KubePod, updatedHashes: ReadonlySet<string>): readonly DaemonPod[] {
@@ -164,19 +138,16 @@ async function readWorld(
   };
 }
 
-async function reportSelectsAll(
-  dependencies: ControllerDependencies,
-  { object, nowMs }: PodOwner,
-): Promise<SyncReport> {
+async function reportSelectsAll(dependencies: ControllerDependencies, set: KubeDaemonSet): Promise<SyncReport> {
   const event: PendingEvent = {
     type: 'Warning',
     reason: 'SelectingAll',
     message: 'This daemon set is selecting all pods. A non-empty selector is required.',
     source: COMPONENT,
-    about: subjectOf('DaemonSet', object),
-    once: object.metadata.generation ?? 0,
+    about: subjectOf('DaemonSet', set),
+    once: set.metadata.generation ?? 0,
   };
-  await recordEvents(dependencies, [event], nowMs);
+  await recordEvents(dependencies, [event], dependencies.clock.nowMs());
   return {};
 }
 

@@ -19,6 +19,7 @@ import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-
 import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
 import { deletionWrite } from '../workload-rules/deletion-write.ts';
 import * as metric from '../workload-rules/metrics.ts';
+import { chargedObjects } from '../workload-rules/new-pod.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import {
   isNewWithout,
@@ -33,9 +34,12 @@ import { setCreatedDraft, setsScaledDraft } from './decisions.ts';
 import { REVISION, revisionsOf, sizedSet } from './revisions.rule.ts';
 import { type DeploymentDecision, decideDeployment } from './rule.ts';
 import { fencepostsOf, type Resize } from './sizes.rule.ts';
+import { CREATION_FAILED, creationFailedStatus } from './status.rule.ts';
 
 /** Milliseconds. */
 const HELD_RETRY_MS = 10_000;
+/** Until a ReplicaSet that a quota does not permit is tried again. Milliseconds. */
+const REFUSED_RETRY_MS = 60_000;
 const CONTROLLER = 'deployment-controller';
 
 interface World {
@@ -80,6 +84,7 @@ async function attemptSync(
   const decision = decideDeployment(world);
   const outcome = await apply(dependencies, world, decision);
   if (outcome === 'overtaken') return outcome;
+  if (outcome === 'refused') return { lookAgainAtMs: world.nowMs + REFUSED_RETRY_MS };
   // What the gate holds back resumes by itself.
   const heldUntilMs = decision.held.length > 0 ? world.nowMs + HELD_RETRY_MS : undefined;
   const lookAgainAtMs = Math.min(decision.lookAgainAtMs ?? Infinity, heldUntilMs ?? Infinity);
@@ -144,13 +149,17 @@ async function apply(
   dependencies: ControllerDependencies,
   world: World,
   decision: DeploymentDecision,
-): Promise<'applied' | 'overtaken'> {
+): Promise<'applied' | 'overtaken' | 'refused'> {
   const { objects, ledger, meter } = dependencies;
   const { ref, deployment, nowMs } = world;
   if (decision.held.length > 0)
     meter.add(metric.REDUCTIONS_HELD, decision.held.length, 'Count', { kind: 'Deployment' });
   const resizes = decision.update.flatMap(({ resize }) => (resize === undefined ? [] : [resize]));
-  const writes = writesOf(world, decision, dependencies.random.uuid());
+  const created = decision.create === undefined ? [] : [asStored(decision.create, nowMs, dependencies.random.uuid())];
+  const of = { group: 'apps', resource: 'replicasets', namespace: ref.namespace, nowMs };
+  const charged = await chargedObjects(dependencies, of, created);
+  if (charged.refusal !== undefined) return refuse(dependencies, world, created[0]?.metadata.name, charged.refusal);
+  const writes = [...writesOf(world, decision, created), ...charged.quotas];
   if (writes.length > 0) {
     const drafts = [
       ...(decision.create === undefined
@@ -185,9 +194,9 @@ async function apply(
 function writesOf(
   { ref, deployment, nowMs }: World,
   decision: DeploymentDecision,
-  uid: string,
+  created: readonly KubeReplicaSet[],
 ): readonly ObjectWrite[] {
-  const { create, update, remove, status, revision } = decision;
+  const { update, remove, status, revision } = decision;
   const annotations = {
     ...deployment.metadata.annotations,
     ...(revision === undefined ? {} : { [REVISION]: revision }),
@@ -205,7 +214,7 @@ function writesOf(
   };
   return [
     ...(isWritten ? [own] : []),
-    ...(create === undefined ? [] : [createWrite(create, { nowMs, uid })]),
+    ...created.map((object): ObjectWrite => ({ kind: 'create', ref: refOfObject('replicasets', object), object })),
     ...update.map(
       ({ previous, next }): ObjectWrite => ({
         kind: 'update',
@@ -219,13 +228,31 @@ function writesOf(
 }
 
 /** As a POST stores it. */
-function createWrite(
-  set: KubeReplicaSet,
-  { nowMs, uid }: { readonly nowMs: number; readonly uid: string },
-): ObjectWrite {
-  const metadata = { ...set.metadata, uid, creationTimestamp: formatTime(nowMs) };
-  const object = replicasets.prepareForCreate({ ...set, metadata }, { nowMs });
-  return { kind: 'create', ref: refOfObject('replicasets', set), object };
+const asStored = (set: KubeReplicaSet, nowMs: number, uid: string): KubeReplicaSet =>
+  replicasets.prepareForCreate(
+    { ...set, metadata: { ...set.metadata, uid, creationTimestamp: formatTime(nowMs) } },
+    { nowMs },
+  );
+
+/** A quota does not permit the new ReplicaSet. Source: pkg/controller/deployment/sync.go, getNewReplicaSet. */
+async function refuse(
+  dependencies: ControllerDependencies,
+  { ref, deployment, nowMs }: World,
+  name = '',
+  why: string,
+): Promise<'refused' | 'overtaken'> {
+  const message = `Failed to create new replica set "${name}": ${why}`;
+  const status = creationFailedStatus(deployment, message, nowMs);
+  if (status !== undefined) {
+    const write: ObjectWrite = { kind: 'update', ref, object: { ...deployment, status }, previous: deployment };
+    const { kind } = await dependencies.objects.commit({ writes: [write] });
+    if (kind !== 'committed') return 'overtaken';
+  }
+  const about = subjectOf('Deployment', deployment);
+  const once = `${deployment.metadata.generation ?? 0}/${message}`;
+  const event = { type: 'Warning' as const, reason: CREATION_FAILED, message, source: CONTROLLER, about, once };
+  await recordEvents(dependencies, [event], nowMs);
+  return 'refused';
 }
 
 /** A change of the spec raises the generation, as a write through the API does. */

@@ -68,6 +68,23 @@ export function deploymentCounts(
 const whole = (counts: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
 
+/** Reason of a condition and an event. */
+export const CREATION_FAILED = 'ReplicaSetCreateError';
+
+/** The status when the new ReplicaSet cannot be created; undefined if it says so, or without a progress deadline. */
+export function creationFailedStatus(
+  deployment: KubeDeployment,
+  message: string,
+  nowMs: number,
+): WorkloadStatus | undefined {
+  if (!hasProgressDeadline(deployment)) return undefined;
+  const { status = {} } = deployment;
+  const before = status.conditions ?? [];
+  const next = condition('Progressing', 'False', { reason: CREATION_FAILED, message, nowMs });
+  const isStored = before.some(({ type, reason }) => type === 'Progressing' && reason === CREATION_FAILED);
+  return isStored ? undefined : { ...status, conditions: withCondition(before, next) };
+}
+
 export const isComplete = ({ metadata, spec }: KubeDeployment, status: WorkloadStatus): boolean => {
   const replicas = spec?.replicas ?? 1;
   return (

@@ -55,6 +55,66 @@ describe('the Jobs of a CronJob', () => {
   });
 });
 
+describe('what controllers create besides pods', () => {
+  const APPS = '/apis/apps/v1/namespaces/default';
+  const app = (image: string, more: object = {}) => ({
+    metadata: { name: 'web' },
+    spec: {
+      selector: { matchLabels: { app: 'web' } },
+      template: {
+        metadata: { labels: { app: 'web' } },
+        spec: { containers: [{ name: 'c', image }], tolerations: [{ operator: 'Exists' }] },
+      },
+      ...more,
+    },
+  });
+
+  it('is charged: a second ReplicaSet of a Deployment waits, and its condition says why', async () => {
+    const { ok, used, settle, tickAfter } = await withQuota({ 'count/replicasets.apps': '1' });
+    await ok('POST', `${APPS}/deployments`, app('i:1'));
+    await settle();
+    expect(await used()).toEqual({ 'count/replicasets.apps': '1' });
+    const sets = async (): Promise<readonly unknown[]> => (await ok('GET', `${APPS}/replicasets`)).items;
+    const deployment = await ok('GET', `${APPS}/deployments/web`);
+    deployment.spec.template.spec.containers[0].image = 'i:2';
+    await ok('PUT', `${APPS}/deployments/web`, deployment);
+    await settle();
+    expect(await sets()).toHaveLength(1);
+    const why =
+      /^Failed to create new replica set "web-\w+": replicasets\.apps "web-\w+" is forbidden: exceeded quota: q, requested: count\/replicasets\.apps=1, used: count\/replicasets\.apps=1, limited: count\/replicasets\.apps=1$/;
+    const message = expect.stringMatching(why);
+    expect((await ok('GET', `${APPS}/deployments/web`)).status.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Progressing', status: 'False', reason: 'ReplicaSetCreateError', message }),
+    );
+    const { items: events } = await ok('GET', `${DEFAULT}/events`);
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'Warning', reason: 'ReplicaSetCreateError', message }),
+    );
+    await ok('DELETE', `${QUOTAS}/q`);
+    await tickAfter(61_000);
+    expect(await sets()).toHaveLength(2);
+  });
+
+  it.each(['daemonsets', 'statefulsets'])('is charged: %s get no pods without their revision', async (resource) => {
+    const { ok, used, settle, tickAfter } = await withQuota({ 'count/controllerrevisions.apps': '0' });
+    await ok('POST', '/api/v1/nodes', { metadata: { name: 'n1' } });
+    await ok('POST', `${APPS}/${resource}`, app('i:1', resource === 'statefulsets' ? { serviceName: 'web' } : {}));
+    await settle();
+    const { items: events } = await ok('GET', `${DEFAULT}/events`);
+    expect(events.map(({ reason }: { reason: string }) => reason)).toEqual(['FailedCreate']);
+    expect(events[0].message).toMatch(
+      /^Error creating: controllerrevisions\.apps "web-\w+" is forbidden: exceeded quota: q/,
+    );
+    expect((await ok('GET', `${DEFAULT}/pods`)).items).toEqual([]);
+    const quota = await ok('GET', `${QUOTAS}/q`);
+    await ok('PUT', `${QUOTAS}/q`, { ...quota, spec: { hard: { 'count/controllerrevisions.apps': '1' } } });
+    await settle();
+    await tickAfter(61_000);
+    expect(await used()).toEqual({ 'count/controllerrevisions.apps': '1' });
+    expect((await ok('GET', `${DEFAULT}/pods`)).items).toHaveLength(1);
+  });
+});
+
 describe('the use of a quota', () => {
   it('is counted when the quota is created and when its limits change', async () => {
     const cluster = servedWorkloads();

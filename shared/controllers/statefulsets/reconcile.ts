@@ -11,15 +11,12 @@
 import { conditionOf } from '../../domain/nodes/conditions.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { KubeControllerRevision, PodTemplateSpec } from '../../kube/application-types.ts';
-import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import type { KubeStatefulSet } from '../../kube/workload-types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
-import { readFence } from '../../store/owner-claim-store.ts';
 import { nodeRef } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { recordEvents, subjectOf } from '../framework/record-event.ts';
-import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
 import * as metric from '../workload-rules/metrics.ts';
 import { type PodCreation, podMaker } from '../workload-rules/new-pod.ts';
 import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
@@ -32,23 +29,30 @@ import {
 } from '../workload-rules/owner.ts';
 import {
   type Applied,
-  changeOwners,
   claimed,
   commitFirst,
   createPods,
   deletePods,
   type PodOwner,
 } from '../workload-rules/pod-commits.ts';
-import type { PodEventText } from '../workload-rules/pod-events.ts';
+import { REFUSED_RETRY_MS, type RevisionedKind, readRevisionedSet } from '../workload-rules/revisioned-set.ts';
 import { REVISION_LABEL, surplusRevisions, templateOf } from '../workload-rules/revisions.rule.ts';
-import { currentRevision, deleteRevisions, readOwned } from '../workload-rules/revisions.ts';
+import { deleteRevisions } from '../workload-rules/revisions.ts';
 import { awaitedText, podAwaitedDraft, statefulPodsDraft } from './decisions.ts';
 import { ordinalOf, podNameOf, templateForOrdinal, withIdentity } from './identity.rule.ts';
 import { decideStatefulSet, type OrdinalPod, type StatefulDecision, type StatefulRules } from './rule.ts';
 import { statefulSetStatus } from './status.rule.ts';
 
 const COMPONENT = 'statefulset-controller';
-const HASH_LABEL = 'controller.kubernetes.io/hash';
+/** A pod with another name is none of the set, whatever its labels. */
+const KIND: RevisionedKind = {
+  kind: 'StatefulSet',
+  component: COMPONENT,
+  hashLabel: 'controller.kubernetes.io/hash',
+  doneText: (setName) => (act, name) =>
+    `${act === 'created' ? 'create' : 'delete'} Pod ${name} in StatefulSet ${setName} successful`,
+  canOwn: (setName, podName) => ordinalOf(setName, podName) !== undefined,
+};
 /** Milliseconds. */
 const HELD_RETRY_MS = 10_000;
 /** After a pod could not be created: its name may be free then. Milliseconds. */
@@ -79,35 +83,17 @@ async function attemptSync(
   ref: ObjectRef,
   orphans: readonly KubeObject[] | undefined,
 ): Promise<SyncReport | 'overtaken'> {
-  const { objects, items, clock } = dependencies;
+  const { objects, clock } = dependencies;
   const set = (await objects.get(ref)) as KubeStatefulSet | undefined;
   if (set === undefined) return {};
   if (isNewWithout(orphans, set)) return { needsOrphans: true };
-  const uid = set.metadata.uid ?? '';
-  const fence = await readFence(items, uid);
-  const nowMs = clock.nowMs();
-  const doneText: PodEventText = (act, name) =>
-    `${act === 'created' ? 'create' : 'delete'} Pod ${name} in StatefulSet ${ref.name} successful`;
-  const owner: PodOwner = { kind: 'StatefulSet', ref, object: set, fence, nowMs, component: COMPONENT, doneText };
-  const indexed = [
-    ...(await readOwned(dependencies, uid, 'pods')),
-    ...(await readOwned(dependencies, uid, 'controllerrevisions')),
-  ];
-  // A pod with another name is none of this set, whatever its labels.
-  const candidates = candidatesOf(indexed, orphans ?? []).filter(
-    (each) => isRevision(each) || ordinalOf(ref.name, each.metadata.name ?? '') !== undefined,
-  );
-  const claims = decideClaims(set, selectorFromSpec(set.spec?.selector), candidates);
-  if (claims.adopt.length > 0 || claims.release.length > 0) {
-    const changes = { adopt: claims.adopt.map(ownedObject), release: claims.release.map(ownedObject) };
-    const outcome = await changeOwners(dependencies, owner, changes);
-    return outcome === 'committed' ? attemptSync(dependencies, ref, orphans) : outcome;
-  }
-  const revisions = claims.owned.filter(isRevision) as readonly KubeControllerRevision[];
-  const stored = claims.owned.filter((each) => !isRevision(each)) as readonly KubePod[];
-  const update = await updateRevisionOf(dependencies, owner, set, revisions);
-  if (update === 'overtaken') return update;
-  if (update === 'written') return attemptSync(dependencies, ref, orphans);
+  const read = await readRevisionedSet(dependencies, KIND, { ref, set }, orphans);
+  if (read === 'overtaken') return read;
+  if (read === 'changed') return attemptSync(dependencies, ref, orphans);
+  if (read === 'refused') return { lookAgainAtMs: clock.nowMs() + REFUSED_RETRY_MS };
+  const { owner, revisions, current, pods: stored } = read;
+  const { nowMs } = owner;
+  const update = current?.metadata.name ?? set.status?.updateRevision ?? '';
   const pods = stored.map((pod) => ordinalPodOf(pod, set, nowMs));
   const sync: Sync = {
     ...owner,
@@ -120,33 +106,9 @@ async function attemptSync(
   return finish(dependencies, sync);
 }
 
-const isRevision = ({ kind }: KubeObject): boolean => kind === 'ControllerRevision';
-const ownedObject = (object: KubeObject) => ({
-  resource: isRevision(object) ? 'controllerrevisions' : 'pods',
-  object,
-});
-
-/** Name of the revision of the present template. One that is being deleted gets no new revision. */
-async function updateRevisionOf(
-  dependencies: ControllerDependencies,
-  owner: PodOwner,
-  set: KubeStatefulSet,
-  revisions: readonly KubeControllerRevision[],
-): Promise<{ readonly name: string } | 'written' | 'overtaken'> {
-  if (set.metadata.deletionTimestamp !== undefined) return { name: set.status?.updateRevision ?? '' };
-  const of = {
-    object: set,
-    template: set.spec?.template,
-    collisionCount: set.status?.collisionCount,
-    hashLabel: HASH_LABEL,
-  };
-  const current = await currentRevision(dependencies, owner, of, revisions);
-  return typeof current === 'string' ? current : { name: current.metadata.name ?? '' };
-}
-
 function rulesOf(
   { spec = {}, status = {} }: KubeStatefulSet,
-  update: { readonly name: string },
+  update: string,
   revisions: readonly KubeControllerRevision[],
 ): StatefulRules {
   const { updateStrategy: strategy = {} } = spec;
@@ -159,8 +121,8 @@ function rulesOf(
     ...(strategy.type === 'OnDelete'
       ? {}
       : { rollingUpdate: { partition, ...(maxUnavailable === undefined ? {} : { maxUnavailable }) } }),
-    currentRevision: hasCurrent ? (status.currentRevision ?? '') : update.name,
-    updateRevision: update.name,
+    currentRevision: hasCurrent ? (status.currentRevision ?? '') : update,
+    updateRevision: update,
   };
 }
 

@@ -209,6 +209,16 @@ async function refusal(
   return { kind: 'applied', fence, failure: { reason: 'FailedCreate', message } };
 }
 
+/** A quota does not permit an object that the owner needs. */
+export const reportRefusal = (
+  dependencies: ControllerDependencies,
+  owner: PodOwner,
+  message: string,
+): Promise<void> => {
+  const generation = owner.object.metadata.generation ?? 0;
+  return recordFailedCreate(dependencies, eventsAbout(owner), { generation, message }, owner.nowMs);
+};
+
 const eventsAbout = ({ kind, object, component }: PodOwner): EventsAbout => ({
   about: subjectOf(kind, object),
   source: component,

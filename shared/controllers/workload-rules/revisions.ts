@@ -6,9 +6,10 @@ import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import type { CommitOutcome, ObjectWrite } from '../../store/object-store.ts';
 import { ownedRefs } from '../../store/owner-index.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { chargedObjects } from './new-pod.ts';
 import { controllerOf } from './owned-pod.rule.ts';
 import { controllerReference, refOfObject, unchanged } from './owner.ts';
-import { claimed, commitFirst, type PodOwner } from './pod-commits.ts';
+import { claimed, commitFirst, type PodOwner, reportRefusal } from './pod-commits.ts';
 import { nextRevisionStep, type RevisionOwner, templateOf } from './revisions.rule.ts';
 import { isSameTemplate } from './template.rule.ts';
 
@@ -26,14 +27,14 @@ export async function readOwned(
 
 /**
  * The revision of the present template. If it does not exist, or is not the highest, it is written, and the sync starts
- * again.
+ * again. `refused`: a quota does not permit it.
  */
 export async function currentRevision(
   dependencies: ControllerDependencies,
   owner: PodOwner,
   of: RevisionOwner,
   revisions: readonly KubeControllerRevision[],
-): Promise<KubeControllerRevision | 'written' | 'overtaken'> {
+): Promise<KubeControllerRevision | 'written' | 'overtaken' | 'refused'> {
   const { objects, random } = dependencies;
   const step = nextRevisionStep(of, revisions);
   if (step.kind === 'current') return step.current;
@@ -52,8 +53,16 @@ export async function currentRevision(
   };
   const object = controllerrevisions.prepareForCreate({ ...step.revision, metadata }, { nowMs: owner.nowMs });
   const write: ObjectWrite = { kind: 'create', ref: refOfObject(REVISIONS, object), object };
-  const outcome = await objects.commit({ writes: [write], extra });
-  return outcome.kind === 'conflict' ? resolveCollision(dependencies, owner, of, outcome.current) : writtenOr(outcome);
+  const { namespace } = owner.ref;
+  const charging = { group: 'apps', resource: REVISIONS, namespace, nowMs: owner.nowMs };
+  const { quotas, refusal } = await chargedObjects(dependencies, charging, [object]);
+  if (refusal !== undefined) {
+    await reportRefusal(dependencies, owner, refusal);
+    return 'refused';
+  }
+  const outcome = await objects.commit({ writes: [write, ...quotas], extra });
+  const isTaken = outcome.kind === 'conflict' && outcome.index === 0;
+  return isTaken ? resolveCollision(dependencies, owner, of, outcome.current) : writtenOr(outcome);
 }
 
 const writtenOr = ({ kind }: CommitOutcome): 'written' | 'overtaken' =>
