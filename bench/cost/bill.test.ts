@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PRICES } from '../../shared/domain/cost/prices.ts';
+import { PRICES, SECONDS_A_MONTH } from '../../shared/domain/cost/prices.ts';
 import {
   type Bill,
   type BillSettings,
@@ -26,6 +26,7 @@ const recorded = (): unknown => JSON.parse(readFileSync(recordedFile, 'utf8'));
 const settings: BillSettings = {
   nodes: 100,
   beatSeconds: 10,
+  door: 'api',
   billing: 'onDemand',
   watchers: 0,
   abandonedWatchesPerDay: 0,
@@ -90,6 +91,17 @@ describe('a bill', () => {
     expect(lineOf(bill, 'DynamoDB writes, health')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH + 8_760), 0);
     expect(lineOf(bill, 'DynamoDB writes, health')?.dollars).toBeCloseTo(16.97, 2);
     expect(lineOf(bill, 'Lambda time, heartbeat')?.quantity).toBeCloseTo((100 * BEATS_PER_MONTH * 0.25) / 1_000, 0);
+  });
+
+  it('has no requests of the HTTP API for heartbeats through the URL, and one probe more per tick', () => {
+    const through = (door: BillSettings['door']) => billOf(aMeasurement, { ...settings, door }, PRICES);
+    const quantity = (bill: Bill, item: string) => bill.lines.find((line) => line.item === item)?.quantity ?? 0;
+    const beats = 100 * BEATS_PER_MONTH;
+    const probes = SECONDS_A_MONTH / aMeasurement.tickSeconds;
+    expect(quantity(through('api'), 'HTTP API') - quantity(through('url'), 'HTTP API')).toBeCloseTo(beats, 0);
+    for (const item of ['Lambda invocations', 'DynamoDB writes, health']) {
+      expect(quantity(through('url'), item) - quantity(through('api'), item)).toBeCloseTo(probes, 0);
+    }
   });
 
   it('halves the heartbeats when their interval is twice as long, and nothing else', () => {

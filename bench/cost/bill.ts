@@ -21,6 +21,8 @@ import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type 
 export interface BillSettings {
   readonly nodes: number;
   readonly beatSeconds: number;
+  /** By which way heartbeats arrive: through the HTTP API, or through the URL of function heartbeat. */
+  readonly door: 'api' | 'url';
   readonly billing: 'onDemand' | 'provisioned';
   /** Watches that are open at any time. */
   readonly watchers: number;
@@ -144,6 +146,12 @@ function beatOf({ idle, fleets }: Measurement): Taken {
   };
 }
 
+/** The counts of one heartbeat by the way that it arrives. */
+const beatThrough = (measurement: Measurement, { door }: BillSettings): Taken => {
+  const beat = beatOf(measurement);
+  return door === 'url' ? { ...beat, httpRequests: 0 } : beat;
+};
+
 const toTenth = (value: number): number => Math.round(value * 10) / 10;
 
 /** A heartbeat logs nothing, ticks log the metrics of zones. Bytes per second. */
@@ -180,7 +188,10 @@ function takenASecond(measurement: Measurement, settings: BillSettings): Taken {
   // The only requests of an idle cluster are node-monitor's probes. They stay in the Region, as free traffic.
   // Source: AWS Lambda pricing, "Data Transfer".
   let sum: Taken = { ...times(idle.taken, 1 / idle.seconds), answeredBytes: 0 };
-  sum = plus(sum, beatOf(measurement), nodes / beatSeconds);
+  sum = plus(sum, beatThrough(measurement, settings), nodes / beatSeconds);
+  // One probe more per tick: the HTTP API stays in service.
+  if (settings.door === 'url')
+    sum = plus(sum, { ...beatThrough(measurement, settings), answeredBytes: 0 }, 1 / tickSeconds);
   sum = plus(sum, each.statusPost, reports);
   sum = plus(sum, each.podList, podsPerNode > 0 ? reports : (1_000 * nodes) / LIST_WITHOUT_PODS_MS);
   sum = plus(sum, each.podLife, (nodes * podsPerNode) / POD_LIFE_SECONDS);

@@ -21,6 +21,7 @@ export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
 
   --nodes N[,N…]       sizes of the fleet (1000); 0 is the idle cluster
   --beat SECONDS       between two beats of a node (10)
+  --door WAY           api or url: heartbeats through the HTTP API or the URL of function heartbeat (api)
   --billing KIND       onDemand or provisioned (onDemand)
   --watchers W         watches held at any time (0)
   --abandoned-watches W  watches per day with a client that disconnects (10); each runs on for 5 minutes
@@ -48,6 +49,8 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
   if (billing !== 'onDemand' && billing !== 'provisioned') {
     throw new UsageError(`--billing expects onDemand or provisioned, not ${billing}`);
   }
+  const door = values.door ?? 'api';
+  if (door !== 'api' && door !== 'url') throw new UsageError(`--door expects api or url, not ${door}`);
   const number = (name: string, text: string | undefined, fallback: number, least: number): number => {
     const value = text === undefined ? fallback : Number(text);
     if (!Number.isFinite(value) || value < least)
@@ -65,6 +68,7 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
     nodes: wholes('nodes', values.nodes, [1_000], 0),
     beatSeconds: number('beat', values.beat, 10, 1),
     billing,
+    door,
     watchers: number('watchers', values.watchers, 0, 0),
     abandonedWatchesPerDay: number('abandoned-watches', values['abandoned-watches'], 10, 0),
     failuresPerNode: number('failures', values.failures, 1, 0),
@@ -92,6 +96,7 @@ function parsed(args: readonly string[]) {
         nodes: text,
         beat: text,
         billing: text,
+        door: text,
         watchers: text,
         'abandoned-watches': text,
         failures: text,

@@ -47,10 +47,10 @@ async function run(args: readonly string[]): Promise<number> {
 
 function report(measurement: Measurement, list: PriceList, options: CostOptions): void {
   const prices = dollarsOf(list);
-  const { beatSeconds, billing, watchers, podsPerNode, zones } = options;
+  const { beatSeconds, billing, door, watchers, podsPerNode, zones } = options;
   const { abandonedWatchesPerDay, failuresPerNode, connectionsPerNodeDay } = options;
   const assumed = { abandonedWatchesPerDay, failuresPerNode, connectionsPerNodeDay };
-  const common = { beatSeconds, billing, watchers, podsPerNode, ...assumed };
+  const common = { beatSeconds, billing, door, watchers, podsPerNode, ...assumed };
   const estimate = { ...common, lambdaTime: 'estimated', idlePollers: POLLERS_MIN } as const;
   if (!options.json) printTable(billRows(measurement, options.nodes, { ...estimate, nodes: 0, zones }, prices));
   // Several sizes are compared. The lines are those of one.
@@ -149,8 +149,8 @@ function printLines(lines: readonly BillLine[]): void {
   }
 }
 
-const titleOf = ({ nodes, beatSeconds, billing, watchers, podsPerNode, zones }: BillSettings): string =>
-  `${nodes} nodes in ${zones} zones, a beat each ${beatSeconds} s, ${podsPerNode} pods a node, ${watchers} watches, ${billing}`;
+const titleOf = ({ nodes, beatSeconds, door, billing, watchers, podsPerNode, zones }: BillSettings): string =>
+  `${nodes} nodes in ${zones} zones, a beat each ${beatSeconds} s through the ${door === 'url' ? 'URL' : 'HTTP API'}, ${podsPerNode} pods a node, ${watchers} watches, ${billing}`;
 
 const verdict = (what: string, dollars: number, target: number): string =>
   dollars <= target
