@@ -10,7 +10,7 @@
  *   on the Lease and a missing Node are resolved at once.
  * - A pod runs as soon as the machine sees it, and stops when its grace period is over.
  */
-import { LEASES_PATH, leasePath, nodePath } from '../agent/rules/lease.ts';
+import { answeredTiming, LEASES_PATH, leasePath, nodePath } from '../agent/rules/lease.ts';
 import { leaseRead, leaseWrite } from '../agent/rules/lease-answers.ts';
 import { nodeAnswer } from '../agent/rules/node-answers.ts';
 import { nodeStatusPatch } from '../agent/rules/node-patch.ts';
@@ -45,6 +45,8 @@ const NO_DELAY_FRACTION = 0.5;
 export interface Machine {
   readonly spec: MachineSpec;
   readonly beating: boolean;
+  /** Heartbeat interval that the last answer asked for; that of the scenario without one. Milliseconds. */
+  readonly beatEveryMs: number;
   /** Registers its Node with its first status. */
   register(nowMs: number): Promise<EndpointAnswer>;
   /** One slot. `urgent`: reports the status even if that is not due, as after a restart. */
@@ -88,6 +90,10 @@ class SimulatedMachine implements Machine {
 
   get beating(): boolean {
     return this.#beating;
+  }
+
+  get beatEveryMs(): number {
+    return (this.#lease === undefined ? undefined : answeredTiming(this.#lease))?.intervalMs ?? this.spec.beatEveryMs;
   }
 
   async register(nowMs: number): Promise<EndpointAnswer> {

@@ -8,6 +8,7 @@ export const PARTS = {
   scheduling: 'pods without a node, which the scheduler binds',
   taints: 'people who taint nodes by hand, and pods that tolerate it for a while',
   workloads: 'people who use Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs and owners of ConfigMaps',
+  profiles: 'machines of three profiles, and people who change the label that selects them',
   markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
 export type PartName = keyof typeof PARTS;
@@ -18,6 +19,7 @@ const SHARES: Readonly<Record<PartName, number>> = {
   podCidrs: 0.5,
   volumes: 0.5,
   markParts: 0.4,
+  profiles: 0.4,
   scheduling: 0.5,
   taints: 0.5,
   workloads: 0.25,

@@ -1,4 +1,6 @@
 /** The laws of a run with the state that they are checked over. */
+import { policyOf, profileNames } from '../shared/domain/nodes/node-profile.ts';
+import type { Policy } from '../shared/domain/policy.ts';
 import { StoreFault } from '../shared/ports/item-store.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
 import type { Functions } from './faults/processes.ts';
@@ -11,6 +13,7 @@ import { ownersKeepDependents } from './laws/owners.ts';
 import { podCidrsAreUnique } from './laws/pod-cidrs.ts';
 import { podCountsAreKept } from './laws/pod-counts.ts';
 import { podsHaveTheirTime } from './laws/pods.ts';
+import { profilesAreKept } from './laws/profiles.ts';
 import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
 import { chainIsOne, type TicksLaw } from './laws/ticks.ts';
@@ -119,6 +122,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     zonesKeepTheirRate(context),
     darkIsNobodysFault(context),
     outageIsForgiven(context),
+    profilesAreKept(context),
     nodesOfLiveInstancesStay(context),
     podsHaveTheirTime(context),
     badObjectsAffectOnlyThemselves(context),
@@ -182,6 +186,10 @@ function failureOf(broken: Broken, setup: SimSetup, state: SimState, log: SimLog
   };
 }
 
+/** Each policy with the times of each of its profiles. */
+const ofProfiles = (policies: readonly Policy[]): readonly Policy[] =>
+  policies.flatMap((policy) => profileNames(policy).map((name) => policyOf(policy, name)));
+
 function lawContext(options: {
   readonly setup: SimSetup;
   readonly state: SimState;
@@ -198,8 +206,8 @@ function lawContext(options: {
     truth,
     plan,
     nowMs: time.nowMs,
-    most: (of) => Math.max(...policies().map(of)),
-    least: (of) => Math.min(...policies().map(of)),
+    most: (of) => Math.max(...ofProfiles(policies()).map(of)),
+    least: (of) => Math.min(...ofProfiles(policies()).map(of)),
     calmSinceMs() {
       const sinceMs = plan.calmSinceMs();
       const ticksMs = regularTicksSinceMs();

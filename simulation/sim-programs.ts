@@ -5,6 +5,7 @@ import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/api/compose.ts';
 import { fleetControllers } from '../shared/controllers/index.ts';
+import { beatTimesOf } from '../shared/domain/nodes/node-profile.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
 import type { RandomSource } from '../shared/ports/clock.ts';
@@ -116,7 +117,10 @@ export function simPrograms(
       controllers: plant.controllers?.(controllers, tickQueue) ?? controllers,
       endpoint: createEndpoint({
         api: composeApi({ ...shared, authenticator, hash, readYaml, gzip }),
-        heartbeat: serveHeartbeat({ items, authenticator, clock, random: source, log: shared.log }),
+        heartbeat: serveHeartbeat({
+          ...{ items, authenticator, clock, random: source, log: shared.log },
+          beatTimes: beatTimesOf(process.policy),
+        }),
         clock,
         seed,
       }),

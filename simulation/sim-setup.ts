@@ -8,6 +8,7 @@ import { type FaultPlan, faultPlan, faultsOf } from './faults/catalogue.ts';
 import { hasWrongClock } from './faults/lying-clocks.ts';
 import { type PartName, partsOf } from './parts.ts';
 import { cidrPolicyOf } from './people-cidrs.ts';
+import { SIM_PROFILES } from './people-profiles.ts';
 import { type RecentChanges, recentChanges } from './recent-changes.ts';
 import { hashOf, seededFraction } from './seeded-random.ts';
 import type { SimOptions } from './sim-options.ts';
@@ -78,7 +79,15 @@ export function setUpSim(options: SimOptions): SimSetup {
   // Short enough to end within a storm and the calm after it.
   const detachPolicy = parts.includes('volumes') ? { forceDetachTimeoutSeconds: 90 } : {};
   const markPolicy = parts.includes('markParts') ? { nodesMarkedPerTickMax: 1 } : {};
-  const chosenPolicy = { ...seededPolicy(shape), ...blocks, ...detachPolicy, ...markPolicy, ...options.policy };
+  const profiles = parts.includes('profiles') ? { profiles: SIM_PROFILES } : {};
+  const chosenPolicy = {
+    ...seededPolicy(shape),
+    ...blocks,
+    ...detachPolicy,
+    ...markPolicy,
+    ...profiles,
+    ...options.policy,
+  };
   const endMs = START_MS + hours * 3_600_000;
   const time = virtualTime(START_MS);
   const plan = faultPlan({

@@ -9,6 +9,7 @@ import { type LieKind, lyingClock } from './faults/lying-clocks.ts';
 import { lambdaFunctions } from './faults/processes.ts';
 import { givePodCidrs } from './people-cidrs.ts';
 import { wantPods } from './people-pods.ts';
+import { changeProfiles, linkLabels } from './people-profiles.ts';
 import { BY_MACHINE, taintByHand } from './people-taints.ts';
 import { useWorkloads } from './people-workloads.ts';
 import { createPoison, type Poison } from './poison.ts';
@@ -95,6 +96,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
     givePodCidrs({ policy, time, fraction: random('people and pod cidrs'), send, view, tell });
   }
   if (plan.has('poison')) state.poison = startPoison(setup, checks, { send, story });
+  if (parts.includes('profiles')) changeProfiles({ time, fraction: random('people and profiles'), send, view, tell });
   if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, tell });
   if (parts.includes('scheduling')) wantPods({ time, fraction: random('people and pods'), send, view });
   if (parts.includes('workloads')) useWorkloads({ time, fraction: random('people and workloads'), send, view, tell });
@@ -134,6 +136,7 @@ function startStory(
   return createStory({
     clockOf: (name) => (hasWrongClock(name) ? lyingClock({ seed, name, startMs: START_MS, mode, onLie }) : undefined),
     taintsOf: (name) => (isTainting(name) ? [BY_MACHINE] : []),
+    labelsOf: (name) => (parts.includes('profiles') ? linkLabels(seed, name) : {}),
     nodes,
     zones,
     beatEveryMs: policy.beatIntervalSeconds * 1_000,

@@ -84,6 +84,8 @@ interface FleetStoryOptions {
   readonly clockOf: (name: string) => MachineClock | undefined;
   /** The taints with which a machine registers. */
   readonly taintsOf: (name: string) => MachineSpec['taints'];
+  /** Labels with which it registers, besides its zone. */
+  readonly labelsOf: (name: string) => MachineSpec['labels'];
   readonly tell: (subject: string, text: string) => void;
   readonly onAcknowledged: (write: CountedWrite) => void;
   readonly onConflict: () => void;
@@ -166,7 +168,7 @@ class FleetStory implements Story {
     const name = `m-${index}`;
     const spec: MachineSpec = {
       name,
-      labels: { [ZONE_LABEL]: zone },
+      labels: { [ZONE_LABEL]: zone, ...this.#options.labelsOf(name) },
       taints: this.#options.taintsOf(name),
       podCount: 0,
       hasInstance,
@@ -221,7 +223,7 @@ class FleetStory implements Story {
         if (this.#isCut(machine)) machine.lastCutMs = this.#options.time.nowMs();
         await this.#options.time.sleep(BEAT_RETRY_MS);
       }
-      const nextMs = began + machine.spec.beatEveryMs * (1 + BEAT_JITTER * this.#options.fraction());
+      const nextMs = began + kubelet.beatEveryMs * (1 + BEAT_JITTER * this.#options.fraction());
       await this.#options.time.sleep(Math.max(BEAT_RETRY_MS, nextMs - this.#options.time.nowMs()));
     }
   }

@@ -45,9 +45,10 @@ function list(machines: readonly MachineStatus[], globs: readonly string[]): num
     machine.zone,
     machine.beating ? 'beating' : 'silent',
     machine.lastBeatAtMs === undefined ? 'never' : `${Math.round((nowMs - machine.lastBeatAtMs) / 1_000)}s ago`,
+    `${machine.beatEverySeconds}s`,
     machine.failures > 0 ? `${machine.failures} failed: ${machine.lastFailure ?? ''}` : '',
   ]);
-  printTable([['NAME', 'ZONE', 'STATE', 'LAST BEAT', ''], ...rows]);
+  printTable([['NAME', 'ZONE', 'STATE', 'LAST BEAT', 'EVERY', ''], ...rows]);
   return 0;
 }
 

@@ -44,6 +44,8 @@ export interface MachineStatus {
   readonly registered: boolean;
   /** Time of the last acknowledged renewal by the clock of this process. Epoch milliseconds. */
   readonly lastBeatAtMs: number | undefined;
+  /** Heartbeat interval: that of its profile once the server has answered. Seconds. */
+  readonly beatEverySeconds: number;
   /** Failed turns since the last successful one. */
   readonly failures: number;
   /** The last error of the server, or why it could not be reached. */
@@ -112,6 +114,7 @@ export function createMachine(
       beating,
       registered: state.owner !== undefined,
       lastBeatAtMs: state.lastBeatAtMs,
+      beatEverySeconds: leaseTimingOf(settings, state).intervalMs / 1_000,
       failures: state.failures,
       lastFailure: state.lastFailure,
     }),

@@ -53,6 +53,8 @@ export function silentIsMarked(context: LawContext): Law {
       const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + period + EFFECT_MS;
       for (const node of truth.nodes.values()) {
         if (node.ready === 'Unknown' || node.ready === undefined || isPoisoned(node.name)) continue;
+        // It may have one more interval, to learn its new one (laws/profiles.ts).
+        if (node.profileChangedAtMs !== undefined) continue;
         const fromMs = Math.max(node.lastHeartbeatAtMs, calmMs + 2 * period, lightMs);
         const dueMs = fromMs + grace + period + EFFECT_MS + clockSlackMs(fromMs - grace) + poisonSlackMs();
         if (nowMs() <= dueMs) continue;

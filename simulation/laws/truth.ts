@@ -4,6 +4,7 @@
  * checked against this state only, never against results of the rules.
  */
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
+import { PROFILE_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
 import { zoneKeyOf } from '../../shared/domain/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
@@ -33,6 +34,10 @@ export interface TrueNode {
   steadySinceMs: number;
   /** Has the label exclude-disruption: it is not counted in its zone. */
   isExcluded: boolean;
+  /** Name of its profile; undefined: `default`. */
+  profile: string | undefined;
+  /** When it last changed; undefined: never. */
+  profileChangedAtMs: number | undefined;
 }
 
 export interface TruePod {
@@ -210,10 +215,15 @@ class ObservedTruth implements Truth {
         lastHeartbeatAtMs: atMs,
         steadySinceMs: atMs,
         isExcluded: object.metadata.labels?.[EXCLUDED] !== undefined,
+        profile: object.metadata.annotations?.[PROFILE_ANNOTATION],
+        profileChangedAtMs: undefined,
       };
       this.nodes.set(name, node);
       yield { kind: 'nodeCreated', node };
     }
+    const profile = object.metadata.annotations?.[PROFILE_ANNOTATION];
+    if (profile !== node.profile) node.profileChangedAtMs = atMs;
+    node.profile = profile;
     yield* this.#changeTaints(node, taintsOf(object), atMs);
     const ready = readyOf(object);
     const from = node.ready;

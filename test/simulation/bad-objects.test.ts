@@ -20,6 +20,8 @@ function zoneWithBadNode(badLastBeatMs: number): readonly Broken[] {
     lastHeartbeatAtMs,
     steadySinceMs: 0,
     isExcluded: false,
+    profile: undefined,
+    profileChangedAtMs: undefined,
   });
   const nodes = [
     nodeOf('waiting-1', 'Unknown', 0),
