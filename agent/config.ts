@@ -60,6 +60,12 @@ export interface AgentConfig {
   readonly systemReserved: Readonly<Record<string, string>>;
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly evictionHard: EvictionThresholds;
+  readonly evictionSoft: EvictionThresholds;
+  /** Of each signal in `evictionSoft`. */
+  readonly evictionSoftGracePeriodMs: Readonly<Record<string, number>>;
+  readonly evictionMinimumReclaim: EvictionThresholds;
+  /** Longest grace period of a pod that a soft threshold evicts. */
+  readonly evictionMaxPodGracePeriodSeconds: number;
   readonly evictionPressureTransitionPeriodMs: number;
 
   readonly shutdownGracePeriodMs: number;

@@ -12,6 +12,7 @@ import { createNodeIdentity, staticToken } from '../agent/adapters/identity/node
 import { LinuxMachine } from '../agent/adapters/linux-machine/linux-machine.ts';
 import { systemTime } from '../agent/adapters/system/time.ts';
 import { createLeaseLoop } from '../agent/app/lease-loop.ts';
+import { NodePressure } from '../agent/app/node-pressure.ts';
 import { NodeStatusComputation } from '../agent/app/node-status.ts';
 import { addressSetter } from '../agent/app/set-addresses.ts';
 import { StatusLoop } from '../agent/app/status-loop.ts';
@@ -132,6 +133,7 @@ async function measureStatus(api: HttpKubeApi) {
     lookup: async () => [],
   };
   const computation = new NodeStatusComputation({
+    pressure: new NodePressure(config, () => undefined),
     settings: config,
     machine,
     nowMs: () => nowMs,

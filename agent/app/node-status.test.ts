@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeNode } from '../../shared/kube/types.ts';
 import type { MachineFacts, MachineUse } from '../ports/machine.ts';
+import { NodePressure } from './node-pressure.ts';
 import { NodeStatusComputation, type NodeStatusSources } from './node-status.ts';
 
 const NOW_MS = Date.UTC(2024, 4, 1, 10);
@@ -29,6 +30,20 @@ const USE: MachineUse = {
   pidsUsed: 10,
 };
 
+const EVICTION_HARD = { 'nodefs.available': { kind: 'percent', percent: 10 } } as const;
+const pressure = (): NodePressure =>
+  new NodePressure(
+    {
+      evictionHard: EVICTION_HARD,
+      evictionSoft: {},
+      evictionSoftGracePeriodMs: {},
+      evictionMinimumReclaim: {},
+      enforceNodeAllocatable: true,
+      evictionPressureTransitionPeriodMs: 300_000,
+    },
+    () => undefined,
+  );
+
 function aComputation(sources: Partial<NodeStatusSources> = {}) {
   const logged: unknown[] = [];
   const computation = new NodeStatusComputation({
@@ -38,9 +53,9 @@ function aComputation(sources: Partial<NodeStatusSources> = {}) {
       podsPerCore: 0,
       systemReserved: { memory: '1Gi' },
       kubeReserved: {},
-      evictionHard: { 'nodefs.available': { kind: 'percent', percent: 10 } },
-      evictionPressureTransitionPeriodMs: 300_000,
+      evictionHard: EVICTION_HARD,
     },
+    pressure: pressure(),
     machine: { facts: async () => FACTS, use: async () => USE },
     nowMs: () => NOW_MS,
     monotonicMs: () => NOW_MS,

@@ -8,7 +8,6 @@ import type { KubeNode, NodeStatus } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Machine, MachineFacts, MachineUse } from '../ports/machine.ts';
-import { type PressureSightings, sightPressures, signalsMet, underPressure } from '../rules/eviction-signals.ts';
 import { type ReadyErrors, statusEvent } from '../rules/node-conditions.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { nodeInfoOf, wasRebooted } from '../rules/node-info.ts';
@@ -16,6 +15,7 @@ import { nodeResources, type ResourceInput } from '../rules/node-resources.ts';
 import { withPressures, withReady } from '../rules/reported-conditions.ts';
 import { labelsToSet } from '../rules/status-report.ts';
 import { type UsageReading, usageSince } from '../rules/usage-window.ts';
+import type { NodePressure } from './node-pressure.ts';
 
 export interface ComputedNode {
   readonly node: KubeNode;
@@ -36,7 +36,6 @@ export interface NodeStatusSettings
     | 'systemReserved'
     | 'kubeReserved'
     | 'evictionHard'
-    | 'evictionPressureTransitionPeriodMs'
     | 'localStorageCapacityIsolation'
   > {}
 
@@ -48,6 +47,7 @@ export interface NodeStatusSources {
   /** Monotonic clock, for the time since a pressure was last measured. */
   readonly monotonicMs: () => number;
   readonly log: Log;
+  readonly pressure: NodePressure;
   /** For status.nodeInfo.kubeletVersion. */
   readonly agentVersion: string;
   /** Sets status.addresses and the annotation of the node IP. */
@@ -74,10 +74,9 @@ const withStatus = (node: KubeNode, status: Partial<NodeStatus>): KubeNode => ({
 
 const unchanged = (node: KubeNode): ComputedNode => ({ node, events: [] });
 
-/** Keeps when each pressure was last measured, and the last value of `unschedulable`. One instance per process. */
+/** Keeps the last value of `unschedulable` and the start of the current minute. One instance per process. */
 export class NodeStatusComputation {
   readonly #sources: NodeStatusSources;
-  #sightings: PressureSightings = {};
   #unschedulable: boolean | undefined;
   #windowStart: UsageReading | undefined;
   #usage: NodeUsage | undefined;
@@ -186,14 +185,10 @@ export class NodeStatusComputation {
   }
 
   #pressures(node: KubeNode, { nowMs, monotonicMs, facts, use }: Readings): ComputedNode {
-    const { settings } = this.#sources;
-    if (use !== undefined && facts !== undefined) {
-      const signals = signalsMet(use, facts.memoryBytes, settings.evictionHard);
-      this.#sightings = sightPressures(this.#sightings, signals, monotonicMs);
-    }
-    const periodMs = settings.evictionPressureTransitionPeriodMs;
+    const { settings, pressure } = this.#sources;
+    if (use !== undefined && facts !== undefined) pressure.measure(use, facts.memoryBytes, monotonicMs);
     const { conditions, events } = withPressures(node.status?.conditions, {
-      isUnderPressure: (type) => underPressure(type, this.#sightings, monotonicMs, periodMs),
+      isUnderPressure: (type) => pressure.isUnder(type, monotonicMs),
       nodeName: settings.nodeName,
       nowMs,
     });

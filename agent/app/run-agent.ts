@@ -23,9 +23,11 @@ import { initialNode } from '../rules/node-registration.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
 import { createEventRecorder, type EventRecorder } from './events.ts';
+import { Eviction } from './eviction.ts';
 import { createKeyRotation, type KeyRotation } from './key-rotation.ts';
 import { createLeaseLoop, type LeaseLoop } from './lease-loop.ts';
 import { LogSender } from './log-sender.ts';
+import { NodePressure } from './node-pressure.ts';
 import { NodeStatusComputation } from './node-status.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
 import { createRegistration, type Registration } from './registration.ts';
@@ -84,6 +86,7 @@ interface Loops {
   readonly podLoop: PodLoop;
   readonly logSender: LogSender;
   readonly shutdown: GracefulShutdown;
+  readonly eviction: Eviction;
 }
 
 function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Loops {
@@ -95,7 +98,8 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
   const keyRotation = keys === undefined ? undefined : createKeyRotation(config, { ...common, keys, api });
   const beats = observedBeats(parts, (keyId) => keyRotation?.beatAnswered(keyId));
   const runtimeHealth = new RuntimeHealth({ runtime, time, recordEvent: events.aboutNode });
-  const computation = statusComputation(parts, started, runtimeHealth, () => shutdown.shuttingDown());
+  const pressure = new NodePressure(config, () => runtime.podsMemory?.());
+  const computation = statusComputation(parts, started, runtimeHealth, pressure, () => shutdown.shuttingDown());
   const nodeBuilder = new NodeBuilder(parts, started, computation);
   const registration = createRegistration(config, {
     ...common,
@@ -129,7 +133,10 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     topology: started.topology,
     hostIp: () => internalAddressOf(statusLoop.node()),
     recordEvent: events.aboutPod,
-    gate: () => shutdown.admit(),
+    gate: (pod) => {
+      const admission = shutdown.admit();
+      return admission.kind === 'refused' ? admission : eviction.admit(pod);
+    },
   });
   const logSender = new LogSender({ ...common, nodeName, api, runtime, compress: parts.compress });
   const shutdown = new GracefulShutdown({
@@ -145,6 +152,17 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     },
     drainEvents: events.drain,
   });
+  const eviction = new Eviction({
+    ...common,
+    pressure,
+    maxPodGracePeriodSeconds: config.evictionMaxPodGracePeriodSeconds,
+    machine: parts.machine,
+    runtime,
+    activePods: () => podLoop.activePods(),
+    killPod: (...args) => podLoop.killPod(...args),
+    recordNodeEvent: events.aboutNode,
+    recordPodEvent: events.aboutPod,
+  });
   return {
     events,
     beats,
@@ -157,6 +175,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     podLoop,
     logSender,
     shutdown,
+    eviction,
   };
 }
 
@@ -166,12 +185,14 @@ function statusComputation(
   parts: AgentParts,
   { nodeIps }: Started,
   runtimeHealth: RuntimeHealth,
+  pressure: NodePressure,
   isShuttingDown: () => boolean,
 ): NodeStatusComputation {
   const { config, machine, runtime, time, log, agentVersion } = parts;
   return new NodeStatusComputation({
     settings: config,
     machine,
+    pressure,
     nowMs: () => time.nowMs(),
     monotonicMs: () => time.monotonicMs(),
     log,
@@ -267,6 +288,7 @@ async function runLoops(loops: Loops, stop: AbortSignal): Promise<void> {
     loops.leaseLoop.run(),
     registered.then(() => loops.statusLoop.run(stop)),
     registered.then(() => loops.podLoop.run(stop)),
+    registered.then(() => loops.eviction.run(stop)),
     registered.then(() => loops.events.run(stop)),
     loops.shutdown.run(stop),
     registered.then(() => loops.keyRotation?.run(stop)),

@@ -121,6 +121,8 @@ export interface PodRuntime {
   usePlacement?(placementOf: (podUid: string, container: string) => CpuPlacement): void;
   /** Undefined for an unknown pod; absent if this runtime measures nothing. `withStorage`: also what is on the disk. */
   usage?(podUid: string, withStorage: boolean): Promise<PodUsage | undefined>;
+  /** Memory of all pods together, if they have a common limit. */
+  podsMemory?(): { readonly limitBytes: number; readonly workingSetBytes: number } | undefined;
   /** Removes what no running pod needs: output of terminated pods, unused images. */
   reclaimStorage?(): Promise<void>;
   /** Called whenever the state of a container changed. */

@@ -12,10 +12,12 @@ import {
   flagText,
   labelsText,
   mapOf,
+  minimumReclaims,
   NO_SUCH_FIELD,
   priorityGraces,
   type Reader,
   reservation,
+  signalDurations,
   taints,
   taintsText,
   text,
@@ -42,6 +44,10 @@ export const KUBELET_FIELDS = {
   systemReserved: reservation,
   kubeReserved: reservation,
   evictionHard: evictionThresholds(EVICTION_SIGNALS),
+  evictionSoft: evictionThresholds(EVICTION_SIGNALS),
+  evictionSoftGracePeriod: signalDurations(EVICTION_SIGNALS),
+  evictionMinimumReclaim: minimumReclaims(EVICTION_SIGNALS),
+  evictionMaxPodGracePeriod: wholeNumber(0),
   mergeDefaultEvictionSettings: flag,
   evictionPressureTransitionPeriod: duration,
   shutdownGracePeriod: duration,
@@ -128,7 +134,7 @@ export const UNUSED_KUBELET_FIELDS: ReadonlySet<string> = new Set(
   containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod crashLoopBackOff
   enableContentionProfiling enableDebugFlagsHandler enableDebuggingHandlers enableProfilingHandler enableServer
   enableSystemLogHandler enableSystemLogQuery eventBurst eventRecordQPS
-  evictionMaxPodGracePeriod evictionMinimumReclaim evictionSoft evictionSoftGracePeriod failCgroupV1
+  failCgroupV1
   fileCheckFrequency hairpinMode healthzBindAddress httpCheckFrequency imageGCHighThresholdPercent
   imageGCLowThresholdPercent imageMaximumGCAge imageMinimumGCAge imagePullCredentialsVerificationPolicy
   imageServiceEndpoint iptablesDropBit iptablesMasqueradeBit kernelMemcgNotification kubeAPIBurst kubeAPIQPS

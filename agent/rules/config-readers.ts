@@ -105,6 +105,11 @@ function threshold(value: unknown): Read<ThresholdValue | undefined> {
   if (typeof value !== 'string' && typeof value !== 'number') return unfit(expected);
   const written = String(value);
   if (written === '0%' || written === '100%') return read(undefined);
+  return amount(written, expected);
+}
+
+/** A quantity or percentage above 0. */
+function amount(written: string, expected: string): Read<ThresholdValue> {
   if (written.endsWith('%')) {
     const percent = /^\d{1,3}(?:\.\d+)?%$/.test(written) ? Number(written.slice(0, -1)) : 0;
     return percent > 0 && percent <= 100 ? read({ kind: 'percent', percent }) : unfit(expected);
@@ -121,6 +126,24 @@ export const evictionThresholds = (measured: readonly string[]) =>
   mapOf<ThresholdValue>((value, key) => {
     if (UNMEASURED_SIGNALS.includes(key)) return read(undefined);
     return measured.includes(key) ? threshold(value) : unfit(`one of the signals ${measured.join(', ')}`);
+  });
+
+/** evictionMinimumReclaim: a quantity, which may be 0, or a percentage above 0. */
+export const minimumReclaims = (measured: readonly string[]) =>
+  mapOf<ThresholdValue>((value, key) => {
+    if (UNMEASURED_SIGNALS.includes(key)) return read(undefined);
+    if (!measured.includes(key)) return unfit(`one of the signals ${measured.join(', ')}`);
+    const expected = 'a quantity such as 500Mi, or a percentage above 0% and up to 100%';
+    if (typeof value !== 'string' && typeof value !== 'number') return unfit(expected);
+    const parsed = parseQuantity(String(value));
+    return parsed.kind === 'parsed' && parsed.quantity.nanos === 0n ? read(undefined) : amount(String(value), expected);
+  });
+
+/** By signal, in milliseconds. */
+export const signalDurations = (measured: readonly string[]) =>
+  mapOf<number>((value, key) => {
+    if (UNMEASURED_SIGNALS.includes(key)) return read(undefined);
+    return measured.includes(key) ? duration(value) : unfit(`one of the signals ${measured.join(', ')}`);
   });
 
 const priorityGrace: Reader<PriorityGrace> = (value) => {

@@ -295,6 +295,10 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     systemReserved: settings.systemReserved ?? {},
     kubeReserved: settings.kubeReserved ?? {},
     evictionHard,
+    evictionSoft: settings.evictionSoft ?? {},
+    evictionSoftGracePeriodMs: settings.evictionSoftGracePeriod ?? {},
+    evictionMinimumReclaim: settings.evictionMinimumReclaim ?? {},
+    evictionMaxPodGracePeriodSeconds: settings.evictionMaxPodGracePeriod ?? 0,
     evictionPressureTransitionPeriodMs: settings.evictionPressureTransitionPeriod || 5 * MINUTE,
     shutdownGracePeriodMs: settings.shutdownGracePeriod ?? 0,
     shutdownGracePeriodCriticalPodsMs: settings.shutdownGracePeriodCriticalPods ?? 0,
@@ -436,6 +440,13 @@ function checkRelations(gathering: Gathering, config: AgentConfig): void {
   if (config.nodeLeaseDurationSeconds < 0) {
     const message = 'invalid configuration: nodeLeaseDurationSeconds must be greater than 0';
     gathering.fault('nodeLeaseDurationSeconds', message);
+  }
+  for (const signal of Object.keys(config.evictionSoft)) {
+    if (config.evictionSoftGracePeriodMs[signal] !== undefined || gathering.isAtFault('evictionSoftGracePeriod'))
+      continue;
+    // As upstream (ParseThresholdConfig).
+    const message = `grace period must be specified for the soft eviction threshold ${signal}`;
+    gathering.fault('evictionSoft', message);
   }
   for (const message of nodeLabelComplaints(config.nodeLabels)) gathering.fault('nodeLabels', message);
   for (const message of registerTaintComplaints(config.registerWithTaints)) {

@@ -25,10 +25,8 @@ interface Condition {
   readonly lastTransitionTime?: unknown;
 }
 
-/**
- * The status of a pod that a shutdown terminates: Failed, unless it had succeeded. Reason and message are set on both.
- */
-export function terminatedStatus(status: PodStatus, nowMs: number): PodStatus {
+/** The status with the condition DisruptionTarget, which marks a pod that its node terminates. */
+export function disruptedStatus(status: PodStatus, message: string, nowMs: number): PodStatus {
   const conditions: readonly Condition[] = Array.isArray(status['conditions']) ? status['conditions'] : [];
   const before = conditions.find(({ type }) => type === 'DisruptionTarget');
   const since = before?.status === 'True' ? before.lastTransitionTime : undefined;
@@ -37,17 +35,24 @@ export function terminatedStatus(status: PodStatus, nowMs: number): PodStatus {
     type: 'DisruptionTarget',
     status: 'True',
     reason: 'TerminationByKubelet',
-    message: TERMINATED_MESSAGE,
+    message,
     lastTransitionTime: since ?? rfc3339(nowMs),
   };
   return {
     ...status,
-    phase: status['phase'] === 'Succeeded' ? 'Succeeded' : 'Failed',
-    reason: TERMINATED_REASON,
-    message: TERMINATED_MESSAGE,
     conditions:
       before === undefined
         ? [...conditions, target]
         : conditions.map((condition) => (condition === before ? target : condition)),
   };
 }
+
+/**
+ * The status of a pod that a shutdown terminates: Failed, unless it had succeeded. Reason and message are set on both.
+ */
+export const terminatedStatus = (status: PodStatus, nowMs: number): PodStatus => ({
+  ...disruptedStatus(status, TERMINATED_MESSAGE, nowMs),
+  phase: status['phase'] === 'Succeeded' ? 'Succeeded' : 'Failed',
+  reason: TERMINATED_REASON,
+  message: TERMINATED_MESSAGE,
+});

@@ -127,7 +127,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
     );
   const complaints = () => checks.flatMap(({ complaint }) => complaint() ?? []);
 
-  it('is reported and beaten through, pods on it can be ended, and all is well when it has room again', async () => {
+  it('is reported and beaten through, its pod is evicted and can be deleted, and all is well when it has room again', async () => {
     const path = `${podsIn('default')}/web`;
     await server.send('POST', podsIn('default'), {
       body: {
@@ -162,9 +162,15 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
     await conditionIs('DiskPressure', 'False');
     await until(() => complaints().length === 0, soon);
     expect(existsSync(join(rootDirectory, 'pods', uid))).toBe(false);
-    const events = recordsOf((await get('/api/v1/namespaces/default/events'))['items']);
-    expect(events.map((each) => textOf(each['reason']))).toEqual(
-      expect.arrayContaining(['NodeHasDiskPressure', 'StateNotWritten', 'StateWritten']),
+    const wanted = ['NodeHasDiskPressure', 'StateNotWritten', 'EvictionThresholdMet', 'Evicted', 'StateWritten'];
+    const reasons = async () =>
+      recordsOf((await get('/api/v1/namespaces/default/events'))['items']).map((each) => textOf(each['reason']));
+    await until(
+      async () => {
+        const recorded = await reasons();
+        return wanted.every((reason) => recorded.includes(reason));
+      },
+      { ...soon, what: `events ${wanted}` },
     );
   }, 60_000);
 });

@@ -1,5 +1,6 @@
 /** What the agent says of its Node, through the API as it is deployed: registration, patches, and quiet in between. */
 import { describe, expect, it } from 'vitest';
+import { NodePressure } from '../../agent/app/node-pressure.ts';
 import { NodeStatusComputation } from '../../agent/app/node-status.ts';
 import { createRegistration } from '../../agent/app/registration.ts';
 import { addressSetter } from '../../agent/app/set-addresses.ts';
@@ -80,6 +81,7 @@ function anAgent() {
   const nodeIps = ['10.0.0.5', 'fd00::5'].map(parseIp).filter((address) => address !== undefined);
   const computation = new NodeStatusComputation({
     settings: config,
+    pressure: new NodePressure(config, () => undefined),
     machine,
     nowMs: () => server.nowMs(),
     monotonicMs: () => server.nowMs(),

@@ -107,6 +107,18 @@ export class PodCgroups {
     return this.#usageOf(groupOf(pod, name, run))?.memoryBytes;
   }
 
+  /** @throws CgroupError */
+  processesOf(pod: KubePod, name: string, run: number): readonly number[] {
+    return this.tree.processes(groupOf(pod, name, run));
+  }
+
+  /** Undefined without a limit on all pods together. */
+  podsMemory(): { readonly limitBytes: number; readonly workingSetBytes: number } | undefined {
+    const limitBytes = Number(this.tree.read(ALL_PODS, 'memory.max') ?? Number.NaN);
+    const workingSetBytes = this.#usageOf(ALL_PODS)?.memoryBytes;
+    return Number.isNaN(limitBytes) || workingSetBytes === undefined ? undefined : { limitBytes, workingSetBytes };
+  }
+
   /** Kills and removes groups of pods that are not known. */
   sweep(knownUids: ReadonlySet<string>): void {
     for (const above of [ALL_PODS, `${ALL_PODS}/burstable`, `${ALL_PODS}/besteffort`]) {
@@ -140,10 +152,9 @@ export class PodCgroups {
     if (this.tree.read(path, 'cgroup.procs') === undefined) return undefined;
     const current = this.tree.read(path, 'memory.current');
     const inactive = /^inactive_file (\d+)$/m.exec(this.tree.read(path, 'memory.stat') ?? '')?.[1];
-    const pids = this.tree.read(path, 'pids.current');
     return {
       memoryBytes: current === undefined ? undefined : Math.max(0, Number(current) - Number(inactive ?? 0)),
-      processes: pids === undefined ? this.tree.processes(path).length : Number(pids),
+      processes: Number(this.tree.read(path, 'pids.current') ?? this.tree.processes(path).length),
     };
   }
 }

@@ -66,6 +66,10 @@ describe('the configuration of the agent', () => {
         'imagefs.available': { kind: 'percent', percent: 15 },
         'imagefs.inodesFree': { kind: 'percent', percent: 5 },
       },
+      evictionSoft: {},
+      evictionSoftGracePeriodMs: {},
+      evictionMinimumReclaim: {},
+      evictionMaxPodGracePeriodSeconds: 0,
       evictionPressureTransitionPeriodMs: 300_000,
       shutdownGracePeriodMs: 0,
       shutdownGracePeriodCriticalPodsMs: 0,
@@ -233,6 +237,11 @@ tokenFile: /token
     ['topologyManagerPolicy: restricted\ntopologyManagerScope: x\n', /^k\.yaml:4: unknown scope: "x"$/],
     ['cgroupRoot: ../x\n', /^k\.yaml:3: cgroupRoot "\.\.\/x": expected an absolute path/],
     ['enforceNodeAllocatable: [pod]\n', /^k\.yaml:3: enforceNodeAllocatable\[0\] "pod": expected one of none, pods/],
+    [
+      'evictionSoft: {memory.available: 1Gi}\n',
+      /^k\.yaml:3: grace period must be specified for the soft eviction threshold memory\.available$/,
+    ],
+    ['evictionMinimumReclaim: {memory.available: 0%}\n', /^k\.yaml:3: evictionMinimumReclaim/],
     ['maxPods: 1\nmaxPods: 2\n', /^k\.yaml:4: Map keys must be unique$/],
     ['registerWithTaints: [{key: a, effect: Never}]\n', /^k\.yaml:3: registerWithTaints\[0\]\.effect/],
   ])('refuses %j', (fields, fault) => {

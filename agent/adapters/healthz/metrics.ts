@@ -29,6 +29,7 @@ export const AGENT_METRICS: readonly MetricDefinition[] = [
     'kubelet_container_aligned_compute_resources_failure_count',
     'Alignments that failed, by scope and boundary.',
   ),
+  counter('kubelet_evictions', 'Pods evicted by this node, by eviction_signal.'),
   gauge('process_start_time_seconds', 'When the process started, since the epoch.'),
   counter('nodekeeper_agent_status_passes_total', 'Passes of the node status by outcome.'),
   counter('nodekeeper_agent_events_dropped_total', 'Events that were dropped.'),

@@ -14,18 +14,25 @@
 import { defined } from '../../../shared/domain/defined.ts';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
-import { type LogQuery, LogUnavailableError, type RunningContainer, type RunningPod } from '../../ports/pod-runtime.ts';
+import {
+  type LogQuery,
+  LogUnavailableError,
+  type PodUsage,
+  type RunningContainer,
+  type RunningPod,
+} from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { formatGoDuration } from '../../rules/go-duration.ts';
 import { restartPolicyOf } from '../../rules/pod-status.ts';
 import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { ContainerStart, type Terminated } from './container-start.ts';
-import { boundLog, type LogLimits, recordOutputTime } from './log-file.ts';
+import { boundLog, type LogLimits, recordOutputTime, removeOlderRuns } from './log-file.ts';
 import { readLog } from './log-reader.ts';
 import { PodProcesses } from './pod-processes.ts';
 import type { ContainerRecord, PodRecord } from './pod-record.ts';
 import { PodStop } from './pod-stop.ts';
+import { podUsage } from './pod-usage.ts';
 import { type MarkedProcess, signal } from './process-table.ts';
 
 /** Wait before a container is started again after the machine lacked resources. Milliseconds. */
@@ -179,6 +186,22 @@ export class ExecPod {
     const { pod } = this.#processes;
     for (const { name, restartCount } of this.#processes.running()) {
       this.#dependencies.cgroups?.place(pod, name, restartCount);
+    }
+  }
+
+  /** @throws Error when it cannot be measured */
+  usage(withStorage: boolean, volumesDirectory: string): Promise<PodUsage> {
+    const { record, pod } = this.#processes;
+    const { directory, cgroups } = this.#dependencies;
+    return podUsage({ pod, containers: record.containers, directory, volumesDirectory, cgroups }, withStorage);
+  }
+
+  /** Removes the output of a pod that has terminated. */
+  removeOutput(): void {
+    const { record } = this.#processes;
+    if (record.containers.some(({ state }) => state.kind !== 'terminated')) return;
+    for (const container of record.containers) {
+      removeOlderRuns({ ...this.#processes.logOf(container), run: container.restartCount + 1 });
     }
   }
 

@@ -74,6 +74,13 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
     },
     complaint: () => recorded.complaint(),
     limitWarning: () => options.limitWarning,
+    podsMemory: () => options.cgroups?.podsMemory(),
+    async usage(podUid, withStorage) {
+      return recorded.get(podUid)?.usage(withStorage, join(options.rootDirectory, 'volumes', podUid));
+    },
+    async reclaimStorage() {
+      recorded.checkEach((pod) => pod.removeOutput());
+    },
     usePlacement(placementOf) {
       options.cgroups?.usePlacement(placementOf);
       recorded.checkEach((pod) => pod.place());

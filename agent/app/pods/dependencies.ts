@@ -21,8 +21,8 @@ export interface PodLoopDependencies {
   /** Address of this machine; pods share it. */
   readonly hostIp: () => string | undefined;
   readonly recordEvent: (pod: KubePod, event: NodeEvent) => void;
-  /** The first check of all new pods: a shutdown rejects them. */
-  readonly gate: () => Admission;
+  /** The first check of a new pod: a shutdown or a pressure of the node rejects it. */
+  readonly gate: (pod: KubePod) => Admission;
   /** The last check, because admitting a pod assigns resources to it. */
   readonly topology: { admit(pod: KubePod): Admission; release(podUid: string): void };
 }

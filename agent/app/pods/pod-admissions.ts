@@ -28,10 +28,11 @@ export class PodAdmissions {
     for (const entry of waiting) if (runningUids.has(entry.uid)) this.#adopt(entry);
     const fresh = waiting.filter(({ uid }) => !runningUids.has(uid));
     if (fresh.length === 0) return true;
-    const refusalOfAll = this.#refusalOfAll();
-    const node = refusalOfAll === undefined ? await this.#ownNode(stop) : undefined;
+    const refusals = new Map(fresh.map((entry) => [entry, this.#refusalBefore(entry)]));
+    const isNodeNeeded = fresh.some((entry) => refusals.get(entry) === undefined);
+    const node = isNodeNeeded ? await this.#ownNode(stop) : undefined;
     for (const entry of fresh) {
-      const verdict = refusalOfAll ?? (node === undefined ? undefined : this.#verdictOn(entry, node));
+      const verdict = refusals.get(entry) ?? (node === undefined ? undefined : this.#verdictOn(entry, node));
       if (verdict === undefined) return false;
       if (verdict.kind === 'refused') this.#refuse(entry, verdict);
       else entry.admission = 'admitted';
@@ -49,11 +50,11 @@ export class PodAdmissions {
     entry.adopted = true;
   }
 
-  /** Why every new pod is refused now; undefined while pods can be admitted. */
-  #refusalOfAll(): Refusal | undefined {
+  /** Why this pod is refused, whatever its Node is like; undefined if that is not known yet. */
+  #refusalBefore({ pod }: PodEntry): Refusal | undefined {
     const { runtime, gate } = this.#dependencies;
     if (runtime.refusal !== undefined) return { kind: 'refused', ...runtime.refusal };
-    const verdict = gate();
+    const verdict = gate(pod);
     return verdict.kind === 'refused' ? verdict : undefined;
   }
 
