@@ -10,6 +10,7 @@ import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { watchTicketIssuer } from '../../shared/adapters/tokens/watch-tickets.ts';
+import { apiAuthorities } from '../../shared/adapters/trust/api-authorities.ts';
 import { type ApiOptions, composeApi } from '../../shared/api/compose.ts';
 import { redirectLogs } from '../../shared/api/logs/log-redirect.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
@@ -60,6 +61,7 @@ export function composeApiFunction(environment: Environment) {
       staticTokenAuthenticator(config.staticTokens),
     ),
     readPublicKey,
+    apiAuthorities,
     readYaml: readYamlOnDemand,
     ...(config.instances === undefined ? {} : { cloud: ec2OnDemand(environment, { clusterId, ...config.instances }) }),
     auditTrail: cloudWatchAuditTrail(auditLogConnectionFrom(environment, config.auditLog), systemClock.nowMs),

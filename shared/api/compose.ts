@@ -59,6 +59,8 @@ export interface ApiOptions {
    * False in a process that may not write. Objects of every new cluster then appear after another process created them.
    */
   readonly makesInitialObjects?: boolean;
+  /** Certificates in PEM that clients in pods trust. Absent: none are published. */
+  readonly apiAuthorities?: () => string;
   /** Absent: every watch is a long poll. */
   readonly answerWatch?: AnswerWatch;
   /** Absent: logs are not served. */

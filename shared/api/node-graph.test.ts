@@ -125,7 +125,10 @@ describe('a node', () => {
       spec: { nodeName: 'n2', containers: [{ name: 'c', image: 'i' }], imagePullSecrets: [{ name: 's' }] },
     });
     expect(await api.send('POST', podsIn('default'), { ...as('n2'), body: mirror })).toMatchObject({ code: 403 });
-    expect(await api.send('POST', podsIn('default'), { body: mirror })).toMatchObject({ code: 201 });
+    expect(await api.send('POST', podsIn('default'), { body: mirror })).toMatchObject({
+      code: 403,
+      body: { message: 'pods "static-n2" is forbidden: a mirror pod may not reference secrets' },
+    });
     expect(await code(api, 'n2', `${SECRETS}/s`)).toBe(403);
   });
 });

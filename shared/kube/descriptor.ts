@@ -1,4 +1,4 @@
-import type { KubeLimitRange, KubeRuntimeClass } from './application-types.ts';
+import type { KubeLimitRange, KubeRuntimeClass, KubeServiceAccount } from './application-types.ts';
 import type { Cause } from './status.ts';
 import type { KubeObject, PreemptionPolicy } from './types.ts';
 
@@ -41,6 +41,8 @@ export interface PrepareContext {
   readonly limitRanges?: readonly KubeLimitRange[];
   /** Only for pods: the class that the pod names. Absent: it names none. */
   readonly runtimeClass?: KubeRuntimeClass;
+  /** Only for pods: the ServiceAccount that the pod runs as. Absent: the account of the pod stays as it is. */
+  readonly account?: KubeServiceAccount;
 }
 
 export interface PrepareUpdateContext extends PrepareContext {

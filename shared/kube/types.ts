@@ -163,6 +163,7 @@ export interface Probe extends LifecycleHandler {
 export interface ProjectedSource {
   serviceAccountToken?: { audience?: string; expirationSeconds?: number; path?: string };
   downwardAPI?: { items?: DownwardItem[] };
+  configMap?: { name?: string; items?: { key?: string; path?: string }[] };
 }
 
 /** A file of a downward API volume. */
@@ -267,6 +268,7 @@ export interface TopologySpreadConstraint {
 export type PodSpec = {
   activeDeadlineSeconds?: number;
   affinity?: Affinity;
+  automountServiceAccountToken?: boolean;
   containers?: Container[];
   dnsPolicy?: 'ClusterFirst' | 'ClusterFirstWithHostNet' | 'Default' | 'None';
   enableServiceLinks?: boolean;

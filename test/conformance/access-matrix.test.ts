@@ -217,8 +217,9 @@ async function world(): Promise<{ api: ApiInMemory; questions: Question[] }> {
   const kept = resources.filter(
     ({ servedFrom, resource, verbs }) => servedFrom === undefined && OBJECTS[resource] && verbs.includes('create'),
   );
-  const first = kept.toSorted((one) => (one.resource === 'nodes' ? -1 : 0));
-  for (const descriptor of first) {
+  // What pods refer to must exist.
+  const rank = ({ resource }: { readonly resource: string }) => ['nodes', 'serviceaccounts'].indexOf(resource) + 1 || 3;
+  for (const descriptor of kept.toSorted((one, other) => rank(one) - rank(other))) {
     const make = OBJECTS[descriptor.resource]!;
     const object = make(nodeUid);
     const { namespace } = object['metadata'] as { namespace?: string };
@@ -497,6 +498,11 @@ groups. Heartbeats refuse impersonation.
 - A node may request tokens for its own pods only, bound to the pod with its uid, with an audience that a volume of the pod
   names.
 - Secrets of type \`kubernetes.io/service-account-token\` get no token.
+- A new pod runs as \`default\`, unless it names another account of its namespace. It has the image pull secrets of its
+  account, and a volume \`kube-api-access-…\` with a token, the namespace and \`kube-root-ca.crt\`, unless
+  \`automountServiceAccountToken: false\` is set. A pod whose account does not exist is refused; a controller tries again.
+- \`kube-root-ca.crt\` has the authority of local mode, and on AWS the five roots of Amazon Trust Services. They also
+  verify a custom domain with a public certificate of ACM.
 - Each process of the API signs with a key of its own (ES256), which is never stored
   ([decision 0031](decisions/0031-roles-and-account-tokens.md)). \`/.well-known/openid-configuration\` and
   \`/openid/v1/jwks\` publish the public keys, to service accounts and administrators.
@@ -505,6 +511,7 @@ groups. Heartbeats refuse impersonation.
 | --- | --- |
 | a request | one read unit for the account and one for what the token is bound to, at most every 10 s per token and process |
 | the first request with a key, per process and hour | one read unit |
+| a new pod | one read unit for its account; a controller reads it once per pass |
 | issuing | 1 to 3 read units; one write per process and half day for its key |
 
 ## The table

@@ -72,6 +72,11 @@ export async function emptyCluster(access: KubeAccess): Promise<void> {
         await Promise.all(left.map((item) => remove(item, group, resource, namespaced)));
       }
     }
+    // As on the recorded server: pods have no volume with a token.
+    const path = '/api/v1/namespaces/default/serviceaccounts/default';
+    const body = { automountServiceAccountToken: false };
+    const contentType = 'application/merge-patch+json';
+    statusOk(await client.send({ method: 'PATCH', path, body, contentType }), [200]);
   } finally {
     client.close();
   }
@@ -90,6 +95,10 @@ export async function emptyCluster(access: KubeAccess): Promise<void> {
     }
     const body = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 0, propagationPolicy: 'Background' };
     statusOk(await client.send({ method: 'DELETE', path, body }), [200, 202, 404, 409]);
+    if (resource !== 'namespaces') return;
+    // No controller runs here. It would remove the finalizer of the namespace.
+    const finalized = { kind: 'Namespace', apiVersion: 'v1', metadata: { name }, spec: {} };
+    statusOk(await client.send({ method: 'PUT', path: `${path}/finalize`, body: finalized }), [200, 404, 409]);
   }
 }
 

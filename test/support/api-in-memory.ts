@@ -60,6 +60,7 @@ export function apiInMemory(
     readonly auditTrail?: AuditTrail;
     readonly limits?: RequestLimits;
     readonly policy?: Partial<Policy>;
+    readonly apiAuthorities?: () => string;
     /** Absent: watches are long polls. */
     readonly answerWatch?: AnswerWatch;
     /** Absent: a clock of its own. Pauses and `advance` are added to it. */
@@ -131,7 +132,12 @@ export function apiInMemory(
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 8),
     readYaml,
     gzip,
-    ...defined({ auditTrail: options.auditTrail, limits: options.limits, answerWatch: options.answerWatch }),
+    ...defined({
+      auditTrail: options.auditTrail,
+      limits: options.limits,
+      answerWatch: options.answerWatch,
+      apiAuthorities: options.apiAuthorities,
+    }),
   });
   return {
     items,

@@ -1,6 +1,7 @@
 /** The API and the workload controllers over the same tables in memory, on the clock of the API. */
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { fleetControllers } from '../../shared/controllers/index.ts';
+import { defined } from '../../shared/domain/defined.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { passesWorkloadFilter } from '../../simulation/streams.ts';
@@ -8,9 +9,12 @@ import { apiInMemory } from './api-in-memory.ts';
 
 const ROUNDS_MAX = 100;
 
-export function servedWorkloads(options: { readonly apiStore?: (items: ItemStore) => ItemStore } = {}) {
+export function servedWorkloads(
+  options: { readonly apiStore?: (items: ItemStore) => ItemStore; readonly apiAuthorities?: () => string } = {},
+) {
   const items = memoryItemStore({ changesOf: ['objects'] });
-  const api = apiInMemory({ items: options.apiStore?.(items) ?? items });
+  const authorities = defined({ apiAuthorities: options.apiAuthorities });
+  const api = apiInMemory({ items: options.apiStore?.(items) ?? items, ...authorities });
   let uuids = 0;
   let seen = 0;
   const silent = () => {};
@@ -28,6 +32,7 @@ export function servedWorkloads(options: { readonly apiStore?: (items: ItemStore
     policy: defaultPolicy,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     meter: { add: silent },
+    ...authorities,
   });
   const cluster = {
     api,

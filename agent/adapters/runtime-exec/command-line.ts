@@ -2,6 +2,7 @@
  * Command line and environment of a container's process, from its spec. Source: upstream pkg/kubelet/kubelet_pods.go
  * (makeEnvironmentVariables) and third_party/forked/golang/expansion.
  */
+import { TOKEN_DIRECTORY } from '../../../shared/kube/accounts/pod-account.ts';
 import { numberOf } from '../../../shared/kube/normal-form.ts';
 import type { Container, KubePod, Volume } from '../../../shared/kube/types.ts';
 
@@ -60,9 +61,13 @@ function fieldOf(path: string, pod: KubePod, hostIp: string | undefined): string
   }
 }
 
-/** Path of the first mount that is not a hostPath at its own path. Processes cannot have any other. */
+/**
+ * Path of the first mount that is not a hostPath at its own path. Processes cannot have any other. Every pod mounts the
+ * token of its account: it is left out, because a process that shares the file system of the machine cannot have it there.
+ */
 function unsupportedMount(volumes: readonly Volume[], { volumeMounts = [] }: Container): string | undefined {
   for (const { name, mountPath = '' } of volumeMounts) {
+    if (mountPath === TOKEN_DIRECTORY) continue;
     const volume = volumes.find((each) => each.name === name);
     if (volume?.hostPath?.path !== mountPath) return mountPath;
   }

@@ -4,9 +4,10 @@
  */
 
 import { defined } from '../../../shared/domain/defined.ts';
+import { withoutTokenVolume } from '../../../shared/kube/accounts/pod-account.ts';
 import { listOf, numberOf, recordOf, textOf } from '../../../shared/kube/normal-form.ts';
 import { parseTimeMs } from '../../../shared/kube/time.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubeObject, KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import {
   type ContainerState,
@@ -38,8 +39,8 @@ export interface PodmanRuntimeOptions {
 
 const podmanName = (podUid: string): string => `nodekeeper-${podUid}`;
 
-/** The manifest for `podman kube play`. */
-export function manifestOf(pod: KubeObject): KubeObject {
+/** The manifest for `podman kube play`, which refuses projected volumes. */
+export function manifestOf(pod: KubePod): KubeObject {
   const { uid = '', namespace = '', name = '', labels, annotations } = pod.metadata;
   return {
     apiVersion: 'v1',
@@ -49,7 +50,7 @@ export function manifestOf(pod: KubeObject): KubeObject {
       labels: { ...labels, [UID_LABEL]: uid, [NAMESPACE_LABEL]: namespace, [NAME_LABEL]: name },
       ...defined({ annotations }),
     },
-    spec: pod.spec ?? {},
+    spec: withoutTokenVolume(pod.spec ?? {}),
   };
 }
 

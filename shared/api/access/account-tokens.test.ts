@@ -167,6 +167,7 @@ describe('a token of a service account', () => {
 
   it('is bound only to an object that fits', async () => {
     const { api, pod } = await cluster();
+    await make(api, ACCOUNTS, { metadata: { name: 'other' } });
     await make(api, PODS, podOn('n1', 'q', { serviceAccountName: 'other' }));
     const bound = async (boundObjectRef: object) => outcome(await request(api, { boundObjectRef }));
     expect(await bound(podRef(undefined, 'none'))).toEqual([404, 'pods "none" not found']);

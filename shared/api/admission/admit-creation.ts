@@ -1,9 +1,11 @@
 /**
- * Admission that reads other objects: the namespace of a new object and its LimitRanges, the priority class and the
- * RuntimeClass of a new pod. Kubernetes: "Admission Controllers", NamespaceLifecycle, LimitRanger, Priority, RuntimeClass.
+ * Admission that reads other objects: the namespace of a new object and its LimitRanges, and the ServiceAccount, the
+ * priority class and the RuntimeClass of a new pod. Kubernetes: "Admission Controllers", NamespaceLifecycle, LimitRanger,
+ * ServiceAccount, Priority, RuntimeClass.
  */
 import { defined } from '../../domain/defined.ts';
-import type { KubeRuntimeClass } from '../../kube/application-types.ts';
+import { accountNameOf, accountRefusal, mirrorPodRefusal } from '../../kube/accounts/pod-account.ts';
+import type { KubeRuntimeClass, KubeServiceAccount } from '../../kube/application-types.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
 import { isLimited, limitViolation } from '../../kube/pods/limit-range.ts';
 import {
@@ -20,11 +22,12 @@ import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
 import { isSystemPriorityClass, systemPriorityClasses } from '../kinds/priorityclasses.ts';
 import { namespaces, priorityclasses } from '../kinds/registry.ts';
 import { runtimeclasses } from '../kinds/runtimeclasses.ts';
+import { serviceaccounts } from '../kinds/serviceaccounts.ts';
 
 /** Priority classes that are searched for the default one, at most. */
 const CLASSES_MAX = 500;
 
-export type AdmittedContext = Pick<PrepareContext, 'priority' | 'limitRanges' | 'runtimeClass'>;
+export type AdmittedContext = Pick<PrepareContext, 'account' | 'priority' | 'limitRanges' | 'runtimeClass'>;
 
 /** What admission read, for the defaults of the new object. @throws StatusError 403 or 404 when it is refused */
 export async function admitCreation(
@@ -38,17 +41,36 @@ export async function admitCreation(
     descriptor.namespaced ? requireNamespace(dependencies, descriptor, object) : undefined,
   ]);
   if (group !== '' || resource !== 'pods') return { limitRanges };
-  const [runtimeClass, classes] = await Promise.all([
+  const [account, runtimeClass, classes] = await Promise.all([
+    accountFor(dependencies, object),
     runtimeClassFor(dependencies, object),
     classesFor(dependencies, object),
   ]);
   const refuse = (why: string) => status.forbidden(descriptor, object.metadata.name ?? '', why);
+  if (account.kind === 'refused') throw refuse(account.why);
   const refusal = runtimeClassRefusal(object, runtimeClass);
   if (refusal !== undefined) throw refuse(refusal);
   const outcome = resolvePriority(object, classes);
   if (outcome.kind === 'refused') throw refuse(outcome.why);
-  return { priority: outcome.priority, limitRanges, ...defined({ runtimeClass }) };
+  return { priority: outcome.priority, limitRanges, ...defined({ account: account.account, runtimeClass }) };
 }
+
+type AccountOutcome =
+  /** `account` is absent for a mirror pod. */
+  | { readonly kind: 'found'; readonly account?: KubeServiceAccount }
+  | { readonly kind: 'refused'; readonly why: string };
+
+/** The account `default` is created by this read if it is missing. */
+async function accountFor(dependencies: ApiDependencies, pod: KubePod): Promise<AccountOutcome> {
+  const name = accountNameOf(pod);
+  const namespace = pod.metadata.namespace ?? '';
+  if (name === undefined) return outcomeOf(mirrorPodRefusal(pod));
+  const account: KubeServiceAccount | undefined = await dependencies.storageOf(serviceaccounts).get(namespace, name);
+  return outcomeOf(accountRefusal(namespace, name, account), account);
+}
+
+const outcomeOf = (why: string | undefined, account?: KubeServiceAccount): AccountOutcome =>
+  why === undefined ? { kind: 'found', ...defined({ account }) } : { kind: 'refused', why };
 
 /** LimitRanges bound the prepared object, with its defaults. @throws StatusError 403 */
 export function refuseOutsideLimits(

@@ -1,5 +1,6 @@
 import { defined } from '../../domain/defined.ts';
 import { withDefaultTolerations, withProfileTolerations } from '../../domain/nodes/default-tolerations.ts';
+import { withAccount } from '../../kube/accounts/pod-account.ts';
 import { ageSince } from '../../kube/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../kube/descriptor.ts';
@@ -201,7 +202,8 @@ export const pods: ResourceDescriptor = {
   createOnUpdate: false,
   hasGeneration: false,
   prepareForCreate(object: KubePod, context) {
-    const defaulted = withRuntimeClass({ ...object, spec: defaultPodSpec(object.spec) }, context.runtimeClass);
+    const given = context.account === undefined ? object : withAccount(object, context.account);
+    const defaulted = withRuntimeClass({ ...given, spec: defaultPodSpec(given.spec) }, context.runtimeClass);
     const limited = withLimitDefaults(defaulted, context.limitRanges ?? []);
     const spec = admitPriority(admitTolerations(limited.spec ?? {}, context), context);
     return typed('', 'v1', 'Pod', {

@@ -20,6 +20,7 @@ import { silenceStore } from '../../store/silence-store.ts';
 import { type Policies, policyCache } from '../access/policy-cache.ts';
 import { findAlwaysEmpty } from '../kinds/always-empty.ts';
 import { defaultBindings, defaultRoles } from '../kinds/default-policies.ts';
+import { type ApiAuthorities, noAuthorities } from '../kinds/namespace-contents.ts';
 import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
 import { nodemetrics, podmetrics } from '../kinds/node-metrics.ts';
 import { systemPriorityClasses } from '../kinds/priorityclasses.ts';
@@ -58,6 +59,8 @@ export interface StorageOptions {
   readonly pause: (milliseconds: number) => Promise<unknown>;
   readonly policy: Policy;
   readonly changes: ChangeLog;
+  /** Absent: none are published. */
+  readonly apiAuthorities?: ApiAuthorities;
   /** False in a process that may not write. Absent: true. */
   readonly makesInitialObjects?: boolean;
 }
@@ -131,7 +134,8 @@ function specialStorages(
 ): Readonly<Record<string, (descriptor: ResourceDescriptor) => ResourceStorage>> {
   const { items, clock, random, policy, changes } = options;
   const initial = initialObjects(options);
-  const newObject = () => ({ nowMs: clock.nowMs(), uuid: random.uuid });
+  const { apiAuthorities = noAuthorities } = options;
+  const newObject = () => ({ nowMs: clock.nowMs(), uuid: random.uuid, apiAuthorities });
   const inNamespaces = (descriptor: ResourceDescriptor): ResourceStorage =>
     options.makesInitialObjects === false
       ? plain(descriptor)

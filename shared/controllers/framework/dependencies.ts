@@ -47,6 +47,8 @@ export interface ControllerOptions {
   readonly partQueue?: PartQueue;
   /** Starts the functions that have work. Absent: they are started from outside. */
   readonly waker?: Waker;
+  /** Certificates in PEM that clients in pods trust. Absent: none are published. */
+  readonly apiAuthorities?: () => string;
   /** Waits between attempts at a contended commit. Milliseconds. Absent: attempts follow at once. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }

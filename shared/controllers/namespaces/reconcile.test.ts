@@ -38,6 +38,18 @@ describe('the objects of every namespace', () => {
     expect((await cluster.ok('GET', `${TEAM}/configmaps/kube-root-ca.crt`)).data).toEqual({ 'ca.crt': '' });
   });
 
+  it('have the certificates of the API, also after these changed', async () => {
+    let certificates = 'old';
+    const cluster = servedWorkloads({ apiAuthorities: () => certificates });
+    await cluster.ok('POST', NAMESPACES, { metadata: { name: 'team' } });
+    const published = async () => (await cluster.ok('GET', `${TEAM}/configmaps/kube-root-ca.crt`)).data['ca.crt'];
+    expect(await published()).toBe('old');
+    certificates = 'new';
+    await cluster.settle();
+    await cluster.tickAfter(60_000);
+    expect(await published()).toBe('new');
+  });
+
   it('are found by a read before the controller ran, also in the namespaces of a new cluster', async () => {
     const cluster = await withTeam();
     await cluster.ok('DELETE', `${TEAM}/serviceaccounts/default`);

@@ -8,7 +8,7 @@
  *
  * Cost of a pass: a read of half a unit per kind, and the removals. A namespace that is not terminating costs nothing.
  */
-import { contentOf, contentRefs, repairedContent } from '../../api/kinds/namespace-contents.ts';
+import { contentOf, contentRefs, noAuthorities, repairedContent } from '../../api/kinds/namespace-contents.ts';
 import { resources } from '../../api/kinds/registry.ts';
 import { defined } from '../../domain/defined.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
@@ -53,7 +53,7 @@ export interface NamespaceReport {
 
 const DONE: NamespaceReport = {};
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'clock' | 'random'>;
+type Dependencies = Pick<ControllerDependencies, 'objects' | 'clock' | 'random' | 'apiAuthorities'>;
 
 export async function syncNamespace(dependencies: Dependencies, name: string): Promise<NamespaceReport> {
   const namespace: KubeNamespace | undefined = await dependencies.objects.get(namespaceRef(name));
@@ -64,16 +64,21 @@ export async function syncNamespace(dependencies: Dependencies, name: string): P
 }
 
 /** Objects that are created again, or repaired. The commit is refused if the namespace changed, so it does not terminate. */
-async function ensureContents({ objects, clock, random }: Dependencies, namespace: KubeNamespace): Promise<void> {
+async function ensureContents(
+  { objects, clock, random, apiAuthorities = noAuthorities }: Dependencies,
+  namespace: KubeNamespace,
+): Promise<void> {
   const name = namespace.metadata.name ?? '';
   const refs = contentRefs(name);
   const found = await objects.getMany(refs);
   const writes = refs.flatMap((ref, index): ObjectWrite[] => {
     const previous = found[index];
     if (previous === undefined) {
-      return [{ kind: 'create', ref, object: contentOf(ref, { nowMs: clock.nowMs(), uuid: random.uuid }) }];
+      return [
+        { kind: 'create', ref, object: contentOf(ref, { nowMs: clock.nowMs(), uuid: random.uuid, apiAuthorities }) },
+      ];
     }
-    const object = repairedContent(previous);
+    const object = repairedContent(previous, apiAuthorities);
     return object === previous ? [] : [{ kind: 'update', ref, object, previous }];
   });
   if (writes.length === 0) return;

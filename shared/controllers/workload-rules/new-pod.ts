@@ -1,19 +1,21 @@
 /**
  * A pod as a controller creates it: with the admission, defaults and validation of a POST. Sources:
  * pkg/controller/controller_utils.go (GetPodFromTemplate), plugin/pkg/admission (NamespaceLifecycle,
- * LimitRanger, Priority, RuntimeClass, ResourceQuota).
+ * LimitRanger, ServiceAccount, Priority, RuntimeClass, ResourceQuota).
  */
 import { systemPriorityClasses } from '../../api/kinds/priorityclasses.ts';
 import { pods } from '../../api/kinds/registry.ts';
 import { defined } from '../../domain/defined.ts';
-import type { KubeResourceQuota, KubeRuntimeClass } from '../../kube/application-types.ts';
+import { accountNameOf, accountRefusal } from '../../kube/accounts/pod-account.ts';
+import type { KubeResourceQuota, KubeRuntimeClass, KubeServiceAccount } from '../../kube/application-types.ts';
+import { DEFAULT_ACCOUNT } from '../../kube/namespace-contents.ts';
 import { limitViolation } from '../../kube/pods/limit-range.ts';
 import { defaultPriorityClass, priorityClassNameOf, resolvePriority } from '../../kube/pods/pod-priority.ts';
 import { runtimeClassNameOf, runtimeClassRefusal } from '../../kube/pods/runtime-class.ts';
 import { checkQuota } from '../../kube/quota/quota.ts';
 import type { CountedResource } from '../../kube/quota/usage.ts';
 import { formatTime } from '../../kube/time.ts';
-import type { KubeObject, KubePod, OwnerReference } from '../../kube/types.ts';
+import type { KubeObject, KubePod, ObjectRef, OwnerReference } from '../../kube/types.ts';
 import type { PodTemplateSpec } from '../../kube/workload-types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -56,6 +58,10 @@ export async function podMaker(
     return () => ({ kind: 'refused', message: 'unable to create pods, no labels' });
   }
   const body = { metadata: {}, spec: template.spec ?? {} } as KubeObject;
+  const accountName = accountNameOf(body) ?? DEFAULT_ACCOUNT;
+  const accountRef = { resource: 'serviceaccounts', namespace: owner.namespace, name: accountName };
+  const account = (await objects.get(accountRef)) ?? missingAccount(accountRef);
+  const accountMissing = accountRefusal(owner.namespace, accountName, account);
   const priority = resolvePriority(body, await priorityClassesFor(objects, body));
   if (priority.kind === 'refused') return () => ({ kind: 'refused', message: priority.why });
   const className = runtimeClassNameOf(body);
@@ -85,9 +91,9 @@ export async function podMaker(
       defaultTolerationSeconds: policy.podEvictionTimeoutSeconds,
       priority: priority.priority,
       limitRanges,
-      ...defined({ runtimeClass }),
+      ...defined({ account, runtimeClass }),
     });
-    const why = refusal ?? limitViolation('pods', pod, limitRanges);
+    const why = accountMissing ?? refusal ?? limitViolation('pods', pod, limitRanges);
     if (why !== undefined) return forbidden(name, why);
     const [cause] = pods.validate(pod, { operation: 'create', subresource: '' });
     return cause === undefined
@@ -142,6 +148,10 @@ export async function chargedObjects<Created extends KubeObject>(
   });
   return { permitted, quotas, ...defined({ refusal }) };
 }
+
+/** Every namespace has the account `default`: the API creates it when it is read. */
+const missingAccount = ({ namespace, name }: ObjectRef): KubeServiceAccount | undefined =>
+  name === DEFAULT_ACCOUNT ? { metadata: { namespace, name } } : undefined;
 
 async function priorityClassesFor(objects: Dependencies['objects'], pod: KubeObject) {
   const name = priorityClassNameOf(pod);
