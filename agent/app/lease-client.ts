@@ -8,7 +8,7 @@ import type { AgentTime, Fraction } from '../ports/time.ts';
 import { doublingWaitMs, ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
 import { answeredWith, describeAnswer, nodeIn } from '../rules/kube-answer.ts';
 import { LEASES_PATH, leasePath, needsOwner, newLease, nodePath, type Renewal, renewedLease } from '../rules/lease.ts';
-import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX } from '../rules/lease-answers.ts';
+import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX, renewedBy } from '../rules/lease-answers.ts';
 
 export interface LeaseClientDependencies {
   readonly nodeName: string;
@@ -72,10 +72,10 @@ export class LeaseClient {
     for (let attempt = 1; attempt <= RENEWAL_ATTEMPTS_MAX && !stop.aborted; attempt += 1) {
       const body = await this.#renewalOf(base);
       if (body === undefined) continue;
-      const answer = await this.#send({ method: 'PUT', path: leasePath(nodeName), body });
+      const answer = await this.#send({ method: 'PUT', path: leasePath(nodeName), body, prefersMinimal: true });
       const written = leaseWrite(answer, nodeName);
       if (written.kind === 'written') {
-        onAccepted(written.lease);
+        onAccepted(renewedBy(body, written.lease));
         return true;
       }
       log.warn('the Lease was not renewed', { node: nodeName, why: this.#whyNoLease(answer), attempt });

@@ -6,6 +6,8 @@ export interface KubeRequest {
   readonly body?: unknown;
   /** Type of the body. Default: application/json. */
   readonly contentType?: string;
+  /** Asks for an answer without what was sent (`Prefer: return=minimal`, RFC 7240). A server may ignore it. */
+  readonly prefersMinimal?: boolean;
   /** A request without an answer in this time has failed. Milliseconds. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;

@@ -31,6 +31,16 @@ export type LeaseWrite =
   | { readonly kind: 'missing' }
   | { readonly kind: 'failed' };
 
+/**
+ * The Lease after a renewal. A minimal answer has the new version and the annotations alone; the other fields are as
+ * sent.
+ */
+export function renewedBy(sent: KubeObject, answered: KubeObject): KubeObject {
+  if (answered.spec !== undefined) return answered;
+  const { annotations: _sent, ...kept } = sent.metadata;
+  return { ...sent, metadata: { ...kept, ...answered.metadata } };
+}
+
 /** Of a creation or a renewal. */
 export function leaseWrite(answer: KubeAnswer, nodeName: string): LeaseWrite {
   const lease = answeredWith(answer, 200, 201) ? leaseIn(answer, nodeName) : undefined;

@@ -23,6 +23,8 @@ export interface ApiRequest {
   readonly body?: unknown;
   /** Content type of the body; application/json by default. */
   readonly contentType?: string;
+  /** Asks for an answer without what was sent (`Prefer: return=minimal`). */
+  readonly prefersMinimal?: boolean;
   /** Sent before everything that is not urgent. */
   readonly urgent?: boolean;
 }
@@ -158,6 +160,7 @@ class HttpApiClient implements ApiClient {
         accept: 'application/json',
         authorization: `Bearer ${this.#options.token}`,
         'user-agent': 'nodekeeper-fleet',
+        ...(request.prefersMinimal === true ? { prefer: 'return=minimal' } : {}),
         ...(body === undefined ? {} : { 'content-type': contentType, 'content-length': body.length }),
       },
     };

@@ -7,7 +7,7 @@ import {
   newLease,
   renewedLease,
 } from '../../agent/rules/lease.ts';
-import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX } from '../../agent/rules/lease-answers.ts';
+import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX, renewedBy } from '../../agent/rules/lease-answers.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import {
   DONE,
@@ -34,11 +34,11 @@ export async function renewLease(context: MachineContext, isStale: () => boolean
     }
     if (isStale()) return DONE;
     const body = renewedLease(state.lease, { ...timingOf(context), node: state.owner });
-    const answer = await send({ method: 'PUT', path, body, urgent: true });
+    const answer = await send({ method: 'PUT', path, body, urgent: true, prefersMinimal: true });
     const written = leaseWrite(answer, identity.name);
     switch (written.kind) {
       case 'written':
-        acknowledge(context, written.lease);
+        acknowledge(context, renewedBy(body, written.lease));
         return DONE;
       case 'failed':
         return failed(context, 'renewing the Lease', answer);

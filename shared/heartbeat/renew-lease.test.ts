@@ -105,6 +105,25 @@ describe('a heartbeat by PUT', () => {
     expect(row?.['r']).toBe(nowMs);
   });
 
+  it('returns only what its sender does not know, if it prefers that', async () => {
+    await items.write(podsChanged('n1'));
+    const { resourceVersion } = (await stored()).metadata;
+    const sent = lease({ metadata: { resourceVersion, labels: { site: 'north' } } });
+    const answer = await send('PUT', sent, { headers: { prefer: 'return=minimal' } });
+    expect(answer.headers['preference-applied']).toBe('return=minimal');
+    expect(parsed(answer)).toEqual({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: {
+        name: 'n1',
+        namespace: LEASE_NAMESPACE,
+        resourceVersion: expect.any(String),
+        annotations: { [PODS_VERSION_ANNOTATION]: expect.any(String) },
+      },
+    });
+    expect((await stored()).metadata.labels).toEqual({ site: 'north' });
+  });
+
   it('returns the version of the node’s pods, and does not store it in the Lease', async () => {
     const before = await stored();
     expect(before.metadata.annotations).toBeUndefined();

@@ -164,7 +164,11 @@ function answerOf(outcome: LeaseWriteOutcome, { beat, warnings, beatTimes }: Ans
   if (outcome.kind === 'absent') throw status.notFound(leases, target.name);
   if (outcome.kind === 'conflict') throw status.conflict(leases, target.name);
   const heartbeatUrl = request.headers[HEARTBEAT_URL_HEADER];
-  return json(200, leaseForResponse(outcome.row, { beatTimes, heartbeatUrl }), warningHeaders(warnings));
+  const lease = leaseForResponse(outcome.row, { beatTimes, heartbeatUrl });
+  const isMinimal = request.headers['prefer'] === MINIMAL;
+  return isMinimal && lease !== undefined
+    ? json(200, minimal(lease), { ...warningHeaders(warnings), 'preference-applied': MINIMAL })
+    : json(200, lease, warningHeaders(warnings));
 }
 
 /**
@@ -190,6 +194,16 @@ function leaseForResponse(
   };
   return { ...lease, metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations } };
 }
+
+/** RFC 7240. Agents send it: half of an answer's bytes are what they sent, and data out to the internet is billed. */
+const MINIMAL = 'return=minimal';
+
+/** What the sender does not know: the version and the annotations. */
+const minimal = ({ apiVersion, kind, metadata: { name, namespace, resourceVersion, annotations } }: Lease) => ({
+  apiVersion,
+  kind,
+  metadata: { name, namespace, resourceVersion, ...defined({ annotations }) },
+});
 
 /** No client renews a Lease in YAML, and its parser would add to each cold start. */
 const ACCEPTED = ['application/json', PROTOBUF_MEDIA_TYPE];

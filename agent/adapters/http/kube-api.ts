@@ -131,7 +131,7 @@ function sendRequest(
 }
 
 function requestOptions(
-  { method, path, contentType = 'application/json' }: KubeRequest,
+  { method, path, contentType = 'application/json', prefersMinimal = false }: KubeRequest,
   token: string,
   body: Buffer | undefined,
   { server, agent }: Connection,
@@ -146,6 +146,7 @@ function requestOptions(
       accept: 'application/json',
       authorization: `Bearer ${token}`,
       'user-agent': USER_AGENT,
+      ...(prefersMinimal ? { prefer: 'return=minimal' } : {}),
       ...(body === undefined ? {} : { 'content-type': contentType, 'content-length': body.length }),
     },
   };
