@@ -536,6 +536,23 @@ describe('a Service', () => {
   });
 });
 
+describe('a kind that nothing acts on', () => {
+  const hpa = { spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }, maxReplicas: 3 } };
+  it.each([
+    ['services', '/api/v1/namespaces/default/services', { spec: { ports: [{ port: 80 }] } }, 'no traffic is routed'],
+    ['autoscalers', '/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers', hpa, 'nothing scales by it'],
+    ['autoscalers', '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers', hpa, 'nothing scales by it'],
+  ])('warns at the creation of %s at %s, and not later', async (_kind, path, object, text) => {
+    const api = apiInMemory();
+    const created = await api.send('POST', path, { body: { metadata: { name: 'a' }, ...object } });
+    expect(created.headers['warning'] ?? created.headers['Warning'], created.text).toContain(text);
+    const body = { metadata: { labels: { b: 'c' } } };
+    const changed = await api.send('PATCH', `${path}/a`, { body, contentType: MERGE });
+    expect(changed.code).toBe(200);
+    expect(Object.keys(changed.headers).map((name) => name.toLowerCase())).not.toContain('warning');
+  });
+});
+
 describe('kinds with two versions', () => {
   const V1 = '/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers';
   const V2 = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';

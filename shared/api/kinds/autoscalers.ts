@@ -46,6 +46,7 @@ function targetCell(metric: MetricSpec): string {
 }
 
 const KIND: StoredKind = {
+  creationWarning: 'the HorizontalPodAutoscaler is stored: nothing scales by it',
   subresources: [STATUS_PART],
   columns: [
     nameColumn,

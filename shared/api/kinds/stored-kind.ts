@@ -29,7 +29,8 @@ export interface KindNames {
 
 type Prepare = Pick<ResourceDescriptor, 'hasGeneration' | 'prepareForCreate' | 'prepareForUpdate'>;
 
-export interface StoredKind extends Partial<Pick<ResourceDescriptor, 'verbs' | 'createOnUpdate' | 'servedFrom'>> {
+export interface StoredKind
+  extends Partial<Pick<ResourceDescriptor, 'verbs' | 'createOnUpdate' | 'servedFrom' | 'creationWarning'>> {
   readonly subresources?: readonly Subresource[];
   readonly columns: readonly Column[];
   row(object: KubeObject, nowMs: number): unknown[];

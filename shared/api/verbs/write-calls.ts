@@ -51,7 +51,11 @@ const writtenResponse = (
   { descriptor, shape, nowMs }: Call,
   { object, created }: WrittenObject,
   warnings: readonly string[],
-): HttpResponse => json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), warningHeaders(warnings));
+): HttpResponse => {
+  const ofKind = created && descriptor.creationWarning !== undefined ? [descriptor.creationWarning] : [];
+  const headers = warningHeaders([...warnings, ...ofKind]);
+  return json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), headers);
+};
 
 export async function create(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   if (call.target.subresource === 'eviction') return evict(dependencies, call);
