@@ -46,7 +46,7 @@ export function explained(
   return { object, path, upstream, ours, reason: known?.reason };
 }
 
-/** Leaves by path. An empty object or list is a leaf, so that its presence counts. */
+/** Leaves by path. An empty object or list is a leaf, because its presence counts. */
 function fieldsOf(value: unknown, path: string[] = [], into = new Map<string, string>()): Map<string, string> {
   if (typeof value === 'object' && value !== null && Object.keys(value).length > 0) {
     for (const [key, item] of Object.entries(value)) fieldsOf(item, [...path, key], into);

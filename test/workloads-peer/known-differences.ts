@@ -58,6 +58,12 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
     path: /^(exit code)?$/,
     reason: 'kubectl 1.32 reads CronJobs of batch/v1, which 1.20 does not serve',
   },
+  {
+    object: /^kubectl (autoscale|expose) /,
+    path: /^output$/,
+    ours: /Warning: /,
+    reason: 'a warning says that nothing acts on the object',
+  },
   added(/^PodDisruptionBudget\//, /^status\.conditions\.DisruptionAllowed\./, '1.22'),
   added(SERVICE, /^spec\.(ipFamil.*|internalTrafficPolicy)/, '1.22 and 1.23, with its default'),
 ];

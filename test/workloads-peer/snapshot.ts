@@ -63,7 +63,7 @@ const RANDOM_END = new RegExp(`^${RANDOM_SUFFIX}$`);
 const NODE_NAME = /\bpeer-node-\d+\b/g;
 /** Of an object that no longer exists. */
 const UID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
-/** Versions of groups whose v1 came after 1.20. */
+/** Groups with a v1 that 1.20 does not have. */
 const FIRST_VERSIONS = /\b(batch|policy)\/v1beta1\b/g;
 const ADDRESS = /\b10\.\d+\.\d+\.\d+\b/g;
 

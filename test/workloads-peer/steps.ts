@@ -109,9 +109,8 @@ const besideApart = {
 };
 
 const hasCondition = (object: unknown, type: string, reason: string): boolean => {
-  const { conditions = {} } =
-    (object as { status?: { conditions?: Record<string, { reason?: string }> } }).status ?? {};
-  return conditions[type]?.reason === reason;
+  const { status } = (object ?? {}) as { status?: { conditions?: Record<string, { reason?: string }> } };
+  return status?.conditions?.[type]?.reason === reason;
 };
 
 const replicasOf = (object: unknown): number | undefined =>
@@ -145,8 +144,13 @@ export const SECTIONS: Readonly<Record<string, readonly Step[]>> = {
     status('deployment/web'),
     run('rollout history deployment/web'),
     run('get deployments,replicasets -o wide', { compareOutput: 'none' }),
+    run('delete deployment/web'),
   ],
   'broken rollouts': [
+    run('create deployment web --image=registry.invalid/app:1 --replicas=4'),
+    status('deployment/web'),
+    run('set image deployment/web app=registry.invalid/app:2'),
+    status('deployment/web'),
     run('patch deployment/web -p {"spec":{"progressDeadlineSeconds":8,"replicas":10}}'),
     status('deployment/web'),
     run('set image deployment/web app=registry.invalid/app:broken', {
@@ -163,9 +167,12 @@ export const SECTIONS: Readonly<Record<string, readonly Step[]>> = {
     run('patch deployment/web -p {"spec":{"revisionHistoryLimit":1}}'),
     run('autoscale deployment/web --min=2 --max=9 --cpu-percent=60'),
     run('expose deployment/web --port=80'),
-    run('delete hpa/web service/web'),
+    run('delete hpa/web service/web deployment/web'),
   ],
   'cascades of deletion': [
+    run('create deployment web --image=registry.invalid/app:4 --replicas=2'),
+    run('set image deployment/web app=registry.invalid/app:5'),
+    status('deployment/web'),
     run('delete deployment/web --cascade=orphan'),
     run('create deployment web --image=registry.invalid/app:5 --replicas=3'),
     status('deployment/web'),
