@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
-import { openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.ts';
+import { cgroupNode, openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { type HealthzServer, serveHealthz } from '../adapters/healthz/healthz-server.ts';
 import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
@@ -119,7 +119,7 @@ async function runtimeOf(name: AgentConfig['runtime'], machine: LinuxMachine): P
         ...(await podLimits(machine)),
       });
     case 'podman':
-      return podmanRuntime({ time: systemTime, log });
+      return podmanRuntime({ time: systemTime, log, limits: cgroupNode(config, await machine.facts(), true) });
   }
 }
 

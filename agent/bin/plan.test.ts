@@ -152,6 +152,61 @@ const CGROUP_V2 = {
   '/m/sys/fs/cgroup/system.slice/a.service/memory.swap.max': 'max\n',
 };
 
+describe('plan limits', () => {
+  const config = `${KUBELET}systemReserved: {memory: 1Gi}\nkubeReserved: {cpu: 500m}\npodPidsLimit: 50\nfailSwapOn: false\nmemorySwap: {swapBehavior: LimitedSwap}\n`;
+  const pods = `kind: Pod
+metadata: {name: web, namespace: shop, uid: u-1}
+spec: {containers: [{name: c, resources: {requests: {cpu: 250m, memory: 1Gi}, limits: {cpu: "1", memory: 2Gi}}}]}
+---
+kind: Pod
+metadata: {name: job}
+spec: {containers: [{name: j}]}
+`;
+  const machine = {
+    'k.yaml': config,
+    'p.yaml': pods,
+    '/proc/meminfo': 'MemTotal:        8388608 kB\nSwapTotal:       4194304 kB\n',
+    '/proc/sys/kernel/pid_max': '4194304\n',
+    '/proc/sys/kernel/threads-max': '1000\n',
+    '/sys/devices/system/cpu/online': '0-3\n',
+    '/proc/self/mountinfo': '30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n',
+  };
+
+  it('prints what is written for every group', async () => {
+    const { code, printed } = await run(given('limits'), {
+      ...machine,
+      '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory pids\n',
+    });
+    expect(code).toBe(0);
+    expect(printed).toEqual([
+      'cgroup v2 in /sys/fs/cgroup, controllers cpu, cpuset, memory, pids',
+      'kubepods  cpu.weight 137, memory.max 7516192768, pids.max 1000',
+      'kubepods/burstable  cpu.weight 10',
+      'kubepods/besteffort  cpu.weight 1',
+      'shop/web  Burstable',
+      '  kubepods/burstable/podu-1  cpu.weight 10, cpu.max 100000 100000, memory.max 2147483648, pids.max 50',
+      '  c  cpu.weight 10, cpu.max 100000 100000, memory.max 2147483648, memory.oom.group 1, memory.swap.max 536870912, oom_score_adj 875',
+      'default/job  BestEffort',
+      '  kubepods/besteffort/pod<uid>  cpu.weight 1, cpu.max max 100000, memory.max max, pids.max 50',
+      '  j  cpu.weight 1, cpu.max max 100000, memory.max max, memory.oom.group 1, memory.swap.max 0, oom_score_adj 1000',
+    ]);
+  });
+
+  it('says what is not enforced, and limits each process instead', async () => {
+    const { printed } = await run(given('limits'), { ...machine, '/sys/fs/cgroup/cgroup.controllers': 'cpu pids\n' });
+    expect(printed[1]).toBe(
+      'WARNING: cgroup v2 has no controller cpuset, memory for pods, so these limits are not enforced; memory limits apply to each process (RLIMIT_DATA)',
+    );
+    expect(printed).toContain('  c  cpu.weight 10, cpu.max 100000 100000, oom_score_adj 875, RLIMIT_DATA 2147483648');
+    expect(printed).toContain('    not enforced: memory.max 2147483648, memory.oom.group 1');
+    const none = await run(given('limits'), { ...machine, '/proc/self/mountinfo': '' });
+    expect(none.printed.slice(0, 2)).toEqual([
+      'No control groups',
+      'WARNING: limits of pods are not enforced by control groups (cgroup v2 is not mounted); memory limits apply to each process (RLIMIT_DATA)',
+    ]);
+  });
+});
+
 describe('plan swap', () => {
   const config = `${KUBELET}memorySwap: {swapBehavior: LimitedSwap}\n`;
 

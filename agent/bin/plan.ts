@@ -1,5 +1,5 @@
 /**
- * nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
+ * nodekeeper-agent plan shutdown|limits|swap|topology --config FILE --pods FILE [--json]
  *
  * Prints what this node would do with these pods, and does none of it.
  */
@@ -8,7 +8,9 @@ import { parseArgs } from 'node:util';
 import { podQosClass } from '../../shared/kube/pods/qos-class.ts';
 import { parseQuantity } from '../../shared/kube/quantity.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
+import { findCgroupDirectory } from '../adapters/cgroup/find-tree.ts';
 import { readDocuments } from '../adapters/config/documents.ts';
+import { countCpuList } from '../adapters/linux-machine/proc-text.ts';
 import { NumaUnreadableError, readNuma } from '../adapters/numa/numa.ts';
 import type { AgentConfig } from '../config.ts';
 import { type ConfigFault, checkConfig, describeConfigFault } from '../rules/config-settings.ts';
@@ -23,6 +25,7 @@ import { EMPTY_LEDGER, grantOf, podUidOf } from '../rules/topology/ledger.ts';
 import { nodeIdsOf } from '../rules/topology/mask.ts';
 import { startTopology } from '../rules/topology/options.ts';
 import { cpuProvider, memoryProvider } from '../rules/topology/providers.ts';
+import { limitPlan, limitPlanLines } from './plan-limits.ts';
 
 export interface PlanIo {
   /** Text of a file; throws as readFileSync does. */
@@ -36,6 +39,7 @@ export interface PlanIo {
 const USAGE = `Usage: nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
 
   shutdown   when each pod is terminated, and its grace period, in a shutdown of the machine
+  limits     what the runtime exec writes to control groups, and which limits this machine cannot enforce
   swap       how much swap each container may use
   topology   which pods are admitted by the topology manager, and on which NUMA nodes
 
@@ -44,8 +48,8 @@ const USAGE = `Usage: nodekeeper-agent plan shutdown|swap|topology --config FILE
                   if these are not the system's
   --json          as JSON
   --root DIR      where /proc and /sys of the machine are (/)
-  --memory SIZE   instead of the machine's memory, such as 40Gi (swap)
-  --swap SIZE     instead of the machine's swap, such as 5Gi (swap)
+  --memory SIZE   instead of the machine's memory, such as 40Gi (limits, swap)
+  --swap SIZE     instead of the machine's swap, such as 5Gi (limits, swap)
   --cgroup N      instead of the machine's cgroup version, 1 or 2, with a swap controller (swap)
 
 Defaults, priority and QoS class are set as the API sets them. Pods with a uid stay unchanged.`;
@@ -97,7 +101,7 @@ interface PlanOutput {
   readonly lines: readonly string[];
 }
 
-const PLANS = { shutdown: planShutdown, swap: planSwap, topology: planTopology };
+const PLANS = { shutdown: planShutdown, limits: planLimits, swap: planSwap, topology: planTopology };
 
 function readCommandLine(argv: readonly string[]): PlanArguments | 'help' {
   const text = { type: 'string' } as const;
@@ -108,7 +112,8 @@ function readCommandLine(argv: readonly string[]): PlanArguments | 'help' {
     const { values, positionals } = parsed;
     if (values.help) return 'help';
     const [what = '', ...rest] = positionals;
-    if (!Object.hasOwn(PLANS, what) || rest.length > 0) throw new TypeError('expected one of shutdown, swap, topology');
+    if (!Object.hasOwn(PLANS, what) || rest.length > 0)
+      throw new TypeError('expected one of shutdown, limits, swap, topology');
     if (values.config === undefined || values.pods === undefined) throw new TypeError('--config and --pods are needed');
     return {
       what: what as keyof typeof PLANS,
@@ -271,6 +276,24 @@ function limitText(limit: SwapLimit): string {
 
 const cgroupText = ({ cgroupVersion, controllerPresent }: SwapNode): string =>
   `cgroup v${cgroupVersion}${controllerPresent ? '' : ' without a swap controller'}`;
+
+async function planLimits(input: PlanArguments, io: PlanIo): Promise<PlanOutput> {
+  const { config, pods } = inputsOf(input, io);
+  const { root } = input;
+  const textIn = (path: string): string | undefined => textAt(path, io);
+  const numberIn = (path: string): number => Number(textIn(join(root, path)) ?? Number.NaN);
+  const pidsMax = Math.min(numberIn('proc/sys/kernel/pid_max'), numberIn('proc/sys/kernel/threads-max'));
+  const online = textIn(join(root, 'sys/devices/system/cpu/online'));
+  if (online === undefined) throw new PlanInputError([`${join(root, 'sys/devices/system/cpu/online')} cannot be read`]);
+  const value = limitPlan(config, pods, {
+    found: findCgroupDirectory({ fileRoot: root, cgroupRoot: config.cgroupRoot, textAt: textIn }),
+    cpuCores: countCpuList(online.trim()),
+    memoryBytes: machineBytes('--memory', input.memory, 'MemTotal', input, io),
+    swapBytes: machineBytes('--swap', input.swap, 'SwapTotal', input, io),
+    pidsMax: Number.isNaN(pidsMax) ? undefined : pidsMax,
+  });
+  return { value, lines: limitPlanLines(value) };
+}
 
 async function planSwap(input: PlanArguments, io: PlanIo): Promise<PlanOutput> {
   const { config, pods } = inputsOf(input, io);

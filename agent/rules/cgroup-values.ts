@@ -88,6 +88,12 @@ export const placementFiles = ({ cpus, memoryNodes }: CpuPlacement): CgroupFiles
   'cpuset.mems': cpuList(memoryNodes),
 });
 
+/** A missing request is the limit (generateLinuxContainerResources). */
+const weighedMilliCpu = ({ requests, limits }: Container): number =>
+  milliCpu(requests['cpu']) || milliCpu(limits['cpu']);
+
+export const cpuSharesOf = (container: Container): number => cpuShares(weighedMilliCpu(container));
+
 /** The group of one container. */
 export function containerFiles(
   node: CgroupNode,
@@ -95,12 +101,10 @@ export function containerFiles(
   container: Container,
   placement: CpuPlacement,
 ): CgroupFiles {
-  const requested = milliCpu(container.requests['cpu']);
   const limited = milliCpu(container.limits['cpu']);
   const swap = swapLimits(node.swap, pod).get(container.name);
   return {
-    // A missing request is the limit (generateLinuxContainerResources).
-    'cpu.weight': String(cpuWeight(requested === 0 ? limited : requested)),
+    'cpu.weight': String(cpuWeight(weighedMilliCpu(container))),
     // A quota would throttle processors that nobody else may use (feature gate DisableCPUQuotaWithExclusiveCPUs).
     'cpu.max': cpuMax(node.enforceCpuLimits && !placement.exclusive ? limited : 0),
     'memory.max': memoryMax(bytes(container.limits['memory'])),

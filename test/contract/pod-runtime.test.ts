@@ -47,7 +47,9 @@ definePodRuntimeContract('podman', {
   patienceMs: 60_000,
   output: async (pod) => String(spawnSync('podman', ['logs', `nodekeeper-${uidOf(pod)}-c0`]).stdout),
   open: async () => {
-    const runtime = podmanRuntime({ time: realTime, log: silentLog });
+    const swap = { cgroupVersion: 2, controllerPresent: true, swapBehavior: '', memoryBytes: 0, swapBytes: 0 } as const;
+    const limits = { swap, enforceCpuLimits: true, podPidsMax: undefined };
+    const runtime = podmanRuntime({ time: realTime, log: silentLog, limits });
     return {
       runtime,
       async dispose() {

@@ -2,6 +2,7 @@
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { MachineFacts } from '../../ports/machine.ts';
+import type { CgroupNode } from '../../rules/cgroup-values.ts';
 import { limitWarning, openCgroupTree } from './find-tree.ts';
 import { PodCgroups } from './pod-cgroups.ts';
 
@@ -11,6 +12,23 @@ export interface OpenedPodCgroups {
   /** Limits that are not enforced; undefined: all are. */
   readonly warning: string | undefined;
 }
+
+/** @param hasMemory whether groups have the controller memory */
+export const cgroupNode = (
+  config: AgentConfig,
+  { memoryBytes, swapBytes }: Pick<MachineFacts, 'memoryBytes' | 'swapBytes'>,
+  hasMemory: boolean,
+): CgroupNode => ({
+  swap: {
+    cgroupVersion: 2,
+    controllerPresent: hasMemory,
+    swapBehavior: config.swapBehavior,
+    memoryBytes,
+    swapBytes,
+  },
+  enforceCpuLimits: config.cpuCfsQuota,
+  podPidsMax: config.podPidsMax,
+});
 
 /** @param pidsMax process ids of the machine; undefined if unknown */
 export function openPodCgroups(
@@ -22,20 +40,10 @@ export function openPodCgroups(
   const opened = openCgroupTree({ fileRoot: '/', cgroupRoot: config.cgroupRoot });
   if (opened.kind === 'missing') return { cgroups: undefined, warning: limitWarning(undefined, opened.why) };
   const { tree } = opened;
-  const { memoryBytes, swapBytes, cpuCores } = facts;
+  const { memoryBytes, cpuCores } = facts;
   const cgroups = new PodCgroups({
     tree,
-    node: {
-      swap: {
-        cgroupVersion: 2,
-        controllerPresent: tree.controllers.has('memory'),
-        swapBehavior: config.swapBehavior,
-        memoryBytes,
-        swapBytes,
-      },
-      enforceCpuLimits: config.cpuCfsQuota,
-      podPidsMax: config.podPidsMax,
-    },
+    node: cgroupNode(config, facts, tree.controllers.has('memory')),
     allocatable: {
       capacity: {
         cpu: String(cpuCores),

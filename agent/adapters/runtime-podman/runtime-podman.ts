@@ -18,7 +18,9 @@ import {
   type RunningPod,
 } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import type { CgroupNode } from '../../rules/cgroup-values.ts';
 import { PodmanCli } from './podman-cli.ts';
+import { PodmanLimits } from './podman-limits.ts';
 
 /** Includes the time to pull images. Milliseconds. */
 const PLAY_TIMEOUT_MS = 600_000;
@@ -33,6 +35,8 @@ const NAME_LABEL = 'nodekeeper.dev/pod-name';
 export interface PodmanRuntimeOptions {
   readonly time: AgentTime;
   readonly log: Log;
+  /** For the limits that the manifest does not carry. */
+  readonly limits: CgroupNode;
   /** Path of the program. Default: podman on the PATH. */
   readonly program?: string;
 }
@@ -81,8 +85,9 @@ export function stateOf(inspected: Record<string, unknown>): ContainerState {
   }
 }
 
-export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOptions): PodRuntime {
+export function podmanRuntime({ time, log, limits, program = 'podman' }: PodmanRuntimeOptions): PodRuntime {
   const podman = new PodmanCli(program);
+  const podLimits = new PodmanLimits(podman, limits, log);
   const listeners: ((podUid: string) => void)[] = [];
   const closed = new AbortController();
   let version = 'podman://unknown';
@@ -105,8 +110,13 @@ export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOp
     },
     async start(pod) {
       const uid = pod.metadata.uid ?? '';
-      if (await exists(podman, uid)) return;
+      if (await exists(podman, uid)) {
+        podLimits.know(pod);
+        return;
+      }
       await podman.run(['kube', 'play', '--start', '-'], PLAY_TIMEOUT_MS, JSON.stringify(manifestOf(pod)));
+      podLimits.know(pod);
+      await podLimits.apply(pod);
       notify(uid);
     },
     async stop(podUid, graceSeconds) {
@@ -119,7 +129,16 @@ export function podmanRuntime({ time, log, program = 'podman' }: PodmanRuntimeOp
       if (!(await exists(podman, podUid))) return;
       // As `podman kube down`, which would need the manifest.
       await podman.run(['pod', 'rm', podmanName(podUid)], QUERY_TIMEOUT_MS);
+      podLimits.forget(podUid);
       notify(podUid);
+    },
+    limitWarning: () => podLimits.warning(),
+    usePlacement(placementOf) {
+      podLimits.usePlacement(placementOf);
+    },
+    async reclaimStorage() {
+      // As a kubelet, all images that no container uses, whoever pulled them.
+      await podman.run(['image', 'prune', '--all', '--force'], PLAY_TIMEOUT_MS);
     },
     async *readLog(query, stop) {
       // podman restarts a container in place, and its log continues.
