@@ -4,6 +4,7 @@ import type { KubeObject } from '../../shared/kube/types.ts';
 import { silentLog } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 import type { MachineUse } from '../ports/machine.ts';
@@ -12,6 +13,7 @@ import { ADMITTED } from '../rules/pod-admission.ts';
 import { Eviction } from './eviction.ts';
 import { NodePressure } from './node-pressure.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
+import { PodInputs } from './pods/pod-inputs.ts';
 
 const MIB = 1_024 ** 2;
 const FS = { capacityBytes: 1_000 * MIB, availableBytes: 500 * MIB, inodes: 1_000, inodesFree: 500 };
@@ -82,8 +84,20 @@ function start(over: { evictionSoft?: number; softGraceMs?: number } = {}): void
     observe() {},
   };
   const common = { time, fraction: () => 0, log: silentLog, meter };
+  const allocatable = () => ({ cpu: '2', memory: '2000Mi' });
+  const recordEvent = (): void => {};
+  const inputs = new PodInputs({
+    ...common,
+    api,
+    volumes: memoryVolumes(),
+    allocatable,
+    hostIp: () => undefined,
+    recordEvent,
+    services: {},
+  });
   loop = createPodLoop({
     ...common,
+    inputs,
     nodeName: 'edge-1',
     api,
     runtime,

@@ -30,6 +30,7 @@ it('failures of a pod are counted from one again after a success', async () => {
     nodeName: 'edge-1',
     api: { send, reconnect() {} },
     runtime,
+    inputs: { prepare: async () => {}, changed() {}, remove() {}, keepOnly() {} },
     time,
     fraction: () => 0,
     log: { debug() {}, info() {}, error() {}, warn: (_, fields) => void attempts.push(fields?.['attempt']) },

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../shared/kube/types.ts';
 import { silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { type MemoryVolumes, memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
@@ -11,12 +12,15 @@ import { ADMITTED } from '../rules/pod-admission.ts';
 import { terminatedStatus } from '../rules/shutdown-status.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
+import { PodInputs } from './pods/pod-inputs.ts';
 
 const NODE_TOKEN = 'edge-1-token';
 
 let server: ApiInMemory;
 let time: SteppedTime;
 let runtime: MemoryRuntime;
+let volumes: MemoryVolumes;
+let inputs: PodInputs;
 let loop: PodLoop;
 let requests: KubeRequest[];
 let events: string[];
@@ -41,22 +45,22 @@ const api = {
 };
 
 function newLoop(over: Partial<PodLoopDependencies> = {}): PodLoop {
+  const recordEvent: PodLoopDependencies['recordEvent'] = ({ metadata }, { type, reason, message }) =>
+    events.push(`${metadata.name}: ${type} ${reason} ${message}`);
+  const hostIp = () => '192.0.2.7';
+  const shared = { api, time, fraction: () => 0, log: silentLog, hostIp, recordEvent };
+  inputs = new PodInputs({ ...shared, volumes, allocatable: () => ({ cpu: '2', memory: '4Gi' }), services: {} });
   return createPodLoop({
+    ...shared,
     nodeName: 'edge-1',
-    api,
     runtime,
-    time,
-    fraction: () => 0,
-    log: silentLog,
+    inputs,
     meter: {
       count: (name, labels) => counted.push(`${name} ${labels?.['reason'] ?? ''}`.trim()),
       gauge() {},
       observe() {},
     },
     operatingSystem: 'linux',
-    hostIp: () => '192.0.2.7',
-    recordEvent: ({ metadata }, { type, reason, message }) =>
-      events.push(`${metadata.name}: ${type} ${reason} ${message}`),
     gate: () => ({ kind: 'admitted' }),
     topology: { admit: () => ADMITTED, release() {} },
     ...over,
@@ -125,6 +129,7 @@ beforeEach(async () => {
   });
   time = new SteppedTime(server.nowMs());
   runtime = memoryRuntime(time);
+  volumes = memoryVolumes();
   requests = [];
   events = [];
   counted = [];
@@ -544,7 +549,7 @@ describe('the stop of the agent', () => {
     await bind('other');
     await remove('web', { gracePeriodSeconds: 20 });
     await changed();
-    expect(runtime.asked).toEqual(['start web', 'start other', 'stop web 20']);
+    expect([...runtime.asked].sort()).toEqual(['start other', 'start web', 'stop web 20']);
     const sent = requests.length;
     stop.abort();
     await pass(15_000);

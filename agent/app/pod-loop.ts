@@ -102,6 +102,7 @@ class ListingPodLoop implements PodLoop {
     if (pods === undefined) return false;
     const running = await this.#dependencies.runtime.pods();
     this.#updateEntries(pods, running);
+    this.#dependencies.inputs.keepOnly(new Set(this.#entries.keys()));
     const isDecided = await this.#admissions.decide(new Set(running.map(({ uid }) => uid)), stop);
     for (const entry of [...this.#entries.values()]) {
       // A pod that waits for its admission is left alone, unless it has to stop.

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { silentLog } from '../../test/support/agent-api.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime } from '../../test/support/stepped-time.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
@@ -55,6 +56,7 @@ it('the agent serves its checks under the names that monitoring asks for', async
     numa: { nodes: [], distances: undefined },
     swaps: undefined,
     runtime: memoryRuntime(time),
+    volumes: memoryVolumes(),
     shutdownSignal: {
       delayMaxMs: async () => 0,
       raiseDelayMax: async () => {},

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../shared/kube/types.ts';
 import { silentLog } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
+import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import type { AgentConfig } from '../config.ts';
@@ -101,6 +102,7 @@ describe('the agent', () => {
       numa: { nodes: [], distances: undefined },
       swaps: undefined,
       runtime,
+      volumes: memoryVolumes(),
       shutdownSignal: {
         delayMaxMs: async () => 60_000,
         raiseDelayMax: async () => {},

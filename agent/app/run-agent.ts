@@ -13,6 +13,7 @@ import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
+import type { PodVolumes } from '../ports/pod-volumes.ts';
 import type { ShutdownSignal } from '../ports/shutdown-signal.ts';
 import type { Fraction } from '../ports/time.ts';
 import { answeredWith } from '../rules/kube-answer.ts';
@@ -20,6 +21,7 @@ import { leaseDurationSeconds, renewIntervalMs } from '../rules/lease.ts';
 import { leaseLoopComplaint } from '../rules/lease-liveness.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
 import { initialNode } from '../rules/node-registration.ts';
+import { apiServiceVariables } from '../rules/service-variables.ts';
 import { shutdownBuckets } from '../rules/shutdown-settings.ts';
 import { NODE_SHUTTING_DOWN } from '../rules/shutdown-status.ts';
 import { createEventRecorder, type EventRecorder } from './events.ts';
@@ -30,6 +32,8 @@ import { LogSender } from './log-sender.ts';
 import { NodePressure } from './node-pressure.ts';
 import { NodeStatusComputation } from './node-status.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
+import { PodInputs } from './pods/pod-inputs.ts';
+import { VolumeLimits } from './pods/volume-limits.ts';
 import { createRegistration, type Registration } from './registration.ts';
 import { RuntimeHealth } from './runtime-health.ts';
 import { addressSetter } from './set-addresses.ts';
@@ -47,6 +51,7 @@ export interface AgentParts extends StartParts {
   /** Absent with a configured token. */
   readonly keys?: MachineKeys | undefined;
   readonly runtime: PodRuntime;
+  readonly volumes: PodVolumes;
   readonly shutdownSignal: ShutdownSignal;
   readonly shutdownState: ShutdownDependencies['stateFile'];
   readonly fraction: Fraction;
@@ -83,6 +88,8 @@ interface Loops {
   readonly nodeBuilder: NodeBuilder;
   readonly registration: Registration;
   readonly statusLoop: StatusLoop;
+  readonly podInputs: PodInputs;
+  readonly volumeLimits: VolumeLimits;
   readonly podLoop: PodLoop;
   readonly logSender: LogSender;
   readonly shutdown: GracefulShutdown;
@@ -124,19 +131,37 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     registerAgain: () => registration.again(),
     usage: () => computation.usage(),
   });
+  const hostIp = () => internalAddressOf(statusLoop.node());
+  const podInputs = new PodInputs({
+    ...common,
+    api,
+    volumes: parts.volumes,
+    hostIp,
+    allocatable: () => statusLoop.node()?.status?.allocatable,
+    recordEvent: events.aboutPod,
+    services: apiServiceVariables(config.endpoint),
+  });
   const podLoop = createPodLoop({
     ...common,
     nodeName,
     api,
     runtime,
+    inputs: podInputs,
     operatingSystem: started.operatingSystem,
     topology: started.topology,
-    hostIp: () => internalAddressOf(statusLoop.node()),
+    hostIp,
     recordEvent: events.aboutPod,
     gate: (pod) => {
       const admission = shutdown.admit();
       return admission.kind === 'refused' ? admission : eviction.admit(pod);
     },
+  });
+  const volumeLimits = new VolumeLimits({
+    ...common,
+    inputs: podInputs,
+    activePods: () => podLoop.activePods(),
+    killPod: (...args) => podLoop.killPod(...args),
+    recordEvent: events.aboutPod,
   });
   const logSender = new LogSender({ ...common, nodeName, api, runtime, compress: parts.compress });
   const shutdown = new GracefulShutdown({
@@ -172,6 +197,8 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     nodeBuilder,
     registration,
     statusLoop,
+    podInputs,
+    volumeLimits,
     podLoop,
     logSender,
     shutdown,
@@ -247,6 +274,8 @@ function connectLoops(parts: AgentParts, loops: Loops): void {
   const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender } = loops;
   const leaseMs = leaseSecondsOf(parts) * 1_000;
   leaseLoop.onPodsChange(() => podLoop.podsChanged());
+  parts.runtime.useInputs?.(loops.podInputs);
+  parts.runtime.onEvent?.((pod, event) => events.aboutPod(pod, event));
   leaseLoop.onLogRequest(() => logSender.requested());
   leaseLoop.onBeat((atMs, silentMs) => {
     meter.count('nodekeeper_agent_lease_renewals_total');
@@ -289,6 +318,8 @@ async function runLoops(loops: Loops, stop: AbortSignal): Promise<void> {
     registered.then(() => loops.statusLoop.run(stop)),
     registered.then(() => loops.podLoop.run(stop)),
     registered.then(() => loops.eviction.run(stop)),
+    registered.then(() => loops.podInputs.run(stop)),
+    registered.then(() => loops.volumeLimits.run(stop)),
     registered.then(() => loops.events.run(stop)),
     loops.shutdown.run(stop),
     registered.then(() => loops.keyRotation?.run(stop)),

@@ -22,6 +22,8 @@ import { makeDirectory } from '../adapters/system/directory.ts';
 import { jsonLog } from '../adapters/system/json-log.ts';
 import { stateFile } from '../adapters/system/state-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
+import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
+import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
 import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
 import { runAgent } from '../app/run-agent.ts';
 import { AgentStartError } from '../app/start-checks.ts';
@@ -184,6 +186,7 @@ async function main(): Promise<void> {
         numa: config.topologyManagerPolicy === 'none' ? NO_NUMA : await readNuma(),
         swaps: await machine.swaps(),
         runtime,
+        volumes: podVolumes({ rootDirectory: config.rootDirectory, memoryDirectory: memoryDirectory() }),
         shutdownSignal,
         shutdownState: stateFile(join(config.rootDirectory, SHUTDOWN_STATE_FILE), `.tmp-${SHUTDOWN_STATE_FILE}`),
         time: systemTime,

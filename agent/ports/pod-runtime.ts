@@ -2,7 +2,8 @@
  * Runs pods on this machine. Adapters: `none`, `exec` (child processes) and `podman`; all pass
  * test/contract/pod-runtime.ts.
  */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject, KubePod } from '../../shared/kube/types.ts';
+import type { ContainerInputSource } from './container-inputs.ts';
 
 export type ContainerState =
   | { readonly kind: 'waiting'; readonly reason: string; readonly message?: string }
@@ -89,6 +90,18 @@ export interface PodUsage {
   readonly volumes: ReadonlyMap<string, StorageUsage>;
 }
 
+export type CommandResult =
+  | { readonly kind: 'exited'; readonly exitCode: number; readonly output: string }
+  | { readonly kind: 'timedOut' }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** Something that a runtime did with a container, as an event of its pod. */
+export interface RuntimeEvent {
+  readonly type: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly message: string;
+}
+
 export interface PodRuntime {
   /** For status.nodeInfo.containerRuntimeVersion, such as exec://1.0.0. */
   readonly version: string;
@@ -125,6 +138,19 @@ export interface PodRuntime {
   podsMemory?(): { readonly limitBytes: number; readonly workingSetBytes: number } | undefined;
   /** Removes what no running pod needs: output of terminated pods, unused images. */
   reclaimStorage?(): Promise<void>;
+  /** From now on, containers start with these inputs. Absent if this runtime has no use for them. */
+  useInputs?(source: ContainerInputSource): void;
+  /** From now on, the containers after a sidecar wait until this is true for it. Absent: probes are the runtime's. */
+  useStarted?(isStarted: (podUid: string, container: string) => boolean): void;
+  /** Runs a command in a running container. Output of up to 10 KiB. Absent: probes are the runtime's. */
+  execute?(podUid: string, container: string, command: readonly string[], timeoutMs: number): Promise<CommandResult>;
+  /**
+   * Terminates a running container, after an event with this message. Its restart policy then applies. Resolves when
+   * it has terminated.
+   */
+  restartContainer?(podUid: string, container: string, graceSeconds: number, message: string): Promise<void>;
+  /** Called for each event of a container that the runtime alone knows. */
+  onEvent?(listener: (pod: KubePod, event: RuntimeEvent) => void): void;
   /** Called whenever the state of a container changed. */
   onChange(listener: (podUid: string) => void): void;
   /** Closes the runtime without stopping pods, as far as it can leave them running. */

@@ -130,10 +130,23 @@ export interface EnvVar {
   value?: string;
   valueFrom?: {
     fieldRef?: FieldReference;
-    resourceFieldRef?: { containerName?: string; resource?: string; divisor?: string };
+    resourceFieldRef?: ResourceFieldReference;
     configMapKeyRef?: { name?: string; key?: string; optional?: boolean };
     secretKeyRef?: { name?: string; key?: string; optional?: boolean };
   };
+}
+
+/** All variables of an object; exactly one of the references is set. */
+export interface EnvFromSource {
+  prefix?: string;
+  configMapRef?: { name?: string; optional?: boolean };
+  secretRef?: { name?: string; optional?: boolean };
+}
+
+export interface ResourceFieldReference {
+  containerName?: string;
+  resource?: string;
+  divisor?: string;
 }
 
 export interface VolumeMount {
@@ -142,11 +155,26 @@ export interface VolumeMount {
   subPath?: string;
   subPathExpr?: string;
   readOnly?: boolean;
+  recursiveReadOnly?: string;
+  mountPropagation?: string;
+}
+
+/** A key of a ConfigMap or Secret as a file. */
+export interface KeyToPath {
+  key?: string;
+  path?: string;
+  mode?: number;
 }
 
 export interface LifecycleHandler {
   exec?: { command?: string[] };
-  httpGet?: { path?: string; port?: IntOrString; host?: string; scheme?: string };
+  httpGet?: {
+    path?: string;
+    port?: IntOrString;
+    host?: string;
+    scheme?: string;
+    httpHeaders?: { name?: string; value?: string }[];
+  };
   sleep?: { seconds?: number };
   tcpSocket?: { port?: IntOrString; host?: string };
 }
@@ -158,18 +186,22 @@ export interface Probe extends LifecycleHandler {
   periodSeconds?: number;
   successThreshold?: number;
   failureThreshold?: number;
+  terminationGracePeriodSeconds?: number;
 }
 
 export interface ProjectedSource {
   serviceAccountToken?: { audience?: string; expirationSeconds?: number; path?: string };
+  configMap?: { name?: string; items?: KeyToPath[]; optional?: boolean };
+  secret?: { name?: string; items?: KeyToPath[]; optional?: boolean };
   downwardAPI?: { items?: DownwardItem[] };
-  configMap?: { name?: string; items?: { key?: string; path?: string }[] };
 }
 
 /** A file of a downward API volume. */
 export interface DownwardItem {
   path?: string;
+  mode?: number;
   fieldRef?: FieldReference;
+  resourceFieldRef?: ResourceFieldReference;
 }
 
 export interface FieldReference {
@@ -187,7 +219,7 @@ export interface Container {
   workingDir?: string;
   ports?: ContainerPort[];
   env?: EnvVar[];
-  envFrom?: unknown[];
+  envFrom?: EnvFromSource[];
   resources?: ResourceRequirements;
   restartPolicy?: string;
   volumeMounts?: VolumeMount[];
@@ -206,12 +238,13 @@ export interface Volume {
   awsElasticBlockStore?: { volumeID?: string; fsType?: string; readOnly?: boolean };
   csi?: { driver?: string };
   ephemeral?: unknown;
-  configMap?: { name?: string; defaultMode?: number };
+  configMap?: { name?: string; items?: KeyToPath[]; optional?: boolean; defaultMode?: number };
+  emptyDir?: { medium?: string; sizeLimit?: string };
   downwardAPI?: { items?: DownwardItem[]; defaultMode?: number };
   hostPath?: { path?: string; type?: string };
   persistentVolumeClaim?: { claimName?: string; readOnly?: boolean };
   projected?: { sources?: ProjectedSource[]; defaultMode?: number };
-  secret?: { secretName?: string; defaultMode?: number };
+  secret?: { secretName?: string; items?: KeyToPath[]; optional?: boolean; defaultMode?: number };
   [source: string]: unknown;
 }
 

@@ -8,6 +8,7 @@ import { loadConfig } from '../../agent/adapters/config/load-config.ts';
 import { LinuxMachine } from '../../agent/adapters/linux-machine/linux-machine.ts';
 import { markedProcesses } from '../../agent/adapters/runtime-exec/process-table.ts';
 import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
+import { podVolumes } from '../../agent/adapters/volumes/pod-volumes.ts';
 import { runAgent } from '../../agent/app/run-agent.ts';
 import type { AgentConfig } from '../../agent/config.ts';
 import type { HealthCheck } from '../../agent/ports/health-check.ts';
@@ -96,6 +97,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
         numa: { nodes: [], distances: undefined },
         swaps: undefined,
         runtime,
+        volumes: podVolumes({ rootDirectory, memoryDirectory: undefined }),
         shutdownSignal: {
           delayMaxMs: async () => 0,
           raiseDelayMax: async () => {},

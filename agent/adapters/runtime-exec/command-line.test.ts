@@ -1,72 +1,59 @@
 import { describe, expect, it } from 'vitest';
-import { commandLine, expand } from './command-line.ts';
+import { commandLine } from './command-line.ts';
 
 const pod = (spec: Record<string, unknown> = {}) => ({
   metadata: { name: 'p', namespace: 'ns', uid: 'u-1', labels: { app: 'web' } },
   spec: { nodeName: 'edge-1', ...spec },
 });
-
-describe('variables in texts', () => {
-  it('are put in where they exist, and dollars can be escaped', () => {
-    expect(expand('$(A)-$(B)-$$(A)-$A', { A: 'x' })).toBe('x-$(B)-$(A)-$A');
-  });
-});
+const inputs = (variables: Record<string, string> = {}) => ({ kind: 'ready' as const, variables, mounts: [] });
+const ROOT = 0;
 
 describe('the process of a container', () => {
-  it('gets values, fields of the pod and earlier variables', () => {
-    const line = commandLine(
-      pod(),
-      {
-        name: 'c',
-        command: ['/bin/serve', '--on=$(WHERE)'],
-        args: ['$(GREETING)'],
-        workingDir: '/srv',
-        env: [
-          { name: 'WHERE', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } },
-          { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
-          { name: 'APP', valueFrom: { fieldRef: { fieldPath: "metadata.labels['app']" } } },
-          { name: 'GREETING', value: 'hello $(NODE)' },
-        ],
-        securityContext: { runAsUser: 1000 },
-      },
-      '192.0.2.7',
-    );
-    expect(line).toMatchObject({
+  it('has the words of the spec with its variables', () => {
+    const container = {
+      name: 'c',
+      command: ['/bin/serve', '--on=$(WHERE)'],
+      args: ['$(GREETING)', '$(HOSTNAME)'],
+      workingDir: '/srv',
+      securityContext: { runAsUser: 1000 },
+    };
+    expect(commandLine(pod(), container, inputs({ WHERE: 'here', GREETING: 'hello' }), ROOT)).toMatchObject({
       kind: 'command',
       file: '/bin/serve',
-      args: ['--on=192.0.2.7', 'hello edge-1'],
-      env: { WHERE: '192.0.2.7', NODE: 'edge-1', APP: 'web', GREETING: 'hello edge-1', HOSTNAME: 'p' },
+      args: ['--on=here', 'hello', '$(HOSTNAME)'],
+      env: { WHERE: 'here', GREETING: 'hello', HOSTNAME: 'p' },
       directory: '/srv',
       userId: 1000,
     });
   });
 
-  it('knows nothing of the agent’s own environment', () => {
-    const line = commandLine(pod(), { name: 'c', command: ['true'] }, undefined);
+  it('has no variable of the agent', () => {
+    const line = commandLine(pod(), { name: 'c', command: ['true'] }, inputs(), ROOT);
     expect(Object.keys(line.kind === 'command' ? line.env : {})).toEqual(['PATH', 'HOSTNAME']);
   });
 
   it.each([
-    [{ command: [] }, /no command/],
-    [{ args: ['only'] }, /no command/],
-    [{ command: ['x'], envFrom: [{ secretRef: { name: 's' } }] }, /envFrom/],
-    [{ command: ['x'], env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] }, /env A/],
-    [{ command: ['x'], volumeMounts: [{ name: 'v', mountPath: '/data' }] }, /volumeMount \/data/],
+    [{ command: [] }, 'no command: without images there is no default command'],
+    [{ args: ['only'] }, 'no command: without images there is no default command'],
+    [
+      { name: 'c', command: ['x'], securityContext: { runAsNonRoot: true } },
+      'container has runAsNonRoot and image will run as root (pod: "p_ns(u-1)", container: c)',
+    ],
+    [
+      { name: 'c', command: ['x'], securityContext: { runAsNonRoot: true, runAsUser: 0 } },
+      `container's runAsUser breaks non-root policy (pod: "p_ns(u-1)", container: c)`,
+    ],
+    [
+      { command: ['x'], securityContext: { seLinuxOptions: { level: 's0' } } },
+      'securityContext.seLinuxOptions is not supported on this node',
+    ],
   ])('is refused for %j', (container, message) => {
-    const line = commandLine(pod({ volumes: [{ name: 'v', emptyDir: {} }] }), container, undefined);
-    expect(line.kind === 'unsupported' ? line.message : '').toMatch(message);
+    expect(commandLine(pod(), container, inputs(), ROOT)).toEqual({ kind: 'unsupported', message });
   });
 
-  it('accepts a missing optional secret, and a directory of the machine at its own path', () => {
-    const line = commandLine(
-      pod({ volumes: [{ name: 'v', hostPath: { path: '/data' } }] }),
-      {
-        command: ['x'],
-        env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 's', key: 'k', optional: true } } }],
-        volumeMounts: [{ name: 'v', mountPath: '/data' }],
-      },
-      undefined,
-    );
-    expect(line.kind).toBe('command');
+  it('needs no mount for a directory of the machine at its own path', () => {
+    const mount = { source: '/data', target: '/data', isFile: false, readOnly: false };
+    const line = commandLine(pod(), { command: ['x'] }, { ...inputs(), mounts: [mount] }, ROOT);
+    expect(line).toMatchObject({ kind: 'command', mounts: [] });
   });
 });

@@ -6,12 +6,15 @@ import { defined } from '../../../shared/domain/defined.ts';
 import { CgroupError } from '../../ports/cgroup-tree.ts';
 import type { ContainerState } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
-import { type CommandLine, commandLine } from './command-line.ts';
+import type { CommandLine } from './command-line.ts';
+import type { ContainerCommands, StartLine } from './container-commands.ts';
+import { EXIT_NOT_SET_UP } from './isolation.ts';
 import { launch } from './launch.ts';
 import { openLog, removeOlderRuns } from './log-file.ts';
 import type { PodProcesses } from './pod-processes.ts';
-import { type ContainerRecord, containerSpec } from './pod-record.ts';
+import type { ContainerRecord } from './pod-record.ts';
 import { isShortage, MARK } from './process-table.ts';
+import { openSetUpMessage, prepareMessageFiles, setUpMessage, terminationMessage } from './termination-message.ts';
 
 export type Terminated = Extract<ContainerState, { kind: 'terminated' }>;
 
@@ -21,14 +24,18 @@ const EXIT_NOT_EXECUTABLE = 126;
 const EXIT_NOT_STARTED = 128;
 
 /**
- * Starts a process in its own session and in the group of its container, with `output` as stdout and stderr. Closes
- * `output`. @throws Error of spawn, CgroupError
+ * Starts a process in its own session and in the group of its container, with `output` as stdout and stderr. Closes the
+ * descriptors.
+ *
+ * @param message descriptor for the reason if the process cannot be set up
+ * @throws Error of spawn, CgroupError
  */
 export function startProcess(
   processes: PodProcesses,
   container: ContainerRecord,
   line: CommandLine,
-  output: number,
+  output: number | 'pipe',
+  message?: number,
 ): ChildProcess {
   try {
     return launch({
@@ -37,16 +44,21 @@ export function startProcess(
       env: { ...line.env, [MARK]: processes.markOf(container) },
       options: { detached: true, ...defined({ cwd: line.directory, uid: line.userId, gid: line.groupId }) },
       output,
+      message,
       ...processes.limitsOf(container),
     });
   } finally {
-    closeSync(output);
+    for (const descriptor of [output, message]) if (typeof descriptor === 'number') closeSync(descriptor);
   }
 }
 
 export interface ContainerStartDependencies {
   readonly time: AgentTime;
-  readonly hostIp: () => string | undefined;
+  readonly commands: ContainerCommands;
+  /** The container cannot be created now. */
+  readonly onConfigFault: (container: ContainerRecord, fault: Extract<StartLine, { kind: 'notReady' }>) => void;
+  /** The process has started. */
+  readonly onStart: (container: ContainerRecord) => void;
   /** The process has exited, or can never be started. */
   readonly onEnd: (container: ContainerRecord, state: Terminated) => void;
   /** The machine lacks a resource that the start needs. The state of the container has not changed. */
@@ -64,30 +76,35 @@ export class ContainerStart {
 
   start(container: ContainerRecord): void {
     const processes = this.#processes;
-    const { pod } = processes;
-    const line = commandLine(pod, containerSpec(pod, container.name) ?? {}, this.#dependencies.hostIp());
-    if (line.kind === 'unsupported') {
-      container.state = { kind: 'waiting', reason: 'CreateContainerConfigError', message: line.message };
-      processes.changed();
+    const messageFile = processes.terminationLogOf(container);
+    const start = this.#dependencies.commands.startLine(container, messageFile);
+    if (start.kind === 'notReady') {
+      this.#dependencies.onConfigFault(container, start);
       return;
     }
+    const { line, hasMounts } = start.isolated;
     const revert = this.#countStart(container);
     const startedAtMs = this.#dependencies.time.nowMs();
     const failed = (cause: NodeJS.ErrnoException): void => this.#failed(container, cause, startedAtMs, revert);
     let output: number;
+    let message: number | undefined;
     try {
       const name = processes.logOf(container);
       // As the kubelet: one run before the current one is kept.
       removeOlderRuns({ ...name, run: name.run - 1 });
+      prepareMessageFiles(messageFile);
+      message = hasMounts ? openSetUpMessage(messageFile) : undefined;
       output = openLog(name);
     } catch (cause) {
+      if (message !== undefined) closeSync(message);
       revert();
       this.#dependencies.onShortage(container, cause as Error);
       return;
     }
+    container.hasMounts = hasMounts;
     let child: ChildProcess;
     try {
-      child = startProcess(processes, container, line, output);
+      child = startProcess(processes, container, line, output, message);
     } catch (cause) {
       // Deferred, because otherwise the caller of `start` would be re-entered.
       queueMicrotask(() => processes.guarded(() => failed(cause as NodeJS.ErrnoException)));
@@ -140,17 +157,33 @@ export class ContainerStart {
         if (processes.isDetached || processes.children.get(container) !== child) return;
         const signal = signalName === null ? undefined : constants.signals[signalName];
         const exitCode = code ?? EXIT_NOT_STARTED + (signal ?? 0);
-        this.#dependencies.onEnd(container, {
-          kind: 'terminated',
-          exitCode,
-          ...defined({ signal }),
-          reason: exitCode === 0 ? 'Completed' : 'Error',
-          startedAtMs,
-          finishedAtMs: this.#dependencies.time.nowMs(),
-        });
+        const times = { startedAtMs, finishedAtMs: this.#dependencies.time.nowMs() };
+        this.#dependencies.onEnd(container, this.#endOf(container, exitCode, { ...defined({ signal }), ...times }));
       }),
     );
     child.unref();
     processes.changed();
+    this.#dependencies.onStart(container);
+  }
+
+  #endOf(
+    container: ContainerRecord,
+    exitCode: number,
+    more: Pick<Terminated, 'signal' | 'startedAtMs' | 'finishedAtMs'>,
+  ): Terminated {
+    const messageFile = this.#processes.terminationLogOf(container);
+    const fault = container.hasMounts === true ? setUpMessage(messageFile) : '';
+    if (fault !== '') {
+      const code = exitCode === EXIT_NOT_SET_UP ? EXIT_NOT_STARTED : exitCode;
+      return { kind: 'terminated', ...more, exitCode: code, reason: 'ContainerCannotRun', message: fault };
+    }
+    const message = terminationMessage(
+      this.#processes.specOf(container),
+      messageFile,
+      exitCode,
+      this.#processes.logOf(container),
+    );
+    const reason = exitCode === 0 ? 'Completed' : 'Error';
+    return { kind: 'terminated', ...more, exitCode, reason, ...(message === '' ? {} : { message }) };
   }
 }

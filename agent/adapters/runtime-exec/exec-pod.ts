@@ -15,17 +15,22 @@ import { defined } from '../../../shared/domain/defined.ts';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import {
+  type CommandResult,
   type LogQuery,
   LogUnavailableError,
   type PodUsage,
   type RunningContainer,
   type RunningPod,
 } from '../../ports/pod-runtime.ts';
+import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { formatGoDuration } from '../../rules/go-duration.ts';
+import type { NodeEvent } from '../../rules/node-event.ts';
 import { restartPolicyOf } from '../../rules/pod-status.ts';
 import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
+import { type CommandContext, ContainerCommands, type StartLine } from './container-commands.ts';
+import { ContainerHooks } from './container-hooks.ts';
 import { ContainerStart, type Terminated } from './container-start.ts';
 import { boundLog, type LogLimits, recordOutputTime, removeOlderRuns } from './log-file.ts';
 import { readLog } from './log-reader.ts';
@@ -37,8 +42,14 @@ import { type MarkedProcess, signal } from './process-table.ts';
 
 /** Wait before a container is started again after the machine lacked resources. Milliseconds. */
 const START_AGAIN_MS = 10_000;
+/** Longest wait before the objects that a container refers to are read again. Milliseconds. */
+const CONFIG_WAIT_MAX_MS = 60_000;
+const CONFIG_ERROR = 'CreateContainerConfigError';
+const DEFAULT_GRACE_SECONDS = 30;
 /** The kubelet's exit code for an exit that was not observed. */
 const EXIT_UNKNOWN = 137;
+
+type ConfigFault = Extract<StartLine, { kind: 'notReady' }>;
 
 export interface ExecPodDependencies {
   readonly time: AgentTime;
@@ -47,29 +58,44 @@ export interface ExecPodDependencies {
   readonly directory: string;
   readonly logLimits: LogLimits;
   readonly hostIp: () => string | undefined;
+  readonly commands: CommandContext;
+  readonly probeClient: ProbeClient;
   readonly onChange: () => void;
   readonly cgroups?: PodCgroups | undefined;
+  readonly onEvent: (event: NodeEvent) => void;
 }
 
 export class ExecPod {
   readonly #dependencies: ExecPodDependencies;
   readonly #processes: PodProcesses;
   readonly #start: ContainerStart;
+  readonly #hooks: ContainerHooks;
   readonly #stop: PodStop;
   readonly #policy: RestartPolicy;
   /** By container: what its file was like at the last look. */
   readonly #seenOutput = new Map<string, string | undefined>();
+  /** Runs, by containerId, with a postStart hook or a startup probe that has not succeeded yet. */
+  readonly #hooksUnderWay = new Set<string>();
+  #isStarted: (container: string) => boolean = () => true;
+  /** By container: failed attempts in a row to find out what it starts with. */
+  readonly #configFaults = new Map<string, number>();
+  #isReadingInputs = false;
 
   constructor(record: PodRecord, dependencies: ExecPodDependencies) {
     this.#dependencies = dependencies;
     this.#policy = restartPolicyOf(record.pod);
     this.#processes = new PodProcesses(record, dependencies);
+    const commands = new ContainerCommands(this.#processes, dependencies.commands);
+    this.#hooks = new ContainerHooks(this.#processes, { ...dependencies, commands });
     this.#start = new ContainerStart(this.#processes, {
       ...dependencies,
+      commands,
+      onConfigFault: (container, fault) => this.#waitForConfig(container, fault),
+      onStart: (container) => this.#runPostStart(container),
       onEnd: (container, state) => this.#end(container, state),
       onShortage: (container, cause) => this.#startLater(container, cause),
     });
-    this.#stop = new PodStop(this.#processes, { ...dependencies, check: () => this.check() });
+    this.#stop = new PodStop(this.#processes, { ...dependencies, hooks: this.#hooks, check: () => this.check() });
   }
 
   view(): RunningPod {
@@ -93,12 +119,39 @@ export class ExecPod {
         this.#keepRunning(container, this.#policy);
       } else if (container.kind === 'sidecar') {
         this.#keepRunning(container, 'Always');
-        if (!record.initialised && container.state.kind !== 'running') return;
+        if (!record.initialised && !this.#hasStarted(container)) return;
       } else if (!record.initialised && !hasSucceeded(container)) {
         this.#keepRunning(container, this.#policy === 'Always' ? 'OnFailure' : this.#policy);
         return;
       }
     }
+  }
+
+  /** Whether a container counts as started, by its probes. The containers after a sidecar wait for that. */
+  useStarted(isStarted: (container: string) => boolean): void {
+    this.#isStarted = isStarted;
+    this.advance();
+  }
+
+  #hasStarted({ name, state, containerId = '' }: ContainerRecord): boolean {
+    return state.kind === 'running' && !this.#hooksUnderWay.has(containerId) && this.#isStarted(name);
+  }
+
+  /** Terminates one container gracefully. Its restart policy then applies. */
+  async restart(name: string, graceSeconds: number, message: string): Promise<void> {
+    const container = this.#processes.running().find((each) => each.name === name);
+    if (container === undefined || this.#processes.record.stopped) return;
+    this.#dependencies.onEvent({ type: 'Normal', reason: 'Killing', message });
+    await this.#stop.terminateOne(container, graceSeconds);
+  }
+
+  /** Runs a command in a running container. */
+  async execute(name: string, command: readonly string[], timeoutMs: number): Promise<CommandResult> {
+    const container = this.#processes.running().find((each) => each.name === name);
+    if (container === undefined) return { kind: 'failed', message: `container ${name} is not running` };
+    const untilMs = this.#dependencies.time.monotonicMs() + timeoutMs;
+    const mayWait = (): boolean => this.#dependencies.time.monotonicMs() < untilMs;
+    return this.#hooks.execute(container, command, { mayWait, output: 'returned' });
   }
 
   /** Adopts the processes of the previous agent. @param marked all processes with a mark */
@@ -234,7 +287,7 @@ export class ExecPod {
     const { state } = container;
     if (state.kind === 'running') return;
     if (state.kind === 'waiting' && container.restart === undefined) {
-      const isFirst = container.containerId === undefined && state.reason !== 'CreateContainerConfigError';
+      const isFirst = container.containerId === undefined && state.reason !== CONFIG_ERROR;
       if (isFirst) this.#start.start(container);
       return;
     }
@@ -247,8 +300,65 @@ export class ExecPod {
       this.#processes.after(leftMs, () => this.advance());
       return;
     }
+    if (state.kind === 'waiting' && state.reason === CONFIG_ERROR) {
+      this.#readInputs(container);
+      return;
+    }
     delete container.restart;
     this.#start.start(container);
+  }
+
+  /** Reads what the container refers to, then tries to start it. */
+  #readInputs(container: ContainerRecord): void {
+    if (this.#isReadingInputs) return;
+    this.#isReadingInputs = true;
+    const processes = this.#processes;
+    void this.#dependencies.commands
+      .inputs()
+      .readMissing(processes.pod)
+      .then(() => {
+        this.#isReadingInputs = false;
+        if (processes.isDetached || processes.record.stopped || container.state.kind !== 'waiting') return;
+        delete container.restart;
+        processes.guarded(() => this.#start.start(container));
+      });
+  }
+
+  /** The container cannot be created. That is not a failure of it, so its restart policy does not apply. */
+  #waitForConfig(container: ContainerRecord, { reason, message, isFinal }: ConfigFault): void {
+    container.state = { kind: 'waiting', reason, message };
+    if (!isFinal) {
+      const faults = this.#configFaults.get(container.name) ?? 0;
+      const waitMs = Math.min(START_AGAIN_MS * 2 ** faults, CONFIG_WAIT_MAX_MS);
+      this.#configFaults.set(container.name, faults + 1);
+      container.restart = this.#processes.momentIn(waitMs);
+      this.#processes.after(waitMs, () => this.advance());
+    }
+    this.#processes.changed();
+  }
+
+  /** A container whose hook fails is terminated, and its restart policy applies. */
+  #runPostStart(container: ContainerRecord): void {
+    this.#configFaults.delete(container.name);
+    const processes = this.#processes;
+    const { postStart } = processes.specOf(container).lifecycle ?? {};
+    const run = container.containerId ?? '';
+    if (postStart === undefined) return;
+    this.#hooksUnderWay.add(run);
+    const isCurrent = (): boolean => container.containerId === run && container.state.kind === 'running';
+    void this.#hooks.run(container, postStart, isCurrent).then(async (why) => {
+      if (why === undefined || !isCurrent()) {
+        this.#hooksUnderWay.delete(run);
+        processes.guarded(() => this.advance());
+        return;
+      }
+      const { log, onEvent } = this.#dependencies;
+      log.warn('a postStart hook failed', { podUid: processes.uid, container: container.name, why });
+      onEvent({ type: 'Warning', reason: 'FailedPostStartHook', message: 'PostStartHook failed' });
+      const graceSeconds = processes.pod.spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
+      await this.restart(container.name, graceSeconds, 'FailedPostStartHook');
+      this.#hooksUnderWay.delete(run);
+    });
   }
 
   #backOff(container: ContainerRecord, ended: Terminated): void {
@@ -302,7 +412,7 @@ export class ExecPod {
   #adoptRestart(container: ContainerRecord): void {
     if (container.state.kind !== 'waiting') return;
     const { reason } = container.state;
-    if (reason !== 'CrashLoopBackOff' && reason !== 'CreateContainerError') return;
+    if (![CONFIG_ERROR, 'CrashLoopBackOff', 'CreateContainerError'].includes(reason)) return;
     const longestMs = reason === 'CrashLoopBackOff' ? (container.backOffMs ?? 0) : START_AGAIN_MS;
     const leftMs = this.#processes.leftMs(container.restart);
     container.restart = this.#processes.momentIn(Math.min(leftMs, longestMs));

@@ -27,8 +27,10 @@ export interface Launch {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly options: Omit<SpawnOptions, 'env' | 'stdio'>;
-  /** Descriptor of stdout and stderr. */
-  readonly output: number;
+  /** Descriptor of stdout and stderr; `pipe`: the caller reads them. */
+  readonly output: number | 'pipe';
+  /** Descriptor 4 of the process, if it has one. */
+  readonly message?: number | undefined;
   /** Moves the process into its group; undefined: it has none. Called before the program runs. */
   readonly enter: ((pid: number) => void) | undefined;
   /** Memory that each process may allocate (RLIMIT_DATA of getrlimit(2)); undefined: no limit. Bytes. */
@@ -38,10 +40,14 @@ export interface Launch {
 
 /** @throws Error of spawn, with its code; of `enter` */
 export function launch(launched: Launch): ChildProcess {
-  const { file, args, env, options, output, enter, dataBytesMax } = launched;
+  const { file, args, env, options, output, message, enter, dataBytesMax } = launched;
   const isDirect = enter === undefined && dataBytesMax === undefined;
   if (isDirect) {
-    const child = spawn(file, args, { ...options, env, stdio: ['ignore', output, output] });
+    const child = spawn(file, args, {
+      ...options,
+      env,
+      stdio: ['ignore', output, output, ...(message === undefined ? [] : ['ignore' as const, message])],
+    });
     setOomScore(child.pid, launched.oomScoreAdjust);
     return child;
   }
@@ -49,7 +55,7 @@ export function launch(launched: Launch): ChildProcess {
   const child = spawn(SHELL, ['-c', scriptFor(env, dataBytesMax), SHELL, ...prefixOf(env), file, ...args], {
     ...options,
     env,
-    stdio: ['ignore', output, output, 'pipe'],
+    stdio: ['ignore', output, output, 'pipe', ...(message === undefined ? [] : [message])],
   });
   if (child.pid === undefined) return child;
   const gate = child.stdio[3] as Writable;

@@ -6,7 +6,8 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { totalmem } from 'node:os';
-import type { KubePod } from '../../../shared/kube/types.ts';
+import { join } from 'node:path';
+import type { Container, KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { memoryLimitBytes, oomScoreAdjust, podCgroup } from '../../rules/cgroup-values.ts';
@@ -14,7 +15,7 @@ import { containersOf } from '../../rules/pod-containers.ts';
 import { groupOf, type PodCgroups } from '../cgroup/pod-cgroups.ts';
 import type { Launch } from './launch.ts';
 import type { LogName } from './log-file.ts';
-import { type ContainerRecord, type Moment, type PodRecord, writeRecord } from './pod-record.ts';
+import { type ContainerRecord, containerSpec, type Moment, type PodRecord, writeRecord } from './pod-record.ts';
 import { identify, isAlive, markedProcesses, signal } from './process-table.ts';
 
 /** Time for killed processes to terminate; a process that needs longer hangs in the kernel. Milliseconds. */
@@ -74,6 +75,15 @@ export class PodProcesses {
   /** The output of the current run of the container. */
   logOf({ name, restartCount }: ContainerRecord): LogName {
     return { directory: this.#dependencies.directory, container: name, run: restartCount };
+  }
+
+  specOf({ name }: ContainerRecord): Container {
+    return containerSpec(this.pod, name) ?? {};
+  }
+
+  /** The termination message of the container is in this file. */
+  terminationLogOf({ name }: ContainerRecord): string {
+    return join(this.#dependencies.directory, `${name}.termination-log`);
   }
 
   /** Different for each start, because the rest of one start is killed while the next one runs. */

@@ -28,6 +28,8 @@ export interface ContainerRecord {
   containerId?: string;
   /** Identity of the container's first process, while it runs. */
   process?: ProcessIdentity;
+  /** Whether the current run has a mount namespace of its own. */
+  hasMounts?: boolean;
   /** When it was last started. */
   started?: Moment;
   /** How long it ran the last time; absent if unknown. Milliseconds. */

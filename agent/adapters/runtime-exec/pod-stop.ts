@@ -2,20 +2,18 @@
  * Stops a pod: hooks and SIGTERM, then SIGKILL at the deadline, then every process with a mark of the pod. A running
  * stop can only be shortened.
  */
-import type { ChildProcess } from 'node:child_process';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
-import { type CommandLine, commandLine } from './command-line.ts';
-import { startProcess } from './container-start.ts';
-import { openLog } from './log-file.ts';
+import type { NodeEvent } from '../../rules/node-event.ts';
+import type { ContainerHooks } from './container-hooks.ts';
 import { KILLED_WAIT_MS, POLL_MS, type PodProcesses } from './pod-processes.ts';
-import { type ContainerRecord, containerSpec } from './pod-record.ts';
-import { signal } from './process-table.ts';
+import type { ContainerRecord } from './pod-record.ts';
 
 export interface PodStopDependencies {
   readonly time: AgentTime;
   readonly log: Log;
-  readonly hostIp: () => string | undefined;
+  readonly hooks: ContainerHooks;
+  readonly onEvent: (event: NodeEvent) => void;
   /** Marks containers as terminated if their process no longer exists. */
   readonly check: () => void;
 }
@@ -75,14 +73,29 @@ export class PodStop {
     const processes = this.#processes;
     const { time, check } = this.#dependencies;
     const leftMs = (): number => until.deadlineMs - time.monotonicMs();
-    if (leftMs() > 0) await Promise.all(processes.running().map((each) => this.#terminate(each, leftMs)));
-    while (processes.running().length > 0 && this.#mayWait(leftMs)) {
-      await processes.pause(Math.min(leftMs(), POLL_MS));
-      check();
+    const running = processes.running();
+    await this.#terminateAll(
+      running.filter(({ kind }) => kind !== 'sidecar'),
+      leftMs,
+    );
+    // Sidecars terminate after the containers that use them, the last one first.
+    for (const sidecar of running.filter(({ kind }) => kind === 'sidecar').reverse()) {
+      await this.#terminateAll([sidecar], leftMs);
     }
+    check();
     await this.#killRunning();
     if (processes.running().length > 0) throw new Error(`pod ${processes.uid} was released before it terminated`);
     await processes.killAll();
+  }
+
+  /** Resolves when these have terminated, or the grace period is over. */
+  async #terminateAll(containers: readonly ContainerRecord[], leftMs: () => number): Promise<void> {
+    const processes = this.#processes;
+    if (leftMs() > 0) await Promise.all(containers.map((each) => this.#terminate(each, leftMs)));
+    while (containers.some(({ state }) => state.kind === 'running') && this.#mayWait(leftMs)) {
+      await processes.pause(Math.min(leftMs(), POLL_MS));
+      this.#dependencies.check();
+    }
   }
 
   async #killRunning(): Promise<void> {
@@ -99,46 +112,53 @@ export class PodStop {
     }
   }
 
+  /**
+   * Terminates one container of a pod that goes on. Its restart policy applies afterwards.
+   *
+   * @returns once this run of it has terminated
+   */
+  async terminateOne(container: ContainerRecord, graceSeconds: number): Promise<void> {
+    const processes = this.#processes;
+    const { time, check } = this.#dependencies;
+    const run = container.containerId;
+    const isSameRun = (): boolean =>
+      container.containerId === run && container.state.kind === 'running' && !processes.isDetached;
+    const deadlineMs = time.monotonicMs() + graceSeconds * 1_000;
+    const leftMs = (): number => deadlineMs - time.monotonicMs();
+    await this.#terminate(container, leftMs);
+    while (isSameRun() && leftMs() > 0) {
+      await processes.pause(Math.min(leftMs(), POLL_MS));
+      check();
+    }
+    const killUntilMs = time.monotonicMs() + KILLED_WAIT_MS;
+    while (isSameRun() && time.monotonicMs() < killUntilMs) {
+      processes.signalGroup(container, 'SIGKILL');
+      await processes.pause(POLL_MS);
+      check();
+    }
+  }
+
   /** The preStop hook, then SIGTERM. The time of the hook is part of the grace period. */
   async #terminate(container: ContainerRecord, leftMs: () => number): Promise<void> {
     const processes = this.#processes;
-    const { time, hostIp } = this.#dependencies;
-    const spec = containerSpec(processes.pod, container.name);
-    const { exec, sleep } = spec?.lifecycle?.preStop ?? {};
-    const line = commandLine(processes.pod, { ...spec, command: exec?.command ?? [], args: [] }, hostIp());
-    if (line.kind === 'command') await this.#runHook(container, line, leftMs);
-    const wakeAtMs = time.monotonicMs() + (sleep?.seconds ?? 0) * 1_000;
-    while (time.monotonicMs() < wakeAtMs && container.state.kind === 'running' && this.#mayWait(leftMs)) {
-      await processes.pause(Math.min(wakeAtMs - time.monotonicMs(), leftMs()));
+    const run = container.containerId;
+    const { hooks, onEvent, log } = this.#dependencies;
+    const { preStop } = processes.specOf(container).lifecycle ?? {};
+    if (preStop !== undefined && leftMs() > 0) {
+      const why = await hooks.run(
+        container,
+        preStop,
+        () => this.#mayWait(leftMs) && container.state.kind === 'running',
+      );
+      if (why !== undefined) {
+        log.warn('a preStop hook failed', { podUid: processes.uid, container: container.name, why });
+        onEvent({ type: 'Warning', reason: 'FailedPreStopHook', message: 'PreStopHook failed' });
+      }
     }
-    if (!processes.isDetached) processes.signalGroup(container, 'SIGTERM');
+    if (!processes.isDetached && container.containerId === run) processes.signalGroup(container, 'SIGTERM');
   }
 
   #mayWait(leftMs: () => number): boolean {
     return leftMs() > 0 && !this.#processes.isDetached;
-  }
-
-  async #runHook(container: ContainerRecord, line: CommandLine, leftMs: () => number): Promise<void> {
-    const processes = this.#processes;
-    let isOver = false;
-    let hook: ChildProcess;
-    const finished = (fields: Record<string, unknown>): void => {
-      isOver = true;
-      if (fields['code'] !== 0) {
-        const about = { podUid: processes.uid, container: container.name };
-        this.#dependencies.log.warn('a preStop hook failed', { ...about, ...fields });
-      }
-      processes.wake();
-    };
-    try {
-      hook = startProcess(processes, container, line, openLog(processes.logOf(container)));
-    } catch (cause) {
-      finished({ cause: String(cause) });
-      return;
-    }
-    hook.once('error', (cause) => finished({ cause: cause.message }));
-    hook.once('exit', (code, signalName) => finished({ code, signal: signalName }));
-    while (!isOver && this.#mayWait(leftMs)) await processes.pause(leftMs());
-    if (!isOver && hook.pid !== undefined) signal(-hook.pid, 'SIGKILL');
   }
 }

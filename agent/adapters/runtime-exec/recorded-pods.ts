@@ -9,22 +9,25 @@ import { join } from 'node:path';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import { podCgroup } from '../../rules/cgroup-values.ts';
+import type { NodeEvent } from '../../rules/node-event.ts';
 import { makeDirectory } from '../system/directory.ts';
 import { ExecPod, type ExecPodDependencies } from './exec-pod.ts';
 import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
 import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
 
 export interface RecordedPodsOptions
-  extends Pick<ExecPodDependencies, 'time' | 'log' | 'logLimits' | 'hostIp' | 'cgroups'> {
+  extends Pick<ExecPodDependencies, 'time' | 'log' | 'logLimits' | 'hostIp' | 'cgroups' | 'commands' | 'probeClient'> {
   /** Contains one directory per pod, with its uid as name. */
   readonly podsDirectory: string;
   readonly log: Log;
   readonly onChange: (podUid: string) => void;
+  readonly onEvent: (pod: KubePod, event: NodeEvent) => void;
 }
 
 export class RecordedPods {
   readonly #options: RecordedPodsOptions;
   readonly #pods = new Map<string, ExecPod>();
+  #isStarted: ((podUid: string, container: string) => boolean) | undefined;
   #bootId = '';
   /** Why the records of the previous agent were not read; undefined once they were. */
   #readError: string | undefined = 'the records of pods have not been read yet';
@@ -104,6 +107,12 @@ export class RecordedPods {
     return this.#keep(record);
   }
 
+  /** Whether containers count as started, by their probes. */
+  useStarted(isStarted: (podUid: string, container: string) => boolean): void {
+    this.#isStarted = isStarted;
+    for (const [podUid, pod] of this.#pods) pod.useStarted((container) => isStarted(podUid, container));
+  }
+
   remove(podUid: string): void {
     const pod = this.#pods.get(podUid)?.pod;
     this.#pods.delete(podUid);
@@ -126,7 +135,7 @@ export class RecordedPods {
   }
 
   #keep(record: PodRecord): ExecPod {
-    const { time, log, logLimits, hostIp, onChange, cgroups } = this.#options;
+    const { time, log, logLimits, hostIp, commands, probeClient, onChange, onEvent, cgroups } = this.#options;
     const uid = record.pod.metadata.uid ?? '';
     const pod = new ExecPod(record, {
       time,
@@ -135,11 +144,16 @@ export class RecordedPods {
       directory: this.#directoryOf(uid),
       logLimits,
       hostIp,
+      commands,
+      probeClient,
       onChange: () => onChange(uid),
+      onEvent: (event) => onEvent(record.pod, event),
       cgroups,
     });
     this.#pods.set(uid, pod);
     this.#applyNodeLimits();
+    const isStarted = this.#isStarted;
+    if (isStarted !== undefined) pod.useStarted((container) => isStarted(uid, container));
     return pod;
   }
 

@@ -7,9 +7,15 @@ import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
+import type { ContainerInputSource } from '../../ports/container-inputs.ts';
 import { LogUnavailableError, type PodRuntime } from '../../ports/pod-runtime.ts';
+import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import { containerEnv } from '../../rules/env.ts';
+import type { NodeEvent } from '../../rules/node-event.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
+import { probeClient } from '../probe/probe-client.ts';
+import { type MountMode, mountMode } from './isolation.ts';
 import { RecordedPods } from './recorded-pods.ts';
 
 /** Interval of the checks for exited processes that this agent did not start. Milliseconds. */
@@ -36,6 +42,7 @@ export interface ExecRuntimeOptions {
   readonly cgroups?: PodCgroups | undefined;
   /** Why limits are not enforced. */
   readonly limitWarning?: string | undefined;
+  readonly probeClient?: ProbeClient;
   readonly version?: string;
   readonly logBytesMax?: number;
   /** Files of one run of a container. */
@@ -49,7 +56,10 @@ export interface ExecRuntimeOptions {
 export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
   const podsDirectory = join(options.rootDirectory, 'pods');
   const listeners: ((podUid: string) => void)[] = [];
+  const eventListeners: ((pod: KubePod, event: NodeEvent) => void)[] = [];
   const closed = new AbortController();
+  let inputs = inputsOfSpec(options.hostIp);
+  let mode: MountMode | undefined;
   const recorded = new RecordedPods({
     podsDirectory,
     time: options.time,
@@ -60,6 +70,17 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
     },
     hostIp: options.hostIp,
     cgroups: options.cgroups,
+    commands: {
+      inputs: () => inputs,
+      mountMode: () => {
+        mode ??= mountMode();
+        return mode;
+      },
+    },
+    probeClient: options.probeClient ?? probeClient('kube-probe/1.34'),
+    onEvent: (pod, event) => {
+      for (const listener of eventListeners) listener(pod, event);
+    },
     onChange: (podUid) => {
       for (const listener of listeners) listener(podUid);
     },
@@ -102,6 +123,23 @@ export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
       pod.detach();
       recorded.remove(podUid);
     },
+    useInputs(source) {
+      inputs = source;
+    },
+    useStarted(isStarted) {
+      recorded.useStarted(isStarted);
+    },
+    async execute(podUid, container, command, timeoutMs) {
+      const pod = recorded.get(podUid);
+      if (pod === undefined) return { kind: 'failed', message: `pod ${podUid} is not known to this node` };
+      return pod.execute(container, command, timeoutMs);
+    },
+    async restartContainer(podUid, container, graceSeconds, message) {
+      await recorded.get(podUid)?.restart(container, graceSeconds, message);
+    },
+    onEvent(listener) {
+      eventListeners.push(listener);
+    },
     async *readLog(query, stop) {
       const pod = recorded.get(query.podUid);
       if (pod === undefined) throw new LogUnavailableError(`pod ${query.podUid} is not known to this node`);
@@ -133,6 +171,31 @@ async function repeatedly(time: AgentTime, intervalMs: number, closed: AbortSign
     if (!closed.aborted) act();
   }
 }
+
+/** Until the agent provides others: the values and fields of the spec, and directories of the machine. */
+const inputsOfSpec = (hostIp: () => string | undefined): ContainerInputSource => ({
+  inputsOf(pod, container) {
+    const env = containerEnv({
+      pod,
+      container,
+      objects: (kind) => ({
+        kind: 'failed',
+        message: `failed to sync ${kind} cache: timed out waiting for the condition`,
+      }),
+      machine: { hostIp: hostIp(), allocatable: {} },
+      services: {},
+    });
+    const fault = (message: string) => ({ kind: 'notReady' as const, reason: 'CreateContainerConfigError', message });
+    if (env.kind === 'failed') return fault(env.message);
+    const volumes = pod.spec?.volumes ?? [];
+    const missing = (container.volumeMounts ?? []).find(
+      ({ name, mountPath }) => volumes.find((each) => each.name === name)?.hostPath?.path !== mountPath,
+    );
+    if (missing !== undefined) return fault(`the volume of volumeMount ${missing.mountPath} is not set up yet`);
+    return { kind: 'ready', variables: env.variables, mounts: [] };
+  },
+  readMissing: async () => undefined,
+});
 
 /** Why processes cannot be run; undefined if they can. */
 function accessError(podsDirectory: string): string | undefined {

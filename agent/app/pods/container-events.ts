@@ -20,7 +20,7 @@ function dueEvent(entry: PodEntry, { name, state, containerId = '' }: RunningCon
   if (state.kind !== 'waiting' || state.reason === 'ContainerCreating' || state.reason === 'PodInitializing') {
     return undefined;
   }
-  const waiting = `${containerId}?`;
+  const waiting = `${containerId}?${state.message ?? ''}`;
   if (recorded === waiting) return undefined;
   entry.recordedStates.set(name, waiting);
   return state.reason === 'CrashLoopBackOff'

@@ -7,11 +7,13 @@ import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime, Fraction } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import type { Admission } from '../../rules/pod-admission.ts';
+import type { PodInputs } from './pod-inputs.ts';
 
 export interface PodLoopDependencies {
   readonly nodeName: string;
   readonly api: KubeApi;
   readonly runtime: PodRuntime;
+  readonly inputs: Pick<PodInputs, 'prepare' | 'changed' | 'remove' | 'keepOnly'>;
   readonly time: AgentTime;
   readonly fraction: Fraction;
   readonly log: Log;

@@ -21,7 +21,7 @@ import type { PodStatus } from '../../rules/shutdown-status.ts';
 import { dueContainerEvents } from './container-events.ts';
 import type { PodLoopDependencies } from './dependencies.ts';
 import { hasFinished, isDeleted, isTerminal, type PodEntry, type PodKill } from './pod-entry.ts';
-import { isRunning, RuntimeView } from './runtime-view.ts';
+import { containersOf, isRunning, RuntimeView } from './runtime-view.ts';
 
 /** A status report must not delay the shutdown of the machine by more than this. Milliseconds. */
 const LAST_REPORT_TIMEOUT_MS = 3_000;
@@ -78,7 +78,9 @@ export class PodSync {
 
   async #keepRunning(entry: PodEntry): Promise<void> {
     if (entry.admission !== 'admitted') return;
-    if (!entry.started) {
+    if (entry.started) this.#dependencies.inputs.changed(entry.pod);
+    else {
+      await this.#prepare(entry);
       await this.#start(entry);
       entry.started = true;
     }
@@ -89,6 +91,19 @@ export class PodSync {
     // Sidecars outlive the main containers. The next step stops them, before the status reports the last phase.
     if (isTerminal(entry.status) && isRunning(running)) entry.syncAgain = true;
     else await this.#reportStatus(entry);
+  }
+
+  /** Sets up the volumes. @throws PodSyncError while they cannot be set up and the pod does not run */
+  async #prepare(entry: PodEntry): Promise<void> {
+    try {
+      await this.#dependencies.inputs.prepare(entry.pod);
+    } catch (cause) {
+      // A running pod keeps the volumes that the previous agent set up.
+      if (entry.adopted) return;
+      entry.status = this.#statusOf(entry, undefined, entry.pod);
+      await this.#reportStatus(entry);
+      throw new PodSyncError((cause as Error).message, { cause });
+    }
   }
 
   async #start(entry: PodEntry): Promise<void> {
@@ -109,7 +124,7 @@ export class PodSync {
     const { runtime, recordEvent } = this.#dependencies;
     const running = await this.#view.podWithUid(entry.uid);
     if (running === undefined || (entry.stopped && !isRunning(running))) return;
-    for (const { name, state } of running.containers) {
+    for (const { name, state } of containersOf(running)) {
       if (state.kind !== 'running' || !entry.present) continue;
       recordEvent(entry.pod, { type: 'Normal', reason: 'Killing', message: `Stopping container ${name}` });
     }
@@ -171,7 +186,9 @@ export class PodSync {
   }
 
   async #remove(entry: PodEntry): Promise<void> {
-    const { runtime, topology, entries } = this.#dependencies;
+    const { runtime, inputs, topology, entries } = this.#dependencies;
+    // The runtime forgets the pod last: the next agent then repeats what was not done.
+    inputs.remove(entry.uid);
     await runtime.remove(entry.uid);
     topology.release(entry.uid);
     entry.kill?.done.resolve();

@@ -1,0 +1,59 @@
+/**
+ * The last message of a container. Source: upstream pkg/kubelet/kuberuntime (getTerminationMessage), Kubernetes:
+ * "Determine the Reason for Pod Failure".
+ */
+import { chmodSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { Container } from '../../../shared/kube/types.ts';
+import { type LogName, logSegments, readOutput } from './log-file.ts';
+
+const MESSAGE_BYTES_MAX = 4_096;
+const LOG_BYTES_MAX = 2_048;
+const LOG_LINES_MAX = 80;
+/** Every user may write the message. */
+const MESSAGE_MODE = 0o666;
+
+const setUpFile = (messageFile: string): string => `${messageFile}.set-up`;
+
+/** Creates the empty file for the message of the next run. @throws Error of the file system */
+export function prepareMessageFiles(messageFile: string): void {
+  writeFileSync(messageFile, '');
+  chmodSync(messageFile, MESSAGE_MODE);
+  rmSync(setUpFile(messageFile), { force: true });
+}
+
+/** Opens the file for the reason if the process cannot be set up. @throws Error of the file system */
+export const openSetUpMessage = (messageFile: string): number => openSync(setUpFile(messageFile), 'w', 0o600);
+
+/** Why the process was not set up; '' if it was. */
+export const setUpMessage = (messageFile: string): string => readQuietly(setUpFile(messageFile)).trim();
+
+/** '' if the container left none. */
+export function terminationMessage(
+  { terminationMessagePolicy }: Container,
+  messageFile: string,
+  exitCode: number,
+  log: LogName,
+): string {
+  const message = readQuietly(messageFile);
+  if (message !== '' || exitCode === 0 || terminationMessagePolicy !== 'FallbackToLogsOnError') return message;
+  try {
+    const segments = logSegments(log);
+    const end = segments.at(-1)?.end ?? 0;
+    const tail = readOutput(segments, Math.max(segments.at(-1)?.start ?? 0, end - LOG_BYTES_MAX), LOG_BYTES_MAX);
+    return tail
+      .toString('utf8')
+      .split('\n')
+      .slice(-LOG_LINES_MAX - 1)
+      .join('\n');
+  } catch {
+    return '';
+  }
+}
+
+function readQuietly(path: string): string {
+  try {
+    return readFileSync(path).subarray(0, MESSAGE_BYTES_MAX).toString('utf8');
+  } catch {
+    return '';
+  }
+}

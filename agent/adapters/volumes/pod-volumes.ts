@@ -1,0 +1,176 @@
+/**
+ * Volumes in directories of this machine: `<rootDirectory>/volumes/<pod uid>/<volume>`. Secrets and volumes of medium
+ * Memory are in a directory of the same form on a file system in memory, and a link leads to them.
+ *
+ * Both directories belong to the agent. A container sees a volume through a mount, so it needs no right on them.
+ */
+import {
+  lstat,
+  lstatSync,
+  opendir,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  type Stats,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, normalize, resolve, sep } from 'node:path';
+import { promisify } from 'node:util';
+import type { PodVolumes, VolumeName, VolumeOptions } from '../../ports/pod-volumes.ts';
+import { makeDirectory } from '../system/directory.ts';
+import { writeAtomically } from './atomic-files.ts';
+import { setGroup } from './ownership.ts';
+
+const PRIVATE = 0o700;
+/** The kubelet's mode for an emptyDir: every user may write. */
+const EMPTY_DIRECTORY_MODE = 0o777;
+const CREATED_DIRECTORY_MODE = 0o755;
+const CREATED_FILE_MODE = 0o644;
+const SUB_PATH_MODE = 0o750;
+const BLOCK_BYTES = 512;
+
+const statOf = promisify(lstat);
+const openDirectory = promisify(opendir);
+
+export interface PodVolumesOptions {
+  readonly rootDirectory: string;
+  /** A directory on a file system in memory; undefined if the machine has none for the agent. */
+  readonly memoryDirectory: string | undefined;
+}
+
+export function podVolumes({ rootDirectory, memoryDirectory }: PodVolumesOptions): PodVolumes {
+  const root = join(rootDirectory, 'volumes');
+  const pathOf = ({ podUid, volume }: VolumeName): string => join(root, podUid, volume);
+
+  /** The directory of a volume, which exists afterwards. */
+  function directoryOf(name: VolumeName, { inMemory }: VolumeOptions): string {
+    const path = pathOf(name);
+    makeDirectory(dirname(path), PRIVATE);
+    if (!inMemory || memoryDirectory === undefined) {
+      makeDirectory(path, CREATED_DIRECTORY_MODE);
+      return path;
+    }
+    const target = join(memoryDirectory, name.podUid, name.volume);
+    makeDirectory(dirname(target), PRIVATE);
+    makeDirectory(target, CREATED_DIRECTORY_MODE);
+    if (linkTarget(path) !== target) {
+      rmSync(path, { recursive: true, force: true });
+      symlinkSync(target, path);
+    }
+    return target;
+  }
+
+  return {
+    writeFiles(name, files, options) {
+      const directory = directoryOf(name, options);
+      if (writeAtomically(directory, files)) setGroup(directory, options.groupId, 'readOnly');
+    },
+    makeEmptyDir(name, options) {
+      const directory = directoryOf(name, options);
+      if ((statSync(directory).mode & EMPTY_DIRECTORY_MODE) === EMPTY_DIRECTORY_MODE) return;
+      setGroup(directory, options.groupId, 'writable', EMPTY_DIRECTORY_MODE);
+    },
+    checkHostPath,
+    pathOf: (name) => realPath(pathOf(name)),
+    subPathOf,
+    isFile: (path) => !statSync(path).isDirectory(),
+    usedBytes: (name) => treeBytes(realPath(pathOf(name))),
+    remove(podUid) {
+      if (memoryDirectory !== undefined) rmSync(join(memoryDirectory, podUid), { recursive: true, force: true });
+      rmSync(join(root, podUid), { recursive: true, force: true });
+    },
+    podUids() {
+      try {
+        return readdirSync(root);
+      } catch {
+        return [];
+      }
+    },
+  };
+}
+
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+const realPath = (path: string): string => linkTarget(path) ?? path;
+
+/** Source: upstream pkg/volume/hostpath/host_path.go (checkTypeInternal). */
+function checkHostPath(path: string, type: string): void {
+  if (normalize(path).split(sep).includes('..')) throw new Error(`invalid HostPath \`${path}\`: must not contain '..'`);
+  const stat = statSync(path, { throwIfNoEntry: false });
+  // A container runtime creates the directory of a volume without a type.
+  if (stat === undefined && (type === '' || type === 'DirectoryOrCreate')) makeDirectory(path, CREATED_DIRECTORY_MODE);
+  else if (stat === undefined && type === 'FileOrCreate') {
+    writeFileSync(path, '', { mode: CREATED_FILE_MODE, flag: 'a' });
+  } else if (type !== '') checkType(path, type, stat);
+}
+
+function checkType(path: string, type: string, stat: Stats | undefined): void {
+  const [isOfType, name] = {
+    Directory: [stat?.isDirectory(), 'a directory'],
+    DirectoryOrCreate: [stat?.isDirectory(), 'a directory'],
+    File: [stat?.isFile(), 'a file'],
+    FileOrCreate: [stat?.isFile(), 'a file'],
+    Socket: [stat?.isSocket(), 'a socket file'],
+    CharDevice: [stat?.isCharacterDevice(), 'a character device'],
+    BlockDevice: [stat?.isBlockDevice(), 'a block device'],
+  }[type] ?? [undefined, ''];
+  if (name === '') throw new Error(`${type} is an invalid volume type`);
+  if (isOfType !== true) throw new Error(`hostPath type check failed: ${path} is not ${name}`);
+}
+
+function subPathOf(volumePath: string, subPath: string): string {
+  const base = realpathSync(volumePath);
+  const path = resolve(base, subPath);
+  const isWithin = (real: string): boolean => real === base || real.startsWith(`${base}${sep}`);
+  if (!isWithin(path)) throw new Error(`subPath ${JSON.stringify(subPath)} is outside the volume`);
+  let real: string;
+  try {
+    real = realpathSync(path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
+    makeWithin(base, path, isWithin);
+    real = realpathSync(path);
+  }
+  if (!isWithin(real)) throw new Error(`subPath ${JSON.stringify(subPath)} not within volume path ${base}`);
+  return real;
+}
+
+/** Creates the missing directories of a path one by one, and follows no link out of the volume. */
+function makeWithin(base: string, path: string, isWithin: (real: string) => boolean): void {
+  let parent = base;
+  for (const name of path.slice(base.length + 1).split(sep)) {
+    const next = join(parent, name);
+    if (lstatSync(next, { throwIfNoEntry: false }) === undefined) makeDirectory(next, SUB_PATH_MODE);
+    parent = realpathSync(next);
+    if (!isWithin(parent)) throw new Error(`subPath ${path.slice(base.length + 1)} not within volume path ${base}`);
+  }
+}
+
+/** Blocks of a tree on the disk, as `du`. Other file systems mounted in it are included. */
+async function treeBytes(directory: string): Promise<number> {
+  let bytes = 0;
+  const counted = new Set<string>();
+  const pending = [directory];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    for await (const entry of await openDirectory(next)) {
+      const path = join(next, entry.name);
+      const stat = await statOf(path).catch(() => undefined);
+      if (stat === undefined) continue;
+      const inode = `${stat.dev}:${stat.ino}`;
+      if (stat.nlink > 1 && !stat.isDirectory() && counted.has(inode)) continue;
+      counted.add(inode);
+      bytes += stat.blocks * BLOCK_BYTES;
+      if (stat.isDirectory()) pending.push(path);
+    }
+  }
+  return bytes;
+}

@@ -1,0 +1,254 @@
+/**
+ * What the containers of a pod start with besides their spec: variables, volumes and service account tokens.
+ *
+ * There is no watch. An object is read before the pod starts, and again every five minutes while the pod is on this
+ * node. Its files then change at once. Variables change with the next start of the container, as with a kubelet.
+ */
+import type { Container, KubePod, ResourceList, Volume } from '../../../shared/kube/types.ts';
+import type { Log } from '../../../shared/ports/log.ts';
+import type { ContainerInputSource, ContainerInputs, ContainerMount } from '../../ports/container-inputs.ts';
+import type { KubeApi } from '../../ports/kube-api.ts';
+import type { PodVolumes, VolumeName } from '../../ports/pod-volumes.ts';
+import type { AgentTime, Fraction } from '../../ports/time.ts';
+import { containerEnv, type Variables } from '../../rules/env.ts';
+import type { NodeEvent } from '../../rules/node-event.ts';
+import type { MachineFacts } from '../../rules/pod-fields.ts';
+import { type ObjectSource, objectsOf } from '../../rules/pod-objects.ts';
+import { fsGroupOf, tokensOf, type VolumeContent, volumeContent } from '../../rules/volume-content.ts';
+import { mountPlan, type PlannedMount } from '../../rules/volume-mounts.ts';
+import { describeError } from '../describe-error.ts';
+import { AccountTokens } from './account-tokens.ts';
+import { ReferencedObjects } from './referenced-objects.ts';
+
+/** Interval of the reads while a pod is on this node. Milliseconds. */
+export const OBJECT_REFRESH_MS = 300_000;
+const REFRESH_JITTER = 0.1;
+/** Objects younger than this are not read again for another pod or container. Milliseconds. */
+const FRESH_MS = 10_000;
+/** Shortest and longest sleep of the refresh loop. Milliseconds. */
+const LOOP_MIN_MS = 1_000;
+const LOOP_MAX_MS = 3_600_000;
+
+export interface PodInputsDependencies {
+  readonly api: KubeApi;
+  readonly volumes: PodVolumes;
+  readonly time: AgentTime;
+  readonly fraction: Fraction;
+  readonly log: Log;
+  readonly hostIp: () => string | undefined;
+  readonly allocatable: () => ResourceList | undefined;
+  readonly recordEvent: (pod: KubePod, event: NodeEvent) => void;
+  /** Where pods find the API: KUBERNETES_SERVICE_HOST and the others. */
+  readonly services: Variables;
+}
+
+interface PreparedPod {
+  pod: KubePod;
+  readonly tokens: AccountTokens;
+  /** When its objects are read again. Monotonic milliseconds. */
+  refreshAtMs: number;
+  /** Volumes are set up. */
+  isReady: boolean;
+}
+
+/** Volumes of a pod cannot be set up now. */
+export class VolumeSetupError extends Error {
+  override readonly name = 'VolumeSetupError';
+}
+
+export class PodInputs implements ContainerInputSource {
+  readonly #dependencies: PodInputsDependencies;
+  readonly #objects: ReferencedObjects;
+  readonly #pods = new Map<string, PreparedPod>();
+  #wake = new AbortController();
+
+  constructor(dependencies: PodInputsDependencies) {
+    this.#dependencies = dependencies;
+    this.#objects = new ReferencedObjects(dependencies);
+  }
+
+  /**
+   * Reads what the pod refers to, and sets up its volumes.
+   *
+   * @throws VolumeSetupError
+   */
+  async prepare(pod: KubePod): Promise<void> {
+    const uid = pod.metadata.uid ?? '';
+    const prepared = this.#pods.get(uid) ?? this.#add(uid, pod);
+    prepared.pod = pod;
+    await this.#read(prepared, FRESH_MS);
+    const faults = this.#setUpVolumes(prepared);
+    if (faults.length > 0) throw new VolumeSetupError(faults.join('; '));
+    prepared.isReady = true;
+    this.#wake.abort();
+  }
+
+  inputsOf(pod: KubePod, container: Container): ContainerInputs {
+    const env = containerEnv({
+      pod,
+      container,
+      objects: this.#sourceFor(pod),
+      machine: this.#machine(),
+      services: this.#dependencies.services,
+    });
+    if (env.kind === 'failed') return configFault(env.message);
+    if (this.#pods.get(pod.metadata.uid ?? '')?.isReady !== true && (container.volumeMounts ?? []).length > 0) {
+      return configFault('the volumes of the pod are not set up yet');
+    }
+    const plan = mountPlan(pod, container, env.variables);
+    if (plan.kind === 'failed') return configFault(plan.message);
+    try {
+      const mounts = plan.mounts.map((mount) => this.#mountOf(pod, mount));
+      for (const event of env.events) this.#dependencies.recordEvent(pod, event);
+      return { kind: 'ready', variables: env.variables, mounts };
+    } catch (cause) {
+      const message = `failed to prepare subPath for volumeMount of container ${JSON.stringify(container.name)}`;
+      return configFault(`${message}: ${(cause as Error).message}`);
+    }
+  }
+
+  async readMissing(pod: KubePod): Promise<void> {
+    const namespace = pod.metadata.namespace ?? '';
+    await this.#objects.read(namespace, objectsOf(pod), FRESH_MS).catch((cause: unknown) => {
+      this.#dependencies.log.warn('the objects of a pod cannot be read', { why: describeError(cause) });
+    });
+  }
+
+  /** The pod as the API has it now: files of the downward API show its labels and annotations. */
+  changed(pod: KubePod): void {
+    const prepared = this.#pods.get(pod.metadata.uid ?? '');
+    if (prepared === undefined || prepared.pod === pod) return;
+    prepared.pod = pod;
+    if (prepared.isReady) this.#setUpVolumes(prepared);
+  }
+
+  /** Refreshes objects, files and tokens until stopped. */
+  async run(stop: AbortSignal): Promise<void> {
+    const { time, log } = this.#dependencies;
+    while (!stop.aborted) {
+      this.#wake = new AbortController();
+      const nowMs = time.monotonicMs();
+      for (const prepared of [...this.#pods.values()]) {
+        if (!prepared.isReady || dueMs(prepared) > nowMs) continue;
+        await this.#refresh(prepared).catch((cause: unknown) => {
+          const { name, namespace } = prepared.pod.metadata;
+          log.warn('the volumes of a pod could not be refreshed', { namespace, pod: name, why: describeError(cause) });
+        });
+      }
+      const nextMs = Math.min(...[...this.#pods.values()].map(dueMs)) - time.monotonicMs();
+      const waitMs = Math.max(LOOP_MIN_MS, Math.min(nextMs, LOOP_MAX_MS));
+      await time.sleep(waitMs, AbortSignal.any([stop, this.#wake.signal]));
+    }
+  }
+
+  /** Bytes that an emptyDir uses. @throws Error of the file system */
+  usedBytes(name: VolumeName): Promise<number> {
+    return this.#dependencies.volumes.usedBytes(name);
+  }
+
+  /** Removes the volumes of a pod. @throws Error of the file system */
+  remove(podUid: string): void {
+    this.#dependencies.volumes.remove(podUid);
+    if (!this.#pods.delete(podUid)) return;
+    const used = [...this.#pods.values()].flatMap(({ pod }) =>
+      ReferencedObjects.keysOf(pod.metadata.namespace ?? '', objectsOf(pod)),
+    );
+    this.#objects.keepOnly(new Set(used));
+  }
+
+  /** Removes the volumes of all other pods: a previous agent may have been killed before it did. */
+  keepOnly(podUids: ReadonlySet<string>): void {
+    for (const uid of this.#dependencies.volumes.podUids()) if (!podUids.has(uid)) this.remove(uid);
+  }
+
+  #add(uid: string, pod: KubePod): PreparedPod {
+    const tokens = new AccountTokens(this.#dependencies);
+    const prepared: PreparedPod = { pod, tokens, refreshAtMs: 0, isReady: false };
+    this.#pods.set(uid, prepared);
+    return prepared;
+  }
+
+  async #refresh(prepared: PreparedPod): Promise<void> {
+    await this.#read(prepared, OBJECT_REFRESH_MS / 2);
+    this.#setUpVolumes(prepared);
+  }
+
+  async #read(prepared: PreparedPod, ageMaxMs: number): Promise<void> {
+    const { time, fraction } = this.#dependencies;
+    const { pod, tokens } = prepared;
+    prepared.refreshAtMs = time.monotonicMs() + OBJECT_REFRESH_MS * (1 + REFRESH_JITTER * fraction());
+    await Promise.all([this.#objects.read(pod.metadata.namespace ?? '', objectsOf(pod), ageMaxMs), tokens.renew(pod)]);
+  }
+
+  /** Returns why volumes could not be set up. Files of such a volume stay as they are. */
+  #setUpVolumes({ pod, tokens }: PreparedPod): readonly string[] {
+    const { recordEvent } = this.#dependencies;
+    const facts = {
+      pod,
+      objects: this.#sourceFor(pod),
+      machine: this.#machine(),
+      token: tokens.get.bind(tokens),
+    };
+    return (pod.spec?.volumes ?? []).flatMap((volume) => {
+      const fault = this.#setUp(pod, volume, volumeContent(volume, facts));
+      if (fault === undefined) return [];
+      const message = `MountVolume.SetUp failed for volume ${JSON.stringify(volume.name)} : ${fault}`;
+      recordEvent(pod, { type: 'Warning', reason: 'FailedMount', message });
+      return message;
+    });
+  }
+
+  #setUp(pod: KubePod, { name = '' }: Volume, content: VolumeContent): string | undefined {
+    const { volumes } = this.#dependencies;
+    const target = { podUid: pod.metadata.uid ?? '', volume: name };
+    const groupId = fsGroupOf(pod);
+    try {
+      switch (content.kind) {
+        case 'failed':
+          return content.message;
+        case 'files':
+          volumes.writeFiles(target, content.files, { groupId, inMemory: content.isSecret });
+          return undefined;
+        case 'emptyDir':
+          volumes.makeEmptyDir(target, { groupId, inMemory: content.inMemory });
+          return undefined;
+        case 'hostPath':
+          volumes.checkHostPath(content.path, content.type);
+          return undefined;
+      }
+    } catch (cause) {
+      return (cause as Error).message;
+    }
+  }
+
+  /** @throws Error for a sub path that cannot be used */
+  #mountOf(pod: KubePod, { volume, target, subPath, readOnly }: PlannedMount): ContainerMount {
+    const { volumes } = this.#dependencies;
+    const name = { podUid: pod.metadata.uid ?? '', volume: volume.name ?? '' };
+    const whole = volume.hostPath?.path ?? volumes.pathOf(name);
+    const source = subPath === '' ? whole : volumes.subPathOf(whole, subPath);
+    return { source, target, readOnly, isFile: volumes.isFile(source) };
+  }
+
+  #sourceFor(pod: KubePod): ObjectSource {
+    return (kind, name) => this.#objects.get(pod.metadata.namespace ?? '', { kind, name });
+  }
+
+  #machine(): MachineFacts {
+    const { hostIp, allocatable } = this.#dependencies;
+    return { hostIp: hostIp(), allocatable: allocatable() ?? {} };
+  }
+}
+
+/** Infinity for a pod that reads nothing. */
+function dueMs({ pod, tokens, refreshAtMs, isReady }: PreparedPod): number {
+  if (!isReady) return Number.POSITIVE_INFINITY;
+  const objectsMs = objectsOf(pod).length > 0 ? refreshAtMs : Number.POSITIVE_INFINITY;
+  return Math.min(objectsMs, tokensOf(pod).length > 0 ? tokens.nextRefreshMs() : Number.POSITIVE_INFINITY);
+}
+
+const configFault = (message: string): ContainerInputs => ({
+  kind: 'notReady',
+  reason: 'CreateContainerConfigError',
+  message,
+});

@@ -1,0 +1,27 @@
+/** What a container starts with besides its spec. */
+import type { Container, KubePod } from '../../shared/kube/types.ts';
+
+export interface ContainerMount {
+  /** A directory or file of the machine. */
+  readonly source: string;
+  /** Where the container sees it. */
+  readonly target: string;
+  readonly isFile: boolean;
+  readonly readOnly: boolean;
+}
+
+export type ContainerInputs =
+  | {
+      readonly kind: 'ready';
+      readonly variables: Readonly<Record<string, string>>;
+      readonly mounts: readonly ContainerMount[];
+    }
+  /** The container cannot be created now. Reason and message are those of its waiting state. */
+  | { readonly kind: 'notReady'; readonly reason: string; readonly message: string };
+
+export interface ContainerInputSource {
+  /** From the newest reads; sends no request. */
+  inputsOf(pod: KubePod, container: Container): ContainerInputs;
+  /** Reads again what was missing. Never rejects. */
+  readMissing(pod: KubePod): Promise<void>;
+}
