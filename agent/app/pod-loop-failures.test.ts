@@ -30,6 +30,13 @@ it('failures of a pod are counted from one again after a success', async () => {
     nodeName: 'edge-1',
     api: { send, reconnect() {} },
     runtime,
+    probes: {
+      update() {},
+      readinessOf: (_, { state: { kind } }) => ({ started: kind === 'running', ready: kind === 'running' }),
+      remove() {},
+      onResult() {},
+      stop() {},
+    },
     inputs: { prepare: async () => {}, changed() {}, remove() {}, keepOnly() {} },
     time,
     fraction: () => 0,

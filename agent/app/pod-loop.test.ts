@@ -8,12 +8,18 @@ import { type MemoryVolumes, memoryVolumes } from '../../test/support/memory-vol
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
+import type { ProbeClient } from '../ports/probe-client.ts';
 import { ADMITTED } from '../rules/pod-admission.ts';
 import { terminatedStatus } from '../rules/shutdown-status.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
 import { PodInputs } from './pods/pod-inputs.ts';
+import { PodProbes } from './pods/pod-probes.ts';
 
+const noProbes: ProbeClient = {
+  httpGet: async () => ({ kind: 'failed', message: '' }),
+  tcpConnect: async () => undefined,
+};
 const NODE_TOKEN = 'edge-1-token';
 
 let server: ApiInMemory;
@@ -55,6 +61,7 @@ function newLoop(over: Partial<PodLoopDependencies> = {}): PodLoop {
     nodeName: 'edge-1',
     runtime,
     inputs,
+    probes: new PodProbes({ ...shared, runtime, probeClient: noProbes }),
     meter: {
       count: (name, labels) => counted.push(`${name} ${labels?.['reason'] ?? ''}`.trim()),
       gauge() {},

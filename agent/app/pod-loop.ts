@@ -71,6 +71,13 @@ class ListingPodLoop implements PodLoop {
       requestList: () => this.podsChanged(),
       onRetry: () => this.#wake.abort(),
     });
+    dependencies.probes.onResult((podUid) => {
+      const entry = this.#entries.get(podUid);
+      if (entry?.started !== true || this.#isStopping()) return;
+      // A sidecar that has started lets the next container start.
+      void dependencies.runtime.start(entry.pod).catch(() => undefined);
+      this.#workers.request(entry);
+    });
     dependencies.runtime.onChange((podUid) => {
       const entry = this.#entries.get(podUid);
       if (entry === undefined || this.#isStopping()) return;
@@ -94,6 +101,7 @@ class ListingPodLoop implements PodLoop {
       const waitMs = Math.min(listAtMs, retryAtMs) - time.monotonicMs();
       await time.sleep(Math.max(0, waitMs), AbortSignal.any([stop, this.#wake.signal]));
     }
+    this.#dependencies.probes.stop();
   }
 
   async sync(stop?: AbortSignal): Promise<boolean> {

@@ -57,6 +57,7 @@ it('the agent serves its checks under the names that monitoring asks for', async
     swaps: undefined,
     runtime: memoryRuntime(time),
     volumes: memoryVolumes(),
+    probeClient: { httpGet: async () => ({ kind: 'failed', message: '' }), tcpConnect: async () => undefined },
     shutdownSignal: {
       delayMaxMs: async () => 0,
       raiseDelayMax: async () => {},

@@ -103,6 +103,7 @@ describe('the agent', () => {
       swaps: undefined,
       runtime,
       volumes: memoryVolumes(),
+      probeClient: { httpGet: async () => ({ kind: 'failed', message: '' }), tcpConnect: async () => undefined },
       shutdownSignal: {
         delayMaxMs: async () => 60_000,
         raiseDelayMax: async () => {},

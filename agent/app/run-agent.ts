@@ -14,6 +14,7 @@ import type { KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
+import type { ProbeClient } from '../ports/probe-client.ts';
 import type { ShutdownSignal } from '../ports/shutdown-signal.ts';
 import type { Fraction } from '../ports/time.ts';
 import { answeredWith } from '../rules/kube-answer.ts';
@@ -33,6 +34,7 @@ import { NodePressure } from './node-pressure.ts';
 import { NodeStatusComputation } from './node-status.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
 import { PodInputs } from './pods/pod-inputs.ts';
+import { PodProbes } from './pods/pod-probes.ts';
 import { VolumeLimits } from './pods/volume-limits.ts';
 import { createRegistration, type Registration } from './registration.ts';
 import { RuntimeHealth } from './runtime-health.ts';
@@ -52,6 +54,7 @@ export interface AgentParts extends StartParts {
   readonly keys?: MachineKeys | undefined;
   readonly runtime: PodRuntime;
   readonly volumes: PodVolumes;
+  readonly probeClient: ProbeClient;
   readonly shutdownSignal: ShutdownSignal;
   readonly shutdownState: ShutdownDependencies['stateFile'];
   readonly fraction: Fraction;
@@ -141,11 +144,19 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     recordEvent: events.aboutPod,
     services: apiServiceVariables(config.endpoint),
   });
+  const probes = new PodProbes({
+    ...common,
+    runtime,
+    probeClient: parts.probeClient,
+    hostIp,
+    recordEvent: events.aboutPod,
+  });
   const podLoop = createPodLoop({
     ...common,
     nodeName,
     api,
     runtime,
+    probes,
     inputs: podInputs,
     operatingSystem: started.operatingSystem,
     topology: started.topology,

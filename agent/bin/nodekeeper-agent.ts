@@ -15,6 +15,7 @@ import { createNodeIdentity, staticToken } from '../adapters/identity/node-ident
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { logind } from '../adapters/logind/logind.ts';
 import { readNuma } from '../adapters/numa/numa.ts';
+import { probeClient } from '../adapters/probe/probe-client.ts';
 import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
@@ -36,6 +37,8 @@ import { plan } from './plan.ts';
 
 /** Reported as the kubelet's version: clients derive the features of a node from it. */
 const AGENT_VERSION = 'v1.34.2-nodekeeper.0.1.0';
+/** As a kubelet of this version. */
+const PROBE_USER_AGENT = 'kube-probe/1.34';
 /** Concurrent requests besides heartbeats. */
 const CONNECTIONS_MAX = 4;
 const NO_NUMA = { nodes: [], distances: undefined };
@@ -78,6 +81,7 @@ function readConfig(): AgentConfig {
 }
 
 const config = readConfig();
+const probes = probeClient(PROBE_USER_AGENT);
 const metrics = new MetricRegistry(AGENT_METRICS);
 const clients: HttpKubeApi[] = [];
 const stop = new AbortController();
@@ -119,6 +123,7 @@ async function runtimeOf(name: AgentConfig['runtime'], machine: LinuxMachine): P
         log,
         hostIp: () => hostIp,
         ...(await podLimits(machine)),
+        probeClient: probes,
       });
     case 'podman':
       return podmanRuntime({ time: systemTime, log, limits: cgroupNode(config, await machine.facts(), true) });
@@ -186,6 +191,7 @@ async function main(): Promise<void> {
         numa: config.topologyManagerPolicy === 'none' ? NO_NUMA : await readNuma(),
         swaps: await machine.swaps(),
         runtime,
+        probeClient: probes,
         volumes: podVolumes({ rootDirectory: config.rootDirectory, memoryDirectory: memoryDirectory() }),
         shutdownSignal,
         shutdownState: stateFile(join(config.rootDirectory, SHUTDOWN_STATE_FILE), `.tmp-${SHUTDOWN_STATE_FILE}`),

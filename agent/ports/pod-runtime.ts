@@ -140,7 +140,10 @@ export interface PodRuntime {
   reclaimStorage?(): Promise<void>;
   /** From now on, containers start with these inputs. Absent if this runtime has no use for them. */
   useInputs?(source: ContainerInputSource): void;
-  /** From now on, the containers after a sidecar wait until this is true for it. Absent: probes are the runtime's. */
+  /**
+   * From now on, the containers after a sidecar with a startup probe wait until this is true for it. Absent: probes are
+   * the runtime's.
+   */
   useStarted?(isStarted: (podUid: string, container: string) => boolean): void;
   /** Runs a command in a running container. Output of up to 10 KiB. Absent: probes are the runtime's. */
   execute?(podUid: string, container: string, command: readonly string[], timeoutMs: number): Promise<CommandResult>;

@@ -1,6 +1,6 @@
 /**
  * Status of a pod from its containers. Source: upstream pkg/kubelet/kubelet_pods.go (getPhase, generateAPIPodStatus)
- * and pkg/kubelet/status/generate.go. There are no probes: a container is ready when it runs.
+ * and pkg/kubelet/status/generate.go. Without results of probes a container is ready when it runs.
  */
 import { defined } from '../../shared/domain/defined.ts';
 import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
@@ -23,7 +23,17 @@ interface ContainerSpec {
 interface PlacedContainer {
   readonly spec: ContainerSpec;
   readonly found: RunningContainer;
+  readonly started: boolean;
+  readonly ready: boolean;
 }
+
+/** Results of the probes of a container. */
+export type ProbedReadiness = (container: RunningContainer) => { readonly started: boolean; readonly ready: boolean };
+
+const readyWhileRunning: ProbedReadiness = ({ state }) => ({
+  started: state.kind === 'running',
+  ready: state.kind === 'running',
+});
 
 export const restartPolicyOf = (pod: KubeObject): RestartPolicy => {
   const policy = pod.spec?.['restartPolicy'];
@@ -49,15 +59,16 @@ function place(
   specs: readonly ContainerSpec[],
   running: readonly RunningContainer[],
   reason: 'ContainerCreating' | 'PodInitializing',
+  probed: ProbedReadiness,
 ): PlacedContainer[] {
-  return specs.map((spec) => ({
-    spec,
-    found: running.find(({ name }) => name === spec.name) ?? {
+  return specs.map((spec) => {
+    const found = running.find(({ name }) => name === spec.name) ?? {
       name: spec.name,
       state: { kind: 'waiting', reason },
       restartCount: 0,
-    },
-  }));
+    };
+    return { spec, found, ...probed(found) };
+  });
 }
 
 function stateJson(state: ContainerState, containerId: string | undefined): PodStatus {
@@ -88,7 +99,7 @@ const succeeded = ({ found: { state } }: PlacedContainer): boolean =>
   state.kind === 'terminated' && state.exitCode === 0;
 const runs = (placed: PlacedContainer): boolean => placed.found.state.kind === 'running';
 /** Whether the containers after it may start. */
-const initDone = (placed: PlacedContainer): boolean => succeeded(placed) || (placed.spec.sidecar && runs(placed));
+const initDone = (placed: PlacedContainer): boolean => succeeded(placed) || (placed.spec.sidecar && placed.started);
 
 function containerStatus(placed: PlacedContainer, ready: boolean): PodStatus {
   const { spec, found } = placed;
@@ -97,7 +108,7 @@ function containerStatus(placed: PlacedContainer, ready: boolean): PodStatus {
     image: spec.image,
     imageID: '',
     ready,
-    started: runs(placed),
+    started: placed.started,
     restartCount: found.restartCount,
     state: stateJson(found.state, found.containerId),
     lastState: found.lastState === undefined ? {} : stateJson(found.lastState, found.lastContainerId),
@@ -138,6 +149,26 @@ function readyCondition(type: 'Ready' | 'ContainersReady', phase: PodPhase, unre
   return { type, status: 'False', reason: 'ContainersNotReady', message: named('unready', unready) };
 }
 
+/** Source: upstream pkg/kubelet/status/generate.go (GeneratePodReadyToStartContainersCondition). */
+const mayStartCondition = (mayStart: boolean): Condition => ({
+  type: 'PodReadyToStartContainers',
+  status: mayStart ? 'True' : 'False',
+});
+
+/** A pod is ready only when the conditions of its readiness gates are True. Other clients write them. */
+function withReadinessGates(pod: KubeObject, ready: Condition): Condition {
+  if (ready.status === 'False') return ready;
+  const stored = recordsOf(recordOf(pod.status)['conditions']);
+  const faults = recordsOf(recordOf(pod.spec)['readinessGates']).flatMap(({ conditionType }) => {
+    const gate = JSON.stringify(textOf(conditionType));
+    const status = stored.find(({ type }) => type === conditionType)?.['status'];
+    if (status === undefined) return `corresponding condition of pod readiness gate ${gate} does not exist.`;
+    return status === 'True' ? [] : `the status of pod readiness gate ${gate} is not "True", but ${textOf(status)}`;
+  });
+  if (faults.length === 0) return ready;
+  return { type: 'Ready', status: 'False', reason: 'ReadinessGatesNotReady', message: faults.join(', ') };
+}
+
 function withTransitions(
   wanted: readonly Condition[],
   before: readonly Readonly<Record<string, unknown>>[],
@@ -158,20 +189,26 @@ export interface StatusFacts {
   readonly before: PodStatus;
   readonly nowMs: number;
   readonly hostIp: string | undefined;
+  /** Absent: this node makes no probes. */
+  readonly probed?: ProbedReadiness | undefined;
+  /** Whether the pod may start containers: its volumes are set up. Absent: not reported. */
+  readonly mayStart?: boolean | undefined;
 }
 
 /**
  * The status of an admitted pod, to be merged with the stored one: conditions of other types belong to other clients. A
  * terminal phase stays.
  */
-export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts): PodStatus {
+export function podStatusOf(facts: StatusFacts): PodStatus {
+  const { pod, running, before, nowMs, hostIp, mayStart, probed = readyWhileRunning } = facts;
   const policy = restartPolicyOf(pod);
   const initSpecs = specsOf(pod, 'initContainers');
-  const init = place(initSpecs, running?.initContainers ?? [], 'PodInitializing');
+  const init = place(initSpecs, running?.initContainers ?? [], 'PodInitializing', probed);
   const main = place(
     specsOf(pod, 'containers'),
     running?.containers ?? [],
     initSpecs.length === 0 ? 'ContainerCreating' : 'PodInitializing',
+    probed,
   );
   const was = textOf(before['phase']);
   const phase = was === 'Failed' || was === 'Succeeded' ? was : phaseFrom(policy, init, main);
@@ -179,12 +216,13 @@ export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts
   const initialized = init.every(initDone) || phase === 'Succeeded';
   const uninitialised = init.filter((each) => !initDone(each)).map(({ spec }) => spec.name);
   const unready = [...init.filter(({ spec }) => spec.sidecar), ...main]
-    .filter((each) => !runs(each))
+    .filter((each) => !each.ready)
     .map(({ spec }) => spec.name);
   const readiness = { unready: initialized || over ? unready : main.map(({ spec }) => spec.name) };
   const oldConditions = recordsOf(before['conditions']);
   const conditions = withTransitions(
     [
+      ...(mayStart === undefined ? [] : [mayStartCondition(mayStart && !over)]),
       initialized
         ? { type: 'Initialized', status: 'True', ...(phase === 'Succeeded' ? { reason: 'PodCompleted' } : {}) }
         : {
@@ -193,7 +231,7 @@ export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts
             reason: 'ContainersNotInitialized',
             message: named('incomplete', uninitialised),
           },
-      readyCondition('Ready', phase, readiness.unready),
+      withReadinessGates(pod, readyCondition('Ready', phase, readiness.unready)),
       readyCondition('ContainersReady', phase, readiness.unready),
       { type: 'PodScheduled', status: 'True' },
     ],
@@ -210,8 +248,14 @@ export function podStatusOf({ pod, running, before, nowMs, hostIp }: StatusFacts
     ...(hostIp === undefined
       ? {}
       : { hostIP: hostIp, hostIPs: [{ ip: hostIp }], podIP: hostIp, podIPs: [{ ip: hostIp }] }),
-    ...(init.length === 0 ? {} : { initContainerStatuses: init.map((each) => containerStatus(each, initDone(each))) }),
-    containerStatuses: main.map((each) => containerStatus(each, runs(each) && !over)),
+    ...(init.length === 0
+      ? {}
+      : {
+          initContainerStatuses: init.map((each) =>
+            containerStatus(each, each.spec.sidecar ? each.ready : initDone(each)),
+          ),
+        }),
+    containerStatuses: main.map((each) => containerStatus(each, each.ready && !over)),
   };
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../agent/adapters/config/load-config.ts';
 import { LinuxMachine } from '../../agent/adapters/linux-machine/linux-machine.ts';
+import { probeClient } from '../../agent/adapters/probe/probe-client.ts';
 import { markedProcesses } from '../../agent/adapters/runtime-exec/process-table.ts';
 import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
 import { podVolumes } from '../../agent/adapters/volumes/pod-volumes.ts';
@@ -97,6 +98,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
         numa: { nodes: [], distances: undefined },
         swaps: undefined,
         runtime,
+        probeClient: probeClient('kube-probe/1.34'),
         volumes: podVolumes({ rootDirectory, memoryDirectory: undefined }),
         shutdownSignal: {
           delayMaxMs: async () => 0,

@@ -2,10 +2,12 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { probeClient } from '../../agent/adapters/probe/probe-client.ts';
 import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
 import { podVolumes } from '../../agent/adapters/volumes/pod-volumes.ts';
 import { createPodLoop } from '../../agent/app/pod-loop.ts';
 import { PodInputs } from '../../agent/app/pods/pod-inputs.ts';
+import { PodProbes } from '../../agent/app/pods/pod-probes.ts';
 import { VolumeLimits } from '../../agent/app/pods/volume-limits.ts';
 import type { NodeEvent } from '../../agent/rules/node-event.ts';
 import { ADMITTED } from '../../agent/rules/pod-admission.ts';
@@ -112,6 +114,7 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
       nodeName: 'edge-1',
       runtime,
       inputs,
+      probes: new PodProbes({ ...shared, runtime, probeClient: probeClient('kube-probe/1.34') }),
       meter: { count() {}, gauge() {}, observe() {} },
       operatingSystem: 'linux',
       gate: () => ADMITTED,

@@ -5,6 +5,7 @@
 import type { Container, KubePod } from '../../../shared/kube/types.ts';
 import type { ContainerInputs, ContainerMount } from '../../ports/container-inputs.ts';
 import { expand } from '../../rules/env.ts';
+import { unsupportedProbe } from '../../rules/probe.ts';
 import { type ProcessSecurity, processSecurity } from '../../rules/security-context.ts';
 
 /** The default PATH, for shell scripts. */
@@ -49,6 +50,8 @@ export function commandLine(
 ): ContainerCommand | Unsupported {
   const security = processSecurity(pod, container, agentUserId);
   if (security.kind === 'refused') return unsupported(security.message);
+  const probe = unsupportedProbe(container);
+  if (probe !== undefined) return unsupported(probe);
   const { command = [] } = container;
   const [file, ...args] = [...command, ...(container.args ?? [])].map((word) => expand(word, variables));
   if (file === undefined || command.length === 0) {

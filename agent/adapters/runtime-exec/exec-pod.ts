@@ -127,14 +127,16 @@ export class ExecPod {
     }
   }
 
-  /** Whether a container counts as started, by its probes. The containers after a sidecar wait for that. */
+  /** Whether the startup probe of a container has succeeded. The containers after a sidecar wait for that. */
   useStarted(isStarted: (container: string) => boolean): void {
     this.#isStarted = isStarted;
     this.advance();
   }
 
-  #hasStarted({ name, state, containerId = '' }: ContainerRecord): boolean {
-    return state.kind === 'running' && !this.#hooksUnderWay.has(containerId) && this.#isStarted(name);
+  #hasStarted(container: ContainerRecord): boolean {
+    const { name, state, containerId = '' } = container;
+    if (state.kind !== 'running' || this.#hooksUnderWay.has(containerId)) return false;
+    return this.#processes.specOf(container).startupProbe === undefined || this.#isStarted(name);
   }
 
   /** Terminates one container gracefully. Its restart policy then applies. */

@@ -42,6 +42,7 @@ export interface ExecRuntimeOptions {
   readonly cgroups?: PodCgroups | undefined;
   /** Why limits are not enforced. */
   readonly limitWarning?: string | undefined;
+  /** For HTTP hooks. */
   readonly probeClient?: ProbeClient;
   readonly version?: string;
   readonly logBytesMax?: number;

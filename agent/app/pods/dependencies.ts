@@ -8,11 +8,13 @@ import type { AgentTime, Fraction } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import type { Admission } from '../../rules/pod-admission.ts';
 import type { PodInputs } from './pod-inputs.ts';
+import type { PodProbes } from './pod-probes.ts';
 
 export interface PodLoopDependencies {
   readonly nodeName: string;
   readonly api: KubeApi;
   readonly runtime: PodRuntime;
+  readonly probes: Pick<PodProbes, 'update' | 'readinessOf' | 'remove' | 'onResult' | 'stop'>;
   readonly inputs: Pick<PodInputs, 'prepare' | 'changed' | 'remove' | 'keepOnly'>;
   readonly time: AgentTime;
   readonly fraction: Fraction;

@@ -16,7 +16,7 @@ import { killRequest } from '../../rules/kill-request.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
 import { deletionGraceSeconds } from '../../rules/pod-grace.ts';
 import { finalPodDeletion, isPodMissing, podStatusReport } from '../../rules/pod-requests.ts';
-import { hasEnded, podStatusOf } from '../../rules/pod-status.ts';
+import { hasEnded, type ProbedReadiness, podStatusOf } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 import { dueContainerEvents } from './container-events.ts';
 import type { PodLoopDependencies } from './dependencies.ts';
@@ -87,6 +87,7 @@ export class PodSync {
     const running = await this.#view.podWithUid(entry.uid);
     for (const event of dueContainerEvents(entry, running)) this.#dependencies.recordEvent(entry.pod, event);
     entry.adopted = false;
+    this.#dependencies.probes.update(entry.pod, running);
     entry.status = this.#statusOf(entry, running, entry.pod);
     // Sidecars outlive the main containers. The next step stops them, before the status reports the last phase.
     if (isTerminal(entry.status) && isRunning(running)) entry.syncAgain = true;
@@ -121,7 +122,8 @@ export class PodSync {
   }
 
   async #stopContainers(entry: PodEntry, graceSeconds: number): Promise<void> {
-    const { runtime, recordEvent } = this.#dependencies;
+    const { runtime, probes, recordEvent } = this.#dependencies;
+    probes.remove(entry.uid);
     const running = await this.#view.podWithUid(entry.uid);
     if (running === undefined || (entry.stopped && !isRunning(running))) return;
     for (const { name, state } of containersOf(running)) {
@@ -138,9 +140,11 @@ export class PodSync {
   }
 
   #statusOf(entry: PodEntry, running: RunningPod | undefined, pod: KubePod): PodStatus {
-    const { time, hostIp } = this.#dependencies;
+    const { time, hostIp, probes } = this.#dependencies;
     const before = entry.status ?? entry.pod.status ?? {};
-    return podStatusOf({ pod, running, before, nowMs: time.nowMs(), hostIp: hostIp() });
+    const probed: ProbedReadiness = (container) => probes.readinessOf(entry.uid, container);
+    const mayStart = running !== undefined;
+    return podStatusOf({ pod, running, before, nowMs: time.nowMs(), hostIp: hostIp(), probed, mayStart });
   }
 
   /** The status with restart policy Never: no container starts again, so its phase is terminal when they terminate. */
