@@ -85,7 +85,8 @@ describe('a container with a memory limit, on a machine without the controller',
     const names = outputOf(pod)
       .split('\n')
       .map((line) => line.split('=', 1)[0]);
-    expect(names.sort()).toEqual(['', 'HOSTNAME', 'NODEKEEPER_CONTAINER', 'PATH', 'PLAIN', 'dotted.name']);
+    const ours = ['NODEKEEPER_CONTAINER', 'NODEKEEPER_TERMINATION_LOG'];
+    expect(names.sort()).toEqual(['', 'HOSTNAME', ...ours, 'PATH', 'PLAIN', 'dotted.name']);
     expect(outputOf(pod)).toContain('dotted.name=a b\n');
   });
 
