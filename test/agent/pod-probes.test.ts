@@ -38,6 +38,7 @@ describe('a readiness probe', () => {
     const httpHeaders = [{ name: 'X-Probe', value: 'yes' }];
     const readinessProbe = {
       httpGet: { path: '/ready', port: 'web', httpHeaders },
+      timeoutSeconds: 600,
       periodSeconds: 1,
       failureThreshold: 1,
     };
@@ -72,6 +73,7 @@ describe('a liveness probe', () => {
     const livenessProbe = {
       exec: { command: ['/bin/sh', '-c', 'echo "no $NAME"; exit $(test -e $FLAG; echo $?)'] },
       periodSeconds: 1,
+      timeoutSeconds: 600,
       failureThreshold: 3,
     };
     const flag = join(agent.rootDirectory, 'alive');
@@ -108,7 +110,7 @@ describe('a startup probe', () => {
   it('holds the other probes, and the containers after a sidecar, until it succeeds', async () => {
     agent = await execAgent(10);
     status = 404;
-    const probe = (path: string) => ({ httpGet: { path, port }, periodSeconds: 1 });
+    const probe = (path: string) => ({ httpGet: { path, port }, periodSeconds: 1, timeoutSeconds: 600 });
     const sidecar = {
       name: 'side',
       restartPolicy: 'Always',
@@ -144,7 +146,7 @@ describe('probes', () => {
 
   it('leave a pod ready that was ready when the agent is restarted', async () => {
     agent = await execAgent();
-    const readinessProbe = { httpGet: { port }, periodSeconds: 1, initialDelaySeconds: 0 };
+    const readinessProbe = { httpGet: { port }, periodSeconds: 1, timeoutSeconds: 60 };
     await agent.bind('web', { containers: [main({ readinessProbe })] });
     await agent.statusHas('web', 'ready', isReady('True'));
     const written = agent.requests.filter((each) => each.startsWith('PATCH')).length;
