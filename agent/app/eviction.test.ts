@@ -9,11 +9,13 @@ import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 import type { MachineUse } from '../ports/machine.ts';
 import type { PodUsage } from '../ports/pod-runtime.ts';
+import type { ProbeClient } from '../ports/probe-client.ts';
 import { ADMITTED } from '../rules/pod-admission.ts';
 import { Eviction } from './eviction.ts';
 import { NodePressure } from './node-pressure.ts';
 import { createPodLoop, type PodLoop } from './pod-loop.ts';
 import { PodInputs } from './pods/pod-inputs.ts';
+import { PodProbes } from './pods/pod-probes.ts';
 
 const MIB = 1_024 ** 2;
 const FS = { capacityBytes: 1_000 * MIB, availableBytes: 500 * MIB, inodes: 1_000, inodesFree: 500 };
@@ -57,6 +59,12 @@ async function readUse(): Promise<MachineUse> {
   return use;
 }
 
+/** No pod here has probes. */
+const noProbes: ProbeClient = {
+  httpGet: async () => ({ kind: 'failed', message: '' }),
+  tcpConnect: async () => undefined,
+};
+
 const EVENTS_OF_STARTS = /Started|Killing/;
 
 function start(over: { evictionSoft?: number; softGraceMs?: number } = {}): void {
@@ -98,6 +106,7 @@ function start(over: { evictionSoft?: number; softGraceMs?: number } = {}): void
   loop = createPodLoop({
     ...common,
     inputs,
+    probes: new PodProbes({ ...common, runtime, probeClient: noProbes, hostIp: () => undefined, recordEvent }),
     nodeName: 'edge-1',
     api,
     runtime,
