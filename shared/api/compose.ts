@@ -97,6 +97,7 @@ export function apiDependencies(options: ApiOptions): ServeDependencies {
     descriptorOf: findResource,
     random,
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
+    maxPlannedSilenceSeconds: policy.maxPlannedSilenceSeconds,
     ...defined({ podEvictionTimeoutOn: podEvictionTimeoutOn(policy) }),
     cidrSets: cidrSetsOf(policy),
     authenticator: options.authenticator,

@@ -15,6 +15,8 @@ export interface ApiDependencies {
   readonly cidrSets: readonly CidrSet[];
   /** tolerationSeconds of the default tolerations. Seconds. */
   readonly podEvictionTimeoutSeconds: number;
+  /** How far ahead a node may promise silence of its own. Seconds; 0: it may not. */
+  readonly maxPlannedSilenceSeconds: number;
   /** The same for a node with these labels. Seconds. Absent: no profile has other seconds. */
   readonly podEvictionTimeoutOn?: (nodeLabels: Readonly<Record<string, string>> | undefined) => number;
   /** The disruption budgets of a pod, each with its current status. */

@@ -127,6 +127,10 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     rule: 'must be a whole number of nodes, 0 to 100000',
   },
   profiles: profilesRule,
+  maxPlannedSilenceSeconds: {
+    schema: z.int().check(z.gte(0), z.lte(2_592_000)),
+    rule: 'must be whole seconds, 0 (nodes may not promise) to 2592000 (30 days)',
+  },
 };
 
 export const policyFields = Object.keys(fieldRules) as readonly (keyof Policy)[];

@@ -125,6 +125,11 @@ export interface Policy {
   readonly nodesMarkedPerTickMax: number;
   /** Times for some nodes, selected by labels. At most 8, in order: the first match wins (docs/profiles.md). */
   readonly profiles: readonly NodeProfile[];
+  /**
+   * How far ahead of our clock a node may promise the end of its own silence. Seconds, up to 30 days; 0: nodes may not.
+   * People may promise up to 30 days for any node (docs/planned-silence.md).
+   */
+  readonly maxPlannedSilenceSeconds: number;
 }
 
 /** The documentation's defaults (grace: 40 s, as before Kubernetes 1.32; docs/deviations.md). */
@@ -171,4 +176,5 @@ export const defaultPolicy: Policy = Object.freeze({
   workloadShortageAlarmSeconds: 1_800,
   nodesMarkedPerTickMax: 300,
   profiles: Object.freeze([]),
+  maxPlannedSilenceSeconds: 0,
 });

@@ -10,6 +10,7 @@
  *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter reads it),
  *           k our NoExecute taints (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
  *           P name of the profile, absent for the default one; C when the profile last changed (s);
+ *           S end of the planned silence (s); negative: when it ended early or was removed
  *           f, g: conditions with the stored lastHeartbeatTime f are shown with g (s)
  *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
  *           w 1: pods of this node must still be set not ready
@@ -31,7 +32,7 @@ import { healthPartitionOf } from './layout.ts';
 
 export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x', 'U'] as const;
 /** Attributes that a scan reads. */
-export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r', 'q', 'P', 'C'] as const;
+export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r', 'q', 'P', 'C', 'S'] as const;
 
 /** The key in the current layout. A store of health-placement.ts finds rows at either key. */
 export const healthKey = (nodeName: string): ItemKey => healthKeyIn(HEALTH_SHARDS, nodeName);
@@ -77,6 +78,7 @@ export type HealthRow = {
   readonly b?: number;
   readonly P?: string;
   readonly C?: number;
+  readonly S?: number;
   readonly l?: number;
   readonly f?: number;
   readonly g?: number;
@@ -121,7 +123,7 @@ export function heartbeatTimesOf(row: Item): HeartbeatTimes | undefined {
 export function nodeHealthOf(row: Item): NodeHealth | undefined {
   if (!hasDigest(row)) return undefined;
   const digest = row as HealthRow & { readonly u: string; readonly b: number };
-  const { sk, u: uid, b: createdAtMs, r: renewedAtMs, z = '', y = '', k: code = 0, e, s, l, m, w, P, C } = digest;
+  const { sk, u: uid, b: createdAtMs, r: renewedAtMs, z = '', y = '', k: code = 0, e, s, l, m, w, P, C, S } = digest;
   return {
     nodeName: sk,
     uid,
@@ -136,6 +138,11 @@ export function nodeHealthOf(row: Item): NodeHealth | undefined {
     statusAtMs: l,
     markedAtMs: m,
     podsToMark: w !== undefined,
-    ...defined({ profile: P, profileChangedAtMs: C === undefined ? undefined : C * 1_000 }),
+    ...defined({
+      profile: P,
+      profileChangedAtMs: C === undefined ? undefined : C * 1_000,
+      plannedUntilMs: S !== undefined && S > 0 ? S * 1_000 : undefined,
+      silenceEndedAtMs: S !== undefined && S <= 0 ? -S * 1_000 : undefined,
+    }),
   };
 }

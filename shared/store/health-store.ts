@@ -53,6 +53,10 @@ export type NodeDigest = Pick<
   readonly profile?: string;
   /** Set only if this write changes the profile of an existing Node. */
   readonly profileChangedAtMs?: number;
+  /** Promised end of the planned silence; absent without a promise. */
+  readonly plannedUntilMs?: number;
+  /** Set only if this write ends a promise. */
+  readonly silenceEndedAtMs?: number;
 };
 
 /**
@@ -82,6 +86,11 @@ export function describeNode(
   if (profileChangedAtMs !== undefined || isNew) {
     put('C', profileChangedAtMs === undefined ? undefined : Math.floor(profileChangedAtMs / 1_000));
   }
+  // A promise that ended stays until the next status post, which is a later sign of life.
+  const { plannedUntilMs, silenceEndedAtMs } = digest;
+  if (plannedUntilMs !== undefined) put('S', Math.ceil(plannedUntilMs / 1_000));
+  else if (silenceEndedAtMs !== undefined) put('S', -Math.ceil(silenceEndedAtMs / 1_000));
+  else if (isNew || statusAtMs !== undefined) put('S', undefined);
   if (statusAtMs !== undefined || isNew) put('l', statusAtMs);
   if (isNew || ready !== 'Unknown' || statusAtMs !== undefined) remove.push('m');
   if (isNew || ready === 'True') remove.push('w');

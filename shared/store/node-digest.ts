@@ -7,6 +7,7 @@ import { isSuspect } from '../domain/nodes/health.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import { PROFILE_ANNOTATION, profileNameOf } from '../domain/nodes/node-profile.ts';
 import { noExecuteOf } from '../domain/nodes/node-taints.ts';
+import { plannedUntilMs, silenceMarks, withoutPromise } from '../domain/nodes/planned-silence.ts';
 import type { Policy } from '../domain/policy.ts';
 import { isExcluded, zoneKeyOf } from '../domain/zones/zone.ts';
 import { parseTimeMs } from '../kube/time.ts';
@@ -18,6 +19,8 @@ export type DigestOfNode = Pick<
 > & {
   /** Name of the profile; absent: `default`. */
   readonly profile?: string;
+  /** Promised end of its planned silence. */
+  readonly plannedUntilMs?: number;
 };
 
 /** Creation in server time, in epoch milliseconds; a whole second, because the object stores seconds. */
@@ -26,15 +29,17 @@ export const createdAtMsOf = (object: KubeObject): number => parseTimeMs(object.
 export function digestOf(node: KubeNode): DigestOfNode {
   const ready = readyStatusOf(node.status?.conditions);
   const noExecute = noExecuteOf(node.spec?.taints ?? []);
+  const untilMs = plannedUntilMs(node.metadata.annotations);
   return {
     uid: node.metadata.uid ?? '',
     zone: zoneKeyOf(node.metadata.labels),
     ready,
     excluded: isExcluded(node.metadata.labels),
     noExecute,
-    suspect: isSuspect({ ready, noExecute }),
+    // A heartbeat after a planned silence ends it.
+    suspect: isSuspect({ ready, noExecute }) || untilMs !== undefined,
     createdAtMs: createdAtMsOf(node),
-    ...defined({ profile: node.metadata.annotations?.[PROFILE_ANNOTATION] }),
+    ...defined({ profile: node.metadata.annotations?.[PROFILE_ANNOTATION], plannedUntilMs: untilMs }),
   };
 }
 
@@ -48,12 +53,35 @@ export function withProfile<N extends KubeObject>(node: N, profiles: Policy['pro
   return { ...node, metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations } };
 }
 
+/** The Node with taint and condition of its planned silence, or without; the same object if nothing changes. */
+export function withSilenceMarks<N extends KubeNode>(node: N, nowMs: number): N {
+  const { taints: stored = [], ...spec } = node.spec ?? {};
+  const { annotations } = node.metadata;
+  const marks = silenceMarks({ annotations, taints: stored, conditions: node.status?.conditions ?? [] }, nowMs);
+  if (marks === undefined) return node;
+  const { taints, conditions } = marks;
+  return {
+    ...node,
+    spec: taints.length === 0 ? spec : { ...spec, taints: [...taints] },
+    status: { ...node.status, conditions: [...conditions] },
+  };
+}
+
+/** The Node without its promise, and without what follows from it. */
+export function withoutPlannedSilence<N extends KubeNode>(node: N, nowMs: number): N {
+  const { annotations: stored, ...metadata } = node.metadata;
+  const annotations = withoutPromise(stored);
+  const kept = Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations };
+  return withSilenceMarks({ ...node, metadata: kept }, nowMs);
+}
+
 export const sameDigest = (one: DigestOfNode, other: DigestOfNode): boolean =>
   one.uid === other.uid &&
   one.zone === other.zone &&
   one.ready === other.ready &&
   one.excluded === other.excluded &&
   one.profile === other.profile &&
+  one.plannedUntilMs === other.plannedUntilMs &&
   one.noExecute.notReady === other.noExecute.notReady &&
   one.noExecute.unreachable === other.noExecute.unreachable &&
   one.createdAtMs === other.createdAtMs;

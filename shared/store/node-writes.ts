@@ -8,7 +8,7 @@ import type { KubeNode, KubeObject } from '../kube/types.ts';
 import { jsonEqual } from '../kube/wire/json-value.ts';
 import type { TransactWrite } from '../ports/item-store.ts';
 import { describeNode, forgetNode } from './health-store.ts';
-import { digestOf, sameDigest } from './node-digest.ts';
+import { type DigestOfNode, digestOf, sameDigest } from './node-digest.ts';
 import type { ObjectWrite } from './object-store.ts';
 
 export type NodeWrite =
@@ -44,11 +44,18 @@ export function healthWritesFor(write: NodeWrite): TransactWrite[] {
         ...defined({
           statusAtMs: write.statusPost ? write.nowMs : undefined,
           profileChangedAtMs: isMoved ? write.nowMs : undefined,
+          silenceEndedAtMs: endOfSilence(before, digest, write.nowMs),
         }),
       },
       { isNew: write.kind === 'create' },
     ),
   ];
+}
+
+/** When this write ends a promise: now, or at the promised time if that is over; undefined when it ends none. */
+function endOfSilence(before: DigestOfNode | undefined, next: DigestOfNode, nowMs: number): number | undefined {
+  if (before?.plannedUntilMs === undefined || next.plannedUntilMs !== undefined) return undefined;
+  return Math.min(before.plannedUntilMs, nowMs);
 }
 
 const hasConditions = (node: KubeNode): boolean => (node.status?.conditions ?? []).length > 0;

@@ -25,7 +25,7 @@ import { fleetStore } from '../../shared/store/fleet-store.ts';
 import { readHealth } from '../../shared/store/health-store.ts';
 import { leaseReplacement } from '../../shared/store/lease-record.ts';
 import { createLease, renewLease } from '../../shared/store/lease-store.ts';
-import { withProfile } from '../../shared/store/node-digest.ts';
+import { withProfile, withSilenceMarks } from '../../shared/store/node-digest.ts';
 import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
@@ -123,7 +123,9 @@ export function controlledFleet(options: FleetOptions = {}) {
   async function commit(given: ObjectWrite): Promise<KubeObject> {
     // As the API stores Nodes (api/storage/node-storage.ts).
     const isNode = given.ref.resource === 'nodes' && given.kind !== 'delete';
-    const write = isNode ? { ...given, object: withProfile(given.object, policy.profiles) } : given;
+    const write = isNode
+      ? { ...given, object: withSilenceMarks(withProfile(given.object as KubeNode, policy.profiles), nowMs) }
+      : given;
     const extra = write.ref.resource === 'nodes' ? nodeHealthWrites(write, nowMs) : [];
     const outcome = await objects.commit({ writes: [write], extra });
     if (outcome.kind !== 'committed') throw new Error(`${write.kind} ${write.ref.name}: ${outcome.kind}`);

@@ -81,6 +81,11 @@ export function applyMonitorDecision(world: MonitorWorld, decision: MonitorDecis
         markedAtMs: nowMs,
         ...(decision.markPods ? { podsToMark: undefined } : {}),
       });
+    case 'endSilence':
+      return withNode(world, decision.nodeName, {
+        plannedUntilMs: undefined,
+        silenceEndedAtMs: decision.plannedUntilMs,
+      });
     case 'markPods':
     case 'dropPodsToMark':
       return withNode(world, decision.nodeName, { podsToMark: undefined });

@@ -1,7 +1,10 @@
 /** Which admission checks a request passes before it writes, by its resource and its user. */
 
+import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
+import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../domain/nodes/planned-silence.ts';
 import * as status from '../../kube/status.ts';
-import { priorityclasses } from '../kinds/registry.ts';
+import { invalidValue } from '../../kube/validation/causes.ts';
+import { nodes, priorityclasses } from '../kinds/registry.ts';
 import type { Call, ServeDependencies } from '../request/call.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
@@ -32,6 +35,24 @@ async function requireCreate({ authorizer }: ServeDependencies, { target, user, 
   throw status.accessDenied(denied, access.reason);
 }
 
+/** NodeRestriction, and the bounds of a promise of silence. */
+function nodeAdmission(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
+  const restriction = nodeRestriction(dependencies, call, verb);
+  const { user, nowMs, descriptor, target } = call;
+  const isNode = user.groups.includes(NODES_GROUP);
+  const maxSeconds = isNode ? dependencies.maxPlannedSilenceSeconds : PLANNED_SILENCE_SECONDS_MAX;
+  return {
+    ...restriction,
+    async admit(next, stored) {
+      await restriction.admit?.(next, stored);
+      const fault = promiseFault(next?.metadata.annotations, stored?.metadata.annotations, { nowMs, maxSeconds });
+      if (fault === undefined) return;
+      const cause = invalidValue(`metadata.annotations[${fault.annotation}]`, fault.value, fault.rule);
+      throw status.invalid(descriptor, target.name === '' ? (next?.metadata.name ?? '') : target.name, [cause]);
+    },
+  };
+}
+
 /** NodeRestriction skips priority classes, because no node may write them. */
 function admissionOf(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
   const { descriptor, target } = call;
@@ -46,6 +67,7 @@ function admissionOf(dependencies: ServeDependencies, call: Call, verb: Restrict
       },
     };
   }
+  if (descriptor.resource === nodes.resource) return nodeAdmission(dependencies, call, verb);
   if (descriptor !== priorityclasses) return nodeRestriction(dependencies, call, verb);
   return { admit: (next) => admitPriorityClass(dependencies, target.name, next) };
 }

@@ -12,7 +12,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { healthKey, heartbeatTimesOf } from '../../store/health-row.ts';
 import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../store/health-store.ts';
-import { withProfile } from '../../store/node-digest.ts';
+import { withProfile, withSilenceMarks } from '../../store/node-digest.ts';
 import { objectOf } from '../../store/object-record.ts';
 import { objectKey } from '../../store/object-store.ts';
 import { shardsOf } from './cluster-objects.ts';
@@ -63,9 +63,13 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
     );
   }
 
+  /** With its profile, and with the marks of a planned silence: both follow from labels and annotations. */
+  const completed = (node: KubeObject): KubeObject =>
+    withSilenceMarks(withProfile(node as KubeNode, options.profiles), clock.nowMs());
+
   return {
     ...objects,
-    create: (node, along) => objects.create(withProfile(node, options.profiles), along),
+    create: (node, along) => objects.create(completed(node), along),
     async get(_namespace, name) {
       // One request for both: requests to the tables are most of the CPU time of a small API request.
       const key = objectKey({ resource: 'nodes', namespace: '', name }, shardsOf('nodes'));
@@ -79,8 +83,11 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
     },
     async update(next, old, along) {
       const read = readOf(old);
-      const result = await objects.update(withProfile(storedNode(next, read), options.profiles), read.stored, along);
-      if (result.kind !== 'written' || next.status === undefined) return result;
+      const stored = storedNode(next, read);
+      const full = completed(stored) as KubeNode;
+      const result = await objects.update(full, read.stored, along);
+      // The answer has the times that were sent, unless this write added a condition.
+      if (result.kind !== 'written' || next.status === undefined || full.status !== stored.status) return result;
       return { kind: 'written', object: { ...result.object, status: next.status } };
     },
     async received({ metadata: { name = '', uid = '' } }) {

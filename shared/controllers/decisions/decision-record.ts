@@ -21,6 +21,8 @@ export const DECISION_ACTS = [
   'TaintSwapped',
   'TaintLifted',
   'ProfileChanged',
+  'SilencePlanned',
+  'SilenceEnded',
   'PodEvictionSet',
   'PodEvictionMoved',
   'PodEvictionHeld',

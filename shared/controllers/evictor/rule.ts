@@ -7,7 +7,7 @@
  */
 
 import type { ConditionStatus } from '../../domain/kubernetes.ts';
-import { healthVerdict, isReturning } from '../../domain/nodes/health.ts';
+import { healthVerdict, isReturning, isSilencePlanned } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { decideNoExecute, type NoExecuteKind } from '../../domain/nodes/node-taints.ts';
 import type { Policy } from '../../domain/policy.ts';
@@ -28,7 +28,7 @@ export type EvictionDecision =
   /** Leaves the queue untainted, without a token. */
   | ({
       readonly kind: 'drop';
-      readonly reason: 'nodeGone' | 'ready' | 'noReadyCondition' | 'returning' | 'tainted';
+      readonly reason: 'nodeGone' | 'ready' | 'noReadyCondition' | 'returning' | 'tainted' | 'plannedSilence';
     } & OfItem)
   /**
    * The node carries the opposite taint: swapped at once, without a token, not counted as an eviction. Leaves the
@@ -106,6 +106,10 @@ export function decideEvictions(
     const { ready } = health;
     if (ready === 'True' || ready === undefined) {
       decisions.push({ kind: 'drop', ...of, reason: ready === 'True' ? 'ready' : 'noReadyCondition' });
+      continue;
+    }
+    if (isSilencePlanned(health, nowMs)) {
+      decisions.push({ kind: 'drop', ...of, reason: 'plannedSilence' });
       continue;
     }
     const wanted = decideNoExecute(ready, health.noExecute);

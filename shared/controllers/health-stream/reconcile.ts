@@ -11,6 +11,7 @@
  */
 import { lastSpokeAtMs } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
+import { policyOf } from '../../domain/nodes/node-profile.ts';
 import type { Item } from '../../ports/item-store.ts';
 import { nodeHealthOf } from '../../store/health-row.ts';
 import { UNBOUNDED } from '../framework/bounded-work.ts';
@@ -23,6 +24,7 @@ import {
   type RecordWork,
   runRecordWorks,
 } from '../framework/item-change.ts';
+import { endPlannedSilence } from '../node-reconciler/end-planned-silence.ts';
 import { liftTaints } from '../node-reconciler/lift-taints.ts';
 
 const CONCURRENCY_MAX = 16;
@@ -48,11 +50,24 @@ async function handleChanges(
     const spokeBeforeMs = before?.uid === after.uid ? lastSpokeAtMs(before) : -Infinity;
     if (spokeAtMs <= spokeBeforeMs) return [];
     const run = workOf(dependencies, after, { nowMs, spokeAtMs, spokeBeforeMs });
-    return run === undefined ? [] : [{ of: [position], run }];
+    const back = endOfSilence(dependencies, after, { nowMs, silentMs: spokeAtMs - spokeBeforeMs });
+    return [run, back].flatMap((each) => (each === undefined ? [] : [{ of: [position], run: each }]));
   });
   const failed = await runRecordWorks(works, { concurrencyMax: CONCURRENCY_MAX, retryBudget: UNBOUNDED });
   const faults = [...failed.values()];
   return { faults: faults.filter((fault) => !isRetryable(fault)), postponed: faults.filter(isRetryable) };
+}
+
+/** The node was silent for more than one grace period, as it promised, and is back. */
+function endOfSilence(
+  dependencies: ControllerDependencies,
+  { nodeName, uid, plannedUntilMs, profile }: NodeHealth,
+  { nowMs, silentMs }: { readonly nowMs: number; readonly silentMs: number },
+): RecordWork['run'] | undefined {
+  if (plannedUntilMs === undefined || !Number.isFinite(silentMs)) return undefined;
+  const { nodeMonitorGracePeriodSeconds } = policyOf(dependencies.policy, profile);
+  if (silentMs <= nodeMonitorGracePeriodSeconds * 1_000) return undefined;
+  return () => endPlannedSilence(dependencies, { nodeName, uid, plannedUntilMs }, nowMs);
 }
 
 function workOf(

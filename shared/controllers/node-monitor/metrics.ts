@@ -6,6 +6,8 @@ export const ZONE_SIZE = 'node_collector_zone_size';
 export const ZONE_HEALTH = 'node_collector_zone_health';
 /** Nodes that are not ready, by zone. */
 export const UNHEALTHY_NODES = 'node_collector_unhealthy_nodes_in_zone';
+/** Nodes with a promise of silence that stands, by zone; absent: none. They are not counted in the zone. */
+export const PLANNED_SILENCE_NODES = 'planned_silence_nodes';
 /** Nodes in the eviction queue of a zone, by zone; absent: none. */
 export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
 /** Longest time that a node has waited for any limiter; absent: no node waits. Seconds. */

@@ -55,6 +55,7 @@ import { recordEvents } from '../framework/record-event.ts';
 import { reportTickAge } from '../framework/tick-age.ts';
 import { type Claim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
 import { type WakeUpTick, type WorkChecks, wake, wakeControllers } from '../framework/wake-up.ts';
+import { endPlannedSilence } from '../node-reconciler/end-planned-silence.ts';
 import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
 import { sendNextTick } from './chain.ts';
 import { disruptionDraft, gateDraft, type ZoneDecision, zoneDraft } from './decisions.ts';
@@ -528,6 +529,9 @@ async function applyDecision(
     case 'dequeue':
       await fleet.dequeue(decision);
       return;
+    case 'endSilence':
+      await endPlannedSilence(dependencies, decision, nowMs);
+      return;
     case 'enqueue': {
       const { zone, nodeName, uid, addedAtMs } = decision;
       await fleet.enqueue({ zone, nodeName, uid, addedAtMs });
@@ -587,6 +591,8 @@ function measure(
     meter.add(metric.ZONE_SIZE, size, 'Count', dimension);
     meter.add(metric.ZONE_HEALTH, healthPercent, 'Percent', dimension);
     meter.add(metric.UNHEALTHY_NODES, unhealthy, 'Count', dimension);
+    const planned = outcome.plannedNodes.get(zone) ?? 0;
+    if (planned > 0) meter.add(metric.PLANNED_SILENCE_NODES, planned, 'Count', dimension);
     const waiting = queued.get(zone) ?? 0;
     if (waiting > 0) meter.add(metric.QUEUED_NODES, waiting, 'Count', dimension);
   }

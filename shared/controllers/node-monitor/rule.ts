@@ -22,7 +22,7 @@
 
 import { type EventText, nodeNotReady } from '../../domain/events/event-text.ts';
 import type { ConditionStatus } from '../../domain/kubernetes.ts';
-import { healthVerdict, isReturning, lastSpokeAtMs } from '../../domain/nodes/health.ts';
+import { healthVerdict, isReturning, isSilencePlanned, lastSpokeAtMs } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { policyOf } from '../../domain/nodes/node-profile.ts';
 import { carriedNoExecute, decideNoExecute, type NoExecuteKind } from '../../domain/nodes/node-taints.ts';
@@ -60,7 +60,14 @@ interface OfNode {
   readonly zone: string;
 }
 
-export type DequeueReason = 'ready' | 'returning' | 'tainted' | 'totalDisruption' | 'zoneChanged' | 'nodeGone';
+export type DequeueReason =
+  | 'ready'
+  | 'returning'
+  | 'tainted'
+  | 'plannedSilence'
+  | 'totalDisruption'
+  | 'zoneChanged'
+  | 'nodeGone';
 
 export type MonitorDecision =
   /** Remove these NoExecute taints of ours, at once. */
@@ -87,6 +94,8 @@ export type MonitorDecision =
     } & OfNode)
   /** An earlier pass could not mark all pods: retry. */
   | ({ readonly kind: 'markPods'; readonly ready: ConditionStatus } & OfNode)
+  /** The promised end of its silence is over: remove the promise, its taint and its condition. */
+  | ({ readonly kind: 'endSilence'; readonly plannedUntilMs: number } & OfNode)
   /** The node is Ready again, so its pods are not marked any more. */
   | ({ readonly kind: 'dropPodsToMark' } & OfNode)
   /** A zone seen for the first time: create its record, with a full limiter, in one write. */
@@ -144,6 +153,8 @@ export interface MonitorOutcome {
   readonly gate: GateVerdict;
   /** Nodes without a sign of life for over one heartbeat interval, marked ones included; a metric. */
   readonly lateNodes: number;
+  /** Nodes with a promise of silence that stands, by zone; a metric. */
+  readonly plannedNodes: ReadonlyMap<string, number>;
   /** Silent nodes that the closed gate kept from being marked; a metric with an alarm. */
   readonly withheldMarks: number;
 }
@@ -156,6 +167,7 @@ function phaseOf(decision: MonitorDecision): number {
     case 'dequeue':
       return decision.reason === 'totalDisruption' ? 7 : 1;
     case 'dropPodsToMark':
+    case 'endSilence':
       return 1;
     case 'markUnknown':
       return 2;
@@ -199,6 +211,8 @@ interface EvaluatedNode {
   readonly ready: ConditionStatus | undefined;
   readonly marked: boolean;
   readonly returning: boolean;
+  /** A promise of silence stands: it does not count in its zone, and waits for no taint. */
+  readonly planned: boolean;
   readonly silentSeconds: number;
 }
 
@@ -217,16 +231,24 @@ interface ZoneCounts {
 
 function countZones(nodes: readonly EvaluatedNode[]): Map<string, ZoneCounts> {
   const zones = new Map<string, ZoneCounts>();
-  for (const { health, ready } of nodes) {
+  for (const { health, ready, planned } of nodes) {
     let counts = zones.get(health.zone);
     if (counts === undefined) {
       counts = { ready: 0, notReady: 0, nodes: 0 };
       zones.set(health.zone, counts);
     }
     counts.nodes += 1;
-    if (health.excluded) continue;
+    if (health.excluded || planned) continue;
     if (ready === 'True') counts.ready += 1;
     else counts.notReady += 1;
+  }
+  return zones;
+}
+
+function countPlanned(nodes: readonly EvaluatedNode[]): ReadonlyMap<string, number> {
+  const zones = new Map<string, number>();
+  for (const { health, planned } of nodes) {
+    if (planned) zones.set(health.zone, (zones.get(health.zone) ?? 0) + 1);
   }
   return zones;
 }
@@ -270,6 +292,7 @@ function evaluateNode(
     ready: marked ? 'Unknown' : health.ready,
     marked,
     returning: isReturning(health, verdict),
+    planned: isSilencePlanned(health, at.nowMs),
     silentSeconds: verdict.silentMs / 1_000,
     late: verdict.kind !== 'alive',
     withheld: due && !mayMark,
@@ -330,6 +353,10 @@ function* decideTaints(
     const taints = carriedNoExecute(health.noExecute);
     if (taints.length > 0) yield { kind: 'lift', ...of, reason: 'totalDisruption', taints };
     if (queued !== undefined) yield dequeue('totalDisruption');
+    return;
+  }
+  if (node.planned) {
+    if (queued !== undefined) yield dequeue('plannedSilence');
     return;
   }
   if (decision.kind === 'swap' && ready !== undefined) {
@@ -445,6 +472,10 @@ export function decideMonitor(
   for (const node of nodes) {
     if (node.marked) decisions.push(markDecision(node, node.freshSinceMs, policy));
     if (node.health.podsToMark === true) decisions.push(...decidePods(node));
+    const { plannedUntilMs } = node.health;
+    if (plannedUntilMs !== undefined && !node.planned) {
+      decisions.push({ kind: 'endSilence', ...identity(node.health), plannedUntilMs });
+    }
     const queued = queueByName.get(node.health.nodeName);
     if (
       node.ready !== 'True' ||
@@ -471,6 +502,7 @@ export function decideMonitor(
     zoneMetrics: zoneMetrics.sort((a, b) => compareText(a.zone, b.zone)),
     gate: gateVerdict(world.gate),
     lateNodes: nodes.reduce((sum, node) => sum + Number(node.late), 0),
+    plannedNodes: countPlanned(nodes),
     withheldMarks: nodes.reduce((sum, node) => sum + Number(node.withheld), 0),
   };
 }

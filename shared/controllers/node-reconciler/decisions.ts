@@ -11,7 +11,9 @@ import {
   selectedKeys,
 } from '../../domain/nodes/node-profile.ts';
 import { carriedNoExecute, decideNoExecute } from '../../domain/nodes/node-taints.ts';
+import { PLANNED_REASON_ANNOTATION, plannedUntilMs } from '../../domain/nodes/planned-silence.ts';
 import type { NodeProfile, Policy } from '../../domain/policy.ts';
+import { rfc3339 } from '../../domain/rfc3339.ts';
 import { type DraftOf, NOTHING, type ReplayRules } from '../decisions/decision-record.ts';
 import { aboutNode, type NodeIdentity } from '../decisions/record-parts.ts';
 import { reconciledTaints } from './rule.ts';
@@ -29,6 +31,8 @@ interface NodeReconcilerInputs {
     readonly conditions: readonly Pick<NodeCondition, 'type' | 'status' | 'reason'>[];
     readonly unschedulable: boolean;
   };
+  /** promiseChange. */
+  readonly plannedSilence: { readonly fromMs?: number | undefined; readonly toMs?: number | undefined };
   /** profileNameOf, with the labels that the selectors read. */
   readonly profile: {
     readonly labels: Readonly<Record<string, string>>;
@@ -101,6 +105,41 @@ export function taintsDraft(
   };
 }
 
+type PromiseChange = { readonly kind: 'planned'; readonly untilMs: number } | { readonly kind: 'ended' };
+
+/** What a write did to the promise of silence of a Node; undefined: nothing. */
+const promiseChange = ({ fromMs, toMs }: NodeReconcilerInputs['plannedSilence']): PromiseChange | undefined => {
+  if (fromMs === toMs) return undefined;
+  return toMs === undefined ? { kind: 'ended' } : { kind: 'planned', untilMs: toMs };
+};
+
+/** A promise of silence was made, changed or ended; undefined when it did not change. */
+export function silenceDraft(
+  before: ProfiledNode,
+  after: ProfiledNode,
+  { nowMs, changedAtMs }: { readonly nowMs: number; readonly changedAtMs: number },
+): NodeReconcilerDraft | undefined {
+  const { name: nodeName = '', uid = '', annotations } = after.metadata;
+  const inputs = { fromMs: plannedUntilMs(before.metadata.annotations), toMs: plannedUntilMs(annotations) };
+  const change = promiseChange(inputs);
+  if (change === undefined) return undefined;
+  const draft = {
+    about: aboutNode({ nodeName, uid }),
+    atMs: nowMs,
+    rule: 'plannedSilence',
+    inputs: defined(inputs),
+  } as const;
+  if (change.kind === 'planned') {
+    const why = annotations?.[PLANNED_REASON_ANNOTATION] ?? 'no reason';
+    const reason = `no heartbeat is expected until ${rfc3339(change.untilMs)} (${why}); the node is not marked before`;
+    return { ...draft, act: 'SilencePlanned', reason, outcome: change };
+  }
+  const isOver = inputs.fromMs !== undefined && inputs.fromMs <= changedAtMs;
+  const how = isOver ? 'its time is over' : 'the node is back, or the promise was removed';
+  const reason = `planned silence ended: ${how}; silence is counted from now on`;
+  return { ...draft, act: 'SilenceEnded', reason, outcome: change };
+}
+
 interface ProfiledNode {
   readonly metadata: {
     readonly name?: string | undefined;
@@ -154,6 +193,7 @@ function taintChange(
 }
 
 export const nodeReconcilerReplay: ReplayRules<NodeReconcilerInputs> = {
+  plannedSilence: (inputs) => promiseChange(inputs) ?? NOTHING,
   profile: ({ labels, profiles }) => ({ profile: profileNameOf(labels, profiles) ?? DEFAULT_PROFILE }),
   noExecute({ ready, noExecute, totalDisruption }) {
     if (totalDisruption) return { lift: carriedNoExecute(noExecute) };

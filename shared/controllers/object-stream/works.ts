@@ -19,7 +19,7 @@ import type { RecordWork } from '../framework/item-change.ts';
 import { recordEvents, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import { markPods } from '../node-monitor/mark-pods.ts';
-import { profileDraft, taintsDraft } from '../node-reconciler/decisions.ts';
+import { profileDraft, silenceDraft, taintsDraft } from '../node-reconciler/decisions.ts';
 import { reconciledNode } from '../node-reconciler/reconcile.ts';
 import { evictPods } from '../pod-evictor/reconcile.ts';
 import { nodeNameOf, podGcWorks } from '../pod-gc/maintain-work-list.ts';
@@ -144,7 +144,7 @@ function nodeWorks(dependencies: ControllerDependencies, nodes: readonly NodeCha
     run: async () => {
       for (const change of changes) {
         await leaveQueue(dependencies, change);
-        await recordProfile(dependencies, change, nowMs);
+        await recordAnnotations(dependencies, change, nowMs);
       }
       const last = changes.at(-1)?.after;
       if (last !== undefined) await reconcileNode(dependencies, nodeName, last, nowMs);
@@ -178,18 +178,22 @@ async function reconcileNode(
   }
 }
 
-/** Records a change of the profile, whoever wrote it: the API, a controller, or the sweep after a change of the policy. */
-async function recordProfile(
+/** Records a change of the profile or of a promise of silence, whoever wrote it: the API or a controller. */
+async function recordAnnotations(
   { ledger, policy }: ControllerDependencies,
   { before, after }: NodeChange,
   nowMs: number,
 ): Promise<void> {
   if (before === undefined || after === undefined || before.metadata.uid !== after.metadata.uid) return;
-  const draft = profileDraft(before, after, { nowMs, policy });
-  if (draft === undefined) return;
   const version = Number(after.metadata.resourceVersion ?? 0);
   // The time of the write, which is the same for each delivery of the record.
-  await ledger.recordOnce(draft, { atMs: Math.floor(version / RESOURCE_VERSIONS_PER_MS), key: String(version) });
+  const atMs = Math.floor(version / RESOURCE_VERSIONS_PER_MS);
+  for (const draft of [
+    profileDraft(before, after, { nowMs, policy }),
+    silenceDraft(before, after, { nowMs, changedAtMs: atMs }),
+  ]) {
+    if (draft !== undefined) await ledger.recordOnce(draft, { atMs, key: String(version) });
+  }
 }
 
 /** Removes a node that became Ready, or was deleted, from its zone's eviction queue. */

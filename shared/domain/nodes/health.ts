@@ -22,7 +22,7 @@ import type { NodeHealth } from './node-health.ts';
 import { overProfiles, policyOf } from './node-profile.ts';
 
 type SignsOfLife = Pick<NodeHealth, 'createdAtMs' | 'renewedAtMs' | 'statusAtMs'>;
-type Profiled = Pick<NodeHealth, 'profile' | 'profileChangedAtMs'>;
+type Profiled = Pick<NodeHealth, 'profile' | 'profileChangedAtMs' | 'plannedUntilMs' | 'silenceEndedAtMs'>;
 
 /**
  * A change of profile and a heartbeat at the same time: the answer may still have the old interval. Milliseconds, longer
@@ -56,7 +56,8 @@ export const lastSignOfLifeMs = (health: SignsOfLife, freshSinceMs: number): num
   Math.max(lastSpokeAtMs(health), freshSinceMs);
 
 /**
- * The last moment at which the node still counts as alive. Epoch milliseconds. The times are those of its profile.
+ * The last moment at which the node still counts as alive. Epoch milliseconds. The times are those of its profile. Silence
+ * before the end of a planned one does not count.
  *
  * A node without a Ready condition has the startup grace period from its creation. If it beats without posting a
  * status, its beats count too, with the longer of both grace periods. Otherwise a startup grace period below the
@@ -69,7 +70,11 @@ export function deadlineMs(
 ): number {
   const times = policyOf(policy, health.profile);
   const graceMs = times.nodeMonitorGracePeriodSeconds * 1_000;
-  const settledMs = profileSettledMs(health, policy);
+  const settledMs = Math.max(
+    profileSettledMs(health, policy),
+    health.plannedUntilMs ?? -Infinity,
+    health.silenceEndedAtMs ?? -Infinity,
+  );
   if (health.ready !== undefined) return Math.max(lastSignOfLifeMs(health, freshSinceMs), settledMs) + graceMs;
   const startupMs = times.nodeStartupGracePeriodSeconds * 1_000;
   const receivedMs = Math.max(health.renewedAtMs ?? -Infinity, health.statusAtMs ?? -Infinity, freshSinceMs, settledMs);
@@ -96,9 +101,14 @@ export function healthVerdict(
   const silentMs = Math.max(0, at.nowMs - lastSpokeAtMs(health));
   const deadline = deadlineMs(health, at.freshSinceMs, at.policy);
   if (at.nowMs > deadline) return { kind: 'silent', silentMs, deadlineMs: deadline };
+  if (isSilencePlanned(health, at.nowMs)) return { kind: 'alive', silentMs, deadlineMs: deadline };
   const kind = silentMs > policyOf(at.policy, health.profile).beatIntervalSeconds * 1_000 ? 'late' : 'alive';
   return { kind, silentMs, deadlineMs: deadline };
 }
+
+/** Whether a promise of the node stands: it is not evaluated, and not counted in its zone. */
+export const isSilencePlanned = ({ plannedUntilMs }: Pick<NodeHealth, 'plannedUntilMs'>, nowMs: number): boolean =>
+  plannedUntilMs !== undefined && plannedUntilMs > nowMs;
 
 /**
  * True for a node that is marked Unknown and has sent a heartbeat since, but no status post yet. It is removed from the

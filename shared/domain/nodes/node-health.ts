@@ -22,6 +22,10 @@ export interface NodeHealth {
   readonly profile?: string | undefined;
   /** When the profile last changed, server time; absent: never since the Node was created. */
   readonly profileChangedAtMs?: number | undefined;
+  /** Promised end of its planned silence; absent without a promise. It may be over. */
+  readonly plannedUntilMs?: number | undefined;
+  /** When its last promise ended early or was removed, server time: silence before it does not count. */
+  readonly silenceEndedAtMs?: number | undefined;
   /** Creation of the Node, server time. */
   readonly createdAtMs: number;
   /** Server receipt time of the last Lease renewal since the Node was created; undefined when there was none. */
