@@ -70,3 +70,80 @@ it('replaces the pods of a dead node, rolls out, and collects what a Deployment 
     what: 'the pods and ReplicaSets of the Deployment to be collected',
   });
 }, 600_000);
+
+const SETS = {
+  kind: 'List',
+  apiVersion: 'v1',
+  items: (['StatefulSet', 'DaemonSet'] as const).map((kind) => ({
+    apiVersion: 'apps/v1',
+    kind,
+    metadata: { name: kind === 'StatefulSet' ? 'db' : 'agent' },
+    spec: {
+      ...(kind === 'StatefulSet' && { serviceName: 'db', replicas: 2 }),
+      selector: { matchLabels: { app: kind } },
+      template: {
+        metadata: { labels: { app: kind } },
+        spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'app:1' }] },
+      },
+    },
+  })),
+};
+
+it('replaces no pod of a StatefulSet or DaemonSet while the old one may run on a dead node', async () => {
+  const applied = await runKubectl(kubectl!, ['apply', '-f', '-'], {
+    kubeconfig: local.kubeconfig,
+    stdin: JSON.stringify(SETS),
+  });
+  expect(applied.exitCode, applied.stderr).toBe(0);
+  await run('rollout status statefulset/db --timeout=120s');
+  await run('rollout status daemonset/agent --timeout=120s');
+  const all = async (): Promise<readonly KubePod[]> => JSON.parse(await run('get pods -o json')).items;
+  const named = async (name: string) => (await all()).filter(({ metadata }) => metadata.name === name);
+  const [old] = await named('db-1');
+  const dead = old?.spec?.nodeName ?? '';
+  const daemon = (await all()).find(
+    ({ metadata, spec }) => metadata.labels?.['app'] === 'DaemonSet' && spec?.nodeName === dead,
+  );
+  const daemons = async () => (await pods()).filter(({ metadata }) => metadata.labels?.['app'] === 'DaemonSet');
+  const before = (await daemons()).map(({ metadata }) => metadata.uid).toSorted();
+  expect((await local.fleet('silence', dead)).exitCode).toBe(0);
+  await until(async () => (await named('db-1'))[0]?.metadata.deletionTimestamp !== undefined, {
+    withinMs: STEP_MS_MAX,
+    what: `the eviction of db-1 from ${dead}`,
+  });
+  await until(async () => /StatefulPodAwaited/.test(await run('get events -o json')), {
+    withinMs: STEP_MS_MAX,
+    what: 'an event about the pod that is awaited',
+  });
+  expect((await named('db-1')).map(({ metadata }) => metadata.uid)).toEqual([old?.metadata.uid]);
+  expect((await daemons()).map(({ metadata }) => metadata.uid).toSorted()).toEqual(before);
+
+  // The machine returns late: it ends its old pod, and only then another one gets the name.
+  expect((await local.fleet('beat', dead)).exitCode).toBe(0);
+  await until(
+    async () => {
+      const found = await named('db-1');
+      expect(found.length).toBeLessThanOrEqual(1);
+      return found[0] !== undefined && found[0].metadata.uid !== old?.metadata.uid && areRunning(found);
+    },
+    { withinMs: STEP_MS_MAX, what: 'another db-1 that runs' },
+  );
+  expect((await daemons()).map(({ metadata }) => metadata.uid)).toContain(daemon?.metadata.uid);
+
+  // A person who knows that the machine is off removes the object.
+  const [second] = await named('db-0');
+  const off = second?.spec?.nodeName ?? '';
+  expect((await local.fleet('silence', off)).exitCode).toBe(0);
+  await until(async () => (await named('db-0'))[0]?.metadata.deletionTimestamp !== undefined, {
+    withinMs: STEP_MS_MAX,
+    what: `the eviction of db-0 from ${off}`,
+  });
+  await run('delete pod db-0 --force --grace-period=0');
+  await until(
+    async () => {
+      const [found] = await named('db-0');
+      return found !== undefined && found.metadata.uid !== second?.metadata.uid && found.spec?.nodeName !== off;
+    },
+    { withinMs: STEP_MS_MAX, what: 'another db-0 on another machine' },
+  );
+}, 600_000);

@@ -3,8 +3,9 @@
  * `control` table, without attributes. Times are rounded up to the second, so repeated syncs write one row.
  *
  * sk `next-sweep`, attribute t: when the next sweep is due, epoch milliseconds. It is read when more rows are stored than
- * one read returns: the row of the sweep may be behind them.
+ * one read returns: the row of the sweep may be behind them. Attribute f: where a sweep that was cut off continues.
  */
+import { defined } from '../../domain/defined.ts';
 import type { ObjectRef } from '../../kube/types.ts';
 import type { ItemKey, ItemStore } from '../../ports/item-store.ts';
 
@@ -33,7 +34,7 @@ const DAEMON_SETS = 'daemonSets';
 const COLLECT = 'collect=';
 const REPEATED: readonly RepeatedKind[] = ['finish', 'adopt', 'podEnded'];
 
-function textOf(key: DueKey): string {
+export function textOf(key: DueKey): string {
   if (key.kind === 'sweep') return SWEEP;
   if (key.kind === 'daemonSets') return DAEMON_SETS;
   if (key.kind === 'collect') return COLLECT + key.ownerUid;
@@ -69,14 +70,21 @@ export async function removeDue(items: Items, row: DueRow): Promise<void> {
   await items.write({ kind: 'delete', key: itemKey(row) });
 }
 
-/** Stores the next sweep. */
-export async function addSweep(items: Items, atMs: number): Promise<void> {
-  await addDue(items, { atMs, key: { kind: 'sweep' } });
-  await items.write({ kind: 'put', key: { table: 'control', pk: PARTITION, sk: NEXT_SWEEP }, item: { t: atMs } });
+/** `from`: the text of the first workload that a sweep did not reach. Absent: the sweep reached all. */
+export interface NextSweep {
+  /** Epoch milliseconds; 0: it is not stored. */
+  readonly atMs: number;
+  readonly from?: string;
 }
 
-/** When the next sweep is due, whether or not its row is among the earliest. Epoch milliseconds; 0: it is not stored. */
-export async function nextSweepMs(items: Items): Promise<number> {
+/** Stores the next sweep. */
+export async function addSweep(items: Items, { atMs, from }: NextSweep): Promise<void> {
+  await addDue(items, { atMs, key: { kind: 'sweep' } });
+  const item = { t: atMs, ...defined({ f: from }) };
+  await items.write({ kind: 'put', key: { table: 'control', pk: PARTITION, sk: NEXT_SWEEP }, item });
+}
+
+export async function nextSweep(items: Items): Promise<NextSweep> {
   const page = await items.query({
     table: 'control',
     pk: PARTITION,
@@ -84,7 +92,8 @@ export async function nextSweepMs(items: Items): Promise<number> {
     beginsWith: NEXT_SWEEP,
     limit: 1,
   });
-  return Number(page.items[0]?.['t'] ?? 0);
+  const { t: atMs = 0, f: from } = page.items[0] ?? {};
+  return { atMs: Number(atMs), ...(from === undefined ? {} : { from: String(from) }) };
 }
 
 /** The earliest rows, due or not. `isCut`: more may be stored. */

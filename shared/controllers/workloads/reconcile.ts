@@ -5,6 +5,7 @@
  * A record that was lost is repaired by the sweep.
  */
 
+import { defined } from '../../domain/defined.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { KubeJob } from '../../kube/application-types.ts';
 import type { LabelSelectorSpec } from '../../kube/selectors.ts';
@@ -20,7 +21,7 @@ import { readDaemonNodes, syncDaemonSet } from '../daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from '../daemonsets/rule.ts';
 import { syncDeployment } from '../deployments/reconcile.ts';
 import { budgetsSelecting, syncBudgets } from '../disruption/reconcile.ts';
-import { groupedBy, UNBOUNDED, workThrough, workUntil } from '../framework/bounded-work.ts';
+import { groupedBy, UNBOUNDED, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import {
   type ChangesOutcome,
@@ -50,8 +51,9 @@ import {
   type DueRow,
   earliestDueMs,
   earliestRows,
-  nextSweepMs,
+  nextSweep,
   removeDue,
+  textOf,
 } from './due-store.ts';
 import * as metric from './metrics.ts';
 import { longestSeconds, shortagesOf } from './shortage.rule.ts';
@@ -72,6 +74,9 @@ const CONCURRENCY_MAX = 8;
 /** The repetition of failed works begins within this time after the start of the batch. Milliseconds. */
 const REPETITION_BUDGET_MS = 10_000;
 const SWEEP_MS = 900_000;
+/** A sweep syncs workloads for so many periods. The next one begins with those that are left, after CUT_SWEEP_MS. */
+const SWEEP_PERIODS = 6;
+const CUT_SWEEP_MS = 60_000;
 /** Until a failed work is repeated: by the first tick after this time, and then at this interval. */
 const REPEAT_MS = 10_000;
 const REPEAT_DUE_MS = 60_000;
@@ -295,7 +300,7 @@ export function runWorkloads(dependencies: ControllerDependencies, tick: Tick): 
       const due = rows.filter(({ atMs }) => atMs <= nowMs);
       // Behind other rows it may be late, by one interval at most.
       const hasSweep =
-        rows.some(({ key }) => key.kind === 'sweep') || (isCut && (await nextSweepMs(items)) > nowMs - SWEEP_MS);
+        rows.some(({ key }) => key.kind === 'sweep') || (isCut && (await nextSweep(items)).atMs > nowMs - SWEEP_MS);
       return due.length > 0 || !hasSweep
         ? { kind: 'work', world: { due, hasSweep } }
         : { kind: 'done', report: { kind: 'ran', due: 0, swept: 0 } };
@@ -334,10 +339,13 @@ async function workThroughDue(
   const sweeps = due.filter(({ key }) => key.kind === 'sweep');
   let swept = 0;
   if (sweeps.length > 0 || !hasSweep) {
+    const { from } = await nextSweep(items);
     // The next sweep is stored first: a sweep that is killed is repeated after its interval.
-    await addSweep(items, nowMs + SWEEP_MS);
+    await addSweep(items, { atMs: nowMs + SWEEP_MS, ...defined({ from }) });
     for (const row of sweeps) await removeDue(items, row);
-    swept = await sweep(dependencies, faults);
+    const outcome = await sweep(dependencies, { budget: budget(SWEEP_PERIODS), faults, ...defined({ from }) });
+    swept = outcome.swept;
+    await planSweep(items, nowMs, from, outcome.left);
   }
   return { kind: 'ran', due: works.size, swept };
 }
@@ -371,8 +379,30 @@ async function syncUnsettledDaemonSets(dependencies: ControllerDependencies): Pr
   await syncDaemonSets(dependencies, (set, placement) => !isDaemonSetSettled(set, placement, nodes));
 }
 
-/** Syncs every workload that does not look settled. */
-async function sweep(dependencies: ControllerDependencies, faults: unknown[]): Promise<number> {
+/** After a sweep. `left`: the first workload that it did not reach. */
+async function planSweep(
+  items: ControllerDependencies['items'],
+  nowMs: number,
+  from: string | undefined,
+  left: string | undefined,
+): Promise<void> {
+  if (left === undefined && from === undefined) return;
+  if (left !== undefined) await removeDue(items, { atMs: nowMs + SWEEP_MS, key: { kind: 'sweep' } });
+  await addSweep(items, { atMs: nowMs + (left === undefined ? SWEEP_MS : CUT_SWEEP_MS), ...defined({ from: left }) });
+}
+
+interface Sweep {
+  readonly budget: WorkBudget;
+  readonly faults: unknown[];
+  /** Where it begins; absent: anywhere. */
+  readonly from?: string;
+}
+
+/** Syncs every workload that does not look settled. `left`: the first that was not reached. */
+async function sweep(
+  dependencies: ControllerDependencies,
+  { budget, faults, from = '' }: Sweep,
+): Promise<{ readonly swept: number; readonly left?: string }> {
   const { meter } = dependencies;
   const all: { readonly resource: string; readonly object: KubeObject }[] = [];
   for (const resource of syncedResources) {
@@ -394,19 +424,29 @@ async function sweep(dependencies: ControllerDependencies, faults: unknown[]): P
   const unsettled = all.filter(
     ({ resource, object }) => isDeleting(object) || !(isSettledOf[resource] ?? isSettled)(object),
   );
-  const outcome = await workThrough(
-    unsettled,
-    { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED },
-    async ({ resource, object }) => {
-      const ref = refOfObject(resource, object);
-      await sync(dependencies, ref);
-      // It may wait for dependents that no longer exist.
-      if (isDeleting(object)) await finishDeletion(dependencies, ref);
-    },
+  const named = unsettled.map(({ resource, object }) => {
+    const ref = refOfObject(resource, object);
+    return { ref, object, text: textOf({ kind: 'workload', ref }) };
+  });
+  const ordered = fromHere(
+    named.toSorted((left, right) => (left.text < right.text ? -1 : 1)),
+    ({ text }) => text >= from,
   );
+  const outcome = await workThrough(ordered, { concurrencyMax: CONCURRENCY_MAX, budget }, async ({ ref, object }) => {
+    await sync(dependencies, ref);
+    // It may wait for dependents that no longer exist.
+    if (isDeleting(object)) await finishDeletion(dependencies, ref);
+  });
   faults.push(...outcome.faults, ...(await sweepNamespaces(dependencies)));
-  if (unsettled.length > 0) meter.add(metric.SWEPT_WORKLOADS, unsettled.length, 'Count');
-  return unsettled.length;
+  const swept = unsettled.length - outcome.left;
+  if (swept > 0) meter.add(metric.SWEPT_WORKLOADS, swept, 'Count');
+  return { swept, ...defined({ left: ordered[swept]?.text }) };
+}
+
+/** The list from the first item that is at or behind the place, then those before it. */
+function fromHere<T>(items: readonly T[], isBehind: (item: T) => boolean): readonly T[] {
+  const first = items.findIndex(isBehind);
+  return first <= 0 ? items : [...items.slice(first), ...items.slice(0, first)];
 }
 
 /** While the safety gate is closed, low availability may only mean that we see too little. */

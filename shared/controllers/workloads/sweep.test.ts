@@ -27,3 +27,34 @@ it('a sweep runs once per interval, also if its due time is behind many others',
   expect(await sweeps()).toHaveLength(1);
   expect(await sweeps()).not.toEqual(planned);
 });
+
+it('a sweep without time for all workloads continues where it ended', async () => {
+  const cluster = workloadCluster();
+  const names = Array.from({ length: 30 }, (_, index) => `web-${String(index).padStart(2, '0')}`);
+  for (const name of names) await cluster.createSet(1, { name });
+  // Their records are lost.
+  await cluster.records();
+  const synced = async () =>
+    (await cluster.sets()).flatMap(({ metadata, status }) =>
+      status?.observedGeneration === undefined ? [] : [metadata.name ?? ''],
+    );
+  // Each transaction takes five seconds, so the first eight syncs use up the time.
+  const controllers = cluster.makeControllers({
+    ...cluster.tables,
+    transact(writes) {
+      cluster.advance(5_000);
+      return cluster.tables.transact(writes);
+    },
+  });
+  const counts: number[] = [];
+  for (let sweep = 1; sweep <= 10; sweep += 1) {
+    await controllers.tickWorkloads(Math.floor(cluster.now() / 5_000));
+    counts.push((await synced()).length);
+    cluster.advance(60_000);
+  }
+  expect(counts.slice(0, 3)).toEqual([8, 16, 24]);
+  expect(await synced()).toEqual(names);
+  const { items } = await cluster.tables.query({ table: 'control', pk: 'workloads-due', consistent: true });
+  expect(items.filter(({ sk }) => String(sk).endsWith('#sweep'))).toHaveLength(1);
+  expect(items.find(({ sk }) => sk === 'next-sweep')).not.toHaveProperty('f');
+});
