@@ -212,6 +212,7 @@ export type ServiceSpec = {
   ipFamilies?: string[];
   ipFamilyPolicy?: string;
   allocateLoadBalancerNodePorts?: boolean;
+  publishNotReadyAddresses?: boolean;
 };
 
 export interface KubeService extends KubeObject {
@@ -223,21 +224,31 @@ export interface EndpointPort {
   name?: string;
   port?: number;
   protocol?: string;
+  appProtocol?: string;
 }
 
 export interface EndpointAddress {
   ip?: string;
   hostname?: string;
   nodeName?: string;
+  targetRef?: ObjectReference;
 }
 
 export interface KubeEndpoints extends KubeObject {
   subsets?: { addresses?: EndpointAddress[]; notReadyAddresses?: EndpointAddress[]; ports?: EndpointPort[] }[];
 }
 
+export interface SliceEndpoint {
+  addresses?: string[];
+  conditions?: { ready?: boolean; serving?: boolean; terminating?: boolean };
+  hostname?: string;
+  nodeName?: string;
+  targetRef?: ObjectReference;
+}
+
 export interface KubeEndpointSlice extends KubeObject {
   addressType?: string;
-  endpoints?: { addresses?: string[]; hostname?: string }[];
+  endpoints?: SliceEndpoint[];
   ports?: EndpointPort[];
 }
 

@@ -33,6 +33,7 @@ function podPart(pod: KubePod): unknown {
     pod.status?.phase,
     [ready?.status, ready?.lastTransitionTime],
     restarts,
+    [pod.status?.podIP, pod.status?.podIPs],
   ];
 }
 
@@ -68,6 +69,8 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   // A terminating namespace is emptied.
   namespaces: ({ metadata, spec }) => [metadata.deletionTimestamp, metadata.finalizers, spec],
   resourcequotas: ({ spec }) => spec,
+  // Their endpoints follow.
+  services: ({ metadata, spec }) => [metadata.labels, metadata.deletionTimestamp, metadata.finalizers, spec],
 };
 
 /** Of a namespace's own objects only what is repaired. Others of these resources are read by no controller. */

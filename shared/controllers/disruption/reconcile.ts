@@ -8,9 +8,9 @@ import type { KubePodDisruptionBudget, ObjectRef } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { recordEvents, subjectOf } from '../framework/record-event.ts';
+import { KNOWN_FOR_MS } from '../workload-rules/known-selectors.ts';
 import { listObjects } from '../workload-rules/list-objects.ts';
 import { refOfObject, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
-import { KNOWN_FOR_MS } from './known-budgets.ts';
 import { storedStatus } from './rule.ts';
 
 const CONTROLLER = 'controllermanager';
@@ -72,7 +72,7 @@ export async function budgetsSelecting(
   namespace: string,
   labels: readonly Readonly<Record<string, string>>[],
 ): Promise<readonly ObjectRef[]> {
-  const known = await budgets.in(namespace);
+  const known: readonly KubePodDisruptionBudget[] = await budgets.in(namespace);
   return known
     .filter(({ spec }) => {
       const selector = selectorFromSpec(spec?.selector);

@@ -14,10 +14,10 @@ import type { Waker } from '../../ports/waker.ts';
 import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
 import { type NamespacePolicies, namespacePolicies } from '../../store/namespace-policies.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
-import { type KnownBudgets, knownBudgets } from '../disruption/known-budgets.ts';
 import { type SilenceWatch, silenceWatch } from '../node-monitor/silence-watch.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
 import { type PodGcStore, podGcStore } from '../pod-gc/work-list-store.ts';
+import { type KnownSelectors, knownSelectors } from '../workload-rules/known-selectors.ts';
 import { type Ledger, ledgerOver } from './ledger.ts';
 import { type ReportLimit, reportLimit } from './report-limit.ts';
 
@@ -61,7 +61,8 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly timers: EvictionTimerStore;
   readonly podGc: PodGcStore;
   readonly ledger: Ledger;
-  readonly budgets: KnownBudgets;
+  readonly budgets: KnownSelectors;
+  readonly services: KnownSelectors;
   /** Silences of live machines that node-monitor has seen. */
   readonly silences: SilenceWatch;
   /** Bounds the reports of report-unwritable.ts. */
@@ -77,7 +78,8 @@ export function controllerDependencies(options: ControllerOptions): ControllerDe
     fleet: fleetStore(options.items),
     timers: evictionTimerStore(options.items),
     podGc: podGcStore(options.items),
-    budgets: knownBudgets(objects, options.clock),
+    budgets: knownSelectors(objects, options.clock, 'poddisruptionbudgets'),
+    services: knownSelectors(objects, options.clock, 'services'),
     ledger: ledgerOver(options.items, options.policy),
     silences: silenceWatch(),
     unwritableReports: reportLimit(),

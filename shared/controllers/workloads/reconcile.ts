@@ -21,6 +21,7 @@ import { readDaemonNodes, syncDaemonSet } from '../daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from '../daemonsets/rule.ts';
 import { syncDeployment } from '../deployments/reconcile.ts';
 import { budgetsSelecting, syncBudgets } from '../disruption/reconcile.ts';
+import { servicesSelecting, syncEndpoints, unfilledServices } from '../endpoints/reconcile.ts';
 import { groupedBy, UNBOUNDED, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import {
@@ -138,7 +139,9 @@ async function perform(dependencies: ControllerDependencies, work: Work): Promis
     case 'nodesChanged':
       return syncDaemonSets(dependencies, (_set, placement) => isConcernedBy(placement, work.changes));
     case 'budgets':
-      return syncBudgetsSelecting(dependencies, work);
+      return syncAll(dependencies, await budgetsSelecting(dependencies, work.ref.namespace, work.labels));
+    case 'services':
+      return syncAll(dependencies, await servicesSelecting(dependencies, work.ref.namespace, work.labels));
     case 'collect':
       return collectDependents(dependencies, work.ownerUid);
     case 'finish':
@@ -146,11 +149,8 @@ async function perform(dependencies: ControllerDependencies, work: Work): Promis
   }
 }
 
-async function syncBudgetsSelecting(
-  dependencies: ControllerDependencies,
-  { ref, labels }: Extract<Work, { kind: 'budgets' }>,
-): Promise<void> {
-  for (const budget of await budgetsSelecting(dependencies, ref.namespace, labels)) await sync(dependencies, budget);
+async function syncAll(dependencies: ControllerDependencies, refs: readonly ObjectRef[]): Promise<void> {
+  for (const ref of refs) await sync(dependencies, ref);
 }
 
 type Sync = (
@@ -172,6 +172,7 @@ const SYNCS: Readonly<Record<string, Sync>> = {
   resourcequotas: syncQuota,
   statefulsets: syncStatefulSet,
   poddisruptionbudgets: syncBudgets,
+  services: syncEndpoints,
 };
 
 async function sync(
@@ -410,12 +411,17 @@ async function sweep(
   }
   const hasDaemonSets = all.some(({ resource }) => resource === 'daemonsets');
   const nodes = hasDaemonSets ? await readDaemonNodes(dependencies) : [];
+  const unfilled = await unfilledServices(
+    dependencies,
+    all.flatMap(({ resource, object }) => (resource === 'services' ? [object] : [])),
+  );
   const nowMs = dependencies.clock.nowMs();
   await measureShortages(dependencies, all, nowMs);
   const isSettledOf: Readonly<Record<string, (object: KubeObject) => boolean>> = {
     cronjobs: (cronJob) => !isOverdue(cronJob, nowMs),
     daemonsets: (set) => isDaemonSetSettled(set, placementOf(templateSpecOf(set)), nodes),
     poddisruptionbudgets: ({ metadata, status }) => status?.['observedGeneration'] === metadata.generation,
+    services: (service) => !unfilled.has(service),
     statefulsets: isStatefulSetSettled,
     // The status of a Job does not show that a pod of it has ended.
     jobs: (job) => !mayChange(job),

@@ -4,6 +4,7 @@ import { isNamespaceContent } from '../../kube/namespace-contents.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import { labelsOfConcern } from '../disruption/rule.ts';
+import { labelsOfEndpoints, SERVICE_NAME_LABEL } from '../endpoints/rule.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 
 export interface ObjectRecord {
@@ -34,6 +35,8 @@ export type Work =
    * pod of a StatefulSet has labels of its own: one work for all of them counts a budget once per batch.
    */
   | { readonly kind: 'budgets'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
+  /** Services that select pods with some of these labels write their endpoints. `ref` names all of the namespace. */
+  | { readonly kind: 'services'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
   /** A new owner: objects that it selects may be there already. */
   | { readonly kind: 'adoptAll'; readonly ref: ObjectRef }
   /** A pod of this ReplicaSet was removed: its Deployment may wait for the end of all old pods. */
@@ -61,6 +64,7 @@ const KINDS: Readonly<Record<string, { readonly kind: string; readonly owns: rea
   cronjobs: { kind: 'CronJob', owns: [] },
   statefulsets: { kind: 'StatefulSet', owns: ['pods', 'controllerrevisions'] },
   poddisruptionbudgets: { kind: 'PodDisruptionBudget', owns: [] },
+  services: { kind: 'Service', owns: [] },
 };
 export const syncedResources = Object.keys(KINDS);
 /** What objects of this resource own, and adopt. */
@@ -82,7 +86,7 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
   for (const record of records) {
     if (record.ref.resource === 'nodes') continue;
     for (const work of worksOf(record)) {
-      const isKeyedByRef = work.kind === 'adopt' || work.kind === 'budgets';
+      const isKeyedByRef = work.kind === 'adopt' || work.kind === 'budgets' || work.kind === 'services';
       const key = JSON.stringify(isKeyedByRef ? { kind: work.kind, ref: work.ref } : work);
       const found = byKey.get(key);
       byKey.set(key, {
@@ -101,7 +105,9 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
 
 /** Of two works with one key. */
 const merged = (first: Work, next: Work): Work =>
-  first.kind === 'budgets' && next.kind === 'budgets' ? { ...first, labels: [...first.labels, ...next.labels] } : first;
+  (first.kind === 'budgets' || first.kind === 'services') && first.kind === next.kind
+    ? { ...first, labels: [...first.labels, ...next.labels] }
+    : first;
 
 function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
   const labels = labelsOfConcern(ref.resource, before, after);
@@ -111,6 +117,7 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
     ...ownersOf(ref, after, false),
     ...ofNamespace(ref, before, after),
     ...(labels.length === 0 ? [] : [{ kind: 'budgets' as const, ref: budgets, labels }]),
+    ...ofServices(ref, before, after),
   ];
   if (after === undefined) {
     const uid = before?.metadata.uid ?? '';
@@ -126,6 +133,20 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
     works.push({ kind: 'adopt', orphan: after, ref });
   }
   return works;
+}
+
+/** Services of a changed pod; the Service of removed endpoints, and a removed Service, which leaves its Endpoints. */
+function ofServices(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): readonly Work[] {
+  const { resource, namespace } = ref;
+  const service = (name: string): ObjectRef => ({ resource: 'services', namespace, name });
+  if (resource === 'pods') {
+    const labels = labelsOfEndpoints(before, after);
+    return labels.length === 0 ? [] : [{ kind: 'services', ref: service(''), labels }];
+  }
+  if (after !== undefined) return [];
+  if (resource === 'services' || resource === 'endpoints') return [{ kind: 'sync', ref: service(ref.name) }];
+  const named = before?.metadata.labels?.[SERVICE_NAME_LABEL];
+  return resource === 'endpointslices' && named !== undefined ? [{ kind: 'sync', ref: service(named) }] : [];
 }
 
 /** Name of the Job that a pod's label names. */
