@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
+import { inflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { StoreFault } from '../ports/item-store.ts';
 import { OBJECT_DICTIONARY_1 } from './object-dictionary.ts';
 import { packText, unpackText } from './packed-text.ts';
+
+vi.mock('node:zlib', { spy: true });
 
 const LONG = JSON.stringify({ kind: 'Node', status: { text: 'x'.repeat(2_000) } });
 
@@ -30,6 +33,32 @@ describe('a compressed text', () => {
     const hash = createHash('sha256').update(OBJECT_DICTIONARY_1).digest('hex');
     expect(hash).toBe('835a79d24d2fb7ef63cc49e49f6c77217eff0984de0d9bdb3b6c431842bd62f6');
     expect(OBJECT_DICTIONARY_1.length).toBeLessThan(32_768);
+  });
+
+  it('is that of its own bytes, however often and in whatever order texts are read', () => {
+    const textOf = (index: number) => LONG.replace('xx', `x${index}`);
+    const packed = Array.from({ length: 20 }, (_, index) => packText(textOf(index), 'compressed'));
+    for (const order of [packed, packed.toReversed(), packed]) {
+      for (const stored of order) expect(unpackText(stored)).toBe(textOf(packed.indexOf(stored)));
+    }
+    // The bytes of a text may be a part of a larger buffer, and later be overwritten.
+    const buffer = new Uint8Array(2_000);
+    for (const [index, stored] of packed.entries()) {
+      buffer.set(stored as Uint8Array, 7);
+      expect(unpackText(buffer.subarray(7, 7 + stored.length))).toBe(textOf(index));
+    }
+  });
+
+  it('is decompressed once while it is kept, and again after many other texts', () => {
+    const inflate = vi.mocked(inflateRawSync);
+    inflate.mockClear();
+    const packed = (index: number) => packText(`${index}`.repeat(200_000), 'compressed');
+    const first = packed(1);
+    for (let time = 0; time < 3; time += 1) unpackText(first);
+    expect(inflate).toHaveBeenCalledTimes(1);
+    for (let index = 100; index < 110; index += 1) unpackText(packed(index));
+    unpackText(first);
+    expect(inflate).toHaveBeenCalledTimes(12);
   });
 
   it('is refused when a newer release wrote it, or when it is damaged', () => {
