@@ -3,10 +3,19 @@
  * Entry of `cdk synth` and `cdk deploy`. Context: `-c name=value`, the names in docs/operations/deploy.md. What
  * breaks a rule ends with one line per fault and exit code 1, before anything is synthesised.
  */
-import { InvalidAccessEntriesError } from '../lib/access-entries-source.ts';
-import { InvalidPropsError } from '../lib/cluster-options.ts';
-import { nodekeeperApp } from '../lib/nodekeeper-app.ts';
-import { InvalidPolicyError } from '../lib/policy-source.ts';
+import { buildHandlersAhead } from '../lib/handler-bundles.ts';
+
+const bundles = buildHandlersAhead();
+// A failure is reported below, after the CDK was loaded.
+bundles.catch(() => {});
+const [{ InvalidAccessEntriesError }, { InvalidPropsError }, { nodekeeperApp }, { InvalidPolicyError }] =
+  await Promise.all([
+    import('../lib/access-entries-source.ts'),
+    import('../lib/cluster-options.ts'),
+    import('../lib/nodekeeper-app.ts'),
+    import('../lib/policy-source.ts'),
+  ]);
+await bundles;
 
 try {
   nodekeeperApp().app.synth();

@@ -1,0 +1,80 @@
+/**
+ * The bundles of the handlers, by esbuild. The program of the CDK begins them before it loads the CDK: both need seconds,
+ * and esbuild runs in a process of its own. Everything else builds them when it needs them.
+ */
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { BuildOptions, OutputFile } from 'esbuild';
+import { type FunctionName, functionList } from '../../shared/function-list.ts';
+import { handlerEntry, handlersFolder, repositoryRoot } from './function-names.ts';
+
+/**
+ * In these functions on-demand imports become files of their own (`chunk-….mjs`), read when needed instead of at each
+ * cold start.
+ */
+const SPLIT: ReadonlySet<FunctionName> = new Set(['api']);
+
+type Esbuild = typeof import('esbuild');
+
+/** Loaded when it is needed: the published package does not have it. */
+const esbuild = (): Esbuild => createRequire(import.meta.url)('esbuild') as Esbuild;
+
+/** Function names, and the files of their bundles: one run of esbuild reads each source once. */
+const built = new Map<string, readonly OutputFile[]>();
+
+const runs = (): readonly (readonly FunctionName[])[] => {
+  const names = functionList.map(({ name }) => name);
+  return [...names.filter((name) => SPLIT.has(name)).map((name) => [name]), names.filter((name) => !SPLIT.has(name))];
+};
+
+/** Builds all handlers, without blocking. */
+export async function buildHandlersAhead(): Promise<void> {
+  const { build } = esbuild();
+  await Promise.all(
+    runs().map(async (names) => {
+      const { outputFiles } = await build(optionsOf(names));
+      built.set(names.join(), outputFiles);
+    }),
+  );
+}
+
+/** Files of the bundle of a handler, and maybe of others. */
+export function handlerBundles(functionName: FunctionName): readonly OutputFile[] {
+  const names = runs().find((each) => each.includes(functionName)) ?? [functionName];
+  const known = built.get(names.join());
+  if (known !== undefined) return known;
+  const { outputFiles } = esbuild().buildSync(optionsOf(names));
+  built.set(names.join(), outputFiles);
+  return outputFiles;
+}
+
+function optionsOf(functionNames: readonly FunctionName[]): BuildOptions & { readonly write: false } {
+  return {
+    entryPoints: Object.fromEntries(functionNames.map((name) => [`${name}/index`, handlerEntry(name)])),
+    write: false,
+    outdir: handlersFolder,
+    chunkNames: `${functionNames[0]}/chunk-[hash]`,
+    outExtension: { '.js': '.mjs' },
+    splitting: functionNames.some((name) => SPLIT.has(name)),
+    absWorkingDir: repositoryRoot,
+    tsconfig: join(repositoryRoot, 'tsconfig.json'),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node24',
+    mainFields: ['module', 'main'],
+    // esbuild can remove unused code of the SDK's ES modules, but not of its CommonJS, which `node` would select.
+    conditions: ['module'],
+    // Lambda puts the role's credentials into the environment. The SDK's credential chain is half of its client's size.
+    alias: {
+      '@aws-sdk/credential-provider-node': join(repositoryRoot, 'shared/adapters/dynamodb/no-credential-chain.ts'),
+    },
+    minify: true,
+    sourcemap: true,
+    sourcesContent: false,
+    legalComments: 'none',
+    logLevel: 'warning',
+    // CommonJS dependencies inside an ES module bundle still call require for Node's own modules.
+    banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
+  };
+}
