@@ -12,7 +12,6 @@ import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type { Condition, DeleteWrite, Item, ItemPosition, ItemStore, UpdateWrite } from '../ports/item-store.ts';
 import { SCAN_SEGMENTS_MAX, StoreFault } from '../ports/item-store.ts';
-import { compareKeys } from '../ports/key-order.ts';
 import { readAll } from './bounded-reads.ts';
 import { all, any, is, lacks } from './conditions.ts';
 import {
@@ -35,8 +34,13 @@ const PAGES_MAX = 64;
 /** Rows per segment of a scan: half a page, because segments differ in size. */
 const ROWS_PER_SEGMENT = 2_000;
 /**
- * Up to this many rows are read one by one, 100 per request, at half a read unit or more each. For more, the range of
- * names is read: one request and half a read unit or more per shard.
+ * For more rows than this, a Scan page is tried first, which may hold the whole table: it costs at most 128 read units, and
+ * so many rows one by one cost the same.
+ */
+const ROWS_BEFORE_SCAN_MAX = 256;
+/**
+ * In a larger table, up to this many rows are read one by one, 100 per request, at half a read unit or more each. For
+ * more, the range of names is read: one request and half a read unit or more per shard.
  */
 const SINGLE_ROWS_MAX = 512;
 const RANGE_ATTRIBUTES = [...HEARTBEAT_TIME_ATTRIBUTES, 'q'];
@@ -263,11 +267,19 @@ export async function readHealth(
   return found;
 }
 
+export interface TimesRead {
+  readonly consistent: boolean;
+  /** False: the table is known to be larger than a Scan page. */
+  readonly triesScan?: boolean;
+  /** The table is larger than a Scan page. */
+  readonly onLarge?: () => void;
+}
+
 /** Heartbeat times of these nodes, by name; nodes without them have no entry. `nodeNames` is in order. */
 export async function readHeartbeatTimes(
   items: ItemStore,
   nodeNames: readonly string[],
-  { consistent }: { readonly consistent: boolean },
+  { consistent, triesScan = true, onLarge }: TimesRead,
 ): Promise<ReadonlyMap<string, HeartbeatTimes>> {
   const found = new Map<string, HeartbeatTimes>();
   const moved = new Set<string>();
@@ -276,14 +288,26 @@ export async function readHeartbeatTimes(
     const times = row === undefined ? undefined : heartbeatTimesOf(row);
     if (times !== undefined) found.set((row as HealthRow).sk, times);
   };
-  const single = nodeNames.length <= SINGLE_ROWS_MAX ? nodeNames : nodeNames.slice(0, 1);
-  const [rows] = await Promise.all([
-    single.length === 0 ? [] : items.getMany(single.map(healthKey), { consistent }),
-    single.length === nodeNames.length
-      ? []
-      : scanNames(items, { after: nodeNames[0]!, through: nodeNames.at(-1)!, consistent }, addRow),
-  ]);
-  rows.forEach(addRow);
+  const readSingly = async (names: readonly string[]): Promise<void> =>
+    names.length === 0 ? undefined : (await items.getMany(names.map(healthKey), { consistent })).forEach(addRow);
+  const whole =
+    triesScan && nodeNames.length > ROWS_BEFORE_SCAN_MAX
+      ? await scanSmallTable(items, { consistent, attributes: RANGE_ATTRIBUTES })
+      : undefined;
+  if (whole !== undefined) {
+    const wanted = new Set(nodeNames);
+    for (const row of whole) if (wanted.has((row as HealthRow).sk)) addRow(row);
+  } else {
+    if (triesScan && nodeNames.length > ROWS_BEFORE_SCAN_MAX) onLarge?.();
+    if (nodeNames.length <= SINGLE_ROWS_MAX) await readSingly(nodeNames);
+    else {
+      const range = { after: nodeNames[0]!, through: nodeNames.at(-1)!, consistent };
+      await Promise.all([
+        readSingly(nodeNames.slice(0, 1)),
+        readAll(healthPartitions(), (pk) => scanRange(items, pk, range, addRow)),
+      ]);
+    }
+  }
   const unread = [...moved].filter((name) => !found.has(name));
   if (unread.length > 0) (await items.getMany(unread.map(healthKey), { consistent: true })).forEach(addRow);
   return found;
@@ -293,19 +317,6 @@ interface NameRange {
   readonly after: string;
   readonly through: string;
   readonly consistent: boolean;
-}
-
-async function scanNames(items: ItemStore, range: NameRange, onRow: (row: Item) => void): Promise<void> {
-  const { after, through, consistent } = range;
-  const all = await scanSmallTable(items, { consistent, attributes: RANGE_ATTRIBUTES });
-  if (all === undefined) {
-    await readAll(healthPartitions(), (pk) => scanRange(items, pk, range, onRow));
-    return;
-  }
-  for (const row of all) {
-    const name = (row as HealthRow).sk;
-    if (compareKeys(name, after) > 0 && compareKeys(name, through) <= 0) onRow(row);
-  }
 }
 
 async function scanRange(items: ItemStore, pk: string, range: NameRange, onRow: (row: Item) => void): Promise<void> {

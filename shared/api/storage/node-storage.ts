@@ -23,6 +23,8 @@ import type { ResourceStorage, WriteResult } from './resource-storage.ts';
  * new stream record, which repeats the work of a lost record.
  */
 const OBJECT_WRITE_AFTER_SECONDS = 86_400;
+/** How long a process remembers that the table `health` is larger than a Scan page. Milliseconds. */
+const LARGE_TABLE_MS = 600_000;
 /** Taints that controllers of ours and cloud controllers set. A controller waits for the next change of such a Node. */
 const TAINTS_OF_CONTROLLERS = /^node\.(cloudprovider\.)?kubernetes\.io\//;
 
@@ -39,6 +41,7 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
   const { items, clock } = options;
   /** The stored Node, by the Node that a read returned with the heartbeat times of its row. */
   const storedOf = new WeakMap<KubeObject, KubeNode>();
+  let largeUntilMs = 0;
   const readOf = (shown: KubeNode) => ({ shown, stored: storedOf.get(shown) ?? shown });
 
   function show(node: KubeNode, times: HeartbeatTimes | undefined): KubeNode {
@@ -49,7 +52,14 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
 
   async function shownAll(nodes: readonly KubeObject[], consistent: boolean): Promise<readonly KubeObject[]> {
     const names = nodes.map(({ metadata }) => metadata.name ?? '');
-    const times = await readHeartbeatTimes(items, names, { consistent });
+    const nowMs = clock.nowMs();
+    const times = await readHeartbeatTimes(items, names, {
+      consistent,
+      triesScan: nowMs >= largeUntilMs,
+      onLarge() {
+        largeUntilMs = nowMs + LARGE_TABLE_MS;
+      },
+    });
     return nodes.map((node, index) => show(node, times.get(names[index]!)));
   }
 
