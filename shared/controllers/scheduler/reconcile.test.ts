@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { MERGE } from '../../../test/support/api-in-memory.ts';
 import { ScheduledCluster } from '../../../test/support/scheduled-cluster.ts';
 import type { KubePod } from '../../kube/types.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
+import { queueStore } from './queue-store.ts';
 
 describe('the scheduler', () => {
   it('binds a new pod after its stream record, without a sweep', async () => {
@@ -78,6 +80,35 @@ describe('the scheduler', () => {
     // Two pods still name n2, so one more has room.
     expect([await cluster.nodeOf('q'), await cluster.nodeOf('r')]).toEqual(['n2', '']);
     expect(await rows()).toEqual(['n1 2', 'n2 1']);
+  });
+
+  it('ends its pass in time while there is a request at each end, and the next pass serves it', async () => {
+    let ends = 0;
+    const isEnd = (write: Parameters<ItemStore['write']>[0]): boolean =>
+      write.key.sk === 'turn' && write.kind === 'update' && write.set?.['done'] !== undefined;
+    const cluster: ScheduledCluster = new ScheduledCluster({
+      between: (items) => ({
+        ...items,
+        async write(write, options) {
+          if (isEnd(write) && ends < 100) {
+            ends += 1;
+            cluster.fleet.at(ends);
+            await queueStore(items).request();
+          }
+          return items.write(write, options);
+        },
+      }),
+    });
+    await cluster.node('n1');
+    await cluster.pod('p');
+    await cluster.settle();
+    expect(ends).toBe(25);
+    const turn = await queueStore(cluster.fleet.tables).peek();
+    expect([turn.busyUntilMs, turn.wanted > turn.done]).toEqual([0, true]);
+    ends = 100;
+    await cluster.tick();
+    const next = await queueStore(cluster.fleet.tables).peek();
+    expect(next.wanted).toBe(next.done);
   });
 
   it('is woken by node-monitor when a waiting pod is due, and only then', async () => {

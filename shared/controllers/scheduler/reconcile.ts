@@ -126,6 +126,8 @@ async function runRounds(
     if (budget.hasTime()) await dropUnusedRows(dependencies, copy);
     const nextMs = due.length > 0 ? clock.nowMs() : nextPassMs([...rows.values()], policy, clock.nowMs());
     if ((await queue.end({ id, wanted, dueAtMs: nextMs })) === 'ended') return;
+    // While many pods are created there is a request at each end. The next wake-up finds it.
+    if (!budget.hasTime()) return queue.abandon(id);
     wanted = await queue.wanted();
   }
 }
