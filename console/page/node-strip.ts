@@ -18,6 +18,7 @@ const sideFor = (cells: number): number => (cells <= 120 ? 22 : cells <= 600 ? 1
 
 export function NodeStrip({ zone, cells }: StripProps): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
+  const drawn = useRef<Drawing | undefined>(undefined);
   const [width, setWidth] = useState(0);
   const [cursor, setCursor] = useState(0);
   const [pointed, setPointed] = useState<number | undefined>(undefined);
@@ -39,7 +40,8 @@ export function NodeStrip({ zone, cells }: StripProps): JSX.Element {
     return () => darkScheme.removeEventListener('change', onChange);
   }, []);
   useEffect(() => {
-    if (canvas.current !== null && width > 0) draw(canvas.current, { cells, columns, rows, pitch });
+    if (canvas.current === null || width === 0) return;
+    drawn.current = draw(canvas.current, { cells, columns, rows, pitch, isDark }, drawn.current);
   }, [cells, width, isDark]);
 
   const chosen = Math.min(cursor, cells.length - 1);
@@ -126,10 +128,43 @@ interface Grid {
   readonly columns: number;
   readonly rows: number;
   readonly pitch: number;
+  readonly isDark: boolean;
 }
 
-/** Colour and letter say the same. A bar below the letter marks a node that loses its pods. */
-function draw(canvas: HTMLCanvasElement, { cells, columns, rows, pitch }: Grid): void {
+/** What the canvas shows. Its colours are read once: reading them computes the styles of the page. */
+interface Drawing {
+  readonly grid: Grid;
+  readonly context: CanvasRenderingContext2D;
+  readonly colours: Colours;
+}
+
+/** Colours of CSS. */
+interface Colours {
+  readonly fills: Readonly<Record<NodeCell['state'], string>>;
+  readonly cordoned: string;
+  readonly ink: string;
+  readonly evicting: string;
+}
+
+const isSameGrid = (one: Grid, other: Grid): boolean =>
+  one.cells.length === other.cells.length &&
+  one.columns === other.columns &&
+  one.pitch === other.pitch &&
+  one.isDark === other.isDark;
+
+/** Draws the cells that have changed, or all on a canvas of another size. An unchanged cell is the same object. */
+function draw(canvas: HTMLCanvasElement, grid: Grid, drawn: Drawing | undefined): Drawing | undefined {
+  const isSame = drawn !== undefined && drawn.context.canvas === canvas && isSameGrid(grid, drawn.grid);
+  const drawing = isSame ? { ...drawn, grid } : emptyDrawing(canvas, grid);
+  if (drawing === undefined) return undefined;
+  grid.cells.forEach((cell, index) => {
+    if (!isSame || cell !== drawn.grid.cells[index]) drawCell(drawing, cell, index);
+  });
+  return drawing;
+}
+
+function emptyDrawing(canvas: HTMLCanvasElement, grid: Grid): Drawing | undefined {
+  const { columns, rows, pitch } = grid;
   const scale = Math.min(2, devicePixelRatio);
   const side = pitch - GAP;
   const width = columns * pitch - GAP;
@@ -140,26 +175,31 @@ function draw(canvas: HTMLCanvasElement, { cells, columns, rows, pitch }: Grid):
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
   const context = canvas.getContext('2d');
-  if (context === null) return;
-  const style = getComputedStyle(canvas);
-  const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
-  const fills = { Ready: colour('ready'), NotReady: colour('not-ready'), Unknown: colour('unknown') };
-  const [cordoned, ink, evicting] = [colour('cordoned'), colour('cell-ink'), colour('evicting')];
+  if (context === null) return undefined;
   context.scale(scale, scale);
   context.textAlign = 'center';
   context.textBaseline = 'middle';
   context.font = `700 ${Math.round(side * 0.72)}px system-ui, sans-serif`;
-  cells.forEach((cell, index) => {
-    const x = (index % columns) * pitch;
-    const y = Math.floor(index / columns) * pitch;
-    context.fillStyle = cell.state === 'Ready' && cell.isCordoned ? cordoned : fills[cell.state];
-    context.fillRect(x, y, side, side);
-    const letter = letterOf(cell);
-    if (letter === '') return;
-    context.fillStyle = ink;
-    context.fillText(letter, x + side / 2, y + side / 2 + 0.5);
-    if (!cell.isEvicting) return;
-    context.fillStyle = evicting;
-    context.fillRect(x, y + side - 3, side, 3);
-  });
+  const style = getComputedStyle(canvas);
+  const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
+  const fills = { Ready: colour('ready'), NotReady: colour('not-ready'), Unknown: colour('unknown') };
+  const colours = { fills, cordoned: colour('cordoned'), ink: colour('cell-ink'), evicting: colour('evicting') };
+  return { grid, context, colours };
+}
+
+/** Colour and letter say the same. A bar below the letter marks a node that loses its pods. */
+function drawCell({ grid, context, colours }: Drawing, cell: NodeCell, index: number): void {
+  const { columns, pitch } = grid;
+  const side = pitch - GAP;
+  const x = (index % columns) * pitch;
+  const y = Math.floor(index / columns) * pitch;
+  context.fillStyle = cell.state === 'Ready' && cell.isCordoned ? colours.cordoned : colours.fills[cell.state];
+  context.fillRect(x, y, side, side);
+  const letter = letterOf(cell);
+  if (letter === '') return;
+  context.fillStyle = colours.ink;
+  context.fillText(letter, x + side / 2, y + side / 2 + 0.5);
+  if (!cell.isEvicting) return;
+  context.fillStyle = colours.evicting;
+  context.fillRect(x, y + side - 3, side, 3);
 }

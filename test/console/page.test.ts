@@ -243,8 +243,20 @@ it('shows 5,000 nodes and their changes', async () => {
   const standIn = await standInConsole(5_000);
   const { page, errors } = standIn;
   await seen(page, '5000 of 5000');
+  const cells = (): Promise<string> => page.evaluate(`document.querySelector('canvas').toDataURL()`);
+  const before = await cells();
   for (let index = 0; index < 300; index += 3) standIn.api.setReady(index, index % 2 === 0 ? 'Unknown' : 'False');
   await seen(page, '4900 of 5000');
+  const frames =
+    'new Promise((done) => { let left = 5; const next = () => (left-- > 0 ? requestAnimationFrame(next) : done()); next(); })';
+  await page.evaluate(frames);
+  const changed = await cells();
+  expect(changed).not.toBe(before);
+  // Another size draws every cell again.
+  await page.setViewportSize({ width: 1_000, height: 900 });
+  await expect.poll(cells).not.toBe(changed);
+  await page.setViewportSize({ width: 1_440, height: 900 });
+  await expect.poll(cells).toBe(changed);
   expect(await flawsOf(page, 'nodes-5000')).toEqual([]);
   expect(errors).toEqual([]);
 });
