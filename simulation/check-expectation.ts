@@ -5,6 +5,8 @@ import { evictionTimerStore } from '../shared/controllers/pod-evictor/timer-stor
 import { defined } from '../shared/domain/defined.ts';
 import type { Taint } from '../shared/domain/kubernetes.ts';
 import { readyStatusOf } from '../shared/domain/nodes/conditions.ts';
+import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
+import { recordsOf } from '../shared/kube/normal-form.ts';
 import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
 import { fleetStore } from '../shared/store/fleet-store.ts';
@@ -19,6 +21,7 @@ import type {
   PodExpectation,
   Quantity,
   TaintPattern,
+  WorkloadExpectation,
   ZoneExpectation,
 } from './scenario.ts';
 import type { Tally } from './tally.ts';
@@ -36,7 +39,7 @@ export interface Mismatch {
 export interface StateReader {
   readonly items: ItemStore;
   readonly nowMs: number;
-  readonly tally: Pick<Tally, 'tainted' | 'podsDeleted' | 'nodesDeleted'>;
+  readonly tally: Pick<Tally, 'tainted' | 'podsDeleted' | 'podsCreated' | 'nodesDeleted'>;
 }
 
 const LIST_PAGE = 1_000;
@@ -216,6 +219,63 @@ async function checkPod(
   return mismatches;
 }
 
+const controllerUidOf = ({ metadata }: KubeObject): string =>
+  metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid ?? '';
+
+/** Names that the kinds have for the same count. */
+const STATUS_COUNTS = {
+  ready: ['readyReplicas', 'numberReady', 'ready'],
+  available: ['availableReplicas', 'numberAvailable'],
+  updated: ['updatedReplicas', 'updatedNumberScheduled'],
+} as const;
+
+async function checkWorkloads(
+  wanted: readonly WorkloadExpectation[],
+  { items }: StateReader,
+): Promise<readonly Mismatch[]> {
+  if (wanted.length === 0) return [];
+  const [pods, nodes, sets] = await Promise.all(['pods', 'nodes', 'replicasets'].map((each) => listAll(items, each)));
+  const zoneOf = (pod: KubeObject): string =>
+    nodes?.find(({ metadata }) => metadata.name === nodeNameOf(pod))?.metadata.labels?.[ZONE_LABEL] ?? '';
+  const found = new Map<string, readonly KubeObject[]>();
+  for (const resource of new Set(wanted.map((each) => each.resource)))
+    found.set(resource, await listAll(items, resource));
+  return wanted.flatMap((each) => {
+    const object = found
+      .get(each.resource)
+      ?.find(({ metadata }) => metadata.namespace === each.namespace && metadata.name === each.name);
+    const { mismatches, same, within } = comparing(each.line, each.subject);
+    same('exists', each.exists ?? true, object !== undefined);
+    if (object === undefined) return mismatches;
+    // A Deployment controls its pods through ReplicaSets.
+    const ofDeployment = sets?.filter((set) => controllerUidOf(set) === object.metadata.uid) ?? [];
+    const owners = new Set([object, ...ofDeployment].map(({ metadata }) => metadata.uid));
+    const own = pods?.filter((pod) => owners.has(controllerUidOf(pod))) ?? [];
+    const terminating = own.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    const active = own.filter(
+      (pod) => !terminating.includes(pod) && !['Succeeded', 'Failed'].includes(String(pod.status?.['phase'])),
+    );
+    for (const [field, names] of Object.entries(STATUS_COUNTS)) {
+      const count = names.map((name) => object.status?.[name]).find((value) => value !== undefined);
+      within(field, each[field as keyof typeof STATUS_COUNTS], Number(count ?? 0));
+    }
+    within('pods', each.pods, active.length);
+    within('terminating', each.terminating, terminating.length);
+    for (const [zone, quantity] of Object.entries(each.zones ?? {})) {
+      within(`zones[${zone}]`, quantity, active.filter((pod) => zoneOf(pod) === zone).length);
+    }
+    const conditions = recordsOf(object.status?.['conditions']);
+    for (const [type, status] of Object.entries(each.conditions ?? {})) {
+      same(
+        `conditions.${type}`,
+        status,
+        String(conditions.find((one) => one['type'] === type)?.['status'] ?? 'absent'),
+      );
+    }
+    return mismatches;
+  });
+}
+
 async function checkZones(wanted: readonly ZoneExpectation[], items: ItemStore): Promise<Mismatch[]> {
   if (wanted.length === 0) return [];
   const { zones, queue } = await fleetStore(items).read();
@@ -270,6 +330,7 @@ export async function checkExpectation(wanted: Expectation, state: StateReader):
     mismatches.push(...absent);
     for (const pod of matching) mismatches.push(...(await checkPod(each, pod, state)));
   }
+  mismatches.push(...(await checkWorkloads(wanted.workloads, state)));
   mismatches.push(...(await checkZones(wanted.zones, items)));
   for (const { count, wanted: quantity, line } of wanted.counts) {
     const { mismatches: found, within } = comparing(line, 'counts');

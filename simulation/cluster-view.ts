@@ -8,6 +8,7 @@ import { objectOf } from '../shared/store/object-record.ts';
 
 const NODES_PREFIX = 'o#nodes#';
 const PODS_PREFIX = 'o#pods#';
+const WORKLOADS = /^o#(deployments|replicasets|daemonsets|statefulsets|jobs)#/;
 
 export interface ObjectChange<T extends KubeObject = KubeObject> {
   readonly before: T | undefined;
@@ -17,6 +18,8 @@ export interface ObjectChange<T extends KubeObject = KubeObject> {
 export interface ViewChanges {
   readonly nodes: readonly ObjectChange<KubeNode>[];
   readonly pods: readonly ObjectChange[];
+  /** Deployments, ReplicaSets, DaemonSets, StatefulSets and Jobs. */
+  readonly workloads: readonly ObjectChange[];
 }
 
 export interface ClusterView {
@@ -63,9 +66,20 @@ export function clusterView(record: MemoryItemStore): ClusterView {
     },
     podsOf: (nodeName) => byNode.get(nodeName)?.values() ?? [],
     refresh() {
-      const changed: { nodes: ObjectChange<KubeNode>[]; pods: ObjectChange[] } = { nodes: [], pods: [] };
-      for (const { sequence, key, newImage } of record.changes('objects', seen)) {
+      const changed = {
+        nodes: [] as ObjectChange<KubeNode>[],
+        pods: [] as ObjectChange[],
+        workloads: [] as ObjectChange[],
+      };
+      for (const { sequence, key, oldImage, newImage } of record.changes('objects', seen)) {
         seen = sequence;
+        if (WORKLOADS.test(key.pk)) {
+          const [before, after] = [oldImage, newImage].map((image) =>
+            image === undefined ? undefined : objectOf(image),
+          );
+          changed.workloads.push({ before, after });
+          continue;
+        }
         const isNode = key.pk.startsWith(NODES_PREFIX);
         if (!isNode && !key.pk.startsWith(PODS_PREFIX)) continue;
         const after = newImage === undefined ? undefined : objectOf(newImage);

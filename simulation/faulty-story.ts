@@ -57,7 +57,10 @@ export function faultyStory(options: {
     line: 0,
   }));
   const marks = { line: 0, kind: 'Node', name: '*', reason: 'NodeNotReady', count: none };
-  add(endMs, { verb: 'expect', expectation: { nodes: [], pods: [], zones: [], counts, events: [marks] } });
+  add(endMs, {
+    verb: 'expect',
+    expectation: { nodes: [], pods: [], workloads: [], zones: [], counts, events: [marks] },
+  });
   return {
     file: 'faulty-story',
     name: `faulty-story-${seed}`,

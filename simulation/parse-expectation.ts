@@ -1,7 +1,7 @@
 /** The `expect` of a step. */
 
 import { readQuantity, readTaintPatterns } from './read-values.ts';
-import type { NodeExpectation, PodExpectation, ZoneExpectation } from './scenario.ts';
+import type { NodeExpectation, PodExpectation, Quantity, WorkloadExpectation, ZoneExpectation } from './scenario.ts';
 import { COUNTS, type CountExpectation, type EventExpectation, type Expectation } from './scenario.ts';
 import {
   type Faults,
@@ -41,7 +41,6 @@ function readNode(pattern: string, source: Source, faults: Faults): NodeExpectat
     ],
     faults,
   );
-  const conditions = readMap(fields?.get('conditions'), 'open', faults);
   return {
     pattern,
     line: source.line,
@@ -54,15 +53,53 @@ function readNode(pattern: string, source: Source, faults: Faults): NodeExpectat
     lacksTaints: readTaintPatterns(fields?.get('lacksTaints'), faults),
     podCIDRs: readTexts(fields?.get('podCIDRs'), faults),
     labels: readTextMap(fields?.get('labels'), faults),
-    conditions:
-      conditions === undefined
+    conditions: readConditions(fields?.get('conditions'), faults),
+  };
+}
+
+function readConditions(source: Source | undefined, faults: Faults): NodeExpectation['conditions'] {
+  const conditions = readMap(source, 'open', faults);
+  return conditions === undefined
+    ? undefined
+    : Object.fromEntries(
+        [...conditions].flatMap(([type, field]) => {
+          const status = readWord(field, STATUS_OR_ABSENT, faults);
+          return status === undefined ? [] : [[type, status] as const];
+        }),
+      );
+}
+
+const WORKLOAD = /^(deployment|replicaset|statefulset|daemonset|job) ([^ /]+)\/([^ /]+)$/;
+const WORKLOAD_FIELDS = ['exists', 'ready', 'available', 'updated', 'pods', 'terminating', 'zones', 'conditions'];
+
+function readWorkload(subject: string, source: Source, faults: Faults): WorkloadExpectation {
+  const [, kind = '', namespace = '', name = ''] = WORKLOAD.exec(subject) ?? [];
+  if (kind === '') faults.tell(source, 'expected a kind and namespace/name, as in "deployment default/web"');
+  const fields = readMap(source, WORKLOAD_FIELDS, faults);
+  const quantity = (field: string): Quantity | undefined => readQuantity(fields?.get(field), 'number', faults);
+  const zones = readMap(fields?.get('zones'), 'open', faults);
+  return {
+    subject,
+    resource: `${kind}s`,
+    namespace,
+    name,
+    line: source.line,
+    exists: readBoolean(fields?.get('exists'), faults),
+    ready: quantity('ready'),
+    available: quantity('available'),
+    updated: quantity('updated'),
+    pods: quantity('pods'),
+    terminating: quantity('terminating'),
+    zones:
+      zones === undefined
         ? undefined
         : Object.fromEntries(
-            [...conditions].flatMap(([type, field]) => {
-              const status = readWord(field, STATUS_OR_ABSENT, faults);
-              return status === undefined ? [] : [[type, status] as const];
+            [...zones].flatMap(([zone, field]) => {
+              const wanted = readQuantity(field, 'number', faults);
+              return wanted === undefined ? [] : [[zone, wanted] as const];
             }),
           ),
+    conditions: readConditions(fields?.get('conditions'), faults),
   };
 }
 
@@ -116,10 +153,11 @@ function readEvent(source: Source, faults: Faults): EventExpectation {
 }
 
 export function readExpectation(source: Source, faults: Faults): Expectation {
-  const fields = readMap(source, ['nodes', 'pods', 'zones', 'counts', 'events'], faults);
+  const fields = readMap(source, ['nodes', 'pods', 'workloads', 'zones', 'counts', 'events'], faults);
   return {
     nodes: eachPattern(fields?.get('nodes'), faults, (pattern, field) => readNode(pattern, field, faults)),
     pods: eachPattern(fields?.get('pods'), faults, (pattern, field) => readPod(pattern, field, faults)),
+    workloads: eachPattern(fields?.get('workloads'), faults, (name, field) => readWorkload(name, field, faults)),
     zones: eachPattern(fields?.get('zones'), faults, (zone, field) => readZone(zone, field, faults)),
     counts: readCounts(fields?.get('counts'), faults),
     events: (readList(fields?.get('events'), faults) ?? []).map((event) => readEvent(event, faults)),

@@ -6,7 +6,7 @@ import { isGlob, pickNames } from './glob.ts';
 import { readExpectation } from './parse-expectation.ts';
 import { type MachineDefaults, readMachine } from './parse-fleet.ts';
 import { readDurationMs, readTaintPatterns, readTaints } from './read-values.ts';
-import type { MachineSpec, ObjectName, Step, StepAction } from './scenario.ts';
+import { type MachineSpec, type ObjectName, PROPAGATION_POLICIES, type Step, type StepAction } from './scenario.ts';
 import {
   type Faults,
   type Fields,
@@ -143,7 +143,8 @@ function readPatch(source: Source, reader: Reader): StepAction {
 }
 
 function readDelete(source: Source, reader: Reader): StepAction {
-  const fields = readMap(source, ['kind', 'name', 'namespace', 'gracePeriodSeconds'], reader.faults);
+  const names = ['kind', 'name', 'namespace', 'gracePeriodSeconds', 'propagationPolicy'];
+  const fields = readMap(source, names, reader.faults);
   return {
     verb: 'delete',
     target: readObjectName(fields, source, reader),
@@ -153,6 +154,7 @@ function readDelete(source: Source, reader: Reader): StepAction {
       whole: true,
       what: 'whole seconds',
     }),
+    propagationPolicy: readWord(fields?.get('propagationPolicy'), PROPAGATION_POLICIES, reader.faults),
   };
 }
 
@@ -208,6 +210,7 @@ const VERBS: Readonly<Record<StepAction['verb'], ReadVerb>> = {
   taint: readTaint,
   cordon: (source, reader) => ({ verb: 'cordon', names: readNames(source, reader.known.nodes, reader, false) }),
   uncordon: (source, reader) => ({ verb: 'uncordon', names: readNames(source, reader.known.nodes, reader, false) }),
+  drain: (source, reader) => ({ verb: 'drain', names: readNames(source, reader.known.nodes, reader, false) }),
   cloud: readCloud,
   controllers: (source, { faults }) => {
     const fields = readMap(source, ['down'], faults);

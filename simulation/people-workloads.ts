@@ -13,14 +13,13 @@ import type { Send } from './faults/faulty-network.ts';
 import { seededUuid } from './seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
-const MEAN_MS = { act: 10_000, config: 20_000, finish: 15_000, offer: 8_000 } as const;
+const MEAN_MS = { act: 10_000, config: 20_000, finish: 15_000 } as const;
 const APPS = '/apis/apps/v1/namespaces/default';
 const CONFIGS = '/api/v1/namespaces/default/configmaps';
 const MERGE = 'application/merge-patch+json';
 const POLICIES = ['Background', 'Background', 'Foreground', 'Orphan'] as const;
 /** Images of the templates. A rollout changes to another one. */
 const IMAGES = 4;
-const OFFER = { cpu: '16', memory: '64Gi', pods: '40' };
 const CONFIG_OWNERS = 3;
 const DEPENDENTS_MAX = 12;
 
@@ -56,7 +55,6 @@ export function useWorkloads(options: PeopleOptions): void {
   void people.everyNow(MEAN_MS.act, () => people.act());
   void people.everyNow(MEAN_MS.config, () => people.configure());
   void people.everyNow(MEAN_MS.finish, () => people.finish());
-  void people.everyNow(MEAN_MS.offer, () => people.offer());
 }
 
 class WorkloadUsers {
@@ -111,15 +109,6 @@ class WorkloadUsers {
     const phase = this.#options.fraction() < 0.8 ? 'Succeeded' : 'Failed';
     const path = `${podPath(this.#oneOf(pods))}/status`;
     await this.#ask({ method: 'PATCH', path, body: { status: { phase } }, contentType: MERGE });
-  }
-
-  /** Without this the scheduler binds no pods: simulated machines report no resources. */
-  async offer(): Promise<void> {
-    for (const { metadata, status } of [...this.#options.view.nodes.values()]) {
-      if (status?.allocatable?.['pods'] !== undefined) continue;
-      const path = `/api/v1/nodes/${metadata.name}/status`;
-      await this.#ask({ method: 'PATCH', path, body: { status: { allocatable: OFFER } }, contentType: MERGE });
-    }
   }
 
   #ask(request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> {

@@ -7,7 +7,7 @@ import { type FleetRecords, type FleetStore, fleetStore } from '../shared/store/
 import { checkExpectation } from './check-expectation.ts';
 import { createFleet, type Fleet } from './fleet.ts';
 import type { RecordedStore } from './recorded-store.ts';
-import { describeStep, runStep } from './run-steps.ts';
+import { describeStep, evictPods, runStep } from './run-steps.ts';
 import type { Scenario, Step } from './scenario.ts';
 import { instanceOf } from './simulated-instance.ts';
 import { type Actor, createTally } from './tally.ts';
@@ -76,6 +76,8 @@ class ScenarioRun {
   /** The evictor waits inside its slot for tokens of that slot: a rate above one a period is due between ticks. */
   #nextTokenMs = Number.POSITIVE_INFINITY;
   #nextStep = 0;
+  /** Names and globs of nodes that a `drain` still evicts pods from. */
+  #draining: readonly string[] = [];
 
   constructor(scenario: Scenario, options: RunOptions) {
     this.#scenario = scenario;
@@ -123,6 +125,10 @@ class ScenarioRun {
     await this.#fleet.act(this.#nowMs);
     await this.#recordChanges('endpoint');
     const expected = await this.#runDueSteps();
+    if (this.#draining.length > 0 && this.#nowMs === this.#nextTickMs) {
+      this.#draining = await evictPods(this.#world.endpoint, this.#draining);
+      await this.#recordChanges('endpoint');
+    }
     await this.#runControllers();
     for (const step of expected) await this.#check(step);
     for (const error of this.#world.takeErrors()) {
@@ -153,6 +159,9 @@ class ScenarioRun {
       fleet: this.#fleet,
       nowMs: this.#nowMs,
       cloud: this.#world.cloud,
+      drain: (names) => {
+        this.#draining = [...this.#draining, ...names];
+      },
       setControllersDown: (value) => {
         this.#down = value;
       },

@@ -3,10 +3,12 @@
 import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
 import type { CloudTrouble } from '../shared/adapters/memory/planned-failures.ts';
 import { resources } from '../shared/api/kinds/registry.ts';
+import { defined } from '../shared/domain/defined.ts';
 import type { ResourceDescriptor } from '../shared/kube/descriptor.ts';
 import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
 import { OPERATOR } from './access.ts';
 import { describeTaint, matchesTaint } from './check-expectation.ts';
+import { nodeNameOf } from './cluster-view.ts';
 import { type Endpoint, type EndpointAnswer, type EndpointRequest, messageOf } from './endpoint.ts';
 import type { Fleet } from './fleet.ts';
 import { isGlob, matcherOf, pickNames } from './glob.ts';
@@ -20,6 +22,8 @@ export interface StepContext {
   readonly nowMs: number;
   readonly cloud: MemoryCloud;
   setControllersDown(down: boolean): void;
+  /** The pods of these nodes are evicted now and at each tick, until none is left. */
+  drain(names: readonly string[]): void;
 }
 
 /** Why a step failed; undefined when it succeeded. */
@@ -55,11 +59,14 @@ export async function runStep(step: Exclude<Step, { verb: 'expect' }>, context: 
         contentType: MERGE,
       }));
     case 'delete': {
-      const { gracePeriodSeconds } = step;
+      const options = defined({
+        gracePeriodSeconds: step.gracePeriodSeconds,
+        propagationPolicy: step.propagationPolicy,
+      });
       return onObjects(step, endpoint, step.target, (path) => ({
         method: 'DELETE',
         path,
-        ...(gracePeriodSeconds === undefined ? {} : { body: { gracePeriodSeconds } }),
+        ...(Object.keys(options).length === 0 ? {} : { body: options }),
       }));
     }
     case 'evict':
@@ -70,16 +77,13 @@ export async function runStep(step: Exclude<Step, { verb: 'expect' }>, context: 
       }));
     case 'taint':
       return taintNodes(step, endpoint);
+    case 'drain':
+      context.drain(step.names);
+      return setUnschedulable(step, endpoint, true);
     case 'cordon':
-    case 'uncordon': {
-      const unschedulable = step.verb === 'cordon' ? true : null;
-      return onNodes(step, endpoint, step.names, (path) => ({
-        method: 'PATCH',
-        path,
-        body: { spec: { unschedulable } },
-        contentType: MERGE,
-      }));
-    }
+      return setUnschedulable(step, endpoint, true);
+    case 'uncordon':
+      return setUnschedulable(step, endpoint, null);
     case 'controllers':
       context.setControllersDown(step.down);
       return undefined;
@@ -232,6 +236,43 @@ async function onObjects(
   return asWanted(step, answers);
 }
 
+const setUnschedulable = (
+  step: Step & { readonly names: readonly string[] },
+  endpoint: Endpoint,
+  unschedulable: true | null,
+): Promise<StepFailure> =>
+  onNodes(step, endpoint, step.names, (path) => ({
+    method: 'PATCH',
+    path,
+    body: { spec: { unschedulable } },
+    contentType: MERGE,
+  }));
+
+/**
+ * Evicts the pods of some nodes, as `kubectl drain --ignore-daemonsets` does. An eviction that a budget refuses is tried
+ * again by the next call. Returns names of nodes with pods that are left.
+ */
+export async function evictPods(endpoint: Endpoint, patterns: readonly string[]): Promise<readonly string[]> {
+  const listed = await endpoint.send({ who: OPERATOR, method: 'GET', path: '/api/v1/pods' });
+  if (isRefused(listed)) return patterns;
+  const left = new Set<string>();
+  for (const pod of (listed.body as { items: KubeObject[] }).items) {
+    const { name = '', namespace = '', deletionTimestamp, ownerReferences = [] } = pod.metadata;
+    const nodeName = nodeNameOf(pod);
+    if (nodeName === '' || pickNames(patterns, [nodeName]).length === 0) continue;
+    if (ownerReferences.some(({ kind }) => kind === 'DaemonSet')) continue;
+    left.add(nodeName);
+    if (deletionTimestamp !== undefined) continue;
+    await endpoint.send({
+      who: OPERATOR,
+      method: 'POST',
+      path: `/api/v1/namespaces/${namespace}/pods/${name}/eviction`,
+      body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } },
+    });
+  }
+  return [...left];
+}
+
 async function onNodes(
   step: Step,
   endpoint: Endpoint,
@@ -291,6 +332,7 @@ export function describeStep(step: Step): string {
     case 'silence':
     case 'cordon':
     case 'uncordon':
+    case 'drain':
       return `${step.verb} ${joinNames(step.names)}`;
     case 'beat':
       return `beat ${step.machines.map((machine) => (typeof machine === 'string' ? machine : machine.name)).join(', ')}`;

@@ -53,6 +53,9 @@ export type CloudChange =
     }
   | { readonly kind: 'error'; readonly error: string | undefined };
 
+export const PROPAGATION_POLICIES = ['Background', 'Foreground', 'Orphan'] as const;
+export type PropagationPolicy = (typeof PROPAGATION_POLICIES)[number];
+
 export type StepAction =
   | { readonly verb: 'silence'; readonly names: readonly string[] }
   | { readonly verb: 'beat'; readonly machines: readonly (string | MachineSpec)[] }
@@ -63,7 +66,12 @@ export type StepAction =
     }
   | { readonly verb: 'apply'; readonly objects: readonly KubeObject[] }
   | { readonly verb: 'patch'; readonly target: ObjectName; readonly merge: Readonly<Record<string, unknown>> }
-  | { readonly verb: 'delete'; readonly target: ObjectName; readonly gracePeriodSeconds: number | undefined }
+  | {
+      readonly verb: 'delete';
+      readonly target: ObjectName;
+      readonly gracePeriodSeconds: number | undefined;
+      readonly propagationPolicy: PropagationPolicy | undefined;
+    }
   | { readonly verb: 'evict'; readonly pod: string; readonly namespace: string }
   | {
       readonly verb: 'taint';
@@ -71,7 +79,7 @@ export type StepAction =
       readonly add: readonly Taint[];
       readonly remove: readonly TaintPattern[];
     }
-  | { readonly verb: 'cordon' | 'uncordon'; readonly names: readonly string[] }
+  | { readonly verb: 'cordon' | 'uncordon' | 'drain'; readonly names: readonly string[] }
   | { readonly verb: 'cloud'; readonly change: CloudChange }
   | { readonly verb: 'controllers'; readonly down: boolean }
   | { readonly verb: 'ingest'; readonly failShare: number }
@@ -124,6 +132,28 @@ export interface PodExpectation extends Expected {
   readonly evictionDueIn: Quantity | 'none' | undefined;
 }
 
+/** A Deployment, ReplicaSet, StatefulSet, DaemonSet or Job, with the pods that it controls. */
+export interface WorkloadExpectation extends Expected {
+  /** `deployment default/web` */
+  readonly subject: string;
+  /** Plural name. */
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly exists: boolean | undefined;
+  /** By its status. */
+  readonly ready: Quantity | undefined;
+  readonly available: Quantity | undefined;
+  readonly updated: Quantity | undefined;
+  /** Pods that are neither terminated nor being deleted. */
+  readonly pods: Quantity | undefined;
+  /** Pods that are being deleted. */
+  readonly terminating: Quantity | undefined;
+  /** Bound pods, of those, by zone. */
+  readonly zones: Readonly<Record<string, Quantity>> | undefined;
+  readonly conditions: Readonly<Record<string, ConditionStatus | 'absent'>> | undefined;
+}
+
 export interface ZoneExpectation extends Expected {
   readonly zone: string;
   readonly state: string | undefined;
@@ -131,7 +161,7 @@ export interface ZoneExpectation extends Expected {
   readonly queued: Quantity | undefined;
 }
 
-export const COUNTS = ['notReady', 'tainted', 'podsDeleted', 'nodesDeleted'] as const;
+export const COUNTS = ['notReady', 'tainted', 'podsDeleted', 'podsCreated', 'nodesDeleted'] as const;
 export type CountName = (typeof COUNTS)[number];
 
 export interface CountExpectation extends Expected {
@@ -150,6 +180,7 @@ export interface EventExpectation extends Expected {
 export interface Expectation {
   readonly nodes: readonly NodeExpectation[];
   readonly pods: readonly PodExpectation[];
+  readonly workloads: readonly WorkloadExpectation[];
   readonly zones: readonly ZoneExpectation[];
   readonly counts: readonly CountExpectation[];
   readonly events: readonly EventExpectation[];

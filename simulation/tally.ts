@@ -1,4 +1,7 @@
-/** What has happened so far, counted from the changes: nodes tainted by us, pods deleted by anyone, nodes removed by us. */
+/**
+ * What has happened so far, counted from the changes: nodes tainted by us, pods deleted by anyone and created by us, nodes
+ * removed by us.
+ */
 import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/domain/nodes/taint.ts';
 import type { KubeNode } from '../shared/kube/types.ts';
 import type { ViewChanges } from './cluster-view.ts';
@@ -9,6 +12,7 @@ export type Actor = 'endpoint' | 'controllers';
 export interface Tally {
   readonly tainted: number;
   readonly podsDeleted: number;
+  readonly podsCreated: number;
   readonly nodesDeleted: number;
   count(changes: ViewChanges, actor: Actor): void;
 }
@@ -21,6 +25,7 @@ const carriesOurs = (node: KubeNode | undefined): boolean =>
 export function createTally(): Tally {
   const tainted = new Set<string>();
   const podsDeleted = new Set<string>();
+  const podsCreated = new Set<string>();
   const nodesDeleted = new Set<string>();
   return {
     get tainted() {
@@ -28,6 +33,9 @@ export function createTally(): Tally {
     },
     get podsDeleted() {
       return podsDeleted.size;
+    },
+    get podsCreated() {
+      return podsCreated.size;
     },
     get nodesDeleted() {
       return nodesDeleted.size;
@@ -40,6 +48,7 @@ export function createTally(): Tally {
       }
       for (const { before, after } of pods) {
         const pod = after ?? before;
+        if (before === undefined && actor === 'controllers') podsCreated.add(pod?.metadata.uid ?? '');
         if (after === undefined || after.metadata.deletionTimestamp !== undefined) {
           podsDeleted.add(pod?.metadata.uid ?? '');
         }

@@ -13,7 +13,7 @@ import type { Actor } from './tally.ts';
 export interface TimelineEntry {
   /** From the start. */
   readonly atMs: number;
-  readonly kind: 'step' | 'node' | 'pod' | 'zone' | 'fleet' | 'expect' | 'failed';
+  readonly kind: 'step' | 'node' | 'pod' | 'set' | 'zone' | 'fleet' | 'expect' | 'failed';
   /** The subject; '' for the fleet as a whole. */
   readonly name: string;
   readonly text: string;
@@ -80,6 +80,26 @@ function podLines({ before, after }: ObjectChange, nowMs: number): Line[] {
   return [];
 }
 
+const numberIn = (record: KubeObject['status'], names: readonly string[]): number =>
+  Number(names.map((name) => record?.[name]).find((value) => value !== undefined) ?? 0);
+
+/** Sizes of ReplicaSets; how many pods of other workloads are Ready and of the present template. */
+function workloadLines({ before, after }: ObjectChange): Line[] {
+  const object = (after ?? before) as KubeObject;
+  const say = (text: string): Line[] => [{ kind: 'set', name: `${object.kind} ${podKey(object)}`, text }];
+  if (after === undefined) return say('deleted');
+  if (object.kind === 'ReplicaSet') {
+    const [was, is] = [before, after].map((set) => Number(set?.spec?.['replicas'] ?? 0));
+    return was === is ? [] : say(`size ${was} → ${is}`);
+  }
+  const [was, is] = [before, after].map((each) => {
+    const ready = numberIn(each?.status, ['readyReplicas', 'numberReady', 'ready']);
+    const updated = numberIn(each?.status, ['updatedReplicas', 'updatedNumberScheduled', 'succeeded']);
+    return `${ready} ready, ${updated} ${object.kind === 'Job' ? 'succeeded' : 'updated'}`;
+  });
+  return was === is && before !== undefined ? [] : say(is ?? '');
+}
+
 /** ` on NODE`; '' without a node. */
 const bound = (pod: KubeObject): string => {
   const nodeName = pod.spec?.['nodeName'];
@@ -136,6 +156,7 @@ export function changeLines(
   return [
     ...changes.nodes.flatMap((change) => nodeLines(change, of.actor)),
     ...changes.pods.flatMap((change) => podLines(change, of.nowMs)),
+    ...changes.workloads.flatMap(workloadLines),
     ...fleetLines(of.before, of.after),
     ...zoneLines(of.before, of.after),
   ];

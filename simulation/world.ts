@@ -145,6 +145,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
       await controllers.tickCloudNode(slot);
       await controllers.tickNodeMonitor(slot);
       const evictor = await controllers.tickEvictor(slot);
+      await controllers.tickWorkloads(slot);
       await controllers.tickScheduler(slot);
       if (podGc) await controllers.tickPodGc(slotOf(nowMs, policy.podGcPeriodSeconds));
       return evictor.kind === 'ran' ? evictor.nextTokenAtMs : undefined;

@@ -39,12 +39,7 @@ describe('the decisions of the shipped scenarios', () => {
       'NotWritten',
       'OutOfServiceRemoved',
       'PodEvictionHeld',
-      'PodsCreated',
-      'PodsDeleted',
-      'ReplicaSetMade',
-      'ReplicaSetsScaled',
       'ShutdownTaintRemoved',
-      'StatefulPodAwaited',
       'VolumeDetached',
       'VolumeKept',
     ];

@@ -28,6 +28,27 @@ const FAULTS: readonly (readonly [what: string, spec: string, line: number, fiel
     /unknown field/,
   ],
   [
+    'a propagation policy that is none',
+    `${FLEET}  steps:\n  - {at: 5s, delete: {kind: Deployment, name: web, propagationPolicy: Sometimes}}\n`,
+    8,
+    'spec.steps[0].delete.propagationPolicy',
+    /Background, Foreground/,
+  ],
+  [
+    'a drain of no node',
+    `${FLEET}  steps:\n  - {at: 5s, drain: ["b-*"]}\n`,
+    8,
+    'spec.steps[0].drain[0]',
+    /expected a name or glob that matches a node/,
+  ],
+  [
+    'an expectation of a kind that is no workload',
+    `${FLEET}  steps:\n  - {at: 5s, expect: {workloads: {service default/web: {pods: 1}}}}\n`,
+    8,
+    'spec.steps[0].expect.workloads.service default/web',
+    /expected a kind and namespace\/name/,
+  ],
+  [
     'an unknown policy field',
     '  policy:\n    nodeMonitorGraceSeconds: 40\n',
     6,

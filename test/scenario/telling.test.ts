@@ -28,6 +28,8 @@ describe('an expectation that does not hold', () => {
     ['pods: {default/a-0-pod-0: {node: null}}', 'pod default/a-0-pod-0', /node: wanted none, found a-0/],
     ['pods: {default/a-0-pod-0: {evictionDueIn: 5m}}', 'pod default/a-0-pod-0', /evictionDueIn: wanted 5m, found none/],
     ['pods: {default/a-0-pod-0: {phase: Failed}}', 'pod default/a-0-pod-0', /phase: wanted Failed, found Running/],
+    ['workloads: {deployment default/web: {pods: 1}}', 'deployment default/web', /exists: wanted true, found false/],
+    ['counts: {podsCreated: 1}', 'counts', /podsCreated: wanted 1, found 0/],
     ['zones: {zone-a: {state: FullDisruption}}', 'zone zone-a', /state: wanted FullDisruption, found Normal/],
     ['zones: {zone-b: {queued: 0}}', 'zone zone-b', /found no such zone; there are "zone-a"/],
     ['zones: {zone-a: {queued: {min: 1}}}', 'zone zone-a', /queued: wanted at least 1, found 0/],
@@ -122,6 +124,32 @@ describe('steps', () => {
       pods: {"default/a-3-*": {exists: false}}
       counts: {podsDeleted: 2}
   - {at: 10s, expect: {zones: {zone-b: {state: Normal}, "": {state: Normal}}}}
+`);
+    expect(errors).toEqual([]);
+    expect(exitCode).toBe(0);
+  });
+
+  it('drain a node of its pods, and delete with a propagation policy', async () => {
+    const { exitCode, errors } = await runStory(`${FLEET}  steps:
+  - at: 5s
+    apply:
+      apiVersion: apps/v1
+      kind: ReplicaSet
+      metadata: {name: set, namespace: default}
+      spec:
+        replicas: 2
+        selector: {matchLabels: {app: set}}
+        template: {metadata: {labels: {app: set}}, spec: {containers: [{name: main, image: set}]}}
+  - {at: 20s, expect: {workloads: {replicaset default/set: {ready: 2, pods: 2, zones: {zone-a: 2}}}}}
+  - {at: 21s, drain: [a-3]}
+  - at: 60s
+    expect:
+      nodes: {a-3: {unschedulable: true}}
+      pods: {default/a-3-pod-0: {exists: false}, default/a-2-pod-0: {deleting: false}}
+      workloads: {replicaset default/set: {ready: 2, pods: 2, terminating: 0}}
+  - {at: 61s, delete: {kind: ReplicaSet, name: set, namespace: default, propagationPolicy: Orphan}}
+  - at: 61s
+    expect: {workloads: {replicaset default/set: {exists: false}}, pods: {"default/set-*": {deleting: false}}}
 `);
     expect(errors).toEqual([]);
     expect(exitCode).toBe(0);

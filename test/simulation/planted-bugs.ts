@@ -114,6 +114,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a gate that ignores gaps between ticks',
     laws: ['L5'],
+    seed: 32,
     plant: {
       policy: (policy) => ({ ...policy, tickGate: 'off' }),
       items: onlyFor('node-monitor', seenThrough({ read: (item) => (isState(item) ? withoutProof(item) : item) }))
@@ -231,6 +232,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a block that is never released',
     laws: ['cidrs'],
+    seed: 32,
     plant: seenThrough({
       write: (write) => (write.kind === 'delete' && write.key.pk.startsWith('cidr#') ? undefined : write),
     }),
@@ -254,6 +256,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a mounted volume that is never detached',
     laws: ['volumes'],
+    seed: 32,
     plant: withPolicy({ disableForceDetachOnTimeout: true }),
     options: { parts: ['volumes'], faults: [] },
   },

@@ -61,25 +61,21 @@ const ownedBy = (kind: string, pod: KubePod): boolean =>
 const podsOf = (kind: string, change: (pod: KubePod) => KubePod): Plant =>
   misread<KubePod>('pods', (pod) => (ownedBy(kind, pod) ? change(pod) : pod));
 
-const withOpenGate = (item: Item): Item => {
+export const withOpenGate = (item: Item): Item => {
   if (item['pk'] !== 'fleet' || item['sk'] !== 'state' || typeof item['gate'] !== 'string') return item;
   return { ...item, gate: JSON.stringify({ ...(JSON.parse(item['gate']) as object), reasons: [] }) };
 };
 
-/** Names of the StatefulSets' pods become free when their deletion begins. */
-const freesNames: Plant = onlyFor(
-  'workloads',
-  seenThrough({
-    transact: (writes) =>
-      writes.map((write): TransactWrite => {
-        if (write.kind !== 'put' || !isOf('pods', write.key.pk)) return write;
-        const pod = JSON.parse(textOf(write.item)) as KubePod;
-        if (!ownedBy('StatefulSet', pod) || pod.metadata.deletionTimestamp === undefined) return write;
-        const { kind: _, item: __, ...rest } = write;
-        return { kind: 'delete', ...rest };
-      }),
-  }),
-);
+/** The deletion of a pod of a StatefulSet removes its object. */
+export function freed(write: TransactWrite): TransactWrite {
+  if (write.kind !== 'put' || !isOf('pods', write.key.pk)) return write;
+  const pod = JSON.parse(textOf(write.item)) as KubePod;
+  if (!ownedBy('StatefulSet', pod) || pod.metadata.deletionTimestamp === undefined) return write;
+  const { kind: _, item: __, ...rest } = write;
+  return { kind: 'delete', ...rest };
+}
+
+const freesNames: Plant = onlyFor('workloads', seenThrough({ transact: (writes) => writes.map(freed) }));
 
 const losesCounts: Plant = onlyFor(
   'workloads',
