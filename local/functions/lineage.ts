@@ -7,7 +7,7 @@
  * Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops". "Approximately 16"
  * there is exactly 16 here. Streams of DynamoDB are not among the supported services.
  */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { shortHash } from '../../shared/domain/text-hash.ts';
 
 /** Invocations of one function in one chain. */
@@ -24,13 +24,18 @@ export interface Trace {
 
 /** The trace of an invocation that a request with this header causes. */
 export function traceOf(functionArn: string, header: string | undefined): Trace {
-  const parts = (header ?? `Root=1-${shortHash(String(Date.now()))}-${randomBytes(12).toString('hex')}`).split(';');
+  const own = idOf(functionArn);
+  // A chain that begins here: every request to the API.
+  if (header === undefined) {
+    const root = `Root=1-${shortHash(String(Date.now()))}-${randomUUID().replaceAll('-', '').slice(0, 24)}`;
+    return { header: `${root};${LINEAGE}${own}:1`, invocations: 1 };
+  }
+  const parts = header.split(';');
   const lineage = new Map<string, number>();
   for (const entry of lineageOf(parts)) {
     const [id = '', count] = entry.split(':');
     lineage.set(id, Number(count));
   }
-  const own = shortHash(functionArn);
   const invocations = (lineage.get(own) ?? 0) + 1;
   lineage.set(own, invocations);
   const counted = [...lineage].slice(-LINEAGE_FUNCTIONS_MAX).map(([id, count]) => `${id}:${count}`);
@@ -39,6 +44,17 @@ export function traceOf(functionArn: string, header: string | undefined): Trace 
 }
 
 const LINEAGE = 'Lineage=';
+
+const ids = new Map<string, string>();
+
+/** Of a function in a lineage. Kept: there are a dozen functions, and thousands of invocations. */
+function idOf(functionArn: string): string {
+  const known = ids.get(functionArn);
+  if (known !== undefined) return known;
+  const id = shortHash(functionArn);
+  ids.set(functionArn, id);
+  return id;
+}
 
 const lineageOf = (parts: readonly string[]): readonly string[] =>
   parts.flatMap((part) => (part.startsWith(LINEAGE) ? part.slice(LINEAGE.length).split('|') : []));
