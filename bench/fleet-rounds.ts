@@ -1,7 +1,7 @@
 /**
  * Rounds of requests against one or two servers. The first round of each shows the first requests after its start, in
  * cold caches and before the compilers of its runtime have optimised anything. The measured rounds follow, the servers
- * alternately and in opposite order each time, so that other load of the machine falls on both.
+ * alternately and in opposite order each time. Other load of the machine then falls on both.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { KubeAccess } from '../test/support/kubeconfig.ts';

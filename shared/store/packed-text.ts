@@ -39,7 +39,7 @@ export function packText(text: string, format: TextFormat): StoredText {
   return packed;
 }
 
-/** Texts by their bytes, so that a text is never that of another version. */
+/** Texts by their bytes. A text is then never that of another version. */
 const kept = new Map<string, string>();
 let keptUnits = 0;
 
