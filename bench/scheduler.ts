@@ -2,14 +2,15 @@
  * The scheduler: its rules alone, and passes through the store. The store is in memory, which counts units as DynamoDB
  * does, or the embedded engine, as in local mode. Also the time until a pod is bound, through the whole local mode.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
 import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
 import { fleetControllers } from '../shared/controllers/index.ts';
+import { COMMIT_REFUSALS } from '../shared/controllers/scheduler/metrics.ts';
 import { queueStore } from '../shared/controllers/scheduler/queue-store.ts';
 import { schedulePod } from '../shared/controllers/scheduler/rule.ts';
 import { Snapshot } from '../shared/controllers/scheduler/snapshot.rule.ts';
@@ -41,16 +42,25 @@ const ZONES = 3;
 const PODS_PER_NODE = 10;
 const RULE_PODS = 1_000;
 const MIXES = ['plain', 'mixed'] as const;
-/** Nodes of the latency run. None sends heartbeats: the run ends before they count as silent. */
+const PARTS = ['rules', 'store', 'contention', 'latency', 'burst'];
+/** Passes at once, none of which waits for its turn. */
+const PASSES_AT_ONCE = 4;
+/** Nodes of the latency run. None sends heartbeats. */
 const LATENCY_NODES = 10;
-const WAIT_SECONDS_MAX = 30;
+/** The run ends before the nodes count as silent. */
+const POLICY = 'nodeMonitorGracePeriodSeconds: 3600\nnodeStartupGracePeriodSeconds: 3600\n';
+const WAIT_SECONDS_MAX = 240;
+/** Between two looks at the pods that wait. Milliseconds. */
+const LOOK_MS = 1_000;
+/** Creations in progress at once while all pods are created as fast as possible. */
+const CREATIONS_AT_ONCE = 32;
 const OPTIONS = { percentageOfNodesToScore: 0, defaultTopologySpread: 'system' } as const;
 
 export const scheduler: Benchmark = {
   name: 'scheduler',
   about: 'pods per second by the rules alone and through the store, write units per binding, time until a pod is bound',
   usage:
-    '[--nodes 100,1000,5000] [--pods 1000] [--latency-pods 100] [--pods-per-second 10] [--part rules|store|latency]',
+    '[--nodes 100,1000,5000] [--pods 1000] [--latency-pods 100] [--pods-per-second 10] [--part rules|store|contention|latency|burst]',
   async run(print, words) {
     const options = readOptions(words, {
       nodes: { type: 'string' },
@@ -60,8 +70,8 @@ export const scheduler: Benchmark = {
       part: { type: 'string' },
     });
     const { part } = options;
-    if (part !== undefined && !['rules', 'store', 'latency'].includes(part)) {
-      throw new UsageError(`--part expects rules, store or latency, not ${part}`);
+    if (part !== undefined && !PARTS.includes(part)) {
+      throw new UsageError(`--part expects one of ${PARTS.join(', ')}, not ${part}`);
     }
     const has = (name: string): boolean => part === undefined || part === name;
     const latency = { least: 1, most: 1_000 };
@@ -81,7 +91,9 @@ export const scheduler: Benchmark = {
       print(await throughStore('memory', 1));
       print(await throughStore('engine', pods));
     }
+    if (has('contention')) print(await throughStore('memory', pods, PASSES_AT_ONCE));
     if (has('latency')) print(await timeToBind(latencyPods, podsPerSecond));
+    if (has('burst')) print(await timeToBind(pods, undefined));
   },
 };
 
@@ -182,7 +194,27 @@ function rulesAlone(nodes: number, mix: 'plain' | 'mixed'): RuleFigures {
   };
 }
 
-async function throughStore(kind: 'memory' | 'engine', pods: number): Promise<Figures> {
+/** What one of several passes at once sees: other calls run between its own, and its turn has always come. */
+function amongOthers(items: ItemStore): ItemStore {
+  const around = async <T>(run: () => Promise<T>): Promise<T> => {
+    await turn();
+    return run();
+  };
+  return {
+    get: (...args) => around(() => items.get(...args)),
+    getMany: (...args) => around(() => items.getMany(...args)),
+    query: (...args) => around(() => items.query(...args)),
+    scan: (...args) => around(() => items.scan(...args)),
+    transact: (writes) => around(() => items.transact(writes)),
+    write: (write, options) =>
+      around(() => {
+        const { when: _when, ...free } = write;
+        return items.write(write.key.sk === 'turn' ? free : write, options);
+      }),
+  };
+}
+
+async function throughStore(kind: 'memory' | 'engine', pods: number, passesAtOnce = 1): Promise<Figures> {
   const nodes = 100;
   const units = { readUnits: 0, writeUnits: 0 };
   const onConsumed = ({ readUnits, writeUnits }: ConsumedUnits): void => {
@@ -206,14 +238,22 @@ async function throughStore(kind: 'memory' | 'engine', pods: number): Promise<Fi
     };
     for (let index = 0; index < nodes; index += 1) await create('nodes', nodeOf(index));
     for (let index = 0; index < pods; index += 1) await create('pods', podOf(index, 'mixed'));
-    const controllers = fleetControllers({
-      items,
-      clock,
-      random,
-      policy: { ...defaultPolicy, schedulerGate: 'off' },
-      log: { debug() {}, info() {}, warn() {}, error: (message, fields) => console.error(message, fields) },
-      meter: { add() {} },
-    });
+    const refusals: Record<string, number> = {};
+    const onMetric = (name: string, value: number, labels: Readonly<Record<string, string>> = {}): void => {
+      const { cause = '' } = labels;
+      if (name === COMMIT_REFUSALS) refusals[cause] = (refusals[cause] ?? 0) + value;
+    };
+    const processes = Array.from({ length: passesAtOnce }, () =>
+      fleetControllers({
+        items: passesAtOnce === 1 ? items : amongOthers(items),
+        clock,
+        random,
+        pause,
+        policy: { ...defaultPolicy, schedulerGate: 'off' },
+        log: { debug() {}, info() {}, warn() {}, error: (message, fields) => console.error(message, fields) },
+        meter: { add: (name, value, _unit, labels) => onMetric(name, value, labels) },
+      }),
+    );
     // The first pass reads the cluster.
     const queue = queueStore(items);
     Object.assign(units, { readUnits: 0, writeUnits: 0 });
@@ -222,16 +262,17 @@ async function throughStore(kind: 'memory' | 'engine', pods: number): Promise<Fi
     let bound = 0;
     for (let passes = 0; passes < 20 && bound < pods; passes += 1) {
       await queue.request();
-      const report = await controllers.tickScheduler(0, 60_000);
-      if (report.kind === 'ran') bound += report.bound;
+      const reports = await Promise.all(processes.map((each) => each.tickScheduler(0, 60_000)));
+      for (const report of reports) bound += report.kind === 'ran' ? report.bound : 0;
     }
     const seconds = (performance.now() - startMs) / 1_000;
     return {
-      part: 'store',
+      part: passesAtOnce === 1 ? 'store' : 'contention',
       store: kind,
       nodes,
       pods,
       bound,
+      ...(passesAtOnce > 1 && { passesAtOnce, refusals: JSON.stringify(refusals) }),
       podsPerSecond: Math.round(bound / seconds),
       podsPerCpuSecond: Math.round(bound / (cpuSeconds() - startSeconds)),
       writeUnitsPerBinding: Math.round((units.writeUnits / bound) * 10) / 10,
@@ -248,49 +289,63 @@ async function throughStore(kind: 'memory' | 'engine', pods: number): Promise<Fi
 /**
  * Time from the response to the creation of a pod until the decision that binds it, through the whole local mode. The
  * commit of the decision follows within some milliseconds.
+ *
+ * @param podsPerSecond undefined: all at once
  */
-async function timeToBind(pods: number, podsPerSecond: number): Promise<Figures> {
+async function timeToBind(pods: number, podsPerSecond: number | undefined): Promise<Figures> {
   const folder = mkdtempSync(join(tmpdir(), 'nk-bench-'));
-  const local = await startLocalHost({ dataDirectory: folder, port: 0 });
-  const client = clientOf(local, 8);
-  const send = async (method: 'GET' | 'POST', path: string, body?: object): Promise<unknown> => {
+  const policyFile = join(folder, 'policy.yaml');
+  writeFileSync(policyFile, POLICY);
+  const local = await startLocalHost({ dataDirectory: folder, port: 0, policyFile });
+  const client = clientOf(local, CREATIONS_AT_ONCE);
+  const send: Send = async (method, path, body) => {
     const answer = await client.send({ method, path, ...(body !== undefined && { body }) });
     if (answer.kind !== 'answered' || answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer)}`);
     return answer.body;
   };
+  const createdAtMs = new Map<string, number>();
   const create = async (name: string): Promise<void> => {
     const { metadata, spec } = podOf(0, 'plain');
     const { labels = {} } = metadata;
     await send('POST', '/api/v1/namespaces/default/pods', { metadata: { name, labels }, spec });
+    createdAtMs.set(name, Date.now());
   };
   try {
-    for (let index = 0; index < LATENCY_NODES; index += 1) {
+    for (let index = 0; index < Math.max(LATENCY_NODES, pods / PODS_PER_NODE); index += 1) {
       const { metadata, status } = nodeOf(index);
       await send('POST', '/api/v1/nodes', { metadata: { name: metadata.name, labels: metadata.labels }, status });
     }
     await create('first');
-    await boundTimes(send, 1);
-    const createdAtMs = new Map<string, number>();
+    await untilAllAreBound(send);
+    createdAtMs.clear();
     const startMs = Date.now();
     const startCpuMs = cpuMsOf(local.pid);
-    const sent: Promise<void>[] = [];
-    for (let index = 0; index < pods; index += 1) {
-      await pause(Math.max(0, startMs + (index * 1_000) / podsPerSecond - Date.now()));
-      const name = `pod-${index}`;
-      sent.push(create(name).then(() => void createdAtMs.set(name, Date.now())));
-    }
-    await Promise.all(sent);
-    const times = await boundTimes(send, pods + 1);
+    const { functions: before } = await local.counters();
+    const names = Array.from({ length: pods }, (_, index) => `pod-${index}`);
+    if (podsPerSecond === undefined) await createAll(names, create);
+    else await createSteadily(names, create, podsPerSecond);
+    const createdSeconds = (Date.now() - startMs) / 1_000;
+    await untilAllAreBound(send);
+    const cpuMs = cpuMsOf(local.pid) - startCpuMs;
+    const { functions: after } = await local.counters();
+    const cpuOf = (name: string): number => Math.round((after[name]?.cpuMs ?? 0) - (before[name]?.cpuMs ?? 0));
+    const times = await boundTimes(send);
     const waitedMs = [...createdAtMs].map(([name, fromMs]) => Math.max(0, times.get(name)! - fromMs));
+    const lastMs = Math.max(...names.map((name) => times.get(name)!));
     return {
-      part: 'latency',
-      nodes: LATENCY_NODES,
+      part: podsPerSecond === undefined ? 'burst' : 'latency',
+      nodes: Math.max(LATENCY_NODES, pods / PODS_PER_NODE),
       pods,
-      podsPerSecond,
+      podsPerSecond: podsPerSecond ?? Math.round(pods / createdSeconds),
+      createdSeconds: rounded(createdSeconds),
+      boundSeconds: rounded((lastMs - startMs) / 1_000),
       p50Ms: Math.round(percentile(waitedMs, 0.5)),
       p99Ms: Math.round(percentile(waitedMs, 0.99)),
       maxMs: Math.max(...waitedMs),
-      cpuMsPerPod: Math.round((cpuMsOf(local.pid) - startCpuMs) / pods),
+      cpuMsPerPod: Math.round(cpuMs / pods),
+      cpuSecondsOfApi: rounded(cpuOf('api') / 1_000),
+      cpuSecondsOfObjectStream: rounded(cpuOf('object-stream') / 1_000),
+      cpuSecondsOfScheduler: rounded(cpuOf('scheduler') / 1_000),
       load: Math.round(loadavg()[0]! * 10) / 10,
     };
   } finally {
@@ -300,20 +355,46 @@ async function timeToBind(pods: number, podsPerSecond: number): Promise<Figures>
   }
 }
 
+type Send = (method: 'GET' | 'POST', path: string, body?: object) => Promise<unknown>;
+
+async function createAll(names: readonly string[], create: (name: string) => Promise<void>): Promise<void> {
+  const left = [...names];
+  const worker = async (): Promise<void> => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) await create(name);
+  };
+  await Promise.all(Array.from({ length: CREATIONS_AT_ONCE }, worker));
+}
+
+async function createSteadily(
+  names: readonly string[],
+  create: (name: string) => Promise<void>,
+  podsPerSecond: number,
+): Promise<void> {
+  const startMs = Date.now();
+  const sent: Promise<void>[] = [];
+  for (const [index, name] of names.entries()) {
+    await pause(Math.max(0, startMs + (index * 1_000) / podsPerSecond - Date.now()));
+    sent.push(create(name));
+  }
+  await Promise.all(sent);
+}
+
 const cpuMsOf = (pid: number): number => processesBelow([pid]).reduce((sum, { cpuMs }) => sum + cpuMs, 0);
 
-/** Epoch milliseconds of the decisions to bind, by pod name, when there are as many. */
-async function boundTimes(
-  send: (method: 'GET', path: string) => Promise<unknown>,
-  wanted: number,
-): Promise<ReadonlyMap<string, number>> {
-  const path = '/apis/nodekeeper.dev/v1alpha1/decisions?fieldSelector=act%3DPodScheduled';
-  for (let waited = 0; waited < WAIT_SECONDS_MAX; waited += 1) {
-    const { items } = (await send('GET', path)) as { readonly items: readonly KubeDecision[] };
-    if (items.length >= wanted) {
-      return new Map(items.map(({ spec }) => [spec?.about?.name ?? '', (spec as { readonly atMs: number }).atMs]));
-    }
-    await pause(1_000);
+async function untilAllAreBound(send: Send): Promise<void> {
+  const untilMs = Date.now() + WAIT_SECONDS_MAX * 1_000;
+  for (;;) {
+    const path = '/api/v1/namespaces/default/pods?limit=1&fieldSelector=spec.nodeName%3D';
+    const { items } = (await send('GET', path)) as { readonly items: readonly unknown[] };
+    if (items.length === 0) return;
+    if (Date.now() > untilMs) throw new Error(`pods were not bound within ${WAIT_SECONDS_MAX} s`);
+    await pause(LOOK_MS);
   }
-  throw new Error(`not all of ${wanted} pods were bound within ${WAIT_SECONDS_MAX} s`);
+}
+
+/** Epoch milliseconds of the decisions to bind, by pod name. */
+async function boundTimes(send: Send): Promise<ReadonlyMap<string, number>> {
+  const path = '/apis/nodekeeper.dev/v1alpha1/decisions?fieldSelector=act%3DPodScheduled';
+  const { items } = (await send('GET', path)) as { readonly items: readonly KubeDecision[] };
+  return new Map(items.map(({ spec }) => [spec?.about?.name ?? '', (spec as { readonly atMs: number }).atMs]));
 }
