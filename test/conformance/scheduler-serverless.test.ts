@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeDecision, TopologySpreadConstraint } from '../../shared/kube/types.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { MERGE } from '../support/api-in-memory.ts';
 import { START_MS } from '../support/controlled-fleet.ts';
 import { type PodParts, ScheduledCluster } from '../support/scheduled-cluster.ts';
 
@@ -318,6 +319,23 @@ describe('SX concurrency and the serverless form', () => {
     await on.pod('q', { spec: { affinity } });
     await on.settle();
     expect(await on.reasons('q')).toContain("1 node(s) didn't match pod anti-affinity rules");
+  });
+
+  it('SX-27: also the time before the last gate was removed', async () => {
+    const on = new ScheduledCluster();
+    await on.node('n1', { allocatable: { cpu: '500m' } });
+    await on.pod('q', { ...cpu('1'), spec: { schedulingGates: [{ name: 'a' }] } });
+    await on.settle();
+    on.fleet.at(3_600);
+    const body = { spec: { schedulingGates: null } };
+    await on.send('PATCH', '/api/v1/namespaces/default/pods/q', { body, contentType: MERGE });
+    await on.settle();
+    const oldest = () => on.fleet.metrics.findLast(({ name }) => name === 'scheduler_oldest_pending_seconds')?.value;
+    expect(oldest()).toBe(0);
+    const [record] = await records(on, 'PodUnschedulable');
+    expect(record?.spec?.['inputs']).toMatchObject({ waitedMs: 0, attempt: 1 });
+    await on.at(3_600 + 302);
+    expect(oldest()).toBe(302);
   });
 
   it('SX-27 the age of the oldest pod excludes gated ones', async () => {

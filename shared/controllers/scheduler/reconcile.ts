@@ -27,6 +27,8 @@ import { isPending, type SchedulablePod } from './world.rule.ts';
 
 /** A pass ends after this time at the latest, with its last transaction. Milliseconds. */
 const PASS_MS = 25_000;
+/** Of the condition PodScheduled, from the creation with gates to the first attempt. */
+const GATED_REASON = 'SchedulingGated';
 /** Another pass may begin this long after the time limit of one that was killed. Milliseconds. */
 const TURN_RESERVE_MS = 5_000;
 /** Pods that are tried between two looks at the cluster. */
@@ -146,6 +148,13 @@ function nextPassMs(rows: readonly WaitingRow[], policy: Policy, nowMs: number):
   return Math.min(...times);
 }
 
+/**
+ * When a pod that was never tried entered the queue: at its creation, or when its last gate was removed. The condition
+ * shows the gates until the first attempt. Epoch milliseconds.
+ */
+const enteredAtMs = ({ createdAtMs, scheduledCondition }: SchedulablePod, nowMs: number): number =>
+  scheduledCondition?.reason === GATED_REASON ? nowMs : createdAtMs;
+
 interface QueueState {
   readonly queue: QueueStore;
   readonly copy: ClusterCopy;
@@ -178,7 +187,7 @@ async function duePods(
     if (pod === undefined || pod.isGated) continue;
     const stored = rows.get(key);
     if (stored === undefined) {
-      due.push({ key, uid: pod.uid, pod, row: undefined, queuedAtMs: pod.createdAtMs });
+      due.push({ key, uid: pod.uid, pod, row: undefined, queuedAtMs: enteredAtMs(pod, nowMs) });
       continue;
     }
     const row = isHelped(copy, pod, stored) ? { ...stored, isRequeued: true } : stored;
@@ -220,7 +229,7 @@ function measureQueue(
       counts.gated += 1;
       continue;
     }
-    oldestMs = Math.min(oldestMs, row?.queuedAtMs ?? pod.createdAtMs);
+    oldestMs = Math.min(oldestMs, row?.queuedAtMs ?? enteredAtMs(pod, nowMs));
     if (row === undefined || dueAtMs(row, policy) <= nowMs) counts.active += 1;
     else if (row.isRequeued || row.errors > 0) counts.backoff += 1;
     else counts.unschedulable += 1;
