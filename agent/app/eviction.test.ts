@@ -239,7 +239,7 @@ describe('a node below a hard threshold of memory', () => {
     expect(events).toEqual([]);
   });
 
-  it('never evicts a critical pod, and takes the next one', async () => {
+  it('never evicts a critical pod, and evicts the next one', async () => {
     await bind('critical', { priorityClassName: 'system-node-critical' });
     await bind('web');
     usages.set('critical', usage(900)).set('web', usage(1));
@@ -285,7 +285,7 @@ describe('a node below a soft threshold', () => {
 });
 
 describe('a node that is low on disk', () => {
-  it('first removes what no pod needs, and evicts nobody if that is enough', async () => {
+  it('first removes what no pod needs, and evicts no pod if that is enough', async () => {
     await bind('web');
     usages.set('web', usage(1, 300));
     withDisk(50);
@@ -335,7 +335,7 @@ describe('a pod above its own limit on storage', () => {
 });
 
 describe('a machine that cannot be read', () => {
-  it('evicts nobody, and the loop goes on', async () => {
+  it('evicts no pod, and the loop continues', async () => {
     await bind('web');
     usages.set('web', usage(900));
     withMemory(90);

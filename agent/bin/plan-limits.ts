@@ -30,7 +30,7 @@ export interface PlannedMachine {
 interface PlannedGroup {
   readonly path: string;
   readonly files: CgroupFiles;
-  /** Files whose controller is missing. */
+  /** Files of missing controllers. */
   readonly notWritten: CgroupFiles;
 }
 

@@ -114,7 +114,7 @@ describe('install.sh', () => {
     expect(existsSync(dropIn)).toBe(true);
   });
 
-  it('installs the unit whose group holds the pods, and starts it before the agent', () => {
+  it('installs the unit with the group of the pods, and starts it before the agent', () => {
     install(...usual());
     const unit = (name: string): string => readFileSync(join(root, 'etc/systemd/system', name), 'utf8');
     expect(unit('nodekeeper-pods.service')).toMatch(/^Delegate=cpu cpuset memory pids$/m);

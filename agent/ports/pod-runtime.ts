@@ -86,7 +86,7 @@ export interface PodUsage {
     /** Output of its runs, and its writable files if it has any of its own. */
     readonly storage: StorageUsage;
   }[];
-  /** Volumes on a disk of this machine that end with the pod, by name. */
+  /** Volumes on a disk of this machine that are removed with the pod, by name. */
   readonly volumes: ReadonlyMap<string, StorageUsage>;
 }
 

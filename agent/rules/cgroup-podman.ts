@@ -1,5 +1,5 @@
 /**
- * Limits of a container that `podman kube play` does not take from the manifest, as options of `podman update`
+ * Limits of a container that `podman kube play` does not read from the manifest, as options of `podman update`
  * (podman-update(1)). Memory and CPU limits are podman's own.
  */
 import type { KubePod } from '../../shared/kube/types.ts';

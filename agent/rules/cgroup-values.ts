@@ -105,7 +105,7 @@ export function containerFiles(
   const swap = swapLimits(node.swap, pod).get(container.name);
   return {
     'cpu.weight': String(cpuWeight(weighedMilliCpu(container))),
-    // A quota would throttle processors that nobody else may use (feature gate DisableCPUQuotaWithExclusiveCPUs).
+    // A quota would throttle processors that no other container may use (feature gate DisableCPUQuotaWithExclusiveCPUs).
     'cpu.max': cpuMax(node.enforceCpuLimits && !placement.exclusive ? limited : 0),
     'memory.max': memoryMax(bytes(container.limits['memory'])),
     // The kernel kills the container as a whole, not one of its processes (singleProcessOOMKill: false).
@@ -165,7 +165,7 @@ export interface NodeAllocatable {
   readonly enforced: boolean;
 }
 
-/** The group of all pods. Hard eviction thresholds are not subtracted, so that eviction acts before the kernel. */
+/** The group of all pods. Hard eviction thresholds are not subtracted: eviction acts before the kernel. */
 export function allPodsFiles({ capacity, systemReserved, kubeReserved, enforced }: NodeAllocatable): CgroupFiles {
   const settings = { systemReserved, kubeReserved, evictionHard: {} };
   const reserved = enforced ? reservedOf(capacity, settings) : {};

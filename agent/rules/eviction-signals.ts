@@ -116,7 +116,7 @@ function isMet(threshold: Threshold, observations: Observations, withReclaim: bo
 export interface PressureState {
   /** When a threshold was first met, while it is not resolved. */
   readonly metSinceMs: ReadonlyMap<Threshold, number>;
-  /** Thresholds that were due and whose minimum is not reclaimed. */
+  /** Thresholds that were due, while their minimum is not reclaimed. */
   readonly unresolved: readonly Threshold[];
   readonly sightings: PressureSightings;
 }

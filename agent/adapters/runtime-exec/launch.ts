@@ -11,7 +11,7 @@ import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 
 const SHELL = '/bin/sh';
-/** Passes variables whose names a shell does not accept. */
+/** Passes variables with names that a shell does not accept. */
 const ENV = '/usr/bin/env';
 /** Exit code of the shell if the agent did not release it. */
 const NOT_RELEASED = 125;

@@ -9,7 +9,7 @@ import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import type { ContainerRecord } from './pod-record.ts';
 import { markedProcesses } from './process-table.ts';
 
-/** Entries between two breaks, in which other work of the agent goes on. */
+/** Entries between two breaks. Other work of the agent continues in them. */
 const ENTRIES_AT_ONCE = 500;
 /** A pod with more files is measured up to here. */
 const ENTRIES_MAX = 1_000_000;
