@@ -16,8 +16,13 @@ describe('the group that holds the pods', () => {
       '/sys/fs/cgroup/cgroup.controllers': 'cpuset cpu io memory pids\n',
       [`${unit}/cgroup.controllers`]: 'cpu memory pids\n',
     };
-    expect(find(files)).toEqual({ kind: 'found', directory: unit, controllers: ['cpu', 'memory', 'pids'] });
-    expect(find(files, '/')).toMatchObject({ directory: '/sys/fs/cgroup/' });
+    expect(find(files)).toEqual({
+      kind: 'found',
+      directory: unit,
+      controllers: ['cpu', 'memory', 'pids'],
+      isUnit: true,
+    });
+    expect(find(files, '/')).toMatchObject({ directory: '/sys/fs/cgroup/', isUnit: false });
   });
 
   it('is the root of the hierarchy, also beside cgroup v1', () => {
@@ -25,6 +30,7 @@ describe('the group that holds the pods', () => {
       kind: 'found',
       directory: '/sys/fs/cgroup/unified',
       controllers: ['hugetlb'],
+      isUnit: false,
     });
   });
 

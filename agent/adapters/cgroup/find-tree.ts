@@ -2,13 +2,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CgroupError, type CgroupTree } from '../../ports/cgroup-tree.ts';
-import { UnifiedTree, writeFault } from './unified-tree.ts';
+import { moveProcesses, UnifiedTree, writeFault } from './unified-tree.ts';
 
 /** The controllers that limit pods. */
 export const WANTED_CONTROLLERS = ['cpu', 'cpuset', 'memory', 'pids'] as const;
 
 /** The unit that holds the groups of pods (packaging/nodekeeper-pods.service), below the root of the hierarchy. */
 const PODS_UNIT = 'system.slice/nodekeeper-pods.service';
+
+/** Group for the process of this unit, beside that of pods. */
+const UNIT_GROUP = 'unit';
 
 export interface CgroupPlace {
   /** Prefix of /proc and /sys. */
@@ -20,7 +23,13 @@ export interface CgroupPlace {
 }
 
 export type FoundDirectory =
-  | { readonly kind: 'found'; readonly directory: string; readonly controllers: readonly string[] }
+  | {
+      readonly kind: 'found';
+      readonly directory: string;
+      readonly controllers: readonly string[];
+      /** Whether it is the group of the unit of pods. */
+      readonly isUnit: boolean;
+    }
   /** Why pods get no groups. */
   | { readonly kind: 'missing'; readonly why: string };
 
@@ -35,7 +44,7 @@ export function findCgroupDirectory({ fileRoot, cgroupRoot, textAt = fileText }:
   const directory = cgroupRoot === '' ? preferred : join(hierarchy, cgroupRoot);
   const controllers = controllersIn(directory);
   if (controllers === undefined) return { kind: 'missing', why: `${directory} is not a group of cgroup v2` };
-  return { kind: 'found', directory, controllers: controllers.trim().split(/\s+/) };
+  return { kind: 'found', directory, controllers: controllers.trim().split(/\s+/), isUnit: directory === unit };
 }
 
 /** Mount point of cgroup v2 in the text of /proc/self/mountinfo (proc(5)): beside cgroup v1 it has few controllers. */
@@ -58,6 +67,7 @@ export function openCgroupTree(place: CgroupPlace): OpenedTree {
   const fault = writeFault(found.directory);
   if (fault !== undefined) return { kind: 'missing', why: `groups cannot be created: ${fault}` };
   try {
+    if (found.isUnit) moveProcesses(found.directory, UNIT_GROUP);
     return { kind: 'open', tree: new UnifiedTree(found.directory, WANTED_CONTROLLERS) };
   } catch (cause) {
     if (!(cause instanceof CgroupError)) throw cause;

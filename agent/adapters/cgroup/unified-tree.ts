@@ -165,6 +165,21 @@ function enableControllers(directory: string, wanted: readonly string[]): readon
   return wanted.filter((controller) => enabled.includes(controller));
 }
 
+/**
+ * Moves the processes of a group into one below it: a group that passes controllers down may hold no process.
+ *
+ * @throws CgroupError
+ */
+export function moveProcesses(directory: string, below: string): void {
+  attempt(`the processes in ${directory} cannot be moved`, () => {
+    const pids = readFileSync(join(directory, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean);
+    if (pids.length === 0) return;
+    mkdirSync(join(directory, below), { recursive: true });
+    // One per write (cgroups(7)).
+    for (const pid of pids) writeFileSync(join(directory, below, 'cgroup.procs'), `${pid}\n`);
+  });
+}
+
 /** Why no groups can be created in this directory; undefined if they can. */
 export function writeFault(directory: string): string | undefined {
   try {
