@@ -6,52 +6,23 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ItemChange } from '../../shared/adapters/memory/changes.ts';
-import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
 import { targetNodeOf } from '../../shared/controllers/daemonsets/placement.rule.ts';
 import { countsForNode } from '../../shared/controllers/daemonsets/rule.ts';
 import { ownedPodOf } from '../../shared/controllers/workload-rules/owned-pod.rule.ts';
 import type { KubePod } from '../../shared/kube/types.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { type DaemonCluster, daemonCluster } from '../support/daemon-cluster.ts';
-import { dyingStore } from '../support/failing-store.ts';
+import { raceWorkers } from '../support/racing-workers.ts';
 import { randomFrom } from '../support/seeded.ts';
 import { type StatefulCluster, statefulCluster } from '../support/stateful-cluster.ts';
 import type { WorkloadCluster } from '../support/workload-cluster.ts';
 
-const WORKERS = 16;
 const DAEMON_ROUNDS = 60;
 /** A set in order acts once per round at most. */
 const STATEFUL_ROUNDS = 120;
 const REPLICAS_MAX = 6;
 
 type Random = () => number;
-
-/** Rounds of deliveries to many workers, while `disturb` changes the world. */
-async function race(cluster: WorkloadCluster, random: Random, rounds: number, disturb: () => Promise<void>) {
-  const pause = async (): Promise<void> => {
-    for (let turns = Math.floor(random() * 4); turns >= 0; turns -= 1) await turn();
-  };
-  const shared = conflictingStore(cluster.tables, { transactionMs: 5, pause, random });
-  let deaths = 0;
-  /** A worker that may die at some call, with or without its effect. */
-  const worker = () => {
-    const dies = random() < 0.3;
-    const items: ItemStore = dies ? dyingStore(shared, Math.floor(random() * 40), random() < 0.5).items : shared;
-    if (dies) deaths += 1;
-    return cluster.makeControllers(items);
-  };
-  for (let round = 0; round < rounds; round += 1) {
-    const batch = await cluster.records();
-    const deliveries = Array.from({ length: WORKERS }, () => batch.filter(() => random() < 0.5));
-    await Promise.allSettled([
-      ...[...deliveries, batch].filter((part) => part.length > 0).map((part) => worker().onWorkloadRecords(part)),
-      disturb(),
-    ]);
-    cluster.advance(1_000);
-  }
-  return { deaths, conflicts: shared.counters.conflicts };
-}
 
 /** What dead workers left is found by the sweep. */
 async function settleAll(cluster: WorkloadCluster, settle: () => Promise<unknown>): Promise<void> {
@@ -133,7 +104,7 @@ async function raceStatefulSet(seed: number) {
     }
     await actAsMachines(cluster, { random, silent, removedByMachine });
   };
-  const counts = await race(cluster, random, STATEFUL_ROUNDS, disturb);
+  const counts = await raceWorkers(cluster, { random, rounds: STATEFUL_ROUNDS, disturb });
   silent.clear();
   await settleAll(cluster, async () => {
     for (let round = 0; round < 100; round += 1) {
@@ -227,7 +198,7 @@ async function raceDaemonSet(seed: number) {
     }
     await actAsDaemonMachines(cluster, random);
   };
-  const counts = await race(cluster, random, DAEMON_ROUNDS, disturb);
+  const counts = await raceWorkers(cluster, { random, rounds: DAEMON_ROUNDS, disturb });
   for (let index = 0; index < nodes; index += 1) await cluster.setTaints(`n${index}`, []);
   await settleAll(cluster, async () => {
     for (let round = 0; round < 60; round += 1) {

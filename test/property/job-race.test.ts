@@ -6,16 +6,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ItemChange } from '../../shared/adapters/memory/changes.ts';
-import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
 import { isActive, ownedPodOf } from '../../shared/controllers/workload-rules/owned-pod.rule.ts';
 import type { JobSpec, KubeJob } from '../../shared/kube/application-types.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
-import { dyingStore } from '../support/failing-store.ts';
 import { type JobCluster, jobCluster, TRACKING } from '../support/job-cluster.ts';
+import { raceWorkers } from '../support/racing-workers.ts';
 import { randomFrom } from '../support/seeded.ts';
 
-const WORKERS = 16;
 const ROUNDS = 40;
 const PARALLELISM = 20;
 const COMPLETIONS = 60;
@@ -64,36 +61,19 @@ function observe(changes: readonly ItemChange[], isIndexed: boolean): Seen {
 async function race(seed: number, spec: JobSpec) {
   const random = randomFrom(seed);
   const cluster = jobCluster();
-  const pause = async (): Promise<void> => {
-    for (let turns = Math.floor(random() * 4); turns >= 0; turns -= 1) await turn();
-  };
-  const shared = conflictingStore(cluster.tables, { transactionMs: 5, pause, random });
-  let deaths = 0;
-  /** A worker that may die at some call, with or without its effect. */
-  const worker = () => {
-    const dies = random() < 0.3;
-    const items: ItemStore = dies ? dyingStore(shared, Math.floor(random() * 40), random() < 0.5).items : shared;
-    if (dies) deaths += 1;
-    return cluster.makeControllers(items);
-  };
   await cluster.createJob({ parallelism: PARALLELISM, completions: COMPLETIONS, backoffLimit: 100_000, ...spec });
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const batch = await cluster.records();
-    const deliveries = Array.from({ length: WORKERS }, () => batch.filter(() => random() < 0.5));
-    await Promise.allSettled([
-      ...[...deliveries, batch].filter((part) => part.length > 0).map((part) => worker().onWorkloadRecords(part)),
-      disturb(cluster, random),
-    ]);
+  const { deaths, conflicts } = await raceWorkers(cluster, {
+    random,
+    rounds: ROUNDS,
+    disturb: () => disturb(cluster, random),
     // Beyond the longest wait after failures.
-    cluster.advance(601_000);
-    await worker()
-      .tickWorkloads(Math.floor(cluster.now() / 5_000))
-      .catch(() => undefined);
-  }
+    roundMs: 601_000,
+    thenWorker: (worker) => worker.tickWorkloads(Math.floor(cluster.now() / 5_000)),
+  });
   await finish(cluster);
   const job = await cluster.job();
   const changes = cluster.tables.changes('objects', 0);
-  return { seen: observe(changes, spec.completionMode === 'Indexed'), job, deaths, cluster, shared };
+  return { seen: observe(changes, spec.completionMode === 'Indexed'), job, deaths, cluster, conflicts };
 }
 
 /** Pods that run, succeed, fail and are evicted. */
@@ -138,7 +118,7 @@ describe('sixteen workers on one Job', () => {
   ])(
     '%s, seed %i',
     async (_what, seed, spec) => {
-      const { seen, job, deaths, cluster, shared } = await race(seed, spec);
+      const { seen, job, deaths, cluster, conflicts } = await race(seed, spec);
       expect(seen.found).toEqual([]);
       expect(isComplete(job)).toBe(true);
       expect(await cluster.tracked()).toBe(0);
@@ -150,7 +130,7 @@ describe('sixteen workers on one Job', () => {
       // The race took place.
       expect(seen.failed).toBeGreaterThan(20);
       expect(deaths).toBeGreaterThan(50);
-      expect(shared.counters.conflicts).toBeGreaterThan(50);
+      expect(conflicts).toBeGreaterThan(50);
     },
     120_000,
   );

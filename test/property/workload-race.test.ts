@@ -6,15 +6,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ItemChange } from '../../shared/adapters/memory/changes.ts';
-import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
 import { isActive, ownedPodOf } from '../../shared/controllers/workload-rules/owned-pod.rule.ts';
 import { type ItemStore, StoreFault } from '../../shared/ports/item-store.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
-import { dyingStore } from '../support/failing-store.ts';
+import { raceWorkers } from '../support/racing-workers.ts';
 import { randomFrom } from '../support/seeded.ts';
 import { type WorkloadCluster, workloadCluster } from '../support/workload-cluster.ts';
 
-const WORKERS = 16;
 const ROUNDS = 60;
 const REPLICAS_MAX = 60;
 
@@ -47,28 +45,8 @@ function violations(changes: readonly ItemChange[]): { readonly checked: number;
 async function race(seed: number) {
   const random = randomFrom(seed);
   const cluster = workloadCluster();
-  const pause = async (): Promise<void> => {
-    for (let turns = Math.floor(random() * 4); turns >= 0; turns -= 1) await turn();
-  };
-  const shared = conflictingStore(cluster.tables, { transactionMs: 5, pause, random });
-  let deaths = 0;
-  /** A worker that may die at some call, with or without its effect. */
-  const worker = () => {
-    const dies = random() < 0.3;
-    const items: ItemStore = dies ? dyingStore(shared, Math.floor(random() * 40), random() < 0.5).items : shared;
-    if (dies) deaths += 1;
-    return cluster.makeControllers(items);
-  };
   await cluster.createSet(0);
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const batch = await cluster.records();
-    const deliveries = Array.from({ length: WORKERS }, () => batch.filter(() => random() < 0.5));
-    await Promise.allSettled([
-      ...[...deliveries, batch].filter((part) => part.length > 0).map((part) => worker().onWorkloadRecords(part)),
-      disturb(cluster, random),
-    ]);
-    cluster.advance(1_000);
-  }
+  const raced = await raceWorkers(cluster, { random, rounds: ROUNDS, disturb: () => disturb(cluster, random) });
   // What dead workers left is found by the sweep.
   for (let sweeps = 0; sweeps < 3; sweeps += 1) {
     cluster.advance(900_000);
@@ -77,7 +55,7 @@ async function race(seed: number) {
   }
   const [set] = await cluster.sets();
   expect(await cluster.pods()).toHaveLength(set?.spec?.replicas ?? 0);
-  return { ...violations(cluster.tables.changes('objects', 0)), deaths, conflicts: shared.counters.conflicts };
+  return { ...violations(cluster.tables.changes('objects', 0)), ...raced };
 }
 
 /** A person who changes the size, and pods that change their readiness. */

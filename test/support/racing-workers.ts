@@ -1,0 +1,54 @@
+/**
+ * Rounds in which many workers get the same records: late, twice and several at once. Their transactions conflict, and some
+ * of them are killed between two calls, or after a call without its answer.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
+import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { dyingStore } from './failing-store.ts';
+import type { WorkloadCluster } from './workload-cluster.ts';
+
+const WORKERS = 16;
+/** Calls after which a worker that is killed ends, at most. */
+const CALLS_MAX = 40;
+const ROUND_MS = 1_000;
+
+type Cluster = Pick<WorkloadCluster, 'tables' | 'makeControllers' | 'records' | 'advance'>;
+
+export interface Race {
+  /** Between 0 and 1, seeded. */
+  readonly random: () => number;
+  readonly rounds: number;
+  /** Changes the world while the workers run. */
+  readonly disturb: () => Promise<void>;
+  /** Virtual time of a round. Milliseconds; absent: a second. */
+  readonly roundMs?: number;
+  /** One worker more per round, after the others. */
+  readonly thenWorker?: (worker: ReturnType<Cluster['makeControllers']>) => Promise<unknown>;
+}
+
+export async function raceWorkers(cluster: Cluster, { random, rounds, disturb, roundMs, thenWorker }: Race) {
+  const pause = async (): Promise<void> => {
+    for (let turns = Math.floor(random() * 4); turns >= 0; turns -= 1) await turn();
+  };
+  const shared = conflictingStore(cluster.tables, { transactionMs: 5, pause, random });
+  let deaths = 0;
+  /** A worker that may die at some call, with or without its effect. */
+  const worker = () => {
+    const dies = random() < 0.3;
+    const items: ItemStore = dies ? dyingStore(shared, Math.floor(random() * CALLS_MAX), random() < 0.5).items : shared;
+    if (dies) deaths += 1;
+    return cluster.makeControllers(items);
+  };
+  for (let round = 0; round < rounds; round += 1) {
+    const batch = await cluster.records();
+    const deliveries = Array.from({ length: WORKERS }, () => batch.filter(() => random() < 0.5));
+    await Promise.allSettled([
+      ...[...deliveries, batch].filter((part) => part.length > 0).map((part) => worker().onWorkloadRecords(part)),
+      disturb(),
+    ]);
+    cluster.advance(roundMs ?? ROUND_MS);
+    if (thenWorker !== undefined) await thenWorker(worker()).catch(() => undefined);
+  }
+  return { deaths, conflicts: shared.counters.conflicts };
+}
