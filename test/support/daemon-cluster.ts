@@ -36,15 +36,15 @@ export function daemonCluster() {
     },
     setTaints: (name: string, taints: Taint[]) =>
       change('nodes', name, (node) => ({ ...node, spec: { ...node.spec, taints } })),
-    createDaemonSet: (spec: Partial<DaemonSetSpec> = {}, podSpec: PodSpec = {}) =>
+    createDaemonSet: (spec: Partial<DaemonSetSpec> = {}, podSpec: PodSpec = {}, name = 'agent') =>
       cluster.create('daemonsets', {
         apiVersion: 'apps/v1',
         kind: 'DaemonSet',
-        metadata: { name: 'agent' },
+        metadata: { name },
         spec: {
-          selector: { matchLabels: { app: 'agent' } },
+          selector: { matchLabels: { app: name } },
           template: {
-            metadata: { labels: { app: 'agent' } },
+            metadata: { labels: { app: name } },
             spec: { containers: [{ name: 'c', image: 'v1' }], ...podSpec },
           },
           updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },

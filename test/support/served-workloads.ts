@@ -2,17 +2,23 @@
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { fleetControllers } from '../../shared/controllers/index.ts';
 import { defined } from '../../shared/domain/defined.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
+import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
 import { passesWorkloadFilter } from '../../simulation/streams.ts';
 import { apiInMemory } from './api-in-memory.ts';
 
 const ROUNDS_MAX = 100;
 
-export function servedWorkloads(
-  options: { readonly apiStore?: (items: ItemStore) => ItemStore; readonly apiAuthorities?: () => string } = {},
-) {
-  const items = memoryItemStore({ changesOf: ['objects'] });
+export interface ServedWorkloadsOptions {
+  readonly apiStore?: (items: ItemStore) => ItemStore;
+  readonly apiAuthorities?: () => string;
+  readonly onConsumed?: (units: ConsumedUnits) => void;
+  /** Absent: the default policy. */
+  readonly policy?: Policy;
+}
+
+export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
+  const items = memoryItemStore({ changesOf: ['objects'], ...defined({ onConsumed: options.onConsumed }) });
   const authorities = defined({ apiAuthorities: options.apiAuthorities });
   const api = apiInMemory({ items: options.apiStore?.(items) ?? items, ...authorities });
   let uuids = 0;
@@ -29,13 +35,14 @@ export function servedWorkloads(
       },
       fraction: () => 0.5,
     },
-    policy: defaultPolicy,
+    policy: options.policy ?? defaultPolicy,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     meter: { add: silent },
     ...authorities,
   });
   const cluster = {
     api,
+    controllers,
     items,
     /** Answer of a request that must succeed. */
     async ok(method: string, path: string, body?: unknown) {

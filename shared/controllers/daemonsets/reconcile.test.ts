@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type DaemonCluster, daemonCluster, namesOf } from '../../../test/support/daemon-cluster.ts';
+import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import { replay } from '../decisions/replay.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
@@ -128,6 +129,26 @@ describe('the nodes of a DaemonSet', () => {
     await cluster.remove('nodes', 'n1');
     await cluster.settle();
     expect(await targets(cluster)).toEqual(['n0']);
+  });
+
+  it('are read once for all DaemonSets that a change of a node concerns', async () => {
+    const cluster = daemonCluster();
+    await cluster.createNodes(2);
+    for (const name of ['agent', 'logs', 'metrics']) await cluster.createDaemonSet({}, {}, name);
+    await cluster.settle();
+    let reads = 0;
+    const controllers = cluster.makeControllers({
+      ...cluster.tables,
+      query(asked) {
+        if (asked.pk.startsWith('o#nodes')) reads += 1;
+        return cluster.tables.query(asked);
+      },
+    });
+    await cluster.createNode('late');
+    const { faults } = await controllers.onWorkloadRecords(await cluster.records());
+    expect(faults).toEqual([]);
+    expect((await cluster.targets()).get('late')).toHaveLength(3);
+    expect(reads, 'one query per shard of the Nodes').toBe(shardsOf('nodes'));
   });
 
   it('start no sync when their status changes, and none that changes nothing for the DaemonSet', async () => {

@@ -56,13 +56,15 @@ export const readDaemonNodes = async (dependencies: ControllerDependencies): Pro
 
 /**
  * @param orphans pods and revisions without a controller that may belong to it; absent: not searched
+ * @param nodes every node, read after the change that starts this sync; absent: they are read
  * @throws StoreFault retryable, when other workers won every attempt
  */
 export const syncDaemonSet = (
   dependencies: ControllerDependencies,
   ref: ObjectRef,
   orphans?: readonly KubeObject[],
-): Promise<SyncReport> => syncUnlessOvertaken('DaemonSet', () => attemptSync(dependencies, ref, orphans));
+  nodes?: readonly DaemonNode[],
+): Promise<SyncReport> => syncUnlessOvertaken('DaemonSet', () => attemptSync(dependencies, ref, { orphans, nodes }));
 
 interface Sync extends PodOwner {
   readonly set: KubeDaemonSet;
@@ -76,16 +78,17 @@ interface Sync extends PodOwner {
 async function attemptSync(
   dependencies: ControllerDependencies,
   ref: ObjectRef,
-  orphans: readonly KubeObject[] | undefined,
+  given: { readonly orphans: readonly KubeObject[] | undefined; readonly nodes: readonly DaemonNode[] | undefined },
 ): Promise<SyncReport | 'overtaken'> {
   const { objects, clock } = dependencies;
+  const { orphans, nodes } = given;
   const set = (await objects.get(ref)) as KubeDaemonSet | undefined;
   if (set === undefined || set.metadata.deletionTimestamp !== undefined) return {};
   if (isNewWithout(orphans, set)) return { needsOrphans: true };
   if (selectorFromSpec(set.spec?.selector).requirements.length === 0) return reportSelectsAll(dependencies, set);
   const read = await readRevisionedSet(dependencies, KIND, { ref, set }, orphans);
   if (read === 'overtaken') return read;
-  if (read === 'changed') return attemptSync(dependencies, ref, orphans);
+  if (read === 'changed') return attemptSync(dependencies, ref, given);
   if (read === 'refused') return { lookAgainAtMs: clock.nowMs() + REFUSED_RETRY_MS };
   const { owner, row, revisions, current, pods: stored } = read;
   if (current === undefined) return {};
@@ -99,6 +102,7 @@ async function attemptSync(
     pods: stored.flatMap((pod) => daemonPodOf(pod, updatedHashes)),
     row,
     nowMs: owner.nowMs,
+    nodes: nodes ?? (await readDaemonNodes(dependencies)),
   });
   const sync: Sync = { ...owner, set, uid: set.metadata.uid ?? '', stored, hash, world };
   return finish(dependencies, sync, { revisions, current });
@@ -119,10 +123,11 @@ async function readWorld(
     readonly pods: readonly DaemonPod[];
     readonly row: Readonly<Record<string, unknown>>;
     readonly nowMs: number;
+    readonly nodes: readonly DaemonNode[];
   },
 ): Promise<DaemonWorld> {
   const { fleet, policy } = dependencies;
-  const { pods, row, nowMs } = read;
+  const { pods, row, nowMs, nodes } = read;
   const { gate } = await fleet.readState();
   return {
     rules: {
@@ -130,7 +135,7 @@ async function readWorld(
       minReadySeconds: spec.minReadySeconds ?? 0,
       allowsSurge: allowsSurge(spec),
     },
-    nodes: await readDaemonNodes(dependencies),
+    nodes,
     pods,
     backoffs: backoffsOfRow(row, metadata.generation ?? 0),
     gateHolding: gateVerdictFor(gate, { nowMs, policy }).kind === 'holding',

@@ -16,7 +16,14 @@ import type { KubeDeployment, KubeReplicaSet } from '../../kube/workload-types.t
 import { objectOf, refOf } from '../../store/object-record.ts';
 import { syncCronJob } from '../cronjobs/reconcile.ts';
 import { isOverdue } from '../cronjobs/rule.ts';
-import { daemonNodeOf, type Placement, placementOf, type Verdict, verdictFor } from '../daemonsets/placement.rule.ts';
+import {
+  type DaemonNode,
+  daemonNodeOf,
+  type Placement,
+  placementOf,
+  type Verdict,
+  verdictFor,
+} from '../daemonsets/placement.rule.ts';
 import { readDaemonNodes, syncDaemonSet } from '../daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from '../daemonsets/rule.ts';
 import { syncDeployment } from '../deployments/reconcile.ts';
@@ -157,6 +164,7 @@ type Sync = (
   dependencies: ControllerDependencies,
   ref: ObjectRef,
   orphans?: readonly KubeObject[],
+  nodes?: readonly DaemonNode[],
 ) => Promise<SyncReport>;
 
 /** By the plural names of works.rule.ts. */
@@ -179,10 +187,11 @@ async function sync(
   dependencies: ControllerDependencies,
   ref: ObjectRef,
   orphans?: readonly KubeObject[],
+  nodes?: readonly DaemonNode[],
 ): Promise<void> {
   if (ref.resource === 'resourcequotas' && ref.name === '') return syncQuotas(dependencies, ref.namespace);
-  const report = await SYNCS[ref.resource]?.(dependencies, ref, orphans);
-  if (report?.needsOrphans === true) return sync(dependencies, ref, await orphansFor(dependencies, ref));
+  const report = await SYNCS[ref.resource]?.(dependencies, ref, orphans, nodes);
+  if (report?.needsOrphans === true) return sync(dependencies, ref, await orphansFor(dependencies, ref), nodes);
   if (report?.lookAgainAtMs === undefined) return;
   await addDue(dependencies.items, { atMs: report.lookAgainAtMs, key: { kind: 'workload', ref } });
 }
@@ -247,17 +256,20 @@ async function adopt(
   }
 }
 
-/** The DaemonSets that want, or keep, pods on other nodes after these changes. */
+/** The DaemonSets that want, or keep, pods on other nodes after these changes. One read of the nodes for all of them. */
 async function syncDaemonSets(
   dependencies: ControllerDependencies,
   isConcerned: (set: KubeDaemonSet, placement: Placement) => boolean,
+  read?: readonly DaemonNode[],
 ): Promise<void> {
   const sets = (await listObjects(dependencies, 'daemonsets', '')) as readonly KubeDaemonSet[];
   const concerned = sets.filter((set) => isConcerned(set, placementOf(set.spec?.template?.spec)));
+  if (concerned.length === 0) return;
+  const nodes = read ?? (await readDaemonNodes(dependencies));
   await workThrough(concerned, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, async (set) => {
     const ref = refOfObject('daemonsets', set);
     try {
-      await sync(dependencies, ref);
+      await sync(dependencies, ref, undefined, nodes);
     } catch (fault) {
       dependencies.log.warn('a DaemonSet is synced later', { name: ref.name, namespace: ref.namespace, error: fault });
       await repeatLater(dependencies, { kind: 'sync', ref });
@@ -377,7 +389,7 @@ async function runDue(dependencies: ControllerDependencies, key: DueKey): Promis
 /** A failed work on changed nodes, again. */
 async function syncUnsettledDaemonSets(dependencies: ControllerDependencies): Promise<void> {
   const nodes = await readDaemonNodes(dependencies);
-  await syncDaemonSets(dependencies, (set, placement) => !isDaemonSetSettled(set, placement, nodes));
+  await syncDaemonSets(dependencies, (set, placement) => !isDaemonSetSettled(set, placement, nodes), nodes);
 }
 
 /** After a sweep. `left`: the first workload that it did not reach. */
