@@ -33,6 +33,7 @@ import { storm } from './storm.ts';
 import { tick } from './tick.ts';
 import { tickFaults } from './tick-faults.ts';
 import { walks } from './walks.ts';
+import { workloads } from './workloads.ts';
 import { writeUnits } from './write-units.ts';
 
 const BENCHMARKS: readonly Benchmark[] = [
@@ -63,6 +64,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   shards,
   tickFaults,
   scheduler,
+  workloads,
   consolePage,
 ];
 
