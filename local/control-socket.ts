@@ -78,6 +78,15 @@ function somebodyAnswers(path: string): Promise<boolean> {
   });
 }
 
+/** A command that fails closes the connection: the client reports it. */
+async function reply(socket: Socket, obey: (command: unknown) => unknown, command: unknown): Promise<void> {
+  try {
+    socket.end(`${JSON.stringify(await obey(command))}\n`);
+  } catch {
+    socket.destroy();
+  }
+}
+
 function answer(socket: Socket, obey: (command: unknown) => unknown): void {
   let text = '';
   socket.setEncoding('utf8');
@@ -86,7 +95,7 @@ function answer(socket: Socket, obey: (command: unknown) => unknown): void {
   socket.on('data', (chunk: string) => {
     text += chunk;
     const end = text.indexOf('\n');
-    if (end >= 0) socket.end(`${JSON.stringify(obey(parsed(text.slice(0, end))))}\n`);
+    if (end >= 0) void reply(socket, obey, parsed(text.slice(0, end)));
     else if (text.length > LINE_CHARACTERS_MAX) socket.destroy();
   });
 }

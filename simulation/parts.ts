@@ -9,6 +9,7 @@ export const PARTS = {
   taints: 'people who taint nodes by hand, and pods that tolerate it for a while',
   workloads: 'people who use Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs and owners of ConfigMaps',
   profiles: 'machines of three profiles, and people who change the label that selects them',
+  plannedSilence: 'machines that announce a silence, and keep, break or withdraw their promise',
   markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
 export type PartName = keyof typeof PARTS;
@@ -20,6 +21,7 @@ const SHARES: Readonly<Record<PartName, number>> = {
   volumes: 0.5,
   markParts: 0.4,
   profiles: 0.4,
+  plannedSilence: 0.4,
   scheduling: 0.5,
   taints: 0.5,
   workloads: 0.25,

@@ -10,6 +10,7 @@ import { lambdaFunctions } from './faults/processes.ts';
 import { givePodCidrs } from './people-cidrs.ts';
 import { wantPods } from './people-pods.ts';
 import { changeProfiles, linkLabels } from './people-profiles.ts';
+import { promiseSilences } from './people-silence.ts';
 import { BY_MACHINE, taintByHand } from './people-taints.ts';
 import { useWorkloads } from './people-workloads.ts';
 import { createPoison, type Poison } from './poison.ts';
@@ -97,6 +98,10 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
   }
   if (plan.has('poison')) state.poison = startPoison(setup, checks, { send, story });
   if (parts.includes('profiles')) changeProfiles({ time, fraction: random('people and profiles'), send, view, tell });
+  if (parts.includes('plannedSilence')) {
+    const crash = (name: string, offMs: number): void => story.crash(name, offMs);
+    promiseSilences({ time, fraction: random('people and silence'), send, view, tell, crash });
+  }
   if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, tell });
   if (parts.includes('scheduling')) wantPods({ time, fraction: random('people and pods'), send, view });
   if (parts.includes('workloads')) useWorkloads({ time, fraction: random('people and workloads'), send, view, tell });

@@ -34,6 +34,7 @@ import type { KubeApi } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
 import { plan } from './plan.ts';
+import { promiseSilence, SLEEP_USAGE, type SleepCommand, sleepCommand } from './sleep.ts';
 
 /** Reported as the kubelet's version: clients derive the features of a node from it. */
 const AGENT_VERSION = 'v1.34.2-nodekeeper.0.1.0';
@@ -41,6 +42,8 @@ const AGENT_VERSION = 'v1.34.2-nodekeeper.0.1.0';
 const PROBE_USER_AGENT = 'kube-probe/1.34';
 /** Concurrent requests besides heartbeats. */
 const CONNECTIONS_MAX = 4;
+/** Time for the promise of `sleep`. Milliseconds. */
+const SLEEP_TIMEOUT_MS = 10_000;
 const NO_NUMA = { nodes: [], distances: undefined };
 /** Time for the loops to end after a stop. Milliseconds. */
 const STOP_MS = 5_000;
@@ -57,6 +60,12 @@ if (process.argv[2] === 'plan') {
   );
 }
 
+const sleeping = process.argv[2] === 'sleep' ? sleepCommand(process.argv.slice(3)) : undefined;
+if (process.argv[2] === 'sleep' && sleeping === undefined) {
+  process.stderr.write(SLEEP_USAGE);
+  process.exit(2);
+}
+
 // If the log cannot be written, an unhandled error event would terminate the process.
 process.stderr.on('error', () => undefined);
 const log = jsonLog({
@@ -67,7 +76,7 @@ const log = jsonLog({
 });
 
 function readConfig(): AgentConfig {
-  const loaded = loadConfig(process.argv.slice(2));
+  const loaded = loadConfig(sleeping?.rest ?? process.argv.slice(2));
   if (loaded.kind === 'help') {
     process.stdout.write(loaded.text);
     process.exit(0);
@@ -151,6 +160,17 @@ async function checkRootDirectory(): Promise<void> {
     // A file that cannot be read now may be readable later.
     if (error instanceof UnfitKeyError) throw new AgentStartError(error.message);
   }
+}
+
+/** Exit code 1: the cluster refused the promise, or could not be reached. */
+async function sleep({ seconds, reason }: SleepCommand): Promise<void> {
+  const identity = createNodeIdentity(config, { time: systemTime, log, bootstrapApi: undefined });
+  const at = { nowMs: Date.now(), timeoutMs: SLEEP_TIMEOUT_MS };
+  const { nodeName } = config;
+  const { accepted, line } = await promiseSilence(client(identity, 1), { nodeName, seconds, reason }, at);
+  (accepted ? process.stdout : process.stderr).write(`${line}\n`);
+  for (const each of clients) each.close();
+  process.exitCode = accepted ? 0 : 1;
 }
 
 async function main(): Promise<void> {
@@ -237,6 +257,11 @@ for (const name of ['SIGTERM', 'SIGINT'] as const) {
     // Does not wait for a hanging request. Nothing is lost.
     setTimeout(() => process.exit(0), STOP_MS).unref();
   });
+}
+
+if (sleeping !== undefined) {
+  await sleep(sleeping);
+  process.exit();
 }
 
 log.info('starting', {

@@ -3,10 +3,16 @@ import { parseArgs } from 'node:util';
 import { columns } from '../columns.ts';
 import { ControlError } from '../control-socket.ts';
 
+/** Options of single commands. */
+export interface ControlOptions {
+  readonly for?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
 /** Runs the command line of this process. @param obey its exit code; undefined for words it does not know */
 export async function runControlCommand(
   usage: string,
-  obey: (words: readonly string[], dataDir: string) => Promise<number | undefined>,
+  obey: (words: readonly string[], dataDir: string, options: ControlOptions) => Promise<number | undefined>,
 ): Promise<void> {
   try {
     process.exitCode = await run(usage, obey);
@@ -28,7 +34,7 @@ async function run(usage: string, obey: Parameters<typeof runControlCommand>[1])
     console.log(usage);
     return 0;
   }
-  return (await obey(positionals, values.data ?? '.nodekeeper')) ?? complain(usage, 2);
+  return (await obey(positionals, values.data ?? '.nodekeeper', values)) ?? complain(usage, 2);
 }
 
 const parse = () =>
@@ -36,6 +42,8 @@ const parse = () =>
     allowPositionals: true,
     options: {
       data: { type: 'string' },
+      for: { type: 'string' },
+      reason: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });

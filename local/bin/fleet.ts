@@ -1,27 +1,47 @@
 /**
- * npm run fleet -- silence NAME…|beat NAME…|list [NAME…]
+ * npm run fleet -- silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|list [NAME…]
  *
- * Makes machines of the running local mode fall silent or beat again. Names may be globs, quoted from the shell.
+ * Makes machines of the running local mode fall silent, announced or not, or beat again. Names may be globs, quoted from the shell.
  */
 import { join } from 'node:path';
-import { FLEET_SOCKET, type MachineStatus, sendFleetCommand } from '../fleet/index.ts';
+import {
+  durationSeconds,
+  FLEET_SOCKET,
+  type FleetCommand,
+  type MachineStatus,
+  sendFleetCommand,
+} from '../fleet/index.ts';
 import { selectNames } from '../fleet/names.ts';
-import { complain, printTable, runControlCommand } from './control-command.ts';
+import { type ControlOptions, complain, printTable, runControlCommand } from './control-command.ts';
 
-const USAGE = 'usage: npm run fleet -- [--data DIR] silence NAME…|beat NAME…|list [NAME…]';
+const USAGE =
+  'usage: npm run fleet -- [--data DIR] silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|list [NAME…]';
 
-async function obey(words: readonly string[], dataDir: string): Promise<number | undefined> {
-  const [verb, ...names] = words;
-  if (verb !== 'silence' && verb !== 'beat' && verb !== 'list') return undefined;
-  if (verb !== 'list' && names.length === 0) return undefined;
+function commandOf([verb, ...names]: readonly string[], options: ControlOptions): FleetCommand | undefined {
+  if (verb === 'list') return { verb, names };
+  if (names.length === 0) return undefined;
+  if (verb === 'silence' || verb === 'beat') return { verb, names };
+  const seconds = durationSeconds(options.for ?? '');
+  if (verb !== 'sleep' || seconds === undefined) return undefined;
+  return { verb, names, seconds, reason: options.reason ?? '' };
+}
 
-  const outcome = await sendFleetCommand(join(dataDir, FLEET_SOCKET), { verb, names });
+const STATES = { silence: 'silent', beat: 'beating', sleep: 'asleep', list: '' } as const;
+
+async function obey(words: readonly string[], dataDir: string, options: ControlOptions): Promise<number | undefined> {
+  const command = commandOf(words, options);
+  if (command === undefined) return undefined;
+  const { verb, names } = command;
+
+  const outcome = await sendFleetCommand(join(dataDir, FLEET_SOCKET), command);
   if (outcome.kind === 'notRunning') return complain(`no fleet is running in ${dataDir}; start it with: npm start`);
   const { reply } = outcome;
   switch (reply.kind) {
     case 'done':
-      for (const name of reply.names) console.log(`${name} ${verb === 'silence' ? 'silent' : 'beating'}`);
+      for (const name of reply.names) console.log(`${name} ${STATES[verb]}`);
       return 0;
+    case 'refused':
+      return complain(`${reply.name} cannot sleep: ${reply.why}`);
     case 'unknown':
       return complain(`no such machine: ${reply.names.join(', ')}`);
     case 'listed':

@@ -11,15 +11,23 @@ describe('controlling a running fleet', () => {
   let path: string;
   let fleet: Fleet;
   let control: Control | undefined;
+  let isThere: boolean;
+  let promised: unknown;
 
   beforeEach(() => {
+    isThere = false;
+    promised = undefined;
     dir = mkdtempSync(join(tmpdir(), 'fleet-'));
     path = join(dir, 'fleet.sock');
     fleet = startFleet({
       url: 'https://unused.invalid',
       token: 'unused',
       nodes: 3,
-      send: async () => ({ kind: 'failed', cause: new Error('no API here') }),
+      send: async (request) => {
+        if (!isThere) return { kind: 'failed', cause: new Error('no API here') };
+        promised = request;
+        return { kind: 'answered', status: 200, body: {}, headers: {} };
+      },
     });
   });
 
@@ -42,6 +50,19 @@ describe('controlling a running fleet', () => {
     });
     await sendFleetCommand(path, { verb: 'beat', names: ['*'] });
     expect(fleet.status().beating).toBe(3);
+  });
+
+  it('silences a machine for a time only if the API accepts its promise', async () => {
+    control = await serveFleetControl(path, fleet);
+    const nap = { verb: 'sleep', names: ['edge-b-0'], seconds: 60, reason: 'ferry' } as const;
+    expect(await sendFleetCommand(path, nap)).toMatchObject({ reply: { kind: 'refused', name: 'edge-b-0' } });
+    expect(fleet.status().beating).toBe(3);
+    isThere = true;
+    expect(await sendFleetCommand(path, nap)).toMatchObject({ reply: { kind: 'done', names: ['edge-b-0'] } });
+    expect(fleet.list().find(({ name }) => name === 'edge-b-0')?.beating).toBe(false);
+    expect(promised).toMatchObject({ path: '/api/v1/nodes/edge-b-0', method: 'PATCH' });
+    const none = { ...nap, seconds: 0 };
+    expect(await sendFleetCommand(path, none)).toMatchObject({ reply: { kind: 'malformed' } });
   });
 
   it('says which names are unknown', async () => {

@@ -1,6 +1,6 @@
 /** Commands to the fleet of a running local mode, over its control socket. */
 import { type Control, type ControlOutcome, sendControl, serveControl } from '../control-socket.ts';
-import type { Fleet } from './fleet.ts';
+import type { Fleet, Nap, SleepOutcome } from './fleet.ts';
 import type { MachineStatus } from './machine.ts';
 
 /** File name of the socket inside the data directory. */
@@ -8,11 +8,13 @@ export const FLEET_SOCKET = 'fleet.sock';
 
 export type FleetCommand =
   | { readonly verb: 'silence' | 'beat'; readonly names: readonly string[] }
+  | ({ readonly verb: 'sleep'; readonly names: readonly string[] } & Nap)
   | { readonly verb: 'list'; readonly names: readonly string[] };
 
 export type FleetReply =
   | { readonly kind: 'done'; readonly names: readonly string[] }
   | { readonly kind: 'unknown'; readonly names: readonly string[] }
+  | Extract<SleepOutcome, { kind: 'refused' }>
   | { readonly kind: 'listed'; readonly machines: readonly MachineStatus[] }
   | { readonly kind: 'malformed'; readonly why: string };
 
@@ -24,17 +26,22 @@ export const serveFleetControl = (path: string, fleet: Fleet): Promise<Control> 
 export const sendFleetCommand = (path: string, command: FleetCommand): Promise<ControlOutcome<FleetReply>> =>
   sendControl<FleetReply>(path, command);
 
-function obey(value: unknown, fleet: Fleet): FleetReply {
+function obey(value: unknown, fleet: Fleet): FleetReply | Promise<FleetReply> {
   const command = parseCommand(value);
   if (command === undefined)
-    return { kind: 'malformed', why: 'a command is {"verb": "silence|beat|list", "names": […]}' };
+    return { kind: 'malformed', why: 'a command is {"verb": "silence|beat|sleep|list", "names": […]}' };
   if (command.verb === 'list') return { kind: 'listed', machines: fleet.list() };
+  if (command.verb === 'sleep') return fleet.sleep(command.names, command);
   return fleet[command.verb](command.names);
 }
 
 function parseCommand(value: unknown): FleetCommand | undefined {
-  const { verb, names } = (value ?? {}) as { verb?: unknown; names?: unknown };
-  if (verb !== 'silence' && verb !== 'beat' && verb !== 'list') return undefined;
+  const { verb, names, seconds, reason } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) return undefined;
+  if (verb === 'sleep') {
+    const isNap = Number.isSafeInteger(seconds) && Number(seconds) > 0 && typeof reason === 'string';
+    return isNap ? { verb, names, seconds: Number(seconds), reason } : undefined;
+  }
+  if (verb !== 'silence' && verb !== 'beat' && verb !== 'list') return undefined;
   return { verb, names };
 }

@@ -1,6 +1,8 @@
 /** A fleet of simulated machines in one process, against any Kubernetes API. */
 import { setTimeout as startTimer } from 'node:timers';
+import { answeredWith, describeAnswer } from '../../agent/rules/kube-answer.ts';
 import { leaseDurationSeconds, renewIntervalMs } from '../../agent/rules/lease.ts';
+import { promiseOfSilence } from '../../agent/rules/planned-silence.ts';
 import type { Clock, RandomSource } from '../../shared/ports/clock.ts';
 import { createApiClient, type SendRequest } from './api-client.ts';
 import { createMachine, type Machine, type MachineStatus, type Timers } from './machine.ts';
@@ -51,9 +53,26 @@ export type FleetOutcome =
   /** These names or globs match no machine; nothing was done. */
   | { readonly kind: 'unknown'; readonly names: readonly string[] };
 
+export interface Nap {
+  /** Whole seconds. */
+  readonly seconds: number;
+  /** Text for people. */
+  readonly reason: string;
+}
+
+export type SleepOutcome =
+  | FleetOutcome
+  /** The API refused the promise of this machine, or could not be reached. */
+  | { readonly kind: 'refused'; readonly name: string; readonly why: string };
+
 export interface Fleet {
   /** Stops these machines at once, as a power cut does. `names`: globs. */
   silence(names: readonly string[]): FleetOutcome;
+  /**
+   * Announces a silence on the Node of each machine, as `nodekeeper-agent sleep` does, and silences those whose API
+   * accepted it. Each beats again at the promised end. `names`: globs.
+   */
+  sleep(names: readonly string[], nap: Nap): Promise<SleepOutcome>;
   /** Starts these machines. A missing Node is registered again. `names`: globs. */
   beat(names: readonly string[]): FleetOutcome;
   list(): MachineStatus[];
@@ -107,6 +126,8 @@ export function startFleet(options: FleetOptions): Fleet {
   }
   for (const [name, machine] of machines) if (options.silent?.has(name) !== true) machine.beat();
 
+  let stopped = false;
+
   function each(names: readonly string[], act: (machine: Machine) => void): FleetOutcome {
     const { selected, unmatched } = selectNames(names, machines.keys());
     if (unmatched.length > 0) return { kind: 'unknown', names: unmatched };
@@ -116,6 +137,20 @@ export function startFleet(options: FleetOptions): Fleet {
 
   return {
     silence: (names) => each(names, (machine) => machine.silence()),
+    async sleep(names, nap) {
+      const { selected, unmatched } = selectNames(names, machines.keys());
+      if (unmatched.length > 0) return { kind: 'unknown', names: unmatched };
+      for (const name of selected) {
+        const untilMs = dependencies.clock.nowMs() + nap.seconds * 1_000;
+        const answer = await dependencies.send({ ...promiseOfSilence(name, untilMs, nap.reason), urgent: true });
+        if (!answeredWith(answer, 200)) return { kind: 'refused', name, why: describeAnswer(answer) };
+        machines.get(name)!.silence();
+        dependencies.timers.set(() => {
+          if (!stopped) machines.get(name)!.beat();
+        }, nap.seconds * 1_000);
+      }
+      return { kind: 'done', names: selected };
+    },
     beat: (names) => each(names, (machine) => machine.beat()),
     list: () => [...machines.values()].map((machine) => machine.status()),
     status() {
@@ -128,6 +163,7 @@ export function startFleet(options: FleetOptions): Fleet {
       };
     },
     async stop() {
+      stopped = true;
       for (const machine of machines.values()) machine.silence();
       client?.close();
     },

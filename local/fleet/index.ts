@@ -1,4 +1,5 @@
 /** The simulated fleet of local mode: start it, control it from another shell. */
+export { durationSeconds } from '../../agent/rules/planned-silence.ts';
 export {
   FLEET_SOCKET,
   type FleetCommand,

@@ -4,6 +4,9 @@
  *
  * A node that changed its profile may send heartbeats at its old interval until it receives an answer. So for one interval
  * of the most patient profile and one new grace period it is not marked, if it was not already silent.
+ *
+ * Silence before the end of a planned one does not count: a node is not marked before one grace period after that end, and
+ * at most one period later.
  */
 import { policyOf } from '../../shared/domain/nodes/node-profile.ts';
 import type { Policy, ProfileTimes } from '../../shared/domain/policy.ts';
@@ -14,6 +17,10 @@ import { marksNodes, type TrueNode } from './truth.ts';
 const ON_THE_WAY_MS = 10_000;
 
 type TimesOf = (of: (policy: Policy) => number) => number;
+/** The end of the last promise of silence, in the future while it stands. The row stores whole seconds. */
+const promiseEndMs = (node: TrueNode): number =>
+  Math.max(node.plannedUntilMs ?? node.promiseEndedAtMs, node.promiseEndedAtMs);
+
 const inMs = (of: TimesOf, node: TrueNode, field: keyof ProfileTimes): number =>
   1_000 * of((policy) => policyOf(policy, node.profile)[field]);
 
@@ -26,6 +33,11 @@ export function profilesAreKept(context: LawContext): Law {
     const graceMs = inMs(least, node, 'nodeMonitorGracePeriodSeconds');
     const allowedMs = graceMs - periodMs() - clockSlackMs(node.lastHeartbeatAtMs, 'steps');
     const silentMs = nowMs() - node.lastHeartbeatAtMs;
+    const promisedMs = nowMs() - promiseEndMs(node);
+    if (promisedMs <= graceMs - clockSlackMs(promiseEndMs(node))) {
+      const message = `${node.name} was marked ${seconds(promisedMs)} after the end of its planned silence`;
+      fail({ law: 'L1', subjects: [node.name], message });
+    }
     if (silentMs <= allowedMs) {
       const message = `${node.name} of profile ${node.profile ?? 'default'} was marked ${seconds(silentMs)} after its last heartbeat`;
       fail({ law: 'L1', subjects: [node.name], message });
@@ -50,7 +62,13 @@ export function profilesAreKept(context: LawContext): Law {
       node.profileChangedAtMs === undefined || node.lastHeartbeatAtMs > node.profileChangedAtMs + ON_THE_WAY_MS
         ? 0
         : node.profileChangedAtMs + ON_THE_WAY_MS + longestBeatMs();
-    const fromMs = Math.max(node.lastHeartbeatAtMs, calmMs + 2 * Math.max(beatMs, periodMs()), lightMs, learnedMs);
+    const fromMs = Math.max(
+      node.lastHeartbeatAtMs,
+      calmMs + 2 * Math.max(beatMs, periodMs()),
+      lightMs,
+      learnedMs,
+      promiseEndMs(node) + 1_000,
+    );
     const dueMs = fromMs + graceMs + periodMs() + EFFECT_MS + clockSlackMs(fromMs - graceMs) + poisonSlackMs();
     if (nowMs() <= dueMs) return;
     const silence = seconds(nowMs() - node.lastHeartbeatAtMs);

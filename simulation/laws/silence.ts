@@ -55,6 +55,8 @@ export function silentIsMarked(context: LawContext): Law {
         if (node.ready === 'Unknown' || node.ready === undefined || isPoisoned(node.name)) continue;
         // It may have one more interval, to learn its new one (laws/profiles.ts).
         if (node.profileChangedAtMs !== undefined) continue;
+        // Silence before the end of a promise does not count (laws/profiles.ts).
+        if (node.plannedUntilMs !== undefined || node.promiseEndedAtMs > node.lastHeartbeatAtMs) continue;
         const fromMs = Math.max(node.lastHeartbeatAtMs, calmMs + 2 * period, lightMs);
         const dueMs = fromMs + grace + period + EFFECT_MS + clockSlackMs(fromMs - grace) + poisonSlackMs();
         if (nowMs() <= dueMs) continue;

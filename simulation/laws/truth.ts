@@ -5,6 +5,7 @@
  */
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
 import { PROFILE_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
+import { plannedUntilMs } from '../../shared/domain/nodes/planned-silence.ts';
 import { zoneKeyOf } from '../../shared/domain/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
@@ -38,6 +39,10 @@ export interface TrueNode {
   profile: string | undefined;
   /** When it last changed; undefined: never. */
   profileChangedAtMs: number | undefined;
+  /** Promised end of its silence; undefined without a promise. */
+  plannedUntilMs: number | undefined;
+  /** When its last promise ended; -Infinity before the first. */
+  promiseEndedAtMs: number;
 }
 
 export interface TruePod {
@@ -217,6 +222,8 @@ class ObservedTruth implements Truth {
         isExcluded: object.metadata.labels?.[EXCLUDED] !== undefined,
         profile: object.metadata.annotations?.[PROFILE_ANNOTATION],
         profileChangedAtMs: undefined,
+        plannedUntilMs: plannedUntilMs(object.metadata.annotations),
+        promiseEndedAtMs: Number.NEGATIVE_INFINITY,
       };
       this.nodes.set(name, node);
       yield { kind: 'nodeCreated', node };
@@ -224,6 +231,11 @@ class ObservedTruth implements Truth {
     const profile = object.metadata.annotations?.[PROFILE_ANNOTATION];
     if (profile !== node.profile) node.profileChangedAtMs = atMs;
     node.profile = profile;
+    const untilMs = plannedUntilMs(object.metadata.annotations);
+    if (node.plannedUntilMs !== undefined && untilMs === undefined) {
+      node.promiseEndedAtMs = Math.min(node.plannedUntilMs, atMs);
+    }
+    node.plannedUntilMs = untilMs;
     yield* this.#changeTaints(node, taintsOf(object), atMs);
     const ready = readyOf(object);
     const from = node.ready;

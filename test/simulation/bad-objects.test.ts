@@ -22,6 +22,8 @@ function zoneWithBadNode(badLastBeatMs: number): readonly Broken[] {
     isExcluded: false,
     profile: undefined,
     profileChangedAtMs: undefined,
+    plannedUntilMs: undefined,
+    promiseEndedAtMs: Number.NEGATIVE_INFINITY,
   });
   const nodes = [
     nodeOf('waiting-1', 'Unknown', 0),

@@ -45,3 +45,18 @@ describe('the laws of a fleet with profiles', () => {
     expect(found.size).toBe(1);
   });
 });
+
+describe('the laws of planned silence', () => {
+  const ANNOUNCED = { hours: 0.25, faults: [], parts: ['plannedSilence'] } as const satisfies Partial<SimOptions>;
+
+  it('hold without faults, to the millisecond', { timeout: TIMEOUT_MS }, async () => {
+    const result = await runSim({ seed: 2, ...ANNOUNCED });
+    expect(result.failure).toBeUndefined();
+    expect(result.marks['mark:True>Unknown']).toBeGreaterThan(0);
+  });
+
+  it('find a promise that is cut short', { timeout: TIMEOUT_MS }, async () => {
+    const { failure } = await runSim({ seed: 2, ...ANNOUNCED, plant: without('S') });
+    expect(failure?.law).toBe('L1');
+  });
+});

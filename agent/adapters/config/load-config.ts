@@ -25,6 +25,7 @@ export interface ConfigSources {
 const SYSTEM: ConfigSources = { readText: (path) => readFileSync(path, 'utf8'), hostname };
 
 export const USAGE = `Usage: nodekeeper-agent [--config FILE] [--FLAG VALUE …]
+       nodekeeper-agent sleep --for TIME [--reason TEXT] [--config FILE]
        nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
 
   --config FILE   KubeletConfiguration (kubelet.config.k8s.io/v1beta1) and AgentConfiguration
