@@ -4,6 +4,10 @@ import type { BillSettings } from './bill.ts';
 export interface CostOptions extends Omit<BillSettings, 'nodes' | 'lambdaTime' | 'idlePollers'> {
   /** One bill per number of nodes. */
   readonly nodes: readonly number[];
+  /** A policy file with profiles: the heartbeat interval is that of their mix. Absent: `beatSeconds` for every node. */
+  readonly profiles: string | undefined;
+  /** Share of the nodes by profile, `default` included; absent: equal shares. */
+  readonly mix: ReadonlyMap<string, number> | undefined;
   readonly json: boolean;
   /** A recorded measurement. Absent: measure now. */
   readonly from: string | undefined;
@@ -21,6 +25,8 @@ export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
 
   --nodes N[,N…]       sizes of the fleet (1000); 0 is the idle cluster
   --beat SECONDS       between two beats of a node (10)
+  --profiles FILE      a policy file with profiles: bills their mix in place of --beat
+  --mix NAME=SHARE,…   share of the nodes per profile, of default too (equal shares)
   --door WAY           api or url: heartbeats through the HTTP API or the URL of function heartbeat (api)
   --billing KIND       onDemand or provisioned (onDemand)
   --watchers W         watches held at any time (0)
@@ -75,6 +81,8 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
     connectionsPerNodeDay: number('connections', values.connections, 24, 0),
     podsPerNode: number('pods-per-node', values['pods-per-node'], 0, 0),
     zones: number('zones', values.zones, 3, 0),
+    profiles: values.profiles,
+    mix: values.mix === undefined ? undefined : mixOf(values.mix),
     prices: values.prices,
     from: values.from,
     save: values.save,
@@ -83,6 +91,15 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
     idleMinutes: wholes('idle-minutes', values['idle-minutes'], [1], 1)[0]!,
     json: values.json ?? false,
   };
+}
+
+function mixOf(text: string): ReadonlyMap<string, number> {
+  const parts = text.split(',').map((part) => part.split('=', 2));
+  const mix = new Map(parts.map(([name = '', share = '']) => [name, Number(share)]));
+  const sum = [...mix.values()].reduce((all, share) => all + share, 0);
+  if ([...mix.values()].some((share) => !(share >= 0)) || Math.abs(sum - 1) > 0.001)
+    throw new UsageError(`--mix expects NAME=SHARE,… with shares that add up to 1, not ${text}`);
+  return mix;
 }
 
 function parsed(args: readonly string[]) {
@@ -103,6 +120,8 @@ function parsed(args: readonly string[]) {
         connections: text,
         'pods-per-node': text,
         zones: text,
+        profiles: text,
+        mix: text,
         prices: text,
         from: text,
         save: text,

@@ -4,7 +4,10 @@
  * The monthly cost of a cluster, item by item, from the requests that local mode counted.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { describePolicyFault } from '../../shared/config/policy.ts';
+import { policyFromYaml } from '../../shared/config/policy-file.ts';
 import { dollarsOf, PRICE_LIST, type PriceList, parsePriceList } from '../../shared/domain/cost/prices.ts';
+import { policyOf, profileNames } from '../../shared/domain/nodes/node-profile.ts';
 import {
   type BillLine,
   type BillReport,
@@ -33,6 +36,7 @@ async function run(args: readonly string[]): Promise<number> {
       return 0;
     }
     list = priceList(options.prices);
+    options = { ...options, beatSeconds: mixedBeatSeconds(options) };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     console.error(error.message);
@@ -43,6 +47,24 @@ async function run(args: readonly string[]): Promise<number> {
   if (options.save !== undefined) writeFileSync(options.save, `${JSON.stringify(measurement, undefined, 2)}\n`);
   report(measurement, list, options);
   return 0;
+}
+
+/** The interval at which a fleet of one profile sends as many heartbeats as the mix. Seconds. */
+function mixedBeatSeconds({ profiles, mix, beatSeconds }: CostOptions): number {
+  if (profiles === undefined) {
+    if (mix !== undefined) throw new UsageError('--mix needs --profiles');
+    return beatSeconds;
+  }
+  const parsed = policyFromYaml(readFileSync(profiles, 'utf8'), profiles);
+  if (parsed.kind === 'faults') throw new UsageError(parsed.faults.map(describePolicyFault).join('\n'));
+  const names = profileNames(parsed.policy);
+  const unknown = [...(mix?.keys() ?? [])].find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new UsageError(`--mix: no such profile: ${unknown}; known: ${names.join(', ')}`);
+  const perSecond = names.map(
+    (name) =>
+      (mix === undefined ? 1 / names.length : (mix.get(name) ?? 0)) / policyOf(parsed.policy, name).beatIntervalSeconds,
+  );
+  return 1 / perSecond.reduce((sum, each) => sum + each, 0);
 }
 
 function report(measurement: Measurement, list: PriceList, options: CostOptions): void {

@@ -73,7 +73,7 @@ describe('a fleet with profiles', () => {
     expect((await fleet.health('wire'))?.profile).toBeUndefined();
   });
 
-  it('marks no live node whose profile becomes stricter before it can learn its new interval', async () => {
+  it('marks no live node that moves to a stricter profile before it can learn its new interval', async () => {
     const fleet = await fleetOf(['cell']);
     // The last heartbeat at the old interval comes one interval after the change.
     await fleet.run(0, 400, async (seconds) => {

@@ -15,7 +15,7 @@ describe('the scheduler', () => {
     expect(cluster.fleet.told.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  it('gives the default tolerations the seconds of the profile of the node', async () => {
+  it('sets the seconds of the node’s profile in the default tolerations', async () => {
     const nodeSelector = { matchLabels: { link: 'cell' } };
     const profiles = [{ name: 'cell', nodeSelector, podEvictionTimeoutSeconds: 900 }];
     const cluster = new ScheduledCluster({ policy: { profiles } });

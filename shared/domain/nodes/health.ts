@@ -25,8 +25,8 @@ type SignsOfLife = Pick<NodeHealth, 'createdAtMs' | 'renewedAtMs' | 'statusAtMs'
 type Profiled = Pick<NodeHealth, 'profile' | 'profileChangedAtMs' | 'plannedUntilMs' | 'silenceEndedAtMs'>;
 
 /**
- * A change of profile and a heartbeat at the same time: the answer may still have the old interval. Milliseconds, longer
- * than any request takes.
+ * A change of profile and a heartbeat at the same time: the answer may still have the old interval. Longer than
+ * any request. Milliseconds.
  */
 const PROFILE_LEARNED_AFTER_MS = 10_000;
 

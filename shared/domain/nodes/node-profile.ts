@@ -82,7 +82,7 @@ function implies(given: Requirement, wanted: Requirement): boolean {
   }
 }
 
-/** Whether `earlier` matches every node that `later` matches, so that a profile behind it is never used. */
+/** Whether `earlier` matches every node that `later` matches: a profile behind it is never used. */
 export const coversSelector = (earlier: NodeSelector, later: NodeSelector): boolean =>
   requirementsOf(earlier).every((wanted) => requirementsOf(later).some((given) => implies(given, wanted)));
 

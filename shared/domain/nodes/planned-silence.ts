@@ -1,11 +1,11 @@
 /**
- * Planned silence: a machine that will sleep, reboot or leave its network promises when it is back. Until then it is not
- * marked, and no pod of it is evicted.
+ * Planned silence: a machine that will sleep, reboot or leave its network announces when it will send heartbeats
+ * again. Until then it is not marked, and no pod of it is evicted.
  *
  * The promise is an annotation of the Node. It ends
  *   - at its time;
  *   - when the annotation is removed;
- *   - when the node sends a heartbeat after it was silent for more than one grace period: it is back.
+ *   - when the node sends a heartbeat after it was silent for more than one grace period.
  * From the end on, silence is counted anew: the node is marked one grace period later, plus one period at most.
  */
 import type { NodeCondition, Taint } from '../kubernetes.ts';
