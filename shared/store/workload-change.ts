@@ -65,7 +65,7 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   nodes: ({ metadata, spec }) => [metadata.labels, spec?.['taints']],
   jobs: jobPart,
   cronjobs: (cronJob) => [...metadataOf(cronJob), cronJob.spec],
-  poddisruptionbudgets: (budget) => [...metadataOf(budget), budget.spec],
+  poddisruptionbudgets: (budget) => [...metadataOf(budget), budget.spec, budget.status?.['disruptedPods']],
   // A terminating namespace is emptied.
   namespaces: ({ metadata, spec }) => [metadata.deletionTimestamp, metadata.finalizers, spec],
   resourcequotas: ({ spec }) => spec,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { servedWorkloads } from '../../../test/support/served-workloads.ts';
 import { workloadCluster } from '../../../test/support/workload-cluster.ts';
 import type { memoryItemStore } from '../../adapters/memory/item-store.ts';
 import type { KubePodDisruptionBudget } from '../../kube/types.ts';
@@ -140,5 +141,29 @@ describe('the status of a PodDisruptionBudget', () => {
     };
     await cluster.makeControllers(counting).onWorkloadRecords(await cluster.records());
     expect(reads).toBe(1);
+  });
+
+  it('keeps granted evictions of others for pods that exist, for two minutes', async () => {
+    const cluster = servedWorkloads();
+    const labels = { app: 'web' };
+    const path = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
+    await cluster.ok('POST', '/api/v1/namespaces/default/pods', {
+      metadata: { name: 'a', labels },
+      spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] },
+    });
+    await cluster.ok('POST', path, {
+      metadata: { name: 'web' },
+      spec: { minAvailable: 1, selector: { matchLabels: labels } },
+    });
+    await cluster.settle();
+    const time = new Date(cluster.api.nowMs()).toISOString().replace('.000', '');
+    const budget = await cluster.ok('GET', `${path}/web`);
+    const status = { ...budget.status, disruptedPods: { a: time, missing: time } };
+    await cluster.ok('PUT', `${path}/web/status`, { ...budget, status });
+    await cluster.settle();
+    const disrupted = async () => (await cluster.ok('GET', `${path}/web`)).status.disruptedPods;
+    expect(await disrupted()).toEqual({ a: time });
+    for (let minute = 0; minute < 4; minute += 1) await cluster.tickAfter(60_000);
+    expect(await disrupted()).toBeUndefined();
   });
 });

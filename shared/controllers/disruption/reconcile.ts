@@ -2,6 +2,7 @@
  * Keeps the status of PodDisruptionBudgets for clients that watch it. An eviction does not rely on it: the API counts the
  * pods when it is asked.
  */
+import { defined } from '../../domain/defined.ts';
 import { expectedPodsOf } from '../../kube/pods/budget-scale.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubePodDisruptionBudget, ObjectRef } from '../../kube/types.ts';
@@ -11,7 +12,7 @@ import { recordEvents, subjectOf } from '../framework/record-event.ts';
 import { KNOWN_FOR_MS } from '../workload-rules/known-selectors.ts';
 import { listObjects } from '../workload-rules/list-objects.ts';
 import { refOfObject, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
-import { storedStatus } from './rule.ts';
+import { nextDisruptionEndMs, storedStatus } from './rule.ts';
 
 const CONTROLLER = 'controllermanager';
 const BUDGETS = 'poddisruptionbudgets';
@@ -45,7 +46,8 @@ async function attemptSync(dependencies: ControllerDependencies, ref: ObjectRef)
     if (kind !== 'committed') return 'overtaken';
   }
   if (expected?.kind === 'failed') await reportFailure(dependencies, budget, expected.message, nowMs);
-  return isNew ? { lookAgainAtMs: nowMs + KNOWN_FOR_MS } : {};
+  const lookAgainAtMs = isNew ? nowMs + KNOWN_FOR_MS : nextDisruptionEndMs(status, nowMs);
+  return defined({ lookAgainAtMs });
 }
 
 function reportFailure(

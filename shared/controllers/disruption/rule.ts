@@ -1,9 +1,17 @@
 /** The stored status of a PodDisruptionBudget. Pure. Source: pkg/controller/disruption/disruption.go. */
-import { type BudgetStatus, budgetStatusOf, type ExpectedPods } from '../../kube/pods/budget-status.ts';
-import { formatTime } from '../../kube/time.ts';
+import {
+  type BudgetStatus,
+  budgetStatusOf,
+  disruptedPart,
+  type ExpectedPods,
+  remainingDisruptions,
+} from '../../kube/pods/budget-status.ts';
+import { formatTime, parseTimeMs } from '../../kube/time.ts';
 import type { BudgetCondition, KubeObject, KubePod, KubePodDisruptionBudget } from '../../kube/types.ts';
 
 const DISRUPTION_ALLOWED = 'DisruptionAllowed';
+/** After this time a pod with a granted eviction is expected to stay. Milliseconds; upstream's DeletionTimeout. */
+const DISRUPTION_MS = 120_000;
 
 /** With the condition; unchanged conditions keep their time. */
 export function storedStatus({
@@ -19,11 +27,32 @@ export function storedStatus({
 }): NonNullable<KubePodDisruptionBudget['status']> {
   const { status = {} } = budget;
   const { disruptedPods: _disrupted, ...stored } = status;
+  const disrupted = Object.entries(remainingDisruptions(budget, pods)).filter(
+    ([, time]) => nowMs < disruptionEndMs(time, nowMs),
+  );
   const counts = budgetStatusOf(budget, pods, expected);
   const others = (status.conditions ?? []).filter(({ type }) => type !== DISRUPTION_ALLOWED);
   const before = (status.conditions ?? []).find(({ type }) => type === DISRUPTION_ALLOWED);
-  return { ...stored, ...counts, conditions: [...others, conditionAfter(before, counts, expected, nowMs)] };
+  return {
+    ...stored,
+    ...disruptedPart(Object.fromEntries(disrupted)),
+    ...counts,
+    conditions: [...others, conditionAfter(before, counts, expected, nowMs)],
+  };
 }
+
+/** When the next granted eviction is forgotten. Epoch milliseconds; undefined: there is none. */
+export function nextDisruptionEndMs(
+  { disruptedPods = {} }: NonNullable<KubePodDisruptionBudget['status']>,
+  nowMs: number,
+): number | undefined {
+  const ends = Object.values(disruptedPods).map((time) => disruptionEndMs(time, nowMs));
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/** A time in the future counts from now. */
+const disruptionEndMs = (time: string | null, nowMs: number): number =>
+  Math.min(nowMs, parseTimeMs(time ?? '') ?? 0) + DISRUPTION_MS;
 
 function conditionAfter(
   before: BudgetCondition | undefined,

@@ -75,6 +75,26 @@ export function budgetStatusOf(
   };
 }
 
+/**
+ * Pods whose eviction another controller has granted, and that still exist. They do not change the counts: an eviction
+ * here deletes its pod in one transaction.
+ */
+export function remainingDisruptions(
+  budget: KubePodDisruptionBudget,
+  pods: readonly KubePod[],
+): Readonly<Record<string, string | null>> {
+  const present = new Set(
+    pods
+      .filter((pod) => covers(budget, pod) && pod.metadata.deletionTimestamp === undefined)
+      .map(({ metadata }) => metadata.name ?? ''),
+  );
+  return Object.fromEntries(Object.entries(budget.status?.disruptedPods ?? {}).filter(([name]) => present.has(name)));
+}
+
+/** A part of a status: absent if it is empty. */
+export const disruptedPart = (disruptedPods: Readonly<Record<string, string | null>>) =>
+  Object.keys(disruptedPods).length === 0 ? {} : { disruptedPods };
+
 /** The budget with its current status. Stored conditions stay. */
 export function withBudgetStatus(
   budget: KubePodDisruptionBudget,
@@ -82,7 +102,8 @@ export function withBudgetStatus(
   expected?: ExpectedPods,
 ): KubePodDisruptionBudget {
   const { disruptedPods: _disruptedPods, ...status } = budget.status ?? {};
-  return { ...budget, status: { ...status, ...budgetStatusOf(budget, pods, expected) } };
+  const disrupted = disruptedPart(remainingDisruptions(budget, pods));
+  return { ...budget, status: { ...status, ...disrupted, ...budgetStatusOf(budget, pods, expected) } };
 }
 
 export type EvictionAnswer =
