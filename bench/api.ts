@@ -66,6 +66,7 @@ async function measureApi(report: Report, options: readonly string[]): Promise<v
         );
       }
     }
+    await measureConfiguration(report, local, proxy, reader);
     let value = 0;
     await measure(report, proxy, { what: 'patch a label', nodes: size, samples: SINGLE_SAMPLES }, () => {
       value += 1;
@@ -79,6 +80,45 @@ async function measureApi(report: Report, options: readonly string[]): Promise<v
     await engine.stop();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Pages of what charts consist of, with 1,000 characters each. */
+const PAGES = [
+  { resource: 'configmaps', objects: 1_000 },
+  { resource: 'secrets', objects: 500 },
+];
+
+async function measureConfiguration(
+  report: Report,
+  local: LocalHost,
+  proxy: CountingProxy,
+  reader: Reader,
+): Promise<void> {
+  const client = clientOf(local, CREATE_AT_ONCE);
+  for (const { resource, objects } of PAGES) {
+    const path = `/api/v1/namespaces/default/${resource}`;
+    const data = { key: Buffer.from('value '.repeat(125)).toString('base64') };
+    await inParallel(objects, async (index) => {
+      const answer = await client.send({ method: 'POST', path, body: { metadata: { name: nameOf(index) }, data } });
+      if (answer.kind !== 'answered' || answer.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+    });
+    const what = `page of ${objects} ${resource}`;
+    await measure(report, proxy, { what, nodes: 0, samples: LIST_SAMPLES }, () =>
+      reader.read(`${path}?limit=${objects}`),
+    );
+  }
+  client.close();
+}
+
+async function inParallel(count: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) {
+      next += 1;
+      await work(next - 1);
+    }
+  };
+  await Promise.all(Array.from({ length: CREATE_AT_ONCE }, worker));
 }
 
 const nameOf = (index: number): string => `bench-${String(index).padStart(5, '0')}`;

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { envelope as body, field, MAGIC, number, protobufBody } from '../../../test/support/protobuf-body.ts';
@@ -217,6 +218,57 @@ function sampleOf(type: ProtoField['type']): unknown {
   return samples[type.scalar];
 }
 
+/** More of them: `ROUND_TRIPS=100000 npx vitest run shared/kube/wire/protobuf.test.ts`. */
+const ROUND_TRIPS = Number(process.env['ROUND_TRIPS'] ?? 1_000);
+const LENGTH_MAX = 3;
+
+/** A message with a random part of its fields, lists and maps of random lengths. */
+function randomMessage(message: ProtoMessage, random: () => number): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  const count = (): number => 1 + Math.floor(random() * LENGTH_MAX);
+  const several = (type: ProtoField['type']) => Array.from({ length: count() }, () => randomValue(type, random));
+  for (const { name, type, shape } of message.values()) {
+    if (name === '' && 'message' in type) Object.assign(object, randomMessage(messageNamed(type.message), random));
+    else if (random() < 0.4) continue;
+    else if (shape === 'list') object[name] = several(type);
+    else if (shape === 'map')
+      object[name] = Object.fromEntries(several(type).map((value, index) => [`k${index}`, value]));
+    else object[name] = randomValue(type, random);
+  }
+  return object;
+}
+
+function randomValue(type: ProtoField['type'], random: () => number): unknown {
+  if ('message' in type) return randomMessage(messageNamed(type.message), random);
+  const below = (limit: number): number => Math.floor(random() * limit);
+  const text = (): string => ['a', 'é', '名', '\u{1f600}', '"', 'z'.repeat(1 + below(200))][below(6)] as string;
+  const time = (): string => new Date(1 + below(4_000_000_000) * 1_000).toISOString();
+  const values: Readonly<Record<string, () => unknown>> = {
+    string: text,
+    bool: () => true,
+    int: () => (random() < 0.5 ? 1 : -1) * (1 + below(2 ** (1 + below(52)))),
+    bytes: () => Buffer.from(text()).toString('base64'),
+    time: () => time().replace(/\.\d+/, ''),
+    microTime: () => time().replace(/\.\d+/, `.${String(below(1_000_000)).padStart(6, '0')}`),
+    quantity: () => `${1 + below(1_000)}${['', 'm', 'Ki', 'Gi', 'e3'][below(5)]}`,
+    intOrString: () => (random() < 0.5 ? 1 + below(65_535) : `${below(100)}%`),
+    json: () => ({ [text()]: { n: below(9), list: [text(), null, false] } }),
+    strings: () => Array.from({ length: 1 + below(LENGTH_MAX) }, text),
+  };
+  return values[type.scalar]?.();
+}
+
+/** mulberry32 */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
 describe('the table of messages', () => {
   const kinds = KINDS.flatMap((schema) => schema.gvks.map((gvk) => ({ schema, gvk })));
   const served = kinds.flatMap(({ schema, gvk }) => {
@@ -241,6 +293,15 @@ describe('the table of messages', () => {
   it.each(served)('carries every field of $apiVersion $kind there and back', ({ apiVersion, kind, message }) => {
     const object = { apiVersion, kind, ...sample(message) };
     expect(decoded(protobufBody(object))).toEqual(object);
+  });
+
+  it(`carries ${ROUND_TRIPS} random objects of every kind in turn there and back`, { timeout: 600_000 }, () => {
+    for (let round = 0; round < ROUND_TRIPS; round += 1) {
+      const { apiVersion, kind, message } = served[round % served.length]!;
+      const object = { ...randomMessage(message, seeded(round)), apiVersion, kind };
+      const again = decoded(protobufBody(object));
+      if (!isDeepStrictEqual(again, object)) expect(again, `round ${round}, ${kind}`).toEqual(object);
+    }
   });
 
   it('has every kind with a schema, except our own, Status and the metrics, which are not written', () => {
