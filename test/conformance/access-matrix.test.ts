@@ -500,7 +500,7 @@ groups. Heartbeats refuse impersonation.
 - Secrets of type \`kubernetes.io/service-account-token\` get no token.
 - A new pod runs as \`default\`, unless it names another account of its namespace. It has the image pull secrets of its
   account, and a volume \`kube-api-access-…\` with a token, the namespace and \`kube-root-ca.crt\`, unless
-  \`automountServiceAccountToken: false\` is set. A pod whose account does not exist is refused; a controller tries again.
+  \`automountServiceAccountToken: false\` is set. A pod with an unknown account is refused; a controller tries again.
 - \`kube-root-ca.crt\` has the authority of local mode, and on AWS the five roots of Amazon Trust Services. They also
   verify a custom domain with a public certificate of ACM.
 - Each process of the API signs with a key of its own (ES256), which is never stored

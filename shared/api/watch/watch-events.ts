@@ -76,7 +76,7 @@ export function watchEvents(
 /**
  * The initial state is that of one version, as far as the log permits: an object created after this version is left to
  * the log, in which its creation has a place between other changes. So all watches receive changes in one order.
- * Any other object that changed after it is sent as it is now, and its changes until now are not sent.
+ * Any other object that changed after it is sent in its current state, and its changes until now are not sent.
  */
 async function* watchLog(source: WatchSource, request: WatchRequest, deadlineMs: number): AsyncGenerator<WatchEvent> {
   const { resource } = request.descriptor;

@@ -127,7 +127,7 @@ export async function servicesSelecting(
     .map((service) => refOfObject('services', service));
 }
 
-/** For the sweep: those whose endpoints differ. Each namespace is read once. */
+/** For the sweep: the Services with other endpoints than they must have. Each namespace is read once. */
 export async function unfilledServices(
   dependencies: Dependencies,
   all: readonly KubeService[],

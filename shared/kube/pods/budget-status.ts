@@ -76,7 +76,7 @@ export function budgetStatusOf(
 }
 
 /**
- * Pods whose eviction another controller has granted, and that still exist. They do not change the counts: an eviction
+ * Pods that still exist after another controller granted their eviction. They do not change the counts: an eviction
  * here deletes its pod in one transaction.
  */
 export function remainingDisruptions(
