@@ -15,7 +15,7 @@ describe('the environment of a container', () => {
     const pod = await agent.bind(
       'web',
       {
-        serviceAccountName: 'builder',
+        serviceAccountName: 'default',
         containers: [
           {
             name: 'main',
@@ -45,7 +45,7 @@ describe('the environment of a container', () => {
     const variables = output.split('\n').filter((line) => !line.startsWith('NODEKEEPER_'));
     expect(variables).toEqual(
       expect.arrayContaining([
-        'ACCOUNT=builder',
+        'ACCOUNT=default',
         'APP=shop',
         'CFG_color=green',
         'COLOR=green',
@@ -105,7 +105,7 @@ describe('the environment of a container', () => {
     const pod = await agent.bind('web', { restartPolicy: 'Always', containers: [container] });
     await agent.outputHas(pod, 'green');
     await agent.replace('configmaps', 'settings', { data: { color: 'red' } });
-    const reads = agent.requests.filter((each) => each.includes('/configmaps/')).length;
+    const reads = agent.requests.filter((each) => each.includes('/configmaps/settings')).length;
     expect(reads).toBe(1);
     await agent.statusHas('web', 'a restart after the next read', (each) => {
       const run = statusOf(each, 'main')?.restartCount ?? 0;

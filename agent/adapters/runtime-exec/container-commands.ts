@@ -17,7 +17,7 @@ export type StartLine =
   | { readonly kind: 'notReady'; readonly reason: string; readonly message: string; readonly isFinal: boolean };
 
 const CONFIG_ERROR = 'CreateContainerConfigError';
-/** Variable with the path of the termination log, for a container without mounts. */
+/** Variable with the path of the termination log. Without mounts it is not the one of the spec. */
 const TERMINATION_LOG_VARIABLE = 'NODEKEEPER_TERMINATION_LOG';
 
 export class ContainerCommands {
@@ -36,11 +36,11 @@ export class ContainerCommands {
     try {
       const mode = this.#context.mountMode();
       const hasMounts = mode === 'mounts' && needsMounts(command);
-      const mounts = hasMounts
-        ? [...command.mounts, this.#terminationMount(container, terminationLog)]
-        : command.mounts;
-      const env = { ...command.env, [TERMINATION_LOG_VARIABLE]: terminationLog };
-      return { kind: 'start', isolated: isolated({ ...command, mounts, env: hasMounts ? command.env : env }, mode) };
+      const terminationMount = this.#terminationMount(container, terminationLog);
+      const mounts = hasMounts ? [...command.mounts, terminationMount] : command.mounts;
+      const seenPath = hasMounts ? terminationMount.target : terminationLog;
+      const env = { ...command.env, [TERMINATION_LOG_VARIABLE]: seenPath };
+      return { kind: 'start', isolated: isolated({ ...command, mounts, env }, mode) };
     } catch (cause) {
       return { kind: 'notReady', reason: CONFIG_ERROR, message: (cause as Error).message, isFinal: false };
     }

@@ -50,7 +50,7 @@ export class ContainerHooks {
     return undefined;
   }
 
-  /** Runs a command in the container. `output` goes to the log of the container, or is returned. */
+  /** Runs a command in the container. `output` is written to the log of the container, or is returned. */
   async execute(
     container: ContainerRecord,
     words: readonly string[],

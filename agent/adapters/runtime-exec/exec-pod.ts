@@ -339,7 +339,7 @@ export class ExecPod {
     this.#processes.changed();
   }
 
-  /** A container whose hook fails is terminated, and its restart policy applies. */
+  /** A container with a failed hook is terminated, and its restart policy applies. */
   #runPostStart(container: ContainerRecord): void {
     this.#configFaults.delete(container.name);
     const processes = this.#processes;

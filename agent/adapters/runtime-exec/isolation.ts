@@ -103,7 +103,7 @@ export function attached(command: ContainerCommand, pid: number | undefined): Co
   return asAgent(command, nsenter, [`--mount=/proc/${pid}/ns/mnt`, '--', SHELL, '-c', script]);
 }
 
-/** A shell drops variables whose names it does not accept, so env(1) passes them. */
+/** A shell drops variables with names that it does not accept, so env(1) passes them. */
 function becomeProgram({ env, file, args }: CommandLine, privileges: readonly string[] = []): readonly string[] {
   const own = SHELL_VARIABLES.filter((name) => !Object.hasOwn(env, name));
   const odd = Object.entries(env).filter(([name]) => !SHELL_NAME.test(name));
@@ -130,7 +130,7 @@ const wrapped = (command: CommandLine, privileges: readonly string[]): CommandLi
 /**
  * The call of setpriv(1); undefined if the process needs none.
  *
- * @param isWrapped whether another program starts first, so that the caller cannot set the user
+ * @param isWrapped whether another program starts first: the caller then cannot set the user
  * @throws Error if the machine has no setpriv
  */
 function privilegeArguments({ userId, groupId, security }: ContainerCommand, isWrapped: boolean) {
@@ -174,7 +174,7 @@ const READ_ONLY_MACHINE = `while read -r a b c d point e; do
 case $point in /proc|/proc/*|/sys|/sys/*|/dev|/dev/*) ;; *) run mount -o remount,bind,ro "$point" ;; esac
 done </proc/self/mountinfo`;
 
-/** @throws Error if the path is taken, or the volume would have to be read-only */
+/** @throws Error if the path exists, or the volume would have to be read-only */
 function linkTo({ source, target }: ContainerMount): void {
   try {
     makeDirectory(dirname(target), 0o755);

@@ -113,7 +113,7 @@ export class PodStop {
   }
 
   /**
-   * Terminates one container of a pod that goes on. Its restart policy applies afterwards.
+   * Terminates one container of a pod that keeps running. Its restart policy applies afterwards.
    *
    * @returns once this run of it has terminated
    */

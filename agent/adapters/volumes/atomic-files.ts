@@ -72,7 +72,7 @@ function hasSameFiles(directory: string, files: Files): boolean {
     if (found.length !== files.size) return false;
     return [...files].every(([path, { bytes, mode }]) => {
       const absolute = join(directory, path);
-      // The group adds permissions, and takes none.
+      // The group adds permissions.
       return (statSync(absolute).mode & mode) === mode && readFileSync(absolute).equals(bytes);
     });
   } catch {

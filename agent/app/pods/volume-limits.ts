@@ -5,6 +5,8 @@
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
+import { isCriticalPod } from '../../rules/critical-pod.ts';
+import { EVICTED_REASON, evictedStatus } from '../../rules/eviction-texts.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 import { sizeLimitBytes } from '../../rules/volume-content.ts';
@@ -65,8 +67,9 @@ export class VolumeLimits {
   }
 
   async #evict(pod: KubePod, message: string): Promise<void> {
-    const { killPod, recordEvent } = this.#dependencies;
-    recordEvent(pod, { type: 'Warning', reason: 'Evicted', message });
-    await killPod(pod, GRACE_SECONDS, (status) => ({ ...status, phase: 'Failed', reason: 'Evicted', message }));
+    const { killPod, recordEvent, time } = this.#dependencies;
+    if (isCriticalPod(pod)) return;
+    recordEvent(pod, { type: 'Warning', reason: EVICTED_REASON, message });
+    await killPod(pod, GRACE_SECONDS, (status) => evictedStatus(status, message, time.nowMs()));
   }
 }
