@@ -98,7 +98,7 @@ export const MARKS = [
   'L14:statefulset-shrink',
   'L14:statefulset-name-freed',
   'L15:rollout-held',
-  'L15:act-while-closed',
+  'L15:commit-while-closed',
   'L16:collected',
   'L16:released',
   'L16:orphaned',

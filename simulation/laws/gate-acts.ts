@@ -63,6 +63,7 @@ class ClosedGate implements GateLaw {
   learn(changed: readonly Changed[], by: Writer): void {
     this.#noteCauses(changed);
     if (by.name !== 'workloads' || !this.#isClosed()) return;
+    this.#hit('L15:commit-while-closed');
     for (const change of changed) {
       if (change.resource === 'pods' && wasDeleted(change)) this.#checkPod(change as Changed<KubePod>);
       else if (change.resource === 'replicasets') this.#checkSet(change as Changed<KubeReplicaSet>);
@@ -121,7 +122,6 @@ class ClosedGate implements GateLaw {
   /** evictor and object-stream delete pods because of taints alone. */
   #checkEviction({ pod, isGone }: Extract<Happened, { kind: 'podEnds' }>, by: Writer): void {
     if (isGone || by.who !== '' || (by.name !== 'evictor' && by.name !== 'object-stream') || !this.#isClosed()) return;
-    this.#hit('L15:act-while-closed');
     const taints = this.#context.truth.nodes.get(pod.nodeName)?.noExecute ?? new Map<string, unknown>();
     if ([...taints.keys()].every(isOurs) && !this.#isRecent(this.#otherCauseAtMs.get(pod.nodeName)))
       this.#fail([pod.path, pod.nodeName], `${by.name} evicted ${pod.path} while the gate was closed`);
@@ -132,12 +132,10 @@ class ClosedGate implements GateLaw {
     const owner = this.#world.withUid(controllerOf(pod)?.uid ?? '');
     if (owner === undefined || isDeleting(owner.object) || !isActive(pod)) return;
     if (owner.resource === 'statefulsets') {
-      this.#hit('L15:act-while-closed');
       const { replicas = 1 } = (owner.object as KubeStatefulSet).spec ?? {};
       const ordinal = Number(pod.metadata.name?.split('-').at(-1));
       if (ordinal < replicas) this.#fail([key], `${key} was replaced while the gate was closed`);
     } else if (owner.resource === 'daemonsets') {
-      this.#hit('L15:act-while-closed');
       const name = targetOf(pod);
       const node = this.#world.nodes().get(name);
       const isOtherThere = this.#world
@@ -160,7 +158,6 @@ class ClosedGate implements GateLaw {
     const isReduced = after !== undefined && sizeOf(after) < sizeOf(before) && uidOf(after) === uidOf(before);
     const isDeleted = after === undefined || isDeleting(after);
     if (!isReduced && !isDeleted) return;
-    this.#hit('L15:act-while-closed');
     const pairs = this.#world.controlledBy(uidOf(deployment), 'replicasets').map((set) => {
       const isSame = uidOf(set) === uidOf(before);
       return { before: isSame ? before : set, after: set };

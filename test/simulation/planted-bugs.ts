@@ -318,6 +318,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'timers of all nodes in one item',
     laws: ['L12'],
+    seed: 34,
     plant: timersInOneItem(),
     options: { faults: ['poison'] },
   },
