@@ -43,7 +43,7 @@ const PODS_PER_NODE = 10;
 const RULE_PODS = 1_000;
 const MIXES = ['plain', 'mixed'] as const;
 const PARTS = ['rules', 'store', 'contention', 'latency', 'burst'];
-/** Passes at once, none of which waits for its turn. */
+/** Passes at once. They do not wait for their turn. */
 const PASSES_AT_ONCE = 4;
 /** Nodes of the latency run. None sends heartbeats. */
 const LATENCY_NODES = 10;
