@@ -94,6 +94,27 @@ describe('a fleet with profiles', () => {
     expect(await markedAt(fleet, 'cell')).toBe(65 + 10 + 60 + 15 + 5);
   });
 
+  it('reports a kubelet with heartbeats too rare for its profile, once a day', async () => {
+    const fleet = await fleetOf(['fibre', 'wire']);
+    const day = 86_400;
+    const texts: string[] = [];
+    const names = new Set<string>();
+    for (const seconds of [0, 5, 3_600, 7_200, day, day + 3_600]) {
+      fleet.at(seconds);
+      await fleet.beat('fibre', 'wire');
+      await fleet.controllers.tickNodeMonitor(fleet.slot());
+      for (const { metadata, message } of await fleet.events('BeatIntervalTooLong')) {
+        if (!names.has(metadata.name ?? '')) texts.push(String(message));
+        names.add(metadata.name ?? '');
+      }
+    }
+    const text =
+      'The Lease lasts 40 s, so a kubelet sends a heartbeat every 10 s. The grace period of profile fast is 15 s: one lost ' +
+      'heartbeat marks the node.';
+    expect(texts).toEqual([text, text]);
+    expect([...names].every((name) => name.startsWith('fibre.'))).toBe(true);
+  });
+
   it('records a change of profile once, with its reason, and the record replays', async () => {
     const fleet = await fleetOf(['cell']);
     await label(fleet, 'cell', 'wire');

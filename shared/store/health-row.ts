@@ -32,7 +32,24 @@ import { healthPartitionOf } from './layout.ts';
 
 export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x', 'U'] as const;
 /** Attributes that a scan reads. */
-export const DIGEST_ATTRIBUTES = ['u', 'z', 'y', 'e', 's', 'k', 'b', 'l', 'm', 'w', 'r', 'q', 'P', 'C', 'S'] as const;
+export const DIGEST_ATTRIBUTES = [
+  'u',
+  'z',
+  'y',
+  'e',
+  's',
+  'k',
+  'b',
+  'l',
+  'm',
+  'w',
+  'r',
+  'q',
+  'P',
+  'C',
+  'S',
+  'd',
+] as const;
 
 /** The key in the current layout. A store of health-placement.ts finds rows at either key. */
 export const healthKey = (nodeName: string): ItemKey => healthKeyIn(HEALTH_SHARDS, nodeName);
@@ -123,7 +140,7 @@ export function heartbeatTimesOf(row: Item): HeartbeatTimes | undefined {
 export function nodeHealthOf(row: Item): NodeHealth | undefined {
   if (!hasDigest(row)) return undefined;
   const digest = row as HealthRow & { readonly u: string; readonly b: number };
-  const { sk, u: uid, b: createdAtMs, r: renewedAtMs, z = '', y = '', k: code = 0, e, s, l, m, w, P, C, S } = digest;
+  const { sk, u: uid, b: createdAtMs, r: renewedAtMs, z = '', y = '', k: code = 0, e, s, l, m, w, P, C, S, d } = digest;
   return {
     nodeName: sk,
     uid,
@@ -140,6 +157,7 @@ export function nodeHealthOf(row: Item): NodeHealth | undefined {
     podsToMark: w !== undefined,
     ...defined({
       profile: P,
+      leaseDurationSeconds: d,
       profileChangedAtMs: C === undefined ? undefined : C * 1_000,
       plannedUntilMs: S !== undefined && S > 0 ? S * 1_000 : undefined,
       silenceEndedAtMs: S !== undefined && S <= 0 ? -S * 1_000 : undefined,

@@ -36,10 +36,17 @@ export const GRACE_FIELDS = [
 ] as const;
 
 /** The fields of a node's digest that rules read. */
-export type RecordedHealth = Omit<NodeHealth, 'nodeName' | 'uid' | 'suspect' | 'podsToMark'>;
+export type RecordedHealth = Omit<NodeHealth, 'nodeName' | 'uid' | 'suspect' | 'podsToMark' | 'leaseDurationSeconds'>;
 
 export function recordedHealth(health: NodeHealth): RecordedHealth {
-  const { nodeName: _name, uid: _uid, suspect: _suspect, podsToMark: _pods, ...recorded } = health;
+  const {
+    nodeName: _name,
+    uid: _uid,
+    suspect: _suspect,
+    podsToMark: _pods,
+    leaseDurationSeconds: _d,
+    ...recorded
+  } = health;
   return recorded;
 }
 

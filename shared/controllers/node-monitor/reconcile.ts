@@ -25,7 +25,7 @@
 
 import { reportsCost, runningDollarsPerDay } from '../../domain/cost/running-cost.ts';
 import type { ClusterEvent } from '../../domain/events/cluster-event.ts';
-import { gateClosed, gateOpened } from '../../domain/events/event-text.ts';
+import { beatIntervalTooLong, gateClosed, gateOpened } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { DEFAULT_PROFILE, policyOf, profileNames } from '../../domain/nodes/node-profile.ts';
 import type { Policy } from '../../domain/policy.ts';
@@ -57,6 +57,7 @@ import { type Claim, type RunningTick, runTick, type SkippedTick, type Tick } fr
 import { type WakeUpTick, type WorkChecks, wake, wakeControllers } from '../framework/wake-up.ts';
 import { endPlannedSilence } from '../node-reconciler/end-planned-silence.ts';
 import { liftTaints, swapTaints } from '../node-reconciler/lift-taints.ts';
+import { dayOf, evaluatesIntervals, rareBeats } from './beat-interval.rule.ts';
 import { sendNextTick } from './chain.ts';
 import { disruptionDraft, gateDraft, type ZoneDecision, zoneDraft } from './decisions.ts';
 import { distributeMarks } from './distribute-marks.ts';
@@ -144,6 +145,7 @@ export const runNodeMonitor = (
       try {
         const report = await applyTick(dependencies, claimed, running);
         running.faults.push(...(await evaluateProfiles(dependencies, claimed, running)));
+        running.faults.push(...(await reportRareBeats(dependencies, claimed, running.nowMs)));
         return report;
       } finally {
         await wakeEvictor(dependencies, claimed, { checks, woken: await waking, slot: tick.slot });
@@ -222,6 +224,26 @@ const evaluateProfiles = (
     nodeNames: () => nodes.map(({ nodeName }) => nodeName),
     budget: budget(),
   }).catch((fault: unknown) => [fault]);
+
+/** One event per node and day; the store refuses a second one. */
+async function reportRareBeats(
+  dependencies: ControllerDependencies,
+  { nodes }: ClaimedWorld,
+  nowMs: number,
+): Promise<readonly unknown[]> {
+  const { policy } = dependencies;
+  if (!evaluatesIntervals(nowMs, policy.nodeMonitorPeriodSeconds)) return [];
+  const events = rareBeats(nodes, policy).map(({ nodeName: name, uid, message }) => ({
+    ...beatIntervalTooLong(message),
+    about: { kind: 'Node', namespace: '', name, uid } as const,
+    once: dayOf(nowMs),
+  }));
+  if (events.length === 0) return [];
+  return recordEvents(dependencies, events, nowMs).then(
+    () => [],
+    (fault: unknown) => [fault],
+  );
+}
 
 const EVICTOR = 'evictor';
 

@@ -54,6 +54,14 @@ export const gateClosed = (reasons: readonly GateReason[]): EventText => ({
 export const gateOpened = (freshSince: string): EventText =>
   normal('GateOpened', `Safety gate open; every node has a full grace period from ${freshSince}`);
 
+/** On the Node: its heartbeats are too rare for the grace period of its profile. */
+export const beatIntervalTooLong = (message: string): EventText => ({
+  type: 'Warning',
+  reason: 'BeatIntervalTooLong',
+  message,
+  source: NODE_CONTROLLER,
+});
+
 /**
  * On an object that a controller could not change because it is too large. `what`: the change, such as `mark not
  * ready`.

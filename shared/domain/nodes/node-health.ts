@@ -26,6 +26,8 @@ export interface NodeHealth {
   readonly plannedUntilMs?: number | undefined;
   /** When its last promise ended early or was removed, server time: silence before it does not count. */
   readonly silenceEndedAtMs?: number | undefined;
+  /** Duration that the machine wrote into its Lease. Seconds. Shown in an event, and never decided on. */
+  readonly leaseDurationSeconds?: number | undefined;
   /** Creation of the Node, server time. */
   readonly createdAtMs: number;
   /** Server receipt time of the last Lease renewal since the Node was created; undefined when there was none. */
