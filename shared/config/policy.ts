@@ -250,7 +250,7 @@ export function parsePolicy(input: unknown): ParsedPolicy {
     : { kind: 'ok', policy: Object.freeze(policy) as unknown as Policy };
 }
 
-/** A copy that nobody can change. The value is JSON. */
+/** An immutable copy. The value is JSON. */
 function deepFrozen(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const copy: object = Array.isArray(value)

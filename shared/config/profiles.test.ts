@@ -77,7 +77,7 @@ describe('the profiles of a policy', () => {
     [{ matchLabels: { link: 'cell', site: 'a' } }],
     [{ matchExpressions: [{ key: 'link', operator: 'In', values: ['cell'] }] }],
     [{ matchLabels: { link: 'cell' }, matchExpressions: [{ key: 'gpu', operator: 'Exists' }] }],
-  ])('refuse a selector whose nodes an earlier profile matches: %j', (nodeSelector) => {
+  ])('refuse a selector behind one that matches all its nodes: %j', (nodeSelector) => {
     expect(textsOf(cell, { name: 'late', nodeSelector })).toEqual([
       `profiles[1].nodeSelector ${JSON.stringify(nodeSelector)} selects no further node: profiles[0] (cell) matches all ` +
         'of them before',

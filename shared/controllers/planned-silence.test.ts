@@ -94,7 +94,7 @@ describe('a node with planned silence', () => {
 
   it('has ended its silence when it sends a heartbeat after more than one grace period', async () => {
     const { fleet, run } = await sleepyFleet(3_000);
-    // Not by a heartbeat before it goes silent.
+    // Not by a heartbeat before its silence.
     await run(5, 30, async (seconds) => seconds % 10 === 0 && fleet.beat('a-0'));
     expect(await fleet.taints('a-0')).toEqual([TAINT]);
     await run(35, 200);

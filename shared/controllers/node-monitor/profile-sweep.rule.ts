@@ -1,8 +1,8 @@
 /**
  * Which Nodes are evaluated again after a change of the policy's profiles. Pure.
  *
- * The API stores the profile of a Node with each write. A change of the policy changes the profile of Nodes that nobody
- * writes, so node-monitor evaluates all of them, a part per tick, twice:
+ * The API stores the profile of a Node with each write. A change of the policy changes the profile of Nodes without a
+ * write, so node-monitor evaluates all of them, a part per tick, twice:
  *
  *   change seen ── round 1, all names in order ── from two minutes after the change: round 2 ── done
  *

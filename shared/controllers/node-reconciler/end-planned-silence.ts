@@ -1,4 +1,4 @@
-/** Ends a promise of silence: its time is over, or the node is back. */
+/** Ends a promise of silence: its time is over, or the node sends heartbeats again. */
 import { plannedUntilMs } from '../../domain/nodes/planned-silence.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import { withoutPlannedSilence } from '../../store/node-digest.ts';
