@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clientTable } from '../support/client-table.ts';
 import { type Helm, makeHelm } from '../support/helm.ts';
 import { findKubectls, type Kubectl, runKubectl } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
@@ -11,6 +12,7 @@ const FIXTURES = new URL('../fixtures/', import.meta.url);
 const CHART = fileURLToPath(new URL('chart', FIXTURES));
 const PYTHON_CLIENT = fileURLToPath(new URL('python/client.py', FIXTURES));
 
+const table = clientTable();
 let local: LocalForTest;
 let helm: Helm;
 
@@ -61,6 +63,8 @@ describe('kubectl', () => {
     return stdout;
   };
 
+  const passed = ({ minor }: Kubectl, what: string) => table.passed({ client: 'kubectl', version: `1.${minor}`, what });
+
   it('creates, scales, exposes and deletes what applications consist of', async () => {
     const kubectl = newest as Kubectl;
     const created = CREATED.filter((what) => kubectl.minor >= 21 || !what.startsWith('cronjob'));
@@ -75,6 +79,9 @@ describe('kubectl', () => {
     if (kubectl.minor >= 27)
       expect(await run(kubectl, 'explain deployment.spec.strategy.type')).toContain('Recreate or RollingUpdate');
     expect(await run(kubectl, 'delete deployment,service,hpa web')).toMatch(/deleted/);
+    if (kubectl.minor >= 27) {
+      passed(kubectl, '`create` of 16 kinds, `scale`, `expose`, `autoscale`, `set image`, `explain`, `delete`');
+    }
   }, 120_000);
 
   const KUSTOMIZATION = fileURLToPath(new URL('kustomization', FIXTURES));
@@ -95,6 +102,7 @@ describe('kubectl', () => {
     const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
     await local.client.send({ method: 'POST', path, body: { metadata, spec: { holderIdentity: node } } });
     expect(await run(kubectl, `top node ${node} --no-headers`)).toMatch(/^measured-\S+ +500m +25% +1024Mi +25% *\n$/);
+    passed(kubectl, '`top node`');
   });
 
   it.each(findKubectls().filter(({ minor }) => minor >= 27))('$name applies a kustomization', async (kubectl) => {
@@ -104,6 +112,7 @@ describe('kubectl', () => {
     expect(account).toBe('serviceaccount/site-reader created');
     await run(kubectl, `diff -k ${KUSTOMIZATION}`);
     await run(kubectl, `delete -k ${KUSTOMIZATION}`);
+    passed(kubectl, '`apply -k`, `diff -k`, `delete -k`');
   });
 
   it.each(findKubectls().filter(({ minor }) => minor >= 27))(
@@ -119,6 +128,7 @@ describe('kubectl', () => {
       expect((await prune('second')).stdout).toMatch(/configmap\/first pruned/);
       expect(await run(kubectl, 'get configmaps -l set=pruned -o name -n default')).toBe('configmap/second\n');
       await run(kubectl, 'delete configmap second -n default');
+      passed(kubectl, '`apply --prune`');
     },
   );
 
@@ -136,6 +146,7 @@ describe('kubectl', () => {
       `/api/v1/namespaces/default/pods?fieldSelector=spec.nodeName%3D${node}`,
     );
     expect(pods.items).toMatchObject([{ spec: { hostPID: true, hostNetwork: true, nodeName: node } }]);
+    passed(kubectl, '`debug node/NAME`');
   });
 });
 
@@ -156,6 +167,9 @@ describe('Helm', () => {
     expect(helm.run('uninstall', 'small')).toContain('uninstalled');
     const secrets = '/api/v1/namespaces/default/secrets?labelSelector=owner%3Dhelm';
     expect((await bodyOf<{ items: unknown[] }>(secrets)).items).toEqual([]);
+    const [version = ''] = /\d+\.\d+/.exec(helm.run('version', '--short')) ?? [];
+    const what = '`install`, `upgrade`, `rollback`, `list`, `uninstall` of a chart with seven kinds and a hook';
+    table.passed({ client: 'Helm', version, what });
   }, 120_000);
 });
 
@@ -165,6 +179,18 @@ describe('the Python client', () => {
       env: { KUBECONFIG: local.kubeconfig, PATH: process.env['PATH'] ?? '' },
       timeout: 90_000,
     });
-    expect(JSON.parse(stdout)).toEqual({ events: ['ADDED', 'MODIFIED', 'DELETED'], replicas: 3 });
+    const { version, ...done } = JSON.parse(stdout) as { version: string };
+    expect(done).toEqual({
+      events: ['ADDED', 'MODIFIED', 'DELETED'],
+      replicas: 3,
+      owners: ['python'],
+      listed: ['applied'],
+    });
+    const what = 'live watch, typed writes, scale, dynamic client, server-side apply';
+    table.passed({ client: 'Python `kubernetes`', version: version.split('.')[0] ?? '', what });
   }, 120_000);
+});
+
+it('docs/clients.md has every row of this run', () => {
+  expect(table.missing()).toEqual([]);
 });

@@ -2,7 +2,7 @@
  * Informers of the JavaScript client library on nodes and pods, through changes by another client and two kills of the
  * server. In the end their caches equal the server's state (L9 through a third-party client).
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -15,6 +15,7 @@ import {
 } from '@kubernetes/client-node';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../shared/kube/types.ts';
+import { clientTable } from '../support/client-table.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 
@@ -53,6 +54,11 @@ const summary = (objects: readonly { readonly metadata?: unknown }[]): string[] 
       return `${namespace}/${name}@${resourceVersion}`;
     })
     .sort();
+
+const clientMajor = (): string => {
+  const manifest = new URL('../../node_modules/@kubernetes/client-node/package.json', import.meta.url);
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version.split('.')[0] ?? '';
+};
 
 describe('informers of the JavaScript client', { timeout: 180_000 }, () => {
   let dataDir: string;
@@ -133,5 +139,12 @@ describe('informers of the JavaScript client', { timeout: 180_000 }, () => {
     );
     expect(cached()).toEqual(expected);
     expect(deletions).toBeGreaterThan(0);
+    const table = clientTable();
+    table.passed({
+      client: 'JavaScript `@kubernetes/client-node`',
+      version: clientMajor(),
+      what: 'informers, also over two kills of the server',
+    });
+    expect(table.missing()).toEqual([]);
   });
 });
