@@ -8,11 +8,10 @@
  * Sources: Amazon DynamoDB API Reference, "TransactWriteItems", "BatchGetItem", "ThrottlingReason"; Developer Guide, "Error
  * handling with DynamoDB".
  */
+import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { transactionLocks } from '../../shared/adapters/memory/transaction-locks.ts';
-import { type LoopbackClient, type LoopbackResponse, loopbackClient } from '../http/loopback-client.ts';
-import type { Message } from '../http/loopback-message.ts';
-import { startLoopbackServer } from '../http/loopback-server.ts';
 import {
   type PartitionCapacity,
   partitionCapacity,
@@ -51,26 +50,42 @@ export interface DynamoDbFrontOptions {
 /** A transaction of some items takes 10 to 20 ms on AWS. */
 const TRANSACTION_MS = 10;
 const BODY_BYTES_MAX = 20_000_000;
+/** Above this size, the units of a page are derived from its bytes instead of being parsed. */
+const PARSED_BYTES_MAX = 262_144;
+const READ_UNIT_BYTES = 4_096;
+const PAGED = ['Query', 'Scan'];
+
 type Body = Record<string, unknown>;
+
+interface Served {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+}
 
 export async function startDynamoDbFront(options: DynamoDbFrontOptions): Promise<DynamoDbFront> {
   const front = new Front(options);
-  const server = await startLoopbackServer(BODY_BYTES_MAX, (request) => front.serve(request));
+  const server = createServer((incoming, outgoing) => {
+    front.serve(incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  // Longer than any client keeps a connection: none is closed under a request.
+  server.keepAliveTimeout = 60_000;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
   return {
-    endpoint: `http://127.0.0.1:${server.port}`,
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     get counters() {
       return { throttled: front.throttled, conflicts: front.conflicts };
     },
     async stop() {
       front.close();
-      await server.stop();
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
 }
-
-/** Sends a body to the engine. */
-type Forward = (body: Buffer) => Promise<LoopbackResponse>;
-type Answer = LoopbackResponse | { readonly refusal: Body };
 
 class Front {
   throttled = 0;
@@ -78,11 +93,12 @@ class Front {
   readonly #options: DynamoDbFrontOptions;
   readonly #tables: ReadonlyMap<string, FrontTable & { readonly partitions: PartitionCapacity }>;
   readonly #locks = transactionLocks();
-  readonly #engine: LoopbackClient;
+  readonly #agent = new Agent({ keepAlive: true });
+  readonly #engine: URL;
 
   constructor(options: DynamoDbFrontOptions) {
     this.#options = options;
-    this.#engine = loopbackClient(new URL(options.engineEndpoint));
+    this.#engine = new URL(options.engineEndpoint);
     const nowMs = options.nowMs();
     this.#tables = new Map(
       options.tables.map((table) => [
@@ -93,31 +109,36 @@ class Front {
   }
 
   close(): void {
-    this.#engine.close();
+    this.#agent.destroy();
   }
 
-  async serve({ startLine, headers, body: sent }: Message): Promise<LoopbackResponse> {
-    const target = headers.find(([name]) => name.toLowerCase() === 'x-amz-target')?.[1] ?? '';
-    const operation = target.slice(target.lastIndexOf('.') + 1);
+  async serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const sent = await readBody(incoming);
+    const operation =
+      String(incoming.headers['x-amz-target'] ?? '')
+        .split('.')
+        .at(-1) ?? '';
     const body = operation === '' ? {} : (JSON.parse(sent.toString('utf8')) as Body);
     const accesses = itemAccesses(operation, body, (tableName) => this.#tables.get(tableName)?.keys);
-    const path = startLine.split(' ')[1] ?? '/';
-    const forward: Forward = (admitted) => this.#engine.post(path, headers, admitted);
-    if (accesses.length === 0) return forward(sent);
-    const answer = await this.#admit(operation, { sent, body }, accesses, forward);
-    if (!('refusal' in answer)) return answer;
-    const refusal = Buffer.from(JSON.stringify(answer.refusal));
-    return { status: '400 Bad Request', headers: [['content-type', 'application/x-amz-json-1.0']], body: refusal };
+    const answer =
+      accesses.length === 0
+        ? await this.#forward(incoming, sent)
+        : await this.#admit(operation, body, accesses, (admitted) => this.#forward(incoming, admitted));
+    // A client that went away meanwhile gets nothing.
+    if (outgoing.destroyed) return;
+    if ('refusal' in answer) {
+      outgoing.writeHead(400, { 'content-type': 'application/x-amz-json-1.0' }).end(JSON.stringify(answer.refusal));
+    } else outgoing.writeHead(answer.status, answer.headers).end(answer.body);
   }
 
   async #admit(
     operation: string,
-    request: Request,
+    body: Body,
     accesses: readonly ItemAccess[],
-    forward: Forward,
-  ): Promise<Answer> {
-    if (operation === 'TransactWriteItems') return this.#transact(request, accesses, forward);
-    if (operation === 'BatchGetItem') return this.#batchGet(request, accesses, forward);
+    forward: (sent: Buffer) => Promise<Served>,
+  ): Promise<Served | { readonly refusal: Body }> {
+    if (operation === 'TransactWriteItems') return this.#transact(body, accesses, forward);
+    if (operation === 'BatchGetItem') return this.#batchGet(body, accesses, forward);
     const [access] = accesses as [ItemAccess];
     const limit = this.#refusal(access);
     if (limit !== undefined) return { refusal: this.#throttling([{ access, limit }]) };
@@ -125,12 +146,16 @@ class Front {
       this.conflicts += 1;
       return { refusal: { __type: `${TYPE}TransactionConflictException`, message: CONFLICT_MESSAGE } };
     }
-    const served = await forward(withConsumedCapacity(request));
+    const served = await forward(withConsumedCapacity(body));
     this.#consume(operation, accesses, served);
     return served;
   }
 
-  async #transact(request: Request, accesses: readonly ItemAccess[], forward: Forward): Promise<Answer> {
+  async #transact(
+    body: Body,
+    accesses: readonly ItemAccess[],
+    forward: (sent: Buffer) => Promise<Served>,
+  ): Promise<Served | { readonly refusal: Body }> {
     const limits = accesses.map((access) => this.#refusal(access));
     if (limits.some((limit) => limit !== undefined)) {
       this.throttled += 1;
@@ -145,7 +170,7 @@ class Front {
     }
     try {
       await pause(this.#options.transactionMs ?? TRANSACTION_MS);
-      const served = await forward(withConsumedCapacity(request));
+      const served = await forward(withConsumedCapacity(body));
       this.#consume('TransactWriteItems', accesses, served);
       return served;
     } finally {
@@ -154,28 +179,31 @@ class Front {
   }
 
   /** Keys of partitions without capacity are answered as unprocessed; when there are no others, the request is refused. */
-  async #batchGet(request: Request, accesses: readonly ItemAccess[], forward: Forward): Promise<Answer> {
+  async #batchGet(
+    body: Body,
+    accesses: readonly ItemAccess[],
+    forward: (sent: Buffer) => Promise<Served>,
+  ): Promise<Served | { readonly refusal: Body }> {
     const refused = accesses.flatMap((access) => {
       const limit = this.#refusal(access);
       return limit === undefined ? [] : [{ access, limit }];
     });
     if (refused.length === accesses.length) return { refusal: this.#throttling(refused) };
     if (refused.length === 0) {
-      const served = await forward(withConsumedCapacity(request));
+      const served = await forward(withConsumedCapacity(body));
       this.#consume('BatchGetItem', accesses, served);
       return served;
     }
     this.throttled += 1;
     const refusedItems = new Set(refused.map(({ access }) => access.item));
-    const { admitted, unprocessed } = this.#splitBatch(request.body, refusedItems);
-    const sent = Buffer.from(JSON.stringify(admitted));
-    const served = await forward(withConsumedCapacity({ sent, body: admitted }));
+    const { admitted, unprocessed } = this.#splitBatch(body, refusedItems);
+    const served = await forward(withConsumedCapacity(admitted));
     this.#consume(
       'BatchGetItem',
       accesses.filter(({ item }) => !refusedItems.has(item)),
       served,
     );
-    if (!isSuccess(served)) return served;
+    if (served.status !== 200) return served;
     const answer = JSON.parse(served.body.toString('utf8')) as Body;
     return withBody(served, { ...answer, UnprocessedKeys: mergedKeys(answer['UnprocessedKeys'], unprocessed) });
   }
@@ -225,7 +253,7 @@ class Front {
   }
 
   /** Units of a request over several items are spread over those of the same table alike. */
-  #consume(operation: string, accesses: readonly ItemAccess[], served: LoopbackResponse): void {
+  #consume(operation: string, accesses: readonly ItemAccess[], served: Served): void {
     const nowMs = this.#options.nowMs();
     const byTable = Map.groupBy(accesses, ({ tableName }) => tableName);
     for (const [tableName, items] of byTable) {
@@ -235,15 +263,39 @@ class Front {
         partitions.consume(partitionKey, access, units / items.length, nowMs);
     }
   }
-}
 
-/** A request as it was sent, and read. */
-interface Request {
-  readonly sent: Buffer;
-  readonly body: Body;
+  #forward(incoming: IncomingMessage, body: Buffer): Promise<Served> {
+    return new Promise((resolve, reject) => {
+      const onward = httpRequest(
+        {
+          agent: this.#agent,
+          hostname: this.#engine.hostname,
+          port: this.#engine.port,
+          method: incoming.method,
+          path: incoming.url,
+          headers: { ...incoming.headers, host: this.#engine.host, 'content-length': body.length },
+        },
+        (answer) => {
+          const parts: Buffer[] = [];
+          answer.on('data', (part: Buffer) => parts.push(part));
+          answer.on('error', reject);
+          answer.on('end', () => {
+            const text = Buffer.concat(parts);
+            const headers = { ...answer.headers };
+            delete headers['transfer-encoding'];
+            resolve({
+              status: answer.statusCode ?? 502,
+              headers: { ...headers, 'content-length': String(text.length) },
+              body: text,
+            });
+          });
+        },
+      );
+      onward.on('error', reject);
+      onward.end(body);
+    });
+  }
 }
-
-const isSuccess = ({ status }: LoopbackResponse): boolean => status.startsWith('200');
 
 const TYPE = 'com.amazonaws.dynamodb.v20120810#';
 const CONFLICT_MESSAGE = 'Transaction is ongoing for the item';
@@ -268,18 +320,15 @@ function cancelled(codes: readonly (string | undefined)[]): Body {
   };
 }
 
-/** The member is added to the text: writing a large body anew costs more than the rest of its way. */
-function withConsumedCapacity({ sent, body }: Request): Buffer {
-  if (body['ReturnConsumedCapacity'] !== undefined) return sent;
-  return Buffer.concat([sent.subarray(0, sent.lastIndexOf('}')), CONSUMED_WANTED]);
-}
+const withConsumedCapacity = (body: Body): Buffer =>
+  Buffer.from(JSON.stringify({ ...body, ReturnConsumedCapacity: body['ReturnConsumedCapacity'] ?? 'TOTAL' }));
 
-const CONSUMED_WANTED = Buffer.from(',"ReturnConsumedCapacity":"TOTAL"}');
-
-function withBody(served: LoopbackResponse, answer: Body): LoopbackResponse {
-  // The checksum is that of the other body.
-  const headers = served.headers.filter(([name]) => name.toLowerCase() !== 'x-amz-crc32');
-  return { ...served, headers, body: Buffer.from(JSON.stringify(answer)) };
+function withBody(served: Served, answer: Body): Served {
+  const body = Buffer.from(JSON.stringify(answer));
+  const headers: IncomingMessage['headers'] = { ...served.headers, 'content-length': String(body.length) };
+  // Checksum of the body as it was.
+  delete headers['x-amz-crc32'];
+  return { ...served, headers, body };
 }
 
 function mergedKeys(answered: unknown, unprocessed: Batch): Batch {
@@ -293,40 +342,37 @@ function mergedKeys(answered: unknown, unprocessed: Batch): Batch {
 /** Units that a request consumed of one table. A refused condition is billed as well: one unit per item, two in a transaction. */
 function consumedUnits(
   operation: string,
-  served: LoopbackResponse,
+  { status, body }: Served,
   { tableName, items }: { readonly tableName: string; readonly items: number },
 ): number {
-  if (!isSuccess(served)) return operation === 'TransactWriteItems' ? 2 * items : items;
-  return consumedCapacity(served.body)
+  if (status !== 200) return operation === 'TransactWriteItems' ? 2 * items : items;
+  if (body.length > PARSED_BYTES_MAX && PAGED.includes(operation)) return body.length / READ_UNIT_BYTES / 2;
+  const { ConsumedCapacity: consumed } = JSON.parse(body.toString('utf8')) as {
+    ConsumedCapacity?: ConsumedCapacity | ConsumedCapacity[];
+  };
+  return [consumed ?? []]
+    .flat()
     .filter((each) => each.TableName === tableName)
     .reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0);
-}
-
-const CONSUMED = Buffer.from('"ConsumedCapacity":');
-/** More than the entries of 100 tables. */
-const CONSUMED_BYTES_MAX = 20_000;
-
-/**
- * The member of an answer, read without the rest of it: a page has a megabyte. In a string the name would have
- * backslashes before its quotes, and no table has an attribute of this name.
- */
-function consumedCapacity(answer: Buffer): readonly ConsumedCapacity[] {
-  const at = answer.lastIndexOf(CONSUMED);
-  if (at === -1) return [];
-  const text = answer.toString('utf8', at + CONSUMED.length, at + CONSUMED.length + CONSUMED_BYTES_MAX);
-  // Names of tables and numbers have no brackets.
-  let depth = 0;
-  for (let end = 0; end < text.length; end += 1) {
-    const character = text[end];
-    if (character === '{' || character === '[') depth += 1;
-    if (character !== '}' && character !== ']') continue;
-    depth -= 1;
-    if (depth <= 0) return [JSON.parse(text.slice(0, end + 1)) as ConsumedCapacity | ConsumedCapacity[]].flat();
-  }
-  return [];
 }
 
 interface ConsumedCapacity {
   readonly TableName?: string;
   readonly CapacityUnits?: number;
+}
+
+/** By events: an iterator over the request costs as much as the rest of reading it. */
+function readBody(incoming: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    incoming.on('data', (part: Buffer) => {
+      bytes += part.byteLength;
+      if (bytes > BODY_BYTES_MAX) incoming.destroy(new Error(`the request has more than ${BODY_BYTES_MAX} bytes`));
+      else parts.push(part);
+    });
+    incoming.once('end', () => resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts)));
+    incoming.once('error', reject);
+    incoming.once('close', () => reject(new Error('the client disconnected before its request was complete')));
+  });
 }

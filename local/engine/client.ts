@@ -1,4 +1,4 @@
-import { loopbackClient } from '../http/loopback-client.ts';
+import { Agent, request } from 'node:http';
 
 /**
  * DynamoDB's wire protocol, JSON 1.0 over HTTP, for the few calls the local mode makes itself: tables and streams. Plain
@@ -29,33 +29,53 @@ const CALL_TIMEOUT_MS = 10_000;
 const AUTHORIZATION =
   'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=0';
 
-const HEADERS = [
-  ['content-type', 'application/x-amz-json-1.0'],
-  ['x-amz-date', '20260101T000000Z'],
-  ['authorization', AUTHORIZATION],
-] as const;
-
 export function createEngineClient(endpoint: string): EngineClient {
   const url = new URL(endpoint);
-  const client = loopbackClient(url, CALL_TIMEOUT_MS);
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 
-  async function call(operation: string, input: unknown): Promise<Record<string, unknown>> {
-    const headers = [['x-amz-target', operation], ...HEADERS] as const;
-    const response = await client.post(url.pathname, headers, JSON.stringify(input)).catch((cause: Error) => {
-      throw new EngineError('Unreachable', cause.message, { cause });
+  function call(operation: string, input: unknown): Promise<Record<string, unknown>> {
+    const body = Buffer.from(JSON.stringify(input));
+    return new Promise((resolve, reject) => {
+      const unreachable = (cause: Error) => reject(new EngineError('Unreachable', cause.message, { cause }));
+      const sent = request(
+        url,
+        {
+          method: 'POST',
+          agent,
+          timeout: CALL_TIMEOUT_MS,
+          headers: {
+            'content-type': 'application/x-amz-json-1.0',
+            'content-length': body.length,
+            'x-amz-target': operation,
+            'x-amz-date': '20260101T000000Z',
+            authorization: AUTHORIZATION,
+          },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', unreachable);
+          response.on('end', () => {
+            const text = Buffer.concat(chunks).toString();
+            let answer: Record<string, unknown>;
+            try {
+              answer = JSON.parse(text) as Record<string, unknown>;
+            } catch (cause) {
+              reject(new EngineError('Malformed', `${operation} was answered with ${text.slice(0, 100)}`, { cause }));
+              return;
+            }
+            if (response.statusCode === 200) resolve(answer);
+            else reject(errorOf(answer, operation));
+          });
+        },
+      );
+      sent.on('timeout', () => sent.destroy(new Error(`${operation} took longer than ${CALL_TIMEOUT_MS} ms`)));
+      sent.on('error', unreachable);
+      sent.end(body);
     });
-    const text = response.body.toString('utf8');
-    let answer: Record<string, unknown>;
-    try {
-      answer = JSON.parse(text) as Record<string, unknown>;
-    } catch (cause) {
-      throw new EngineError('Malformed', `${operation} was answered with ${text.slice(0, 100)}`, { cause });
-    }
-    if (!response.status.startsWith('200')) throw errorOf(answer, operation);
-    return answer;
   }
 
-  return { endpoint, call, close: () => client.close() };
+  return { endpoint, call, close: () => agent.destroy() };
 }
 
 function errorOf(answer: Record<string, unknown>, operation: string): EngineError {
