@@ -110,7 +110,7 @@ const portsCell = (ports: readonly ServicePort[] = []): string =>
     .join(',') || NONE;
 
 export const services: ResourceDescriptor = storedKind(SERVICES, {
-  creationWarning: 'the Service is stored: no traffic is routed to its address, and no controller writes its endpoints',
+  creationWarning: 'no traffic is routed to the address of the Service',
   subresources: [STATUS_PART],
   columns: [
     nameColumn,

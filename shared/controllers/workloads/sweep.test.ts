@@ -38,7 +38,7 @@ it('a sweep without time for all workloads continues where it ended', async () =
     (await cluster.sets()).flatMap(({ metadata, status }) =>
       status?.observedGeneration === undefined ? [] : [metadata.name ?? ''],
     );
-  // Each transaction takes five seconds, so the first eight syncs use up the time.
+  // Each transaction lasts five seconds: the first eight syncs use up the time.
   const controllers = cluster.makeControllers({
     ...cluster.tables,
     transact(writes) {
