@@ -85,6 +85,8 @@ export interface AgentConfig {
   readonly topologyManagerScope: 'container' | 'pod';
   readonly topologyManagerPolicyOptions: Readonly<Record<string, string>>;
 
+  /** Directory of manifests of static pods; '' for none. */
+  readonly staticPodPath: string;
   readonly failSwapOn: boolean;
   readonly swapBehavior: '' | 'NoSwap' | 'LimitedSwap';
   /** Feature gates by name. Only NodeSwap has an effect; it is on by default. */

@@ -14,9 +14,12 @@
 import type { KubePod } from '../../shared/kube/types.ts';
 import type { RunningPod } from '../ports/pod-runtime.ts';
 import { type Doubling, doublingWaitMs, retryAfterWaitMs } from '../rules/backoff.ts';
+import { isMirrorPod, isStaticPod } from '../rules/critical-pod.ts';
 import { killRequest } from '../rules/kill-request.ts';
+import { finalPodDeletion } from '../rules/pod-requests.ts';
 import { isContradicted } from '../rules/pod-status.ts';
 import type { PodStatus } from '../rules/shutdown-status.ts';
+import { isMirrorOf } from '../rules/static-pod.ts';
 import { waitAtMost } from './bounded-wait.ts';
 import { listPods } from './pod-list.ts';
 import type { PodLoopDependencies } from './pods/dependencies.ts';
@@ -29,6 +32,8 @@ const LIST_EVERY_MS = 300_000;
 /** The same while the node has no pods, to halve the requests of an idle machine besides heartbeats. Milliseconds. */
 export const LIST_WITHOUT_PODS_MS = 1_800_000;
 const LIST_JITTER = 0.1;
+/** fileCheckFrequency: interval of the reads of static pods. Milliseconds. */
+const STATIC_PODS_EVERY_MS = 20_000;
 const LIST_WAITS: Doubling = { firstMs: 1_000, limitMs: 60_000 };
 
 export interface PodLoop {
@@ -58,6 +63,8 @@ class ListingPodLoop implements PodLoop {
   readonly #admissions: PodAdmissions;
   readonly #workers: PodWorkers;
   #listRequested = true;
+  /** Monotonic milliseconds. */
+  #readStaticAtMs = 0;
   #wake = new AbortController();
   #stop: AbortSignal | undefined;
 
@@ -96,7 +103,7 @@ class ListingPodLoop implements PodLoop {
         failures = (await this.#trySync(stop)) ? 0 : failures + 1;
         listAtMs = time.monotonicMs() + this.#listWaitMs(failures);
       }
-      const retryAtMs = this.#retryDuePods();
+      const retryAtMs = Math.min(this.#retryDuePods(), this.#readStatic());
       if (stop.aborted || (this.#listRequested && failures === 0)) continue;
       const waitMs = Math.min(listAtMs, retryAtMs) - time.monotonicMs();
       await time.sleep(Math.max(0, waitMs), AbortSignal.any([stop, this.#wake.signal]));
@@ -106,10 +113,17 @@ class ListingPodLoop implements PodLoop {
 
   async sync(stop?: AbortSignal): Promise<boolean> {
     this.#listRequested = false;
-    const pods = await this.#list(stop);
-    if (pods === undefined) return false;
+    const staticPods = this.#dependencies.staticPods?.() ?? [];
+    const listed = await this.#list(stop);
+    if (listed === undefined) {
+      await this.#startStatic(staticPods);
+      return false;
+    }
+    const mirrors = await this.#mirrorsOf(staticPods, listed.filter(isMirrorPod));
+    const pods = [...listed.filter((pod) => !isMirrorPod(pod)), ...staticPods];
     const running = await this.#dependencies.runtime.pods();
     this.#updateEntries(pods, running);
+    this.#useMirrors(mirrors);
     this.#dependencies.inputs.keepOnly(new Set(this.#entries.keys()));
     const isDecided = await this.#admissions.decide(new Set(running.map(({ uid }) => uid)), stop);
     for (const entry of [...this.#entries.values()]) {
@@ -117,6 +131,40 @@ class ListingPodLoop implements PodLoop {
       if (!entry.present || entry.admission !== 'waiting' || isDeleted(entry)) this.#workers.request(entry);
     }
     return isDecided;
+  }
+
+  /** Starts new static pods while the API does not answer. Nothing else changes. */
+  async #startStatic(staticPods: readonly KubePod[]): Promise<void> {
+    const fresh = staticPods.filter(({ metadata: { uid = '' } }) => !this.#entries.has(uid));
+    if (fresh.length === 0) return;
+    const running = new Set((await this.#dependencies.runtime.pods()).map(({ uid }) => uid));
+    for (const pod of fresh) {
+      const entry = newPodEntry(pod, true);
+      this.#add(entry);
+      this.#admissions.admitStatic(entry, running.has(entry.uid));
+      this.#workers.request(entry);
+    }
+  }
+
+  /** The usable mirror pods. The others are removed: of a static pod that changed, or deleted by a user. */
+  async #mirrorsOf(staticPods: readonly KubePod[], mirrors: readonly KubePod[]): Promise<readonly KubePod[]> {
+    const usable: KubePod[] = [];
+    for (const mirror of mirrors) {
+      const isShown = staticPods.some((pod) => isMirrorOf(mirror, pod));
+      if (isShown && mirror.metadata.deletionTimestamp === undefined) usable.push(mirror);
+      else await this.#dependencies.api.send(finalPodDeletion(mirror));
+    }
+    return usable;
+  }
+
+  #useMirrors(mirrors: readonly KubePod[]): void {
+    for (const entry of this.#entries.values()) {
+      if (!isStaticPod(entry.pod)) continue;
+      const mirror = mirrors.find((each) => isMirrorOf(each, entry.pod));
+      if (mirror === undefined) delete entry.mirror;
+      else entry.mirror = mirror;
+      if (mirror === undefined || isContradicted(entry.status, mirror.status)) delete entry.reported;
+    }
   }
 
   settled(): Promise<void> {
@@ -165,6 +213,19 @@ class ListingPodLoop implements PodLoop {
     return everyMs * (1 + LIST_JITTER * this.#dependencies.fraction());
   }
 
+  /** Requests a list when the files of static pods changed. Returns when they are read again; Infinity without any. */
+  #readStatic(): number {
+    const { staticPods, time } = this.#dependencies;
+    if (staticPods === undefined) return Number.POSITIVE_INFINITY;
+    const nowMs = time.monotonicMs();
+    if (nowMs < this.#readStaticAtMs) return this.#readStaticAtMs;
+    this.#readStaticAtMs = nowMs + STATIC_PODS_EVERY_MS;
+    const wanted = staticPods().map(({ metadata }) => metadata.uid ?? '');
+    const known = [...this.#entries.values()].filter(({ pod, present }) => present && isStaticPod(pod));
+    if (wanted.length !== known.length || wanted.some((uid) => !this.#entries.has(uid))) this.#listRequested = true;
+    return this.#readStaticAtMs;
+  }
+
   /** Returns when the next retry is due, on the monotonic clock. Milliseconds; Infinity when there is none. */
   #retryDuePods(): number {
     const nowMs = this.#dependencies.time.monotonicMs();
@@ -195,7 +256,7 @@ class ListingPodLoop implements PodLoop {
       if (entry === undefined) this.#add(newPodEntry(pod, true));
       else {
         Object.assign(entry, { pod, present: true });
-        if (isContradicted(entry.status, pod.status)) delete entry.reported;
+        if (!isStaticPod(pod) && isContradicted(entry.status, pod.status)) delete entry.reported;
       }
     }
     for (const { uid, namespace, name } of running) {

@@ -8,7 +8,7 @@
  * agent must not restart the workloads.
  */
 import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { KubeNode } from '../../shared/kube/types.ts';
+import type { KubeNode, KubePod } from '../../shared/kube/types.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
@@ -54,6 +54,8 @@ export interface AgentParts extends StartParts {
   readonly keys?: MachineKeys | undefined;
   readonly runtime: PodRuntime;
   readonly volumes: PodVolumes;
+  /** Reads the static pods of this machine. Absent: it has none. */
+  readonly staticPods?: (() => readonly KubePod[]) | undefined;
   readonly probeClient: ProbeClient;
   readonly shutdownSignal: ShutdownSignal;
   readonly shutdownState: ShutdownDependencies['stateFile'];
@@ -76,7 +78,7 @@ export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<vo
   await loops.runtimeHealth.poll();
   await parts.serveHealth(healthChecks(parts, loops));
   loops.events.aboutNode({ type: 'Normal', reason: 'Starting', message: 'Starting kubelet.' });
-  await runLoops(loops, stop);
+  await runLoops(loops, parts.staticPods !== undefined, stop);
 }
 
 /** Results of the start checks. */
@@ -157,6 +159,8 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     api,
     runtime,
     probes,
+    staticPods: parts.staticPods,
+    nodeUid: () => statusLoop.node()?.metadata.uid,
     inputs: podInputs,
     operatingSystem: started.operatingSystem,
     topology: started.topology,
@@ -322,12 +326,14 @@ function healthChecks(parts: AgentParts, { beats }: Loops): readonly HealthCheck
 }
 
 /** The lease loop starts at once. The loops that need the Node start after its registration. */
-async function runLoops(loops: Loops, stop: AbortSignal): Promise<void> {
+async function runLoops(loops: Loops, hasStaticPods: boolean, stop: AbortSignal): Promise<void> {
   const registered = loops.registration.ensure();
+  // Static pods start without the API.
+  const podsMayStart = hasStaticPods ? Promise.resolve() : registered;
   await Promise.all([
     loops.leaseLoop.run(),
     registered.then(() => loops.statusLoop.run(stop)),
-    registered.then(() => loops.podLoop.run(stop)),
+    podsMayStart.then(() => loops.podLoop.run(stop)),
     registered.then(() => loops.eviction.run(stop)),
     registered.then(() => loops.podInputs.run(stop)),
     registered.then(() => loops.volumeLimits.run(stop)),

@@ -19,6 +19,7 @@ import { probeClient } from '../adapters/probe/probe-client.ts';
 import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
+import { staticPodFiles } from '../adapters/static-pods/static-pod-files.ts';
 import { makeDirectory } from '../adapters/system/directory.ts';
 import { jsonLog } from '../adapters/system/json-log.ts';
 import { stateFile } from '../adapters/system/state-file.ts';
@@ -211,6 +212,15 @@ async function main(): Promise<void> {
         numa: config.topologyManagerPolicy === 'none' ? NO_NUMA : await readNuma(),
         swaps: await machine.swaps(),
         runtime,
+        staticPods:
+          config.staticPodPath === ''
+            ? undefined
+            : staticPodFiles({
+                directory: config.staticPodPath,
+                nodeName: config.nodeName,
+                log,
+                nowMs: Date.now,
+              }),
         probeClient: probes,
         volumes: podVolumes({ rootDirectory: config.rootDirectory, memoryDirectory: memoryDirectory() }),
         shutdownSignal,

@@ -53,6 +53,7 @@ export const KUBELET_FIELDS = {
   shutdownGracePeriod: duration,
   shutdownGracePeriodCriticalPods: duration,
   shutdownGracePeriodByPodPriority: priorityGraces,
+  staticPodPath: text,
   cgroupRoot: text,
   podPidsLimit: wholeNumber(),
   cpuCFSQuota: flag,
@@ -142,7 +143,7 @@ export const UNUSED_KUBELET_FIELDS: ReadonlySet<string> = new Set(
   memoryManagerPolicy memoryThrottlingFactor nodeStatusMaxImages oomScoreAdj podCIDR podLogsDir port
   preloadedImagesVerificationAllowlist protectKernelDefaults qosReserved readOnlyPort registryBurst registryPullQPS
   reservedMemory reservedSystemCPUs resolvConf rotateCertificates runOnce runtimeRequestTimeout seccompDefault
-  serializeImagePulls serverTLSBootstrap showHiddenMetricsForVersion singleProcessOOMKill staticPodPath staticPodURL
+  serializeImagePulls serverTLSBootstrap showHiddenMetricsForVersion singleProcessOOMKill staticPodURL
   staticPodURLHeader streamingConnectionIdleTimeout syncFrequency systemCgroups systemReservedCgroup tlsCertFile
   tlsCipherSuites tlsMinVersion tlsPrivateKeyFile tracing userNamespaces volumePluginDir volumeStatsAggPeriod`.split(
     /\s+/,

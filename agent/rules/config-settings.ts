@@ -308,6 +308,7 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     cpuCfsQuota: settings.cpuCFSQuota ?? true,
     enforceNodeAllocatable: settings.enforceNodeAllocatable?.includes('pods') ?? true,
     ...topology(gathering),
+    staticPodPath: settings.staticPodPath ?? '',
     failSwapOn: settings.failSwapOn ?? true,
     swapBehavior: checkedSwapBehavior(gathering),
     featureGates: settings.featureGates ?? {},

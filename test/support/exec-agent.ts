@@ -1,9 +1,10 @@
 /** The pods of one node: the API in memory, the pod loop of the agent, and real processes with real volumes. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { probeClient } from '../../agent/adapters/probe/probe-client.ts';
 import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
+import { staticPodFiles } from '../../agent/adapters/static-pods/static-pod-files.ts';
 import { podVolumes } from '../../agent/adapters/volumes/pod-volumes.ts';
 import { createPodLoop } from '../../agent/app/pod-loop.ts';
 import { PodInputs } from '../../agent/app/pods/pod-inputs.ts';
@@ -31,6 +32,8 @@ export interface ExecAgent {
   /** `<method> <path>` of all requests of the node. */
   readonly requests: readonly string[];
   readonly rootDirectory: string;
+  /** Whether requests of the node fail. */
+  isOffline: boolean;
   create(plural: 'configmaps' | 'secrets', name: string, more: Record<string, unknown>): Promise<void>;
   replace(plural: 'configmaps' | 'secrets', name: string, more: Record<string, unknown>): Promise<void>;
   /** Binds a pod to the node. */
@@ -63,9 +66,11 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
     users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
   });
   const rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-pods-'));
+  const manifests = join(rootDirectory, 'manifests');
+  mkdirSync(manifests);
   const events: string[] = [];
   const requests: string[] = [];
-  await server.send('POST', NODES, { body: node('edge-1') });
+  const nodeUid = ((await server.send('POST', NODES, { body: node('edge-1') })).body as KubeObject).metadata.uid;
   await server.send('PATCH', `${NODES}/edge-1/status`, {
     contentType: 'application/merge-patch+json',
     body: { status: { allocatable: { cpu: '2', memory: '4Gi', pods: '30', 'ephemeral-storage': '10Gi' } } },
@@ -84,6 +89,7 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
       contentType?: string;
     }) {
       requests.push(`${method} ${path}`);
+      if (self.isOffline) return { kind: 'failed' as const, cause: new Error('no route to the API') };
       const answer = await server.send(method, path, {
         body,
         contentType: contentType ?? 'application/json',
@@ -114,6 +120,8 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
       nodeName: 'edge-1',
       runtime,
       inputs,
+      staticPods: staticPodFiles({ directory: manifests, nodeName: 'edge-1', log: silentLog, nowMs: time.nowMs }),
+      nodeUid: () => nodeUid,
       probes: new PodProbes({ ...shared, runtime, probeClient: probeClient('kube-probe/1.34') }),
       meter: { count() {}, gauge() {}, observe() {} },
       operatingSystem: 'linux',
@@ -131,7 +139,6 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
     void limits.run(stop.signal);
     return { runtime, loop, stop };
   }
-  let agent = start();
 
   async function write(method: 'POST' | 'PUT', plural: string, name: string, more: Record<string, unknown>) {
     const path = `/api/v1/namespaces/${NAMESPACE}/${plural}`;
@@ -147,11 +154,13 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
   };
   const logFile = (pod: KubePod, file: string): string => join(rootDirectory, 'pods', pod.metadata.uid ?? '', file);
 
+  let agent: ReturnType<typeof start>;
   const self: ExecAgent = {
     server,
     events,
     requests,
     rootDirectory,
+    isOffline: false,
     create: (plural, name, more) => write('POST', plural, name, more),
     replace: (plural, name, more) => write('PUT', plural, name, more),
     async bind(name, spec, metadata = {}) {
@@ -214,5 +223,6 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
       rmSync(rootDirectory, { recursive: true, force: true });
     },
   };
+  agent = start();
   return self;
 }

@@ -81,6 +81,7 @@ describe('the configuration of the agent', () => {
       topologyManagerPolicy: 'none',
       topologyManagerScope: 'container',
       topologyManagerPolicyOptions: {},
+      staticPodPath: '',
       failSwapOn: true,
       swapBehavior: '',
       featureGates: {},

@@ -20,6 +20,10 @@ export interface PodLoopDependencies {
   readonly fraction: Fraction;
   readonly log: Log;
   readonly meter: AgentMeter;
+  /** Reads the static pods of this machine. Absent: it has none. */
+  readonly staticPods?: (() => readonly KubePod[]) | undefined;
+  /** Undefined before the registration. */
+  readonly nodeUid?: () => string | undefined;
   /** In Go's spelling, such as `linux`. */
   readonly operatingSystem: string;
   /** Address of this machine; pods share it. */

@@ -40,6 +40,17 @@ export class PodAdmissions {
     return true;
   }
 
+  /** Admits a static pod without its Node, which only the API has. */
+  admitStatic(entry: PodEntry, isRunning: boolean): void {
+    if (isRunning) {
+      this.#adopt(entry);
+      return;
+    }
+    const verdict = this.#refusalBefore(entry) ?? this.#dependencies.topology.admit(entry.pod);
+    if (verdict.kind === 'refused') this.#refuse(entry, verdict);
+    else entry.admission = 'admitted';
+  }
+
   #adopt(entry: PodEntry): void {
     const { topology, log } = this.#dependencies;
     const verdict = topology.admit(entry.pod);

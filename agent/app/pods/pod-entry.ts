@@ -15,7 +15,9 @@ export interface PodKill {
 export interface PodEntry {
   readonly uid: string;
   pod: KubePod;
-  /** Whether the last list of the API contains it. */
+  /** The pod that shows a static pod in the API. */
+  mirror?: KubePod;
+  /** Whether the last list of the API, or a file for a static pod, contains it. */
   present: boolean;
   admission: 'waiting' | 'admitted' | 'refused';
   /** Whether this process called `start` of the runtime. */

@@ -12,12 +12,14 @@
 import { defined } from '../../../shared/domain/defined.ts';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import type { RunningPod } from '../../ports/pod-runtime.ts';
+import { isStaticPod } from '../../rules/critical-pod.ts';
 import { killRequest } from '../../rules/kill-request.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
 import { deletionGraceSeconds } from '../../rules/pod-grace.ts';
 import { finalPodDeletion, isPodMissing, podStatusReport } from '../../rules/pod-requests.ts';
 import { hasEnded, type ProbedReadiness, podStatusOf } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
+import { mirrorCreation } from '../../rules/static-pod.ts';
 import { dueContainerEvents } from './container-events.ts';
 import type { PodLoopDependencies } from './dependencies.ts';
 import { hasFinished, isDeleted, isTerminal, type PodEntry, type PodKill } from './pod-entry.ts';
@@ -199,17 +201,36 @@ export class PodSync {
     entries.delete(entry.uid);
   }
 
+  /** The pod that shows a static pod in the API. Undefined before this node is registered. */
+  async #mirrorOf(entry: PodEntry): Promise<KubePod | undefined> {
+    if (entry.mirror !== undefined || !entry.present) return entry.mirror;
+    const { api, nodeName, nodeUid } = this.#dependencies;
+    const uid = nodeUid?.();
+    if (uid === undefined) return undefined;
+    const answer = await api.send(mirrorCreation(entry.pod, nodeName, uid));
+    const mirror = answeredWith(answer, 201) ? objectIn<KubePod>(answer) : undefined;
+    if (mirror === undefined) throw new PodSyncError(`mirror pod: ${describeAnswer(answer)}`);
+    entry.mirror = mirror;
+    delete entry.reported;
+    return mirror;
+  }
+
   async #reportStatus(entry: PodEntry, timeoutMs?: number): Promise<void> {
     const { status } = entry;
+    const shown = isStaticPod(entry.pod) ? await this.#mirrorOf(entry) : entry.pod;
+    if (shown === undefined) return;
     const text = JSON.stringify(status);
     if (status === undefined || entry.reported === text) return;
-    const report = podStatusReport(entry.pod, status);
+    const report = podStatusReport(shown, status);
     const answer = await this.#dependencies.api.send({ ...report, ...defined({ timeoutMs }) });
     if (answeredWith(answer, 200)) {
       entry.reported = text;
       return;
     }
-    if (isPodMissing(answer)) this.#dependencies.requestList();
+    if (isPodMissing(answer)) {
+      delete entry.mirror;
+      this.#dependencies.requestList();
+    }
     throw new PodSyncError(`status: ${describeAnswer(answer)}`);
   }
 }
