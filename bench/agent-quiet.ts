@@ -11,13 +11,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { bootstrapTokenCommand } from '../cli/bootstrap-token.ts';
 import { createApiClient } from '../local/fleet/api-client.ts';
 import { agentNodeFlags, buildAgent } from '../scripts/build-agent.ts';
-import type { KubeNode } from '../shared/kube/types.ts';
+import type { KubeNode, KubePod } from '../shared/kube/types.ts';
 import { until } from '../test/support/until.ts';
 import { type Benchmark, type Report, rounded } from './benchmark.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 import { cpuUseOf } from './process-cpu.ts';
 
 const NODE = 'agent-quiet';
+const PODS = 20;
+const PODS_PATH = '/api/v1/namespaces/default/pods';
 /** From Ready on, until what the start needed is done with. */
 const SETTLE_MS = 30_000;
 const QUIET_MS = 90_000;
@@ -25,20 +27,35 @@ const QUIET_MS = 90_000;
 export const agentQuiet: Benchmark = {
   name: 'agent-quiet',
   about: 'resident memory and share of a core of one idle agent process',
-  async run(report) {
-    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-agent-quiet-'));
-    const [local, bundle] = await Promise.all([startLocalHost({}), buildAgent(join(directory, 'dist'))]);
-    try {
-      report({ bundleBytes: statSync(bundle).size });
-      await measure(local, bundle, directory, report);
-    } finally {
-      await local.stop();
-      rmSync(directory, { recursive: true });
-    }
-  },
+  run: (report) => run(0, report),
 };
 
-async function measure(local: LocalHost, bundle: string, directory: string, report: Report): Promise<void> {
+/** Each pod has a token, a variable and a volume of a ConfigMap, and three probes every ten seconds. */
+export const agentPods: Benchmark = {
+  name: 'agent-pods',
+  about: 'the same of an agent with 20 pods, each with volumes, variables and three probes',
+  run: (report) => run(PODS, report),
+};
+
+async function run(pods: number, report: Report): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-agent-quiet-'));
+  const [local, bundle] = await Promise.all([startLocalHost({}), buildAgent(join(directory, 'dist'))]);
+  try {
+    report({ bundleBytes: statSync(bundle).size, pods });
+    await measure(local, bundle, directory, pods, report);
+  } finally {
+    await local.stop();
+    rmSync(directory, { recursive: true });
+  }
+}
+
+async function measure(
+  local: LocalHost,
+  bundle: string,
+  directory: string,
+  pods: number,
+  report: Report,
+): Promise<void> {
   const config = await configure(local, directory);
   const flags = agentNodeFlags();
   // The lines of its log are few, and dropped.
@@ -53,6 +70,8 @@ async function measure(local: LocalHost, bundle: string, directory: string, repo
     await readiness(local);
     const readySeconds = (performance.now() - startedMs) / 1_000;
     const startCpuMs = cpuMsOf(pid);
+    if (pods > 0) await startPods(local, pods);
+    const podsCpuMs = cpuMsOf(pid) - startCpuMs;
     await pause(SETTLE_MS);
     const [before, fromMs] = [cpuMsOf(pid), performance.now()];
     await pause(QUIET_MS);
@@ -62,6 +81,7 @@ async function measure(local: LocalHost, bundle: string, directory: string, repo
       nodeFlags: flags.join(' '),
       readyAfterSeconds: rounded(readySeconds),
       startCpuMs: rounded(startCpuMs),
+      podsCpuMs: rounded(podsCpuMs),
       residentMegabytes: megabytes(VmRSS),
       residentMegabytesPeak: megabytes(VmHWM),
       // The agent's private part of the resident memory; the rest is mapped from Node's own file.
@@ -71,10 +91,69 @@ async function measure(local: LocalHost, bundle: string, directory: string, repo
       percentOfOneCore: rounded((100 * cpuMs) / elapsedMs, 3),
     });
   } finally {
+    if (pods > 0) await removePods(local);
     agent.kill('SIGTERM');
     await ended;
   }
 }
+
+const shell = (script: string) => ({ image: 'none', command: ['/bin/sh', '-c', script] });
+
+/** Resolves when all pods are ready. */
+async function startPods(local: LocalHost, count: number): Promise<void> {
+  await withClient(local, async (client) => {
+    await client.send({
+      method: 'POST',
+      path: '/api/v1/namespaces/default/configmaps',
+      body: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings' }, data: { color: 'green' } },
+    });
+    const probe = { periodSeconds: 10, timeoutSeconds: 10, exec: { command: ['true'] } };
+    for (let index = 0; index < count; index += 1) {
+      const main = {
+        name: 'main',
+        ...shell('exec sleep 100000'),
+        env: [{ name: 'COLOR', valueFrom: { configMapKeyRef: { name: 'settings', key: 'color' } } }],
+        volumeMounts: [{ name: 'settings', mountPath: '/tmp/nodekeeper-bench' }],
+        livenessProbe: probe,
+        readinessProbe: probe,
+        startupProbe: probe,
+      };
+      const volumes = [{ name: 'settings', configMap: { name: 'settings' } }];
+      const body = {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: `pod-${index}` },
+        spec: { nodeName: NODE, terminationGracePeriodSeconds: 1, volumes, containers: [main] },
+      };
+      await client.send({ method: 'POST', path: PODS_PATH, body });
+    }
+    await until(async () => (await readyPods(client)) === count, {
+      withinMs: 120_000,
+      everyMs: 1_000,
+      what: `${count} ready pods`,
+    });
+  });
+}
+
+/** Ends the processes of the pods: the agent leaves them running. */
+async function removePods(local: LocalHost): Promise<void> {
+  await withClient(local, async (client) => {
+    for (const { metadata } of await podsOf(client)) {
+      await client.send({ method: 'DELETE', path: `${PODS_PATH}/${metadata.name}`, body: { gracePeriodSeconds: 1 } });
+    }
+    await until(async () => (await podsOf(client)).length === 0, { withinMs: 60_000, everyMs: 1_000, what: 'no pods' });
+  });
+}
+
+async function podsOf(client: ReturnType<typeof createApiClient>): Promise<readonly KubePod[]> {
+  const answer = await client.send({ method: 'GET', path: PODS_PATH });
+  return answer.kind === 'answered' ? ((answer.body as { items?: KubePod[] }).items ?? []) : [];
+}
+
+const readyPods = async (client: ReturnType<typeof createApiClient>): Promise<number> =>
+  (await podsOf(client)).filter(({ status }) =>
+    status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'),
+  ).length;
 
 async function configure(local: LocalHost, directory: string): Promise<string> {
   const file = (name: string): string => join(directory, name);
@@ -106,7 +185,10 @@ failSwapOn: false
   return file('agent.yaml');
 }
 
-async function readiness(local: LocalHost): Promise<void> {
+async function withClient(
+  local: LocalHost,
+  act: (client: ReturnType<typeof createApiClient>) => Promise<void>,
+): Promise<void> {
   const client = createApiClient({
     url: local.url,
     ca: local.ca,
@@ -115,6 +197,14 @@ async function readiness(local: LocalHost): Promise<void> {
     timeoutMs: 10_000,
   });
   try {
+    await act(client);
+  } finally {
+    client.close();
+  }
+}
+
+async function readiness(local: LocalHost): Promise<void> {
+  await withClient(local, async (client) => {
     await until(
       async () => {
         const answer = await client.send({ method: 'GET', path: `/api/v1/nodes/${NODE}` });
@@ -123,9 +213,7 @@ async function readiness(local: LocalHost): Promise<void> {
       },
       { withinMs: 60_000, everyMs: 250, what: 'an agent with a Ready node' },
     );
-  } finally {
-    client.close();
-  }
+  });
 }
 
 const cpuMsOf = (pid: number): number => [...cpuUseOf(pid).byThread.values()].reduce((sum, ms) => sum + ms, 0);

@@ -5,7 +5,7 @@
  * {"bench": NAME, …figures}.
  */
 import { availableParallelism, cpus } from 'node:os';
-import { agentQuiet } from './agent-quiet.ts';
+import { agentPods, agentQuiet } from './agent-quiet.ts';
 import { agentWire } from './agent-wire.ts';
 import { api } from './api.ts';
 import { type Benchmark, UsageError } from './benchmark.ts';
@@ -41,6 +41,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   heartbeat,
   agentWire,
   agentQuiet,
+  agentPods,
   identity,
   quiet,
   tick,
