@@ -112,7 +112,8 @@ describe('the volumes of a pod', () => {
     const projected = { sources: [{ serviceAccountToken: { path: 'token', expirationSeconds: 600 } }] };
     const volumes = [{ name: 'token', projected }];
     const container = main('sleep 600', [{ name: 'token', mountPath: points }]);
-    await agent.bind('web', { serviceAccountName: 'default', volumes, containers: [container] });
+    const account = { serviceAccountName: 'default', automountServiceAccountToken: false };
+    await agent.bind('web', { ...account, volumes, containers: [container] });
     const tokenRequests = () => agent.requests.filter((each) => each.endsWith('/serviceaccounts/default/token')).length;
     await until(() => tokenRequests() >= 2, { withinMs: 10_000, what: 'a second token' });
   });
