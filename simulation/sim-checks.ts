@@ -110,12 +110,10 @@ export function createChecks(setup: SimSetup): SimChecks {
   const volumes = volumesAreKept(context, cloud, coverage.hit);
   const bindings = bindingsFit(context, coverage.hit);
   const workloads = createWorkloadWorld();
-  const workloadLaws = [
-    podCountsAreKept(context, workloads, coverage.hit),
-    closedGateHoldsActs(context, workloads, coverage.hit),
-    ownersKeepDependents(context, workloads, coverage.hit),
-    workloadsProgress(context, workloads, coverage.hit),
-  ];
+  const podCounts = podCountsAreKept(context, workloads, coverage.hit);
+  const gateActs = closedGateHoldsActs(context, workloads, coverage.hit);
+  const owners = ownersKeepDependents(context, workloads, coverage.hit);
+  const progress = workloadsProgress(context, workloads, coverage.hit);
   const laws: readonly Law[] = [
     beatingIsNotMarked(context),
     silentIsMarked(context),
@@ -132,7 +130,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     volumes,
     bindings,
     ticks,
-    ...(parts.includes('workloads') ? workloadLaws : []),
+    ...(parts.includes('workloads') ? [podCounts, gateActs, owners, progress] : []),
   ];
 
   function onFault(name: string, faults: readonly unknown[]): void {
@@ -165,7 +163,11 @@ export function createChecks(setup: SimSetup): SimChecks {
     ticks,
     learnWorkloads(changes, by) {
       const changed = workloads.apply(changes);
-      if (changed.length > 0) for (const law of workloadLaws) law.learn(changed, by);
+      if (changed.length === 0) return;
+      podCounts.learn(changed, by);
+      gateActs.learn(changed, by);
+      owners.learn(changed, by);
+      progress.learn(changed);
     },
     fail,
     onFault,

@@ -95,7 +95,7 @@ describe('the second way of a heartbeat', () => {
     },
   );
 
-  it('waits three seconds at most, so that a lost heartbeat costs no interval', async () => {
+  it('waits three seconds at most: a lost heartbeat costs no interval', async () => {
     const limits: (number | undefined)[] = [];
     const limited = withHeartbeatDoor({
       api: client('api', () => answered(200, URL)),

@@ -12,7 +12,7 @@
  *   the same time do not renew at the same time.
  * - A Retry-After is obeyed, within bounds.
  * - The answer to a heartbeat may set interval and duration, those of the node's profile. Without them the configured
- *   ones apply. The server judges the node by the same times.
+ *   ones apply. The server evaluates the node by the same times.
  * - A deleted Node is registered again before the Lease is created.
  * - Only an answer with the sent Lease counts. A captive portal may answer every request with 200.
  */

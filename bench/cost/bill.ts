@@ -21,7 +21,7 @@ import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type 
 export interface BillSettings {
   readonly nodes: number;
   readonly beatSeconds: number;
-  /** By which way heartbeats arrive: through the HTTP API, or through the URL of function heartbeat. */
+  /** Heartbeats arrive through the HTTP API, or through the URL of function heartbeat. */
   readonly door: 'api' | 'url';
   readonly billing: 'onDemand' | 'provisioned';
   /** Watches that are open at any time. */

@@ -69,7 +69,7 @@ export interface Fleet {
   /** Stops these machines at once, as a power cut does. `names`: globs. */
   silence(names: readonly string[]): FleetOutcome;
   /**
-   * Announces a silence on the Node of each machine, as `nodekeeper-agent sleep` does, and silences those whose API
+   * Announces a silence on the Node of each machine, as `nodekeeper-agent sleep` does, and silences those for which the API
    * accepted it. Each beats again at the promised end. `names`: globs.
    */
   sleep(names: readonly string[], nap: Nap): Promise<SleepOutcome>;

@@ -394,7 +394,7 @@ const AFTERWARDS = `
 | an open watch | 60 s | the watch function reads the machine's keys at the start of a watch and once per minute, and ends the watch with 401 |
 | a token of a service account | 10 s | its account and its pod are cached |
 | an open watch of a service account | 60 s | the watch function reads its account and its pod once per minute |
-| an open watch or log as another user, by impersonation | 60 s, 65 s | the ticket names the caller too, whose identity is checked |
+| an open watch or log as another user, by impersonation | 60 s, 65 s | the ticket names the caller too, and the identity of the caller is checked |
 | an open \`kubectl logs -f\` of a machine or a service account | 65 s | checked as a watch; a last line says why it ends |
 | a ticket that was issued | not for a machine: the new watch ends at once | it names one watch; of other users it holds 60 s from its issue, any number of times |
 

@@ -1,5 +1,5 @@
 /**
- * A probe through every way by which heartbeats arrive. It is accepted if each of them accepts it, so the safety gate
+ * A probe through every way of a heartbeat. It is accepted if each of them accepts it, so the safety gate
  * closes when one way fails: some nodes use only that one.
  */
 import type { Probe, ProbeOutcome } from '../../ports/probe.ts';

@@ -58,7 +58,7 @@ async function handleChanges(
   return { faults: faults.filter((fault) => !isRetryable(fault)), postponed: faults.filter(isRetryable) };
 }
 
-/** The node was silent for more than one grace period, as it promised, and is back. */
+/** The node was silent for more than one grace period, as it promised, and sends heartbeats again. */
 function endOfSilence(
   dependencies: ControllerDependencies,
   { nodeName, uid, plannedUntilMs, profile }: NodeHealth,

@@ -135,7 +135,7 @@ export function silenceDraft(
     return { ...draft, act: 'SilencePlanned', reason, outcome: change };
   }
   const isOver = inputs.fromMs !== undefined && inputs.fromMs <= changedAtMs;
-  const how = isOver ? 'its time is over' : 'the node is back, or the promise was removed';
+  const how = isOver ? 'its time is over' : 'the node sends heartbeats again, or the promise was removed';
   const reason = `planned silence ended: ${how}; silence is counted from now on`;
   return { ...draft, act: 'SilenceEnded', reason, outcome: change };
 }
