@@ -11,12 +11,17 @@ let sent: string[];
 /** What the API names in its answers. */
 let named: string | undefined;
 let atDoor: KubeAnswer;
+/** Undefined: 200. */
+let atApi: KubeAnswer | undefined;
 let api: KubeApi;
 
 const answered = (status: number, url?: string): KubeAnswer => ({
   kind: 'answered',
   status,
-  body: { metadata: url === undefined ? {} : { annotations: { 'nodekeeper.dev/heartbeat-url': url } } },
+  body: {
+    kind: status === 200 ? 'Lease' : 'Status',
+    metadata: url === undefined ? {} : { annotations: { 'nodekeeper.dev/heartbeat-url': url } },
+  },
 });
 const client = (name: string, answer: (request: KubeRequest) => KubeAnswer): KubeApi => ({
   send: async (request) => {
@@ -31,8 +36,9 @@ beforeEach(() => {
   sent = [];
   named = URL;
   atDoor = answered(200);
+  atApi = undefined;
   api = withHeartbeatDoor({
-    api: client('api', () => answered(200, named)),
+    api: client('api', () => atApi ?? answered(200, named)),
     open: (url) => client(url, () => atDoor),
     monotonicMs: () => nowMs,
   });
@@ -58,6 +64,12 @@ describe('the second way of a heartbeat', () => {
     { why: 'no answer', answer: { kind: 'failed', cause: new Error('refused') } as const },
     { why: '429', answer: answered(429) },
     { why: '503', answer: answered(503) },
+    {
+      why: '403 of AWS, where the URL was deleted or blocked',
+      answer: { kind: 'answered', status: 403, body: { Message: 'Forbidden' } } as const,
+    },
+    { why: '404 without a body', answer: { kind: 'answered', status: 404, body: undefined } as const },
+    { why: '200 of a captive portal', answer: { kind: 'answered', status: 200, body: undefined } as const },
   ])('is left for a minute after $why; the heartbeat is sent through the API at once', async ({ answer }) => {
     await beats(1);
     atDoor = answer;
@@ -71,6 +83,15 @@ describe('the second way of a heartbeat', () => {
     await beats(1);
     atDoor = answered(status);
     expect(await beats(2)).toEqual([`${URL} PUT`, `${URL} PUT`]);
+  });
+
+  it('is used again at once while the API fails too', async () => {
+    await beats(1);
+    atDoor = answered(503);
+    atApi = { kind: 'failed', cause: new Error('refused') };
+    expect(await beats(1)).toEqual([`${URL} PUT`, 'api PUT']);
+    atDoor = answered(200);
+    expect(await beats(3)).toEqual([`${URL} PUT`, `${URL} PUT`, `${URL} PUT`]);
   });
 
   it('follows a new URL, and is forgotten when the API names none', async () => {

@@ -42,12 +42,14 @@ export function withHeartbeatDoor({ api, open, monotonicMs }: HeartbeatDoorOptio
       if (door !== undefined && monotonicMs() >= closedUntilMs) {
         const timeoutMs = Math.min(request.timeoutMs ?? DOOR_TIMEOUT_MS, DOOR_TIMEOUT_MS);
         const answer = await door.client.send({ ...request, timeoutMs });
-        if (!hasFailed(answer) || request.signal?.aborted === true) return answer;
+        if (isFromFunction(answer) || request.signal?.aborted === true) return answer;
         closedUntilMs = monotonicMs() + RETRY_AFTER_MS;
         door.client.reconnect();
       }
       const answer = await api.send(request);
       learn(answer);
+      // Neither way works: the next attempt begins with the URL again.
+      if (!isFromFunction(answer)) closedUntilMs = 0;
       return answer;
     },
     reconnect() {
@@ -60,6 +62,13 @@ export function withHeartbeatDoor({ api, open, monotonicMs }: HeartbeatDoorOptio
 const isRenewal = ({ method, path }: KubeRequest): boolean =>
   (method === 'PUT' || method === 'PATCH') && path.includes('/namespaces/kube-node-lease/leases/');
 
-/** No answer, throttled, or a failure of the server. Any other answer would be the same through the API. */
-const hasFailed = (answer: KubeAnswer): boolean =>
-  answer.kind === 'failed' || answer.status === 429 || answer.status >= 500;
+/**
+ * Whether function `heartbeat` answered, and will answer the same through the API: with a Lease, or with a Status that
+ * refuses the request. Everything else is a failure of this way: no answer, throttled, a fault of the server, an answer
+ * of AWS (403 without a Status, where the URL was deleted or blocked), or the page of a proxy.
+ */
+function isFromFunction(answer: KubeAnswer): boolean {
+  if (answer.kind === 'failed' || answer.status === 429 || answer.status >= 500) return false;
+  const kind = (answer.body as { readonly kind?: unknown } | null | undefined)?.kind;
+  return kind === (answer.status === 200 ? 'Lease' : 'Status');
+}
