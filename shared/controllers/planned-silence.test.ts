@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ControlledFleet, START_MS, settledFleet } from '../../test/support/controlled-fleet.ts';
 import { rfc3339 } from '../domain/rfc3339.ts';
+import type { ItemStore } from '../ports/item-store.ts';
 import { decisionStore } from './decisions/decision-store.ts';
 import { replay } from './decisions/replay.ts';
 
@@ -123,5 +124,28 @@ describe('a node with planned silence', () => {
       'SilenceEnded: planned silence ended: its time is over; silence is counted from now on',
     ]);
     for (const record of records) expect(replay(record)).toMatchObject({ same: true, checked: true });
+  });
+
+  it('is not tainted when the promise comes between the decision and the taint', async () => {
+    let promised: (() => Promise<unknown>) | undefined;
+    const between = (items: ItemStore): ItemStore => ({
+      ...items,
+      async transact(writes) {
+        const run = promised;
+        const isTaint = writes.some((write) => write.kind === 'update' && write.set?.['k'] === 2);
+        if (run !== undefined && isTaint) {
+          promised = undefined;
+          await run();
+        }
+        return items.transact(writes);
+      },
+    });
+    const { fleet } = await settledFleet({ a: 4 }, { between });
+    promised = () => promise(fleet, 'a-0', 3_000);
+    await fleet.run(5, 300, async (seconds) => {
+      if (seconds % 10 === 0) await fleet.beat('a-1', 'a-2', 'a-3');
+    });
+    expect(promised).toBeUndefined();
+    expect(await fleet.taints('a-0')).not.toContain('unreachable:NoExecute');
   });
 });

@@ -165,13 +165,30 @@ export const podsMarked = (nodeName: string, uid: string): UpdateWrite => ({
   when: all(is('u', uid), { kind: 'has', attribute: 'w' }),
 });
 
-/** Holds while the row is of the same Node and nothing was received from it since `seen` was read. */
+/**
+ * Holds while the row is of the same Node, nothing was received from it since `seen` was read, and its deadline follows
+ * from the same promise and profile.
+ */
 export function unchangedSince(seen: NodeHealth): Condition {
   const earlier: Condition = { kind: 'compare', attribute: 'r', op: '<', value: seen.createdAtMs };
   const renewed: Condition = seen.renewedAtMs === undefined ? any(lacks('r'), earlier) : is('r', seen.renewedAtMs);
   const posted: Condition = seen.statusAtMs === undefined ? lacks('l') : is('l', seen.statusAtMs);
-  return all(is('u', seen.uid), renewed, posted);
+  return all(is('u', seen.uid), renewed, posted, samePromise(seen), ...sameProfile(seen));
 }
+
+const isOrLacks = (attribute: string, value: string | number | undefined): Condition =>
+  value === undefined ? lacks(attribute) : is(attribute, value);
+
+/** Holds while the promise of silence is the one of `seen`: a promise may come between a read and a taint. */
+export function samePromise({ plannedUntilMs, silenceEndedAtMs }: NodeHealth): Condition {
+  const untilMs = plannedUntilMs ?? (silenceEndedAtMs === undefined ? undefined : -silenceEndedAtMs);
+  return isOrLacks('S', untilMs === undefined ? undefined : untilMs / 1_000);
+}
+
+const sameProfile = ({ profile, profileChangedAtMs }: NodeHealth): readonly Condition[] => [
+  isOrLacks('P', profile),
+  isOrLacks('C', profileChangedAtMs === undefined ? undefined : profileChangedAtMs / 1_000),
+];
 
 /** Deletes the row of a deleted Node, with its Lease (D14), in the commit of the deletion. */
 export const forgetNode = (nodeName: string): DeleteWrite => ({ kind: 'delete', key: healthKey(nodeName) });

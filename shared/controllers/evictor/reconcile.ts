@@ -21,8 +21,9 @@ import { type GateVerdict, gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { Limiter } from '../../domain/zones/limiter.ts';
 import type { KubeNode } from '../../kube/types.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../ports/item-store.ts';
+import { all } from '../../store/conditions.ts';
 import { acquireTokenWrite, dequeueWrite, type FleetRecords, mayTaint } from '../../store/fleet-store.ts';
-import { readHealth, unchangedSince } from '../../store/health-store.ts';
+import { readHealth, samePromise, unchangedSince } from '../../store/health-store.ts';
 import type { ParkedRow } from '../../store/parked-store.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import { changeNode, withTaints } from '../framework/change-node.ts';
@@ -434,9 +435,10 @@ const STOPPED_BY: readonly number[] = [1, 2];
 
 /**
  * The digest of a silent node is written only while it is silent. A node that reports NotReady itself keeps sending
- * heartbeats.
+ * heartbeats. No node is tainted after a promise of silence that the decision did not see.
  */
 function onlyAsSeen(write: TransactWrite, seen: NodeHealth): TransactWrite {
   const sameNode: Condition = { kind: 'compare', attribute: 'u', op: '=', value: seen.uid };
-  return { ...(write as UpdateWrite), when: seen.ready === 'Unknown' ? unchangedSince(seen) : sameNode };
+  const when = seen.ready === 'Unknown' ? unchangedSince(seen) : all(sameNode, samePromise(seen));
+  return { ...(write as UpdateWrite), when };
 }

@@ -34,6 +34,20 @@ it('a node that beats before its mark is written stays unmarked, and the tick le
   ]);
 });
 
+it('a node whose silence is announced before its mark is written stays unmarked', async () => {
+  const annotations = { 'nodekeeper.dev/planned-silence-until': '2026-01-01T01:00:00Z' };
+  const fleet = await silentFleet(4, (all) =>
+    all.changeNode('a-1', (node) => ({ ...node, metadata: { ...node.metadata, annotations } })),
+  );
+  const report = await fleet.controllers.tickNodeMonitor(fleet.slot());
+  expect(report).toMatchObject({ kind: 'ran', marked: 2, left: 0 });
+  expect(await Promise.all(['a-1', 'a-2', 'a-3'].map((name) => fleet.ready(name)))).toEqual([
+    'True',
+    'Unknown',
+    'Unknown',
+  ]);
+});
+
 it('a Node that is removed before its mark is written leaves no work', async () => {
   const fleet = await silentFleet(4, (all) => all.removeNode('a-1'));
   const report = await fleet.controllers.tickNodeMonitor(fleet.slot());
