@@ -79,6 +79,33 @@ describe('the silences that node-monitor counts', () => {
     expect(counted()[0]?.counts).toEqual([[11, 1]]);
   });
 
+  it('do not include one that the machine announced', () => {
+    const spoke = (seconds: number, more?: Partial<NodeHealth>) => [health('n', START_MS + seconds * 1_000, more)];
+    const plannedUntilMs = START_MS + 400_000;
+    run(0, 15, [0, 5]);
+    // Announced, silent, back before the end of the promise: health-stream has removed it.
+    for (let seconds = 20; seconds <= 200; seconds += 5) tick(seconds, spoke(5, { plannedUntilMs }));
+    tick(205, spoke(202, { silenceEndedAtMs: START_MS + 203_000 }));
+    // The same, and the tick sees the heartbeat before the promise is removed.
+    for (let seconds = 210; seconds <= 300; seconds += 5) tick(seconds, spoke(202, { plannedUntilMs }));
+    tick(305, spoke(302, { plannedUntilMs }));
+    // Announced only after it was late.
+    tick(320, spoke(302));
+    for (let seconds = 325; seconds <= 385; seconds += 5) tick(seconds, spoke(302, { plannedUntilMs }));
+    tick(390, spoke(388));
+    expect(counted()[0]?.counts).toEqual([]);
+  });
+
+  it('count from the promised end of an announced one', () => {
+    const plannedUntilMs = START_MS + 100_000;
+    for (let seconds = 0; seconds <= 95; seconds += 5) tick(seconds, [health('n', START_MS, { plannedUntilMs })]);
+    // The tick at the end has removed the promise. The machine is 22 s too late.
+    for (let seconds = 100; seconds <= 120; seconds += 5)
+      tick(seconds, [health('n', START_MS, { silenceEndedAtMs: plannedUntilMs })]);
+    tick(125, [health('n', START_MS + 122_000)]);
+    expect(counted()[0]?.counts).toEqual([[8, 1]]);
+  });
+
   it('do not include a Node that was deleted or created again', () => {
     run(0, 30, [0]);
     tick(35, []);

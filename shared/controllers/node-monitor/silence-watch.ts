@@ -12,12 +12,13 @@
  *   - Silences that began before the gate opened, or before total disruption ended: they may be ours.
  *   - Time between two ticks of this process that are more than two periods apart, because another process ran the ticks
  *     between, or none did. The observed seconds of the hour show how much is missing.
+ *   - Planned silences: after the promised end they count from that end.
  *   - Silences of a Node that was deleted or created again meanwhile.
  *
  * A process that is ended loses its current hour. Ticks that run twice claim their slot once, and only the claimed tick
  * is observed.
  */
-import { lastSpokeAtMs } from '../../domain/nodes/health.ts';
+import { isSilencePlanned, lastSpokeAtMs } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { SILENCE_SECONDS_MAX, type SilenceHour, silenceBucketOf } from '../../domain/silences/silence-hour.ts';
 
@@ -59,7 +60,8 @@ export interface SilenceWatch {
 
 interface LateNode {
   readonly uid: string;
-  readonly spokeAtMs: number;
+  /** Start of its silence. Epoch milliseconds. */
+  readonly sinceMs: number;
   seenAtMs: number;
 }
 
@@ -112,11 +114,12 @@ export function silenceWatch(): SilenceWatch {
         const limits = tick.limitsOf(health);
         const group = groupOf(current, health.zone, limits);
         const spokeAtMs = lastSpokeAtMs(health);
-        const silentMs = nowMs - spokeAtMs;
-        if (silentMs <= limits.graceSeconds * 1_000) group.present += 1;
+        if (nowMs - spokeAtMs <= limits.graceSeconds * 1_000) group.present += 1;
         const endedMs = endSilence(late, health, spokeAtMs);
         if (counts && endedMs !== undefined && spokeAtMs - endedMs >= tick.freshSinceMs) countSilence(group, endedMs);
-        if (silentMs > limits.beatIntervalSeconds * 1_000 && !remember(late, health, { spokeAtMs, nowMs })) {
+        if (isSilencePlanned(health, nowMs)) late.delete(health.nodeName);
+        const sinceMs = silentSinceMs(health, spokeAtMs);
+        if (nowMs - sinceMs > limits.beatIntervalSeconds * 1_000 && !remember(late, health, { sinceMs, nowMs })) {
           group.uncounted += 1;
         }
       }
@@ -131,26 +134,30 @@ export function silenceWatch(): SilenceWatch {
   };
 }
 
+/** Start of the silence to count: the last sign of life, or a later end of a planned silence. */
+const silentSinceMs = ({ plannedUntilMs = 0, silenceEndedAtMs = 0 }: NodeHealth, spokeAtMs: number): number =>
+  Math.max(spokeAtMs, plannedUntilMs, silenceEndedAtMs);
+
 /** Length of the silence that this sign of life ends; undefined: the node is still silent, or was not late. */
 function endSilence(late: Map<string, LateNode>, { nodeName, uid }: NodeHealth, spokeAtMs: number): number | undefined {
   const before = late.get(nodeName);
-  if (before === undefined || (before.uid === uid && before.spokeAtMs >= spokeAtMs)) return undefined;
+  if (before === undefined || (before.uid === uid && before.sinceMs >= spokeAtMs)) return undefined;
   late.delete(nodeName);
-  return before.uid === uid ? spokeAtMs - before.spokeAtMs : undefined;
+  return before.uid === uid ? spokeAtMs - before.sinceMs : undefined;
 }
 
 /** @returns false if there are too many late nodes */
 function remember(
   late: Map<string, LateNode>,
   { nodeName, uid }: NodeHealth,
-  { spokeAtMs, nowMs }: { readonly spokeAtMs: number; readonly nowMs: number },
+  { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
 ): boolean {
   // Switched off: forgotten, because it is not refreshed.
-  if (nowMs - spokeAtMs > SILENCE_SECONDS_MAX * 1_000) return true;
+  if (nowMs - sinceMs > SILENCE_SECONDS_MAX * 1_000) return true;
   const known = late.get(nodeName);
   if (known !== undefined) known.seenAtMs = nowMs;
   else if (late.size >= LATE_NODES_MAX) return false;
-  else late.set(nodeName, { uid, spokeAtMs, seenAtMs: nowMs });
+  else late.set(nodeName, { uid, sinceMs, seenAtMs: nowMs });
   return true;
 }
 
