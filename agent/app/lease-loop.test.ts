@@ -276,16 +276,28 @@ describe('the times in the answer to a heartbeat', () => {
     };
   };
 
-  it('are followed from the next heartbeat on, and the configured ones again without them', async () => {
+  it('are followed at once when the interval is shorter', async () => {
     const { waits, durations, annotations } = await run([
       lease('1'),
-      timed('2', '60', '180'),
-      timed('3', '60', '180'),
+      timed('2', '5', '15'),
+      timed('3', '5', '15'),
       lease('4'),
     ]);
-    expect(waits).toEqual([61_200, 61_200, 10_200]);
-    expect(durations).toEqual([40, 40, 180, 180]);
+    expect(waits).toEqual([5_100, 5_100, 5_100]);
+    expect(durations).toEqual([40, 40, 15, 15]);
     expect(annotations).toEqual([]);
+  });
+
+  it('are followed after five minutes when the interval is longer, because node-monitor may learn it later', async () => {
+    const longer = (count: number) => Array.from({ length: count }, (_, index) => timed(`${index}`, '60', '180'));
+    const { waits, durations } = await run([...longer(40), lease('1'), timed('2', '60', '180')]);
+    const short = waits.findIndex((wait) => wait !== 10_200);
+    expect(short * 10_200).toBeGreaterThanOrEqual(290_000);
+    expect(short * 10_200).toBeLessThan(320_000);
+    expect(waits.slice(short, 39)).toEqual(waits.slice(short, 39).map(() => 61_200));
+    expect(durations.slice(0, short + 1)).toEqual(durations.slice(0, short + 1).map(() => 40));
+    // The configured interval again, at once, and the longer one not at once.
+    expect(waits.slice(-2)).toEqual([10_200, 10_200]);
   });
 
   it.each([

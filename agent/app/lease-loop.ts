@@ -12,7 +12,7 @@
  *   the same time do not renew at the same time.
  * - A Retry-After is obeyed, within bounds.
  * - The answer to a heartbeat may set interval and duration, those of the node's profile. Without them the configured
- *   ones apply. The server evaluates the node by the same times.
+ *   ones apply. The server evaluates the node by the same times. A longer interval is followed after five minutes.
  * - A deleted Node is registered again before the Lease is created.
  * - Only an answer with the sent Lease counts. A captive portal may answer every request with 200.
  */
@@ -21,7 +21,9 @@ import type { AgentConfig } from '../config.ts';
 import type { AgentTime } from '../ports/time.ts';
 import {
   answeredTiming,
+  type FollowedTiming,
   firstWaitMs,
+  followedTiming,
   jitteredMs,
   type LeaseTiming,
   leaseDurationSeconds,
@@ -61,7 +63,7 @@ export function createLeaseLoop(
   const { time, fraction, stop } = dependencies;
   const durationSeconds = leaseDurationSeconds(config.nodeLeaseDurationSeconds);
   const configured: LeaseTiming = { intervalMs: renewIntervalMs(durationSeconds), durationSeconds };
-  let timing = configured;
+  let timing: FollowedTiming = configured;
   const beats = new AcknowledgedBeats(time);
   const client = new LeaseClient({
     ...dependencies,
@@ -69,7 +71,7 @@ export function createLeaseLoop(
     durationSeconds: () => timing.durationSeconds,
     onAccepted: (lease) => {
       cached = lease;
-      timing = answeredTiming(lease) ?? configured;
+      timing = followedTiming(timing, answeredTiming(lease) ?? configured, time.monotonicMs());
       beats.add(lease);
     },
   });

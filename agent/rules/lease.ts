@@ -136,6 +136,30 @@ export function answeredTiming(lease: KubeObject): LeaseTiming | undefined {
   return isUsable ? { intervalMs: intervalSeconds * 1_000, durationSeconds } : undefined;
 }
 
+/**
+ * A longer interval is followed after it was answered for this long. A new policy reaches function heartbeat and
+ * node-monitor minutes apart: until node-monitor has it, a machine with the longer interval would exceed the grace period
+ * that it knows. Milliseconds.
+ */
+const LONGER_INTERVAL_AFTER_MS = 300_000;
+
+/** The timing that a machine follows. */
+export interface FollowedTiming extends LeaseTiming {
+  /** Since when answers ask for a longer interval; undefined: they do not. Monotonic milliseconds. */
+  readonly longerSinceMs?: number | undefined;
+}
+
+/** The timing to follow after an answer that asks for `wanted`: a shorter interval at once, a longer one later. */
+export function followedTiming(
+  { longerSinceMs, ...followed }: FollowedTiming,
+  wanted: LeaseTiming,
+  monotonicMs: number,
+): FollowedTiming {
+  const sinceMs = longerSinceMs ?? monotonicMs;
+  const waits = wanted.intervalMs > followed.intervalMs && monotonicMs - sinceMs < LONGER_INTERVAL_AFTER_MS;
+  return waits ? { ...followed, longerSinceMs: sinceMs } : wanted;
+}
+
 /** Undefined until a pod of the node changes for the first time. */
 export const podsVersionOf = (lease: KubeObject): string | undefined =>
   lease.metadata.annotations?.[PODS_VERSION_ANNOTATION];
