@@ -158,7 +158,36 @@ describe('a change of the profiles of the policy', () => {
     expect(fleet.consumed().requests.filter(({ table }) => table === 'objects')).toEqual([]);
   });
 
-  it('treats nodes of a removed profile as default, after one of their old intervals', async () => {
+  it.each([
+    {
+      change: 'a stricter profile is added',
+      before: { beatIntervalSeconds: 60, leaseDurationSeconds: 180, nodeMonitorGracePeriodSeconds: 240 },
+      after: { beatIntervalSeconds: 60, leaseDurationSeconds: 180, nodeMonitorGracePeriodSeconds: 240, profiles },
+    },
+    {
+      change: 'the interval becomes shorter',
+      before: { beatIntervalSeconds: 60, leaseDurationSeconds: 180, nodeMonitorGracePeriodSeconds: 240 },
+      after: {},
+    },
+    {
+      change: 'the profile of the nodes is removed, and a stricter one selects them',
+      before: { profiles: [{ ...CELL, nodeSelector: FAST.nodeSelector }] },
+      after: { profiles: [FAST] },
+    },
+  ])('marks no live node while function heartbeat has the old policy: $change', async ({ before, after }) => {
+    const fleet = await fleetOf(['fibre'], before);
+    await fleet.run(0, 60, async (seconds) => seconds === 55 && fleet.beat('fibre'));
+    const controllers = under(fleet, after);
+    // Function heartbeat is updated 115 s after node-monitor: the answers at 115 s and 175 s still have the old interval.
+    for (let seconds = 65; seconds <= 400; seconds += 5) {
+      fleet.at(seconds);
+      if (seconds === 115 || seconds === 175 || seconds >= 235) await fleet.beat('fibre');
+      await controllers.tickNodeMonitor(fleet.slot());
+      expect(await markedAt(fleet, 'fibre')).toBeUndefined();
+    }
+  });
+
+  it('treats nodes of a removed profile as default, after a deployment and one of their old intervals', async () => {
     const fleet = await fleetOf(['cell']);
     await fleet.run(0, 60, async (seconds) => seconds === 60 && fleet.beat('cell'));
     const controllers = under(fleet, {});
@@ -170,7 +199,8 @@ describe('a change of the profiles of the policy', () => {
       await controllers.tickNodeMonitor(fleet.slot());
       atSeconds = await markedAt(fleet, 'cell');
     }
-    expect(atSeconds).toBe(245);
+    // 65 s, 120 s of a deployment, one old interval, one grace period, one period.
+    expect(atSeconds).toBe(65 + 120 + 60 + 40 + 5);
     expect((await fleet.node('cell'))?.metadata.annotations).toBeUndefined();
   });
 

@@ -11,6 +11,7 @@
  */
 import type { Policy } from '../../domain/policy.ts';
 import { shortHash } from '../../domain/text-hash.ts';
+import { DEPLOYED_WITHIN_MS } from '../../domain/zones/gate.ts';
 
 /** Progress of the evaluation (store/fleet-store.ts). */
 export interface SweepProgress {
@@ -21,8 +22,6 @@ export interface SweepProgress {
 }
 
 const ROUNDS = 2;
-/** A deployment updates all functions within this time. Milliseconds. */
-const SECOND_ROUND_AFTER_MS = 120_000;
 const ROUND_SECONDS = 240;
 /** Nodes per tick at least: a small fleet is evaluated in one. */
 const NODES_PER_TICK_MIN = 100;
@@ -52,7 +51,7 @@ export function profileSweepPart(
   const of = hashOf(policy.profiles);
   if ((stored?.of ?? '') === of && (stored === undefined || stored.round > ROUNDS)) return undefined;
   const sweep: SweepProgress = stored?.of === of ? stored : { of, sinceMs: nowMs, round: 1, after: '' };
-  if (sweep.round === ROUNDS && nowMs - sweep.sinceMs < SECOND_ROUND_AFTER_MS) return undefined;
+  if (sweep.round === ROUNDS && nowMs - sweep.sinceMs < DEPLOYED_WITHIN_MS) return undefined;
   const nodeNames = at.nodeNames();
   const following = nodeNames.filter((name) => name > sweep.after).sort();
   const perTick = Math.ceil((nodeNames.length * policy.nodeMonitorPeriodSeconds) / ROUND_SECONDS);

@@ -254,18 +254,18 @@ describe('the gate of each profile', () => {
     expect(records[105]?.sinceMs).toBe(525_000);
   });
 
-  it('starts a grace period one old interval after the interval became shorter, or the profile was removed', () => {
+  it('starts a grace period 120 s and one old interval after it became shorter, or the profile was removed', () => {
     const { record } = run(600, () => true);
     const at = { nowMs: 605_000, probes: [{ sentAtMs: 605_000, accepted: true }] };
     const shorter = { ...cell, beatIntervalSeconds: 10, nodeMonitorGracePeriodSeconds: 40 };
     const next = decideGate(record, { ...at, policy: { ...mixed, profiles: [shorter, fast] } });
-    expect(gateOf(next, 'cell').freshSinceMs).toBe(665_000);
+    expect(gateOf(next, 'cell').freshSinceMs).toBe(785_000);
     expect(gateOf(next, 'fast').freshSinceMs).toBe(0);
     expect(gateOf(next, undefined).freshSinceMs).toBe(0);
     const removed = decideGate(record, { ...at, policy: { ...mixed, profiles: [fast] } });
-    expect(gateOf(removed, 'cell').freshSinceMs).toBe(665_000);
+    expect(gateOf(removed, 'cell').freshSinceMs).toBe(785_000);
     const after = decideGate(next, { ...at, nowMs: 610_000, policy: { ...mixed, profiles: [shorter, fast] } });
-    expect(gateOf(after, 'cell').freshSinceMs).toBe(665_000);
+    expect(gateOf(after, 'cell').freshSinceMs).toBe(785_000);
   });
 
   it('equals the gate of a policy with only its times', () => {

@@ -80,6 +80,9 @@ export const UNTRIED_GATE: GateRecord = Object.freeze({
   provenAtMs: undefined,
 });
 
+/** A deployment updates all functions within this time. Milliseconds. */
+export const DEPLOYED_WITHIN_MS = 120_000;
+
 export type GatePolicy = Policy;
 type ProbePolicy = Pick<Policy, 'beatIntervalSeconds' | 'nodeMonitorPeriodSeconds'>;
 
@@ -157,7 +160,7 @@ export function decideGate(record: GateRecord, at: GateTick): GateRecord {
   const { nowMs, policy } = at;
   const fleet = decideOne(gateOf(record, DEFAULT_PROFILE), {
     ...at,
-    removedBeatSeconds: removedBeatSeconds(record, policy),
+    earlierBeatSeconds: removedBeatSeconds(record, policy),
   });
   if (policy.profiles.length === 0) return fleet;
   const ofDefault = { ...profileGate(fleet) };
@@ -167,7 +170,9 @@ export function decideGate(record: GateRecord, at: GateTick): GateRecord {
     // The ticks before did not watch for this profile: its nodes have a full grace period from now on.
     const before = gateOf(record, name);
     const entry = known === undefined ? { ...before, freshSinceMs: nowMs, provenAtMs: nowMs } : before;
-    profiles[name] = profileGate(decideOne(entry, { ...at, policy: policyOf(policy, name) }));
+    // Its nodes may have had any profile before.
+    const earlierBeatSeconds = known === undefined ? longestBeatSeconds(Object.values(record.profiles ?? {})) : 0;
+    profiles[name] = profileGate(decideOne(entry, { ...at, policy: policyOf(policy, name), earlierBeatSeconds }));
   }
   profiles[DEFAULT_PROFILE] = ofDefault;
   const gates = Object.values(profiles);
@@ -208,11 +213,19 @@ const profileGate = ({ reasons, sinceMs, freshSinceMs, provenAtMs, beatSeconds }
 function removedBeatSeconds({ profiles = {} }: GateRecord, policy: GatePolicy): number {
   const names = new Set(profileNames(policy));
   const removed = Object.entries(profiles).filter(([name]) => !names.has(name));
-  return Math.max(0, ...removed.map(([, { beatSeconds = 0 }]) => beatSeconds));
+  return longestBeatSeconds(removed.map(([, gate]) => gate));
+}
+
+const longestBeatSeconds = (gates: readonly ProfileGate[]): number =>
+  Math.max(0, ...gates.map(({ beatSeconds = 0 }) => beatSeconds));
+
+interface ProfileTick extends GateTick {
+  /** Heartbeat interval that nodes of this gate may have had under another profile. Seconds. */
+  readonly earlierBeatSeconds?: number;
 }
 
 /** The gate by one set of times. */
-function decideOne(record: GateRecord, at: GateTick & { readonly removedBeatSeconds?: number }): GateRecord {
+function decideOne(record: GateRecord, at: ProfileTick): GateRecord {
   const { nowMs, policy } = at;
   const beatMs = policy.beatIntervalSeconds * 1_000;
   const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
@@ -266,15 +279,13 @@ function decideOne(record: GateRecord, at: GateTick & { readonly removedBeatSeco
 
 /**
  * When live nodes follow a shorter heartbeat interval at the latest; 0 when the interval is not shorter than at the last
- * tick. A node learns the interval from the answer to a heartbeat, which may come one old interval after the change.
- * Every node has a full grace period from then.
+ * tick. A node learns the interval from the answer to a heartbeat, which may come one old interval after the change of
+ * function heartbeat. That function may get the policy later than node-monitor. Every node has a full grace period from
+ * then.
  */
-function intervalLearnedMs(
-  { beatSeconds = 0 }: GateRecord,
-  at: GateTick & { readonly removedBeatSeconds?: number },
-): number {
-  const oldSeconds = Math.max(beatSeconds, at.removedBeatSeconds ?? 0);
-  return oldSeconds > at.policy.beatIntervalSeconds ? at.nowMs + oldSeconds * 1_000 : 0;
+function intervalLearnedMs({ beatSeconds = 0 }: GateRecord, at: ProfileTick): number {
+  const oldSeconds = Math.max(beatSeconds, at.earlierBeatSeconds ?? 0);
+  return oldSeconds > at.policy.beatIntervalSeconds ? at.nowMs + DEPLOYED_WITHIN_MS + oldSeconds * 1_000 : 0;
 }
 
 export type GateVerdict =
