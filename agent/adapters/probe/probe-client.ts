@@ -19,6 +19,10 @@ export function probeClient(userAgent: string): ProbeClient {
   return {
     async httpGet(target, timeoutMs) {
       const url = urlOf(target);
+      if (url === undefined) {
+        const text = `${target.scheme}://${addressOf(target.host, target.port)}`;
+        return { kind: 'failed', message: `parse "${text}": invalid character in host name` };
+      }
       const over = AbortSignal.timeout(timeoutMs);
       const state = { url, redirects: 0 };
       for (;;) {
@@ -69,11 +73,20 @@ function getOnce(url: URL, headers: RequestOptions['headers'], over: AbortSignal
       rejectUnauthorized: false,
       ...(headers === undefined ? {} : { headers }),
     };
-    const request = send(url, options, (response) => {
-      readBody(response).then((body) => resolve(outcomeOf(url, response, body)), fail);
-    });
-    request.once('error', fail);
-    request.end();
+    // A container can redirect to any scheme, and a spec can name any header.
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+      fail(new Error(`unsupported protocol scheme ${JSON.stringify(url.protocol.slice(0, -1))}`));
+      return;
+    }
+    try {
+      const request = send(url, options, (response) => {
+        readBody(response).then((body) => resolve(outcomeOf(url, response, body)), fail);
+      });
+      request.once('error', fail);
+      request.end();
+    } catch (cause) {
+      fail(cause as Error);
+    }
   });
 }
 
@@ -109,8 +122,9 @@ function headersOf({ headers }: HttpTarget, userAgent: string): Record<string, s
   return Object.fromEntries([...all].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]));
 }
 
-const urlOf = ({ scheme, host, port, path }: HttpTarget): URL =>
-  new URL(`${scheme}://${addressOf(host, port)}${path.startsWith('/') ? '' : '/'}${path}`);
+/** Undefined for a host that no URL can have. */
+const urlOf = ({ scheme, host, port, path }: HttpTarget): URL | undefined =>
+  URL.parse(`${scheme}://${addressOf(host, port)}${path.startsWith('/') ? '' : '/'}${path}`) ?? undefined;
 
 const addressOf = (host: string, port: number): string =>
   host.includes(':') && !host.startsWith('[') ? `[${host}]:${port}` : `${host}:${port}`;

@@ -20,6 +20,7 @@ import {
   timeoutMs,
 } from '../../rules/probe.ts';
 import { httpTarget, portNumber } from '../../rules/probe-handler.ts';
+import { describeError } from '../describe-error.ts';
 import { containersOf } from './runtime-view.ts';
 
 /** Attempts of one probe that fails by itself. */
@@ -221,10 +222,15 @@ class ProbeWorker {
   }
 
   async #probeWithRetries(): Promise<ProbeOutcome> {
-    let outcome = await this.#probe();
+    let outcome = await this.#guardedProbe();
     for (let attempt = 1; attempt < ATTEMPTS_MAX && outcome.kind === 'error'; attempt += 1)
-      outcome = await this.#probe();
+      outcome = await this.#guardedProbe();
     return outcome;
+  }
+
+  /** Never rejects: a worker has no caller, so its error would end the agent. */
+  #guardedProbe(): Promise<ProbeOutcome> {
+    return this.#probe().catch((cause: unknown) => ({ kind: 'error', message: describeError(cause) }));
   }
 
   async #probe(): Promise<ProbeOutcome> {
