@@ -8,6 +8,8 @@ export interface ContainerMount {
   readonly target: string;
   readonly isFile: boolean;
   readonly readOnly: boolean;
+  /** Device and inode of a source in a volume, as `<device>:<inode>`. Processes of the pod may replace its path. */
+  readonly identity?: string;
 }
 
 export type ContainerInputs =

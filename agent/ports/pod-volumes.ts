@@ -27,7 +27,7 @@ export interface PodVolumes {
   makeEmptyDir(name: VolumeName, options: VolumeOptions): void;
   /** @throws Error with upstream's text if the path is not of this type */
   checkHostPath(path: string, type: string): void;
-  /** Path of a volume that was written or made here. */
+  /** Real path of a volume that was written or made here. */
   pathOf(name: VolumeName): string;
   /**
    * Real path of a sub path, which is created as a directory if it does not exist.
@@ -35,6 +35,8 @@ export interface PodVolumes {
    * @throws Error if it is outside the volume
    */
   subPathOf(volumePath: string, subPath: string): string;
+  /** `<device>:<inode>` of a real path. @throws Error if a part of the path is a link meanwhile */
+  identityOf(path: string): string;
   isFile(path: string): boolean;
   /** Bytes on the disk. @throws Error */
   usedBytes(name: VolumeName): Promise<number>;

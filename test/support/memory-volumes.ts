@@ -23,6 +23,7 @@ export function memoryVolumes(): MemoryVolumes {
     checkHostPath() {},
     pathOf: (name) => `/volumes/${keyOf(name)}`,
     subPathOf: (volumePath, subPath) => `${volumePath}/${subPath}`,
+    identityOf: () => '0:0',
     isFile: () => false,
     usedBytes: async () => volumes.usedPerVolume,
     remove(podUid) {

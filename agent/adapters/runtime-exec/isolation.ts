@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import type { ContainerMount } from '../../ports/container-inputs.ts';
 import { makeDirectory } from '../system/directory.ts';
 import type { CommandLine, ContainerCommand } from './command-line.ts';
+import { MARK } from './process-table.ts';
 
 /** How a process sees its volumes: by mounts, or by links at the paths of the mounts. */
 export type MountMode = 'mounts' | 'links';
@@ -29,6 +30,29 @@ const MODE_TEST_MS = 5_000;
 /** Variables that a shell sets by itself. */
 const SHELL_VARIABLES = ['PWD', 'OLDPWD', 'SHLVL', '_'];
 const SHELL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** Variables with a meaning to shells, which may refuse to assign them. */
+const SHELL_OWN =
+  /^(?:_|IFS|OPTIND|OPTARG|LINENO|PPID|PS[124]|PWD|OLDPWD|SHLVL|E?UID|GROUPS|RANDOM|SECONDS|DIRSTACK|FUNCNAME|SHELLOPTS|POSIXLY_CORRECT|BASH\w*)$/;
+/** Variables of the container have these names until its program starts. */
+const CARRIED = 'NODEKEEPER_ENV_';
+/** Where programs of the machine may look for their code, as patterns of a shell. */
+const MACHINE_CODE = [
+  '/',
+  '/usr',
+  '/etc',
+  '/etc/ld.so.*',
+  ...['', '/usr'].flatMap((parent) => [
+    `${parent}/bin`,
+    `${parent}/bin/*`,
+    `${parent}/sbin`,
+    `${parent}/sbin/*`,
+    `${parent}/lib`,
+    `${parent}/lib/ld-*`,
+    `${parent}/lib/lib*`,
+    `${parent}/lib/*-linux-*`,
+    `${parent}/lib[0-9x]*`,
+  ]),
+].join('|');
 
 const found = new Map<string, string | undefined>();
 
@@ -80,13 +104,14 @@ export function isolated(command: ContainerCommand, mode: MountMode): Isolated {
     `run() { m=$("$@" 2>&1) || fail "$m" ${EXIT_NOT_SET_UP}; }`,
     ...mounts.map(mountPointLine),
     ...(security.readOnlyRoot ? [READ_ONLY_MACHINE] : []),
-    ...mounts.flatMap((mount) => mountLines(mount, security.readOnlyRoot)),
+    ...mounts.flatMap((mount) => mountLines(mount, security.readOnlyRoot, privileges !== undefined)),
     ...(command.directory === undefined
       ? []
       : [`run cd ${quoted(command.directory)}`, `cd ${quoted(command.directory)}`]),
-    `command -v ${quoted(command.file)} >/dev/null 2>&1 || fail ${quoted(`spawn ${command.file} ENOENT`)} 127`,
+    `(${searchPathOf(command)}command -v ${quoted(command.file)}) >/dev/null 2>&1 ||`,
+    `fail ${quoted(`spawn ${command.file} ENOENT`)} 127`,
     `exec 3>&- ${MESSAGE_DESCRIPTOR}>&-`,
-    ...becomeProgram(command, privileges),
+    becomeProgram(command, privileges),
   ];
   const unshare = programPath('unshare') ?? 'unshare';
   const args = ['--mount', '--propagation', 'slave', '--', SHELL, '-c', script.join('\n')];
@@ -98,34 +123,66 @@ export function attached(command: ContainerCommand, pid: number | undefined): Co
   const privileges = privilegeArguments(command, pid !== undefined);
   if (pid === undefined) return privileges === undefined ? command : wrapped(command, privileges);
   const directory = quoted(command.directory ?? '/');
-  const script = [`cd ${directory} || exit ${EXIT_NOT_SET_UP}`, ...becomeProgram(command, privileges)].join('\n');
+  const script = [`cd ${directory} || exit ${EXIT_NOT_SET_UP}`, becomeProgram(command, privileges)].join('\n');
   const nsenter = programPath('nsenter') ?? 'nsenter';
   return asAgent(command, nsenter, [`--mount=/proc/${pid}/ns/mnt`, '--', SHELL, '-c', script]);
 }
 
-/** A shell drops variables with names that it does not accept, so env(1) passes them. */
-function becomeProgram({ env, file, args }: CommandLine, privileges: readonly string[] = []): readonly string[] {
+/**
+ * The last step: the privileges first, then the variables of the container, then its program. A shell cannot assign some
+ * variables, so env(1) passes them.
+ */
+function becomeProgram({ env, file, args }: CommandLine, privileges: readonly string[] = []): string {
+  const carried = carriedNames(env).map((name, index) => ({ name, from: `${CARRIED}${index}` }));
+  const isPlain = (name: string): boolean => SHELL_NAME.test(name) && !SHELL_OWN.test(name);
+  const odd = carried.filter(({ name }) => !isPlain(name));
   const own = SHELL_VARIABLES.filter((name) => !Object.hasOwn(env, name));
-  const odd = Object.entries(env).filter(([name]) => !SHELL_NAME.test(name));
-  const prefix = odd.length === 0 ? [] : ['/usr/bin/env', ...odd.map(([name, value]) => `${name}=${value}`)];
-  return [`unset ${own.join(' ')}`, `exec ${[...privileges, ...prefix, file, ...args].map(quoted).join(' ')}`];
+  const prefix = [
+    '/usr/bin/env',
+    ...odd.flatMap(({ from }) => ['-u', from]),
+    ...odd.map(({ name, from }) => `${quoted(`${name}=`)}"$${from}"`),
+  ];
+  const script = [
+    ...carried.flatMap(({ name, from }) => (isPlain(name) ? [`export ${name}="$${from}"`, `unset ${from}`] : [])),
+    ...(Object.hasOwn(env, 'PATH') ? [] : ['unset PATH']),
+    `unset ${own.join(' ')}`,
+    `exec ${[...(odd.length === 0 ? [] : prefix), ...[file, ...args].map(quoted)].join(' ')}`,
+  ].join('\n');
+  return privileges.length === 0 ? script : `exec ${[...privileges, SHELL, '-c', script].map(quoted).join(' ')}`;
 }
 
-/** Runs as the agent: the privileges are changed last, because mounts need those of the agent. */
+/** All but the mark of the process, which the agent sets. */
+const carriedNames = (env: CommandLine['env']): readonly string[] => Object.keys(env).filter((name) => name !== MARK);
+
+/** Sets the PATH of the container for one command of the shell. */
+function searchPathOf({ env }: CommandLine): string {
+  const index = carriedNames(env).indexOf('PATH');
+  return index < 0 ? '' : `PATH="$${CARRIED}${index}"; `;
+}
+
+/**
+ * Runs as the agent: the privileges are changed last, because mounts need those of the agent. Variables of the container
+ * have other names until then. A PATH or LD_PRELOAD of the container would otherwise select code that runs as the agent.
+ */
 const asAgent = (command: CommandLine, file: string, args: readonly string[]): CommandLine => ({
   kind: 'command',
   file,
   args,
-  env: command.env,
+  env: {
+    PATH: DIRECTORIES.join(':'),
+    ...Object.fromEntries(
+      carriedNames(command.env).map((name, index) => [`${CARRIED}${index}`, command.env[name] ?? '']),
+    ),
+  },
   directory: undefined,
   userId: undefined,
   groupId: undefined,
 });
 
-const wrapped = (command: CommandLine, privileges: readonly string[]): CommandLine => {
-  const [file = '', ...args] = privileges;
-  return { ...asAgent(command, file, [...args, command.file, ...command.args]), directory: command.directory };
-};
+const wrapped = (command: CommandLine, privileges: readonly string[]): CommandLine => ({
+  ...asAgent(command, SHELL, ['-c', becomeProgram(command, privileges)]),
+  directory: command.directory,
+});
 
 /**
  * The call of setpriv(1); undefined if the process needs none.
@@ -161,12 +218,28 @@ function mountPointLine({ target, isFile }: ContainerMount): string {
   return `[ -e ${point} ] || { run mkdir -p ${quoted(dirname(target))}; run touch ${point}; }`;
 }
 
-function mountLines({ source, target, readOnly }: ContainerMount, isMachineReadOnly: boolean): readonly string[] {
-  const point = quoted(target);
-  const bind = `run mount --bind ${quoted(source)} ${point}`;
-  if (readOnly) return [bind, `run mount -o remount,bind,ro ${point}`];
-  // A bind mount inherits read-only from the file system of its source.
-  return isMachineReadOnly ? [bind, `run mount -o remount,bind,rw ${point}`] : [bind];
+/** @param isGuarded whether programs run as the agent afterwards: then no mount may replace them */
+function mountLines(mount: ContainerMount, isMachineReadOnly: boolean, isGuarded: boolean): readonly string[] {
+  const { source, target, readOnly, identity } = mount;
+  const refusal = quoted(`volumeMount ${target} would replace programs of the machine`);
+  const changed = quoted(`volumeMount ${target}: the volume changed while it was mounted`);
+  return [
+    // An earlier mount may hide the mount point that the machine has.
+    mountPointLine(mount),
+    // Links in another volume may lead anywhere.
+    `p=$(readlink -f ${quoted(target)}) || fail ${quoted(`volumeMount ${target} has no path`)} ${EXIT_NOT_SET_UP}`,
+    ...(isGuarded && source !== target
+      ? [`case $p in ${MACHINE_CODE}) fail ${refusal} ${EXIT_NOT_SET_UP} ;; esac`]
+      : []),
+    `run mount --bind ${quoted(source)} "$p"`,
+    // A process of the pod may have replaced a part of the path by a link since it was checked.
+    ...(identity === undefined
+      ? []
+      : [`[ "$(stat -L -c %d:%i "$p")" = ${identity} ] || fail ${changed} ${EXIT_NOT_SET_UP}`]),
+    ...(readOnly ? ['run mount -o remount,bind,ro "$p"'] : []),
+    // A bind mount inherits read-only from the file system of its source.
+    ...(!readOnly && isMachineReadOnly ? ['run mount -o remount,bind,rw "$p"'] : []),
+  ];
 }
 
 /** As in a container: /proc, /sys and /dev keep their own rules. */

@@ -2,7 +2,7 @@
  * The last message of a container. Source: upstream pkg/kubelet/kuberuntime (getTerminationMessage), Kubernetes:
  * "Determine the Reason for Pod Failure".
  */
-import { chmodSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, constants, fstatSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import type { Container } from '../../../shared/kube/types.ts';
 import { type LogName, logSegments, readOutput } from './log-file.ts';
 
@@ -50,9 +50,19 @@ export function terminationMessage(
   }
 }
 
+/** The end of the file, as upstream. The container writes it, so it may have any size. */
 function readQuietly(path: string): string {
   try {
-    return readFileSync(path).subarray(0, MESSAGE_BYTES_MAX).toString('utf8');
+    const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      const stat = fstatSync(descriptor);
+      if (!stat.isFile()) return '';
+      const bytes = Buffer.alloc(MESSAGE_BYTES_MAX);
+      const length = readSync(descriptor, bytes, 0, bytes.length, Math.max(0, stat.size - MESSAGE_BYTES_MAX));
+      return bytes.subarray(0, length).toString('utf8');
+    } finally {
+      closeSync(descriptor);
+    }
   } catch {
     return '';
   }

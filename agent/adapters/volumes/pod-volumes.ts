@@ -5,9 +5,13 @@
  * Both directories belong to the agent. A container sees a volume through a mount, so it needs no right on them.
  */
 import {
+  closeSync,
+  constants,
+  fstatSync,
   lstat,
   lstatSync,
   opendir,
+  openSync,
   readdirSync,
   readlinkSync,
   realpathSync,
@@ -31,6 +35,8 @@ const CREATED_DIRECTORY_MODE = 0o755;
 const CREATED_FILE_MODE = 0o644;
 const SUB_PATH_MODE = 0o750;
 const BLOCK_BYTES = 512;
+/** O_PATH of open(2): the file itself is not opened. */
+const PATH_ONLY = 0o10000000;
 
 const statOf = promisify(lstat);
 const openDirectory = promisify(opendir);
@@ -74,8 +80,9 @@ export function podVolumes({ rootDirectory, memoryDirectory }: PodVolumesOptions
       setGroup(directory, options.groupId, 'writable', EMPTY_DIRECTORY_MODE);
     },
     checkHostPath,
-    pathOf: (name) => realPath(pathOf(name)),
+    pathOf: (name) => realpathSync(pathOf(name)),
     subPathOf,
+    identityOf,
     isFile: (path) => !statSync(path).isDirectory(),
     usedBytes: (name) => treeBytes(realPath(pathOf(name))),
     remove(podUid) {
@@ -142,6 +149,17 @@ function subPathOf(volumePath: string, subPath: string): string {
   }
   if (!isWithin(real)) throw new Error(`subPath ${JSON.stringify(subPath)} not within volume path ${base}`);
   return real;
+}
+
+function identityOf(path: string): string {
+  const descriptor = openSync(path, PATH_ONLY | constants.O_NOFOLLOW);
+  try {
+    if (readlinkSync(`/proc/self/fd/${descriptor}`) !== path) throw new Error(`${path} changed while it was checked`);
+    const { dev, ino } = fstatSync(descriptor, { bigint: true });
+    return `${dev}:${ino}`;
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** Creates the missing directories of a path one by one, and follows no link out of the volume. */

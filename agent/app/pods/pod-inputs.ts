@@ -4,6 +4,8 @@
  * There is no watch. An object is read before the pod starts, and again every five minutes while the pod is on this
  * node. Its files then change at once. Variables change with the next start of the container, as with a kubelet.
  */
+
+import { defined } from '../../../shared/domain/defined.ts';
 import type { Container, KubePod, ResourceList, Volume } from '../../../shared/kube/types.ts';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ContainerInputSource, ContainerInputs, ContainerMount } from '../../ports/container-inputs.ts';
@@ -227,7 +229,9 @@ export class PodInputs implements ContainerInputSource {
     const name = { podUid: pod.metadata.uid ?? '', volume: volume.name ?? '' };
     const whole = volume.hostPath?.path ?? volumes.pathOf(name);
     const source = subPath === '' ? whole : volumes.subPathOf(whole, subPath);
-    return { source, target, readOnly, isFile: volumes.isFile(source) };
+    const isInVolume = volume.hostPath === undefined || subPath !== '';
+    const identity = isInVolume ? volumes.identityOf(source) : undefined;
+    return { source, target, readOnly, isFile: volumes.isFile(source), ...defined({ identity }) };
   }
 
   #sourceFor(pod: KubePod): ObjectSource {
