@@ -1,5 +1,5 @@
 /** What a pod uses: memory and processes by its groups or by /proc, storage by its directories. */
-import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { defined } from '../../../shared/domain/defined.ts';
@@ -98,7 +98,7 @@ async function storageOf(root: string): Promise<StorageUsage> {
   let bytes = 0;
   let inodes = 0;
   for (let path = pending.pop(); path !== undefined && inodes < ENTRIES_MAX; path = pending.pop()) {
-    const found = lstatSync(path, { throwIfNoEntry: false });
+    const found = statOf(path);
     if (found === undefined) continue;
     bytes += found.blocks * BLOCK_BYTES;
     inodes += 1;
@@ -108,12 +108,26 @@ async function storageOf(root: string): Promise<StorageUsage> {
   return { bytes, inodes };
 }
 
+/** Undefined for a path that no longer exists, or is too long: a pod must not escape its limits by deep directories. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (cause) {
+    if (isUnreachable(cause)) return undefined;
+    throw cause;
+  }
+}
+
+/** ENOTDIR: the pod replaced a directory meanwhile. */
+const isUnreachable = (cause: unknown): boolean =>
+  ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes((cause as NodeJS.ErrnoException).code ?? '');
+
 /** Empty for a directory that no longer exists. */
 function namesIn(directory: string): readonly string[] {
   try {
     return readdirSync(directory);
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if (isUnreachable(cause)) return [];
     throw cause;
   }
 }

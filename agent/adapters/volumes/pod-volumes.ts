@@ -35,6 +35,8 @@ const CREATED_DIRECTORY_MODE = 0o755;
 const CREATED_FILE_MODE = 0o644;
 const SUB_PATH_MODE = 0o750;
 const BLOCK_BYTES = 512;
+/** A volume with more files is measured up to here. */
+const ENTRIES_MAX = 1_000_000;
 /** O_PATH of open(2): the file itself is not opened. */
 const PATH_ONLY = 0o10000000;
 
@@ -173,19 +175,30 @@ function makeWithin(base: string, path: string, isWithin: (real: string) => bool
   }
 }
 
-/** Blocks of a tree on the disk, as `du`. Other file systems mounted in it are included. */
+/**
+ * Blocks of a tree on the disk, as `du`. Other file systems mounted in it are included. A directory that the pod removed
+ * meanwhile, or that is too deep for a path, counts without its content: the pod must not escape its limit by it.
+ */
 async function treeBytes(directory: string): Promise<number> {
   let bytes = 0;
+  let entries = 0;
   const counted = new Set<string>();
   const pending = [directory];
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    for await (const entry of await openDirectory(next)) {
+    const opened = await openDirectory(next).catch((cause: unknown) => {
+      if (next === directory) throw cause;
+    });
+    for await (const entry of opened ?? []) {
+      entries += 1;
+      if (entries > ENTRIES_MAX) return bytes;
       const path = join(next, entry.name);
       const stat = await statOf(path).catch(() => undefined);
       if (stat === undefined) continue;
-      const inode = `${stat.dev}:${stat.ino}`;
-      if (stat.nlink > 1 && !stat.isDirectory() && counted.has(inode)) continue;
-      counted.add(inode);
+      if (stat.nlink > 1 && !stat.isDirectory()) {
+        const inode = `${stat.dev}:${stat.ino}`;
+        if (counted.has(inode)) continue;
+        counted.add(inode);
+      }
       bytes += stat.blocks * BLOCK_BYTES;
       if (stat.isDirectory()) pending.push(path);
     }

@@ -160,7 +160,16 @@ export class PodInputs implements ContainerInputSource {
 
   /** Removes the volumes of all other pods: a previous agent may have been killed before it did. */
   keepOnly(podUids: ReadonlySet<string>): void {
-    for (const uid of this.#dependencies.volumes.podUids()) if (!podUids.has(uid)) this.remove(uid);
+    const { volumes, log } = this.#dependencies;
+    for (const uid of volumes.podUids()) {
+      if (podUids.has(uid)) continue;
+      try {
+        this.remove(uid);
+      } catch (cause) {
+        // The next call tries again. The other pods must not wait for this one.
+        log.warn('the volumes of a removed pod cannot be removed', { podUid: uid, why: describeError(cause) });
+      }
+    }
   }
 
   #add(uid: string, pod: KubePod): PreparedPod {
