@@ -17,7 +17,7 @@ export const SIM_PROFILES: readonly NodeProfile[] = [
   {
     name: 'cell',
     nodeSelector: matching('cell'),
-    beatIntervalSeconds: 30,
+    beatIntervalSeconds: 40,
     leaseDurationSeconds: 120,
     nodeMonitorGracePeriodSeconds: 120,
     nodeStartupGracePeriodSeconds: 130,

@@ -8,7 +8,7 @@
  * Effects on nodes of poisoned machines may be late. Poison is not a fault that interrupts a calm interval.
  */
 import { effectMs, type Law, type LawContext, seconds } from './law.ts';
-import { type Happened, isOurs, NOT_READY, type TrueNode, UNREACHABLE } from './truth.ts';
+import { type Happened, isOurs, isUncounted, NOT_READY, type TrueNode, UNREACHABLE } from './truth.ts';
 
 /** Maximum time from a cause to its effect: two periods as without poison, and the one that L12 allows. */
 const PERIODS = 3;
@@ -92,7 +92,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
   #leastRateOf(zone: string): number {
     const counts = this.#context.truth.zone(zone);
     const unsure = [...this.#context.truth.nodes.values()].filter(
-      (node) => node.zone === zone && !node.isExcluded && this.#isLostUnmarked(node),
+      (node) => node.zone === zone && !isUncounted(node) && this.#isLostUnmarked(node),
     ).length;
     const rates = Array.from({ length: unsure + 1 }, (_, lost) =>
       this.#rateOf({ ready: counts.ready - lost, notReady: counts.notReady + lost }),
@@ -103,7 +103,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
   /** All zones may be dark: every Ready node is silent, and its mark cannot be written. */
   #mayBeDark(): boolean {
     return ![...this.#context.truth.nodes.values()].some(
-      (node) => node.ready === 'True' && !node.isExcluded && !this.#isLostUnmarked(node),
+      (node) => node.ready === 'True' && !isUncounted(node) && !this.#isLostUnmarked(node),
     );
   }
 
@@ -111,6 +111,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
   #waits(node: TrueNode): boolean {
     return (
       !this.#context.isPoisoned(node.name) &&
+      node.plannedUntilMs === undefined &&
       (node.ready === 'False' ||
         (node.ready === 'Unknown' && node.lastHeartbeatAtMs < (this.#readySinceMs.get(node) ?? 0))) &&
       ![...node.noExecute.keys()].some(isOurs)
@@ -119,7 +120,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
 
   #waitsSinceMs(node: TrueNode): number {
     const readySinceMs = this.#readySinceMs.get(node) ?? this.#context.nowMs();
-    return Math.max(readySinceMs, this.#untaintedAtMs.get(node) ?? readySinceMs);
+    return Math.max(readySinceMs, this.#untaintedAtMs.get(node) ?? readySinceMs, node.promiseEndedAtMs);
   }
 
   #lookAtZones(openMs: number, graceMs: number, allowedMs: number): void {

@@ -1,6 +1,6 @@
 /** L3 and L4: the rate of NoExecute taints, and no new taint in total disruption. */
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
-import { isOurs, marksNodes } from './truth.ts';
+import { isOurs, isUncounted, marksNodes } from './truth.ts';
 
 /** Number of the latest taints per zone that windows are computed over. */
 const TAINTS_MAX = 40;
@@ -40,7 +40,7 @@ export function zonesKeepTheirRate(context: LawContext): Law {
     const graceMs = context.least((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
     const sinceMs = nowMs() - graceMs + clockSlackMs(nowMs() - graceMs);
     return ![...truth.nodes.values()].some(
-      (node) => node.zone === zone && !node.isExcluded && node.ready === 'True' && node.lastHeartbeatAtMs > sinceMs,
+      (node) => node.zone === zone && !isUncounted(node) && node.ready === 'True' && node.lastHeartbeatAtMs > sinceMs,
     );
   }
 

@@ -87,6 +87,10 @@ export const NOT_READY = 'node.kubernetes.io/not-ready';
 export const marksNodes = (name: string): boolean => name === 'node-monitor' || name === 'node-marker';
 export const isOurs = (key: string): boolean => key === UNREACHABLE || key === NOT_READY;
 
+/** Whether a node does not count in its zone: excluded by its label, or with a promise of silence. */
+export const isUncounted = ({ isExcluded, plannedUntilMs: untilMs }: TrueNode): boolean =>
+  isExcluded || untilMs !== undefined;
+
 export interface Truth {
   readonly nodes: ReadonlyMap<string, TrueNode>;
   readonly pods: ReadonlyMap<string, TruePod>;
@@ -171,7 +175,7 @@ class ObservedTruth implements Truth {
   #countZone(zone: string): { ready: number; notReady: number } {
     const counts = { ready: 0, notReady: 0 };
     for (const node of this.nodes.values()) {
-      if (node.zone !== zone || node.isExcluded) continue;
+      if (node.zone !== zone || isUncounted(node)) continue;
       if (node.ready === 'True') counts.ready += 1;
       else counts.notReady += 1;
     }
@@ -182,7 +186,7 @@ class ObservedTruth implements Truth {
     let counted = 0;
     let ready = 0;
     for (const node of this.nodes.values()) {
-      if (node.isExcluded) continue;
+      if (isUncounted(node)) continue;
       counted += 1;
       if (node.ready === 'True') ready += 1;
     }
