@@ -1,9 +1,11 @@
 /** The groups of pods on this machine, by the agent's configuration. */
+import { join } from 'node:path';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { MachineFacts } from '../../ports/machine.ts';
 import type { CgroupNode } from '../../rules/cgroup-values.ts';
 import { limitWarning, openCgroupTree } from './find-tree.ts';
+import { ownPods } from './own-pods.ts';
 import { PodCgroups } from './pod-cgroups.ts';
 
 export interface OpenedPodCgroups {
@@ -54,6 +56,7 @@ export function openPodCgroups(
       kubeReserved: config.kubeReserved,
       enforced: config.enforceNodeAllocatable,
     },
+    own: ownPods(join(config.rootDirectory, 'cgroups')),
     log,
   });
   return { cgroups, warning: limitWarning(tree) };

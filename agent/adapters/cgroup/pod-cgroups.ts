@@ -19,6 +19,7 @@ import {
   qosFiles,
 } from '../../rules/cgroup-values.ts';
 import { containersOf } from '../../rules/pod-containers.ts';
+import type { OwnPods } from './own-pods.ts';
 
 /** Where a container may run. */
 export type PlacementOf = (podUid: string, container: string) => CpuPlacement;
@@ -27,6 +28,7 @@ export interface PodCgroupsOptions {
   readonly tree: CgroupTree;
   readonly node: CgroupNode;
   readonly allocatable: NodeAllocatable;
+  readonly own: OwnPods;
   readonly log: Log;
 }
 
@@ -78,6 +80,7 @@ export class PodCgroups {
     const { tree, node } = this.#options;
     const container = containersOf(pod).find((each) => each.name === name);
     const path = groupOf(pod, name, run);
+    this.#options.own.add(pod.metadata.uid ?? '');
     tree.apply(podCgroup(pod), podFiles(node, pod, this.#hasExclusiveCpus(pod)));
     tree.apply(path, container === undefined ? {} : containerFiles(node, pod, container, this.#placement(pod, name)));
     return path;
@@ -119,15 +122,20 @@ export class PodCgroups {
     return Number.isNaN(limitBytes) || workingSetBytes === undefined ? undefined : { limitBytes, workingSetBytes };
   }
 
-  /** Kills and removes groups of pods that are not known. */
+  /** Kills and removes groups of own pods that are not known. Those of others in the same tree stay. */
   sweep(knownUids: ReadonlySet<string>): void {
+    const { own } = this.#options;
+    const present = new Set<string>();
     for (const above of [ALL_PODS, `${ALL_PODS}/burstable`, `${ALL_PODS}/besteffort`]) {
       for (const name of this.tree.children(above)) {
         const uid = /^pod(.+)$/.exec(name)?.[1];
-        if (uid === undefined || knownUids.has(uid)) continue;
+        if (uid === undefined || knownUids.has(uid) || !own.uids.has(uid)) continue;
+        present.add(uid);
         this.discard(`${above}/${name}`);
       }
     }
+    // Without a group: it was removed by an earlier sweep.
+    for (const uid of own.uids) if (!knownUids.has(uid) && !present.has(uid)) own.remove(uid);
   }
 
   /** Kills what is in the group and removes it. A process that still terminates leaves it to the next sweep. */

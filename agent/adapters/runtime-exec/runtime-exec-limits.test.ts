@@ -14,6 +14,7 @@ import type { CgroupTree } from '../../ports/cgroup-tree.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { podCgroup } from '../../rules/cgroup-values.ts';
+import { ownPods } from '../cgroup/own-pods.ts';
 import { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { identify, isAlive, readBootId } from './process-table.ts';
 import { execRuntime } from './runtime-exec.ts';
@@ -48,6 +49,7 @@ function open(tree: CgroupTree | undefined, time: AgentTime = realTime): PodRunt
       tree,
       node: { swap, enforceCpuLimits: true, podPidsMax: 20 },
       allocatable: { capacity, systemReserved: {}, kubeReserved: {}, enforced: true },
+      own: ownPods(join(rootDirectory, 'cgroups')),
       log: silentLog,
     });
   const runtime = execRuntime({ rootDirectory, time, log: silentLog, hostIp: () => undefined, cgroups });
@@ -253,6 +255,20 @@ suite(`a container in a group of the kernel${why}`, () => {
     open(group.tree, time);
     await time.pass(10_000);
     await until(() => !alive(pid), { ...soon, what: 'the end of the process' });
+  });
+
+  it('of another agent on the machine is left alone', async () => {
+    const runtime = open(group.tree);
+    const pod = shellPod(['echo started; sleep 300']);
+    await runtime.start(pod);
+    await written(pod, /started/);
+    rmSync(join(rootDirectory, 'pods', uidOf(pod)), { recursive: true });
+    rmSync(join(rootDirectory, 'cgroups', uidOf(pod)));
+    const time = new SteppedTime(0);
+    open(group.tree, time);
+    await time.pass(20_000);
+    expect(group.tree.children('kubepods/besteffort')).toEqual([`pod${uidOf(pod)}`]);
+    await runtime.stop(uidOf(pod), 0);
   });
 
   it('is OOMKilled above its memory limit', async (context) => {

@@ -10,6 +10,7 @@ import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import { podCgroup } from '../../rules/cgroup-values.ts';
+import { ownPods } from '../cgroup/own-pods.ts';
 import { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { execRuntime } from './runtime-exec.ts';
 
@@ -52,7 +53,9 @@ describe('the use of a pod', () => {
     const swap = { cgroupVersion: 2, controllerPresent: true, swapBehavior: '', memoryBytes: 1, swapBytes: 0 } as const;
     const allocatable = { capacity: { cpu: '1', memory: '1Gi' }, systemReserved: {}, kubeReserved: {}, enforced: true };
     const node = { swap, enforceCpuLimits: true, podPidsMax: undefined };
-    runtime = open(new PodCgroups({ tree, node, allocatable, log: silentLog }));
+    runtime = open(
+      new PodCgroups({ tree, node, allocatable, own: ownPods(join(rootDirectory, 'cgroups')), log: silentLog }),
+    );
     const pod = shellPod(['sleep 300']);
     await runtime.start(pod);
     const path = podCgroup(pod as KubePod);
