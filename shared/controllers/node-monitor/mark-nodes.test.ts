@@ -34,7 +34,7 @@ it('a node that beats before its mark is written stays unmarked, and the tick le
   ]);
 });
 
-it('a node whose silence is announced before its mark is written stays unmarked', async () => {
+it('a node that announces its silence before its mark is written stays unmarked', async () => {
   const annotations = { 'nodekeeper.dev/planned-silence-until': '2026-01-01T01:00:00Z' };
   const fleet = await silentFleet(4, (all) =>
     all.changeNode('a-1', (node) => ({ ...node, metadata: { ...node.metadata, annotations } })),
