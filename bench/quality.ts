@@ -11,6 +11,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
+import { poissonBound95 } from '../shared/domain/silences/poisson-bound.ts';
 import { FAULTS, simulateFalseMarks } from '../simulation/false-marks.ts';
 import {
   type Benchmark,
@@ -22,7 +23,6 @@ import {
   wholeNumbers,
 } from './benchmark.ts';
 import { measureDetection } from './detection.ts';
-import { poissonBound95 } from './poisson-bound.ts';
 import type { Cell, CutFigures, FalseMarkFigures, QualityFigures } from './quality-figures.ts';
 import { qualitySvg } from './quality-svg.ts';
 import { cutByControllers, cutByRules } from './zone-cut.ts';

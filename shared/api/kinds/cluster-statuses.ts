@@ -10,6 +10,7 @@ import { IDENTITY_GROUP } from '../../kube/schema/identity.ts';
 import { formatMicroTime, formatTime } from '../../kube/time.ts';
 import type { KubeClusterStatus } from '../../kube/types.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
+import { READ_ONLY } from './read-only.ts';
 
 const VERSION = 'v1alpha1';
 export const CLUSTER_STATUS = 'cluster';
@@ -43,12 +44,7 @@ export const clusterstatuses: ResourceDescriptor = {
     String(status.nodes ?? 0),
   ],
   selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
-  unconditionalUpdate: false,
-  createOnUpdate: false,
-  hasGeneration: false,
-  prepareForCreate: (object) => object,
-  prepareForUpdate: (_next, old) => old,
-  validate: () => [],
+  ...READ_ONLY,
 };
 
 /** `nowMs`: ticks that are missing close the gate, whatever the last tick stored. */

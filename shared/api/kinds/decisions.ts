@@ -6,6 +6,7 @@ import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { IDENTITY_GROUP } from '../../kube/schema/identity.ts';
 import { formatMicroTime, formatTime } from '../../kube/time.ts';
 import type { KubeDecision, KubeObject } from '../../kube/types.ts';
+import { READ_ONLY } from './read-only.ts';
 
 const VERSION = 'v1alpha1';
 
@@ -72,12 +73,7 @@ export const decisions: ResourceDescriptor = {
     'about.name': aboutField('name'),
     'about.uid': aboutField('uid'),
   },
-  unconditionalUpdate: false,
-  createOnUpdate: false,
-  hasGeneration: false,
-  prepareForCreate: (object) => object,
-  prepareForUpdate: (_next, old) => old,
-  validate: () => [],
+  ...READ_ONLY,
 };
 
 /** The API object of a record. `version`: a number that grows with time. */

@@ -5,6 +5,7 @@ import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { METRICS_GROUP } from '../../kube/schema/node-metrics.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeNode, KubeObject } from '../../kube/types.ts';
+import { READ_ONLY } from './read-only.ts';
 
 const VERSION = 'v1beta1';
 
@@ -40,12 +41,7 @@ function readOnly(kind: 'NodeMetrics' | 'PodMetrics', resource: string, namespac
       return [metadata.name ?? '', usage?.cpu ?? '', usage?.memory ?? '', window ?? ''];
     },
     selectableFields: { 'metadata.name': ({ metadata }) => metadata.name ?? '' },
-    unconditionalUpdate: false,
-    createOnUpdate: false,
-    hasGeneration: false,
-    prepareForCreate: (object) => object,
-    prepareForUpdate: (_next, old) => old,
-    validate: () => [],
+    ...READ_ONLY,
   };
 }
 

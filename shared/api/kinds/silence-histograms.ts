@@ -6,6 +6,7 @@ import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { IDENTITY_GROUP } from '../../kube/schema/identity.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeSilenceHistogram } from '../../kube/types.ts';
+import { READ_ONLY } from './read-only.ts';
 
 const VERSION = 'v1alpha1';
 
@@ -44,12 +45,7 @@ export const silencehistograms: ResourceDescriptor = {
     `${(spec.buckets?.at(-1)?.upToMilliseconds ?? 0) / 1_000}s`,
   ],
   selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
-  unconditionalUpdate: false,
-  createOnUpdate: false,
-  hasGeneration: false,
-  prepareForCreate: (object) => object,
-  prepareForUpdate: (_next, old) => old,
-  validate: () => [],
+  ...READ_ONLY,
 };
 
 export function silenceHistogramObject(

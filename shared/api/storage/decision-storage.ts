@@ -5,30 +5,15 @@
 import { type DecisionAbout, WORKLOAD_KINDS } from '../../controllers/decisions/decision-record.ts';
 import type { DecisionStore, NamedDecision } from '../../controllers/decisions/decision-store.ts';
 import { defined } from '../../domain/defined.ts';
-import { shortHash } from '../../domain/text-hash.ts';
 import type { FieldSelector } from '../../kube/selectors.ts';
 import { badRequest } from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { decisionObject } from '../kinds/decisions.ts';
-import type { ResourceStorage, WriteResult } from './resource-storage.ts';
-
-const refused = async (): Promise<WriteResult> => ({ kind: 'conflict' });
-
-/** A uid that is computed from the name. No two decisions ever have the same name. */
-export function uidOfName(name: string): string {
-  const digits = [0, 1, 2, 3].map((part) => shortHash(`${part}|${name}`)).join('');
-  return [
-    [0, 8],
-    [8, 12],
-    [12, 16],
-    [16, 20],
-    [20, 32],
-  ]
-    .map(([from, to]) => digits.slice(from, to))
-    .join('-');
-}
+import { readOnlyStorage } from './read-only-storage.ts';
+import type { ResourceStorage } from './resource-storage.ts';
+import { uidOfName } from './uid-of-name.ts';
 
 const objectOf = ({ name, record }: NamedDecision): KubeObject =>
   decisionObject(name, record, record.atMs * RESOURCE_VERSIONS_PER_MS, uidOfName(name));
@@ -58,7 +43,7 @@ function decisionsAbout(fields: Pick<FieldSelector, 'exact'>): DecisionAbout | u
 }
 
 export function decisionStorage(decisions: DecisionStore, clock: Clock): ResourceStorage {
-  return {
+  return readOnlyStorage({
     async get(_namespace, name) {
       const found = await decisions.get(name, clock.nowMs());
       return found === undefined ? undefined : objectOf(found);
@@ -73,15 +58,11 @@ export function decisionStorage(decisions: DecisionStore, clock: Clock): Resourc
       return { items: page.decisions.map(objectOf), ...defined({ next: page.next }) };
     },
     listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
-    create: refused,
-    update: refused,
-    remove: refused,
-    keepsManagedFields: () => false,
     readsInsteadOfLog: () => true,
     // A watch reads every few seconds. Reading all decisions each time would cost too much.
     refusesWatch: (fields) =>
       decisionsAbout(fields) === undefined
         ? 'a watch of decisions names what they are about: --field-selector node=NAME, pod=NAMESPACE/NAME, zone=KEY or about.kind=Fleet'
         : undefined,
-  };
+  });
 }

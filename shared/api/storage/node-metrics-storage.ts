@@ -10,12 +10,11 @@ import { healthKey } from '../../store/health-row.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { leaseOf } from '../../store/lease-record.ts';
 import { type KubeNodeMetrics, nodeMetricsOf } from '../kinds/node-metrics.ts';
-import type { ResourceStorage, WriteResult } from './resource-storage.ts';
+import { readOnlyStorage } from './read-only-storage.ts';
+import type { ResourceStorage } from './resource-storage.ts';
 
 /** A node that was silent for longer has no metrics, as with the metrics server after a failed scrape. */
 const FRESH_MS = 120_000;
-
-const refused = async (): Promise<WriteResult> => ({ kind: 'conflict' });
 
 export interface NodeMetricsSources {
   readonly nodes: Pick<ResourceStorage, 'get' | 'list'>;
@@ -29,7 +28,7 @@ export function nodeMetricsStorage({ nodes, items, clock }: NodeMetricsSources):
     const rows = await items.getMany(keys, { consistent: false });
     return read.flatMap((node, index) => metricsIn(node, rows[index], clock.nowMs()) ?? []);
   }
-  return {
+  return readOnlyStorage({
     async get(_namespace, name) {
       const node = await nodes.get('', name);
       return node === undefined ? undefined : (await metricsOf([node as KubeNode]))[0];
@@ -39,11 +38,7 @@ export function nodeMetricsStorage({ nodes, items, clock }: NodeMetricsSources):
       return { ...page, items: await metricsOf(read as readonly KubeNode[]) };
     },
     listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
-    create: refused,
-    update: refused,
-    remove: refused,
-    keepsManagedFields: () => false,
-  };
+  });
 }
 
 function metricsIn(node: KubeNode, row: Item | undefined, nowMs: number): KubeNodeMetrics | undefined {

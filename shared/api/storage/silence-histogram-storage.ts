@@ -5,10 +5,9 @@ import type { Clock } from '../../ports/clock.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { type SilenceStore, silenceHourName } from '../../store/silence-store.ts';
 import { silenceHistogramObject } from '../kinds/silence-histograms.ts';
-import { uidOfName } from './decision-storage.ts';
-import type { ResourceStorage, WriteResult } from './resource-storage.ts';
-
-const refused = async (): Promise<WriteResult> => ({ kind: 'conflict' });
+import { readOnlyStorage } from './read-only-storage.ts';
+import type { ResourceStorage } from './resource-storage.ts';
+import { uidOfName } from './uid-of-name.ts';
 
 function objectOf(hour: SilenceHour) {
   const name = silenceHourName(hour);
@@ -18,18 +17,15 @@ function objectOf(hour: SilenceHour) {
   });
 }
 
-export const silenceHistogramStorage = (silences: SilenceStore, clock: Clock): ResourceStorage => ({
-  async get(_namespace, name) {
-    const hour = await silences.get(name);
-    return hour === undefined ? undefined : objectOf(hour);
-  },
-  async list({ limit, continueAfter }) {
-    const page = await silences.list({ nowMs: clock.nowMs(), limit, ...defined({ after: continueAfter }) });
-    return { items: page.hours.map(objectOf), ...defined({ next: page.next }) };
-  },
-  listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
-  create: refused,
-  update: refused,
-  remove: refused,
-  keepsManagedFields: () => false,
-});
+export const silenceHistogramStorage = (silences: SilenceStore, clock: Clock): ResourceStorage =>
+  readOnlyStorage({
+    async get(_namespace, name) {
+      const hour = await silences.get(name);
+      return hour === undefined ? undefined : objectOf(hour);
+    },
+    async list({ limit, continueAfter }) {
+      const page = await silences.list({ nowMs: clock.nowMs(), limit, ...defined({ after: continueAfter }) });
+      return { items: page.hours.map(objectOf), ...defined({ next: page.next }) };
+    },
+    listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
+  });

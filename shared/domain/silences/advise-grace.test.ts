@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { adviseGrace, poissonUpper } from './advise-grace.ts';
+import { adviseGrace } from './advise-grace.ts';
 import { type SilenceHour, silenceBucketOf } from './silence-hour.ts';
 
 const HOUR_MS = 3_600_000;
@@ -71,16 +71,5 @@ describe('the advice on the grace period', () => {
       ['default', 20],
       ['slow', 120],
     ]);
-  });
-});
-
-describe('the upper limit of a Poisson mean', () => {
-  // Half the 95 % quantile of chi-squared with 2 (k + 1) degrees of freedom, from published tables.
-  it('is that of the tables, and continuous where the approximation begins', () => {
-    expect([0, 1, 2, 5, 10].map((events) => Number(poissonUpper(events).toFixed(2)))).toEqual([
-      3, 4.74, 6.3, 10.51, 16.96,
-    ]);
-    expect(poissonUpper(101) - poissonUpper(100)).toBeCloseTo(1.08, 1);
-    expect(poissonUpper(1_000_000)).toBeCloseTo(1_001_646, -1);
   });
 });

@@ -9,16 +9,11 @@
  * silences are not independent. Events are therefore divided by the dispersion (variance over mean of the hourly
  * counts, at least 1), and the limit is multiplied by it (quasi-Poisson).
  */
+import { poissonBound95 } from './poisson-bound.ts';
 import { bucketEndSeconds, type SilenceHour } from './silence-hour.ts';
 
 /** Grace periods that are compared. Seconds. */
 export const CANDIDATE_GRACE_SECONDS: readonly number[] = [12, 15, 20, 25, 30, 40, 50, 60, 75, 90, 105, 120];
-/** Probability that the true rate is above the bound. */
-const ERROR_PROBABILITY = 0.05;
-/** The value that a standard normal variable exceeds with that probability. */
-const NORMAL_95 = 1.644854;
-/** Up to here the limit is computed exactly. */
-const EXACT_EVENTS_MAX = 100;
 const DAY_SECONDS = 86_400;
 const HOUR_MS = 3_600_000;
 
@@ -93,7 +88,7 @@ function adviseProfile(profile: string, hours: readonly SilenceHour[], limitPer1
     returned: sum(hours, (hour) => silencesOver(hour, hour.graceSeconds)),
     candidates,
     recommended,
-    bestBoundPer1000NodeDays: nodeDays === 0 ? Infinity : (poissonUpper(0) / nodeDays) * 1_000,
+    bestBoundPer1000NodeDays: nodeDays === 0 ? Infinity : (poissonBound95(0) / nodeDays) * 1_000,
   };
 }
 
@@ -106,7 +101,7 @@ function candidate(
   const perHour = [...byHour.values()].map((ofHour) => sum(ofHour, (hour) => silencesOver(hour, graceSeconds)));
   const falseMarks = sum(perHour, (count) => count);
   const dispersion = dispersionOf(perHour, falseMarks);
-  const upper = dispersion * poissonUpper(Math.ceil(falseMarks / dispersion));
+  const upper = dispersion * poissonBound95(Math.ceil(falseMarks / dispersion));
   return {
     graceSeconds,
     allowed: graceSeconds >= 2 * Math.max(beatIntervalSeconds, periodSeconds),
@@ -147,37 +142,6 @@ function dispersionOf(perHour: readonly number[], total: number): number {
   const mean = total / perHour.length;
   const variance = sum(perHour, (count) => (count - mean) ** 2) / (perHour.length - 1);
   return Math.max(1, variance / mean);
-}
-
-/**
- * Upper limit of the mean of a Poisson variable with `events` seen: the mean at which so few events have probability
- * 5 %. 3.0 for none.
- */
-export function poissonUpper(events: number): number {
-  if (events > EXACT_EVENTS_MAX) return gammaUpper(events + 1);
-  let low = events;
-  // Five standard deviations and a constant: above the limit.
-  let high = events + 5 * Math.sqrt(events) + 10;
-  for (let step = 0; step < 60; step += 1) {
-    const middle = (low + high) / 2;
-    if (atMostProbability(events, middle) > ERROR_PROBABILITY) low = middle;
-    else high = middle;
-  }
-  return high;
-}
-
-/** The approximation of Wilson and Hilferty; over 100 events its error is below 0.01 %. */
-const gammaUpper = (shape: number): number => shape * (1 - 1 / (9 * shape) + NORMAL_95 / (3 * Math.sqrt(shape))) ** 3;
-
-/** Probability of at most `events` events at this mean. */
-function atMostProbability(events: number, mean: number): number {
-  let term = Math.exp(-mean);
-  let total = term;
-  for (let event = 1; event <= events; event += 1) {
-    term *= mean / event;
-    total += term;
-  }
-  return total;
 }
 
 function sum<T>(values: readonly T[], of: (value: T) => number): number {

@@ -10,4 +10,9 @@ describe('the 95 % bound on a count of rare events', () => {
   ])('leaves for %i seen a mean of at most %f', (count, bound) => {
     expect(poissonBound95(count)).toBeCloseTo(bound, 2);
   });
+
+  it('is continuous where the approximation begins', () => {
+    expect(poissonBound95(101) - poissonBound95(100)).toBeCloseTo(1.08, 1);
+    expect(poissonBound95(1_000_000)).toBeCloseTo(1_001_646, -1);
+  });
 });
