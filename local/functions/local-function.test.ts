@@ -271,4 +271,15 @@ describe('a function on this machine', () => {
     await fn.stop();
     expect(await fn.invoke({ verb: 'echo' })).toEqual({ kind: 'throttled' });
   });
+
+  it('reports no error of an event that its stop cuts off, such as an open watch', async () => {
+    const { fn, lines, errors } = aFunction();
+    await fn.invoke({ verb: 'say' });
+    const cutOff = fn.invoke({ verb: 'hang' });
+    await fn.stop();
+    expect((await cutOff).kind).toBe('failed');
+    expect(lines).toContain('one');
+    expect(errors).toEqual([]);
+    expect(fn.counters.errors).toBe(0);
+  });
 });

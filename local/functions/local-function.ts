@@ -150,7 +150,9 @@ export class LocalFunction {
     const outcome = await environment.run(message, receiver);
     this.counters.billedMs += Math.ceil(performance.now() - startedMs);
     this.#release(environment);
-    if (outcome.kind === 'failed') {
+    // A stop cuts off every running event, such as an open watch. That is no error of the function.
+    const cutOff = this.#stopping && environment.dead;
+    if (outcome.kind === 'failed' && !cutOff) {
       this.counters.errors += 1;
       this.#options.onError(outcome.error);
     }
