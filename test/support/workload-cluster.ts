@@ -9,7 +9,7 @@ import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../shared/kube/types.ts';
 import type { DeploymentSpec, KubeDeployment, KubeReplicaSet } from '../../shared/kube/workload-types.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { passesWorkloadFilter } from '../../simulation/streams.ts';
@@ -17,11 +17,11 @@ import { passesWorkloadFilter } from '../../simulation/streams.ts';
 const ROUNDS_MAX = 400;
 export const START_MS = Date.UTC(2026, 0, 1);
 
-export function workloadCluster() {
+export function workloadCluster(options: { readonly onConsumed?: (units: ConsumedUnits) => void } = {}) {
   let nowMs = START_MS;
   let uuids = 0;
   let seen = 0;
-  const tables = memoryItemStore({ changesOf: ['objects'] });
+  const tables = memoryItemStore({ changesOf: ['objects'], ...options });
   const clock = { nowMs: () => nowMs };
   const random = {
     uuid: () => {

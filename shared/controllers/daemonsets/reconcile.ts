@@ -11,11 +11,10 @@ import { defined } from '../../domain/defined.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { KubeControllerRevision } from '../../kube/application-types.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
-import type { KubeDaemonSet, KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
+import type { KubeDaemonSet, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { podNameFor } from '../workload-rules/generated-name.rule.ts';
-import { listObjects } from '../workload-rules/list-objects.ts';
 import * as metric from '../workload-rules/metrics.ts';
 import { podMaker } from '../workload-rules/new-pod.ts';
 import { ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
@@ -32,14 +31,7 @@ import {
   daemonRolloutDraft,
   type NodesOfDecision,
 } from './decisions.ts';
-import {
-  type DaemonNode,
-  daemonNodeOf,
-  daemonTemplate,
-  placementOf,
-  targetNodeOf,
-  templateForNode,
-} from './placement.rule.ts';
+import { type DaemonNode, daemonTemplate, placementOf, targetNodeOf, templateForNode } from './placement.rule.ts';
 import { allowsSurge, chosenBy, decideRollout, type RolloutChoice } from './rollout.rule.ts';
 import { type DaemonPod, type DaemonWorld, daemonSetStatus, decideDaemons, podsByNode, type Removal } from './rule.ts';
 
@@ -49,10 +41,6 @@ const KIND: RevisionedKind = { kind: 'DaemonSet', component: COMPONENT, hashLabe
 const HELD_RETRY_MS = 10_000;
 const GENERATION_ANNOTATION = 'deprecated.daemonset.template.generation';
 const GENERATION_LABEL = 'pod-template-generation';
-
-/** Every node. One read for all DaemonSets of a batch. */
-export const readDaemonNodes = async (dependencies: ControllerDependencies): Promise<readonly DaemonNode[]> =>
-  (await listObjects(dependencies, 'nodes', '')).map((node) => daemonNodeOf(node as KubeNode));
 
 /**
  * @param orphans pods and revisions without a controller that may belong to it; absent: not searched
@@ -102,7 +90,7 @@ async function attemptSync(
     pods: stored.flatMap((pod) => daemonPodOf(pod, updatedHashes)),
     row,
     nowMs: owner.nowMs,
-    nodes: nodes ?? (await readDaemonNodes(dependencies)),
+    nodes: nodes ?? (await dependencies.daemonNodes.read()),
   });
   const sync: Sync = { ...owner, set, uid: set.metadata.uid ?? '', stored, hash, world };
   return finish(dependencies, sync, { revisions, current });

@@ -14,6 +14,7 @@ import type { Waker } from '../../ports/waker.ts';
 import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
 import { type NamespacePolicies, namespacePolicies } from '../../store/namespace-policies.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
+import { type NodeCopy, nodeCopy } from '../daemonsets/node-copy.ts';
 import { type SilenceWatch, silenceWatch } from '../node-monitor/silence-watch.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
 import { type PodGcStore, podGcStore } from '../pod-gc/work-list-store.ts';
@@ -63,6 +64,8 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly ledger: Ledger;
   readonly budgets: KnownSelectors;
   readonly services: KnownSelectors;
+  /** Labels and taints of every Node, for DaemonSets. */
+  readonly daemonNodes: NodeCopy;
   /** Silences of live machines that node-monitor has seen. */
   readonly silences: SilenceWatch;
   /** Bounds the reports of report-unwritable.ts. */
@@ -80,6 +83,7 @@ export function controllerDependencies(options: ControllerOptions): ControllerDe
     podGc: podGcStore(options.items),
     budgets: knownSelectors(objects, options.clock, 'poddisruptionbudgets'),
     services: knownSelectors(objects, options.clock, 'services'),
+    daemonNodes: nodeCopy({ ...options, objects }),
     ledger: ledgerOver(options.items, options.policy),
     silences: silenceWatch(),
     unwritableReports: reportLimit(),

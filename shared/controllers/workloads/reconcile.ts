@@ -24,7 +24,7 @@ import {
   type Verdict,
   verdictFor,
 } from '../daemonsets/placement.rule.ts';
-import { readDaemonNodes, syncDaemonSet } from '../daemonsets/reconcile.ts';
+import { syncDaemonSet } from '../daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from '../daemonsets/rule.ts';
 import { syncDeployment } from '../deployments/reconcile.ts';
 import { budgetsSelecting, syncBudgets } from '../disruption/reconcile.ts';
@@ -265,7 +265,7 @@ async function syncDaemonSets(
   const sets = (await listObjects(dependencies, 'daemonsets', '')) as readonly KubeDaemonSet[];
   const concerned = sets.filter((set) => isConcerned(set, placementOf(set.spec?.template?.spec)));
   if (concerned.length === 0) return;
-  const nodes = read ?? (await readDaemonNodes(dependencies));
+  const nodes = read ?? (await dependencies.daemonNodes.read());
   await workThrough(concerned, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, async (set) => {
     const ref = refOfObject('daemonsets', set);
     try {
@@ -388,7 +388,7 @@ async function runDue(dependencies: ControllerDependencies, key: DueKey): Promis
 
 /** A failed work on changed nodes, again. */
 async function syncUnsettledDaemonSets(dependencies: ControllerDependencies): Promise<void> {
-  const nodes = await readDaemonNodes(dependencies);
+  const nodes = await dependencies.daemonNodes.read();
   await syncDaemonSets(dependencies, (set, placement) => !isDaemonSetSettled(set, placement, nodes), nodes);
 }
 
@@ -422,7 +422,7 @@ async function sweep(
     all.push(...(await listObjects(dependencies, resource, '')).map((object) => ({ resource, object })));
   }
   const hasDaemonSets = all.some(({ resource }) => resource === 'daemonsets');
-  const nodes = hasDaemonSets ? await readDaemonNodes(dependencies) : [];
+  const nodes = hasDaemonSets ? await dependencies.daemonNodes.list() : [];
   const unfilled = await unfilledServices(
     dependencies,
     all.flatMap(({ resource, object }) => (resource === 'services' ? [object] : [])),
