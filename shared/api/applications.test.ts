@@ -388,6 +388,21 @@ describe('a workload', () => {
     expect((await refused(resource, { spec })).map(([each]) => each)).toEqual([field]);
   });
 
+  it('WV-23 of kind StatefulSet has no claims: nothing provisions volumes', async () => {
+    const api = apiInMemory();
+    const path = collectionOf('statefulsets');
+    const claim = { metadata: { name: 'data' }, spec: { resources: { requests: { storage: '1Gi' } } } };
+    const given = objectOf('statefulsets');
+    const body = { ...given, spec: { ...(given['spec'] as object), volumeClaimTemplates: [claim] } };
+    const refused = await api.send('POST', path, { body });
+    expect([refused.code, refused.body.message]).toEqual([
+      422,
+      'StatefulSet.apps "a" is invalid: spec.volumeClaimTemplates: Forbidden: persistent volume claims are not served here',
+    ]);
+    const empty = { ...given, spec: { ...(given['spec'] as object), volumeClaimTemplates: [] } };
+    expect((await api.send('POST', path, { body: empty })).code).toBe(201);
+  });
+
   it('keeps its selector', async () => {
     const api = apiInMemory();
     const path = `${collectionOf('replicasets')}/a`;

@@ -86,15 +86,6 @@ const storedClaimSpec = (given: PersistentVolumeClaimSpec = {}): PersistentVolum
   volumeMode: given.volumeMode ?? 'Filesystem',
 });
 
-/** A claim in the template of a StatefulSet, as it is stored. */
-export const storedClaim = (claim: KubePersistentVolumeClaim): KubePersistentVolumeClaim => ({
-  apiVersion: 'v1',
-  kind: 'PersistentVolumeClaim',
-  metadata: { creationTimestamp: null, ...claim.metadata },
-  spec: storedClaimSpec(claim.spec),
-  status: { phase: 'Pending', ...claim.status },
-});
-
 export const persistentvolumeclaims: ResourceDescriptor = storedKind(CLAIMS, {
   subresources: [STATUS_PART],
   columns: [

@@ -5,7 +5,6 @@ import { withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
 import { defaultTemplate } from '../../kube/pods/template-defaults.ts';
 import { validateStatefulSet } from '../../kube/validation/workloads.ts';
 import { ageOf, nameOf, templateCells, templateColumns } from './cells.ts';
-import { storedClaim } from './persistentvolumes.ts';
 import { type KindNames, preparesStatus, SCALE_PART, STATUS_PART, storedKind } from './stored-kind.ts';
 
 const NAMES: KindNames = {
@@ -35,7 +34,6 @@ function storedSpec(given: StatefulSetSpec = {}): StatefulSetSpec {
         whenScaled: retention.whenScaled || 'Retain',
       },
       template: defaultTemplate(spec.template),
-      volumeClaimTemplates: (spec.volumeClaimTemplates ?? []).map(storedClaim),
     },
     'minReadySeconds',
     'volumeClaimTemplates',

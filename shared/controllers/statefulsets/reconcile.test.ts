@@ -199,19 +199,6 @@ describe('a name in use', () => {
     expect(pods.map(({ metadata }) => metadata.ownerReferences?.length ?? 0)).toEqual([0, 1]);
     expect(pods[1]?.metadata.labels).toMatchObject({ 'statefulset.kubernetes.io/pod-name': 'web-0' });
   });
-
-  it('volume claim templates are not supported: an event and a condition say so', async () => {
-    const cluster = statefulCluster();
-    await cluster.createStatefulSet({ volumeClaimTemplates: [{ metadata: { name: 'data' } }] });
-    await cluster.settle();
-    expect(await cluster.pods()).toEqual([]);
-    expect(await cluster.events('FailedCreate')).toEqual([
-      expect.stringMatching(
-        /^create Pod web-0 in StatefulSet web failed error: volumeClaimTemplates are not supported/,
-      ),
-    ]);
-    expect((await cluster.set()).status?.conditions).toMatchObject([{ reason: 'FailedCreate' }]);
-  });
 });
 
 describe('a rolling update of a StatefulSet', () => {

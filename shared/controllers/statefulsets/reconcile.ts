@@ -57,7 +57,6 @@ const KIND: RevisionedKind = {
 const HELD_RETRY_MS = 10_000;
 /** After a pod could not be created: its name may be free then. Milliseconds. */
 const FAILED_RETRY_MS = 60_000;
-const CLAIMS_TEXT = 'volumeClaimTemplates are not supported: nothing here provisions or binds volumes';
 
 /**
  * @param orphans pods and revisions without a controller that may belong to it; absent: not searched
@@ -173,7 +172,7 @@ function lookAgain({ set, stored, nowMs }: Sync, { failure, held }: Outcome): Sy
   const times = [
     ...available,
     ...(held > 0 ? [nowMs + HELD_RETRY_MS] : []),
-    ...(failure === undefined || failure.message === CLAIMS_TEXT ? [] : [nowMs + FAILED_RETRY_MS]),
+    ...(failure === undefined ? [] : [nowMs + FAILED_RETRY_MS]),
   ];
   return times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) };
 }
@@ -249,10 +248,8 @@ async function createMissing(
   const template = set.spec?.template;
   const reference = controllerReference('StatefulSet', set);
   const make = await podMaker(dependencies, { namespace: ref.namespace, reference, template }, nowMs);
-  const hasClaims = (set.spec?.volumeClaimTemplates ?? []).length > 0;
   const makePod = (index: number): PodCreation => {
     const { ordinal = 0, revision = '' } = create[index] ?? {};
-    if (hasClaims) return { kind: 'refused', message: CLAIMS_TEXT };
     const own = templateForOrdinal(templateOfRevision(sync, revision), {
       setName: ref.name,
       serviceName: set.spec?.serviceName ?? '',

@@ -160,6 +160,9 @@ function validateStatefulSpec(spec: StatefulSetSpec): Cause[] {
     const why = `must be 'RollingUpdate' or 'OnDelete'`;
     causes.push(invalidValue('spec.updateStrategy', strategy, why));
   }
+  if ((spec.volumeClaimTemplates ?? []).length > 0) {
+    causes.push(forbiddenField('spec.volumeClaimTemplates', 'persistent volume claims are not served here'));
+  }
   for (const name of ['whenDeleted', 'whenScaled'] as const) {
     const policy = spec.persistentVolumeClaimRetentionPolicy?.[name];
     if (policy === undefined || RETENTION_POLICIES.includes(policy)) continue;
