@@ -33,6 +33,7 @@ describe('the decisions of the shipped scenarios', () => {
   it('know most of what can be decided', () => {
     const others = [
       'Collected',
+      'CronJobSkipped',
       'CronJobStarted',
       'JobExpired',
       'JobFinished',

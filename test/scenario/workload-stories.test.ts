@@ -8,7 +8,7 @@ import { parseScenario } from '../../simulation/parse-scenario.ts';
 import { recordedMemoryStore } from '../../simulation/recorded-store.ts';
 import { runScenario } from '../../simulation/run-scenario.ts';
 import { seenThrough, textOf } from '../simulation/planted-bugs.ts';
-import { freed, withOpenGate } from '../simulation/planted-workload-bugs.ts';
+import { freed, withOpenGate, withoutTotalDisruption } from '../simulation/planted-workload-bugs.ts';
 
 const folder = fileURLToPath(new URL('../../scenarios/', import.meta.url));
 
@@ -61,6 +61,12 @@ const STORIES: readonly Story[] = [
     bug: 'the gate is ignored',
     read: withOpenGate,
     fails: /^180 deployment default\/web terminating: wanted 0, found 1$/,
+  },
+  {
+    file: 'total-disruption-holds-workloads.yaml',
+    bug: 'total disruption is ignored',
+    read: withoutTotalDisruption,
+    fails: /^150 deployment default\/web /,
   },
   {
     file: 'stateful-pod-on-silent-node.yaml',

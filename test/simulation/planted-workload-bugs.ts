@@ -66,6 +66,11 @@ export const withOpenGate = (item: Item): Item => {
   return { ...item, gate: JSON.stringify({ ...(JSON.parse(item['gate']) as object), reasons: [] }) };
 };
 
+export const withoutTotalDisruption = (item: Item): Item => {
+  if (item['pk'] !== 'fleet' || item['sk'] !== 'state' || typeof item['disruption'] !== 'string') return item;
+  return { ...item, disruption: JSON.stringify({ ...(JSON.parse(item['disruption']) as object), total: false }) };
+};
+
 /** The deletion of a pod of a StatefulSet removes its object. */
 export function freed(write: TransactWrite): TransactWrite {
   if (write.kind !== 'put' || !isOf('pods', write.key.pk)) return write;

@@ -1,13 +1,10 @@
 /** Nodes and a DaemonSet, over the cluster of the workload controllers. */
 
 import { targetNodeOf } from '../../shared/controllers/daemonsets/placement.rule.ts';
-import { decisionStore } from '../../shared/controllers/decisions/decision-store.ts';
 import type { Taint } from '../../shared/domain/kubernetes.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { DaemonSetSpec, KubeDaemonSet, KubeObject, KubePod, PodSpec } from '../../shared/kube/types.ts';
 import { workloadCluster } from './workload-cluster.ts';
-
-const DECISIONS_MAX = 1_000;
 
 export const namesOf = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name ?? '');
 
@@ -105,10 +102,6 @@ export function daemonCluster() {
       setPod(name, (pod) => ({ ...pod, status: { ...pod.status, phase: 'Failed', conditions: [] } })),
     async failPods() {
       for (const name of namesOf(await cluster.pods())) await daemons.failPod(name);
-    },
-    async decisions() {
-      const { decisions } = await decisionStore(cluster.tables).list({ nowMs: cluster.now(), limit: DECISIONS_MAX });
-      return decisions.map(({ record }) => record);
     },
   };
   return daemons;

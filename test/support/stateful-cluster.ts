@@ -1,12 +1,9 @@
 /** A StatefulSet, over the cluster of the workload controllers. Pods run on nodes of their own names. */
-import { decisionStore } from '../../shared/controllers/decisions/decision-store.ts';
 import type { StatefulSetSpec } from '../../shared/kube/application-types.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubePod, PodPhase } from '../../shared/kube/types.ts';
 import type { KubeStatefulSet } from '../../shared/kube/workload-types.ts';
 import { workloadCluster } from './workload-cluster.ts';
-
-const DECISIONS_MAX = 1_000;
 
 export function statefulCluster() {
   const cluster = workloadCluster();
@@ -92,10 +89,6 @@ export function statefulCluster() {
         if (batches === 0 && !changed) return;
       }
       throw new Error('the pods do not settle');
-    },
-    async decisions() {
-      const { decisions } = await decisionStore(cluster.tables).list({ nowMs: cluster.now(), limit: DECISIONS_MAX });
-      return decisions.map(({ record }) => record);
     },
   };
   return stateful;

@@ -4,8 +4,10 @@
  */
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
+import { decisionStore } from '../../shared/controllers/decisions/decision-store.ts';
 import { fleetControllers } from '../../shared/controllers/index.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { applyDisruption } from '../../shared/domain/zones/disruption.ts';
 import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../shared/kube/types.ts';
 import type { DeploymentSpec, KubeDeployment, KubeReplicaSet } from '../../shared/kube/workload-types.ts';
@@ -15,6 +17,7 @@ import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { passesWorkloadFilter } from '../../simulation/streams.ts';
 
 const ROUNDS_MAX = 400;
+const DECISIONS_MAX = 1_000;
 export const START_MS = Date.UTC(2026, 0, 1);
 
 export function workloadCluster(options: { readonly onConsumed?: (units: ConsumedUnits) => void } = {}) {
@@ -105,6 +108,25 @@ export function workloadCluster(options: { readonly onConsumed?: (units: Consume
     },
     startTicks() {
       hasTicks = true;
+    },
+    /** As a tick of node-monitor stores it. */
+    async setTotalDisruption(isTotal: boolean) {
+      const { fence, gate, disruption } = await fleet.readState();
+      const claimed = await fleet.claim({
+        slot: Math.floor(nowMs / 5_000),
+        seenFence: fence,
+        nowMs,
+        claimId: random.uuid(),
+        gate,
+        disruption: applyDisruption(disruption, isTotal ? 'enter' : 'leave', nowMs),
+        nodes: 1,
+        finished: true,
+      });
+      if (claimed.kind !== 'claimed') throw new Error(claimed.kind);
+    },
+    async decisions() {
+      const { decisions } = await decisionStore(tables).list({ nowMs, limit: DECISIONS_MAX });
+      return decisions.map(({ record }) => record);
     },
     advance(milliseconds: number) {
       nowMs += milliseconds;

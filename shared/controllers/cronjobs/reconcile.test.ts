@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jobCluster, replayedActs } from '../../../test/support/job-cluster.ts';
+import { type JobCluster, jobCluster, replayedActs } from '../../../test/support/job-cluster.ts';
 import { cronjobs } from '../../api/kinds/jobs.ts';
 import type { CronJobSpec, KubeCronJob, KubeJob } from '../../kube/application-types.ts';
 import { formatTime } from '../../kube/time.ts';
@@ -66,6 +66,12 @@ async function at(nowMs: number, { spec, status, createdMs = H - 59 * MINUTE }: 
   return { cluster, ...cron };
 }
 
+/** Reasons of the times that were skipped. */
+async function skipped({ cluster }: { readonly cluster: JobCluster }): Promise<readonly string[]> {
+  await replayedActs(cluster);
+  return (await cluster.decisions()).flatMap(({ act, reason }) => (act === 'CronJobSkipped' ? [reason] : []));
+}
+
 /** The name of a Job: the due time in whole minutes. */
 const jobName = (dueMs: number): string => `report-${dueMs / MINUTE}`;
 
@@ -126,10 +132,19 @@ describe('a CronJob', () => {
     await cron.at(H + MINUTE);
     expect(await cron.names()).toEqual([jobName(H - HOUR)]);
     expect(await cron.cluster.events('JobAlreadyActive')).toHaveLength(1);
+    await cron.at(H + 2 * MINUTE);
+    await cron.cluster.change('cronjobs', 'report', (each) => ({
+      ...each,
+      metadata: { ...each.metadata, annotations: { a: 'b' } },
+    }));
+    await cron.cluster.settle();
+    expect(await skipped(cron)).toEqual([
+      '0 * * * ? was due at 2016-05-19T10:00:00Z, no Job was created: 1 of its Jobs are active, and concurrencyPolicy is Forbid',
+    ]);
     await cron.finish(jobName(H - HOUR));
     await cron.cluster.settle();
     expect(await cron.active()).toEqual([jobName(H)]);
-    expect((await cron.get()).status?.lastSuccessfulTime).toBe(formatTime(H + MINUTE));
+    expect((await cron.get()).status?.lastSuccessfulTime).toBe(formatTime(H + 2 * MINUTE));
     expect(await cron.cluster.events('SawCompletedJob')).toEqual([
       `Saw completed job: ${jobName(H - HOUR)}, condition: Complete`,
     ]);
@@ -161,6 +176,9 @@ describe('a CronJob', () => {
       status: { lastScheduleTime: formatTime(H + MINUTE) },
     });
     expect(await cron.names()).toEqual([]);
+    expect(await skipped(cron)).toEqual([
+      '@every 1h was due at 2016-05-26T09:01:00Z, no Job was created: startingDeadlineSeconds (10 s) are over',
+    ]);
   });
 
   it('WC-19 drops a Job from its status that no longer exists', async () => {

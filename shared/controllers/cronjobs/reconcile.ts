@@ -18,7 +18,7 @@ import { deletionWrite } from '../workload-rules/deletion-write.ts';
 import { chargedObjects } from '../workload-rules/new-pod.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
-import { cronJobStartedDraft } from './decisions.ts';
+import { cronJobSkippedDraft, cronJobStartedDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { type CronJobDecision, decideCronJob, dueInputs, type JobStart } from './rule.ts';
 
@@ -42,6 +42,10 @@ async function attemptSync(dependencies: ControllerDependencies, ref: ObjectRef)
   const decision = (await canStart(dependencies, ref.namespace, decided)) ? decided : { ...decided, start: undefined };
   const applied = await apply(dependencies, { ref, cronJob, nowMs }, decision);
   if (applied === 'overtaken') return 'overtaken';
+  const { skip } = decision;
+  if (skip !== undefined) {
+    await dependencies.ledger.recordOnce(cronJobSkippedDraft(cronJob, skip), { atMs: skip.dueMs, key: skip.cause });
+  }
   const refusal = applied === 'applied' ? undefined : applied.refusal;
   const done = refusal === undefined ? decision : { ...decision, start: undefined };
   await recordEvents(dependencies, eventsOf(cronJob, done, refusal), nowMs);

@@ -47,6 +47,20 @@ export interface JobStart {
   readonly scheduledAt: string;
 }
 
+export type SkipCause =
+  /** startingDeadlineSeconds are over. */
+  | 'startingDeadline'
+  /** An earlier Job runs, and the policy is Forbid. */
+  | 'concurrencyPolicy';
+
+export interface JobSkip {
+  readonly dueMs: number;
+  readonly cause: SkipCause;
+  /** The time with the offset of its zone, RFC 3339. */
+  readonly scheduledAt: string;
+  readonly inputs: SkipInputs;
+}
+
 export interface CronJobDecision {
   readonly start: JobStart | undefined;
   readonly remove: readonly KubeJob[];
@@ -55,6 +69,8 @@ export interface CronJobDecision {
   readonly events: readonly CronEvent[];
   /** The next time of the schedule. Epoch milliseconds. */
   readonly lookAgainAtMs?: number;
+  /** A time of the schedule that has come, and for which no Job is started now. */
+  readonly skip?: JobSkip;
 }
 
 type Active = readonly ObjectReference[];
@@ -78,13 +94,20 @@ export function decideCronJob({ cronJob, jobs, nowMs }: CronJobSync): CronJobDec
   if (spec.suspend === true) return settle(observed.active);
   const again = defined({ lookAgainAtMs: nextTimeMs(timetable.schedule, nowMs, timetable.zone) });
   const due = dueTime(cronJob, timetable, nowMs);
-  if (due === undefined) return settle(observed.active, again);
+  const skipOf = (active: Active): Pick<CronJobDecision, 'skip'> => {
+    const inputs = skipInputs(cronJob, active.length, nowMs);
+    const skipped = skippedTime(inputs);
+    return skipped === undefined
+      ? {}
+      : { skip: { ...skipped, inputs, scheduledAt: zonedTime(skipped.dueMs, timetable.zone) } };
+  };
+  if (due === undefined) return settle(observed.active, { ...again, ...skipOf([]) });
   const warned = due.isTooMany ? [...events, TOO_MANY] : events;
   const start = startOf(cronJob, due.atMs, timetable);
   const isStarted = observed.active.some(({ name }) => name === start.name);
   if (isStarted || parseTimeMs(status.lastScheduleTime) === due.atMs) return settle(observed.active, again);
   if (spec.concurrencyPolicy === 'Forbid' && observed.active.length > 0) {
-    return settle(observed.active, { ...again, events: [...warned, ALREADY_ACTIVE] });
+    return settle(observed.active, { ...again, ...skipOf(observed.active), events: [...warned, ALREADY_ACTIVE] });
   }
   const replaced = spec.concurrencyPolicy === 'Replace' ? activeJobs(observed.active, jobs) : [];
   return settle(replaced.length > 0 ? [] : observed.active, {
@@ -229,6 +252,29 @@ export function dueTimeMs({ schedule, zone, earliestMs, startingDeadlineSeconds,
   const dueMs = latestTimeMs(parsed, { afterMs: earliestMs, untilMs: nowMs }, parsed.zone ?? zone);
   if (dueMs === undefined || startingDeadlineSeconds === undefined) return dueMs;
   return dueMs + startingDeadlineSeconds * 1_000 < nowMs ? undefined : dueMs;
+}
+
+/** The inputs of a skipped time, as a decision record has them. */
+export interface SkipInputs extends DueInputs {
+  readonly concurrencyPolicy?: string;
+  /** Jobs that run. */
+  readonly active: number;
+}
+
+const skipInputs = (cronJob: KubeCronJob, active: number, nowMs: number): SkipInputs => ({
+  ...dueInputs(cronJob, nowMs),
+  active,
+  ...defined({ concurrencyPolicy: cronJob.spec?.concurrencyPolicy }),
+});
+
+/** The most recent time of the schedule, if no Job may be started for it; undefined: there is none, or one may. */
+export function skippedTime(inputs: SkipInputs): Pick<JobSkip, 'dueMs' | 'cause'> | undefined {
+  const { startingDeadlineSeconds: _deadline, ...unlimited } = inputs;
+  const dueMs = dueTimeMs(unlimited);
+  if (dueMs === undefined) return undefined;
+  if (dueTimeMs(inputs) === undefined) return { dueMs, cause: 'startingDeadline' };
+  const isForbidden = inputs.concurrencyPolicy === 'Forbid' && inputs.active > 0;
+  return isForbidden ? { dueMs, cause: 'concurrencyPolicy' } : undefined;
 }
 
 function dueTime(

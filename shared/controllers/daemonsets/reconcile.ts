@@ -5,17 +5,17 @@
  * DaemonSet (workload-rules/pod-commits.ts), so the pods of a node are those that were read, or fewer. A Node that was
  * removed since it was read leaves a pod that the record of the removal deletes.
  *
- * Gate: while it is closed, a rolling update replaces nothing, and no pod is deleted because of a taint of our own.
+ * While rollouts are held (workload-rules/hold.rule.ts), a rolling update replaces nothing, and no pod is deleted
+ * because of a taint of our own.
  */
 import { defined } from '../../domain/defined.ts';
-import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { KubeControllerRevision } from '../../kube/application-types.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeDaemonSet, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { podNameFor } from '../workload-rules/generated-name.rule.ts';
-import * as metric from '../workload-rules/metrics.ts';
+import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../workload-rules/held-rollouts.ts';
 import { podMaker } from '../workload-rules/new-pod.ts';
 import { ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
 import { controllerReference, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
@@ -37,8 +37,6 @@ import { type DaemonPod, type DaemonWorld, daemonSetStatus, decideDaemons, podsB
 
 const COMPONENT = 'daemonset-controller';
 const KIND: RevisionedKind = { kind: 'DaemonSet', component: COMPONENT, hashLabel: REVISION_LABEL };
-/** Milliseconds. */
-const HELD_RETRY_MS = 10_000;
 const GENERATION_ANNOTATION = 'deprecated.daemonset.template.generation';
 const GENERATION_LABEL = 'pod-template-generation';
 
@@ -61,6 +59,7 @@ interface Sync extends PodOwner {
   /** Hash of the present template. */
   readonly hash: string;
   readonly world: DaemonWorld;
+  readonly holdReading: HoldReading;
 }
 
 async function attemptSync(
@@ -86,13 +85,15 @@ async function attemptSync(
       .filter((each) => isSameTemplate(templateOf(each), set.spec?.template))
       .map((each) => hashOf(each, REVISION_LABEL)),
   );
-  const world = await readWorld(dependencies, set, {
+  const holdReading = await readHold(dependencies, owner.nowMs);
+  const world = worldOf(set, {
     pods: stored.flatMap((pod) => daemonPodOf(pod, updatedHashes)),
     row,
+    isHeld: holdReading.hold !== undefined,
     nowMs: owner.nowMs,
     nodes: nodes ?? (await dependencies.daemonNodes.read()),
   });
-  const sync: Sync = { ...owner, set, uid: set.metadata.uid ?? '', stored, hash, world };
+  const sync: Sync = { ...owner, set, uid: set.metadata.uid ?? '', stored, hash, world, holdReading };
   return finish(dependencies, sync, { revisions, current });
 }
 
@@ -104,19 +105,17 @@ function daemonPodOf(pod: KubePod, updatedHashes: ReadonlySet<string>): readonly
   return [{ ...ownedPodOf(pod), target, isUpdated }];
 }
 
-async function readWorld(
-  dependencies: ControllerDependencies,
+function worldOf(
   { metadata, spec = {} }: KubeDaemonSet,
   read: {
     readonly pods: readonly DaemonPod[];
     readonly row: Readonly<Record<string, unknown>>;
+    readonly isHeld: boolean;
     readonly nowMs: number;
     readonly nodes: readonly DaemonNode[];
   },
-): Promise<DaemonWorld> {
-  const { fleet, policy } = dependencies;
-  const { pods, row, nowMs, nodes } = read;
-  const { gate } = await fleet.readState();
+): DaemonWorld {
+  const { pods, row, isHeld, nowMs, nodes } = read;
   return {
     rules: {
       placement: placementOf(spec.template?.spec),
@@ -126,7 +125,7 @@ async function readWorld(
     nodes,
     pods,
     backoffs: backoffsOfRow(row, metadata.generation ?? 0),
-    gateHolding: gateVerdictFor(gate, { nowMs, policy }).kind === 'holding',
+    isHeld,
     nowMs,
   };
 }
@@ -156,7 +155,7 @@ async function finish(
   if (managed === 'overtaken') return managed;
   const isQuiet = decision.create.length === 0 && decision.remove.length === 0;
   const isRolling = set.spec?.updateStrategy?.type !== 'OnDelete';
-  const rolled = isQuiet && isRolling ? await rollOut(dependencies, sync) : 0;
+  const rolled = isQuiet && isRolling ? await rollOut(dependencies, sync) : [];
   if (rolled === 'overtaken') return rolled;
   await cleanHistory(dependencies, sync, history);
   const { status, lookAgainAtMs } = daemonSetStatus(set, world);
@@ -166,9 +165,10 @@ async function finish(
     });
     if (kind === 'conflict' || kind === 'contended') return 'overtaken';
   }
-  const held = decision.held + rolled;
-  if (held > 0) dependencies.meter.add(metric.REDUCTIONS_HELD, held, 'Count', { kind: 'DaemonSet' });
-  const again = [decision.lookAgainAtMs, lookAgainAtMs, held > 0 ? nowMs + HELD_RETRY_MS : undefined];
+  const held = [...decision.held.map(({ pod }) => pod.name), ...rolled];
+  const reported = { kind: 'DaemonSet', object: set, component: COMPONENT } as const;
+  await reportHeld(dependencies, reported, { ...sync.holdReading, held, nowMs });
+  const again = [decision.lookAgainAtMs, lookAgainAtMs, held.length > 0 ? nowMs + HELD_RETRY_MS : undefined];
   const times = again.filter((each) => each !== undefined);
   return times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) };
 }
@@ -257,13 +257,13 @@ async function reportEndedPods(
   await recordEvents(dependencies, events, nowMs);
 }
 
-/** Replaces pods of an old template. Returns how many the closed gate holds back. */
-async function rollOut(dependencies: ControllerDependencies, sync: Sync): Promise<number | 'overtaken'> {
+/** Replaces pods of an old template. Returns the pods, and the nodes of second pods, that are held back. */
+async function rollOut(dependencies: ControllerDependencies, sync: Sync): Promise<readonly string[] | 'overtaken'> {
   const { set, world, nowMs } = sync;
   const rollout = decideRollout(set.spec ?? {}, world);
   const doomed = chosenBy(rollout.remove);
   const doubled = chosenBy(rollout.create);
-  if (world.gateHolding) return doomed.length + doubled.length;
+  if (world.isHeld) return [...doomed, ...doubled];
   const draft = (act: 'PodsCreated' | 'PodsDeleted', choice: RolloutChoice, names: readonly string[]) =>
     daemonRolloutDraft(set, act, choice, names, nowMs);
   const created = await createOn(dependencies, sync, doubled, (_names, nodes) =>
@@ -276,7 +276,7 @@ async function rollOut(dependencies: ControllerDependencies, sync: Sync): Promis
     { ...sync, fence: created.fence },
     { pods, draft: (names) => draft('PodsDeleted', rollout.remove, names) },
   );
-  return deleted === 'overtaken' ? deleted : 0;
+  return deleted === 'overtaken' ? deleted : [];
 }
 
 async function cleanHistory(

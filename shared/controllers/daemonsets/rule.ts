@@ -122,7 +122,8 @@ export interface DaemonWorld {
   readonly nodes: readonly DaemonNode[];
   readonly pods: readonly DaemonPod[];
   readonly backoffs: Backoffs;
-  readonly gateHolding: boolean;
+  /** A rollout gives up no pod now. */
+  readonly isHeld: boolean;
   readonly nowMs: number;
 }
 
@@ -131,8 +132,8 @@ export interface DaemonDecision {
   readonly create: readonly string[];
   readonly remove: readonly Removal[];
   readonly backoffs: Backoffs;
-  /** Deletions that the closed gate holds back. */
-  readonly held: number;
+  /** Deletions that wait for the end of the hold. */
+  readonly held: readonly Removal[];
   /** Epoch milliseconds; absent: at the next change. */
   readonly lookAgainAtMs?: number;
 }
@@ -157,7 +158,7 @@ export function decideDaemons(world: DaemonWorld): DaemonDecision {
   const create: string[] = [];
   const remove: Removal[] = [];
   let { backoffs } = world;
-  let held = 0;
+  const held: Removal[] = [];
   const waits: number[] = [];
   for (const name of new Set([...known.keys(), ...byNode.keys()])) {
     const node = known.get(name);
@@ -173,7 +174,7 @@ export function decideDaemons(world: DaemonWorld): DaemonDecision {
         }
         backoffs = withFailure(backoffs, name, nowMs);
       }
-      if (world.gateHolding && removal.cause === 'unwanted' && isOurTaintAlone(rules, node)) held += 1;
+      if (world.isHeld && removal.cause === 'unwanted' && isOurTaintAlone(rules, node)) held.push(removal);
       else remove.push(removal);
     }
   }

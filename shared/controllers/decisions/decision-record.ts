@@ -47,11 +47,13 @@ export const DECISION_ACTS = [
   'PodsDeleted',
   'ReplicaSetMade',
   'ReplicaSetsScaled',
+  'RolloutHeld',
   'StatefulPodAwaited',
   'Collected',
   'JobFinished',
   'JobExpired',
   'CronJobStarted',
+  'CronJobSkipped',
 ] as const;
 export type DecisionAct = (typeof DECISION_ACTS)[number];
 

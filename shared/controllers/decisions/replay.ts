@@ -19,6 +19,7 @@ import { type ReplicaSetDraft, replicaSetReplay } from '../replicasets/decisions
 import { type SchedulerDraft, schedulerReplay } from '../scheduler/decisions.ts';
 import { type StatefulSetDraft, statefulSetReplay } from '../statefulsets/decisions.ts';
 import { type VolumeDetacherDraft, volumeDetacherReplay } from '../volume-detacher/decisions.ts';
+import { type RolloutDraft, rolloutReplay } from '../workload-rules/decisions.ts';
 import { canonical, type DecisionRecord, type Outcome, sumOf } from './decision-record.ts';
 
 /** Every kind of decision, distinguished by `rule`. */
@@ -38,6 +39,7 @@ export type KnownDecision =
   | CollectorDraft
   | JobDraft
   | CronJobDraft
+  | RolloutDraft
   | FrameworkDraft;
 
 type ReplayRule = (inputs: never, record: DecisionRecord) => Outcome;
@@ -59,6 +61,7 @@ const RULES: Readonly<Record<string, ReplayRule>> = {
   ...collectorReplay,
   ...jobReplay,
   ...cronJobReplay,
+  ...rolloutReplay,
   ...frameworkReplay,
 };
 

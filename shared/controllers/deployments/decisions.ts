@@ -29,7 +29,7 @@ const aboutDeployment = ({ metadata }: RecordedDeployment): DecisionAbout => ({
   uid: metadata.uid ?? '',
 });
 
-const resizeText = ({ name, from, to, step }: Resize): string => `${name} from ${from} to ${to} (${step})`;
+export const resizeText = ({ name, from, to, step }: Resize): string => `${name} from ${from} to ${to} (${step})`;
 
 export const setsScaledDraft = (
   deployment: RecordedDeployment,

@@ -7,7 +7,6 @@
  * second one of the same template is refused.
  */
 import { replicasets } from '../../api/kinds/replicasets.ts';
-import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject, ObjectRef, OwnerReference } from '../../kube/types.ts';
@@ -18,7 +17,8 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../framework/record-event.ts';
 import { candidatesOf, decideClaims } from '../workload-rules/claims.rule.ts';
 import { deletionWrite } from '../workload-rules/deletion-write.ts';
-import * as metric from '../workload-rules/metrics.ts';
+import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../workload-rules/held-rollouts.ts';
+import { lastHoldEndedMs } from '../workload-rules/hold.rule.ts';
 import { chargedObjects } from '../workload-rules/new-pod.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import {
@@ -30,14 +30,12 @@ import {
   withOwners,
 } from '../workload-rules/owner.ts';
 import { isSameTemplate } from '../workload-rules/template.rule.ts';
-import { setCreatedDraft, setsScaledDraft } from './decisions.ts';
+import { resizeText, setCreatedDraft, setsScaledDraft } from './decisions.ts';
 import { REVISION, revisionsOf, sizedSet } from './revisions.rule.ts';
 import { type DeploymentDecision, decideDeployment } from './rule.ts';
 import { fencepostsOf, type Resize } from './sizes.rule.ts';
 import { CREATION_FAILED, creationFailedStatus } from './status.rule.ts';
 
-/** Milliseconds. */
-const HELD_RETRY_MS = 10_000;
 /** Until a ReplicaSet that a quota does not permit is tried again. Milliseconds. */
 const REFUSED_RETRY_MS = 60_000;
 const CONTROLLER = 'deployment-controller';
@@ -47,7 +45,7 @@ interface World {
   readonly deployment: KubeDeployment;
   readonly sets: readonly KubeReplicaSet[];
   readonly oldPods: number;
-  readonly gateHolding: boolean;
+  readonly holdReading: HoldReading;
   readonly nowMs: number;
 }
 
@@ -81,23 +79,28 @@ async function attemptSync(
   }
   const sets: readonly KubeReplicaSet[] = claims.owned;
   const world = await completeWorld(dependencies, { ref, deployment, sets });
-  const decision = decideDeployment(world);
+  const { hold, state } = world.holdReading;
+  const decision = decideDeployment({
+    ...world,
+    isHeld: hold !== undefined,
+    lastHoldEndedMs: lastHoldEndedMs(state),
+  });
   const outcome = await apply(dependencies, world, decision);
   if (outcome === 'overtaken') return outcome;
   if (outcome === 'refused') return { lookAgainAtMs: world.nowMs + REFUSED_RETRY_MS };
-  // What the gate holds back resumes by itself.
+  // A held rollout resumes by itself.
   const heldUntilMs = decision.held.length > 0 ? world.nowMs + HELD_RETRY_MS : undefined;
   const lookAgainAtMs = Math.min(decision.lookAgainAtMs ?? Infinity, heldUntilMs ?? Infinity);
   return Number.isFinite(lookAgainAtMs) ? { lookAgainAtMs } : {};
 }
 
 async function completeWorld(
-  { fleet, clock, policy, objects, items }: ControllerDependencies,
+  dependencies: ControllerDependencies,
   of: Pick<World, 'ref' | 'deployment' | 'sets'>,
 ): Promise<World> {
+  const { clock, objects, items } = dependencies;
   const nowMs = clock.nowMs();
-  const { gate } = await fleet.readState();
-  const gateHolding = gateVerdictFor(gate, { nowMs, policy }).kind === 'holding';
+  const holdReading = await readHold(dependencies, nowMs);
   let oldPods = 0;
   if (of.deployment.spec?.strategy?.type === 'Recreate') {
     const { oldSets } = revisionsOf(of.deployment, of.sets);
@@ -105,7 +108,7 @@ async function completeWorld(
     const pods = await objects.getMany(refs.flat());
     oldPods = pods.filter((pod) => pod !== undefined && !isTerminated(pod)).length;
   }
-  return { ...of, oldPods, gateHolding, nowMs };
+  return { ...of, oldPods, holdReading, nowMs };
 }
 
 const isTerminated = ({ status }: KubeObject): boolean =>
@@ -150,10 +153,11 @@ async function apply(
   world: World,
   decision: DeploymentDecision,
 ): Promise<'applied' | 'overtaken' | 'refused'> {
-  const { objects, ledger, meter } = dependencies;
+  const { objects, ledger } = dependencies;
   const { ref, deployment, nowMs } = world;
-  if (decision.held.length > 0)
-    meter.add(metric.REDUCTIONS_HELD, decision.held.length, 'Count', { kind: 'Deployment' });
+  const held = decision.held.map(resizeText);
+  const owner = { kind: 'Deployment', object: deployment, component: CONTROLLER } as const;
+  await reportHeld(dependencies, owner, { ...world.holdReading, held, nowMs });
   const resizes = decision.update.flatMap(({ resize }) => (resize === undefined ? [] : [resize]));
   const created = decision.create === undefined ? [] : [asStored(decision.create, nowMs, dependencies.random.uuid())];
   const of = { group: 'apps', resource: 'replicasets', namespace: ref.namespace, nowMs };

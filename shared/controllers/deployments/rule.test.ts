@@ -148,8 +148,8 @@ function deployment(spec: Partial<DeploymentSpec> = {}, more: Partial<KubeDeploy
 const decide = (
   of: KubeDeployment,
   sets: readonly KubeReplicaSet[],
-  more: { oldPods?: number; gateHolding?: boolean } = {},
-) => decideDeployment({ deployment: of, sets, oldPods: 0, gateHolding: false, nowMs: NOW_MS, ...more });
+  more: { oldPods?: number; isHeld?: boolean } = {},
+) => decideDeployment({ deployment: of, sets, oldPods: 0, isHeld: false, lastHoldEndedMs: 0, nowMs: NOW_MS, ...more });
 
 /** The ReplicaSet that the Deployment makes, with a size and status. */
 function madeSet(
@@ -259,9 +259,9 @@ describe('a sync of a Deployment', () => {
     };
     const of = deployment({ progressDeadlineSeconds: 10 });
     const only = madeSet(of, { size: 3, available: 1 });
-    const sync = (stored: WorkloadCondition, available = 1, gateHolding = false) =>
+    const sync = (stored: WorkloadCondition, available = 1, isHeld = false) =>
       decide({ ...of, status: { ...counts, availableReplicas: available, conditions: [stored] } }, [only], {
-        gateHolding,
+        isHeld,
       });
     expect(progressing({ status: sync(at(11)).status! })).toMatchObject({
       status: 'False',
@@ -298,7 +298,7 @@ describe('a sync of a Deployment', () => {
     const status = { replicas: 3, updatedReplicas: 3, readyReplicas: 3, availableReplicas: 3, observedGeneration: 1 };
     const names = decide({ ...of, status }, [...old, current]).remove.map(({ metadata }) => metadata.name);
     expect(names).toEqual(old.slice(0, 2).map(({ metadata }) => metadata.name));
-    expect(decide({ ...of, status }, [...old, current], { gateHolding: true }).remove).toEqual([]);
+    expect(decide({ ...of, status }, [...old, current], { isHeld: true }).remove).toEqual([]);
   });
 
   it('WD-55 makes no ReplicaSet while paused, and says so', () => {
@@ -338,11 +338,9 @@ describe('a sync of a Deployment', () => {
     const current = madeSet(next, { size: 0 });
     current.metadata.annotations!['deployment.kubernetes.io/revision'] = '2';
     expect(decide(next, [old, current]).update).toMatchObject([{ resize: { to: 2 } }]);
-    const held = decide(next, [old, current], { gateHolding: true });
+    const held = decide(next, [old, current], { isHeld: true });
     expect([held.update, held.held]).toMatchObject([[], [{ to: 2 }]]);
-    expect(decide(deployment({ replicas: 1 }), [old], { gateHolding: true }).update).toMatchObject([
-      { resize: { to: 1 } },
-    ]);
+    expect(decide(deployment({ replicas: 1 }), [old], { isHeld: true }).update).toMatchObject([{ resize: { to: 1 } }]);
   });
 
   it('warns of a selector that selects all pods, and raises the observed generation alone', () => {

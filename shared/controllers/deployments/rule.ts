@@ -2,8 +2,8 @@
  * One sync of a Deployment: which ReplicaSets to create, resize and delete, and its status. Pure.
  * Source: pkg/controller/deployment/{deployment_controller,sync,rolling,recreate}.go.
  *
- * While the safety gate is closed, availability may only look low because we see too little. Then no old ReplicaSet is
- * reduced by a rollout and no history is deleted. A change of spec.replicas by a person is followed.
+ * While a rollout is held (workload-rules/hold.rule.ts), availability may only look low because we see too little. Then
+ * no old ReplicaSet is reduced by a rollout and no history is deleted. A change of spec.replicas by a person is followed.
  */
 import { defined } from '../../domain/defined.ts';
 import type { KubeDeployment, KubeReplicaSet, WorkloadStatus } from '../../kube/workload-types.ts';
@@ -33,18 +33,17 @@ import {
   hasProgressDeadline,
   isComplete,
   pauseCondition,
+  type RolloutTimes,
   rolloutStatus,
   withCondition,
 } from './status.rule.ts';
 
-export interface DeploymentSync {
+export interface DeploymentSync extends RolloutTimes {
   readonly deployment: KubeDeployment;
   /** ReplicaSets that it controls. */
   readonly sets: readonly KubeReplicaSet[];
   /** Pods of old ReplicaSets, or of none of them, that are neither Succeeded nor Failed. Terminating ones count. */
   readonly oldPods: number;
-  readonly gateHolding: boolean;
-  readonly nowMs: number;
 }
 
 export interface SetUpdate {
@@ -64,7 +63,7 @@ export interface DeploymentDecision {
   readonly warning?: { readonly reason: string; readonly message: string };
   /** Epoch milliseconds; absent: no time is waited for. */
   readonly lookAgainAtMs?: number;
-  /** Reductions that the closed gate holds back. */
+  /** Reductions that are held. */
   readonly held: readonly Resize[];
 }
 
@@ -114,7 +113,7 @@ function withPauseCondition(deployment: KubeDeployment, nowMs: number): KubeDepl
 }
 
 /** After a change of spec.replicas, and while paused: sizes alone. */
-function decideScale({ deployment, gateHolding, nowMs }: DeploymentSync, revisions: DeploymentSets): Draft {
+function decideScale({ deployment, isHeld, nowMs }: DeploymentSync, revisions: DeploymentSets): Draft {
   const { spec = {}, status } = deployment;
   const resizes = scaleSets({
     newSet: revisions.newSet === undefined ? undefined : sizedSet(revisions.newSet),
@@ -126,7 +125,7 @@ function decideScale({ deployment, gateHolding, nowMs }: DeploymentSync, revisio
   });
   return {
     update: resized(deployment, allSets(revisions), resizes, 'annotate'),
-    remove: spec.paused === true && !gateHolding ? expiredSets(deployment, revisions.oldSets) : [],
+    remove: spec.paused === true && !isHeld ? expiredSets(deployment, revisions.oldSets) : [],
     held: [],
     status: deploymentCounts(deployment, revisions, nowMs),
   };
@@ -191,7 +190,7 @@ function withSetCondition(
 }
 
 function decideRollingUpdate(sync: DeploymentSync, revisions: DeploymentSets): Draft {
-  const { deployment, gateHolding, nowMs } = sync;
+  const { deployment, isHeld, nowMs } = sync;
   const { spec = {} } = deployment;
   const replicas = spec.replicas ?? 1;
   const fenceposts = fencepostsOf(spec);
@@ -216,17 +215,17 @@ function decideRollingUpdate(sync: DeploymentSync, revisions: DeploymentSets): D
   const reductions = reduceOldSets(newSized, revisions.oldSets.map(sizedSet), replicas, fenceposts);
   return {
     ...defined({ create: current.create }),
-    update: [...own, ...(gateHolding ? [] : resized(deployment, revisions.oldSets, reductions))],
-    held: gateHolding ? reductions : [],
+    update: [...own, ...(isHeld ? [] : resized(deployment, revisions.oldSets, reductions))],
+    held: isHeld ? reductions : [],
     remove:
-      gateHolding || !isComplete(deployment, deployment.status ?? {}) ? [] : expiredSets(deployment, revisions.oldSets),
+      isHeld || !isComplete(deployment, deployment.status ?? {}) ? [] : expiredSets(deployment, revisions.oldSets),
     ...rest,
   };
 }
 
 /** All old pods terminate before the first new one is created. */
 function decideRecreate(sync: DeploymentSync, revisions: DeploymentSets): Draft {
-  const { deployment, oldPods, gateHolding, nowMs } = sync;
+  const { deployment, oldPods, isHeld, nowMs } = sync;
   const replicas = deployment.spec?.replicas ?? 1;
   const { newSet, oldSets } = revisions;
   const active = oldSets.filter((set) => (set.spec?.replicas ?? 0) > 0);
@@ -240,7 +239,6 @@ function decideRecreate(sync: DeploymentSync, revisions: DeploymentSets): Draft 
         step: 'recreate',
       }),
     );
-    const isHeld = gateHolding;
     return {
       update: isHeld ? [] : resized(deployment, active, resizes),
       remove: [],
@@ -268,7 +266,7 @@ function decideRecreate(sync: DeploymentSync, revisions: DeploymentSets): Draft 
         ? [{ previous: newSet!, next: set }]
         : [];
   const isDone = isComplete(deployment, deployment.status ?? {});
-  return { update, held: [], remove: isDone && !gateHolding ? expiredSets(deployment, oldSets) : [], ...rest };
+  return { update, held: [], remove: isDone && !isHeld ? expiredSets(deployment, oldSets) : [], ...rest };
 }
 
 function revisionOf(deployment: KubeDeployment, set: KubeReplicaSet) {

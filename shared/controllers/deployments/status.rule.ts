@@ -10,6 +10,14 @@ import { fencepostsOf, unavailableMax } from './sizes.rule.ts';
 /** progressDeadlineSeconds of this value is none. */
 const NO_DEADLINE_SECONDS = 2 ** 31 - 1;
 
+export interface RolloutTimes {
+  readonly nowMs: number;
+  /** A rollout gives up no pod now, and no deadline passes. */
+  readonly isHeld: boolean;
+  /** The deadline counts from here, if its rollout progressed last before. Epoch milliseconds. */
+  readonly lastHoldEndedMs: number;
+}
+
 export interface DeploymentSets {
   readonly newSet: KubeReplicaSet | undefined;
   readonly oldSets: readonly KubeReplicaSet[];
@@ -106,7 +114,7 @@ function isProgressing(before: WorkloadStatus, next: WorkloadStatus): boolean {
 export function rolloutStatus(
   deployment: KubeDeployment,
   sets: DeploymentSets,
-  { nowMs, gateHolding }: { readonly nowMs: number; readonly gateHolding: boolean },
+  { nowMs, isHeld, lastHoldEndedMs }: RolloutTimes,
 ): { readonly status: WorkloadStatus; readonly lookAgainAtMs?: number } {
   const counts = deploymentCounts(deployment, sets, nowMs);
   const conditions = counts.conditions ?? [];
@@ -116,9 +124,11 @@ export function rolloutStatus(
   const stored = conditions.find(({ type }) => type === 'Progressing');
   const settled =
     (counts.replicas ?? 0) === (counts.updatedReplicas ?? 0) && stored?.reason === 'NewReplicaSetAvailable';
-  const next = settled ? stored : progressCondition(deployment, { sets, counts, stored, nowMs, gateHolding });
+  const next = settled
+    ? stored
+    : progressCondition(deployment, { sets, counts, stored, nowMs, isHeld, lastHoldEndedMs });
   const status = next === undefined ? counts : { ...counts, conditions: replaced(conditions, next, stored) };
-  return { status, ...defined({ lookAgainAtMs: deadlineAtMs(deployment, status, nowMs) }) };
+  return { status, ...defined({ lookAgainAtMs: deadlineAtMs(deployment, status, { nowMs, lastHoldEndedMs }) }) };
 }
 
 function progressCondition(
@@ -127,11 +137,9 @@ function progressCondition(
     readonly sets: DeploymentSets;
     readonly counts: WorkloadStatus;
     readonly stored: WorkloadCondition | undefined;
-    readonly nowMs: number;
-    readonly gateHolding: boolean;
-  },
+  } & RolloutTimes,
 ): WorkloadCondition | undefined {
-  const { sets, counts, stored, nowMs, gateHolding } = of;
+  const { sets, counts, stored, nowMs, isHeld } = of;
   const subject =
     sets.newSet === undefined
       ? `Deployment "${deployment.metadata.name}"`
@@ -144,26 +152,36 @@ function progressCondition(
     const message = `${subject} is progressing.`;
     return condition('Progressing', 'True', { reason: 'ReplicaSetUpdated', message, nowMs });
   }
-  // A rollout that the closed gate holds back makes no progress of its own.
-  if (stored === undefined || gateHolding || !isTimedOut(deployment, stored, nowMs)) return stored;
+  // A rollout that is held makes no progress of its own.
+  if (stored === undefined || isHeld || !isTimedOut(deployment, stored, of)) return stored;
   const message = `${subject} has timed out progressing.`;
   return condition('Progressing', 'False', { reason: 'ProgressDeadlineExceeded', message, nowMs });
 }
 
-function isTimedOut({ spec }: KubeDeployment, stored: WorkloadCondition, nowMs: number): boolean {
+function isTimedOut(
+  { spec }: KubeDeployment,
+  stored: WorkloadCondition,
+  { nowMs, lastHoldEndedMs }: RolloutTimes,
+): boolean {
   if (stored.reason === 'NewReplicaSetAvailable') return false;
   if (stored.reason === 'ProgressDeadlineExceeded') return true;
   const updatedAtMs = parseTimeMs(stored.lastUpdateTime);
-  return updatedAtMs !== undefined && updatedAtMs + (spec?.progressDeadlineSeconds ?? 0) * 1_000 < nowMs;
+  if (updatedAtMs === undefined) return false;
+  return Math.max(updatedAtMs, lastHoldEndedMs) + (spec?.progressDeadlineSeconds ?? 0) * 1_000 < nowMs;
 }
 
 /** When the deadline passes, if it can. Epoch milliseconds. */
-function deadlineAtMs(deployment: KubeDeployment, status: WorkloadStatus, nowMs: number): number | undefined {
+function deadlineAtMs(
+  deployment: KubeDeployment,
+  status: WorkloadStatus,
+  { nowMs, lastHoldEndedMs }: Omit<RolloutTimes, 'isHeld'>,
+): number | undefined {
   if (isComplete(deployment, status)) return undefined;
   const progressing = (status.conditions ?? []).find(({ type }) => type === 'Progressing');
   const updatedAtMs = parseTimeMs(progressing?.lastUpdateTime);
   if (updatedAtMs === undefined || progressing?.reason === 'ProgressDeadlineExceeded') return undefined;
-  const deadlineMs = updatedAtMs + (deployment.spec?.progressDeadlineSeconds ?? 0) * 1_000 + 1_000;
+  const countedFromMs = Math.max(updatedAtMs, lastHoldEndedMs);
+  const deadlineMs = countedFromMs + (deployment.spec?.progressDeadlineSeconds ?? 0) * 1_000 + 1_000;
   return Math.max(deadlineMs, nowMs + 1_000);
 }
 

@@ -24,7 +24,8 @@ export interface TickMark {
 export interface Ledger {
   /** For the `extra` of a commit. `once`: see decisionName. */
   write(draft: DecisionDraft, tick?: TickMark, once?: OnceKey): PutWrite;
-  recordOnce(draft: DecisionDraft, once: OnceKey, tick?: TickMark): Promise<void>;
+  /** `known`: this process has stored the record before. `recorded`: it is stored now, by this or another process. */
+  recordOnce(draft: DecisionDraft, once: OnceKey, tick?: TickMark): Promise<'recorded' | 'known'>;
 }
 
 /** Hash of the policy: sixteen hex digits. */
@@ -43,10 +44,11 @@ export function ledgerOver(items: ItemStore, policy: Policy): Ledger {
     write: (draft, tick, once) => decisionWrite(recordOf(draft, tick), { textFormat, ...defined({ once }) }),
     async recordOnce(draft, once, tick) {
       const name = decisionName(draft, once);
-      if (recorded.has(name)) return;
+      if (recorded.has(name)) return 'known';
       await items.write(decisionWriteOnce(recordOf(draft, tick), { textFormat, once }));
       if (recorded.size >= REMEMBERED_MAX) recorded.clear();
       recorded.add(name);
+      return 'recorded';
     },
   };
 }

@@ -6,10 +6,9 @@
  * longer exists. No time limit of ours shortens this.
  *
  * Each transaction is under the claim of the StatefulSet (workload-rules/pod-commits.ts), so two workers never delete two
- * pods where the rule allows one. Gate: while it is closed, a rolling update replaces nothing.
+ * pods where the rule allows one. While rollouts are held (workload-rules/hold.rule.ts), a rolling update replaces nothing.
  */
 import { conditionOf } from '../../domain/nodes/conditions.ts';
-import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import type { KubeControllerRevision, PodTemplateSpec } from '../../kube/application-types.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import type { KubeStatefulSet } from '../../kube/workload-types.ts';
@@ -17,7 +16,7 @@ import type { ObjectWrite } from '../../store/object-store.ts';
 import { nodeRef } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { recordEvents, subjectOf } from '../framework/record-event.ts';
-import * as metric from '../workload-rules/metrics.ts';
+import { HELD_RETRY_MS, readHold, reportHeld } from '../workload-rules/held-rollouts.ts';
 import { type PodCreation, podMaker } from '../workload-rules/new-pod.ts';
 import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
 import {
@@ -53,8 +52,6 @@ const KIND: RevisionedKind = {
     `${act === 'created' ? 'create' : 'delete'} Pod ${name} in StatefulSet ${setName} successful`,
   canOwn: (setName, podName) => ordinalOf(setName, podName) !== undefined,
 };
-/** Milliseconds. */
-const HELD_RETRY_MS = 10_000;
 /** After a pod could not be created: its name may be free then. Milliseconds. */
 const FAILED_RETRY_MS = 60_000;
 
@@ -178,7 +175,7 @@ function lookAgain({ set, stored, nowMs }: Sync, { failure, held }: Outcome): Sy
 }
 
 interface Outcome extends Applied {
-  /** Replacements that the closed gate holds back. */
+  /** Replacements that wait for the end of a hold. */
   readonly held: number;
 }
 
@@ -195,8 +192,7 @@ async function apply(
   let { fence } = created;
   // The inputs of the rule, for each pod a few bytes.
   const inputs = { rules: sync.rules, pods };
-  const isHeld = decision.replace.length > 0 && (await isGateHolding(dependencies, nowMs));
-  if (isHeld) dependencies.meter.add(metric.REDUCTIONS_HELD, decision.replace.length, 'Count', { kind: 'StatefulSet' });
+  const isHeld = decision.replace.length > 0 && (await isReplacementHeld(dependencies, sync, decision));
   for (const step of ['remove', 'replace'] as const) {
     const ordinals = step === 'replace' && isHeld ? [] : decision[step];
     const deleted = await deletePods(
@@ -220,9 +216,16 @@ async function apply(
   return { ...created, fence, held: isHeld ? decision.replace.length : 0 };
 }
 
-async function isGateHolding({ fleet, policy }: ControllerDependencies, nowMs: number): Promise<boolean> {
-  const { gate } = await fleet.readState();
-  return gateVerdictFor(gate, { nowMs, policy }).kind === 'holding';
+async function isReplacementHeld(
+  dependencies: ControllerDependencies,
+  { set, ref, nowMs }: Sync,
+  { replace }: StatefulDecision,
+): Promise<boolean> {
+  const reading = await readHold(dependencies, nowMs);
+  const held = replace.map((ordinal) => podNameOf(ref.name, ordinal));
+  const reported = { kind: 'StatefulSet', object: set, component: COMPONENT } as const;
+  await reportHeld(dependencies, reported, { ...reading, held, nowMs });
+  return reading.hold !== undefined;
 }
 
 /** Pods that were adopted may lack the label with their name. The sync then starts again. */
