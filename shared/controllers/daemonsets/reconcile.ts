@@ -18,9 +18,9 @@ import { podNameFor } from '../workload-rules/generated-name.rule.ts';
 import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../workload-rules/held-rollouts.ts';
 import { podMaker } from '../workload-rules/new-pod.ts';
 import { ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
-import { controllerReference, isNewWithout, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
+import { controllerReference, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
 import { type Applied, createPods, deletePods, type PodOwner } from '../workload-rules/pod-commits.ts';
-import { REFUSED_RETRY_MS, type RevisionedKind, readRevisionedSet } from '../workload-rules/revisioned-set.ts';
+import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../workload-rules/revisioned-set.ts';
 import { hashOf, REVISION_LABEL, surplusRevisions, templateOf } from '../workload-rules/revisions.rule.ts';
 import { deleteRevisions } from '../workload-rules/revisions.ts';
 import { isSameTemplate } from '../workload-rules/template.rule.ts';
@@ -50,7 +50,22 @@ export const syncDaemonSet = (
   ref: ObjectRef,
   orphans?: readonly KubeObject[],
   nodes?: readonly DaemonNode[],
-): Promise<SyncReport> => syncUnlessOvertaken('DaemonSet', () => attemptSync(dependencies, ref, { orphans, nodes }));
+): Promise<SyncReport> =>
+  syncUnlessOvertaken('DaemonSet', () =>
+    attemptRevisionedSync<KubeDaemonSet>(
+      dependencies,
+      { ref, orphans },
+      {
+        kind: KIND,
+        async check(set) {
+          if (set.metadata.deletionTimestamp !== undefined) return {};
+          const isEmpty = selectorFromSpec(set.spec?.selector).requirements.length === 0;
+          return isEmpty ? reportSelectsAll(dependencies, set) : undefined;
+        },
+        finish: (set, read) => decideAndAct(dependencies, { set, read, nodes }),
+      },
+    ),
+  );
 
 interface Sync extends PodOwner {
   readonly set: KubeDaemonSet;
@@ -62,21 +77,14 @@ interface Sync extends PodOwner {
   readonly holdReading: HoldReading;
 }
 
-async function attemptSync(
+async function decideAndAct(
   dependencies: ControllerDependencies,
-  ref: ObjectRef,
-  given: { readonly orphans: readonly KubeObject[] | undefined; readonly nodes: readonly DaemonNode[] | undefined },
+  {
+    set,
+    read,
+    nodes,
+  }: { readonly set: KubeDaemonSet; readonly read: RevisionedSet; readonly nodes: readonly DaemonNode[] | undefined },
 ): Promise<SyncReport | 'overtaken'> {
-  const { objects, clock } = dependencies;
-  const { orphans, nodes } = given;
-  const set = (await objects.get(ref)) as KubeDaemonSet | undefined;
-  if (set === undefined || set.metadata.deletionTimestamp !== undefined) return {};
-  if (isNewWithout(orphans, set)) return { needsOrphans: true };
-  if (selectorFromSpec(set.spec?.selector).requirements.length === 0) return reportSelectsAll(dependencies, set);
-  const read = await readRevisionedSet(dependencies, KIND, { ref, set }, orphans);
-  if (read === 'overtaken') return read;
-  if (read === 'changed') return attemptSync(dependencies, ref, given);
-  if (read === 'refused') return { lookAgainAtMs: clock.nowMs() + REFUSED_RETRY_MS };
   const { owner, row, revisions, current, pods: stored } = read;
   if (current === undefined) return {};
   const hash = hashOf(current, REVISION_LABEL);

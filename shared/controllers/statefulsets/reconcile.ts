@@ -19,13 +19,7 @@ import { recordEvents, subjectOf } from '../framework/record-event.ts';
 import { HELD_RETRY_MS, readHold, reportHeld } from '../workload-rules/held-rollouts.ts';
 import { type PodCreation, podMaker } from '../workload-rules/new-pod.ts';
 import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
-import {
-  controllerReference,
-  isNewWithout,
-  refOfObject,
-  type SyncReport,
-  syncUnlessOvertaken,
-} from '../workload-rules/owner.ts';
+import { controllerReference, refOfObject, type SyncReport, syncUnlessOvertaken } from '../workload-rules/owner.ts';
 import {
   type Applied,
   claimed,
@@ -34,7 +28,7 @@ import {
   deletePods,
   type PodOwner,
 } from '../workload-rules/pod-commits.ts';
-import { REFUSED_RETRY_MS, type RevisionedKind, readRevisionedSet } from '../workload-rules/revisioned-set.ts';
+import { attemptRevisionedSync, type RevisionedKind, type RevisionedSet } from '../workload-rules/revisioned-set.ts';
 import { REVISION_LABEL, surplusRevisions, templateOf } from '../workload-rules/revisions.rule.ts';
 import { deleteRevisions } from '../workload-rules/revisions.ts';
 import { awaitedText, podAwaitedDraft, statefulPodsDraft } from './decisions.ts';
@@ -63,7 +57,14 @@ export const syncStatefulSet = (
   dependencies: ControllerDependencies,
   ref: ObjectRef,
   orphans?: readonly KubeObject[],
-): Promise<SyncReport> => syncUnlessOvertaken('StatefulSet', () => attemptSync(dependencies, ref, orphans));
+): Promise<SyncReport> =>
+  syncUnlessOvertaken('StatefulSet', () =>
+    attemptRevisionedSync<KubeStatefulSet>(
+      dependencies,
+      { ref, orphans },
+      { kind: KIND, finish: (set, read) => finish(dependencies, syncOf(ref, set, read)) },
+    ),
+  );
 
 interface Sync extends PodOwner {
   readonly set: KubeStatefulSet;
@@ -74,24 +75,11 @@ interface Sync extends PodOwner {
   readonly revisions: readonly KubeControllerRevision[];
 }
 
-async function attemptSync(
-  dependencies: ControllerDependencies,
-  ref: ObjectRef,
-  orphans: readonly KubeObject[] | undefined,
-): Promise<SyncReport | 'overtaken'> {
-  const { objects, clock } = dependencies;
-  const set = (await objects.get(ref)) as KubeStatefulSet | undefined;
-  if (set === undefined) return {};
-  if (isNewWithout(orphans, set)) return { needsOrphans: true };
-  const read = await readRevisionedSet(dependencies, KIND, { ref, set }, orphans);
-  if (read === 'overtaken') return read;
-  if (read === 'changed') return attemptSync(dependencies, ref, orphans);
-  if (read === 'refused') return { lookAgainAtMs: clock.nowMs() + REFUSED_RETRY_MS };
+function syncOf(ref: ObjectRef, set: KubeStatefulSet, read: RevisionedSet): Sync {
   const { owner, revisions, current, pods: stored } = read;
-  const { nowMs } = owner;
   const update = current?.metadata.name ?? set.status?.updateRevision ?? '';
-  const pods = stored.map((pod) => ordinalPodOf(pod, set, nowMs));
-  const sync: Sync = {
+  const pods = stored.map((pod) => ordinalPodOf(pod, set, owner.nowMs));
+  return {
     ...owner,
     set,
     stored: new Map(stored.map((pod) => [ordinalOf(ref.name, pod.metadata.name ?? '') ?? 0, pod])),
@@ -99,7 +87,6 @@ async function attemptSync(
     rules: rulesOf(set, update, revisions),
     revisions,
   };
-  return finish(dependencies, sync);
 }
 
 function rulesOf(

@@ -1,16 +1,19 @@
-/** How a sync of a DaemonSet or StatefulSet begins: it reads the claim, then pods and revisions, and adopts or releases. */
+/** The part of a sync that DaemonSets and StatefulSets share: it reads the claim, pods and revisions, adopts and releases. */
 import type { KubeControllerRevision, KubeStatefulSet } from '../../kube/application-types.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeDaemonSet, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import { readClaim } from '../../store/owner-claim-store.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { candidatesOf, decideClaims } from './claims.rule.ts';
+import { isNewWithout, type SyncReport } from './owner.ts';
 import { changeOwners, type PodOwner } from './pod-commits.ts';
 import type { PodEventText } from './pod-events.ts';
 import { currentRevision, readOwned } from './revisions.ts';
 
 /** Until a revision that a quota does not permit is tried again. Milliseconds. */
-export const REFUSED_RETRY_MS = 60_000;
+const REFUSED_RETRY_MS = 60_000;
+/** Changes of owners and revisions that one attempt makes, each in one transaction. */
+const CHANGES_MAX = 64;
 
 export interface RevisionedKind {
   readonly kind: 'DaemonSet' | 'StatefulSet';
@@ -34,8 +37,36 @@ export interface RevisionedSet {
   readonly current?: KubeControllerRevision;
 }
 
+/**
+ * One attempt at a sync. After each change of owners or revisions it reads again.
+ *
+ * @param of `check`: a report of it ends the sync; `finish`: acts on what was read
+ */
+export async function attemptRevisionedSync<Revisioned extends KubeDaemonSet | KubeStatefulSet>(
+  dependencies: ControllerDependencies,
+  { ref, orphans }: { readonly ref: ObjectRef; readonly orphans: readonly KubeObject[] | undefined },
+  of: {
+    readonly kind: RevisionedKind;
+    readonly check?: (set: Revisioned) => Promise<SyncReport | undefined>;
+    readonly finish: (set: Revisioned, read: RevisionedSet) => Promise<SyncReport | 'overtaken'>;
+  },
+): Promise<SyncReport | 'overtaken'> {
+  for (let changes = 0; changes <= CHANGES_MAX; changes += 1) {
+    const set = (await dependencies.objects.get(ref)) as Revisioned | undefined;
+    if (set === undefined) return {};
+    if (isNewWithout(orphans, set)) return { needsOrphans: true };
+    const checked = await of.check?.(set);
+    if (checked !== undefined) return checked;
+    const read = await readRevisionedSet(dependencies, of.kind, { ref, set }, orphans);
+    if (read === 'changed') continue;
+    if (read === 'refused') return { lookAgainAtMs: dependencies.clock.nowMs() + REFUSED_RETRY_MS };
+    return read === 'overtaken' ? read : of.finish(set, read);
+  }
+  return 'overtaken';
+}
+
 /** `changed`: read the set again. `refused`: a quota does not permit the revision; an event says so. */
-export async function readRevisionedSet(
+async function readRevisionedSet(
   dependencies: ControllerDependencies,
   of: RevisionedKind,
   { ref, set }: { readonly ref: ObjectRef; readonly set: KubeDaemonSet | KubeStatefulSet },
