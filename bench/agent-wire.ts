@@ -63,8 +63,8 @@ function asLongAsSigned(local: LocalHost, rootDirectory: string): Credentials {
   const given = staticToken(local.token);
   return {
     answered: given.answered,
-    async bearer() {
-      const [sent, signed] = [await given.bearer(), await identity.bearer()];
+    async bearer(use) {
+      const [sent, signed] = [await given.bearer(use), await identity.bearer(use)];
       // Blanks after a token are not part of it (RFC 9110, 5.5), and fill the length.
       return sent.padEnd(signed.length, ' ');
     },

@@ -72,7 +72,14 @@ export class LeaseClient {
     for (let attempt = 1; attempt <= RENEWAL_ATTEMPTS_MAX && !stop.aborted; attempt += 1) {
       const body = await this.#renewalOf(base);
       if (body === undefined) continue;
-      const answer = await this.#send({ method: 'PUT', path: leasePath(nodeName), body, prefersMinimal: true });
+      const renewal = {
+        method: 'PUT',
+        path: leasePath(nodeName),
+        body,
+        prefersMinimal: true,
+        isHeartbeat: true,
+      } as const;
+      const answer = await this.#send(renewal);
       const written = leaseWrite(answer, nodeName);
       if (written.kind === 'written') {
         onAccepted(renewedBy(body, written.lease));

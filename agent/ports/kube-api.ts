@@ -8,6 +8,8 @@ export interface KubeRequest {
   readonly contentType?: string;
   /** Asks for an answer without what was sent (`Prefer: return=minimal`, RFC 7240). A server may ignore it. */
   readonly prefersMinimal?: boolean;
+  /** A renewal of this node's Lease. Its token is good for nothing else. */
+  readonly isHeartbeat?: boolean;
   /** A request without an answer in this time has failed. Milliseconds. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -21,6 +23,8 @@ export type KubeAnswer =
       readonly body: unknown;
       /** The Retry-After of the answer. Milliseconds. */
       readonly retryAfterMs?: number;
+      /** A relay passed it on. The relay may have made it up. */
+      readonly isRelayed?: boolean;
     }
   /** No answer: refused connection, time-out, broken TLS. */
   | { readonly kind: 'failed'; readonly cause: unknown };

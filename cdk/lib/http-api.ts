@@ -14,6 +14,7 @@ import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { HEARTBEAT_URL_HEADER } from '../../shared/domain/nodes/heartbeat-url.ts';
+import { LEASE_BATCHES_PATH } from '../../shared/domain/nodes/lease-batch.ts';
 import type { CustomDomain } from './cluster-options.ts';
 
 /** Lower bound of the limit of all requests that are no heartbeats, if requestsPerSecondMax is not lower itself. */
@@ -71,7 +72,7 @@ const parameterMappingOf = ({ heartbeatUrl }: Pick<FrontDoorProps, 'heartbeatUrl
       };
 
 /**
- * The HTTP API. It routes renewals of a node's Lease to heartbeat and everything else to api. Both functions
+ * The HTTP API. It routes renewals of node Leases, single or in batches, to heartbeat and everything else to api. Both functions
  * authenticate requests themselves: an authorizer would double the price of a heartbeat. No CORS: no browser calls it.
  */
 export class FrontDoor extends Construct {
@@ -89,11 +90,11 @@ export class FrontDoor extends Construct {
       defaultIntegration: new HttpLambdaIntegration('Api', props.api),
     });
     const leaseMethods = [HttpMethod.PUT, HttpMethod.PATCH];
-    const leaseRoutes = api.addRoutes({
-      path: NODE_LEASE_PATH,
-      methods: leaseMethods,
-      integration: new HttpLambdaIntegration('Heartbeat', props.heartbeat, parameterMappingOf(props)),
-    });
+    const integration = new HttpLambdaIntegration('Heartbeat', props.heartbeat, parameterMappingOf(props));
+    const leaseRoutes = [
+      ...api.addRoutes({ path: NODE_LEASE_PATH, methods: leaseMethods, integration }),
+      ...api.addRoutes({ path: LEASE_BATCHES_PATH, methods: [HttpMethod.POST], integration }),
+    ];
     const { customDomain } = props;
     const domain =
       customDomain === undefined
@@ -112,11 +113,10 @@ export class FrontDoor extends Construct {
       ...(domain === undefined ? {} : { domainMapping: { domainName: domain } }),
     });
     const { rateLimit, burstLimit } = limits.heartbeats;
+    // A machine sends its heartbeat itself or through a relay, so a bucket for batches adds no load.
+    const throttled = [...leaseMethods.map((method) => `${method} ${NODE_LEASE_PATH}`), `POST ${LEASE_BATCHES_PATH}`];
     (stage.node.defaultChild as CfnStage).routeSettings = Object.fromEntries(
-      leaseMethods.map((method) => [
-        `${method} ${NODE_LEASE_PATH}`,
-        { ThrottlingRateLimit: rateLimit, ThrottlingBurstLimit: burstLimit },
-      ]),
+      throttled.map((route) => [route, { ThrottlingRateLimit: rateLimit, ThrottlingBurstLimit: burstLimit }]),
     );
     // A stage with settings of a route that does not exist yet is refused.
     stage.node.addDependency(...leaseRoutes);

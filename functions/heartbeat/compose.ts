@@ -2,6 +2,7 @@ import { clientOptionsFrom } from '../../shared/adapters/dynamodb/client.ts';
 import { leanUpdater } from '../../shared/adapters/dynamodb/lean-updater.ts';
 import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
 import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
+import { sha256Of } from '../../shared/adapters/tokens/sha256.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
 import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
@@ -36,13 +37,22 @@ export function composeHeartbeat(environment: Environment) {
   return serveHeartbeat({
     items: placedUpdater(items, healthShards),
     authenticator: bearerSchemes(
-      [nodeTokens({ keys: nodeKeys(items), probeKeys: probeKeys(items), clusterId, keysLiveMs: KEYS_LIVE_MS })],
+      [
+        nodeTokens({
+          keys: nodeKeys(items),
+          probeKeys: probeKeys(items),
+          clusterId,
+          keysLiveMs: KEYS_LIVE_MS,
+          acceptsBeatTokens: true,
+        }),
+      ],
       staticTokenAuthenticator(staticTokens),
     ),
     clock: systemClock,
     random: systemRandom,
     log,
     beatTimes,
+    sha256: sha256Of,
     throttle: requestThrottle(HEARTBEAT_LIMITS),
   });
 }

@@ -1,6 +1,6 @@
 /**
  * A heartbeat: PUT or PATCH of one Lease in kube-node-lease. It is one conditional update, without a read or a log
- * line. Failures are logged once per minute, so an unreachable store does not cost a line per beat.
+ * line. A relay sends several in one POST (lease-batch.ts). Failures are logged once per minute, so an unreachable store does not cost a line per beat.
  *
  * A kubelet sends a PUT of the whole Lease with the resourceVersion that it last read. An agent sends a merge patch of
  * the spec. Both map to attributes of the row. A JSON patch, and a patch of labels and annotations, need the stored Lease.
@@ -11,10 +11,12 @@
  */
 
 import { authorize } from '../domain/access/authorize.ts';
+import { BODY_SHA256_EXTRA } from '../domain/access/node-identity.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../domain/nodes/heartbeat-url.ts';
+import { isLeaseBatchPath } from '../domain/nodes/lease-batch.ts';
 import { type BeatTimes, beatAnnotations } from '../domain/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../domain/nodes/node-usage.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
@@ -54,6 +56,7 @@ import {
 } from '../store/lease-record.ts';
 import { type LeaseWriteOutcome, renewLease } from '../store/lease-store.ts';
 import { peekRow } from '../store/peek-row.ts';
+import { type BatchContext, serveBatch } from './lease-batch.ts';
 import { leaseChangeOf } from './lease-change.ts';
 import { leases } from './lease-kind.ts';
 
@@ -69,6 +72,8 @@ export interface RenewLeaseDependencies {
   readonly log: Log;
   /** Interval and duration of Leases by profile, for the answers. Absent: answers do not contain them. */
   readonly beatTimes?: BeatTimes;
+  /** SHA-256 in base64url, for tokens that are bound to one request body. Absent: such tokens are refused. */
+  readonly sha256?: (bytes: Uint8Array) => string;
   /** Absent: requests are not throttled. */
   readonly throttle?: RequestThrottle;
 }
@@ -84,17 +89,66 @@ interface Beat {
 export function serveHeartbeat(options: RenewLeaseDependencies): (request: HttpRequest) => Promise<HttpResponse> {
   const dependencies = { ...options, noteRefusal: refusedSignIns(options.log) };
   const noteFault = failedRequests(options.log, 'heartbeat failed');
-  return async (request) => {
-    try {
-      return await answer(dependencies, request);
-    } catch (error) {
-      if (isStatusError(error)) return statusResponse(error.status);
-      noteFault(error, { path: request.path }, options.clock.nowMs());
-      return statusResponse(
-        status.serviceUnavailable('the heartbeat could not be stored', { retryAfterSeconds: 1 }).status,
-      );
-    }
-  };
+  const answered =
+    (serve: (dependencies: Serving, request: HttpRequest) => Promise<HttpResponse>) =>
+    async (request: HttpRequest): Promise<HttpResponse> => {
+      try {
+        return await serve(dependencies, request);
+      } catch (error) {
+        if (isStatusError(error)) return statusResponse(error.status);
+        noteFault(error, { path: request.path }, options.clock.nowMs());
+        return statusResponse(
+          status.serviceUnavailable('the heartbeat could not be stored', { retryAfterSeconds: 1 }).status,
+        );
+      }
+    };
+  const beat = answered(answer);
+  const batch = answered((serving, request) => answerBatch(serving, request, beat));
+  return (request) => (request.method === 'POST' && isLeaseBatchPath(request.path) ? batch(request) : beat(request));
+}
+
+const LEASE_BATCHES = { group: 'nodekeeper.dev', resource: 'leasebatches' } as const;
+
+/** The sender proves only that it may send batches. Each item has the token of its machine. */
+async function answerBatch(
+  dependencies: Serving,
+  request: HttpRequest,
+  beat: BatchContext['beat'],
+): Promise<HttpResponse> {
+  const { clock } = dependencies;
+  const target = { ...LEASE_BATCHES, version: 'v1alpha1', namespace: '', name: '', subresource: '' };
+  await admit(dependencies, request, { verb: 'create', target, nowMs: clock.nowMs() });
+  const heartbeatUrl = heartbeatUrlOf(request);
+  const annotations = heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl };
+  return serveBatch(request, { nowMs: () => clock.nowMs(), beat, annotations });
+}
+
+/** The URL of this function, which the HTTP API adds to each request. */
+const heartbeatUrlOf = ({ headers }: HttpRequest): string | undefined =>
+  headers[HEARTBEAT_URL_HEADER]?.replace(/\/$/, '');
+
+interface Admission {
+  readonly verb: string;
+  readonly target: ResourceTarget;
+  readonly nowMs: number;
+}
+
+/** @throws StatusError 401, 403 or 429 unless the sender may do this now */
+async function admit(dependencies: Serving, request: HttpRequest, { verb, target, nowMs }: Admission): Promise<void> {
+  const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
+  if (authentication.kind === 'refused') dependencies.noteRefusal(authentication.reason, request.sourceIp, nowMs);
+  if (authentication.kind !== 'authenticated') throw status.unauthorized();
+  const { user } = authentication;
+  const bodySha256 = user.extra?.[BODY_SHA256_EXTRA]?.[0];
+  if (bodySha256 !== undefined && dependencies.sha256?.(request.body) !== bodySha256) {
+    dependencies.noteRefusal('node token: for another request body', request.sourceIp, nowMs);
+    throw status.unauthorized();
+  }
+  dependencies.throttle?.admit(user, nowMs);
+  refuseImpersonation(request, user);
+  const access = authorize(user, { verb, ...target });
+  if (access.allowed) return;
+  throw status.accessDenied({ user: user.username, verb, target, ...namespaceAndName(target) }, access.reason);
 }
 
 async function answer(dependencies: Serving, request: HttpRequest): Promise<HttpResponse> {
@@ -113,18 +167,7 @@ async function answer(dependencies: Serving, request: HttpRequest): Promise<Http
     throw status.unknownPath();
   }
   const { target } = parsed;
-  const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
-  if (authentication.kind === 'refused') dependencies.noteRefusal(authentication.reason, request.sourceIp, nowMs);
-  if (authentication.kind !== 'authenticated') throw status.unauthorized();
-  dependencies.throttle?.admit(authentication.user, nowMs);
-  refuseImpersonation(request, authentication.user);
-  const access = authorize(authentication.user, { verb, ...target });
-  if (!access.allowed) {
-    throw status.accessDenied(
-      { user: authentication.user.username, verb, target, ...namespaceAndName(target) },
-      access.reason,
-    );
-  }
+  await admit(dependencies, request, { verb, target, nowMs });
   // The name may be longer than a key of the store.
   if (target.name.length > NAME_LENGTH_MAX) throw status.notFound(leases, target.name);
   refuseTooLarge(request.body, LEASE_BODY_BYTES_MAX);
@@ -163,8 +206,7 @@ function answerOf(outcome: LeaseWriteOutcome, { beat, warnings, beatTimes }: Ans
   const { request, target } = beat;
   if (outcome.kind === 'absent') throw status.notFound(leases, target.name);
   if (outcome.kind === 'conflict') throw status.conflict(leases, target.name);
-  const heartbeatUrl = request.headers[HEARTBEAT_URL_HEADER];
-  const lease = leaseForResponse(outcome.row, { beatTimes, heartbeatUrl });
+  const lease = leaseForResponse(outcome.row, { beatTimes, heartbeatUrl: heartbeatUrlOf(request) });
   const isMinimal = request.headers['prefer'] === MINIMAL;
   return isMinimal && lease !== undefined
     ? json(200, minimal(lease), { ...warningHeaders(warnings), 'preference-applied': MINIMAL })
@@ -190,7 +232,7 @@ function leaseForResponse(
     ...beatAnnotations(beatTimes, profileOf(row)),
     ...(podsVersion === undefined ? {} : { [PODS_VERSION_ANNOTATION]: String(podsVersion) }),
     ...(logsVersion === undefined ? {} : { [LOGS_VERSION_ANNOTATION]: String(logsVersion) }),
-    ...(heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl.replace(/\/$/, '') }),
+    ...(heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl }),
   };
   return { ...lease, metadata: Object.keys(annotations).length === 0 ? metadata : { ...metadata, annotations } };
 }

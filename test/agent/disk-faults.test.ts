@@ -113,7 +113,7 @@ describe('the identity of the machine', () => {
       const config = { nodeName: 'edge-7', clusterId: 'c1', rootDirectory, bootstrapToken: 'abc.secret' };
       const start = () => createNodeIdentity(config, { time, log: silentLog, bootstrapApi: api });
       const identity = start();
-      const bearer = () => identity.bearer();
+      const bearer = () => identity.bearer({ kind: 'all' });
       await until(() => bearer().then(() => true), soon);
       await until(() => identity.keys?.makeNext().then(() => true), soon);
       identity.keys?.signWithNext();
@@ -127,7 +127,7 @@ describe('the identity of the machine', () => {
       const failed = diskFaults.release();
       await until(() => bearer().then(() => identity.complaint() === undefined), soon);
       const next = start();
-      await next.bearer();
+      await next.bearer({ kind: 'all' });
       expect(next.keys?.signingKeyId(), `${code} at call ${n}`).toBe(signing);
       diskFaults.failed = failed;
     });

@@ -143,7 +143,7 @@ function process(options: ProcessOptions = {}): Process {
   const api: KubeApi = {
     async send(request) {
       for (let attempt = 1; ; attempt += 1) {
-        const token = await identity.bearer();
+        const token = await identity.bearer({ kind: 'all' });
         const answer = await send(request, token);
         if (answer.kind === 'failed') return answer;
         const again = identity.answered({ status: answer.status, serverTimeMs: now.nowMs(), token });
@@ -189,7 +189,7 @@ function process(options: ProcessOptions = {}): Process {
 /** Enrolled, with a Node and a Lease; a day later than the key may be old. */
 async function enrolled(): Promise<string> {
   const first = process();
-  const token = await first.identity.bearer();
+  const token = await first.identity.bearer({ kind: 'all' });
   cluster.nowMs = time.nowMs();
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } };
   expect((await cluster.send('POST', '/api/v1/nodes', token, node)).code).toBe(201);
@@ -374,7 +374,7 @@ describe('a rotation that is refused', () => {
     expect(await until(async () => (await keyIds()).length === 2 && agent.warnings.length > 0)).toBe(true);
     const { current } = await agent.identity.keys!.held();
     expect(current.keyId).toBe(old);
-    await cluster.enrol(await agent.identity.bearer(), NODE, current as never);
+    await cluster.enrol(await agent.identity.bearer({ kind: 'all' }), NODE, current as never);
     expect(await keyIds()).toEqual([old]);
     isLost = true;
     // Longer than a function may remember the lost one.

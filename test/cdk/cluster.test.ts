@@ -467,10 +467,13 @@ describe('HTTP API', () => {
     return shortArn(integration.Properties['IntegrationUri']).replace(/^<(.*)\.Arn>$/, '$1');
   };
 
-  it('routes renewals of a node lease to heartbeat and everything else to api', () => {
+  it('routes renewals of node leases, single and in batches, to heartbeat and everything else to api', () => {
     const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{name}';
-    expect(routes.map((route) => route['RouteKey']).sort()).toEqual(['$default', `PATCH ${lease}`, `PUT ${lease}`]);
+    const batches = 'POST /apis/nodekeeper.dev/v1alpha1/leasebatches';
+    const keys = ['$default', `PATCH ${lease}`, batches, `PUT ${lease}`];
+    expect(routes.map((route) => route['RouteKey']).sort()).toEqual(keys);
     const ids = functionIds(template);
+    expect(targetOf(batches)).toBe(ids.get('heartbeat'));
     expect(targetOf(`PUT ${lease}`)).toBe(ids.get('heartbeat'));
     expect(targetOf(`PATCH ${lease}`)).toBe(ids.get('heartbeat'));
     expect(targetOf('$default')).toBe(ids.get('api'));
@@ -478,7 +481,7 @@ describe('HTTP API', () => {
 
   it('limits heartbeats apart from other requests, which cannot use up their tokens', () => {
     const [, stage] = ofType(template, 'AWS::ApiGatewayV2::Stage')[0]!;
-    const leaseRoutes = routes.map((route) => String(route['RouteKey'])).filter((key) => key.includes('leases'));
+    const leaseRoutes = routes.map((route) => String(route['RouteKey'])).filter((key) => key.includes('lease'));
     expect(stage.Properties['RouteSettings']).toEqual(
       Object.fromEntries(leaseRoutes.map((key) => [key, { ThrottlingRateLimit: 2_000, ThrottlingBurstLimit: 4_000 }])),
     );

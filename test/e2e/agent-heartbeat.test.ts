@@ -37,11 +37,11 @@ afterEach(() => {
 /** As the HTTP adapter does: one token per request, and a retry when another token may succeed. */
 function apiFor(credentials: Credentials): KubeApi {
   return {
-    async send({ method, path, body, contentType }) {
+    async send({ method, path, body, contentType, isHeartbeat }) {
       for (let number = 0; ; number += 1) {
         let token: string;
         try {
-          token = await credentials.bearer();
+          token = await credentials.bearer({ kind: isHeartbeat === true ? 'beat' : 'all' });
         } catch (cause) {
           return { kind: 'failed', cause };
         }

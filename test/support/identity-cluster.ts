@@ -12,9 +12,11 @@ import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
 import { probeTokens } from '../../shared/adapters/tokens/probe-tokens.ts';
 import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
 import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
+import { sha256Of } from '../../shared/adapters/tokens/sha256.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/api/compose.ts';
+import { isLeaseBatchPath } from '../../shared/domain/nodes/lease-batch.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
 import type { Authenticator } from '../../shared/ports/authenticator.ts';
@@ -69,8 +71,9 @@ export class IdentityCluster {
       fraction: () => randomBytes(4).readUInt32BE() / 2 ** 32,
     };
     const people = staticTokenAuthenticator([{ sha256: sha256(ADMIN), user: 'admin', groups: ['system:masters'] }]);
-    const nodes = (keysLiveMs: number) =>
+    const nodes = (keysLiveMs: number, acceptsBeatTokens: boolean) =>
       nodeTokens({
+        acceptsBeatTokens,
         keys: nodeKeys(this.items),
         probeKeys: probeKeys(this.items),
         clusterId: CLUSTER_ID,
@@ -79,7 +82,7 @@ export class IdentityCluster {
     const common = { items: this.items, clock: this.#clock, random, log };
     const atApi: Authenticator = bearerSchemes(
       [
-        nodes(API_KEYS_LIVE_MS),
+        nodes(API_KEYS_LIVE_MS, false),
         bootstrapTokens(bootstrapTokenStore(this.items)),
         instanceIdentities({
           accountId: ACCOUNT,
@@ -103,7 +106,8 @@ export class IdentityCluster {
     });
     this.#heartbeat = serveHeartbeat({
       ...common,
-      authenticator: bearerSchemes([nodes(HEARTBEAT_KEYS_LIVE_MS)], people),
+      authenticator: bearerSchemes([nodes(HEARTBEAT_KEYS_LIVE_MS, true)], people),
+      sha256: sha256Of,
     });
   }
 
@@ -130,7 +134,8 @@ export class IdentityCluster {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Answer> {
     const [path = '', query = ''] = pathAndQuery.split('?', 2);
-    const toHeartbeat = (method === 'PUT' || method === 'PATCH') && path.startsWith(`${NODE_LEASES}/`);
+    const isRenewal = (method === 'PUT' || method === 'PATCH') && path.startsWith(`${NODE_LEASES}/`);
+    const toHeartbeat = isRenewal || (method === 'POST' && isLeaseBatchPath(path));
     const answer = await (toHeartbeat ? this.#heartbeat : this.#api)({
       method,
       path,

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { defined } from '../../../shared/domain/defined.ts';
-import type { Credentials } from '../../ports/credentials.ts';
+import type { Credentials, TokenUse } from '../../ports/credentials.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../ports/kube-api.ts';
 import { retryAfter } from '../../rules/retry-after.ts';
 import { createDialler, type Dialler, type Traffic } from './dial.ts';
@@ -19,6 +19,8 @@ export interface HttpKubeApiOptions {
   /** PEM text; the authorities of the system when absent. */
   readonly certificateAuthority?: string | undefined;
   readonly credentials: Credentials;
+  /** Whether the server is a relay: the token of a heartbeat is then bound to its body. Default: no. */
+  readonly isRelay?: boolean;
   /** HTTPS_PROXY and NO_PROXY are read from it. */
   readonly environment?: ProxyEnvironment;
   /** Concurrent requests; others wait. Default: 1. */
@@ -55,17 +57,21 @@ export function createHttpKubeApi(options: HttpKubeApiOptions): HttpKubeApi {
   let agent = newAgent();
 
   async function exchange(request: KubeRequest): Promise<{ answer: KubeAnswer; mayRetry: boolean }> {
+    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     let token: string;
     try {
-      token = await credentials.bearer();
+      token = await credentials.bearer(useOf(request, body, options.isRelay ?? false));
     } catch (cause) {
       return { answer: { kind: 'failed', cause }, mayRetry: false };
     }
-    const received = await sendRequest({ timeoutMs, ...request }, token, {
-      server,
-      agent,
-      answerBytesMax: options.answerBytesMax ?? ANSWER_BYTES_MAX,
-    });
+    const received = await sendRequest(
+      { timeoutMs, ...request, token, bytes: body },
+      {
+        server,
+        agent,
+        answerBytesMax: options.answerBytesMax ?? ANSWER_BYTES_MAX,
+      },
+    );
     if (received.kind === 'failed') return { answer: received, mayRetry: false };
     const { serverTimeMs, answer } = received;
     return { answer, mayRetry: credentials.answered({ status: answer.status, token, ...defined({ serverTimeMs }) }) };
@@ -99,16 +105,23 @@ interface Connection {
   readonly answerBytesMax: number;
 }
 
+function useOf({ isHeartbeat = false }: KubeRequest, body: Buffer | undefined, isRelay: boolean): TokenUse {
+  if (!isHeartbeat) return { kind: 'all' };
+  return isRelay && body !== undefined ? { kind: 'boundBeat', body } : { kind: 'beat' };
+}
+
+interface PreparedRequest extends KubeRequest {
+  readonly timeoutMs: number;
+  readonly token: string;
+  /** The body. */
+  readonly bytes: Buffer | undefined;
+}
+
 /** One request and its answer, within the time limit of the request. Never rejects. */
-function sendRequest(
-  request: KubeRequest & { readonly timeoutMs: number },
-  token: string,
-  connection: Connection,
-): Promise<Received | Failed> {
+function sendRequest(request: PreparedRequest, connection: Connection): Promise<Received | Failed> {
   const { timeoutMs, signal } = request;
-  const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
   return new Promise((resolve) => {
-    const outgoing = httpsRequest(requestOptions(request, token, body, connection), (incoming) => {
+    const outgoing = httpsRequest(requestOptions(request, connection), (incoming) => {
       readAnswer(incoming, connection.answerBytesMax).then(finish, (cause: unknown) => {
         outgoing.destroy();
         finish({ kind: 'failed', cause });
@@ -126,14 +139,12 @@ function sendRequest(
     outgoing.on('error', (cause) => finish({ kind: 'failed', cause }));
     if (signal?.aborted) abort();
     else signal?.addEventListener('abort', abort, { once: true });
-    outgoing.end(body);
+    outgoing.end(request.bytes);
   });
 }
 
 function requestOptions(
-  { method, path, contentType = 'application/json', prefersMinimal = false }: KubeRequest,
-  token: string,
-  body: Buffer | undefined,
+  { method, path, contentType = 'application/json', prefersMinimal = false, token, bytes }: PreparedRequest,
   { server, agent }: Connection,
 ): RequestOptions {
   return {
@@ -147,7 +158,7 @@ function requestOptions(
       authorization: `Bearer ${token}`,
       'user-agent': USER_AGENT,
       ...(prefersMinimal ? { prefer: 'return=minimal' } : {}),
-      ...(body === undefined ? {} : { 'content-type': contentType, 'content-length': body.length }),
+      ...(bytes === undefined ? {} : { 'content-type': contentType, 'content-length': bytes.length }),
     },
   };
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +10,8 @@ import type { KubeAnswer, KubeRequest } from '../../ports/kube-api.ts';
 import { KeyFileError, type MachineKey, machineKey } from './key-file.ts';
 import { createNodeIdentity } from './node-identity.ts';
 
+const ALL = { kind: 'all' } as const;
+const BEAT = { kind: 'beat' } as const;
 const START_MS = Date.parse('2026-01-01T00:00:00Z');
 let rootDirectory: string;
 
@@ -65,10 +68,18 @@ async function world({
 }
 
 /** User name if the server accepts the token by its own clock; otherwise the kind of its answer. */
-async function verdict(token: string, nowMs: number, publicKey: NodePublicKey = key.publicKey): Promise<string> {
+async function verdict(
+  token: string,
+  nowMs: number,
+  {
+    publicKey = key.publicKey,
+    acceptsBeatTokens = false,
+  }: { publicKey?: NodePublicKey; acceptsBeatTokens?: boolean } = {},
+): Promise<string> {
   const scheme = nodeTokens({
     clusterId: 'c1',
     keysLiveMs: 60_000,
+    acceptsBeatTokens,
     keys: { keysOf: async () => [{ keyId: key.keyId, publicKey, addedAtMs: 0 }] },
   });
   expect(scheme.recognises(token)).toBe(true);
@@ -108,12 +119,12 @@ describe('tokens of our own', () => {
   it('are accepted by the server, used again, and replaced a minute before they expire', async () => {
     const { clock, start } = await world();
     const identity = start();
-    const first = await identity.bearer();
+    const first = await identity.bearer(ALL);
     expect(await verdict(first, clock.nowMs)).toBe('system:node:edge-7');
     clock.pass(239_000);
-    expect(await identity.bearer()).toBe(first);
+    expect(await identity.bearer(ALL)).toBe(first);
     clock.pass(2_000);
-    const second = await identity.bearer();
+    const second = await identity.bearer(ALL);
     expect(second).not.toBe(first);
     expect(await verdict(second, clock.nowMs)).toBe('system:node:edge-7');
   });
@@ -125,9 +136,9 @@ describe('tokens of our own', () => {
       const serverTimeMs = clock.nowMs;
       clock.nowMs += aheadMs;
       const identity = start();
-      expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('refused');
+      expect(await verdict(await identity.bearer(ALL), serverTimeMs)).toBe('refused');
       expect(identity.answered({ status: 401, serverTimeMs })).toBe(true);
-      expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('system:node:edge-7');
+      expect(await verdict(await identity.bearer(ALL), serverTimeMs)).toBe('system:node:edge-7');
       expect(identity.answered({ status: 401, serverTimeMs })).toBe(false);
     },
   );
@@ -139,19 +150,70 @@ describe('tokens of our own', () => {
       const identity = start();
       const serverTimeMs = clock.nowMs;
       identity.answered({ status: 200, serverTimeMs });
-      await identity.bearer();
+      await identity.bearer(ALL);
       clock.nowMs += jumpMs;
-      expect(await verdict(await identity.bearer(), serverTimeMs)).toBe('system:node:edge-7');
+      expect(await verdict(await identity.bearer(ALL), serverTimeMs)).toBe('system:node:edge-7');
     },
   );
 
   it('are not signed again after a refusal that the clock does not explain', async () => {
     const { clock, start } = await world();
     const identity = start();
-    await identity.bearer();
+    await identity.bearer(ALL);
     expect(identity.answered({ status: 401, serverTimeMs: clock.nowMs })).toBe(false);
     expect(identity.answered({ status: 401 })).toBe(false);
     expect(identity.answered({ status: 403, serverTimeMs: clock.nowMs + 3_600_000 })).toBe(false);
+  });
+});
+
+describe('tokens for heartbeats', () => {
+  it('are accepted where heartbeats are and nowhere else, and are used again', async () => {
+    const { clock, start } = await world();
+    const identity = start();
+    const token = await identity.bearer(BEAT);
+    expect(await identity.bearer(BEAT)).toBe(token);
+    expect(await verdict(token, clock.nowMs, { acceptsBeatTokens: true })).toBe('system:node:edge-7');
+    expect(await verdict(token, clock.nowMs)).toBe('refused');
+    expect(await verdict(await identity.bearer(ALL), clock.nowMs)).toBe('system:node:edge-7');
+  });
+
+  it('are bound to their body for a relay, and never used again', async () => {
+    const { clock, start } = await world();
+    const identity = start();
+    const body = Buffer.from('{}');
+    const token = await identity.bearer({ kind: 'boundBeat', body });
+    expect(await verdict(token, clock.nowMs, { acceptsBeatTokens: true })).toBe('system:node:edge-7');
+    const { aud, body_sha256, iat, exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    expect([aud, body_sha256, exp - iat]).toEqual([
+      'c1#beat',
+      createHash('sha256').update(body).digest('base64url'),
+      30,
+    ]);
+    expect(await identity.bearer({ kind: 'boundBeat', body })).not.toBe(token);
+  });
+
+  it('give way to the token for all requests for ten minutes in a cluster that does not know them', async () => {
+    const { clock, start } = await world();
+    const identity = start();
+    const all = await identity.bearer(ALL);
+    const beat = await identity.bearer(BEAT);
+    expect(identity.answered({ status: 401, serverTimeMs: clock.nowMs, token: beat })).toBe(true);
+    expect(await identity.bearer(BEAT)).toBe(all);
+    clock.pass(599_000);
+    expect(await verdict(await identity.bearer(BEAT), clock.nowMs)).toBe('system:node:edge-7');
+    clock.pass(1_000);
+    expect(await verdict(await identity.bearer(BEAT), clock.nowMs)).toBe('refused');
+  });
+
+  it('that the clock makes invalid are signed again', async () => {
+    const { clock, start } = await world();
+    const identity = start();
+    const token = await identity.bearer(BEAT);
+    const serverTimeMs = clock.nowMs + 3_600_000;
+    expect(identity.answered({ status: 401, serverTimeMs, token })).toBe(true);
+    expect(await verdict(await identity.bearer(BEAT), serverTimeMs, { acceptsBeatTokens: true })).toBe(
+      'system:node:edge-7',
+    );
   });
 });
 
@@ -159,7 +221,7 @@ describe('enrolling', () => {
   it('happens once for concurrent requests, sends only the public key, and returns labels', async () => {
     const { api, start } = await world();
     const identity = start();
-    await Promise.all([identity.bearer(), identity.bearer(), identity.nodeLabels()]);
+    await Promise.all([identity.bearer(ALL), identity.bearer(ALL), identity.nodeLabels()]);
     expect(await identity.nodeLabels()).toEqual({ site: 'north' });
     expect(api.requests).toEqual([
       {
@@ -178,9 +240,9 @@ describe('enrolling', () => {
 
   it('is kept over a restart, without the secret', async () => {
     const { api, start } = await world();
-    await start().bearer();
+    await start().bearer(ALL);
     const again = start();
-    await again.bearer();
+    await again.bearer(ALL);
     expect(await again.nodeLabels()).toEqual({ site: 'north' });
     expect(api.requests).toHaveLength(1);
     expect(readFileSync(join(rootDirectory, 'root', 'node-identity.json'), 'utf8')).not.toContain('secret');
@@ -192,8 +254,8 @@ describe('enrolling', () => {
     ['another name', { nodeName: 'edge-8' }],
   ])('happens again for %s', async (_, more) => {
     const { api, start } = await world();
-    await start().bearer();
-    await start(more).bearer();
+    await start().bearer(ALL);
+    await start(more).bearer(ALL);
     expect(api.requests).toHaveLength(2);
   });
 
@@ -201,28 +263,28 @@ describe('enrolling', () => {
     const answers = [timedOut, refused(503, 'ServiceUnavailable')];
     const { api, start } = await world({ answer: (request) => answers.shift() ?? enrols(request) });
     const identity = start();
-    await expect(identity.bearer()).rejects.toThrow(/edge-7 could not be enrolled/);
-    await expect(identity.bearer()).rejects.toThrow(/503/);
-    await identity.bearer();
+    await expect(identity.bearer(ALL)).rejects.toThrow(/edge-7 could not be enrolled/);
+    await expect(identity.bearer(ALL)).rejects.toThrow(/503/);
+    await identity.bearer(ALL);
     expect(api.requests).toHaveLength(3);
   });
 
   it('is retried only after a minute when it was refused', async () => {
     const { api, clock, start } = await world({ answer: () => refused(403, 'Forbidden') });
     const identity = start();
-    for (let number = 0; number < 5; number += 1) await expect(identity.bearer()).rejects.toThrow(/403/);
+    for (let number = 0; number < 5; number += 1) await expect(identity.bearer(ALL)).rejects.toThrow(/403/);
     expect(api.requests).toHaveLength(1);
     clock.pass(60_001);
-    await expect(identity.bearer()).rejects.toThrow(/403/);
+    await expect(identity.bearer(ALL)).rejects.toThrow(/403/);
     expect(api.requests).toHaveLength(2);
     // Setting the clock changes nothing.
     for (const byMs of [-365 * 86_400_000, 365 * 86_400_000]) {
       clock.nowMs += byMs;
-      await expect(identity.bearer()).rejects.toThrow(/403/);
+      await expect(identity.bearer(ALL)).rejects.toThrow(/403/);
     }
     expect(api.requests).toHaveLength(2);
     clock.pass(60_001);
-    await expect(identity.bearer()).rejects.toThrow(/403/);
+    await expect(identity.bearer(ALL)).rejects.toThrow(/403/);
     expect(api.requests).toHaveLength(3);
   });
 
@@ -230,12 +292,12 @@ describe('enrolling', () => {
     const { start } = await world({
       answer: () => answered(200, { metadata: {}, spec: { keys: [{ keyId: 'x', addedAt }] } }),
     });
-    await expect(start().bearer()).rejects.toThrow(/does not hold our key/);
+    await expect(start().bearer(ALL)).rejects.toThrow(/does not hold our key/);
   });
 
   it('does not happen without a bootstrap token', async () => {
     const { api, clock, start } = await world({ bootstrapToken: '' });
-    expect(await verdict(await start().bearer(), clock.nowMs)).toBe('system:node:edge-7');
+    expect(await verdict(await start().bearer(ALL), clock.nowMs)).toBe('system:node:edge-7');
     expect(api.requests).toEqual([]);
   });
 });
@@ -246,7 +308,7 @@ describe('a configured token', () => {
       { nodeName: 'n', clusterId: 'c', rootDirectory: join(rootDirectory, 'none'), token: 'given' },
       { time: { nowMs: () => START_MS, monotonicMs: () => 0 }, log: silentLog },
     );
-    expect(await identity.bearer()).toBe('given');
+    expect(await identity.bearer(ALL)).toBe('given');
     expect(identity.answered({ status: 401 })).toBe(false);
     expect(await identity.nodeLabels()).toEqual({});
     expect(() => statSync(join(rootDirectory, 'none'))).toThrow();

@@ -46,6 +46,7 @@ export function createNodeIdentity(
   const { time, log } = dependencies;
   const clock = new ServerClock(time);
   const tokens = new TokenSigner(`${NODE_USER_PREFIX}${nodeName}`, config.clusterId, clock);
+  const beatTokens = new BeatTokenUse(time);
   const enroller = new Enroller(config, dependencies);
   const keyRing = new KeyRing({
     nodeName,
@@ -56,15 +57,16 @@ export function createNodeIdentity(
     onSigningKeyChange: (keyId) => tokens.discardUnlessSignedBy(keyId),
   });
   return {
-    async bearer() {
+    async bearer(use) {
       const key = await keyRing.signingKey();
       await enroller.retryWrite();
-      return tokens.bearer(key);
+      if (use.kind === 'boundBeat') return tokens.boundBearer(key, use.body);
+      return tokens.bearer(key, use.kind === 'beat' && beatTokens.areAccepted() ? 'beat' : 'all');
     },
     answered({ status, serverTimeMs, token }) {
       if (serverTimeMs !== undefined) clock.observe(serverTimeMs);
-      if (status === 401) return mayRetry(token, { nodeName, log, clock, tokens, keyRing });
-      const keyId = token === undefined ? undefined : tokens.keyIdOf(token);
+      if (status === 401) return mayRetry(token, { nodeName, log, clock, tokens, beatTokens, keyRing });
+      const keyId = token === undefined ? undefined : tokens.find(token)?.keyId;
       if (keyId !== undefined && status < 400) keyRing.accepted(keyId);
       return false;
     },
@@ -83,25 +85,58 @@ const machineKeys = (keyRing: KeyRing, clock: ServerClock): MachineKeys => ({
   serverNowMs: () => clock.nowMs(),
 });
 
+/** After a refusal, tokens for heartbeats alone are not used for this long. Milliseconds. */
+const BEAT_TOKENS_AGAIN_MS = 600_000;
+
+/**
+ * Whether the cluster accepts tokens for heartbeats alone. An older cluster refuses them, and a cluster may be rolled back
+ * at any time. The token for all requests is used instead, and every ten minutes the other one is tried again.
+ */
+class BeatTokenUse {
+  readonly #time: Pick<AgentTime, 'monotonicMs'>;
+  #refusedUntilMs = 0;
+
+  constructor(time: Pick<AgentTime, 'monotonicMs'>) {
+    this.#time = time;
+  }
+
+  areAccepted(): boolean {
+    return this.#time.monotonicMs() >= this.#refusedUntilMs;
+  }
+
+  refused(): void {
+    this.#refusedUntilMs = this.#time.monotonicMs() + BEAT_TOKENS_AGAIN_MS;
+  }
+}
+
 interface TokenParts {
   readonly nodeName: string;
   readonly log: Log;
   readonly clock: ServerClock;
   readonly tokens: TokenSigner;
+  readonly beatTokens: BeatTokenUse;
   readonly keyRing: KeyRing;
 }
 
 /** Whether a request that was refused with 401 can succeed with another token. */
-function mayRetry(refusedToken: string | undefined, { nodeName, log, clock, tokens, keyRing }: TokenParts): boolean {
-  const keyId = tokens.keyIdOf(refusedToken);
+function mayRetry(
+  refusedToken: string | undefined,
+  { nodeName, log, clock, tokens, beatTokens, keyRing }: TokenParts,
+): boolean {
+  const refused = tokens.find(refusedToken);
   // The token was replaced since: the other connection received the same refusal first.
-  if (keyId === undefined) return true;
-  if (tokens.isRefusedByClock()) {
+  if (refused === undefined) return true;
+  if (tokens.isRefusedByClock(refused.audience)) {
     log.warn('our token was refused because of the clock', { node: nodeName, offsetMs: clock.offsetMs() });
     tokens.discard();
     return true;
   }
-  const outcome = keyRing.refused(keyId);
+  if (refused.audience === 'beat') {
+    log.warn('our token for heartbeats was refused; the one for all requests is used', { node: nodeName });
+    beatTokens.refused();
+    return true;
+  }
+  const outcome = keyRing.refused(refused.keyId);
   if (outcome !== 'onlyKey') tokens.discard();
   return outcome === 'otherKey';
 }

@@ -1,5 +1,11 @@
-import { sign } from 'node:crypto';
-import { isUsable, type TokenClaims, tokenClaims } from '../../../shared/domain/access/node-token.ts';
+import { createHash, sign } from 'node:crypto';
+import {
+  beatAudienceOf,
+  boundTokenClaims,
+  isUsable,
+  type TokenClaims,
+  tokenClaims,
+} from '../../../shared/domain/access/node-token.ts';
 import { explainsRefusal } from '../../rules/node-token.ts';
 import type { MachineKey } from './key-file.ts';
 import type { ServerClock } from './server-clock.ts';
@@ -12,12 +18,14 @@ interface SignedToken {
   readonly offsetMs: number;
 }
 
-/** The current token of this machine. It is signed again shortly before it expires. */
+type Audience = 'all' | 'beat';
+
+/** The current tokens of this machine, one per audience. Each is signed again shortly before it expires. */
 export class TokenSigner {
   readonly #subject: string;
   readonly #clusterId: string;
   readonly #clock: ServerClock;
-  #current: SignedToken | undefined;
+  readonly #current = new Map<Audience, SignedToken>();
 
   constructor(subject: string, clusterId: string, clock: ServerClock) {
     this.#subject = subject;
@@ -26,33 +34,50 @@ export class TokenSigner {
   }
 
   /** The current token while it is usable; otherwise a new one, signed with this key. */
-  bearer(key: MachineKey): string {
+  bearer(key: MachineKey, audience: Audience): string {
     const nowMs = this.#clock.nowMs();
-    if (this.#current === undefined || !isUsable(this.#current.claims, nowMs)) {
-      const claims = tokenClaims(this.#subject, this.#clusterId, nowMs);
-      this.#current = { text: signedText(key, claims), keyId: key.keyId, claims, offsetMs: this.#clock.offsetMs() };
+    let current = this.#current.get(audience);
+    if (current === undefined || !isUsable(current.claims, nowMs)) {
+      const aud = audience === 'all' ? this.#clusterId : beatAudienceOf(this.#clusterId);
+      const claims = tokenClaims(this.#subject, aud, nowMs);
+      current = { text: signedText(key, claims), keyId: key.keyId, claims, offsetMs: this.#clock.offsetMs() };
+      this.#current.set(audience, current);
     }
-    return this.#current.text;
+    return current.text;
   }
 
-  /** Key of the current token, if the answer was to this token. An answer without a token is to the current one. */
-  keyIdOf(token: string | undefined): string | undefined {
-    return token === undefined || token === this.#current?.text ? this.#current?.keyId : undefined;
+  /** A token for one heartbeat with this body. It is not kept. */
+  boundBearer(key: MachineKey, body: Uint8Array): string {
+    const bodySha256 = createHash('sha256').update(body).digest('base64url');
+    const bound = { clusterId: this.#clusterId, bodySha256 };
+    return signedText(key, boundTokenClaims(this.#subject, bound, this.#clock.nowMs()));
+  }
+
+  /**
+   * Key and audience of a current token, if the answer was to one of them. An answer without a token is to the one for
+   * all requests.
+   */
+  find(token: string | undefined): { readonly audience: Audience; readonly keyId: string } | undefined {
+    for (const [audience, { text, keyId }] of this.#current) {
+      if (token === undefined ? audience === 'all' : token === text) return { audience, keyId };
+    }
+    return undefined;
   }
 
   /** Whether the server refused the current token because of its dates, and not because of its key. */
-  isRefusedByClock(): boolean {
-    if (this.#current === undefined) return false;
-    const { claims, offsetMs } = this.#current;
+  isRefusedByClock(audience: Audience): boolean {
+    const current = this.#current.get(audience);
+    if (current === undefined) return false;
+    const { claims, offsetMs } = current;
     return !isUsable(claims, this.#clock.nowMs()) || explainsRefusal(offsetMs, this.#clock.offsetMs());
   }
 
   discard(): void {
-    this.#current = undefined;
+    this.#current.clear();
   }
 
   discardUnlessSignedBy(keyId: string): void {
-    if (this.#current?.keyId !== keyId) this.#current = undefined;
+    for (const [audience, current] of this.#current) if (current.keyId !== keyId) this.#current.delete(audience);
   }
 }
 

@@ -10,10 +10,18 @@
  *                       like those of one more node, and each also has an expiry
  *   missing keys        for ABSENT_KEYS_LIVE_MS: a flood of unknown names costs two reads per name in that time.
  *                       They are kept separately, because invented names must not push out keys of nodes
- *   verified tokens     until they expire, and only while their key is among the keys of the node
+ *   verified tokens     until they expire, and only while their key is among the keys of the node; not those that are
+ *                       bound to one request body, because each is used once
  */
 import { createHash, type KeyObject, verify } from 'node:crypto';
-import { algorithmOf, KEY_ID_EXTRA, type NodeKey, type NodeKeyAlgorithm } from '../../domain/access/node-identity.ts';
+import {
+  algorithmOf,
+  BEAT_ONLY_EXTRA,
+  BODY_SHA256_EXTRA,
+  KEY_ID_EXTRA,
+  type NodeKey,
+  type NodeKeyAlgorithm,
+} from '../../domain/access/node-identity.ts';
 import { NODES_GROUP } from '../../domain/access/node-restriction.ts';
 import { NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims, nodeTokenVerdict } from '../../domain/access/node-token.ts';
 import { PROBE_GROUP, PROBE_USER } from '../../domain/access/probe-identity.ts';
@@ -39,6 +47,8 @@ export interface NodeTokenOptions {
   readonly clusterId: string;
   /** Lifetime of cached keys. Milliseconds: a revocation takes effect within it. */
   readonly keysLiveMs: number;
+  /** Whether tokens for heartbeats alone are accepted. Default: no. */
+  readonly acceptsBeatTokens?: boolean;
   /** Maximum number of cached nodes, of names without a key, and of tokens, each. */
   readonly rememberedMax?: number;
 }
@@ -74,7 +84,7 @@ const SIGNATURE_CHARACTERS = 86;
 const refused = (reason: string): Authentication => ({ kind: 'refused', reason });
 
 export function nodeTokens(options: NodeTokenOptions): BearerScheme {
-  const { clusterId, keysLiveMs } = options;
+  const { clusterId, keysLiveMs, acceptsBeatTokens = false } = options;
   const nodes = lookupMemory<KnownNode>(options.rememberedMax ?? NODES_MAX, ({ keys }) => keys.size > 0);
   const tokens = boundedMemory<KnownToken>(options.rememberedMax ?? TOKENS_MAX);
 
@@ -114,7 +124,7 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
     const headerObject = jsonObjectIn(Buffer.from(header, 'base64url'));
     const payloadObject = jsonObjectIn(Buffer.from(payload, 'base64url'));
     if (headerObject === undefined || payloadObject === undefined) return refused('malformed node token');
-    const verdict = nodeTokenVerdict(headerObject, payloadObject, { nowMs, clusterId });
+    const verdict = nodeTokenVerdict(headerObject, payloadObject, { nowMs, clusterId, acceptsBeatTokens });
     if (verdict.kind === 'refused') return refused(`node token: ${verdict.reason}`);
     const { claims } = verdict;
     const known = await keyOf(claims, nowMs);
@@ -146,7 +156,7 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
       }
       const outcome = await authenticateNew(token, nowMs);
       if ('kind' in outcome) return outcome;
-      tokens.keep(digest, outcome);
+      if (outcome.claims.bodySha256 === undefined) tokens.keep(digest, outcome);
       return outcome.authentication;
     },
   };
@@ -155,11 +165,15 @@ export function nodeTokens(options: NodeTokenOptions): BearerScheme {
 const unexpired = (key: KnownKey | undefined, nowMs: number): KnownKey | undefined =>
   key === undefined || hasEnded(key, nowMs) ? undefined : key;
 
-function userOf({ username, nodeName, keyId }: NodeTokenClaims): UserInfo {
+function userOf({ username, nodeName, keyId, isBeatOnly, bodySha256 }: NodeTokenClaims): UserInfo {
   if (nodeName === undefined) return { username: PROBE_USER, groups: [PROBE_GROUP, 'system:authenticated'] };
   return {
     username,
     groups: [NODES_GROUP, 'system:authenticated'],
-    extra: { [KEY_ID_EXTRA]: [keyId] },
+    extra: {
+      [KEY_ID_EXTRA]: [keyId],
+      ...(isBeatOnly ? { [BEAT_ONLY_EXTRA]: ['true'] } : {}),
+      ...(bodySha256 === undefined ? {} : { [BODY_SHA256_EXTRA]: [bodySha256] }),
+    },
   };
 }

@@ -11,6 +11,7 @@
  * nodekeeper:probes                   the Lease that the probes of node-monitor renew, which belongs to no node
  * system:authenticated                own identity and permissions; discovery
  */
+import { BEAT_ONLY_EXTRA } from './node-identity.ts';
 import { LEASE_NAMESPACE, type NodeIdentity, nodeIdentity } from './node-restriction.ts';
 import { PROBE_GROUP, PROBE_LEASE } from './probe-identity.ts';
 import type { UserInfo } from './user-info.ts';
@@ -102,6 +103,8 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: 'authorization.k8s.io', resource: 'localsubjectaccessreviews', verbs: ['create'] },
   { group: 'storage.k8s.io', resource: 'csidrivers', verbs: READ },
   { group: 'nodekeeper.dev', resource: 'nodeidentities', verbs: ['create', 'get'], own: 'name' },
+  // Of a relay. Each item of a batch has the token of its own node.
+  { group: 'nodekeeper.dev', resource: 'leasebatches', verbs: ['create'] },
   { group: 'nodekeeper.dev', resource: 'nodelogs', verbs: ['get', 'update'], own: 'name' },
 ];
 
@@ -121,6 +124,9 @@ const mayView = ({ verb, group, resource, subresource = '' }: Viewed): boolean =
 const isAuthenticated = ({ groups }: UserInfo): boolean => groups.includes('system:authenticated');
 
 export function authorize(user: UserInfo, question: AccessQuestion): AccessAnswer {
+  if (user.extra?.[BEAT_ONLY_EXTRA] !== undefined && !isRenewal(question)) {
+    return { allowed: false, reason: 'its token is for renewing the lease of its node only' };
+  }
   if (user.groups.some((group) => ADMIN_GROUPS.has(group))) return { allowed: true, reason: 'admin' };
   if (isSelfReview(question) && isAuthenticated(user)) return { allowed: true, reason: 'self review' };
   if (user.groups.some((group) => VIEWER_GROUPS.has(group)) && mayView(question)) {
@@ -131,6 +137,12 @@ export function authorize(user: UserInfo, question: AccessQuestion): AccessAnswe
   const identity = nodeIdentity({ name: user.username, groups: user.groups });
   return identity.kind === 'notANode' ? { allowed: false, reason: '' } : authorizeAsNode(identity, question);
 }
+
+const isRenewal = ({ verb, group, resource, subresource }: AccessQuestion): boolean =>
+  (verb === 'update' || verb === 'patch') &&
+  group === 'coordination.k8s.io' &&
+  resource === 'leases' &&
+  subresource === '';
 
 const isSelfReview = ({ verb, group, resource, subresource }: AccessQuestion): boolean =>
   verb === 'create' &&

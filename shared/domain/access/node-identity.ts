@@ -8,6 +8,11 @@ import { PROBE_LEASE } from './probe-identity.ts';
 /** Member of a user's `extra` with the key that signed its token. Key rotation depends on it. */
 export const KEY_ID_EXTRA = 'nodekeeper.dev/key-id';
 
+/** Member of a user's `extra`: its token is good for renewing the Lease of its node and nothing else. */
+export const BEAT_ONLY_EXTRA = 'nodekeeper.dev/beat-only';
+/** Member of a user's `extra`: SHA-256 of the only request body that its token is good for, base64url. */
+export const BODY_SHA256_EXTRA = 'nodekeeper.dev/body-sha256';
+
 export type NodeKeyAlgorithm = 'ES256' | 'EdDSA';
 
 /** A JSON Web Key with only its public members (RFC 7517; RFC 7518 §6.2, RFC 8037 §2). */

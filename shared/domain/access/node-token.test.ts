@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isUsable, type NodeTokenVerdict, nodeTokenVerdict, tokenClaims } from './node-token.ts';
+import { boundTokenClaims, isUsable, type NodeTokenVerdict, nodeTokenVerdict, tokenClaims } from './node-token.ts';
 
 const NOW_S = 1_767_225_600;
 const KEY_ID = 'k'.repeat(43);
@@ -22,6 +22,8 @@ describe('a token of a node', () => {
         algorithm: 'ES256',
         fromMs: (NOW_S - 60) * 1_000,
         throughMs: (NOW_S + 360) * 1_000 - 1,
+        isBeatOnly: false,
+        bodySha256: undefined,
       },
     });
   });
@@ -131,5 +133,37 @@ describe('what an honest signer says', () => {
 
   it('is said anew a minute before its end, and when the clock was set back', () => {
     expect([isUsable(claims, lastMs + 1), isUsable(claims, firstMs - 1)]).toEqual([false, false]);
+  });
+});
+
+describe('a token for heartbeats', () => {
+  const hash = 'h'.repeat(43);
+  const atHeartbeat = (claims: object): NodeTokenVerdict =>
+    nodeTokenVerdict(HEADER, { ...CLAIMS, aud: 'here#beat', ...claims }, { ...AT, acceptsBeatTokens: true });
+
+  it('is accepted where heartbeats are, and nowhere else', () => {
+    expect(atHeartbeat({})).toMatchObject({ claims: { isBeatOnly: true, bodySha256: undefined } });
+    expect(atHeartbeat({ aud: 'here' })).toMatchObject({ claims: { isBeatOnly: false } });
+    expect(reason(judged({}, { aud: 'here#beat' }))).toBe('for another audience');
+    expect(reason(atHeartbeat({ aud: 'there#beat' }))).toBe('for another audience');
+    expect(reason(atHeartbeat({ aud: ['here', 'here#beat'] }))).toBe('for another audience');
+  });
+
+  it('is never that of a probe', () => {
+    const probe = 'system:nodekeeper:probe';
+    expect(reason(atHeartbeat({ iss: probe, sub: probe }))).toBe('for another audience');
+  });
+
+  it('may be bound to one request body', () => {
+    expect(atHeartbeat({ body_sha256: hash })).toMatchObject({ claims: { isBeatOnly: true, bodySha256: hash } });
+    for (const wrong of ['', 'short', 7, null, [hash]]) {
+      expect(reason(atHeartbeat({ body_sha256: wrong })), String(wrong)).toBe('body hash is no SHA-256 of a heartbeat');
+    }
+    expect(reason(atHeartbeat({ aud: 'here', body_sha256: hash }))).toBe('body hash is no SHA-256 of a heartbeat');
+  });
+
+  it('lives half a minute if it is bound', () => {
+    const claims = boundTokenClaims('system:node:n1', { clusterId: 'here', bodySha256: hash }, NOW_S * 1_000);
+    expect(claims).toMatchObject({ aud: 'here#beat', exp: NOW_S + 30, body_sha256: hash });
   });
 });

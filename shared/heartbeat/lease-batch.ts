@@ -1,0 +1,122 @@
+/**
+ * A batch of heartbeats from a relay: POST of up to 100 items (docs/decisions/0040). Each item passes through the same
+ * code as a heartbeat of its own: its token is checked, its Lease is updated under its own condition, and it has an
+ * answer of its own. What is wrong with one item is the answer to that item alone.
+ *
+ * A batch that is killed half-way has stored some heartbeats and acknowledged none. Their machines send them again.
+ */
+import {
+  isLeaseBatchPath,
+  LEASE_BATCH_API_VERSION,
+  LEASE_BATCH_BYTES_MAX,
+  LEASE_BATCH_ITEMS_MAX,
+  LEASE_BATCH_KIND,
+  type LeaseBatchItem,
+} from '../domain/nodes/lease-batch.ts';
+import { mediaTypeOf, readJson, refuseTooLarge } from '../kube/request/body.ts';
+import { json, statusResponse } from '../kube/request/respond.ts';
+import * as status from '../kube/status.ts';
+import { isJsonObject } from '../kube/wire/json-value.ts';
+import type { HttpRequest, HttpResponse } from '../ports/http.ts';
+
+/** Updates at a time: half the connections to the table. */
+const ITEMS_AT_ONCE = 16;
+/**
+ * Items whose turn comes later are answered 503, and their machines send a heartbeat of their own. An item makes two
+ * requests of 2 s at most, and the function times out after 5 s. Milliseconds after the batch arrived.
+ */
+const LAST_START_MS = 900;
+
+export interface BatchContext {
+  readonly nowMs: () => number;
+  /** Serves one heartbeat. Never rejects. */
+  readonly beat: (request: HttpRequest) => Promise<HttpResponse>;
+  /** For the answer: the URL of this function, where it has one. */
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** @throws StatusError 400, 413, 415 or 422 for a request that is no batch */
+export async function serveBatch(request: HttpRequest, context: BatchContext): Promise<HttpResponse> {
+  const items = itemsOf(request);
+  const untilMs = context.nowMs() + LAST_START_MS;
+  const answers = new Array<HttpResponse>(items.length);
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < items.length; index = next++) {
+      answers[index] = context.nowMs() > untilMs ? lateAnswer() : await answerTo(items[index], index, request, context);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(ITEMS_AT_ONCE, items.length) }, worker));
+  return { ...json(200, undefined), body: bodyOf(answers, context.annotations) };
+}
+
+const lateAnswer = (): HttpResponse =>
+  statusResponse(
+    status.serviceUnavailable('the batch took too long, this heartbeat was not stored', { retryAfterSeconds: 1 })
+      .status,
+  );
+
+function itemsOf(request: HttpRequest): readonly unknown[] {
+  refuseTooLarge(request.body, LEASE_BATCH_BYTES_MAX);
+  const mediaType = mediaTypeOf(request.headers);
+  if (mediaType !== '' && mediaType !== 'application/json') throw status.unsupportedMediaType(['application/json']);
+  const { apiVersion, kind, items } = readJson(request.body).value;
+  if (apiVersion !== LEASE_BATCH_API_VERSION || kind !== LEASE_BATCH_KIND) {
+    const found = `apiVersion ${JSON.stringify(apiVersion)} and kind ${JSON.stringify(kind)}`;
+    throw status.badRequest(`${found}: expected ${LEASE_BATCH_API_VERSION} and ${LEASE_BATCH_KIND}`);
+  }
+  if (!Array.isArray(items) || items.length === 0) {
+    throw status.unprocessable(`${LEASE_BATCH_KIND} is invalid: items: Required value: a list of 1 to 100 heartbeats`);
+  }
+  if (items.length > LEASE_BATCH_ITEMS_MAX) {
+    throw status.requestEntityTooLarge(`items: ${items.length}: limit is ${LEASE_BATCH_ITEMS_MAX} items`);
+  }
+  return items;
+}
+
+async function answerTo(
+  item: unknown,
+  index: number,
+  batch: HttpRequest,
+  { beat }: BatchContext,
+): Promise<HttpResponse> {
+  const complaint = complaintAbout(item);
+  if (complaint !== undefined) return statusResponse(status.badRequest(`items[${index}]${complaint}`).status);
+  const { method, path, token, body } = item as LeaseBatchItem;
+  return beat({
+    method,
+    path,
+    query: new URLSearchParams(),
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': method === 'PUT' ? 'application/json' : 'application/merge-patch+json',
+      prefer: 'return=minimal',
+    },
+    body: Buffer.from(body, 'utf8'),
+    sourceIp: batch.sourceIp,
+  });
+}
+
+/** Field, value and what was expected; never the token. */
+function complaintAbout(item: unknown): string | undefined {
+  if (!isJsonObject(item)) return ': expected an object';
+  const { method, path } = item;
+  if (typeof path === 'string' && isLeaseBatchPath(path)) return '.path: a batch must not contain a batch';
+  if (method !== 'PUT' && method !== 'PATCH') return `.method: ${JSON.stringify(method)}: expected PUT or PATCH`;
+  for (const field of ['path', 'token', 'body'] as const) {
+    if (typeof item[field] !== 'string') return `.${field}: expected text`;
+  }
+  return undefined;
+}
+
+/** The bodies are JSON already. They are not parsed again. */
+function bodyOf(answers: readonly HttpResponse[], annotations: BatchContext['annotations']): string {
+  const items = answers.map(({ status: code, headers, body }) => {
+    const retryAfter = headers['retry-after'];
+    const wait = retryAfter === undefined ? '' : `"retryAfterSeconds":${Number(retryAfter)},`;
+    return `{"status":${code},${wait}"body":${String(body)}}`;
+  });
+  const metadata = Object.keys(annotations).length === 0 ? '' : `"metadata":${JSON.stringify({ annotations })},`;
+  const type = `"apiVersion":"${LEASE_BATCH_API_VERSION}","kind":"${LEASE_BATCH_KIND}"`;
+  return `{${type},${metadata}"items":[${items.join(',')}]}`;
+}
