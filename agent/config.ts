@@ -18,6 +18,16 @@ export interface PriorityGrace {
   readonly shutdownGracePeriodSeconds: number;
 }
 
+/** This machine relays the heartbeats of its site (docs/relay.md). */
+export interface RelayConfig {
+  /** Where it listens; '' for all addresses of the machine. */
+  readonly address: string;
+  readonly port: number;
+  /** Server certificate in PEM, signed by the site CA. */
+  readonly certificateFile: string;
+  readonly privateKeyFile: string;
+}
+
 export type RuntimeName = 'none' | 'exec' | 'podman';
 export type TopologyPolicy = 'none' | 'best-effort' | 'restricted' | 'single-numa-node';
 
@@ -25,6 +35,11 @@ export interface AgentConfig {
   readonly endpoint: string;
   /** PEM text of the authority that signed the server's certificate; the system's when absent. */
   readonly certificateAuthority?: string;
+  /** Base URL of the relay of this site. Absent: heartbeats are sent directly. */
+  readonly heartbeatEndpoint?: string;
+  /** PEM text of the site CA; the authorities of the system when absent. */
+  readonly heartbeatCertificateAuthority?: string;
+  readonly relay?: RelayConfig;
   /** `id.secret`, exchanged once for a node identity. */
   readonly bootstrapToken?: string;
   /** A bearer token that is sent unchanged, instead of an identity of our own. */

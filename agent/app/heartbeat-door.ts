@@ -6,6 +6,7 @@
  * through the API at once, and so are all heartbeats of the next minute. The answer then names the URL again, or another
  * one, or none where the URL is no longer deployed. Requests that are no renewal of a Lease always use the API.
  */
+import { LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/domain/nodes/lease-batch.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { heartbeatUrlOf } from '../rules/lease.ts';
 
@@ -59,16 +60,18 @@ export function withHeartbeatDoor({ api, open, monotonicMs }: HeartbeatDoorOptio
   };
 }
 
+/** A heartbeat, or a relay's batch of them. */
 const isRenewal = ({ method, path }: KubeRequest): boolean =>
-  (method === 'PUT' || method === 'PATCH') && path.includes('/namespaces/kube-node-lease/leases/');
+  ((method === 'PUT' || method === 'PATCH') && path.includes('/namespaces/kube-node-lease/leases/')) ||
+  (method === 'POST' && path === LEASE_BATCHES_PATH);
 
 /**
- * Whether function `heartbeat` answered, and will answer the same through the API: with a Lease, or with a Status that
+ * Whether function `heartbeat` answered, and will answer the same through the API: with a Lease, a batch, or with a Status that
  * refuses the request. Everything else is a failure of this way: no answer, throttled, a fault of the server, an answer
  * of AWS (403 without a Status, where the URL was deleted or blocked), or the page of a proxy.
  */
 function isFromFunction(answer: KubeAnswer): boolean {
   if (answer.kind === 'failed' || answer.status === 429 || answer.status >= 500) return false;
   const kind = (answer.body as { readonly kind?: unknown } | null | undefined)?.kind;
-  return kind === (answer.status === 200 ? 'Lease' : 'Status');
+  return answer.status === 200 ? kind === 'Lease' || kind === LEASE_BATCH_KIND : kind === 'Status';
 }

@@ -364,8 +364,9 @@ function observedBeats(
       const answer = await beatApi.send(request);
       answeredAtMs = time.monotonicMs();
       if (request.method === 'PUT') {
-        // A key that signs before and after the request also signed the request.
-        const isCertain = answeredWith(answer, 200) && keys?.signingKeyId() === signedBy;
+        // A key that signs before and after the request also signed the request. What a relay says proves nothing.
+        const isRelayed = answer.kind === 'answered' && answer.isRelayed === true;
+        const isCertain = answeredWith(answer, 200) && !isRelayed && keys?.signingKeyId() === signedBy;
         onAnswer(isCertain ? signedBy : undefined);
       }
       return answer;

@@ -16,6 +16,7 @@ import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { logind } from '../adapters/logind/logind.ts';
 import { readNuma } from '../adapters/numa/numa.ts';
 import { probeClient } from '../adapters/probe/probe-client.ts';
+import { serveRelay } from '../adapters/relay/relay-server.ts';
 import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
@@ -27,14 +28,17 @@ import { systemTime } from '../adapters/system/time.ts';
 import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
 import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
 import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
+import { HeartbeatRelay } from '../app/relay.ts';
+import { withRelay } from '../app/relay-route.ts';
 import { runAgent } from '../app/run-agent.ts';
 import { AgentStartError } from '../app/start-checks.ts';
-import type { AgentConfig } from '../config.ts';
+import type { AgentConfig, RelayConfig } from '../config.ts';
 import type { Credentials } from '../ports/credentials.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
 import { plan } from './plan.ts';
+import { relayInit } from './relay-init.ts';
 import { promiseSilence, SLEEP_USAGE, type SleepCommand, sleepCommand } from './sleep.ts';
 
 /** Reported as the kubelet's version: clients derive the features of a node from it. */
@@ -43,6 +47,8 @@ const AGENT_VERSION = 'v1.34.2-nodekeeper.0.1.0';
 const PROBE_USER_AGENT = 'kube-probe/1.34';
 /** Concurrent requests besides heartbeats. */
 const CONNECTIONS_MAX = 4;
+/** Concurrent batches of a relay. */
+const RELAY_CONNECTIONS_MAX = 4;
 /** Time for the promise of `sleep`. Milliseconds. */
 const SLEEP_TIMEOUT_MS = 10_000;
 const NO_NUMA = { nodes: [], distances: undefined };
@@ -59,6 +65,12 @@ if (process.argv[2] === 'plan') {
       printError: print(process.stderr),
     }),
   );
+}
+
+if (process.argv[2] === 'relay') {
+  const { exitCode, text } = relayInit(process.argv.slice(3), Date.now());
+  (exitCode === 0 ? process.stdout : process.stderr).write(text);
+  process.exit(exitCode);
 }
 
 const sleeping = process.argv[2] === 'sleep' ? sleepCommand(process.argv.slice(3)) : undefined;
@@ -107,6 +119,46 @@ function client(credentials: Credentials, connectionsMax: number, endpoint = con
   });
   clients.push(made);
   return made;
+}
+
+/** The way of heartbeats to the cluster, and of a relay's batches: through the URL of their function where there is one. */
+const clusterDoor = (identity: Credentials, connectionsMax: number): KubeApi =>
+  withHeartbeatDoor({
+    // Another connection: a slow status request does not delay a heartbeat.
+    api: client(identity, connectionsMax + 1),
+    open: (url) => client(identity, connectionsMax, url),
+    monotonicMs: () => systemTime.monotonicMs(),
+  });
+
+/** The way of our own heartbeats. */
+function beatApi(identity: Credentials): KubeApi {
+  const direct = clusterDoor(identity, 1);
+  const { heartbeatEndpoint, heartbeatCertificateAuthority, nodeName } = config;
+  if (heartbeatEndpoint === undefined) return direct;
+  const relay = createHttpKubeApi({
+    endpoint: heartbeatEndpoint,
+    certificateAuthority: heartbeatCertificateAuthority,
+    // What a relay answers proves nothing about our key or our clock.
+    credentials: { bearer: (use) => identity.bearer(use), answered: () => false },
+    isRelay: true,
+  });
+  clients.push(relay);
+  return withRelay({ relay, direct, nodeName, monotonicMs: () => systemTime.monotonicMs(), log });
+}
+
+/** @throws AgentStartError for a certificate that cannot be used, and for a port that is in use */
+async function startRelay(identity: Credentials, { certificateFile, privateKeyFile, ...listen }: RelayConfig) {
+  const api = clusterDoor(identity, RELAY_CONNECTIONS_MAX);
+  const relay = new HeartbeatRelay({ api, time: systemTime, log, meter: metrics });
+  try {
+    const certificate = {
+      certificatePem: readFileSync(certificateFile, 'utf8'),
+      privateKeyPem: readFileSync(privateKeyFile, 'utf8'),
+    };
+    return await serveRelay({ ...listen, certificate, relay: (item) => relay.relay(item) });
+  } catch (cause) {
+    throw new AgentStartError(`the relay cannot start: ${(cause as Error).message}`);
+  }
 }
 
 const counted = (api: KubeApi): KubeApi => ({
@@ -191,19 +243,13 @@ async function main(): Promise<void> {
   });
   let sent = 0;
   let received = 0;
+  const relay = config.relay === undefined ? undefined : await startRelay(identity, config.relay);
   try {
     await runAgent(
       {
         config,
         agentVersion: AGENT_VERSION,
-        // Two connections: a slow status request does not delay a heartbeat.
-        beatApi: counted(
-          withHeartbeatDoor({
-            api: client(identity, 2),
-            open: (url) => client(identity, 1, url),
-            monotonicMs: () => systemTime.monotonicMs(),
-          }),
-        ),
+        beatApi: counted(beatApi(identity)),
         api: counted(client(identity, CONNECTIONS_MAX)),
         clusterLabels: () => identity.nodeLabels(),
         keys: identity.keys,
@@ -253,6 +299,7 @@ async function main(): Promise<void> {
       stop.signal,
     );
   } finally {
+    await relay?.close();
     await runtime.close();
     await healthz?.close();
     shutdownSignal.close();

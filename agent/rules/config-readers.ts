@@ -5,7 +5,7 @@
 import { parseQuantity } from '../../shared/kube/quantity.ts';
 import type { Taint, TaintEffect } from '../../shared/kube/types.ts';
 import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
-import type { PriorityGrace, ThresholdValue } from '../config.ts';
+import type { PriorityGrace, RelayConfig, ThresholdValue } from '../config.ts';
 import { parseGoBoolean } from './go-boolean.ts';
 import { parseGoDuration } from './go-duration.ts';
 
@@ -168,6 +168,23 @@ const taint: Reader<Taint> = (value) => {
   return read(value as unknown as Taint);
 };
 export const taints = listOf(taint);
+
+const RELAY_FILES = ['certificateFile', 'privateKeyFile'] as const;
+export const relaySettings: Reader<RelayConfig> = (value) => {
+  if (!isJsonObject(value)) return unfit('{port, certificateFile, privateKeyFile}');
+  const { port, address = '', certificateFile, privateKeyFile, ...others } = value;
+  const faults: ReadFault[] = Object.keys(others).map((key) => ({ path: [key], expected: NO_SUCH_FIELD }));
+  const readPort = wholeNumber(1, 65_535)(port);
+  if (readPort.kind === 'unfit') faults.push({ path: ['port'], expected: 'a port, a whole number from 1 to 65535' });
+  if (typeof address !== 'string') faults.push({ path: ['address'], expected: 'the address to listen on' });
+  for (const key of RELAY_FILES) {
+    const path = value[key];
+    if (typeof path !== 'string' || !path.startsWith('/')) faults.push({ path: [key], expected: 'an absolute path' });
+  }
+  if (readPort.kind === 'unfit' || faults.length > 0) return { kind: 'unfit', faults };
+  const texts = { address, certificateFile, privateKeyFile } as Omit<RelayConfig, 'port'>;
+  return read({ ...texts, port: readPort.value });
+};
 
 const ENFORCEMENTS = ['none', 'pods', 'system-reserved', 'kube-reserved'];
 

@@ -50,8 +50,8 @@ export interface ConfigInput {
 
 /** A setting with its value in a separate file. */
 export interface FileSetting {
-  readonly setting: 'certificateAuthority' | 'bootstrapToken' | 'token';
-  readonly field: 'certificateAuthorityFile' | 'bootstrapTokenFile' | 'tokenFile';
+  readonly setting: (typeof MUTUALLY_EXCLUSIVE)[number][0];
+  readonly field: (typeof MUTUALLY_EXCLUSIVE)[number][1];
   readonly path: string;
   readonly at?: string;
 }
@@ -255,6 +255,7 @@ function gatherFlags(flags: Readonly<Record<string, string>>, gathering: Gatheri
 
 const MUTUALLY_EXCLUSIVE = [
   ['certificateAuthority', 'certificateAuthorityFile'],
+  ['heartbeatCertificateAuthority', 'heartbeatCertificateAuthorityFile'],
   ['bootstrapToken', 'bootstrapTokenFile'],
   ['token', 'tokenFile'],
 ] as const;
@@ -270,6 +271,9 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     endpoint: checkedEndpoint(gathering),
     ...defined({
       certificateAuthority: settings.certificateAuthority,
+      heartbeatEndpoint: checkedHeartbeatEndpoint(gathering),
+      heartbeatCertificateAuthority: settings.heartbeatCertificateAuthority,
+      relay: settings.relay,
       bootstrapToken: settings.bootstrapToken,
       token: settings.token,
     }),
@@ -354,6 +358,30 @@ function checkedEndpoint(gathering: Gathering): string {
     gathering.fault('endpoint', `endpoint ${shown(endpoint)}: ${expected}`);
   }
   return endpoint.replace(/\/+$/, '');
+}
+
+function checkedHeartbeatEndpoint(gathering: Gathering): string | undefined {
+  const {
+    heartbeatEndpoint = '',
+    heartbeatCertificateAuthority,
+    heartbeatCertificateAuthorityFile,
+  } = gathering.settings;
+  const { token, tokenFile } = gathering.settings;
+  if (heartbeatEndpoint === '') {
+    if (heartbeatCertificateAuthority !== undefined || heartbeatCertificateAuthorityFile !== undefined) {
+      gathering.fault('heartbeatEndpoint', 'heartbeatEndpoint: expected the https URL of the relay of the site CA');
+    }
+    return undefined;
+  }
+  if (!/^https:\/\/[^/\s]+\/?$/.test(heartbeatEndpoint) || !URL.canParse(heartbeatEndpoint)) {
+    const expected = 'expected the https URL of a relay, such as https://relay.site.example:7443';
+    gathering.fault('heartbeatEndpoint', `heartbeatEndpoint ${shown(heartbeatEndpoint)}: ${expected}`);
+  }
+  if (token !== undefined || tokenFile !== undefined) {
+    const reason = 'it would pass the relay; use a bootstrap token';
+    gathering.fault('heartbeatEndpoint', `heartbeatEndpoint: expected no configured token: ${reason}`);
+  }
+  return heartbeatEndpoint.replace(/\/+$/, '');
 }
 
 function checkedClusterId(gathering: Gathering): string {

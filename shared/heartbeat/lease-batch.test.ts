@@ -188,7 +188,7 @@ describe('a batch of heartbeats', () => {
     expect(logged).toHaveLength(1);
   });
 
-  it('answers 503 to items whose turn comes too late, without storing them', async () => {
+  it('answers 503 to items that would start too late, without storing them', async () => {
     // Each update lasts half a second, and 16 run at a time.
     let running = 0;
     let atOnceMax = 0;

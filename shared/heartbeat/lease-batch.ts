@@ -22,7 +22,7 @@ import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 /** Updates at a time: half the connections to the table. */
 const ITEMS_AT_ONCE = 16;
 /**
- * Items whose turn comes later are answered 503, and their machines send a heartbeat of their own. An item makes two
+ * Items that would start later are answered 503, and their machines send a heartbeat of their own. An item makes two
  * requests of 2 s at most, and the function times out after 5 s. Milliseconds after the batch arrived.
  */
 const LAST_START_MS = 900;

@@ -289,3 +289,57 @@ tokenFile: /token
     expect(load(['--help'])).toMatchObject({ kind: 'help', text: expect.stringContaining('--node-labels') });
   });
 });
+
+describe('a relay', () => {
+  const files = (fields: string) => ({ 'a.yaml': AGENT + fields, '/ca.pem': CA });
+  const withFields = (fields: string) => configOf(['--config', 'a.yaml'], files(fields));
+  const faults = (fields: string) => faultsOf(['--config', 'a.yaml'], files(fields));
+
+  it('is configured on its machine', () => {
+    const relay = 'relay:\n  port: 7443\n  certificateFile: /r.pem\n  privateKeyFile: /r.key\n';
+    expect(withFields(relay).relay).toEqual({
+      address: '',
+      port: 7_443,
+      certificateFile: '/r.pem',
+      privateKeyFile: '/r.key',
+    });
+  });
+
+  it('is named on the others, with the site CA', () => {
+    const fields = 'heartbeatEndpoint: https://relay.site:7443/\nheartbeatCertificateAuthorityFile: /ca.pem\n';
+    expect(withFields(fields)).toMatchObject({
+      heartbeatEndpoint: 'https://relay.site:7443',
+      heartbeatCertificateAuthority: CA,
+    });
+  });
+
+  it('reports each wrong field with its line', () => {
+    expect(faults('relay:\n  port: 0\n  certificateFile: relay.pem\n  key: /r.key\n')).toEqual([
+      'a.yaml:7: relay.key: no such field',
+      'a.yaml:5: relay.port 0: expected a port, a whole number from 1 to 65535',
+      'a.yaml:6: relay.certificateFile "relay.pem": expected an absolute path',
+      expect.stringContaining('relay.privateKeyFile'),
+    ]);
+    expect(faults('relay: 7443\n')).toEqual(['a.yaml:4: relay 7443: expected {port, certificateFile, privateKeyFile}']);
+  });
+
+  it.each(['http://relay:7443', 'relay:7443', 'https://relay:7443/path', 'https://'])('is not at %s', (url) => {
+    expect(faults(`heartbeatEndpoint: ${url}\n`)).toEqual([
+      `a.yaml:4: heartbeatEndpoint "${url}": expected the https URL of a relay, such as https://relay.site.example:7443`,
+    ]);
+  });
+
+  it('never receives a configured token', () => {
+    expect(faults('heartbeatEndpoint: https://relay:7443\ntoken: s3cret\n')).toEqual([
+      'a.yaml:4: heartbeatEndpoint: expected no configured token: it would pass the relay; use a bootstrap token',
+    ]);
+  });
+
+  it('has a site CA in PEM, and a CA needs a relay', () => {
+    const wrong = 'heartbeatEndpoint: https://relay:7443\nheartbeatCertificateAuthority: nonsense\n';
+    expect(faults(wrong)).toEqual(['heartbeatCertificateAuthority: expected certificates in PEM']);
+    expect(faults('heartbeatCertificateAuthorityFile: /ca.pem\n')).toEqual([
+      'heartbeatEndpoint: expected the https URL of the relay of the site CA',
+    ]);
+  });
+});

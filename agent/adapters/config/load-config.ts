@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { defined } from '../../../shared/domain/defined.ts';
 import type { AgentConfig } from '../../config.ts';
 import { BOOLEAN_FLAGS, FLAGS } from '../../rules/config-fields.ts';
-import { type CheckedConfig, type ConfigFault, checkConfig } from '../../rules/config-settings.ts';
+import { type CheckedConfig, type ConfigFault, checkConfig, type FileSetting } from '../../rules/config-settings.ts';
 import { readDocuments } from './documents.ts';
 
 export type LoadedConfig =
@@ -26,6 +26,7 @@ const SYSTEM: ConfigSources = { readText: (path) => readFileSync(path, 'utf8'), 
 
 export const USAGE = `Usage: nodekeeper-agent [--config FILE] [--FLAG VALUE …]
        nodekeeper-agent sleep --for TIME [--reason TEXT] [--config FILE]
+       nodekeeper-agent relay init --directory DIR --name NAME[,NAME…]
        nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
 
   --config FILE   KubeletConfiguration (kubelet.config.k8s.io/v1beta1) and AgentConfiguration
@@ -45,17 +46,18 @@ export function loadConfig(args: readonly string[], sources: ConfigSources = SYS
   const named = readNamedFiles(checked, sources);
   // A setting in a malformed file is not reported as missing.
   const own = file.faults.length > 0 ? checked.faults.filter(({ at }) => at !== undefined) : checked.faults;
-  const { certificateAuthority } = checked.config;
-  const complaint = certificateAuthority === undefined ? undefined : certificateComplaint(certificateAuthority);
-  const inline =
-    complaint === undefined
-      ? []
-      : [{ field: 'certificateAuthority', message: `certificateAuthority: ${complaint}` } satisfies ConfigFault];
+  const inline = AUTHORITIES.flatMap((field): ConfigFault[] => {
+    const complaint = complaintAbout(checked.config[field]);
+    return complaint === undefined ? [] : [{ field, message: `${field}: ${complaint}` }];
+  });
   const faults = [...line.faults, ...file.faults, ...own, ...named.faults, ...inline];
   const { warnings } = checked;
   if (faults.length > 0) return { kind: 'faults', faults, warnings };
   return { kind: 'ok', config: Object.freeze({ ...checked.config, ...named.texts }), warnings };
 }
+
+/** Settings that are certificates. */
+const AUTHORITIES = ['certificateAuthority', 'heartbeatCertificateAuthority'] as const;
 
 interface CommandLine {
   readonly help: boolean;
@@ -109,27 +111,27 @@ function readConfigFile(path: string, { readText }: ConfigSources) {
 
 /** The files named in the configuration: their text, for tokens without surrounding blanks. */
 function readNamedFiles({ files }: CheckedConfig, { readText }: ConfigSources) {
-  const texts: Partial<Record<'certificateAuthority' | 'bootstrapToken' | 'token', string>> = {};
+  const texts: Partial<Record<FileSetting['setting'], string>> = {};
   const faults: ConfigFault[] = [];
   for (const { setting, field, path, at } of files) {
     try {
       const text = readText(path);
-      texts[setting] = setting === 'certificateAuthority' ? text : text.trim();
+      const isAuthority = AUTHORITIES.some((each) => each === setting);
+      texts[setting] = isAuthority ? text : text.trim();
       if (text.trim() === '') throw new Error(`${path} is empty`);
+      const complaint = isAuthority ? complaintAbout(text) : undefined;
+      if (complaint === undefined) continue;
+      faults.push({ field, message: `${field} ${JSON.stringify(path)}: ${complaint}`, ...defined({ at }) });
     } catch (cause) {
       const message = `${field} cannot be read: ${causeText(cause)}`;
       faults.push({ field, message, ...defined({ at }) });
     }
   }
-  const given = texts.certificateAuthority;
-  const complaint = given === undefined || given.trim() === '' ? undefined : certificateComplaint(given);
-  if (complaint !== undefined) {
-    const { at, path } = files.find(({ setting }) => setting === 'certificateAuthority') ?? {};
-    const message = `certificateAuthorityFile ${JSON.stringify(path)}: ${complaint}`;
-    faults.push({ field: 'certificateAuthorityFile', message, ...defined({ at }) });
-  }
   return { texts, faults };
 }
+
+const complaintAbout = (certificates: string | undefined): string | undefined =>
+  certificates === undefined ? undefined : certificateComplaint(certificates);
 
 /** Why a text is not a list of certificates; undefined if it is. */
 function certificateComplaint(text: string): string | undefined {

@@ -44,6 +44,8 @@ export const AGENT_METRICS: readonly MetricDefinition[] = [
     'nodekeeper_agent_requests_total',
     'Requests to the API by method and code; code 0 when there was no answer.',
   ),
+  counter('nodekeeper_agent_relay_batches_total', 'Batches of heartbeats that were relayed, by outcome.'),
+  counter('nodekeeper_agent_relayed_heartbeats_total', 'Heartbeats that were relayed, by code of the answer.'),
   counter('nodekeeper_agent_sent_bytes_total', 'Bytes sent to the API.'),
   counter('nodekeeper_agent_received_bytes_total', 'Bytes received from the API.'),
 ];

@@ -1,0 +1,133 @@
+import { connect } from 'node:tls';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/domain/nodes/lease-batch.ts';
+import type { KubeRequest } from '../../ports/kube-api.ts';
+import { leasePath } from '../../rules/lease.ts';
+import { createHttpKubeApi, type HttpKubeApiOptions } from '../http/kube-api.ts';
+import { makeRelayCertificate, makeSiteAuthority } from './certificates.ts';
+import { serveRelay } from './relay-server.ts';
+
+const today = { nowMs: Date.now(), validDays: 1 };
+const authority = makeSiteAuthority({ commonName: 'site', ...today });
+const certificate = makeRelayCertificate(authority, { names: ['127.0.0.1'], ...today });
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function world(
+  answer: (item: LeaseBatchItem) => LeaseBatchAnswerItem | Promise<LeaseBatchAnswerItem> = () => ({
+    status: 200,
+    body: { kind: 'Lease' },
+  }),
+) {
+  const items: LeaseBatchItem[] = [];
+  const server = await serveRelay({
+    address: '127.0.0.1',
+    port: 0,
+    certificate,
+    relay: async (item) => {
+      items.push(item);
+      return answer(item);
+    },
+  });
+  closers.push(() => server.close());
+  const client = (options: Partial<HttpKubeApiOptions> = {}) => {
+    const api = createHttpKubeApi({
+      endpoint: `https://127.0.0.1:${server.port}`,
+      certificateAuthority: authority.certificatePem,
+      credentials: {
+        bearer: async (use) => (use.kind === 'boundBeat' ? `bound.to.${String(use.body).slice(0, 20)}` : use.kind),
+        answered: () => false,
+      },
+      isRelay: true,
+      ...options,
+    });
+    closers.push(() => api.close());
+    return api;
+  };
+  return { server, items, client };
+}
+
+const beat: KubeRequest = { method: 'PUT', path: leasePath('n1'), body: { é: 1 }, isHeartbeat: true };
+
+describe('the server of a relay', () => {
+  it('passes on path, body and token of a heartbeat unchanged, and returns the answer', async () => {
+    const { client, items } = await world(() => ({ status: 429, retryAfterSeconds: 3, body: { kind: 'Status' } }));
+    expect(await client().send(beat)).toEqual({
+      kind: 'answered',
+      status: 429,
+      retryAfterMs: 3_000,
+      body: { kind: 'Status' },
+    });
+    expect(items).toEqual([{ method: 'PUT', path: leasePath('n1'), token: 'bound.to.{"é":1}', body: '{"é":1}' }]);
+  });
+
+  it.each<[string, KubeRequest, number]>([
+    ['a read of a Lease', { method: 'GET', path: leasePath('n1') }, 405],
+    ['a creation of a Lease', { method: 'POST', path: leasePath('n1').replace('/n1', ''), body: {} }, 404],
+    ['another resource', { method: 'PATCH', path: '/api/v1/nodes/n1/status', body: {} }, 404],
+    ['a query', { ...beat, path: `${leasePath('n1')}?dryRun=All` }, 404],
+    ['a batch', { method: 'POST', path: '/apis/nodekeeper.dev/v1alpha1/leasebatches', body: {} }, 404],
+    ['a long body', { ...beat, body: { text: 'x'.repeat(8_200) } }, 413],
+  ])('refuses %s', async (_, request, status) => {
+    const { client, items } = await world();
+    expect(await client().send(request)).toMatchObject({ status, body: { kind: 'Status', code: status } });
+    expect(items).toEqual([]);
+  });
+
+  it('refuses a request without a token', async () => {
+    const { client, items } = await world();
+    const credentials = { bearer: async () => '', answered: () => false };
+    expect(await client({ credentials }).send(beat)).toMatchObject({ status: 401 });
+    expect(items).toEqual([]);
+  });
+
+  it('keeps the connection of a machine', async () => {
+    const { client } = await world();
+    const api = client();
+    for (let beats = 0; beats < 3; beats += 1) await api.send(beat);
+    expect(api.traffic().connections).toBe(1);
+  });
+
+  it('is not trusted with a certificate of another site', async () => {
+    const { client } = await world();
+    const other = makeSiteAuthority({ commonName: 'other', ...today });
+    const api = client({ certificateAuthority: other.certificatePem });
+    expect(await api.send(beat)).toMatchObject({ kind: 'failed' });
+  });
+
+  it('survives clients that send no HTTP and clients that disconnect half-way', async () => {
+    const { server, client } = await world();
+    for (const text of ['\u0000\u0001garbage\r\n\r\n', 'PUT / HTTP/1.1\r\ncontent-length: 100\r\n\r\nhalf']) {
+      await new Promise<void>((resolve) => {
+        const socket = connect({ host: '127.0.0.1', port: server.port, ca: authority.certificatePem }, () => {
+          socket.write(text);
+          socket.end();
+        });
+        socket.on('error', () => {});
+        socket.on('close', () => resolve());
+        socket.resume();
+      });
+    }
+    expect(await client().send(beat)).toMatchObject({ status: 200 });
+  });
+
+  it('refuses heartbeats beyond a thousand that wait, at once', async () => {
+    const release: (() => void)[] = [];
+    const { client } = await world(
+      () => new Promise((resolve) => release.push(() => resolve({ status: 200, body: {} }))),
+    );
+    // Pipelined on few connections would hide the bound: each client has its own.
+    const api = client({ connectionsMax: 1_000 });
+    const other = client();
+    const waiting = Array.from({ length: 999 }, () => api.send({ ...beat, timeoutMs: 60_000 }));
+    await expect.poll(() => release.length, { timeout: 30_000 }).toBe(999);
+    const last = api.send({ ...beat, timeoutMs: 60_000 });
+    await expect.poll(() => release.length).toBe(1_000);
+    expect(await other.send(beat)).not.toMatchObject({ status: 200 });
+    for (const each of release) each();
+    await Promise.all([...waiting, last]);
+  }, 60_000);
+});

@@ -1,0 +1,113 @@
+/**
+ * The HTTPS server of a relay, for the machines of its site. It serves heartbeats and nothing else. Machines keep their
+ * connection. Connections, sizes, times and waiting requests are bounded: beyond a bound a machine is refused, and sends
+ * its heartbeat directly.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/domain/nodes/lease-batch.ts';
+import { notRelayed, RELAYED_BODY_BYTES_MAX, relayedRequest, statusAnswer } from '../../rules/relay.ts';
+import type { CertifiedKey } from './certificates.ts';
+
+export interface RelayServerOptions {
+  /** '': all addresses of the machine. */
+  readonly address: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly certificate: CertifiedKey;
+  /** Never rejects. */
+  readonly relay: (item: LeaseBatchItem) => Promise<LeaseBatchAnswerItem>;
+}
+
+export interface RelayServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+const CONNECTIONS_MAX = 1_000;
+/** Heartbeats that wait for their answers. */
+const WAITING_MAX = 1_000;
+/** Time limit of the head and the body of a request. Milliseconds. */
+const REQUEST_TIMEOUT_MS = 5_000;
+/** Longer than the longest usual interval of heartbeats, so a machine keeps its connection. Milliseconds. */
+const IDLE_TIMEOUT_MS = 150_000;
+/** A head has the token, some 500 bytes. */
+const HEADER_BYTES_MAX = 8_192;
+
+/** Rejects if the server cannot listen. @throws Error for an unusable certificate or key */
+export async function serveRelay(options: RelayServerOptions): Promise<RelayServer> {
+  const server = createServer({
+    cert: options.certificate.certificatePem,
+    key: options.certificate.privateKeyPem,
+    minVersion: 'TLSv1.2',
+    handshakeTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    maxHeaderSize: HEADER_BYTES_MAX,
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  let waiting = 0;
+  server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
+    if (waiting >= WAITING_MAX) return send(response, notRelayed('too many heartbeats wait'));
+    waiting += 1;
+    const answer = await answerTo(request, options).catch(() => undefined);
+    waiting -= 1;
+    if (answer !== undefined) send(response, answer);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    const { port, address } = options;
+    server.listen({ port, ...(address === '' ? {} : { host: address }) }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+}
+
+async function answerTo(request: IncomingMessage, { relay }: RelayServerOptions): Promise<LeaseBatchAnswerItem> {
+  const body = await bodyOf(request);
+  if (body === undefined) {
+    return statusAnswer(413, 'RequestEntityTooLarge', `a heartbeat has at most ${RELAYED_BODY_BYTES_MAX} bytes`);
+  }
+  const received = relayedRequest({
+    method: request.method ?? '',
+    target: request.url ?? '',
+    authorization: request.headers.authorization,
+    body,
+  });
+  return received.kind === 'refused' ? received.answer : relay(received.item);
+}
+
+/** Undefined: too long. Rejects if the client disconnects. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > RELAYED_BODY_BYTES_MAX) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function send(response: ServerResponse, { status, retryAfterSeconds, body }: LeaseBatchAnswerItem): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+    // The rest of a body that is too long is not read.
+    ...(status === 413 ? { connection: 'close' } : {}),
+  });
+  response.end(text);
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,93 @@
+/**
+ * Sends the heartbeats of this machine through the relay of its site (docs/relay.md).
+ *
+ * Only the Lease of this node in an answer counts. After anything else the heartbeat is sent directly at once: a refusal of
+ * the cluster is then received from the cluster itself. After a failure the relay is not used for a minute.
+ *
+ * A relay could acknowledge heartbeats that it never sent. So the first heartbeat and one every five minutes is sent
+ * directly. It carries the version of the last answer. If the cluster does not know that version, the relay has lied,
+ * or another client wrote the Lease: the relay is not used for an hour. Direct heartbeats also keep our estimate of the
+ * server's clock.
+ */
+import type { Log } from '../../shared/ports/log.ts';
+import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
+import { answeredWith, leaseIn } from '../rules/kube-answer.ts';
+
+/** Time limit of a heartbeat through the relay: 2 s of collecting, and the request of the batch. Milliseconds. */
+const RELAY_TIMEOUT_MS = 5_000;
+/** After a failure the relay is not used for this long. Milliseconds. */
+const RETRY_AFTER_MS = 60_000;
+/** Interval of direct heartbeats. Milliseconds. */
+const CHECK_INTERVAL_MS = 300_000;
+/** After an acknowledgement that the cluster does not know, the relay is not used for this long. Milliseconds. */
+const DISTRUST_MS = 3_600_000;
+
+export interface RelayRouteOptions {
+  /** A client of the relay. */
+  readonly relay: KubeApi;
+  /** The cluster. */
+  readonly direct: KubeApi;
+  readonly nodeName: string;
+  /** Monotonic milliseconds. */
+  readonly monotonicMs: () => number;
+  readonly log: Log;
+}
+
+export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRouteOptions): KubeApi {
+  let closedUntilMs = 0;
+  let checkAtMs = 0;
+  let isFailing = false;
+  /** Whether the newest acknowledgement is the relay's. */
+  let isRelayed = false;
+
+  function close(forMs: number): void {
+    closedUntilMs = monotonicMs() + forMs;
+    relay.reconnect();
+  }
+
+  async function sendDirect(request: KubeRequest): Promise<KubeAnswer> {
+    const answer = await direct.send(request);
+    if (answeredWith(answer, 200)) {
+      checkAtMs = monotonicMs() + CHECK_INTERVAL_MS;
+      isRelayed = false;
+    } else if (answeredWith(answer, 409) && isRelayed) {
+      log.warn('the relay acknowledged a heartbeat that the cluster does not know', { node: nodeName });
+      close(DISTRUST_MS);
+      isRelayed = false;
+    }
+    return answer;
+  }
+
+  /** Undefined: the heartbeat is sent directly. */
+  async function sendRelayed(request: KubeRequest): Promise<KubeAnswer | undefined> {
+    const timeoutMs = Math.min(request.timeoutMs ?? RELAY_TIMEOUT_MS, RELAY_TIMEOUT_MS);
+    const answer = await relay.send({ ...request, timeoutMs });
+    if (answer.kind === 'answered' && answer.status === 200 && leaseIn(answer, nodeName) !== undefined) {
+      if (isFailing) log.info('the relay is used again', { node: nodeName });
+      isFailing = false;
+      isRelayed = true;
+      return { ...answer, isRelayed: true };
+    }
+    if (request.signal?.aborted === true) return answer;
+    // The version is stale, or the Lease was deleted: no fault of the relay. What it says is not proven.
+    isRelayed = false;
+    if (answeredWith(answer, 404, 409)) return undefined;
+    if (!isFailing) log.warn('the relay fails; heartbeats are sent directly', { node: nodeName });
+    isFailing = true;
+    close(RETRY_AFTER_MS);
+    return undefined;
+  }
+
+  return {
+    async send(request) {
+      if (request.isHeartbeat !== true) return direct.send(request);
+      const nowMs = monotonicMs();
+      if (nowMs < closedUntilMs || nowMs >= checkAtMs) return sendDirect(request);
+      return (await sendRelayed(request)) ?? sendDirect(request);
+    },
+    reconnect() {
+      relay.reconnect();
+      direct.reconnect();
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/**
+ * The relay of a site: it collects the heartbeats of machines and sends them in one request (docs/decisions/0040).
+ *
+ * A batch is sent 2 s after its first heartbeat, or earlier: when it is full, or when every machine of the last half
+ * minute has sent its heartbeat. A machine counts its interval from the answer. So machines of one batch send the next
+ * heartbeat together, and within minutes the batches of a site become one.
+ *
+ * A machine receives the cluster's own answer. Without one it receives 503, and sends the heartbeat itself. So a relay
+ * acknowledges only what is stored. Everything that waits here is bounded, and lost when the process is killed: the
+ * connections of the machines break, and they send their heartbeats themselves.
+ */
+import {
+  LEASE_BATCH_BYTES_MAX,
+  LEASE_BATCH_ITEMS_MAX,
+  type LeaseBatchAnswerItem,
+  type LeaseBatchItem,
+} from '../../shared/domain/nodes/lease-batch.ts';
+import type { Log } from '../../shared/ports/log.ts';
+import type { KubeApi } from '../ports/kube-api.ts';
+import type { AgentMeter } from '../ports/meter.ts';
+import type { AgentTime } from '../ports/time.ts';
+import { batchAnswers, batchRequest, notRelayed } from '../rules/relay.ts';
+
+/** How long a batch is collected. Milliseconds. */
+const COLLECT_MS = 2_000;
+/** Time limit of a batch. A machine waits 5 s for its answer. Milliseconds. */
+const SEND_MS = 2_800;
+/** Batches that wait for their answers. Further ones are answered 503 at once. */
+const BATCHES_IN_FLIGHT_MAX = 4;
+/** A machine that sent a heartbeat within this time is expected to send the next one. Milliseconds. */
+const EXPECTED_FOR_MS = 30_000;
+/** Machines that are expected. Beyond it batches are collected for the whole time. */
+const EXPECTED_MAX = 1_000;
+/** Part of a batch that is no item. Bytes. */
+const ENVELOPE_BYTES = 200;
+
+export interface HeartbeatRelayOptions {
+  /** The cluster, with the credentials of this machine. */
+  readonly api: KubeApi;
+  readonly time: AgentTime;
+  readonly log: Log;
+  readonly meter: Pick<AgentMeter, 'count'>;
+}
+
+interface Waiting {
+  readonly item: LeaseBatchItem;
+  readonly answer: (answer: LeaseBatchAnswerItem) => void;
+}
+
+interface OpenBatch {
+  readonly waiting: Waiting[];
+  bytes: number;
+  /** Aborted when the batch is sent before its time. */
+  readonly sealed: AbortController;
+}
+
+export class HeartbeatRelay {
+  readonly #options: HeartbeatRelayOptions;
+  #open: OpenBatch | undefined;
+  #inFlight = 0;
+  #isFailing = false;
+  /** By path of the Lease, least recent first: the time of the last heartbeat. Monotonic milliseconds. */
+  readonly #lastAtMs = new Map<string, number>();
+
+  constructor(options: HeartbeatRelayOptions) {
+    this.#options = options;
+  }
+
+  /** Relays one heartbeat. Resolves with the cluster's answer, or with 503. Never rejects. */
+  relay(item: LeaseBatchItem): Promise<LeaseBatchAnswerItem> {
+    const bytes = Buffer.byteLength(JSON.stringify(item)) + 1;
+    if (this.#open !== undefined && this.#open.bytes + bytes > LEASE_BATCH_BYTES_MAX) this.#seal(this.#open);
+    this.#expect(item.path);
+    const batch = this.#open ?? this.#begin();
+    const answered = new Promise<LeaseBatchAnswerItem>((answer) => batch.waiting.push({ item, answer }));
+    batch.bytes += bytes;
+    if (batch.waiting.length >= LEASE_BATCH_ITEMS_MAX || this.#hasAll(batch)) this.#seal(batch);
+    return answered;
+  }
+
+  #begin(): OpenBatch {
+    const batch: OpenBatch = { waiting: [], bytes: ENVELOPE_BYTES, sealed: new AbortController() };
+    this.#open = batch;
+    void this.#options.time.sleep(COLLECT_MS, batch.sealed.signal).then(() => {
+      if (this.#open === batch) this.#open = undefined;
+      return this.#send(batch);
+    });
+    return batch;
+  }
+
+  #seal(batch: OpenBatch): void {
+    this.#open = undefined;
+    batch.sealed.abort();
+  }
+
+  #expect(path: string): void {
+    const nowMs = this.#options.time.monotonicMs();
+    this.#lastAtMs.delete(path);
+    this.#lastAtMs.set(path, nowMs);
+    for (const [each, atMs] of this.#lastAtMs) {
+      if (nowMs - atMs < EXPECTED_FOR_MS && this.#lastAtMs.size <= EXPECTED_MAX) break;
+      this.#lastAtMs.delete(each);
+    }
+  }
+
+  #hasAll({ waiting }: OpenBatch): boolean {
+    return waiting.length >= this.#lastAtMs.size && this.#lastAtMs.size < EXPECTED_MAX;
+  }
+
+  async #send({ waiting }: OpenBatch): Promise<void> {
+    const { api, log, meter } = this.#options;
+    if (this.#inFlight >= BATCHES_IN_FLIGHT_MAX) return this.#refuse(waiting, 'too many batches wait for answers');
+    this.#inFlight += 1;
+    const answer = await api.send({ ...batchRequest(waiting.map(({ item }) => item)), timeoutMs: SEND_MS });
+    this.#inFlight -= 1;
+    const outcome = batchAnswers(answer, waiting.length);
+    if (outcome.kind === 'failed') {
+      if (!this.#isFailing) log.warn('heartbeats cannot be relayed', { why: outcome.why, machines: waiting.length });
+      this.#isFailing = true;
+      return this.#refuse(waiting, outcome.why);
+    }
+    if (this.#isFailing) log.info('heartbeats are relayed again');
+    this.#isFailing = false;
+    meter.count('nodekeeper_agent_relay_batches_total', { outcome: 'answered' });
+    for (const [index, each] of waiting.entries()) {
+      const item = outcome.items[index]!;
+      meter.count('nodekeeper_agent_relayed_heartbeats_total', { code: String(item.status) });
+      each.answer(item);
+    }
+  }
+
+  #refuse(waiting: readonly Waiting[], why: string): void {
+    this.#options.meter.count('nodekeeper_agent_relay_batches_total', { outcome: 'failed' });
+    for (const { answer } of waiting) answer(notRelayed(why));
+  }
+}

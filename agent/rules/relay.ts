@@ -1,0 +1,83 @@
+/**
+ * What a relay of heartbeats accepts, and what it makes of the answer to a batch (docs/relay.md). A relay cannot check the
+ * tokens of machines: only the cluster has their keys. It passes on what it received, and the answer that it received.
+ */
+import {
+  LEASE_BATCH_API_VERSION,
+  LEASE_BATCH_KIND,
+  LEASE_BATCHES_PATH,
+  type LeaseBatch,
+  type LeaseBatchAnswer,
+  type LeaseBatchAnswerItem,
+  type LeaseBatchItem,
+} from '../../shared/domain/nodes/lease-batch.ts';
+import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import { describeAnswer } from './kube-answer.ts';
+
+/** Longest body of a heartbeat. An agent sends some 700 bytes. Bytes. */
+export const RELAYED_BODY_BYTES_MAX = 8_192;
+/** Longest token, as on the server (shared/domain/access/node-token.ts). */
+const TOKEN_CHARACTERS_MAX = 2_048;
+
+const LEASE_PATH = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases\/[a-z0-9.-]{1,253}$/;
+const BEARER = /^bearer +(\S+) *$/i;
+
+/** The parts of a request that decide whether it is relayed. */
+export interface ReceivedHeartbeat {
+  readonly method: string;
+  /** Path and query, as sent. */
+  readonly target: string;
+  readonly authorization: string | undefined;
+  readonly body: string;
+}
+
+export type RelayedRequest =
+  | { readonly kind: 'heartbeat'; readonly item: LeaseBatchItem }
+  | { readonly kind: 'refused'; readonly answer: LeaseBatchAnswerItem };
+
+/** A relay forwards renewals of Leases and nothing else. */
+export function relayedRequest({ method, target, authorization, body }: ReceivedHeartbeat): RelayedRequest {
+  if (!LEASE_PATH.test(target)) return refused(404, 'NotFound', 'a relay serves heartbeats only');
+  if (method !== 'PUT' && method !== 'PATCH') {
+    return refused(405, 'MethodNotAllowed', 'a relay serves heartbeats only: PUT or PATCH of a Lease');
+  }
+  const token = BEARER.exec(authorization ?? '')?.[1];
+  if (token === undefined || token.length > TOKEN_CHARACTERS_MAX) return refused(401, 'Unauthorized', 'Unauthorized');
+  return { kind: 'heartbeat', item: { method, path: target, token, body } };
+}
+
+const refused = (...status: Parameters<typeof statusAnswer>): RelayedRequest => ({
+  kind: 'refused',
+  answer: statusAnswer(...status),
+});
+
+/** An answer of the relay itself. */
+export const statusAnswer = (code: number, reason: string, message: string): LeaseBatchAnswerItem => ({
+  status: code,
+  body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code },
+});
+
+/** Nothing was stored: the machine sends its heartbeat itself at once. */
+export const notRelayed = (why: string): LeaseBatchAnswerItem =>
+  statusAnswer(503, 'ServiceUnavailable', `the heartbeat was not relayed: ${why}`);
+
+export function batchRequest(items: readonly LeaseBatchItem[]): KubeRequest {
+  const body: LeaseBatch = { apiVersion: LEASE_BATCH_API_VERSION, kind: LEASE_BATCH_KIND, items };
+  return { method: 'POST', path: LEASE_BATCHES_PATH, body };
+}
+
+export type BatchAnswers =
+  | { readonly kind: 'answered'; readonly items: readonly LeaseBatchAnswerItem[] }
+  | { readonly kind: 'failed'; readonly why: string };
+
+/** The answers to the items of a batch. Anything but one answer for each item is a failure of the whole batch. */
+export function batchAnswers(answer: KubeAnswer, itemCount: number): BatchAnswers {
+  if (answer.kind === 'failed' || answer.status !== 200) return { kind: 'failed', why: describeAnswer(answer) };
+  const { kind, items } = (answer.body ?? {}) as Partial<LeaseBatchAnswer>;
+  const isComplete = kind === LEASE_BATCH_KIND && Array.isArray(items) && items.length === itemCount;
+  if (!isComplete || !items.every(isAnswerItem)) return { kind: 'failed', why: 'the answer is not that to our batch' };
+  return { kind: 'answered', items };
+}
+
+const isAnswerItem = (item: LeaseBatchAnswerItem | null | undefined): boolean =>
+  Number.isInteger(item?.status) && Number(item?.status) >= 200 && Number(item?.status) <= 599;
