@@ -7,6 +7,7 @@ import { ControlError } from '../control-socket.ts';
 export interface ControlOptions {
   readonly for?: string | undefined;
   readonly reason?: string | undefined;
+  readonly times?: string | undefined;
 }
 
 /** Runs the command line of this process. @param obey its exit code; undefined for words it does not know */
@@ -44,6 +45,7 @@ const parse = () =>
       data: { type: 'string' },
       for: { type: 'string' },
       reason: { type: 'string' },
+      times: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   });

@@ -1,7 +1,9 @@
 /**
- * npm run fleet -- silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|list [NAME…]
+ * npm run fleet -- silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|flap [--times N] [--for TIME] NAME…|
+ *                  label KEY=VALUE NAME…|list [NAME…]
  *
- * Makes machines of the running local mode fall silent, announced or not, or beat again. Names may be globs, quoted from the shell.
+ * Makes machines of the running local mode silent, announced or not, once or repeatedly, or lets them beat again. `label`
+ * sets a label of their Nodes, such as one that selects a profile. Names may be globs, quoted from the shell.
  */
 import { join } from 'node:path';
 import {
@@ -14,19 +16,49 @@ import {
 import { selectNames } from '../fleet/names.ts';
 import { type ControlOptions, complain, printTable, runControlCommand } from './control-command.ts';
 
-const USAGE =
-  'usage: npm run fleet -- [--data DIR] silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|list [NAME…]';
+const USAGE = `usage: npm run fleet -- [--data DIR] COMMAND
+
+  silence NAME…                               stop these machines, as a power cut does
+  beat NAME…                                  start them again
+  sleep --for TIME [--reason TEXT] NAME…      announce a silence, keep it, and beat again
+  flap [--times N] [--for TIME] NAME…         N silences (3) of TIME (60s), each followed by 20 s of heartbeats
+  label KEY=VALUE NAME…                       set a label of their Nodes, such as one that selects a profile
+  list [NAME…]                                state and heartbeat interval
+`;
+
+const FLAP_TIMES = 3;
+/** Longer than the default grace period, one heartbeat interval and one tick. Seconds. */
+const FLAP_SECONDS = 60;
 
 function commandOf([verb, ...names]: readonly string[], options: ControlOptions): FleetCommand | undefined {
   if (verb === 'list') return { verb, names };
   if (names.length === 0) return undefined;
   if (verb === 'silence' || verb === 'beat') return { verb, names };
+  if (verb === 'label') return labelCommand(names);
   const seconds = durationSeconds(options.for ?? '');
+  if (verb === 'flap') {
+    const times = Number(options.times ?? FLAP_TIMES);
+    const isValid = Number.isSafeInteger(times) && times > 0 && (options.for === undefined || seconds !== undefined);
+    return isValid ? { verb, names, times, seconds: seconds ?? FLAP_SECONDS } : undefined;
+  }
   if (verb !== 'sleep' || seconds === undefined) return undefined;
   return { verb, names, seconds, reason: options.reason ?? '' };
 }
 
-const STATES = { silence: 'silent', beat: 'beating', sleep: 'asleep', list: '' } as const;
+function labelCommand([label = '', ...names]: readonly string[]): FleetCommand | undefined {
+  const at = label.indexOf('=');
+  if (at < 1 || names.length === 0) return undefined;
+  return { verb: 'label', names, key: label.slice(0, at), value: label.slice(at + 1) };
+}
+
+const STATES = {
+  silence: 'silent',
+  beat: 'beating',
+  sleep: 'asleep',
+  flap: 'flapping',
+  label: 'labelled',
+  list: '',
+} as const;
 
 async function obey(words: readonly string[], dataDir: string, options: ControlOptions): Promise<number | undefined> {
   const command = commandOf(words, options);
@@ -41,7 +73,7 @@ async function obey(words: readonly string[], dataDir: string, options: ControlO
       for (const name of reply.names) console.log(`${name} ${STATES[verb]}`);
       return 0;
     case 'refused':
-      return complain(`${reply.name} cannot sleep: ${reply.why}`);
+      return complain(`${reply.name}: ${reply.why}`);
     case 'unknown':
       return complain(`no such machine: ${reply.names.join(', ')}`);
     case 'listed':

@@ -13,16 +13,22 @@ describe('controlling a running fleet', () => {
   let control: Control | undefined;
   let isThere: boolean;
   let promised: unknown;
+  let planned: { readonly callback: () => void; readonly delayMs: number }[];
 
   beforeEach(() => {
     isThere = false;
     promised = undefined;
+    planned = [];
     dir = mkdtempSync(join(tmpdir(), 'fleet-'));
     path = join(dir, 'fleet.sock');
     fleet = startFleet({
       url: 'https://unused.invalid',
       token: 'unused',
       nodes: 3,
+      timers: {
+        set: (callback, delayMs) => planned.push({ callback, delayMs }),
+        clear: () => undefined,
+      },
       send: async (request) => {
         if (!isThere) return { kind: 'failed', cause: new Error('no API here') };
         promised = request;
@@ -63,6 +69,39 @@ describe('controlling a running fleet', () => {
     expect(promised).toMatchObject({ path: '/api/v1/nodes/edge-b-0', method: 'PATCH' });
     const none = { ...nap, seconds: 0 };
     expect(await sendFleetCommand(path, none)).toMatchObject({ reply: { kind: 'malformed' } });
+  });
+
+  it('silences a machine again and again, until it gets another command', async () => {
+    control = await serveFleetControl(path, fleet);
+    const isBeating = () => fleet.list().find(({ name }) => name === 'edge-b-0')?.beating;
+    /** Runs the timer with this delay that was set last. */
+    const pass = (delayMs: number): void => planned.findLast((timer) => timer.delayMs === delayMs)?.callback();
+    const flap = { verb: 'flap', names: ['edge-b-0'], times: 2, seconds: 60 } as const;
+    expect(await sendFleetCommand(path, flap)).toMatchObject({ reply: { kind: 'done', names: ['edge-b-0'] } });
+    const states = [isBeating()];
+    for (const delayMs of [60_000, 20_000, 60_000]) {
+      pass(delayMs);
+      states.push(isBeating());
+    }
+    expect(states).toEqual([false, true, false, true]);
+    expect(planned.filter(({ delayMs }) => delayMs === 20_000)).toHaveLength(1);
+    await sendFleetCommand(path, flap);
+    await sendFleetCommand(path, { verb: 'silence', names: ['edge-b-0'] });
+    pass(60_000);
+    expect(isBeating()).toBe(false);
+    expect(await sendFleetCommand(path, { ...flap, times: 0 })).toMatchObject({ reply: { kind: 'malformed' } });
+  });
+
+  it('sets a label of the Nodes', async () => {
+    control = await serveFleetControl(path, fleet);
+    isThere = true;
+    const label = { verb: 'label', names: ['edge-a-0'], key: 'link', value: 'cell' } as const;
+    expect(await sendFleetCommand(path, label)).toMatchObject({ reply: { kind: 'done', names: ['edge-a-0'] } });
+    expect(promised).toMatchObject({
+      method: 'PATCH',
+      path: '/api/v1/nodes/edge-a-0',
+      body: { metadata: { labels: { link: 'cell' } } },
+    });
   });
 
   it('says which names are unknown', async () => {

@@ -1,6 +1,6 @@
 /** Commands to the fleet of a running local mode, over its control socket. */
 import { type Control, type ControlOutcome, sendControl, serveControl } from '../control-socket.ts';
-import type { Fleet, Nap, SleepOutcome } from './fleet.ts';
+import type { Fleet, Nap, RequestOutcome, Swing } from './fleet.ts';
 import type { MachineStatus } from './machine.ts';
 
 /** File name of the socket inside the data directory. */
@@ -9,12 +9,14 @@ export const FLEET_SOCKET = 'fleet.sock';
 export type FleetCommand =
   | { readonly verb: 'silence' | 'beat'; readonly names: readonly string[] }
   | ({ readonly verb: 'sleep'; readonly names: readonly string[] } & Nap)
+  | ({ readonly verb: 'flap'; readonly names: readonly string[] } & Swing)
+  | { readonly verb: 'label'; readonly names: readonly string[]; readonly key: string; readonly value: string }
   | { readonly verb: 'list'; readonly names: readonly string[] };
 
 export type FleetReply =
   | { readonly kind: 'done'; readonly names: readonly string[] }
   | { readonly kind: 'unknown'; readonly names: readonly string[] }
-  | Extract<SleepOutcome, { kind: 'refused' }>
+  | Extract<RequestOutcome, { kind: 'refused' }>
   | { readonly kind: 'listed'; readonly machines: readonly MachineStatus[] }
   | { readonly kind: 'malformed'; readonly why: string };
 
@@ -29,18 +31,25 @@ export const sendFleetCommand = (path: string, command: FleetCommand): Promise<C
 function obey(value: unknown, fleet: Fleet): FleetReply | Promise<FleetReply> {
   const command = parseCommand(value);
   if (command === undefined)
-    return { kind: 'malformed', why: 'a command is {"verb": "silence|beat|sleep|list", "names": […]}' };
+    return { kind: 'malformed', why: 'a command is {"verb": "silence|beat|sleep|flap|label|list", "names": […]}' };
   if (command.verb === 'list') return { kind: 'listed', machines: fleet.list() };
   if (command.verb === 'sleep') return fleet.sleep(command.names, command);
+  if (command.verb === 'flap') return fleet.flap(command.names, command);
+  if (command.verb === 'label') return fleet.label(command.names, command);
   return fleet[command.verb](command.names);
 }
 
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0;
+
 function parseCommand(value: unknown): FleetCommand | undefined {
-  const { verb, names, seconds, reason } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const { verb, names, seconds, reason, times, key, value: text } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) return undefined;
   if (verb === 'sleep') {
-    const isNap = Number.isSafeInteger(seconds) && Number(seconds) > 0 && typeof reason === 'string';
-    return isNap ? { verb, names, seconds: Number(seconds), reason } : undefined;
+    return isCount(seconds) && typeof reason === 'string' ? { verb, names, seconds, reason } : undefined;
+  }
+  if (verb === 'flap') return isCount(times) && isCount(seconds) ? { verb, names, times, seconds } : undefined;
+  if (verb === 'label') {
+    return typeof key === 'string' && typeof text === 'string' ? { verb, names, key, value: text } : undefined;
   }
   if (verb !== 'silence' && verb !== 'beat' && verb !== 'list') return undefined;
   return { verb, names };

@@ -1,7 +1,7 @@
 /** A fleet of simulated machines in one process, against any Kubernetes API. */
 import { setTimeout as startTimer } from 'node:timers';
 import { answeredWith, describeAnswer } from '../../agent/rules/kube-answer.ts';
-import { leaseDurationSeconds, renewIntervalMs } from '../../agent/rules/lease.ts';
+import { leaseDurationSeconds, nodePath, renewIntervalMs } from '../../agent/rules/lease.ts';
 import { promiseOfSilence } from '../../agent/rules/planned-silence.ts';
 import type { Clock, RandomSource } from '../../shared/ports/clock.ts';
 import { createApiClient, type SendRequest } from './api-client.ts';
@@ -60,9 +60,16 @@ export interface Nap {
   readonly reason: string;
 }
 
-export type SleepOutcome =
+export interface Swing {
+  /** Number of silences. */
+  readonly times: number;
+  /** Duration of each silence. Whole seconds. */
+  readonly seconds: number;
+}
+
+export type RequestOutcome =
   | FleetOutcome
-  /** The API refused the promise of this machine, or could not be reached. */
+  /** The API refused the request of this machine, or could not be reached. */
   | { readonly kind: 'refused'; readonly name: string; readonly why: string };
 
 export interface Fleet {
@@ -72,7 +79,14 @@ export interface Fleet {
    * Announces a silence on the Node of each machine, as `nodekeeper-agent sleep` does, and silences those for which the API
    * accepted it. Each beats again at the promised end. `names`: globs.
    */
-  sleep(names: readonly string[], nap: Nap): Promise<SleepOutcome>;
+  sleep(names: readonly string[], nap: Nap): Promise<RequestOutcome>;
+  /**
+   * Silences these machines again and again, as a bad link does. Between two silences a machine beats for 20 s. Another
+   * command for the machine ends it. `names`: globs.
+   */
+  flap(names: readonly string[], swing: Swing): FleetOutcome;
+  /** Sets a label of the Node of each machine, such as one that selects a profile. `names`: globs. */
+  label(names: readonly string[], label: { readonly key: string; readonly value: string }): Promise<RequestOutcome>;
   /** Starts these machines. A missing Node is registered again. `names`: globs. */
   beat(names: readonly string[]): FleetOutcome;
   list(): MachineStatus[];
@@ -84,6 +98,8 @@ export interface Fleet {
 /** nodeStatusUpdateFrequency of a kubelet. */
 const LOOK_INTERVAL_SECONDS_MIN = 10;
 const LOOKS_PER_SECOND_MAX = 10;
+/** A machine that flaps beats for so long between two silences. */
+const BEATS_BETWEEN_MS = 20_000;
 
 export const DEFAULT_ZONES = ['local-a', 'local-b', 'local-c'] as const;
 export const DEFAULT_REGION = 'local';
@@ -127,30 +143,73 @@ export function startFleet(options: FleetOptions): Fleet {
   for (const [name, machine] of machines) if (options.silent?.has(name) !== true) machine.beat();
 
   let stopped = false;
+  /** Number of commands per machine: a command ends what an earlier one planned. */
+  const commands = new Map<string, number>();
 
   function each(names: readonly string[], act: (machine: Machine) => void): FleetOutcome {
     const { selected, unmatched } = selectNames(names, machines.keys());
     if (unmatched.length > 0) return { kind: 'unknown', names: unmatched };
-    for (const name of selected) act(machines.get(name)!);
+    for (const name of selected) {
+      commands.set(name, (commands.get(name) ?? 0) + 1);
+      act(machines.get(name)!);
+    }
     return { kind: 'done', names: selected };
+  }
+
+  /** Sends a request for each machine, and continues with those for which the API accepted it. */
+  async function request(
+    names: readonly string[],
+    requestOf: (name: string) => Parameters<SendRequest>[0],
+    accepted: (machine: Machine) => void = () => undefined,
+  ): Promise<RequestOutcome> {
+    const { selected, unmatched } = selectNames(names, machines.keys());
+    if (unmatched.length > 0) return { kind: 'unknown', names: unmatched };
+    for (const name of selected) {
+      const answer = await dependencies.send(requestOf(name));
+      if (!answeredWith(answer, 200)) return { kind: 'refused', name, why: describeAnswer(answer) };
+      each([name], accepted);
+    }
+    return { kind: 'done', names: selected };
+  }
+
+  /** Does this later, unless the machine got another command. */
+  function after({ identity: { name } }: Machine, delayMs: number, act: () => void): void {
+    const command = commands.get(name);
+    dependencies.timers.set(() => {
+      if (!stopped && commands.get(name) === command) act();
+    }, delayMs);
+  }
+
+  function flapOn(machine: Machine, { times, seconds }: Swing): void {
+    machine.silence();
+    after(machine, seconds * 1_000, () => {
+      machine.beat();
+      if (times > 1) after(machine, BEATS_BETWEEN_MS, () => flapOn(machine, { times: times - 1, seconds }));
+    });
   }
 
   return {
     silence: (names) => each(names, (machine) => machine.silence()),
-    async sleep(names, nap) {
-      const { selected, unmatched } = selectNames(names, machines.keys());
-      if (unmatched.length > 0) return { kind: 'unknown', names: unmatched };
-      for (const name of selected) {
-        const untilMs = dependencies.clock.nowMs() + nap.seconds * 1_000;
-        const answer = await dependencies.send({ ...promiseOfSilence(name, untilMs, nap.reason), urgent: true });
-        if (!answeredWith(answer, 200)) return { kind: 'refused', name, why: describeAnswer(answer) };
-        machines.get(name)!.silence();
-        dependencies.timers.set(() => {
-          if (!stopped) machines.get(name)!.beat();
-        }, nap.seconds * 1_000);
-      }
-      return { kind: 'done', names: selected };
+    sleep(names, { seconds, reason }) {
+      const untilMs = (): number => dependencies.clock.nowMs() + seconds * 1_000;
+      return request(
+        names,
+        (name) => ({ ...promiseOfSilence(name, untilMs(), reason), urgent: true }),
+        (machine) => {
+          machine.silence();
+          after(machine, seconds * 1_000, () => machine.beat());
+        },
+      );
     },
+    flap: (names, swing) => each(names, (machine) => flapOn(machine, swing)),
+    label: (names, { key, value }) =>
+      request(names, (name) => ({
+        method: 'PATCH',
+        path: nodePath(name),
+        contentType: 'application/merge-patch+json',
+        body: { metadata: { labels: { [key]: value } } },
+        urgent: true,
+      })),
     beat: (names) => each(names, (machine) => machine.beat()),
     list: () => [...machines.values()].map((machine) => machine.status()),
     status() {
