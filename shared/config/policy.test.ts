@@ -84,6 +84,10 @@ describe('a policy', () => {
     ['workloadShortageAlarmSeconds', [60, 1_800], [59, 0, 90.5, '300']],
     ['watchQuietSeconds', [5, 300, 900], [4, 901, 7.5]],
     ['nodesMarkedPerTickMax', [0, 300, 100_000], [-1, 100_001, 7.5]],
+    ['flapThreshold', [0, 1, 3, 5], [-1, 6, 2.5, '3', null]],
+    ['flapWindowSeconds', [60, 3_600, 86_400], [59, 0, 86_401, 90.5, '3600']],
+    ['flapStableSeconds', [5, 600, 86_400], [4, 86_401, 7.5]],
+    ['flapEffect', ['NoSchedule', 'PreferNoSchedule'], ['NoExecute', 'noSchedule', true]],
     ['terminatedPodGcThreshold', [0, 12_500], [-1, 1.5]],
     [
       'clusterCIDRs',
@@ -106,6 +110,17 @@ describe('a policy', () => {
   ])('%s keeps its range', (field, right, wrong) => {
     for (const value of right) expect(faultyFields({ [field]: value }), JSON.stringify(value)).toEqual([]);
     for (const value of wrong) expect(faultyFields({ [field]: value }), JSON.stringify(value)).toEqual([field]);
+  });
+
+  it('needs a stable time of a period for flapping nodes', () => {
+    accepts({ nodeMonitorPeriodSeconds: 20, flapStableSeconds: 20 });
+    const [fault] = faultsOf(parsePolicy({ nodeMonitorPeriodSeconds: 20, flapStableSeconds: 15 }));
+    expect(describePolicyFault(fault!)).toBe(
+      'flapStableSeconds 15 must be at least nodeMonitorPeriodSeconds, because a tick sees the end ' +
+        '(nodeMonitorPeriodSeconds is 20)',
+    );
+    const [tooMany] = faultsOf(parsePolicy({ flapThreshold: 6 }));
+    expect(describePolicyFault(tooMany!)).toBe('flapThreshold 6 must be a whole number of marks, 0 (off) to 5');
   });
 
   it('needs a grace of two beats and two periods', () => {

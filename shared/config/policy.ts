@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { formatCidr } from '../domain/cidrs/cidr.ts';
 import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
+import { FLAP_THRESHOLD_MAX } from '../domain/nodes/flapping.ts';
 import { defaultPolicy, type Policy } from '../domain/policy.ts';
 import type { FieldRule, PolicyFault, Relation } from './policy-rules.ts';
 import { profileFaults, profileRelationFaults, profilesRule } from './profiles.ts';
@@ -19,6 +20,11 @@ const IPV6_NODE_BITS_MAX = 16;
 const wholeSeconds = (minimum: number): FieldRule<number> => ({
   schema: z.int().check(z.gte(minimum), z.lte(SECONDS_MAX)),
   rule: `must be whole seconds, ${minimum} to ${SECONDS_MAX}`,
+});
+
+const secondsOfDay = (minimum: number): FieldRule<number> => ({
+  schema: z.int().check(z.gte(minimum), z.lte(86_400)),
+  rule: `must be whole seconds, ${minimum} to 86400 (a day)`,
 });
 
 const count = (what: string): FieldRule<number> => ({
@@ -131,6 +137,13 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     schema: z.int().check(z.gte(0), z.lte(2_592_000)),
     rule: 'must be whole seconds, 0 (nodes may not promise) to 2592000 (30 days)',
   },
+  flapThreshold: {
+    schema: z.int().check(z.gte(0), z.lte(FLAP_THRESHOLD_MAX)),
+    rule: `must be a whole number of marks, 0 (off) to ${FLAP_THRESHOLD_MAX}`,
+  },
+  flapWindowSeconds: secondsOfDay(60),
+  flapStableSeconds: secondsOfDay(5),
+  flapEffect: oneOf(['NoSchedule', 'PreferNoSchedule']),
 };
 
 export const policyFields = Object.keys(fieldRules) as readonly (keyof Policy)[];
@@ -159,6 +172,12 @@ const relations: readonly Relation[] = [
     other: 'beatIntervalSeconds',
     rule: 'must be at least 3 × beatIntervalSeconds',
     holds: (policy) => policy.leaseDurationSeconds >= 3 * policy.beatIntervalSeconds,
+  },
+  {
+    field: 'flapStableSeconds',
+    other: 'nodeMonitorPeriodSeconds',
+    rule: 'must be at least nodeMonitorPeriodSeconds, because a tick sees the end',
+    holds: (policy) => policy.flapStableSeconds >= policy.nodeMonitorPeriodSeconds,
   },
   {
     field: 'podMaxBackoffSeconds',

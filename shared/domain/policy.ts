@@ -130,6 +130,17 @@ export interface Policy {
    * People may promise up to 30 days for any node (docs/planned-silence.md).
    */
   readonly maxPlannedSilenceSeconds: number;
+  /**
+   * Marks Unknown within flapWindowSeconds that make a node flapping. Marks, up to 5; 0: marks are not counted
+   * (docs/flapping.md).
+   */
+  readonly flapThreshold: number;
+  /** Time in which marks count together. Seconds, up to a day. */
+  readonly flapWindowSeconds: number;
+  /** A flapping node that is not marked for so long is stable. Seconds, up to a day; at least one period. */
+  readonly flapStableSeconds: number;
+  /** Effect of the taint `nodekeeper.dev/flapping` of a flapping node. */
+  readonly flapEffect: 'NoSchedule' | 'PreferNoSchedule';
 }
 
 /** The documentation's defaults (grace: 40 s, as before Kubernetes 1.32; docs/deviations.md). */
@@ -177,4 +188,8 @@ export const defaultPolicy: Policy = Object.freeze({
   nodesMarkedPerTickMax: 300,
   profiles: Object.freeze([]),
   maxPlannedSilenceSeconds: 0,
+  flapThreshold: 3,
+  flapWindowSeconds: 3_600,
+  flapStableSeconds: 600,
+  flapEffect: 'NoSchedule',
 });

@@ -26,7 +26,8 @@ export interface ItemKey {
 
 /**
  * Comparison is by DynamoDB's rules: values of different type are never equal, nor smaller or larger, and an absent
- * attribute equals no value (so `<>` holds for it). Booleans have no order: only `=` and `<>`.
+ * attribute equals no value (so `<>` holds for it). Booleans and bytes are not ordered: only `=` and `<>`.
+ * Bytes are compared in transactions only: the updates without the SDK send none.
  */
 export type Condition =
   | { readonly kind: 'itemExists' }
@@ -37,7 +38,7 @@ export type Condition =
       readonly kind: 'compare';
       readonly attribute: string;
       readonly op: '=' | '<>' | '<' | '<=' | '>' | '>=';
-      readonly value: string | number | boolean;
+      readonly value: string | number | boolean | Uint8Array;
     }
   | { readonly kind: 'all'; readonly of: readonly Condition[] }
   | { readonly kind: 'any'; readonly of: readonly Condition[] };

@@ -1,7 +1,7 @@
 /** Short names for conditions of writes. */
 import type { Condition } from '../ports/item-store.ts';
 
-export const is = (attribute: string, value: string | number): Condition => ({
+export const is = (attribute: string, value: string | number | Uint8Array): Condition => ({
   kind: 'compare',
   attribute,
   op: '=',

@@ -13,7 +13,8 @@
  *           S end of the planned silence (s); negative: when it ended early or was removed
  *           f, g: conditions with the stored lastHeartbeatTime f are shown with g (s)
  *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
- *           w 1: pods of this node must still be set not ready
+ *           F times of the last marks, and whether the node is flapping (domain/nodes/flapping.ts)
+           w 1: pods of this node must still be set not ready
  *           j counts requests for logs of the node's pods; reported in the response to a beat (log-request-store.ts)
  *           p counts changes of the node's pods: bound, changed, removed; reported in the response to a beat
  *   moved   q when the row was moved to its other key (ms); an item with `q` has no other attribute
@@ -49,6 +50,7 @@ export const DIGEST_ATTRIBUTES = [
   'C',
   'S',
   'd',
+  'F',
 ] as const;
 
 /** The key in the current layout. A store of health-placement.ts finds rows at either key. */
@@ -100,6 +102,7 @@ export type HealthRow = {
   readonly f?: number;
   readonly g?: number;
   readonly m?: number;
+  readonly F?: Uint8Array;
   readonly w?: 1;
   readonly j?: number;
   readonly p?: number;
@@ -140,7 +143,25 @@ export function heartbeatTimesOf(row: Item): HeartbeatTimes | undefined {
 export function nodeHealthOf(row: Item): NodeHealth | undefined {
   if (!hasDigest(row)) return undefined;
   const digest = row as HealthRow & { readonly u: string; readonly b: number };
-  const { sk, u: uid, b: createdAtMs, r: renewedAtMs, z = '', y = '', k: code = 0, e, s, l, m, w, P, C, S, d } = digest;
+  const {
+    sk,
+    u: uid,
+    b: createdAtMs,
+    r: renewedAtMs,
+    z = '',
+    y = '',
+    k: code = 0,
+    e,
+    s,
+    l,
+    m,
+    w,
+    P,
+    C,
+    S,
+    d,
+    F,
+  } = digest;
   return {
     nodeName: sk,
     uid,
@@ -158,6 +179,7 @@ export function nodeHealthOf(row: Item): NodeHealth | undefined {
     ...defined({
       profile: P,
       leaseDurationSeconds: d,
+      flaps: F,
       profileChangedAtMs: C === undefined ? undefined : C * 1_000,
       plannedUntilMs: S !== undefined && S > 0 ? S * 1_000 : undefined,
       silenceEndedAtMs: S !== undefined && S <= 0 ? -S * 1_000 : undefined,

@@ -98,7 +98,7 @@ export function describeNode(
   if (statusAtMs !== undefined || isNew) put('l', statusAtMs);
   if (isNew || ready !== 'Unknown' || statusAtMs !== undefined) remove.push('m');
   if (isNew || ready === 'True') remove.push('w');
-  if (isNew) remove.push(...HEARTBEAT_TIME_ATTRIBUTES);
+  if (isNew) remove.push('F', ...HEARTBEAT_TIME_ATTRIBUTES);
   return { kind: 'update', key: healthKey(nodeName), set, remove, ...(isNew ? {} : { when: notMoved }) };
 }
 
@@ -139,6 +139,8 @@ export function markUnknown(
     readonly noExecute: NodeHealth['noExecute'];
     /** Its pods must be set not ready; podsMarked follows. */
     readonly podsToMark: boolean;
+    /** Its marks, with this one; absent: this one does not count. */
+    readonly flaps?: Uint8Array | undefined;
   },
 ): UpdateWrite {
   const code = noExecuteCode(mark.noExecute);
@@ -151,6 +153,7 @@ export function markUnknown(
       m: mark.nowMs,
       ...(code === 0 ? {} : { k: code }),
       ...(mark.podsToMark ? { w: 1 } : {}),
+      ...defined({ F: mark.flaps }),
     },
     ...(code === 0 ? { remove: ['k'] } : {}),
     when: unchangedSince(seen),
@@ -167,16 +170,27 @@ export const podsMarked = (nodeName: string, uid: string): UpdateWrite => ({
 
 /**
  * Holds while the row is of the same Node, nothing was received from it since `seen` was read, and its deadline follows
- * from the same promise and profile.
+ * from the same promise and profile. Its marks are those of `seen`: the mark that follows replaces them.
  */
 export function unchangedSince(seen: NodeHealth): Condition {
   const earlier: Condition = { kind: 'compare', attribute: 'r', op: '<', value: seen.createdAtMs };
   const renewed: Condition = seen.renewedAtMs === undefined ? any(lacks('r'), earlier) : is('r', seen.renewedAtMs);
   const posted: Condition = seen.statusAtMs === undefined ? lacks('l') : is('l', seen.statusAtMs);
-  return all(is('u', seen.uid), renewed, posted, samePromise(seen), ...sameProfile(seen));
+  return all(is('u', seen.uid), renewed, posted, samePromise(seen), ...sameProfile(seen), isOrLacks('F', seen.flaps));
 }
 
-const isOrLacks = (attribute: string, value: string | number | undefined): Condition =>
+/**
+ * Stores that a node begins or ends flapping, in the commit of its Node. Refused for another Node, and when it was marked
+ * since `seen` was read. `flaps` undefined: no mark is left to count.
+ */
+export const flapsChanged = (seen: NodeHealth, flaps: Uint8Array | undefined): UpdateWrite => ({
+  kind: 'update',
+  key: healthKey(seen.nodeName),
+  ...(flaps === undefined ? { remove: ['F'] } : { set: { F: flaps } }),
+  when: all(is('u', seen.uid), isOrLacks('F', seen.flaps)),
+});
+
+const isOrLacks = (attribute: string, value: string | number | Uint8Array | undefined): Condition =>
   value === undefined ? lacks(attribute) : is(attribute, value);
 
 /** Holds while the promise of silence is the one of `seen`: a promise may come between a read and a taint. */

@@ -6,6 +6,7 @@ import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { podsVersionOf } from '../../shared/store/health-row.ts';
 import {
   describeNode,
+  flapsChanged,
   forgetNode,
   markUnknown,
   type NodeDigest,
@@ -36,6 +37,7 @@ const aDigest = (change: Partial<NodeDigest> = {}): NodeDigest => ({
 const described = (nodeName: string, digest: NodeDigest) => describeNode(nodeName, digest, { isNew: false });
 
 const NO_TAINTS = { notReady: false, unreachable: false };
+const FLAPS = Uint8Array.of(1, 2, 3, 4, 5, 6, 7);
 const aMark = { nowMs: T0 + 60_000, noExecute: NO_TAINTS, podsToMark: false };
 
 const aLease = (name: string, spec: object = {}, metadata: object = {}): KubeObject => ({
@@ -292,7 +294,7 @@ describeOnStores('the health store', (fixture) => {
 
   it('D2 a new Node inherits nothing of an earlier one with its name', async () => {
     await write(described(name, aDigest({ statusAtMs: T0 })));
-    await write(markUnknown(await seen(), { ...aMark, podsToMark: true }));
+    await write(markUnknown(await seen(), { ...aMark, podsToMark: true, flaps: FLAPS }));
     await write(describeNode(name, aDigest({ uid: 'new', ready: 'Unknown' }), { isNew: true }));
     expect(await seen()).toMatchObject({
       uid: 'new',
@@ -300,6 +302,22 @@ describeOnStores('the health store', (fixture) => {
       markedAtMs: undefined,
       podsToMark: false,
     });
+    expect(await seen()).not.toHaveProperty('flaps');
+  });
+
+  it('keeps the marks of a node through its posts, and changes them only as they were seen', async () => {
+    await write(described(name, aDigest()));
+    await write(markUnknown(await seen(), { ...aMark, flaps: FLAPS }));
+    await write(described(name, aDigest({ statusAtMs: T0 + 70_000 })));
+    const health = await seen();
+    expect(health.flaps).toEqual(FLAPS);
+    const next = Uint8Array.of(7, 6, 5, 4, 3, 2, 1);
+    expect(await write(flapsChanged(health, next))).toBe('written');
+    expect(await write(flapsChanged(health, undefined))).toBe('refused');
+    expect(await write(markUnknown(health, aMark))).toBe('refused');
+    expect(await write(flapsChanged({ ...(await seen()), uid: 'another' }, undefined))).toBe('refused');
+    expect(await write(flapsChanged(await seen(), undefined))).toBe('written');
+    expect(await seen()).not.toHaveProperty('flaps');
   });
 
   it.each([

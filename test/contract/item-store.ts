@@ -276,10 +276,26 @@ export function defineItemStoreContract(name: string, options: ContractOptions):
       const compare = (
         attribute: string,
         op: Extract<Condition, { kind: 'compare' }>['op'],
-        value: string | number | boolean,
+        value: string | number | boolean | Uint8Array,
       ): Condition => ({ kind: 'compare', attribute, op, value });
       beforeEach(async () => {
         await put('a', item);
+      });
+
+      it.each<[string, Condition, boolean]>([
+        ['=', compare('bytes', '=', Uint8Array.of(1, 0, 255)), true],
+        ['= others', compare('bytes', '=', Uint8Array.of(1, 0, 254)), false],
+        ['= longer ones', compare('bytes', '=', Uint8Array.of(1, 0, 255, 0)), false],
+        ['= where they are absent', compare('z', '=', Uint8Array.of(1)), false],
+        ['<> others', compare('bytes', '<>', Uint8Array.of(1)), true],
+        ['<>', compare('bytes', '<>', Uint8Array.of(1, 0, 255)), false],
+      ])('compares bytes in a transaction: %s', async (_, when, expected) => {
+        await store.write({ kind: 'put', key: at('a'), item: { bytes: Uint8Array.of(1, 0, 255) } });
+        const outcome = await store.transact([
+          { kind: 'update', key: at('a'), set: { probe: 1 }, when },
+          { kind: 'put', key: at('b'), item: { n: 1 } },
+        ]);
+        expect(outcome.kind === 'written').toBe(expected);
       });
 
       it.each<[string, Condition, boolean]>([

@@ -11,8 +11,10 @@ import {
   type MonitorOutcome,
   type MonitorWorld,
 } from '../../shared/controllers/node-monitor/rule.ts';
+import { defined } from '../../shared/domain/defined.ts';
 import type { EventText } from '../../shared/domain/events/event-text.ts';
 import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
+import { flapHistoryOf, packedFlaps } from '../../shared/domain/nodes/flapping.ts';
 import { isSuspect } from '../../shared/domain/nodes/health.ts';
 import type { NodeHealth } from '../../shared/domain/nodes/node-health.ts';
 import { decideNoExecute } from '../../shared/domain/nodes/node-taints.ts';
@@ -79,8 +81,15 @@ export function applyMonitorDecision(world: MonitorWorld, decision: MonitorDecis
       return withNode(world, decision.nodeName, {
         ready: 'Unknown',
         markedAtMs: nowMs,
+        ...defined({ flaps: decision.flaps }),
         ...(decision.markPods ? { podsToMark: undefined } : {}),
       });
+    case 'setFlapping': {
+      const { flaps } = world.nodes.find(({ nodeName }) => nodeName === decision.nodeName) ?? {};
+      const { marksSeconds } = flapHistoryOf(flaps, nowMs, defaultPolicy);
+      const isFlapping = decision.verdict.kind === 'begin';
+      return withNode(world, decision.nodeName, { flaps: packedFlaps({ isFlapping, marksSeconds }, defaultPolicy) });
+    }
     case 'endSilence':
       return withNode(world, decision.nodeName, {
         plannedUntilMs: undefined,

@@ -44,9 +44,11 @@ export function conditionExpression(condition: Condition, holders: Placeholders)
     case 'lacks':
       return `attribute_not_exists(${nameIn(holders, condition.attribute)})`;
     case 'compare':
-      // The service rejects this; the embedded engine does not.
-      if (typeof condition.value === 'boolean' && condition.op !== '=' && condition.op !== '<>') {
-        throw new StoreFault('rejected', 'booleans have no order', { retryable: false });
+      // The service rejects this for booleans; the embedded engine does not.
+      if (typeof condition.value !== 'string' && typeof condition.value !== 'number') {
+        if (condition.op !== '=' && condition.op !== '<>') {
+          throw new StoreFault('rejected', 'booleans and bytes have no order', { retryable: false });
+        }
       }
       return `${nameIn(holders, condition.attribute)} ${condition.op} ${valueIn(holders, condition.value)}`;
     case 'all':

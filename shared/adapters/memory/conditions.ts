@@ -22,15 +22,22 @@ export function conditionHolds(condition: Condition, item: Item | undefined): bo
   }
 }
 
-/** @throws StoreFault `rejected` for a comparison of booleans by order */
+const equals = (value: AttributeValue | undefined, operand: string | number | boolean | Uint8Array): boolean =>
+  operand instanceof Uint8Array
+    ? value instanceof Uint8Array && value.length === operand.length && operand.every((byte, at) => byte === value[at])
+    : value === operand;
+
+/** @throws StoreFault `rejected` for a comparison of booleans or bytes by order */
 function comparisonHolds(
   value: AttributeValue | undefined,
   op: Extract<Condition, { kind: 'compare' }>['op'],
-  operand: string | number | boolean,
+  operand: string | number | boolean | Uint8Array,
 ): boolean {
-  if (op === '=') return value === operand;
-  if (op === '<>') return value !== operand;
-  if (typeof operand === 'boolean') throw new StoreFault('rejected', 'booleans have no order', { retryable: false });
+  if (op === '=') return equals(value, operand);
+  if (op === '<>') return !equals(value, operand);
+  if (typeof operand !== 'string' && typeof operand !== 'number') {
+    throw new StoreFault('rejected', 'booleans and bytes have no order', { retryable: false });
+  }
   if (typeof value !== typeof operand) return false;
   const order = typeof operand === 'string' ? compareKeys(value as string, operand) : (value as number) - operand;
   switch (op) {

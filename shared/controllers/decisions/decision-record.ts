@@ -23,6 +23,8 @@ export const DECISION_ACTS = [
   'ProfileChanged',
   'SilencePlanned',
   'SilenceEnded',
+  'FlappingBegan',
+  'FlappingEnded',
   'PodEvictionSet',
   'PodEvictionMoved',
   'PodEvictionHeld',

@@ -36,7 +36,10 @@ export const GRACE_FIELDS = [
 ] as const;
 
 /** The fields of a node's digest that rules read. */
-export type RecordedHealth = Omit<NodeHealth, 'nodeName' | 'uid' | 'suspect' | 'podsToMark' | 'leaseDurationSeconds'>;
+export type RecordedHealth = Omit<
+  NodeHealth,
+  'nodeName' | 'uid' | 'suspect' | 'podsToMark' | 'flaps' | 'leaseDurationSeconds'
+>;
 
 export function recordedHealth(health: NodeHealth): RecordedHealth {
   const {
@@ -44,6 +47,7 @@ export function recordedHealth(health: NodeHealth): RecordedHealth {
     uid: _uid,
     suspect: _suspect,
     podsToMark: _pods,
+    flaps: _flaps,
     leaseDurationSeconds: _d,
     ...recorded
   } = health;

@@ -1,6 +1,12 @@
 /** A mass failure from the tick of node-monitor through the queue to the marks. */
 import { describe, expect, it } from 'vitest';
-import { type ControlledFleet, type FleetOptions, settledFleet } from '../../../test/support/controlled-fleet.ts';
+import {
+  type ControlledFleet,
+  type FleetOptions,
+  START_MS,
+  settledFleet,
+} from '../../../test/support/controlled-fleet.ts';
+import { flapHistoryOf } from '../../domain/nodes/flapping.ts';
 import { type ItemStore, StoreFault } from '../../ports/item-store.ts';
 import { decisionStore } from '../decisions/decision-store.ts';
 import type { PartOutcome } from '../index.ts';
@@ -70,6 +76,22 @@ describe('a tick with many silent nodes', () => {
     expect(await markDecisions(fleet)).toHaveLength(dark.length);
     const detection = fleet.metrics.find(({ name }) => name === 'detection_seconds');
     expect(detection?.value).toBe(45);
+  });
+
+  it('has them counted as marks of their nodes, not by a part that the gate kept from marking', async () => {
+    const { fleet, work, dark } = await darkFleet(9);
+    await tick(fleet);
+    await work();
+    for (const name of dark) {
+      const { marksSeconds } = flapHistoryOf((await fleet.health(name))?.flaps, fleet.nowMs(), fleet.policy);
+      expect(marksSeconds).toEqual([START_MS / 1_000 + 45]);
+    }
+    const held = await darkFleet(9);
+    await tick(held.fleet);
+    // No tick for 25 s: the gate is closed for node-marker.
+    held.fleet.at(70);
+    expect((await held.work()).map(({ kind }) => kind)).not.toContain('done');
+    for (const name of held.dark) expect((await held.fleet.health(name))?.flaps).toBeUndefined();
   });
 
   it('marks few nodes itself, and writes no message', async () => {

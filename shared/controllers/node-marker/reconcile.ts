@@ -20,7 +20,7 @@ import { nodes as nodesResource } from '../../api/kinds/registry.ts';
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import { nodeNotReady } from '../../domain/events/event-text.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
-import { gateOf, gateVerdictFor, gateVerdictOf } from '../../domain/zones/gate.ts';
+import { gateVerdictFor, gateVerdictOf } from '../../domain/zones/gate.ts';
 import type { FleetState } from '../../store/fleet-store.ts';
 import { readHealth } from '../../store/health-store.ts';
 import { shardOf } from '../../store/layout.ts';
@@ -129,8 +129,7 @@ function silentNodes(
   const { gate, disruption } = at.state;
   return [...rows.values()].flatMap((seen) => {
     if (gateVerdictOf(gate, seen.profile, { nowMs: at.nowMs, policy }).kind === 'holding') return [];
-    const freshSinceMs = Math.max(gateOf(gate, seen.profile).freshSinceMs, disruption.freshSinceMs);
-    const decision = decideMark(seen, { nowMs, policy, freshSinceMs });
+    const decision = decideMark(seen, { nowMs, policy, gate, disruption });
     return decision === undefined ? [] : [{ decision, seen }];
   });
 }

@@ -2,6 +2,7 @@
 
 import { defined } from '../../domain/defined.ts';
 import { gateReasonsText } from '../../domain/events/event-text.ts';
+import { FLAPPING_TAINT_KEY, type FlapHistory, flapText, flapVerdict } from '../../domain/nodes/flapping.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { policyOf } from '../../domain/nodes/node-profile.ts';
 import type { Policy } from '../../domain/policy.ts';
@@ -34,6 +35,13 @@ interface NodeMonitorInputs {
     readonly freshSinceMs: number;
     /** Not read by the rule: the zone after this tick's marks. */
     readonly zoneCount?: { readonly size: number; readonly notReady: number } | undefined;
+    readonly policy: RecordedPolicy;
+  };
+  /** flapVerdict. */
+  readonly flapping: {
+    readonly isFlapping: boolean;
+    readonly marksSeconds: readonly number[];
+    readonly doubtedAtMs: readonly number[];
     readonly policy: RecordedPolicy;
   };
   /** decideGate. */
@@ -86,6 +94,40 @@ export function markDraft(
       policy: policyPart(policyOf(at.policy, seen.profile), ...GRACE_FIELDS),
     },
     outcome: { mark: true, silentSeconds, graceSeconds },
+  };
+}
+
+/** The node begins or ends flapping. */
+export function flappingDraft(
+  { verdict, doubtedAtMs, ...node }: Extract<MonitorDecision, { kind: 'setFlapping' }>,
+  history: FlapHistory,
+  at: { readonly nowMs: number; readonly policy: Policy },
+): NodeMonitorDraft {
+  const { flapStableSeconds, flapEffect } = at.policy;
+  const why = flapText(verdict, at.policy);
+  const taint = `${FLAPPING_TAINT_KEY}:${flapEffect}`;
+  return {
+    act: verdict.kind === 'begin' ? 'FlappingBegan' : 'FlappingEnded',
+    about: aboutNode(node),
+    atMs: at.nowMs,
+    reason:
+      verdict.kind === 'begin'
+        ? `${why}: taint ${taint} until ${secondsText(flapStableSeconds)} pass without a mark`
+        : `${why}: taint ${FLAPPING_TAINT_KEY} removed`,
+    rule: 'flapping',
+    inputs: {
+      ...history,
+      doubtedAtMs,
+      policy: policyPart(
+        at.policy,
+        'flapThreshold',
+        'flapWindowSeconds',
+        'flapStableSeconds',
+        'nodeMonitorGracePeriodSeconds',
+        'profiles',
+      ),
+    },
+    outcome: { ...defined({ ...verdict }) },
   };
 }
 
@@ -231,6 +273,11 @@ export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
     return mark === undefined
       ? NOTHING
       : { mark: true, silentSeconds: mark.silentSeconds, graceSeconds: mark.graceSeconds };
+  },
+  flapping({ isFlapping, marksSeconds, doubtedAtMs, policy: recorded }, { atMs: nowMs }) {
+    const policy = fullPolicy(recorded);
+    const verdict = flapVerdict({ isFlapping, marksSeconds }, { nowMs, policy, doubtedAtMs, mayBegin: true });
+    return verdict.kind === 'unchanged' ? NOTHING : { ...defined({ ...verdict }) };
   },
   gate({ before, probes, tickGapMaxMs: gapMaxMs, policy: recorded }, { atMs }) {
     const policy = fullPolicy(recorded);

@@ -237,6 +237,7 @@ function commitOf(
         nowMs,
         noExecute: noExecuteOf(next.spec?.taints ?? []),
         podsToMark: each.podsUnknown || each.pods.length > 0,
+        flaps: decision.flaps,
       }),
     );
     records.push(ledger.write(markDraft(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }), tick));

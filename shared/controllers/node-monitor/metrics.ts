@@ -8,6 +8,8 @@ export const ZONE_HEALTH = 'node_collector_zone_health';
 export const UNHEALTHY_NODES = 'node_collector_unhealthy_nodes_in_zone';
 /** Nodes with a promise of silence that stands, by zone; absent: none. They are not counted in the zone. */
 export const PLANNED_SILENCE_NODES = 'planned_silence_nodes';
+/** Nodes with the taint of repeated marks (domain/nodes/flapping.ts), by zone; absent: none. */
+export const FLAPPING_NODES = 'flapping_nodes';
 /** Nodes in the eviction queue of a zone, by zone; absent: none. */
 export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
 /** Longest time that a node has waited for any limiter; absent: no node waits. Seconds. */

@@ -67,6 +67,7 @@ import { markPods, markPodsOfNode } from './mark-pods.ts';
 import * as metric from './metrics.ts';
 import { reportMarks } from './report-marks.ts';
 import { decideMonitor, type MarkDecision, type MonitorDecision, type MonitorOutcome } from './rule.ts';
+import { setFlapping } from './set-flapping.ts';
 import type { ObservedTick } from './silence-watch.ts';
 import { sweepProfiles } from './sweep-profiles.ts';
 import { zoneTransitions } from './zone-events.rule.ts';
@@ -472,7 +473,7 @@ async function applyDecisions(
         // Zone decisions are few, and an eviction rate must not lag behind the marks that changed it.
         budget: 'nodeName' in run[0]! ? at.budget : UNBOUNDED,
       },
-      (decision) => applyDecision(dependencies, decision as Exclude<MonitorDecision, MarkDecision>, at),
+      (decision) => applyDecision(dependencies, decision as Exclude<MonitorDecision, MarkDecision>, { ...at, seen }),
     );
     faults.push(...outcome.faults);
     left += outcome.left;
@@ -536,7 +537,7 @@ function runsOf(decisions: readonly MonitorDecision[]): MonitorDecision[][] {
 async function applyDecision(
   dependencies: ControllerDependencies,
   decision: Exclude<MonitorDecision, MarkDecision>,
-  { nowMs, tick, zones, totalDisruption, budget }: Applying,
+  { nowMs, tick, zones, totalDisruption, budget, seen }: Applying & { readonly seen: ReadonlyMap<string, NodeHealth> },
 ): Promise<void> {
   const { fleet, items, log, ledger, policy } = dependencies;
   const zoneRecord = (zone: ZoneDecision) =>
@@ -550,6 +551,9 @@ async function applyDecision(
       return;
     case 'dequeue':
       await fleet.dequeue(decision);
+      return;
+    case 'setFlapping':
+      await setFlapping(dependencies, decision, { seen: seen.get(decision.nodeName)!, nowMs, tick });
       return;
     case 'endSilence':
       await endPlannedSilence(dependencies, decision, nowMs);
@@ -615,6 +619,8 @@ function measure(
     meter.add(metric.UNHEALTHY_NODES, unhealthy, 'Count', dimension);
     const planned = outcome.plannedNodes.get(zone) ?? 0;
     if (planned > 0) meter.add(metric.PLANNED_SILENCE_NODES, planned, 'Count', dimension);
+    const flapping = outcome.flappingNodes.get(zone) ?? 0;
+    if (flapping > 0) meter.add(metric.FLAPPING_NODES, flapping, 'Count', dimension);
     const waiting = queued.get(zone) ?? 0;
     if (waiting > 0) meter.add(metric.QUEUED_NODES, waiting, 'Count', dimension);
   }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { aNode, anEmptyWorld, RuledFleet } from '../../../test/support/ruled-fleet.ts';
+import { packedFlaps } from '../../domain/nodes/flapping.ts';
 import { defaultPolicy } from '../../domain/policy.ts';
 import { UNTRIED_GATE } from '../../domain/zones/gate.ts';
-import { decideMonitor } from './rule.ts';
+import { decideMonitor, type MonitorWorld } from './rule.ts';
 
 const fleetOf = (...nodes: Parameters<typeof aNode>[0][]) => new RuledFleet(nodes.map(aNode));
 const kindsOf = (outcome: { decisions: readonly { kind: string }[] }) => outcome.decisions.map(({ kind }) => kind);
@@ -158,6 +159,20 @@ describe('decideMonitor in total disruption', () => {
     expect(fleet.pass(5_000).decisions).toMatchObject([{ kind: 'lift', reason: 'totalDisruption' }]);
   });
 
+  it('does not count the marks that it makes', () => {
+    const silent = aNode({ nodeName: 'a', zone: 'a', renewedAtMs: 0 });
+    const marksAt = (total: boolean) =>
+      decideMonitor(
+        anEmptyWorld({
+          nodes: [silent, aNode({ nodeName: 'b', zone: 'a', ready: total ? 'Unknown' : 'True', renewedAtMs: 60_000 })],
+          disruption: { total, sinceMs: 0, freshSinceMs: 0, startedAtMs: 0 },
+        }),
+        { nowMs: 60_000, policy: defaultPolicy },
+      ).decisions.flatMap((decision) => (decision.kind === 'markUnknown' ? [decision.flaps] : []));
+    expect(marksAt(true)).toEqual([undefined]);
+    expect(marksAt(false)).toEqual([expect.any(Uint8Array)]);
+  });
+
   it('marks no node in the pass that leaves it, not even an excluded one', () => {
     const fleet = fleetOf({ nodeName: 'a', ready: 'False' }, { nodeName: 'spare', excluded: true });
     fleet.pass(0);
@@ -170,6 +185,30 @@ describe('decideMonitor in total disruption', () => {
     expect(fleet.node('spare').ready).toBe('True');
     fleet.pass(105_000);
     expect(fleet.node('spare').ready).toBe('Unknown');
+  });
+});
+
+describe('decideMonitor for a node with three marks', () => {
+  const nowMs = 1_000_000;
+  const flaps = packedFlaps({ isFlapping: false, marksSeconds: [900, 800, 700] }, defaultPolicy)!;
+  const kindsIn = (over: Partial<MonitorWorld>, ready: 'True' | 'Unknown' = 'True') => {
+    const nodes = [aNode({ nodeName: 'a', ready, flaps, renewedAtMs: nowMs })];
+    return kindsOf(decideMonitor(anEmptyWorld({ nodes, ...over }), { nowMs, policy: defaultPolicy }));
+  };
+
+  it('begins flapping, not in total disruption and not while the gate of its profile is closed', () => {
+    expect(kindsIn({})).toContain('setFlapping');
+    const disruption = { total: true, sinceMs: 990_000, freshSinceMs: 0, startedAtMs: 990_000 };
+    expect(kindsIn({ disruption }, 'Unknown')).not.toContain('setFlapping');
+    const gate = { ...UNTRIED_GATE, reasons: ['missedTicks'] as const, sinceMs: nowMs };
+    expect(kindsIn({ gate })).not.toContain('setFlapping');
+  });
+
+  it('does not begin in the pass that marks it again', () => {
+    const silent = [aNode({ nodeName: 'a', flaps, renewedAtMs: 0 })];
+    const { decisions } = decideMonitor(anEmptyWorld({ nodes: silent }), { nowMs, policy: defaultPolicy });
+    expect(kindsOf({ decisions })).toContain('markUnknown');
+    expect(kindsOf({ decisions })).not.toContain('setFlapping');
   });
 });
 

@@ -22,6 +22,13 @@
 
 import { type EventText, nodeNotReady } from '../../domain/events/event-text.ts';
 import type { ConditionStatus } from '../../domain/kubernetes.ts';
+import {
+  type FlapTime,
+  type FlapVerdict,
+  flapHistoryOf,
+  flapsAfterMark,
+  flapVerdict,
+} from '../../domain/nodes/flapping.ts';
 import { healthVerdict, isReturning, isSilencePlanned, lastSpokeAtMs } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { policyOf } from '../../domain/nodes/node-profile.ts';
@@ -43,6 +50,8 @@ import {
   zoneSize,
   zoneStateOf,
 } from '../../domain/zones/zone-state.ts';
+
+export type FlapChange = Exclude<FlapVerdict, { kind: 'unchanged' }>;
 
 export interface MonitorWorld {
   /** All nodes: a partial read is a fault of the reader. */
@@ -91,11 +100,15 @@ export type MonitorDecision =
       readonly markPods: boolean;
       /** Present when the node was Ready before. */
       readonly event: EventText | undefined;
+      /** The marks of the node to store with this one (flapping.ts); undefined: this one does not count. */
+      readonly flaps: Uint8Array | undefined;
     } & OfNode)
   /** An earlier pass could not mark all pods: retry. */
   | ({ readonly kind: 'markPods'; readonly ready: ConditionStatus } & OfNode)
   /** The promised end of its silence is over: remove the promise, its taint and its condition. */
   | ({ readonly kind: 'endSilence'; readonly plannedUntilMs: number } & OfNode)
+  /** The node begins or ends flapping: its taint, condition and record. */
+  | ({ readonly kind: 'setFlapping'; readonly verdict: FlapChange; readonly doubtedAtMs: readonly number[] } & OfNode)
   /** The node is Ready again, so its pods are not marked any more. */
   | ({ readonly kind: 'dropPodsToMark' } & OfNode)
   /** A zone seen for the first time: create its record, with a full limiter, in one write. */
@@ -155,6 +168,8 @@ export interface MonitorOutcome {
   readonly lateNodes: number;
   /** Nodes with a promise of silence that stands, by zone; a metric. */
   readonly plannedNodes: ReadonlyMap<string, number>;
+  /** Nodes that are flapping, by zone; a metric. */
+  readonly flappingNodes: ReadonlyMap<string, number>;
   /** Silent nodes that the closed gate kept from being marked; a metric with an alarm. */
   readonly withheldMarks: number;
 }
@@ -187,6 +202,9 @@ function phaseOf(decision: MonitorDecision): number {
       return 10;
     case 'markPods':
       return 11;
+    // No hurry: a node that was just marked has another taint.
+    case 'setFlapping':
+      return 12;
   }
 }
 
@@ -245,10 +263,13 @@ function countZones(nodes: readonly EvaluatedNode[]): Map<string, ZoneCounts> {
   return zones;
 }
 
-function countPlanned(nodes: readonly EvaluatedNode[]): ReadonlyMap<string, number> {
+function countByZone(
+  nodes: readonly EvaluatedNode[],
+  isCounted: (node: EvaluatedNode) => boolean,
+): ReadonlyMap<string, number> {
   const zones = new Map<string, number>();
-  for (const { health, planned } of nodes) {
-    if (planned) zones.set(health.zone, (zones.get(health.zone) ?? 0) + 1);
+  for (const node of nodes) {
+    if (isCounted(node)) zones.set(node.health.zone, (zones.get(node.health.zone) ?? 0) + 1);
   }
   return zones;
 }
@@ -302,8 +323,14 @@ function evaluateNode(
 
 export type MarkDecision = Extract<MonitorDecision, { kind: 'markUnknown' }>;
 
-function markDecision(node: EvaluatedNode, freshSinceMs: number, policy: Policy): MarkDecision {
+interface MarkTime extends FlapTime {
+  readonly freshSinceMs: number;
+  readonly totalDisruption: boolean;
+}
+
+function markDecision(node: EvaluatedNode, at: MarkTime): MarkDecision {
   const { health } = node;
+  const { policy, freshSinceMs } = at;
   const wasReady = health.ready === 'True';
   const times = policyOf(policy, health.profile);
   return {
@@ -317,14 +344,44 @@ function markDecision(node: EvaluatedNode, freshSinceMs: number, policy: Policy)
     freshSinceMs,
     markPods: wasReady || health.podsToMark === true,
     event: wasReady ? nodeNotReady(health.nodeName) : undefined,
+    flaps: at.totalDisruption ? undefined : flapsAfterMark(health.flaps, at),
   };
 }
 
 /** The mark of one node, for a process that repeats the decision of a tick; undefined: the node is not silent. */
-export function decideMark(health: NodeHealth, at: EvaluationTime): MarkDecision | undefined {
-  const node = evaluateNode(health, at, true);
-  return node.marked ? markDecision(node, at.freshSinceMs, at.policy) : undefined;
+export function decideMark(
+  health: NodeHealth,
+  at: { readonly nowMs: number; readonly policy: Policy } & Pick<MonitorWorld, 'gate' | 'disruption'>,
+): MarkDecision | undefined {
+  const { gate, disruption } = at;
+  const freshSinceMs = Math.max(gateOf(gate, health.profile).freshSinceMs, disruption.freshSinceMs);
+  const node = evaluateNode(health, { ...at, freshSinceMs }, true);
+  if (!node.marked) return undefined;
+  return markDecision(node, {
+    ...at,
+    freshSinceMs,
+    totalDisruption: disruption.total,
+    doubtedAtMs: doubtedAt(gate, disruption),
+  });
 }
+
+/** When total disruption last began, and when the heartbeat path last failed. */
+const doubtedAt = (gate: GateRecord, { startedAtMs }: DisruptionRecord): readonly number[] =>
+  [gate.pathFailedAtMs, startedAtMs].filter((atMs) => atMs !== undefined);
+
+/** Whether the node begins or ends flapping. A node that this pass marks is evaluated by the next one. */
+function* decideFlapping(
+  { health, marked }: EvaluatedNode,
+  at: FlapTime & { readonly mayBegin: boolean },
+): Generator<MonitorDecision> {
+  if (health.flaps === undefined || marked) return;
+  const verdict = flapVerdict(flapHistoryOf(health.flaps, at.nowMs, at.policy), at);
+  if (verdict.kind === 'unchanged') return;
+  yield { kind: 'setFlapping', ...identity(health), verdict, doubtedAtMs: at.doubtedAtMs };
+}
+
+const isFlapping = ({ flaps }: NodeHealth, { nowMs, policy }: Pick<EvaluationTime, 'nowMs' | 'policy'>): boolean =>
+  flaps !== undefined && flapHistoryOf(flaps, nowMs, policy).isFlapping;
 
 /** Step 4 for one node. `queued`: its own item, same uid. */
 function* decideTaints(
@@ -469,8 +526,15 @@ export function decideMonitor(
     if (uidByName.get(nodeName) === uid) queueByName.set(nodeName, item);
     else decisions.push({ kind: 'dequeue', nodeName, uid, zone, addedAtMs, reason: 'nodeGone' });
   }
+  const totalDisruption = disruption.total;
+  const doubtedAtMs = doubtedAt(world.gate, disruption);
   for (const node of nodes) {
-    if (node.marked) decisions.push(markDecision(node, node.freshSinceMs, policy));
+    const { freshSinceMs } = node;
+    if (node.marked) decisions.push(markDecision(node, { nowMs, policy, doubtedAtMs, freshSinceMs, totalDisruption }));
+    if (node.health.flaps !== undefined) {
+      const mayBegin = !totalDisruption && gateOfProfile(node.health.profile).isOpen;
+      decisions.push(...decideFlapping(node, { nowMs, policy, doubtedAtMs, mayBegin }));
+    }
     if (node.health.podsToMark === true) decisions.push(...decidePods(node));
     const { plannedUntilMs } = node.health;
     if (plannedUntilMs !== undefined && !node.planned) {
@@ -502,7 +566,8 @@ export function decideMonitor(
     zoneMetrics: zoneMetrics.sort((a, b) => compareText(a.zone, b.zone)),
     gate: gateVerdict(world.gate),
     lateNodes: nodes.reduce((sum, node) => sum + Number(node.late), 0),
-    plannedNodes: countPlanned(nodes),
+    plannedNodes: countByZone(nodes, ({ planned }) => planned),
+    flappingNodes: countByZone(nodes, ({ health }) => isFlapping(health, at)),
     withheldMarks: nodes.reduce((sum, node) => sum + Number(node.withheld), 0),
   };
 }

@@ -62,6 +62,14 @@ export const beatIntervalTooLong = (message: string): EventText => ({
   source: NODE_CONTROLLER,
 });
 
+/** On the Node: it began flapping. `why`: the marks and the limits. */
+export const nodeFlapping = (why: string, { stableSeconds }: { readonly stableSeconds: number }): EventText => ({
+  type: 'Warning',
+  reason: 'Flapping',
+  message: `${why}; taint nodekeeper.dev/flapping until ${stableSeconds} s pass without a mark`,
+  source: NODE_CONTROLLER,
+});
+
 /**
  * On an object that a controller could not change because it is too large. `what`: the change, such as `mark not
  * ready`.

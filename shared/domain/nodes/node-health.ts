@@ -26,6 +26,8 @@ export interface NodeHealth {
   readonly plannedUntilMs?: number | undefined;
   /** When its last promise ended early or was removed, server time: silence before it does not count. */
   readonly silenceEndedAtMs?: number | undefined;
+  /** Its last marks, packed (flapping.ts); absent: it was never marked. */
+  readonly flaps?: Uint8Array | undefined;
   /** Duration that the machine wrote into its Lease. Seconds. Shown in an event, and never decided on. */
   readonly leaseDurationSeconds?: number | undefined;
   /** Creation of the Node, server time. */

@@ -18,8 +18,9 @@ describe('disruptionVerdict', () => {
 describe('applyDisruption', () => {
   it('starts a new grace period only when it is cleared', () => {
     const total = applyDisruption(NO_DISRUPTION, 'enter', 5_000);
-    expect(total).toEqual({ total: true, sinceMs: 5_000, freshSinceMs: 0 });
-    expect(applyDisruption(total, 'leave', 9_000)).toEqual({ total: false, sinceMs: 9_000, freshSinceMs: 9_000 });
+    expect(total).toEqual({ total: true, sinceMs: 5_000, freshSinceMs: 0, startedAtMs: 5_000 });
+    const left = { total: false, sinceMs: 9_000, freshSinceMs: 9_000, startedAtMs: 5_000 };
+    expect(applyDisruption(total, 'leave', 9_000)).toEqual(left);
     expect(applyDisruption(total, 'unchanged', 9_000)).toBe(total);
   });
 });

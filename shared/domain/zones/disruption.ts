@@ -21,6 +21,8 @@ export interface DisruptionRecord {
    * milliseconds.
    */
   readonly freshSinceMs: number;
+  /** When the current or the last total disruption began; absent: never, or in an earlier version. Epoch milliseconds. */
+  readonly startedAtMs?: number | undefined;
 }
 
 export const NO_DISRUPTION: DisruptionRecord = Object.freeze({ total: false, sinceMs: 0, freshSinceMs: 0 });
@@ -43,8 +45,8 @@ export function applyDisruption(record: DisruptionRecord, verdict: DisruptionVer
     case 'unchanged':
       return record;
     case 'enter':
-      return { ...record, total: true, sinceMs: nowMs };
+      return { ...record, total: true, sinceMs: nowMs, startedAtMs: nowMs };
     case 'leave':
-      return { total: false, sinceMs: nowMs, freshSinceMs: nowMs };
+      return { ...record, total: false, sinceMs: nowMs, freshSinceMs: nowMs };
   }
 }

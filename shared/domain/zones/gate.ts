@@ -26,6 +26,7 @@
  * (gateOf). All gates see the same ticks and probes. The record as a whole is closed while one of them is: evictions and
  * workloads wait for all (docs/decisions/0037).
  */
+import { defined } from '../defined.ts';
 import { DEFAULT_PROFILE, overProfiles, policyOf, profileNames } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { periodsBetween, tickGapMaxMs, ticksWereMissing } from '../tick.ts';
@@ -66,6 +67,8 @@ export interface GateRecord extends ProfileGate {
    * Last time with good ticks over at least one heartbeat interval, or start of a new grace period. Epoch milliseconds.
    */
   readonly provenAtMs: number | undefined;
+  /** When the gate of any profile last closed for `failingPath`; absent: never. Epoch milliseconds. */
+  readonly pathFailedAtMs?: number | undefined;
   /** The gate of each profile, `default` included; absent without profiles: this record is the gate of all nodes. */
   readonly profiles?: Readonly<Record<string, ProfileGate>> | undefined;
 }
@@ -162,7 +165,7 @@ export function decideGate(record: GateRecord, at: GateTick): GateRecord {
     ...at,
     earlierBeatSeconds: removedBeatSeconds(record, policy),
   });
-  if (policy.profiles.length === 0) return fleet;
+  if (policy.profiles.length === 0) return withPathFailure(fleet, record, nowMs);
   const ofDefault = { ...profileGate(fleet) };
   const profiles: Record<string, ProfileGate> = {};
   for (const { name } of policy.profiles) {
@@ -178,7 +181,7 @@ export function decideGate(record: GateRecord, at: GateTick): GateRecord {
   const gates = Object.values(profiles);
   const reasons = REASONS.filter((reason) => gates.some((gate) => gate.reasons.includes(reason)));
   const isClosed = reasons.length > 0;
-  return {
+  const whole: GateRecord = {
     ...fleet,
     reasons,
     sinceMs: isClosed === record.reasons.length > 0 ? record.sinceMs : nowMs,
@@ -189,6 +192,12 @@ export function decideGate(record: GateRecord, at: GateTick): GateRecord {
     }),
     profiles,
   };
+  return withPathFailure(whole, record, nowMs);
+}
+
+function withPathFailure(gate: GateRecord, before: GateRecord, nowMs: number): GateRecord {
+  const isNew = gate.reasons.includes('failingPath') && !before.reasons.includes('failingPath');
+  return { ...gate, ...defined({ pathFailedAtMs: isNew ? nowMs : before.pathFailedAtMs }) };
 }
 
 const REASONS: readonly GateReason[] = ['missedTicks', 'failingPath'];
