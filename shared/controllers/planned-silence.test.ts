@@ -106,6 +106,39 @@ describe('a node with planned silence', () => {
     expect(await markedAt(fleet, 'a-0')).toBe(245);
   });
 
+  it.each([
+    { outage: 'of the heartbeat path', probes: false, ticks: true },
+    { outage: 'of everything', probes: false, ticks: false },
+  ])('keeps its promise when the silence was an outage of ours: $outage', async ({ probes, ticks }) => {
+    let accepted = true;
+    const beat = async () => (accepted ? ({ kind: 'accepted' } as const) : ({ kind: 'failed', reason: 'x' } as const));
+    const { fleet, names } = await settledFleet({ a: 3 }, { probe: { beat } });
+    await fleet.beat(...names);
+    await promise(fleet, 'a-0', 3_000);
+    const run = (from: number, to: number, who: readonly string[]) =>
+      fleet.run(from, to, async (seconds) => {
+        if (seconds % 10 === 0) await fleet.beat(...who);
+      });
+    await run(5, 60, names);
+    accepted = probes;
+    if (ticks) await run(65, 180, []);
+    accepted = true;
+    // The first heartbeat arrives before the first tick of node-monitor.
+    fleet.at(182);
+    await fleet.beat(...names);
+    await fleet.streams();
+    expect(await fleet.taints('a-0')).toEqual([TAINT]);
+    await run(185, 240, names);
+    expect(await fleet.taints('a-0')).toEqual([TAINT]);
+    // Now it is silent, as it promised. Then it returns.
+    await run(245, 400, names.slice(1));
+    expect(await fleet.ready('a-0')).toBe('True');
+    fleet.at(402);
+    await fleet.beat('a-0');
+    await fleet.streams();
+    expect(await fleet.taints('a-0')).toEqual([]);
+  });
+
   it('leaves the eviction queue, also when its own status is not ready', async () => {
     const { fleet, run } = await sleepyFleet(3_000);
     await run(5, 10);

@@ -19,6 +19,6 @@ export const healthStreamManifest = {
   tables: {
     health: ['ConditionCheckItem', 'UpdateItem'],
     objects: ['GetItem', ...COMMIT],
-    control: { fleet: ['DeleteItem'] },
+    control: { fleet: ['DeleteItem', 'GetItem'] },
   },
 } as const satisfies FunctionManifest;

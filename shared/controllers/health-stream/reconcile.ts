@@ -12,6 +12,7 @@
 import { lastSpokeAtMs } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { policyOf } from '../../domain/nodes/node-profile.ts';
+import { gateOf, gateVerdictOf } from '../../domain/zones/gate.ts';
 import type { Item } from '../../ports/item-store.ts';
 import { nodeHealthOf } from '../../store/health-row.ts';
 import { UNBOUNDED } from '../framework/bounded-work.ts';
@@ -50,7 +51,7 @@ async function handleChanges(
     const spokeBeforeMs = before?.uid === after.uid ? lastSpokeAtMs(before) : -Infinity;
     if (spokeAtMs <= spokeBeforeMs) return [];
     const run = workOf(dependencies, after, { nowMs, spokeAtMs, spokeBeforeMs });
-    const back = endOfSilence(dependencies, after, { nowMs, silentMs: spokeAtMs - spokeBeforeMs });
+    const back = endOfSilence(dependencies, after, { nowMs, spokeAtMs, spokeBeforeMs });
     return [run, back].flatMap((each) => (each === undefined ? [] : [{ of: [position], run: each }]));
   });
   const failed = await runRecordWorks(works, { concurrencyMax: CONCURRENCY_MAX, retryBudget: UNBOUNDED });
@@ -58,16 +59,32 @@ async function handleChanges(
   return { faults: faults.filter((fault) => !isRetryable(fault)), postponed: faults.filter(isRetryable) };
 }
 
-/** The node was silent for more than one grace period, as it promised, and sends heartbeats again. */
+interface Silence {
+  readonly nowMs: number;
+  readonly spokeAtMs: number;
+  /** Last sign of life before `spokeAtMs`; -Infinity for none. */
+  readonly spokeBeforeMs: number;
+}
+
+/**
+ * The node was silent for more than one grace period, as it promised, and sends heartbeats again. Only silence while our own
+ * heartbeat path and ticks were healthy counts: an outage of ours must not end the promise of a node that has yet to sleep.
+ */
 function endOfSilence(
   dependencies: ControllerDependencies,
   { nodeName, uid, plannedUntilMs, profile }: NodeHealth,
-  { nowMs, silentMs }: { readonly nowMs: number; readonly silentMs: number },
+  { nowMs, spokeAtMs, spokeBeforeMs }: Silence,
 ): RecordWork['run'] | undefined {
-  if (plannedUntilMs === undefined || !Number.isFinite(silentMs)) return undefined;
-  const { nodeMonitorGracePeriodSeconds } = policyOf(dependencies.policy, profile);
-  if (silentMs <= nodeMonitorGracePeriodSeconds * 1_000) return undefined;
-  return () => endPlannedSilence(dependencies, { nodeName, uid, plannedUntilMs }, nowMs);
+  const { policy, fleet } = dependencies;
+  const graceMs = policyOf(policy, profile).nodeMonitorGracePeriodSeconds * 1_000;
+  const isLong = (sinceMs: number): boolean => spokeAtMs - sinceMs > graceMs;
+  if (plannedUntilMs === undefined || !Number.isFinite(spokeBeforeMs) || !isLong(spokeBeforeMs)) return undefined;
+  return async () => {
+    const { gate } = await fleet.readState();
+    if (gateVerdictOf(gate, profile, { nowMs, policy }).kind === 'holding') return;
+    if (!isLong(Math.max(spokeBeforeMs, gateOf(gate, profile).freshSinceMs))) return;
+    await endPlannedSilence(dependencies, { nodeName, uid, plannedUntilMs }, nowMs);
+  };
 }
 
 function workOf(
