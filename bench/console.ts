@@ -39,6 +39,7 @@ async function measureConsole(report: Report): Promise<void> {
         port: 0,
         cluster: 'bench',
         explain: async () => [],
+        advise: async () => ({ limitPer1000NodeDays: 1, profiles: [] }),
       });
       // The page is built by its first request, and that is not measured.
       await fetch(new URL('/', running.address));

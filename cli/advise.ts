@@ -5,14 +5,15 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { adviseGrace, type GraceAdvice, type GraceCandidate } from '../shared/domain/silences/advise-grace.ts';
+import { recommendation, roundedText } from '../shared/domain/silences/advice-text.ts';
+import { type AdviceReport, adviseGrace, type GraceAdvice } from '../shared/domain/silences/advise-grace.ts';
 import { type SilenceHour, silenceBucketOf } from '../shared/domain/silences/silence-hour.ts';
 import { parseTimeMs } from '../shared/kube/time.ts';
 import type { KubeSilenceHistogram } from '../shared/kube/types.ts';
 import { adviceSvg } from './advice-svg.ts';
-import { type SendToApi, sendToApi } from './api-request.ts';
+import { type ApiRequest, type SendToApi, sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
-import { type ApiAccess, apiAccess } from './kubeconfig.ts';
+import { apiAccess } from './kubeconfig.ts';
 
 export const ADVISE_USAGE = [
   'nodekeeper advise [--zone ZONE] [--profile NAME] [--at-most FALSE-MARKS] [--json] [--svg FILE]',
@@ -25,7 +26,9 @@ const PAGE_ITEMS = 500;
 /** 100 zones and profiles in 30 days. */
 const PAGES_MAX = 150;
 /** Accepted false marks per 1,000 node-days. */
-const AT_MOST_DEFAULT = '1';
+const AT_MOST_DEFAULT = 1;
+
+type Send = (request: ApiRequest) => Promise<unknown>;
 
 export async function adviseCommand(
   args: readonly string[],
@@ -38,7 +41,7 @@ export async function adviseCommand(
     options: {
       zone: { type: 'string' },
       profile: { type: 'string' },
-      'at-most': { type: 'string', default: AT_MOST_DEFAULT },
+      'at-most': { type: 'string', default: String(AT_MOST_DEFAULT) },
       json: { type: 'boolean' },
       svg: { type: 'string' },
       kubeconfig: { type: 'string' },
@@ -53,17 +56,27 @@ export async function adviseCommand(
   if (!(limit > 0 && limit <= 1_000)) {
     throw new CommandError(`--at-most must be a number over 0, up to 1000, not ${values['at-most']}`, ADVISE_USAGE);
   }
-  const hours = (await allHours(apiAccess(values, environment), send)).filter(
+  const access = apiAccess(values, environment);
+  const hours = (await readSilenceHours((request) => send(access, request))).filter(
     ({ zone, profile }) =>
       (values.zone === undefined || zone === values.zone) &&
       (values.profile === undefined || profile === values.profile),
   );
   if (hours.length === 0) throw noHours(values);
-  const advice = adviseGrace(hours, limit);
-  if (values.svg !== undefined) writeFileSync(values.svg, adviceSvg(advice, limit));
-  if (values.json === true) print(JSON.stringify({ limitPer1000NodeDays: limit, profiles: advice }, undefined, 2));
-  else for (const each of advice) for (const line of adviceLines(each, limit)) print(line);
+  const report = adviceReport(hours, limit);
+  if (values.svg !== undefined) writeFileSync(values.svg, adviceSvg(report.profiles, limit));
+  if (values.json === true) print(JSON.stringify(report, undefined, 2));
+  else for (const each of report.profiles) for (const line of adviceLines(each, limit)) print(line);
 }
+
+/** The advice for all zones and profiles of a cluster. */
+export const readAdvice = async (send: Send): Promise<AdviceReport> =>
+  adviceReport(await readSilenceHours(send), AT_MOST_DEFAULT);
+
+const adviceReport = (hours: readonly SilenceHour[], limitPer1000NodeDays: number): AdviceReport => ({
+  limitPer1000NodeDays,
+  profiles: adviseGrace(hours, limitPer1000NodeDays),
+});
 
 const noHours = ({ zone, profile }: { readonly zone?: string | undefined; readonly profile?: string | undefined }) =>
   new CommandError(
@@ -75,12 +88,12 @@ const noHours = ({ zone, profile }: { readonly zone?: string | undefined; readon
   );
 
 /** @throws CommandError if there are more pages than a fleet of 100 zones writes in 30 days */
-async function allHours(access: ApiAccess, send: SendToApi): Promise<SilenceHour[]> {
+async function readSilenceHours(send: Send): Promise<readonly SilenceHour[]> {
   const hours: SilenceHour[] = [];
   let after = '';
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const query = new URLSearchParams({ limit: String(PAGE_ITEMS), ...(after === '' ? {} : { continue: after }) });
-    const listed = (await send(access, { method: 'GET', path: `${HISTOGRAMS}?${query}` })) as {
+    const listed = (await send({ method: 'GET', path: `${HISTOGRAMS}?${query}` })) as {
       readonly items: readonly KubeSilenceHistogram[];
       readonly metadata?: { readonly continue?: string };
     };
@@ -109,15 +122,11 @@ const hourOf = ({ spec = {} }: KubeSilenceHistogram): SilenceHour => ({
   uncounted: spec.uncounted ?? 0,
 });
 
-/** Three significant digits, at most two decimals. */
-const round = (value: number): string =>
-  !Number.isFinite(value) ? '-' : value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(2)));
-
 function* adviceLines(advice: GraceAdvice, limit: number): Generator<string> {
   const { profile, nodes, nodeDays, hours, observedHours, uncounted, returned, graceSeconds, candidates } = advice;
-  yield `profile ${profile}: ${nodes} live machines, ${round(nodeDays)} node-days in ${round(advice.days)} days`;
+  yield `profile ${profile}: ${nodes} live machines, ${roundedText(nodeDays)} node-days in ${roundedText(advice.days)} days`;
   const lostHours = hours - observedHours;
-  yield `  observed ${round(observedHours)} of ${round(hours)} hours${lostHours >= 0.05 ? `; ${round(lostHours)} hours are not counted` : ''}`;
+  yield `  observed ${roundedText(observedHours)} of ${roundedText(hours)} hours${lostHours >= 0.05 ? `; ${roundedText(lostHours)} hours are not counted` : ''}`;
   if (uncounted > 0) yield `  ${uncounted} late nodes were not counted, because there were too many at once`;
   if (returned > 0) yield `  ${returned} machines returned within 10 minutes after a mark: they count as alive`;
   yield '';
@@ -134,7 +143,7 @@ function* adviceLines(advice: GraceAdvice, limit: number): Generator<string> {
     yield [
       `  ${`${each.graceSeconds}s`.padStart(5)}`,
       String(each.falseMarks).padStart(11),
-      round(each.boundPer1000NodeDays).padStart(32),
+      roundedText(each.boundPer1000NodeDays).padStart(32),
       `${each.detectionP50Seconds}s`.padStart(13),
       `${each.detectionMaxSeconds}s`,
     ]
@@ -145,25 +154,3 @@ function* adviceLines(advice: GraceAdvice, limit: number): Generator<string> {
   yield recommendation(advice, limit);
   yield '';
 }
-
-/** The recommendation in one sentence, or why there is none. */
-export function recommendation(advice: GraceAdvice, limit: number): string {
-  const { recommended, candidates, graceSeconds, nodeDays, bestBoundPer1000NodeDays } = advice;
-  const inForce = candidates.find((each) => each.graceSeconds === graceSeconds)!;
-  if (bestBoundPer1000NodeDays > limit) {
-    const days = (advice.days * bestBoundPer1000NodeDays) / limit;
-    return `Too little data: ${round(nodeDays)} node-days show at best a bound of ${round(bestBoundPer1000NodeDays)} per 1,000 node-days. ${round(days)} days of this fleet are needed for a bound of ${round(limit)}.`;
-  }
-  if (recommended === undefined) {
-    return `No grace period up to ${candidates.at(-1)!.graceSeconds} s stays within ${round(limit)} false marks per 1,000 node-days: keep ${graceSeconds} s, and look for the cause of the silences.`;
-  }
-  const facts = `would have marked ${marksText(recommended, advice)} (bound ${round(recommended.boundPer1000NodeDays)} per 1,000 node-days)`;
-  if (recommended.graceSeconds === graceSeconds) return `Keep ${graceSeconds} s: it ${facts}.`;
-  const change = recommended.graceSeconds < graceSeconds ? 'shortens' : 'lengthens';
-  return `${recommended.graceSeconds} s ${facts} and ${change} detection from ${inForce.detectionP50Seconds} s to ${recommended.detectionP50Seconds} s.`;
-}
-
-const marksText = ({ falseMarks }: GraceCandidate, { nodes, days }: GraceAdvice): string =>
-  falseMarks === 0
-    ? `none of ${nodes} live machines in ${round(days)} days`
-    : `live machines ${falseMarks} times in ${round(days)} days`;

@@ -34,7 +34,7 @@ it('serves the page until it is interrupted, and not after', () =>
     await expect(fetch(used!)).rejects.toThrow('fetch failed');
   }));
 
-it('explains with the credential of the kubeconfig', () =>
+it('explains and advises with the credential of the kubeconfig', () =>
   withApi(async (api) => {
     await run(['--kubeconfig', api.kubeconfig, '--context', 'viewer'], async (address) => {
       const headers = { origin: address.origin, 'content-type': 'application/json' };
@@ -43,6 +43,7 @@ it('explains with the credential of the kubeconfig', () =>
       const cookie = session.headers.get('set-cookie')!.split(';')[0]!;
       const read = async (path: string) => await (await fetch(new URL(path, address), { headers: { cookie } })).text();
       expect(await read('/explain/node/n1')).toMatch(/^no decision about node n1 since /);
+      expect(JSON.parse(await read('/advice'))).toEqual({ limitPer1000NodeDays: 1, profiles: [] });
       expect(JSON.parse(await read('/cluster'))).toMatchObject({ cluster: 'viewer', rules: expect.any(Array) });
     });
   }));

@@ -9,8 +9,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { ConsoleAccess } from '../console/server/console-access.ts';
+import { type ConsoleAccess, ConsoleError } from '../console/server/console-access.ts';
 import { type Console, serveConsole } from '../console/server/serve-console.ts';
+import type { AdviceReport } from '../shared/domain/silences/advise-grace.ts';
 import { sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
 import { type AccessOptions, apiAccess } from './kubeconfig.ts';
@@ -57,6 +58,7 @@ export async function openConsole(options: {
       port,
       cluster: access.kubeconfig?.context ?? new URL(access.url).host,
       explain: (subject, current) => explanation(subject, current, environment),
+      advise: adviceFor,
     });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
@@ -85,6 +87,17 @@ async function explanation(
     lines.push(error.message);
   }
   return lines;
+}
+
+/** What `nodekeeper advise --json` prints. @throws ConsoleError 502 with the message of the API */
+async function adviceFor(access: ConsoleAccess): Promise<AdviceReport> {
+  const { readAdvice } = await import('./advise.ts');
+  try {
+    return await readAdvice((request) => sendToApi(access, request));
+  } catch (cause) {
+    if (!(cause instanceof CommandError)) throw cause;
+    throw new ConsoleError(502, cause.message, { cause });
+  }
 }
 
 const parse = (args: readonly string[]) =>

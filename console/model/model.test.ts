@@ -1,17 +1,42 @@
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../shared/domain/defined.ts';
 import type { KubeNode } from '../../shared/kube/types.ts';
 import { parseMetrics, sampleValue } from './metrics-text.ts';
-import { byName, cellOf, cellText, letterOf } from './node-cell.ts';
+import { byName, cellOf, cellText, letterOf, lookOf } from './node-cell.ts';
 import { type PodSummary, replacementsOf } from './replacements.ts';
 import { whyNodesAreReadOnly } from './rights.ts';
 import { costItems } from './running-cost.ts';
 import { rateText, zonesOf } from './zone-summary.ts';
 
-const node = (name: string, more: { ready?: string; spec?: KubeNode['spec'] } = {}): KubeNode => ({
-  metadata: { name, labels: { 'topology.kubernetes.io/zone': 'a' } },
-  spec: more.spec ?? {},
-  status: { conditions: [{ type: 'Ready', status: (more.ready ?? 'True') as 'True' }] },
+interface NodeParts {
+  readonly ready?: string;
+  readonly spec?: KubeNode['spec'];
+  readonly annotations?: Record<string, string>;
+  /** Types of further conditions that are True. */
+  readonly conditions?: readonly string[];
+}
+
+const node = (name: string, { ready = 'True', spec = {}, annotations, conditions = [] }: NodeParts = {}): KubeNode => ({
+  metadata: { name, labels: { 'topology.kubernetes.io/zone': 'a' }, ...defined({ annotations }) },
+  spec,
+  status: {
+    conditions: [
+      { type: 'Ready', status: ready as 'True' },
+      ...conditions.map((type) => ({ type, status: 'True' as const })),
+    ],
+  },
 });
+
+/** A node that announced its silence. */
+const silent = (name: string, more: NodeParts = {}): KubeNode =>
+  node(name, {
+    annotations: {
+      'nodekeeper.dev/planned-silence-until': '2026-01-01T18:00:00Z',
+      'nodekeeper.dev/planned-silence-reason': 'new disk',
+    },
+    conditions: ['PlannedSilence'],
+    ...more,
+  });
 
 describe('a cell', () => {
   it.each([
@@ -29,6 +54,27 @@ describe('a cell', () => {
   ])('of a node with Ready %s and %j has the letter %j', (ready, spec, letter, text) => {
     const cell = cellOf(node('n', { ready, spec }));
     expect([letterOf(cell), cellText(cell)]).toEqual([letter, text]);
+  });
+
+  it.each([
+    [silent('n'), 'P', 'n: Ready, planned silence until 2026-01-01T18:00:00Z (new disk)'],
+    [silent('n', { ready: 'Unknown' }), 'P', 'n: Unknown, planned silence until 2026-01-01T18:00:00Z (new disk)'],
+    // The promise has ended, and the annotation is still there.
+    [silent('n', { conditions: [] }), '', 'n: Ready'],
+    [silent('n', { annotations: {} }), 'P', 'n: Ready, planned silence'],
+    [node('n', { conditions: ['Flapping'] }), 'F', 'n: Ready, flapping'],
+    [node('n', { conditions: ['Flapping'], ready: 'Unknown' }), 'U', 'n: Unknown, flapping'],
+    [node('n', { conditions: ['Flapping'], spec: { unschedulable: true } }), 'F', 'n: Ready, flapping, cordoned'],
+    [node('n', { annotations: { 'nodekeeper.dev/profile': 'cell' } }), '', 'n: Ready, profile cell'],
+    [node('n', { annotations: { 'nodekeeper.dev/profile': 'default' } }), '', 'n: Ready'],
+  ])('shows planned silence, flapping and profile', (of, letter, text) => {
+    const cell = cellOf(of);
+    expect([letterOf(cell), cellText(cell)]).toEqual([letter, text]);
+  });
+
+  it('has another look for each letter', () => {
+    const looks = [silent('n'), node('n'), node('n', { conditions: ['Flapping'] })].map((of) => lookOf(cellOf(of)));
+    expect(looks).toEqual(['planned', 'ready', 'flapping']);
   });
 
   it('of a node without conditions is Unknown', () => {
@@ -80,6 +126,8 @@ describe('a zone', () => {
       node('2', { ready: 'False' }),
       node('3', { ready: 'Unknown', spec: tainted(59) }),
       node('4', { ready: 'Unknown', spec: tainted(61) }),
+      silent('5'),
+      silent('6', { ready: 'Unknown', conditions: ['PlannedSilence', 'Flapping'] }),
     ].map(cellOf);
     expect(zonesOf(cells, metrics, NOW_MS)).toEqual([
       {
@@ -88,6 +136,8 @@ describe('a zone', () => {
         ready: 1,
         notReady: 1,
         unknown: 2,
+        plannedSilence: cells.slice(4),
+        flapping: cells.slice(5),
         taintedInHour: 1,
         state: 'FullDisruption',
         queued: 2,

@@ -1,4 +1,11 @@
 /** What the page keeps of a Node: 5,000 whole objects would exceed the memory of a page. */
+import { DEFAULT_PROFILE, PROFILE_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
+import {
+  PLANNED_REASON_ANNOTATION,
+  PLANNED_SILENCE_CONDITION,
+  plannedUntilMs,
+} from '../../shared/domain/nodes/planned-silence.ts';
+import { rfc3339 } from '../../shared/domain/rfc3339.ts';
 import { zoneKeyOf } from '../../shared/domain/zones/zone.ts';
 import { parseTimeMs } from '../../shared/kube/time.ts';
 import type { KubeNode, Taint } from '../../shared/kube/types.ts';
@@ -14,7 +21,22 @@ export interface NodeCell {
   readonly isEvicting: boolean;
   /** When that taint was added. Epoch milliseconds. */
   readonly evictingSinceMs: number | undefined;
+  /** The announced silence of a node that is not marked until its end, and that its zone does not count. */
+  readonly plannedSilence: PlannedSilence | undefined;
+  readonly isFlapping: boolean;
+  /** Undefined: `default`. */
+  readonly profile: string | undefined;
 }
+
+export interface PlannedSilence {
+  /** Epoch milliseconds. */
+  readonly untilMs: number | undefined;
+  /** '' without one. */
+  readonly reason: string;
+}
+
+/** Condition of a node that was marked repeatedly. */
+export const FLAPPING_CONDITION = 'Flapping';
 
 /** Source: Kubernetes, "Taints and Tolerations", section "Taint based Evictions". */
 const EVICTION_KEYS: ReadonlySet<string> = new Set([
@@ -24,8 +46,12 @@ const EVICTION_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 export function cellOf({ metadata, spec, status }: KubeNode): NodeCell {
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+  const statusOf = (wanted: string): string | undefined =>
+    status?.conditions?.find(({ type }) => type === wanted)?.status;
+  const ready = statusOf('Ready');
   const taint = spec?.taints?.find(isEviction);
+  const { annotations } = metadata;
+  const profile = annotations?.[PROFILE_ANNOTATION];
   return {
     name: metadata.name ?? '',
     zone: zoneKeyOf(metadata.labels),
@@ -33,21 +59,55 @@ export function cellOf({ metadata, spec, status }: KubeNode): NodeCell {
     isCordoned: spec?.unschedulable === true,
     isEvicting: taint !== undefined,
     evictingSinceMs: parseTimeMs(taint?.timeAdded),
+    plannedSilence:
+      statusOf(PLANNED_SILENCE_CONDITION) === 'True'
+        ? { untilMs: plannedUntilMs(annotations), reason: annotations?.[PLANNED_REASON_ANNOTATION] ?? '' }
+        : undefined,
+    isFlapping: statusOf(FLAPPING_CONDITION) === 'True',
+    profile: profile === DEFAULT_PROFILE ? undefined : profile,
   };
 }
 
 const isEviction = ({ key, effect }: Taint): boolean => effect === 'NoExecute' && EVICTION_KEYS.has(key);
 
-/** The letter on a cell. A Ready node has none: thousands of letters would hide the few that matter. */
-export function letterOf({ state, isCordoned }: NodeCell): string {
-  if (state === 'Ready') return isCordoned ? 'C' : '';
-  return state === 'NotReady' ? 'N' : 'U';
+/** What a cell shows. A planned silence comes first: controllers neither mark such a node nor count it. */
+export type CellLook = 'planned' | 'unknown' | 'not-ready' | 'flapping' | 'cordoned' | 'ready';
+
+export function lookOf({ state, plannedSilence, isFlapping, isCordoned }: NodeCell): CellLook {
+  if (plannedSilence !== undefined) return 'planned';
+  if (state !== 'Ready') return state === 'NotReady' ? 'not-ready' : 'unknown';
+  if (isFlapping) return 'flapping';
+  return isCordoned ? 'cordoned' : 'ready';
 }
 
+/** By look. A Ready node has none: thousands of letters would hide the few that matter. */
+const LETTERS: Readonly<Record<CellLook, string>> = {
+  planned: 'P',
+  unknown: 'U',
+  'not-ready': 'N',
+  flapping: 'F',
+  cordoned: 'C',
+  ready: '',
+};
+
+export const letterOf = (cell: NodeCell): string => LETTERS[lookOf(cell)];
+
 /** For screen readers and the line below a strip. */
-export function cellText({ name, state, isCordoned, isEvicting }: NodeCell): string {
-  const more = [...(isCordoned ? ['cordoned'] : []), ...(isEvicting ? ['pods are evicted'] : [])];
+export function cellText(cell: NodeCell): string {
+  const { name, state, plannedSilence, isFlapping, isCordoned, isEvicting, profile } = cell;
+  const more = [
+    ...(plannedSilence === undefined ? [] : [plannedText(plannedSilence)]),
+    ...(isFlapping ? ['flapping'] : []),
+    ...(isCordoned ? ['cordoned'] : []),
+    ...(isEvicting ? ['pods are evicted'] : []),
+    ...(profile === undefined ? [] : [`profile ${profile}`]),
+  ];
   return [`${name}: ${state}`, ...more].join(', ');
+}
+
+function plannedText({ untilMs, reason }: PlannedSilence): string {
+  const until = untilMs === undefined ? '' : ` until ${rfc3339(untilMs)}`;
+  return `planned silence${until}${reason === '' ? '' : ` (${reason})`}`;
 }
 
 const numeric = new Intl.Collator('en', { numeric: true });

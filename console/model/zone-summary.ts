@@ -9,6 +9,9 @@ export interface ZoneSummary {
   readonly ready: number;
   readonly notReady: number;
   readonly unknown: number;
+  /** Nodes that announced their silence. They are in none of the three numbers above. */
+  readonly plannedSilence: readonly NodeCell[];
+  readonly flapping: readonly NodeCell[];
   /** Nodes with a NoExecute taint that was added within the last hour. */
   readonly taintedInHour: number;
   /** Of the controllers; undefined before the first answer of /metrics. */
@@ -37,14 +40,18 @@ export function zonesOf(cells: Iterable<NodeCell>, samples: Samples, nowMs: numb
 
 function summaryOf(zone: string, cells: readonly NodeCell[], samples: Samples, nowMs: number): ZoneSummary {
   const count = (matches: (cell: NodeCell) => boolean): number => cells.filter(matches).length;
+  const inState = (wanted: NodeCell['state']): number =>
+    count(({ state, plannedSilence }) => state === wanted && plannedSilence === undefined);
   const nextTokenSeconds = sampleValue(samples, 'nodekeeper_zone_next_token_timestamp_seconds', { zone });
   const nextTokenAtMs = nextTokenSeconds === undefined ? undefined : nextTokenSeconds * 1_000;
   return {
     zone,
     cells,
-    ready: count(({ state }) => state === 'Ready'),
-    notReady: count(({ state }) => state === 'NotReady'),
-    unknown: count(({ state }) => state === 'Unknown'),
+    ready: inState('Ready'),
+    notReady: inState('NotReady'),
+    unknown: inState('Unknown'),
+    plannedSilence: cells.filter(({ plannedSilence }) => plannedSilence !== undefined),
+    flapping: cells.filter(({ isFlapping }) => isFlapping),
     taintedInHour: count(({ evictingSinceMs }) => evictingSinceMs !== undefined && nowMs - evictingSinceMs < HOUR_MS),
     state: samples.get('nodekeeper_zone_state')?.find(({ labels, value }) => labels['zone'] === zone && value === 1)
       ?.labels['state'],

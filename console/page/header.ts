@@ -47,8 +47,13 @@ function Gate({ view: { status } }: { readonly view: ClusterView }): JSX.Element
 
 function NodeCounts({ view: { nodes, isListed } }: { readonly view: ClusterView }): JSX.Element {
   let ready = 0;
-  for (const { state } of nodes.values()) if (state === 'Ready') ready += 1;
-  return h(Fact, { name: 'Nodes Ready' }, `${ready} of ${nodes.size}${isListed ? '' : ' …'}`);
+  let planned = 0;
+  for (const { state, plannedSilence } of nodes.values()) {
+    if (plannedSilence !== undefined) planned += 1;
+    else if (state === 'Ready') ready += 1;
+  }
+  const plannedText = planned === 0 ? '' : `, ${planned} in planned silence`;
+  return h(Fact, { name: 'Nodes Ready' }, `${ready} of ${nodes.size}${plannedText}${isListed ? '' : ' …'}`);
 }
 
 function Ticks({ view: { status } }: { readonly view: ClusterView }): JSX.Element {

@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { type ClusterFeed, messageOf, startClusterFeed } from './cluster-feed.ts';
 import { CostView } from './cost-view.ts';
 import { DecisionsView } from './decisions-view.ts';
+import { DetectorView } from './detector-view.ts';
 import { Header } from './header.ts';
 import { NodeView } from './node-view.ts';
 import { PodsView } from './pods-view.ts';
@@ -14,6 +15,7 @@ const VIEWS = [
   ['#/zones', 'Zones'],
   ['#/decisions', 'Decisions'],
   ['#/pods', 'Pods'],
+  ['#/detector', 'Detector'],
   ['#/cost', 'Cost'],
 ] as const;
 
@@ -51,9 +53,11 @@ function Page({ feed }: { readonly feed: ClusterFeed }): JSX.Element {
           ? h(DecisionsView, { view })
           : route === 'pods'
             ? h(PodsView, null)
-            : route === 'cost'
-              ? h(CostView, { view })
-              : h(ZonesView, { view }),
+            : route === 'detector'
+              ? h(DetectorView, null)
+              : route === 'cost'
+                ? h(CostView, { view })
+                : h(ZonesView, { view }),
     ),
   );
 }

@@ -5,7 +5,7 @@
  */
 import { h, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { cellText, letterOf, type NodeCell } from '../model/node-cell.ts';
+import { type CellLook, cellText, letterOf, lookOf, type NodeCell } from '../model/node-cell.ts';
 
 interface StripProps {
   readonly zone: string;
@@ -140,8 +140,7 @@ interface Drawing {
 
 /** Colours of CSS. */
 interface Colours {
-  readonly fills: Readonly<Record<NodeCell['state'], string>>;
-  readonly cordoned: string;
+  readonly fills: Readonly<Record<CellLook, string>>;
   readonly ink: string;
   readonly evicting: string;
 }
@@ -182,9 +181,15 @@ function emptyDrawing(canvas: HTMLCanvasElement, grid: Grid): Drawing | undefine
   context.font = `700 ${Math.round(side * 0.72)}px system-ui, sans-serif`;
   const style = getComputedStyle(canvas);
   const colour = (name: string): string => style.getPropertyValue(`--${name}`).trim();
-  const fills = { Ready: colour('ready'), NotReady: colour('not-ready'), Unknown: colour('unknown') };
-  const colours = { fills, cordoned: colour('cordoned'), ink: colour('cell-ink'), evicting: colour('evicting') };
-  return { grid, context, colours };
+  const fills = {
+    planned: colour('planned'),
+    unknown: colour('unknown'),
+    'not-ready': colour('not-ready'),
+    flapping: colour('flapping'),
+    cordoned: colour('cordoned'),
+    ready: colour('ready'),
+  };
+  return { grid, context, colours: { fills, ink: colour('cell-ink'), evicting: colour('evicting') } };
 }
 
 /** Colour and letter say the same. A bar below the letter marks a node that loses its pods. */
@@ -193,7 +198,7 @@ function drawCell({ grid, context, colours }: Drawing, cell: NodeCell, index: nu
   const side = pitch - GAP;
   const x = (index % columns) * pitch;
   const y = Math.floor(index / columns) * pitch;
-  context.fillStyle = cell.state === 'Ready' && cell.isCordoned ? colours.cordoned : colours.fills[cell.state];
+  context.fillStyle = colours.fills[lookOf(cell)];
   context.fillRect(x, y, side, side);
   const letter = letterOf(cell);
   if (letter === '') return;

@@ -1,14 +1,17 @@
-/** One node: what it reports, what was decided about it and why, and the few writes of the console. */
+/** One node: what it reports, and what was decided about it and why. */
 import { h, type JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
+import { DEFAULT_PROFILE } from '../../shared/domain/nodes/node-profile.ts';
 import { parseTimeMs } from '../../shared/kube/time.ts';
 import type { KubeLease, KubeNode, KubePod } from '../../shared/kube/types.ts';
+import { cellOf, FLAPPING_CONDITION } from '../model/node-cell.ts';
 import { podKeyOf, podSummaryOf } from '../model/pods.ts';
 import type { PodSummary } from '../model/replacements.ts';
-import { type ClusterView, messageOf } from './cluster-feed.ts';
+import type { ClusterView } from './cluster-feed.ts';
 import { DECISION_COLUMNS, decisionRows, type NamedDecision, readDecisions, Timeline } from './decisions.ts';
 import { Age, Fact, Failure, Table, Time } from './elements.ts';
-import { API, postAction, RequestError, readObject, readPages, readText } from './requests.ts';
+import { NodeActions } from './node-actions.ts';
+import { API, RequestError, readObject, readPages, readText } from './requests.ts';
 import { usePoll } from './use-poll.ts';
 
 const POLL_MS = 5_000;
@@ -85,8 +88,9 @@ const NodeParts = ({ name, view, facts }: PartsProps): JSX.Element =>
       : h(
           'div',
           null,
+          h(States, { node: facts.node }),
           h(Summary, { facts, node: facts.node }),
-          h(Actions, { name, node: facts.node, readOnly: view.readOnly }),
+          h(NodeActions, { name, node: facts.node, readOnly: view.readOnly }),
           h('h3', null, 'Conditions'),
           h(Conditions, { node: facts.node }),
           h('h3', null, 'Taints'),
@@ -116,6 +120,36 @@ const NodeParts = ({ name, view, facts }: PartsProps): JSX.Element =>
     }),
   );
 
+/** What explains why the controllers treat the node differently. */
+function States({ node }: { readonly node: KubeNode }): JSX.Element {
+  const { plannedSilence, isFlapping } = cellOf(node);
+  const flapping = node.status?.conditions?.find(({ type }) => type === FLAPPING_CONDITION);
+  const flappingMs = parseTimeMs(flapping?.lastTransitionTime);
+  return h(
+    'div',
+    { role: 'status', class: 'states' },
+    plannedSilence === undefined
+      ? null
+      : h(
+          'p',
+          { class: 'state' },
+          'Planned silence',
+          ...(plannedSilence.untilMs === undefined ? [] : [' until ', h(Time, { atMs: plannedSilence.untilMs })]),
+          plannedSilence.reason === '' ? '' : `: ${plannedSilence.reason}`,
+          '. The node is not marked and its pods are not evicted until then.',
+        ),
+    isFlapping
+      ? h(
+          'p',
+          { class: 'state warn' },
+          '⚠ Flapping',
+          ...(flappingMs === undefined ? [] : [' for ', h(Age, { sinceMs: flappingMs })]),
+          `: ${flapping?.message ?? 'it was marked repeatedly.'}`,
+        )
+      : null,
+  );
+}
+
 function Summary({ facts, node }: { readonly facts: NodeFacts; readonly node: KubeNode }): JSX.Element {
   const renewedMs = parseTimeMs(facts.lease?.spec?.renewTime);
   const cloud = facts.decisions.find(({ record }) => CLOUD_ACTS.has(record.act))?.record;
@@ -126,6 +160,7 @@ function Summary({ facts, node }: { readonly facts: NodeFacts; readonly node: Ku
     'dl',
     { class: 'facts' },
     h(Fact, { name: 'Lease renewed' }, renewedMs === undefined ? 'no Lease' : [h(Age, { sinceMs: renewedMs }), ' ago']),
+    h(Fact, { name: 'Profile' }, cellOf(node).profile ?? DEFAULT_PROFILE),
     h(Fact, { name: 'Registered' }, createdMs === undefined ? '' : [h(Age, { sinceMs: createdMs }), ' ago']),
     h(Fact, { name: 'Addresses' }, addresses.map(({ address }) => address).join(', ')),
     h(
@@ -180,118 +215,4 @@ function WhyText({ name }: { readonly name: string }): JSX.Element {
   return failure === undefined
     ? h('pre', { tabIndex: 0, role: 'region', 'aria-label': 'Explanation' }, value ?? 'Reading…')
     : h(Failure, { message: failure });
-}
-
-interface ActionsProps {
-  readonly name: string;
-  readonly node: KubeNode;
-  readonly readOnly: string | undefined;
-}
-
-function Actions({ name, node, readOnly }: ActionsProps): JSX.Element {
-  const [failure, setFailure] = useState<string | undefined>(undefined);
-  const [isRunning, setIsRunning] = useState(false);
-  const [isConfirming, setIsConfirming] = useState(false);
-  const outButton = useRef<HTMLButtonElement>(null);
-  const endConfirmation = (): void => {
-    setIsConfirming(false);
-    outButton.current?.focus();
-  };
-  const isCordoned = node.spec?.unschedulable === true;
-  const isOut = (node.spec?.taints ?? []).some(({ key }) => key === 'node.kubernetes.io/out-of-service');
-  const run = async (body: object): Promise<void> => {
-    setIsRunning(true);
-    setFailure(undefined);
-    try {
-      await postAction({ node: name, ...body });
-    } catch (error) {
-      setFailure(messageOf(error));
-    }
-    setIsRunning(false);
-  };
-  const isDisabled = readOnly !== undefined || isRunning;
-  const describedBy = readOnly === undefined ? undefined : 'read-only';
-  return h(
-    'div',
-    { class: 'actions' },
-    h(
-      'button',
-      {
-        type: 'button',
-        disabled: isDisabled,
-        'aria-describedby': describedBy,
-        onClick: () => run({ action: isCordoned ? 'uncordon' : 'cordon' }),
-      },
-      isCordoned ? 'Uncordon' : 'Cordon',
-    ),
-    h(
-      'button',
-      {
-        type: 'button',
-        class: 'danger',
-        disabled: isDisabled || isOut,
-        'aria-describedby': describedBy,
-        ref: outButton,
-        onClick: () => setIsConfirming(true),
-      },
-      isOut ? 'Out of service' : 'Taint out-of-service…',
-    ),
-    readOnly === undefined ? null : h('p', { id: 'read-only', class: 'note' }, readOnly),
-    h(Failure, { message: failure }),
-    isConfirming
-      ? h(OutOfServiceDialog, {
-          name,
-          onCancel: endConfirmation,
-          onConfirm: (confirmation) => {
-            endConfirmation();
-            void run({ action: 'outOfService', confirmation });
-          },
-        })
-      : null,
-  );
-}
-
-interface DialogProps {
-  readonly name: string;
-  readonly onCancel: () => void;
-  readonly onConfirm: (confirmation: string) => void;
-}
-
-function OutOfServiceDialog({ name, onCancel, onConfirm }: DialogProps): JSX.Element {
-  const [typed, setTyped] = useState('');
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
-  return h(
-    'dialog',
-    { ref: dialog, 'aria-labelledby': 'confirm-title', onCancel },
-    h(
-      'form',
-      {
-        onSubmit: (event: Event) => {
-          event.preventDefault();
-          if (typed === name) onConfirm(typed);
-        },
-      },
-      h('h3', { id: 'confirm-title' }, `Taint ${name} out-of-service?`),
-      h(
-        'p',
-        null,
-        'Its pods are deleted without waiting for the kubelet, and its volumes are detached. ',
-        'Data is lost if the machine still runs. Make sure that it is shut down.',
-      ),
-      h('label', { for: 'confirm-name' }, 'Name of the node'),
-      h('input', {
-        id: 'confirm-name',
-        autocomplete: 'off',
-        value: typed,
-        onInput: (event: Event) => setTyped((event.currentTarget as HTMLInputElement).value),
-      }),
-      h(
-        'div',
-        { class: 'actions' },
-        h('button', { type: 'button', onClick: onCancel }, 'Cancel'),
-        h('button', { type: 'submit', class: 'danger', disabled: typed !== name }, `Taint ${name}`),
-      ),
-    ),
-  );
 }

@@ -1,4 +1,10 @@
 /** The writes of the console. The browser names an action and a node; the console composes the patch. */
+import {
+  PLANNED_REASON_ANNOTATION,
+  PLANNED_SILENCE_SECONDS_MAX,
+  PLANNED_UNTIL_ANNOTATION,
+} from '../../shared/domain/nodes/planned-silence.ts';
+import { rfc3339 } from '../../shared/domain/rfc3339.ts';
 import { recordOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeNode, Taint } from '../../shared/kube/types.ts';
 import { isObjectName } from './allowed-paths.ts';
@@ -15,11 +21,28 @@ const OUT_OF_SERVICE: Taint = {
   effect: 'NoExecute',
 };
 
+const ACTIONS = ['cordon', 'uncordon', 'announceSilence', 'endSilence', 'outOfService'] as const;
+
+const isSilence = (seconds: unknown): seconds is number =>
+  typeof seconds === 'number' && Number.isInteger(seconds) && seconds >= 1 && seconds <= PLANNED_SILENCE_SECONDS_MAX;
+
+/** `until`: null removes the promise. */
+const promise = (until: string | null, reason: string): object => ({
+  metadata: {
+    annotations: { [PLANNED_UNTIL_ANNOTATION]: until, [PLANNED_REASON_ANNOTATION]: reason === '' ? null : reason },
+  },
+});
+
 const MERGE_PATCH = 'application/merge-patch+json';
 
 /** @throws ConsoleError 400 for a body that is no action */
-export async function runNodeAction(upstream: Upstream, body: unknown, signal: AbortSignal): Promise<UpstreamAnswer> {
-  const { action: name, node: nodeName, confirmation } = recordOf(body);
+export async function runNodeAction(
+  upstream: Upstream,
+  body: unknown,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<UpstreamAnswer> {
+  const { action: name, node: nodeName, confirmation, seconds, reason } = recordOf(body);
   const action = textOf(name);
   const node = textOf(nodeName);
   if (!isObjectName(node)) throw new ConsoleError(400, 'node must be the name of a node');
@@ -31,6 +54,14 @@ export async function runNodeAction(upstream: Upstream, body: unknown, signal: A
       return await patch({ spec: { unschedulable: true } });
     case 'uncordon':
       return await patch({ spec: { unschedulable: null } });
+    case 'announceSilence':
+      if (!isSilence(seconds)) {
+        throw new ConsoleError(400, `seconds must be a whole number from 1 to ${PLANNED_SILENCE_SECONDS_MAX}`);
+      }
+      // The API checks the reason.
+      return await patch(promise(rfc3339(nowMs + seconds * 1_000), textOf(reason)));
+    case 'endSilence':
+      return await patch(promise(null, ''));
     case 'outOfService': {
       if (confirmation !== node) throw new ConsoleError(400, 'confirmation must be the name of the node');
       const read = await upstream.send({ method: 'GET', target, signal });
@@ -45,6 +76,6 @@ export async function runNodeAction(upstream: Upstream, body: unknown, signal: A
       });
     }
     default:
-      throw new ConsoleError(400, 'action must be cordon, uncordon or outOfService');
+      throw new ConsoleError(400, `action must be one of ${ACTIONS.join(', ')}`);
   }
 }

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ConsoleError } from './console-access.ts';
 import { type Console, serveConsole } from './serve-console.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
@@ -51,6 +52,10 @@ beforeEach(async () => {
     port: 0,
     cluster: 'test',
     explain: async (args) => [`explained ${args.join(' ')}`],
+    advise: async ({ token: current }) => {
+      if (current !== credential) throw new ConsoleError(502, 'the API refused');
+      return { limitPer1000NodeDays: 1, profiles: [] };
+    },
   });
   const address = new URL(running.address);
   base = address.origin;
@@ -384,6 +389,29 @@ describe('the writes', () => {
     ]);
   });
 
+  it('announce the silence of a node, and end it', async () => {
+    const before = Date.now();
+    await act({ action: 'announceSilence', node: 'n1', seconds: 7_200, reason: 'new disk' });
+    await act({ action: 'announceSilence', node: 'n1', seconds: 60 });
+    await act({ action: 'endSilence', node: 'n1' });
+    expect(received.map(({ line }) => line)).toEqual(Array.from({ length: 3 }, () => 'PATCH /api/v1/nodes/n1'));
+    const [first, second, last] = received.map(({ body }) => JSON.parse(body).metadata.annotations);
+    const [until, reason] = ['nodekeeper.dev/planned-silence-until', 'nodekeeper.dev/planned-silence-reason'] as const;
+    expect(first[reason]).toBe('new disk');
+    const aheadMs = Date.parse(first[until]) - before;
+    expect(aheadMs).toBeGreaterThan(7_198_000);
+    expect(aheadMs).toBeLessThan(7_230_000);
+    expect(second[reason]).toBeNull();
+    expect(last).toEqual({ [until]: null, [reason]: null });
+  });
+
+  it('announce no silence without a length, or a longer one than the API accepts', async () => {
+    for (const seconds of [undefined, '60', 0, -1, 1.5, 30 * 86_400 + 1, null]) {
+      expect((await act({ action: 'announceSilence', node: 'n1', seconds })).status).toBe(400);
+    }
+    expect(received).toEqual([]);
+  });
+
   it('taint out-of-service, on the version that was read and beside the other taints', async () => {
     const taints = [{ key: 'gpu', effect: 'NoSchedule' }];
     answer = (_request, response) => json(response, 200, { metadata: { resourceVersion: '7' }, spec: { taints } });
@@ -439,6 +467,15 @@ describe('the page', () => {
       expect(headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self';.*frame-ancestors/);
       expect(headers['x-content-type-options']).toBe('nosniff');
     }
+  });
+
+  it('has the advice, with the credential in use and the refusal of the API', async () => {
+    expect((await send('/advice')).status).toBe(401);
+    const headers = await signIn();
+    expect(JSON.parse((await send('/advice', { headers })).text)).toEqual({ limitPer1000NodeDays: 1, profiles: [] });
+    expect((await send('/advice?zone=a', { headers })).status).toBe(404);
+    credential = 'another';
+    expect(await send('/advice', { headers })).toMatchObject({ status: 502, text: 'the API refused' });
   });
 
   it('explains nodes and pods by name alone', async () => {

@@ -7,12 +7,14 @@
  *   GET  /cluster                         what the console is connected to, and what its user may do
  *   GET  /forward/<path of the API>       the paths of allowed-paths.ts
  *   GET  /explain/node/NAME, /explain/pod/NAMESPACE/NAME
+ *   GET  /advice                          what `nodekeeper advise --json` prints
  *   POST /actions                         the writes of node-actions.ts
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { defined } from '../../shared/domain/defined.ts';
+import type { AdviceReport } from '../../shared/domain/silences/advise-grace.ts';
 import { recordOf, textOf } from '../../shared/kube/normal-form.ts';
 import { allowedRequest, isObjectName } from './allowed-paths.ts';
 import { type ConsoleAccess, ConsoleError, type RenewAccess } from './console-access.ts';
@@ -30,6 +32,8 @@ export interface ConsoleOptions {
   readonly cluster: string;
   /** The lines of `nodekeeper explain` for these arguments, read with the credential in use. */
   readonly explain: (args: readonly string[], access: ConsoleAccess) => Promise<readonly string[]>;
+  /** Counted on this machine: a month of silences of many zones is too large for a page. */
+  readonly advise: (access: ConsoleAccess) => Promise<AdviceReport>;
 }
 
 export interface Console {
@@ -160,7 +164,7 @@ async function answerRequest(
   }
   if (!guard.isSignedIn(headers)) throw new ConsoleError(401, 'open the address that the command printed');
   if (method === 'POST' && url === '/actions') {
-    sendAnswer(response, await runNodeAction(upstream, await readBody(request), signal));
+    sendAnswer(response, await runNodeAction(upstream, await readBody(request), Date.now(), signal));
   } else if (method === 'GET' && url === '/cluster') {
     sendJson(response, {
       cluster: options.cluster,
@@ -169,6 +173,8 @@ async function answerRequest(
     });
   } else if (method === 'GET' && url.startsWith('/explain/')) {
     sendText(response, 200, (await options.explain(explainArguments(url), upstream.access())).join('\n'));
+  } else if (method === 'GET' && url === '/advice') {
+    sendJson(response, await options.advise(upstream.access()));
   } else if (method === 'GET' && url.startsWith('/forward/')) {
     await forward(upstream, running, url.slice('/forward'.length), response, signal);
   } else {

@@ -5,10 +5,12 @@ import { openConsole } from '../../cli/console.ts';
 import { type Console, serveConsole } from '../../console/server/serve-console.ts';
 import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { type SilenceHour, silenceBucketOf } from '../../shared/domain/silences/silence-hour.ts';
 import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
 import { type GateReason, UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { fleetStore } from '../../shared/store/fleet-store.ts';
+import { silenceHourWrite } from '../../shared/store/silence-store.ts';
 import {
   flawsOf,
   isBrowserInstalled,
@@ -22,6 +24,7 @@ import { type MemoryApi, startMemoryApi } from '../support/memory-api.ts';
 import { type StandInApi, startStandInApi } from '../support/stand-in-api.ts';
 
 const WAIT = { timeout: 30_000 };
+const HOUR_MS = 3_600_000;
 /** Each story looks at four variants of its page. */
 vi.setConfig({ testTimeout: 180_000 });
 let browser: Browser;
@@ -222,6 +225,94 @@ it('cordons, and taints out-of-service only after the name was typed', async () 
   expect(errors).toEqual([]);
 });
 
+it('shows planned silence with end and reason, profile and flapping', async () => {
+  await createNodes('a', 4);
+  await send('PATCH', '/api/v1/nodes/edge-a-1', {
+    metadata: {
+      annotations: {
+        'nodekeeper.dev/planned-silence-until': new Date(Date.now() + 7_200_000).toISOString(),
+        'nodekeeper.dev/planned-silence-reason': 'new disk',
+      },
+    },
+  });
+  await send('PATCH', '/api/v1/nodes/edge-a-2/status', {
+    status: {
+      conditions: [
+        { type: 'Ready', status: 'True' },
+        { type: 'Flapping', status: 'True', reason: 'MarkedRepeatedly', message: 'marked 3 times in 3600 s' },
+      ],
+    },
+  });
+  const { page, errors } = await open();
+  await seen(page, '3 of 4, 1 in planned silence');
+  await zone(page, 'a').getByText('Planned silence: 1 node').click();
+  await zone(page, 'a').getByText('Flapping: 1 node').click();
+  await zone(page, 'a').getByRole('cell', { name: 'new disk' }).waitFor(WAIT);
+  await page.getByRole('listbox', { name: 'nodes of zone a' }).focus();
+  await page.keyboard.press('ArrowRight');
+  expect(await zone(page, 'a').getByRole('option').textContent()).toMatch(
+    /^edge-a-1: Ready, planned silence until .*Z \(new disk\)$/,
+  );
+  expect(await flawsOf(page, 'planned-silence')).toEqual([]);
+  await zone(page, 'a').getByRole('link', { name: 'edge-a-2' }).click();
+  await seen(page, 'marked 3 times in 3600 s');
+  await seen(page, 'Profile');
+  expect(await flawsOf(page, 'flapping')).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+it('announces a silence with its reason, and ends it', async () => {
+  await createNodes('a', 1);
+  const { page, errors } = await open();
+  await visit(page, '#/node/edge-a-0');
+  await page.getByRole('button', { name: 'Announce silence…' }).click(WAIT);
+  await page.getByLabel('How long').selectOption('8 hours');
+  await page.getByLabel('Reason').fill('new disk');
+  expect(await flawsOf(page, 'announce')).toEqual([]);
+  await page.getByRole('button', { name: 'Announce silence of edge-a-0' }).click();
+  await seen(page, ': new disk');
+  await page.getByRole('cell', { name: 'nodekeeper.dev/planned-silence' }).waitFor(WAIT);
+  const { metadata } = (await send('GET', '/api/v1/nodes/edge-a-0')) as { metadata: { annotations: object } };
+  expect(metadata.annotations).toMatchObject({ 'nodekeeper.dev/planned-silence-reason': 'new disk' });
+  expect(await flawsOf(page, 'announced')).toEqual([]);
+  await page.getByRole('button', { name: 'End planned silence' }).click();
+  await page.getByRole('button', { name: 'Announce silence…' }).waitFor(WAIT);
+  expect(errors).toEqual([]);
+});
+
+it('shows the advice on the grace period as a chart, and the last marks', async () => {
+  const hours = 30 * 24;
+  const firstMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - hours * HOUR_MS;
+  for (let index = 0; index < hours; index += 1) {
+    for (const profile of ['default', 'cell'])
+      await items.write(silenceHourWrite(silenceHour(firstMs, index, profile)));
+  }
+  await createNodes('a', 1);
+  const { page, errors } = await open();
+  await page.getByRole('link', { name: 'Detector' }).click();
+  await seen(page, '20 s would have marked none of 300 live machines in 30 days');
+  await seen(page, 'No node was marked in the last hour.');
+  expect(await page.locator('.chart circle').count()).toBeGreaterThan(12);
+  expect(await flawsOf(page, 'detector')).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+/** An hour of 300 live nodes; every day has one silence of 25 s in profile `cell`. */
+const silenceHour = (firstMs: number, index: number, profile: string): SilenceHour => ({
+  hourStartMs: firstMs + index * HOUR_MS,
+  zone: 'a',
+  profile,
+  slot: index,
+  observedSeconds: 3_600,
+  nodeSeconds: 300 * 3_600,
+  nodes: 300,
+  beatIntervalSeconds: 10,
+  graceSeconds: 40,
+  periodSeconds: 5,
+  counts: profile === 'cell' && index % 24 === 0 ? [[silenceBucketOf(25), 1]] : [],
+  uncounted: 0,
+});
+
 it('says when its data is stale, and resumes the watch without another list', async () => {
   const standIn = await standInConsole(30);
   const { page } = standIn;
@@ -270,6 +361,7 @@ async function standInConsole(nodes: number): Promise<OpenedPage & { readonly ap
     port: 0,
     cluster: 'test',
     explain: async () => [],
+    advise: async () => ({ limitPer1000NodeDays: 1, profiles: [] }),
   });
   return { ...(await show(running)), api: standIn };
 }

@@ -81,8 +81,18 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
   await seen(page, /MarkUnknown +No heartbeat or status/);
   expect(await flawsOf(page, 'local-why')).toEqual([]);
 
+  await page.getByRole('link', { name: 'Detector' }).click();
+  await seen(page, 'No hour has been counted yet.');
+  const mark = page.getByRole('row').filter({ has: page.getByRole('link', { name: /^edge-a-/ }) });
+  // Silent for a grace period of 20 s, and a period of 5 s at most.
+  await mark
+    .filter({ hasText: /2[0-6](\.\d)? s20 s$/ })
+    .first()
+    .waitFor(WAIT);
+  expect(await flawsOf(page, 'local-marks')).toEqual([]);
+
   expect((await local.fleet('beat', 'edge-a-*')).exitCode).toBe(0);
-  await page.getByRole('link', { name: '← Zones' }).click();
+  await page.getByRole('link', { name: 'Zones', exact: true }).click();
   await seen(page, '6 of 6');
   await page.getByRole('article', { name: 'Zone local/local-a' }).getByText('Normal').waitFor(WAIT);
   await page.getByRole('link', { name: 'Decisions' }).click();

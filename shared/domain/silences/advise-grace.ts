@@ -53,6 +53,13 @@ export interface GraceAdvice {
   readonly bestBoundPer1000NodeDays: number;
 }
 
+/** What `nodekeeper advise --json` prints. JSON has null for a bound without data. */
+export interface AdviceReport {
+  /** Accepted false marks per 1,000 node-days. */
+  readonly limitPer1000NodeDays: number;
+  readonly profiles: readonly GraceAdvice[];
+}
+
 /** One per profile, by name. `limitPer1000NodeDays`: accepted false marks per 1,000 node-days. */
 export function adviseGrace(hours: readonly SilenceHour[], limitPer1000NodeDays: number): GraceAdvice[] {
   const profiles = new Map<string, SilenceHour[]>();

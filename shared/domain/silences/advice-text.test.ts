@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { adviseGrace } from '../shared/domain/silences/advise-grace.ts';
-import type { SilenceHour } from '../shared/domain/silences/silence-hour.ts';
-import { recommendation } from './advise.ts';
+import { recommendation } from './advice-text.ts';
+import { adviseGrace } from './advise-grace.ts';
+import type { SilenceHour } from './silence-hour.ts';
 
 /** 29 days of 312 machines; every hour has these buckets. */
 const advised = (counts: SilenceHour['counts'], limit = 1, graceSeconds = 40) => {
