@@ -5,6 +5,7 @@
  * {"bench": NAME, …figures}.
  */
 import { availableParallelism, cpus } from 'node:os';
+import { advice } from './advice.ts';
 import { agentPods, agentQuiet } from './agent-quiet.ts';
 import { agentWire } from './agent-wire.ts';
 import { api } from './api.ts';
@@ -67,6 +68,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   scheduler,
   workloads,
   consolePage,
+  advice,
 ];
 
 async function run(words: readonly string[]): Promise<number> {
