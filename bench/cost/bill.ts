@@ -61,7 +61,7 @@ export interface BillReport {
   readonly idleWithAllPollers: Bill;
   /** The idle cluster in an account that uses its free allowances for nothing else. Dollars per month. */
   readonly idleAfterAllowances: number;
-  /** Additional cost per node. Dollars per month. */
+  /** Additional cost per node, over an empty cluster with the same zones and watches. Dollars per month. */
   readonly dollarsPerNode: number;
   /** The same without data transfer to the internet, which such figures often exclude. */
   readonly dollarsPerNodeWithoutDataOut: number;

@@ -8,6 +8,8 @@ export interface CostOptions extends Omit<BillSettings, 'nodes' | 'lambdaTime' |
   readonly profiles: string | undefined;
   /** Share of the nodes by profile, `default` included; absent: equal shares. */
   readonly mix: ReadonlyMap<string, number> | undefined;
+  /** All ways of heartbeats, intervals and capacity modes, in place of the settings above. */
+  readonly table: boolean;
   readonly json: boolean;
   /** A recorded measurement. Absent: measure now. */
   readonly from: string | undefined;
@@ -23,6 +25,8 @@ export interface CostOptions extends Omit<BillSettings, 'nodes' | 'lambdaTime' |
 
 export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
 
+  --table              a node's cost by way of its heartbeats, interval (10 s, 60 s, the mix of --profiles)
+                       and capacity mode, at 100, 1,000 and 10,000 nodes
   --nodes N[,N…]       sizes of the fleet (1000); 0 is the idle cluster
   --beat SECONDS       between two beats of a node (10)
   --profiles FILE      a policy file with profiles: bills their mix in place of --beat
@@ -43,6 +47,8 @@ export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
   --idle-minutes M     length of that of an idle cluster (1); 15 counts what is done each quarter of an hour as well
   --json               for machines`;
 
+const TABLE_NODES = [100, 1_000, 10_000];
+
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
@@ -57,6 +63,8 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
   }
   const door = values.door ?? 'api';
   if (door !== 'api' && door !== 'url') throw new UsageError(`--door expects api or url, not ${door}`);
+  const table = values.table ?? false;
+  if (table && values.json === true) throw new UsageError('--table prints no JSON: leave out --json');
   const number = (name: string, text: string | undefined, fallback: number, least: number): number => {
     const value = text === undefined ? fallback : Number(text);
     if (!Number.isFinite(value) || value < least)
@@ -71,7 +79,7 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
     return numbers;
   };
   return {
-    nodes: wholes('nodes', values.nodes, [1_000], 0),
+    nodes: wholes('nodes', values.nodes, table ? TABLE_NODES : [1_000], 0),
     beatSeconds: number('beat', values.beat, 10, 1),
     billing,
     door,
@@ -89,6 +97,7 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
     fleets: wholes('fleets', values.fleets, [50, 200], 1),
     minutes: wholes('minutes', values.minutes, [1], 1)[0]!,
     idleMinutes: wholes('idle-minutes', values['idle-minutes'], [1], 1)[0]!,
+    table,
     json: values.json ?? false,
   };
 }
@@ -128,6 +137,7 @@ function parsed(args: readonly string[]) {
         fleets: text,
         minutes: text,
         'idle-minutes': text,
+        table: flag,
         json: flag,
       },
     }).values;

@@ -18,6 +18,7 @@ import {
   POLLERS,
   POLLERS_MIN,
 } from './bill.ts';
+import { costTable, dollarsText, type IntervalChoice, tableLines, targetLines } from './cost-table.ts';
 import { measureCost } from './measure.ts';
 import type { Measurement } from './measurement.ts';
 import { type CostOptions, parseCostOptions, USAGE, UsageError } from './options.ts';
@@ -74,6 +75,10 @@ function report(measurement: Measurement, list: PriceList, options: CostOptions)
   const assumed = { abandonedWatchesPerDay, failuresPerNode, connectionsPerNodeDay };
   const common = { beatSeconds, billing, door, watchers, podsPerNode, ...assumed };
   const estimate = { ...common, lambdaTime: 'estimated', idlePollers: POLLERS_MIN } as const;
+  if (options.table) {
+    printCostTable(measurement, list, options, { ...estimate, nodes: 0, zones });
+    return;
+  }
   if (!options.json) printTable(billRows(measurement, options.nodes, { ...estimate, nodes: 0, zones }, prices));
   // Several sizes are compared. The lines are those of one.
   if (!options.json && options.nodes.length > 1) return;
@@ -89,23 +94,48 @@ function report(measurement: Measurement, list: PriceList, options: CostOptions)
   }
 }
 
-const COLUMNS = ['nodes', 'on demand, per month', 'per node', 'provisioned, per month', 'per node'];
+/** Intervals of the table, beside that of a mix. Seconds. */
+const TABLE_INTERVALS = [10, 60];
 
-/** Per month and per node: the whole bill, divided by the nodes. */
+function printCostTable(
+  measurement: Measurement,
+  list: PriceList,
+  { nodes, profiles, beatSeconds }: CostOptions,
+  settings: BillSettings,
+): void {
+  const intervals: IntervalChoice[] = TABLE_INTERVALS.map((each) => ({ name: `${each} s`, beatSeconds: each }));
+  if (profiles !== undefined) intervals.push({ name: `mix, ${Number(beatSeconds.toFixed(1))} s`, beatSeconds });
+  const rows = costTable(measurement, { sizes: nodes, intervals }, settings, dollarsOf(list));
+  console.log(`prices of ${list.region}, read ${list.readOn}; counted ${measurement.measuredOn}`);
+  const print = (title: string, lines: Iterable<string>): void => console.log(`\n${title}\n\n${[...lines].join('\n')}`);
+  print(
+    'Additional dollars of a node per month',
+    tableLines(rows, ({ dollarsPerNode }) => dollarsPerNode),
+  );
+  print(
+    'Dollars of the cluster per month, idle cost included',
+    tableLines(rows, ({ bill }) => bill.dollars),
+  );
+  print('Targets', targetLines(rows));
+}
+
+const COLUMNS = [
+  'nodes',
+  ...['on demand', 'provisioned'].flatMap((mode) => [`${mode}, per month`, 'per node', 'additional node']),
+];
+
+/** Per node: the whole bill, divided by the nodes. Additional node: without what the cluster costs when it is empty. */
 function printTable(rows: readonly BillRow[]): void {
   console.log(`| ${COLUMNS.join(' | ')} |\n|${COLUMNS.map(() => '---').join('|')}|`);
   for (const { nodes, onDemand, provisioned } of rows) {
-    const cells = [onDemand, provisioned].flatMap(({ bill: { dollars } }) => [
-      `$${rounded(dollars)}`,
-      nodes === 0 ? '' : `$${(dollars / nodes).toFixed(3)}`,
+    const cells = [onDemand, provisioned].flatMap(({ bill: { dollars }, dollarsPerNode }) => [
+      dollarsText(dollars),
+      ...(nodes === 0 ? ['', ''] : [`$${(dollars / nodes).toFixed(3)}`, `$${dollarsPerNode.toFixed(3)}`]),
     ]);
     console.log(`| ${[nodes.toLocaleString('en-US'), ...cells].join(' | ')} |`);
   }
   console.log('');
 }
-
-const rounded = (dollars: number): string =>
-  dollars < 100 ? dollars.toFixed(2) : Math.round(dollars).toLocaleString('en-US');
 
 function priceList(file: string | undefined): PriceList {
   if (file === undefined) return PRICE_LIST;
