@@ -27,15 +27,23 @@ const ATTEMPTS_MAX = 4;
 const FOREGROUND = 'foregroundDeletion';
 const ORPHAN = 'orphan';
 
-/** Evaluates everything that had this owner. @throws AggregateError of the objects that could not be evaluated */
-export async function collectDependents(dependencies: ControllerDependencies, ownerUid: string): Promise<void> {
+/**
+ * Evaluates everything that had this owner. `hasClaim`: false if such an owner never has one, which saves a write.
+ *
+ * @throws AggregateError of the objects that could not be evaluated
+ */
+export async function collectDependents(
+  dependencies: ControllerDependencies,
+  ownerUid: string,
+  hasClaim: boolean,
+): Promise<void> {
   const { items } = dependencies;
   const refs = await ownedRefs(items, ownerUid);
   const { faults } = await workThrough(refs, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, (ref) =>
     judge(dependencies, ref),
   );
   if (faults.length > 0) throw new AggregateError(faults, 'objects of a deleted owner could not be collected');
-  await dropClaim(items, ownerUid);
+  if (hasClaim) await dropClaim(items, ownerUid);
 }
 
 /** One object. Its owners may no longer exist. @throws StoreFault if other writes won every attempt */

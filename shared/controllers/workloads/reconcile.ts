@@ -150,7 +150,7 @@ async function perform(dependencies: ControllerDependencies, work: Work): Promis
     case 'services':
       return syncAll(dependencies, await servicesSelecting(dependencies, work.ref.namespace, work.labels));
     case 'collect':
-      return collectDependents(dependencies, work.ownerUid);
+      return collectDependents(dependencies, work.ownerUid, work.hasClaim);
     case 'finish':
       return finishDeletion(dependencies, work.ref);
   }
@@ -370,7 +370,8 @@ async function runDue(dependencies: ControllerDependencies, key: DueKey): Promis
     case 'finish':
       return finishDeletion(dependencies, key.ref);
     case 'collect':
-      return collectDependents(dependencies, key.ownerUid);
+      // The kind of the owner is not stored.
+      return collectDependents(dependencies, key.ownerUid, true);
     case 'adopt': {
       const orphan = await dependencies.objects.get(key.ref);
       return orphan === undefined || controllerOf(orphan) !== undefined

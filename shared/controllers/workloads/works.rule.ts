@@ -44,7 +44,7 @@ export type Work =
   /** Nodes appeared, were removed, or changed labels or taints: DaemonSets may want other pods. */
   | { readonly kind: 'nodesChanged'; readonly changes: readonly NodeChange[] }
   /** An object was removed: what becomes of its dependents. */
-  | { readonly kind: 'collect'; readonly ownerUid: string }
+  | { readonly kind: 'collect'; readonly ownerUid: string; readonly hasClaim: boolean }
   /** An object is being deleted and waits for its dependents. */
   | { readonly kind: 'finish'; readonly ref: ObjectRef };
 
@@ -77,6 +77,9 @@ export const adoptersOf = (resource: string): readonly string[] =>
 const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(KINDS).map(([resource, { kind }]) => [kind, resource]),
 );
+/** Resources of owners with a claim (store/owner-claim-store.ts). */
+const CLAIMED = ['replicasets', 'replicationcontrollers', 'daemonsets', 'statefulsets', 'jobs'];
+const isClaimed = (resource: string): boolean => CLAIMED.includes(resource);
 const JOB_NAME_LABELS = ['batch.kubernetes.io/job-name', 'job-name'];
 const WAITING = ['foregroundDeletion', 'orphan'];
 
@@ -121,7 +124,7 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
   ];
   if (after === undefined) {
     const uid = before?.metadata.uid ?? '';
-    return uid === '' ? works : [...works, { kind: 'collect', ownerUid: uid }];
+    return uid === '' ? works : [...works, { kind: 'collect', ownerUid: uid, hasClaim: isClaimed(ref.resource) }];
   }
   const { metadata } = after;
   if (metadata.deletionTimestamp !== undefined && WAITING.some((each) => (metadata.finalizers ?? []).includes(each))) {
