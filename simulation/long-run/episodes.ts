@@ -20,6 +20,12 @@ export function severityAt(episodes: readonly Episode[], atMs: number): number {
   return episode !== undefined && atMs < episode.untilMs ? episode.severity : 0;
 }
 
+/** The end of the episode that lasts at this moment; undefined without one. */
+export function endOf(episodes: readonly Episode[], atMs: number): number | undefined {
+  const episode = episodes[lastBegun(episodes, atMs)];
+  return episode !== undefined && atMs < episode.untilMs ? episode.untilMs : undefined;
+}
+
 /** Whether an episode has a moment in common with this interval. */
 export function overlaps(episodes: readonly Episode[], fromMs: number, untilMs: number): boolean {
   const episode = episodes[lastBegun(episodes, untilMs)];

@@ -9,6 +9,10 @@
 import { type MemoryItemStore, memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
 import { segmentOf } from '../../shared/adapters/memory/pages.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
+import { PLANNED_UNTIL_ANNOTATION } from '../../shared/domain/nodes/planned-silence.ts';
+import type { Policy } from '../../shared/domain/policy.ts';
+import { rfc3339 } from '../../shared/domain/rfc3339.ts';
+import type { KubeNode } from '../../shared/kube/types.ts';
 import type {
   Item,
   ItemKey,
@@ -22,12 +26,14 @@ import type {
   WriteOutcome,
 } from '../../shared/ports/item-store.ts';
 import { healthKey } from '../../shared/store/health-row.ts';
+import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/store/node-digest.ts';
 import { healthWritesFor } from '../../shared/store/node-writes.ts';
 import type { FaultPlan } from '../faults/catalogue.ts';
 import { readyNode } from '../ready-node.ts';
 import { seededUuid } from '../seeded-random.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { Heartbeats } from './heartbeats.ts';
+import { type Kind, labelsOf, relabelled } from './mixed-fleet.ts';
 
 /** As in faulty-store.ts. */
 const STALE_SHARE = 0.9;
@@ -35,6 +41,8 @@ const STALE_MAX_MS = 3_000;
 /** Nodes registered in one commit at the start. */
 const NODES_PER_COMMIT = 16;
 const ZONES = 4;
+/** Attempts to change a Node that another writer changes too. */
+const CHANGE_ATTEMPTS_MAX = 5;
 const UNKNOWN = 'U';
 /** Items with a time to live are deleted this often. Milliseconds. */
 export const EXPIRE_EVERY_MS = 600_000;
@@ -49,6 +57,13 @@ export interface FleetTablesOptions {
   readonly onMarked: (node: number) => void;
   /** The state of node-monitor has changed. */
   readonly onState: (state: Item) => void;
+  /** A machine registered again: its Node is a new one. */
+  readonly onReplaced: (node: number) => void;
+  /** The stored name of its profile has changed. */
+  readonly onProfile: (node: number) => void;
+  readonly kindOf: (node: number) => Kind;
+  /** The policy of the API. */
+  readonly policy: () => Policy;
 }
 
 type Row = { -readonly [Name in keyof Item]: Item[Name] };
@@ -90,6 +105,11 @@ export class FleetTables implements ItemStore {
     return this.#rows[node]?.['y'] === UNKNOWN;
   }
 
+  /** Stored name of its profile; undefined: `default`. */
+  profileOf(node: number): string | undefined {
+    return this.#rows[node]?.['P'] as string | undefined;
+  }
+
   /** Registers every machine. */
   async registerAll(): Promise<void> {
     const { nodes } = this.#options;
@@ -99,9 +119,10 @@ export class FleetTables implements ItemStore {
     }
   }
 
-  /** The Node is deleted and registered again, with a new uid, as Ready. */
-  async replace(node: number): Promise<void> {
-    const { time } = this.#options;
+  /** The Node is deleted and registered again, with a new uid. `isReady: false`: without a status. */
+  async replace(node: number, { isReady = true } = {}): Promise<void> {
+    const { time, onReplaced, onProfile } = this.#options;
+    const profile = this.profileOf(node);
     const objects = this.#objects();
     const ref = nodeRef(node);
     const previous = await objects.get(ref);
@@ -112,8 +133,43 @@ export class FleetTables implements ItemStore {
     });
     if (outcome.kind !== 'committed') throw new Error(`${nameOf(node)} could not be deleted: ${outcome.kind}`);
     this.#options.heartbeats.register(node, time.nowMs());
-    await this.#register([node]);
+    await this.#register([node], isReady);
     this.#before.delete(node);
+    onReplaced(node);
+    if (this.profileOf(node) !== profile) onProfile(node);
+  }
+
+  /** A person labels the machine as this kind. */
+  async relabel(node: number, kind: Kind): Promise<void> {
+    await this.#change(node, ({ metadata, ...rest }) =>
+      withProfile(
+        { ...rest, metadata: { ...metadata, labels: relabelled(metadata.labels, kind) } },
+        this.#options.policy().profiles,
+      ),
+    );
+  }
+
+  /** The Node announces that no heartbeat is to be expected until then. */
+  async promiseSilence(node: number, untilMs: number): Promise<void> {
+    await this.#change(node, ({ metadata, ...rest }, nowMs) => {
+      const annotations = { ...metadata.annotations, [PLANNED_UNTIL_ANNOTATION]: rfc3339(untilMs) };
+      return withSilenceMarks({ ...rest, metadata: { ...metadata, annotations } }, nowMs);
+    });
+  }
+
+  /** False without a promise. */
+  endPromise(node: number): Promise<boolean> {
+    return this.#change(node, (stored, nowMs) =>
+      stored.metadata.annotations?.[PLANNED_UNTIL_ANNOTATION] === undefined
+        ? stored
+        : withoutPlannedSilence(stored, nowMs),
+    );
+  }
+
+  /** The first status of a machine that registered without one. */
+  async postReady(node: number): Promise<void> {
+    const { status } = this.#nodeOf(node, this.#options.time.nowMs());
+    await this.#change(node, (stored) => ({ ...stored, status: { ...stored.status, ...status } }), true);
   }
 
   /** Deletes what time to live deletes, and images that no read can show any more. */
@@ -208,7 +264,7 @@ export class FleetTables implements ItemStore {
   }
 
   async #afterRowWrite(key: ItemKey): Promise<void> {
-    const { time, onMarked } = this.#options;
+    const { time, onMarked, onProfile } = this.#options;
     const node = nodeOf(key);
     const item = await this.#memory.get(key, { consistent: true });
     const before = this.#rows[node];
@@ -218,22 +274,60 @@ export class FleetTables implements ItemStore {
     this.#shownMs[node] = 0;
     this.#before.set(node, { row: before, changedMs: time.nowMs() });
     if (row['y'] === UNKNOWN && before['y'] !== UNKNOWN) onMarked(node);
+    if (row['P'] !== before['P']) onProfile(node);
   }
 
-  async #register(nodes: readonly number[]): Promise<void> {
-    const { time, fraction, heartbeats } = this.#options;
+  /** False if the change is none. */
+  async #change(
+    node: number,
+    change: (stored: KubeNode, nowMs: number) => KubeNode,
+    statusPost = false,
+  ): Promise<boolean> {
+    const { heartbeats, time } = this.#options;
+    const ref = nodeRef(node);
+    // By the clock of a process of the API.
+    const nowMs = heartbeats.receiptMs(node, time.nowMs());
+    const objects = this.#objects();
+    for (let attempt = 0; attempt < CHANGE_ATTEMPTS_MAX; attempt += 1) {
+      const old = await objects.get(ref);
+      if (old === undefined) return false;
+      const next = change(old, nowMs);
+      if (next === old) return false;
+      const outcome = await objects.commit({
+        writes: [{ kind: 'update', ref, object: next, previous: old }],
+        extra: healthWritesFor({ kind: 'update', next, old, statusPost, nowMs }),
+      });
+      if (outcome.kind !== 'committed') continue;
+      await this.#afterRowWrite(healthKey(nameOf(node)));
+      return true;
+    }
+    throw new Error(`${nameOf(node)} could not be changed in ${CHANGE_ATTEMPTS_MAX} attempts`);
+  }
+
+  #nodeOf(node: number, nowMs: number): KubeNode {
+    const { fraction, kindOf, policy } = this.#options;
+    const found = readyNode(nameOf(node), `zone-${node % ZONES}`, nowMs, seededUuid(fraction));
+    const labels = { ...found.metadata.labels, ...labelsOf(kindOf(node)) };
+    return withProfile({ ...found, metadata: { ...found.metadata, labels } }, policy().profiles);
+  }
+
+  async #register(nodes: readonly number[], isReady = true): Promise<void> {
+    const { time, heartbeats } = this.#options;
     const nowMs = time.nowMs();
-    const all = nodes.map((node) => readyNode(nameOf(node), `zone-${node % ZONES}`, nowMs, seededUuid(fraction)));
+    const all = nodes.map((node) => {
+      const found = this.#nodeOf(node, nowMs);
+      return isReady ? found : { ...found, status: { ...found.status, conditions: [] } };
+    });
     const outcome = await this.#objects().commit({
       writes: all.map((object, index) => ({ kind: 'create', ref: nodeRef(nodes[index]!), object })),
-      extra: all.flatMap((next) => healthWritesFor({ kind: 'create', next, statusPost: true, nowMs })),
+      extra: all.flatMap((next) => healthWritesFor({ kind: 'create', next, statusPost: isReady, nowMs })),
     });
     if (outcome.kind !== 'committed') throw new Error(`Nodes could not be registered: ${outcome.kind}`);
     for (const node of nodes) {
       const r = heartbeats.receiptMs(node, nowMs);
       const item = await this.#memory.get(healthKey(nameOf(node)), { consistent: true });
       // Creation and first status are of our clock, too.
-      this.#rows[node] = { ...item!, r, b: r, l: r };
+      this.#rows[node] = { ...item!, r, b: r, ...(isReady ? { l: r } : {}) };
       this.#shownMs[node] = 0;
       const { pk: _, sk: __, ...set } = this.#rows[node];
       await this.#memory.write({ kind: 'update', key: healthKey(nameOf(node)), set });

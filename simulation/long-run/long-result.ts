@@ -1,6 +1,7 @@
 /** Figures of long runs. Those of several runs can be added, also from other processes (`--json`, `--sum`). */
 import type { FaultName, FaultPlan } from '../faults/catalogue.ts';
-import type { LongTally } from './long-laws.ts';
+import type { LongTally, ProfileTally } from './long-laws.ts';
+import { KINDS, type Kind } from './mixed-fleet.ts';
 
 /** Number of cases by tenths of a second. */
 export type Histogram = Record<string, number>;
@@ -9,6 +10,21 @@ export interface FaultFigures {
   episodes: number;
   injected: number;
   detection: Histogram;
+  recovery: Histogram;
+}
+
+export interface ProfileFigures {
+  nodeHours: number;
+  falseMarks: number;
+  lateMarks: number;
+  marksAfterHiddenGap: number;
+  rightMarks: number;
+  marksByNetwork: number;
+  detection: Histogram;
+  calmDetection: Histogram;
+  beyondGrace: Histogram;
+  promiseDetection: Histogram;
+  startDetection: Histogram;
   recovery: Histogram;
 }
 
@@ -30,6 +46,7 @@ interface LongSums {
   marksEarlyBySteps: number;
   falseMarks: number;
   lateMarks: number;
+  wrongProfiles: number;
   chainFaults: number;
   failures: number;
 }
@@ -42,6 +59,8 @@ export interface LongResult extends LongSums {
   alone: Partial<Record<FaultName, FaultFigures>>;
   /** Of runs with several at a time. */
   together: Partial<Record<FaultName, FaultFigures>>;
+  /** By the kind of the machines. */
+  profiles: Partial<Record<Kind, ProfileFigures>>;
 }
 
 export function longResult(of: {
@@ -53,7 +72,7 @@ export function longResult(of: {
   readonly cpuSeconds: number;
 }): LongResult {
   const { options, injected, tally, faults } = of;
-  const { calmDetectionSeconds, faults: _, falseMarksDuring, ...sums } = tally;
+  const { calmDetectionSeconds, faults: _, profiles, falseMarksDuring, ...sums } = tally;
   const figures: Partial<Record<FaultName, FaultFigures>> = {};
   for (const name of faults) {
     const { episodes = 0, detectionSeconds = [], recoverySeconds = [] } = tally.faults[name] ?? {};
@@ -75,6 +94,23 @@ export function longResult(of: {
     calmDetection: histogramOf(calmDetectionSeconds),
     alone: isAlone ? figures : {},
     together: isAlone ? {} : figures,
+    profiles: Object.fromEntries(
+      KINDS.flatMap((kind) => (profiles[kind] === undefined ? [] : [[kind, profileFigures(profiles[kind])]])),
+    ),
+  };
+}
+
+function profileFigures(tally: ProfileTally): ProfileFigures {
+  const { detectionSeconds, calmDetectionSeconds, promiseDetectionSeconds, startDetectionSeconds, ...rest } = tally;
+  const { beyondGraceSeconds, recoverySeconds, ...sums } = rest;
+  return {
+    ...sums,
+    detection: histogramOf(detectionSeconds),
+    calmDetection: histogramOf(calmDetectionSeconds),
+    beyondGrace: histogramOf(beyondGraceSeconds),
+    promiseDetection: histogramOf(promiseDetectionSeconds),
+    startDetection: histogramOf(startDetectionSeconds),
+    recovery: histogramOf(recoverySeconds),
   };
 }
 
@@ -88,6 +124,7 @@ const SUMS = [
     'marksEarlyBySteps',
     'falseMarks',
     'lateMarks',
+    'wrongProfiles',
     'chainFaults',
     'failures',
   ],
@@ -105,8 +142,33 @@ export function addLong(one: LongResult, other: LongResult): LongResult {
     calmDetection: added(one.calmDetection, other.calmDetection),
     alone: addFigures(one.alone, other.alone),
     together: addFigures(one.together, other.together),
+    profiles: addProfiles(one.profiles, other.profiles),
   };
 }
+
+function addProfiles(one: LongResult['profiles'], other: LongResult['profiles']): LongResult['profiles'] {
+  const sum = { ...one };
+  for (const [kind, figures] of Object.entries(other) as [Kind, ProfileFigures][]) {
+    const before = sum[kind];
+    sum[kind] = before === undefined ? figures : addedProfile(before, figures);
+  }
+  return sum;
+}
+
+const addedProfile = (one: ProfileFigures, other: ProfileFigures): ProfileFigures => ({
+  nodeHours: one.nodeHours + other.nodeHours,
+  falseMarks: one.falseMarks + other.falseMarks,
+  lateMarks: one.lateMarks + other.lateMarks,
+  marksAfterHiddenGap: one.marksAfterHiddenGap + other.marksAfterHiddenGap,
+  rightMarks: one.rightMarks + other.rightMarks,
+  marksByNetwork: one.marksByNetwork + other.marksByNetwork,
+  detection: added(one.detection, other.detection),
+  calmDetection: added(one.calmDetection, other.calmDetection),
+  beyondGrace: added(one.beyondGrace, other.beyondGrace),
+  promiseDetection: added(one.promiseDetection, other.promiseDetection),
+  startDetection: added(one.startDetection, other.startDetection),
+  recovery: added(one.recovery, other.recovery),
+});
 
 function addFigures(one: LongResult['alone'], other: LongResult['alone']): LongResult['alone'] {
   const sum = { ...one };

@@ -1,7 +1,9 @@
 /** `npm run sim -- --long`: reads the arguments, runs the seeds, and prints their sum. */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { defined } from '../../shared/domain/defined.ts';
 import type { FaultName } from '../faults/catalogue.ts';
+import type { FalseMark } from './long-laws.ts';
 import { addLong, casesOf, type FaultFigures, type Histogram, type LongResult, percentileOf } from './long-result.ts';
 import { LONG_FAULTS, type LongFault, runLong } from './run-long.ts';
 
@@ -10,6 +12,7 @@ export const LONG_USAGE = `usage: npm run sim -- --long [options]
   --seeds A..B     one run per seed (1..50); odd seeds have all faults, even seeds one fault alone
   --nodes N        machines of each run, 10 to 50000 (2000)
   --hours H        virtual time of each run, 1 to 1000 (10)
+  --fleet KIND     alike, or mixed: three profiles, changes of labels and policies, planned silences (alike)
   --faults LIST    names with commas between, or none, for every seed
   --json           one JSON line per seed, for --sum
   --sum FILES      adds the lines of these files, with commas between, and runs nothing
@@ -23,6 +26,7 @@ interface LongPlan {
   readonly seeds: readonly number[];
   readonly nodes: number;
   readonly hours: number;
+  readonly fleet: 'alike' | 'mixed';
   readonly faults: readonly LongFault[] | undefined;
   readonly json: boolean;
   readonly sum: readonly string[];
@@ -60,19 +64,28 @@ function faultsOf(text: string | undefined): readonly LongFault[] | undefined {
   });
 }
 
+function fleetOf(text: string): 'alike' | 'mixed' {
+  if (text === 'alike' || text === 'mixed') return text;
+  throw new LongArgumentFault(`--fleet must be alike or mixed, not ${text}`);
+}
+
 /** @throws LongArgumentFault, or TypeError for an unknown option */
 function planOf(args: readonly string[]): LongPlan | 'help' {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
   const { values } = parseArgs({
     args: [...args],
-    options: { long: flag, seeds: text, nodes: text, hours: text, faults: text, json: flag, sum: text, help: flag },
+    options: {
+      ...{ long: flag, seeds: text, nodes: text, hours: text, fleet: text, faults: text },
+      ...{ json: flag, sum: text, help: flag },
+    },
   });
   if (values.help === true) return 'help';
   return {
     seeds: seedsOf(values.seeds ?? '1..50'),
     nodes: wholeIn('nodes', values.nodes ?? '2000', 10, 50_000),
     hours: wholeIn('hours', values.hours ?? '10', 1, 1_000),
+    fleet: fleetOf(values.fleet ?? 'alike'),
     faults: faultsOf(values.faults),
     json: values.json ?? false,
     sum: values.sum?.split(',') ?? [],
@@ -94,7 +107,7 @@ export async function simLong(
     terminal.print(LONG_USAGE);
     return 0;
   }
-  const { nodes, hours, faults, json, sum } = plan;
+  const { nodes, hours, fleet, faults, json, sum } = plan;
   let total: LongResult | undefined;
   const add = (result: LongResult): void => {
     total = total === undefined ? result : addLong(total, result);
@@ -104,13 +117,20 @@ export async function simLong(
     for (const line of readFileSync(file, 'utf8').split('\n')) if (line !== '') add(JSON.parse(line) as LongResult);
   }
   if (sum.length === 0) {
-    for (const seed of plan.seeds)
-      add(await runLong({ seed, nodes, hours, ...(faults === undefined ? {} : { faults }) }));
+    const onFalseMark = (mark: FalseMark): void => terminal.printError(lineOf(mark));
+    for (const seed of plan.seeds) {
+      add(await runLong({ seed, nodes, hours, fleet, onFalseMark, ...defined({ faults }) }));
+    }
   }
   if (total === undefined) return 0;
   if (!json) for (const line of longLines(total)) terminal.print(line);
-  return total.falseMarks + total.lateMarks + total.chainFaults === 0 ? 0 : 1;
+  const { falseMarks, lateMarks, chainFaults, wrongProfiles } = total;
+  return falseMarks + lateMarks + chainFaults + wrongProfiles === 0 ? 0 : 1;
 }
+
+const lineOf = ({ node, kind, during, nowMs, start }: FalseMark): string =>
+  `false mark of machine ${node} (${kind}) at ${new Date(nowMs).toISOString()}, ` +
+  `${((nowMs - start.atMs) / 1_000).toFixed(3)} s after its ${start.of}, during ${during || 'no fault'}`;
 
 export function longLines(sum: LongResult): string[] {
   const during = Object.entries(sum.falseMarksDuring).map(([names, count]) => `${count} during ${names || 'no fault'}`);
@@ -125,6 +145,8 @@ export function longLines(sum: LongResult): string[] {
       `(${sum.messages} messages, ${sum.claims} claims)`,
     `without faults: ${casesOf(sum.calmDetection)} nodes, last heartbeat to mark ${spanOf(sum.calmDetection)}`,
     `gate closed in ${sum.ticksWithClosedGate} ticks; ${sum.failures} calls and ticks failed`,
+    ...(sum.wrongProfiles === 0 ? [] : [`Nodes without the profile that their labels select: ${sum.wrongProfiles}`]),
+    ...profileTable(sum.profiles),
     ...tableOf('one fault alone', sum.alone),
     ...tableOf('several faults at a time', sum.together),
   ];
@@ -145,6 +167,32 @@ function tableOf(title: string, figures: LongResult['alone']): string[] {
     ...[secondsOf(detection, 0.5), secondsOf(detection, 1), secondsOf(recovery, 0.5), secondsOf(recovery, 1)],
   ]);
   const head = ['fault', 'episodes', 'injected', 'nodes', 'detection p50', 'most', 'recovery p50', 'most'];
-  const lines = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
-  return [title, ...lines];
+  return [title, ...tableLines(head, rows)];
 }
+
+/** Of a mixed fleet. Detection in seconds: p50 / most. */
+function profileTable(profiles: LongResult['profiles']): string[] {
+  const all = Object.entries(profiles);
+  if (all.length < 2) return [];
+  const pair = (histogram: Histogram): string => `${secondsOf(histogram, 0.5)} / ${secondsOf(histogram, 1)}`;
+  const rows = all.map(([kind, of]) => [
+    ...[kind, String(Math.round(of.nodeHours)), String(of.falseMarks), String(of.marksAfterHiddenGap)],
+    ...[String(of.lateMarks), `${of.rightMarks} (${of.marksByNetwork})`],
+    ...[of.calmDetection, of.beyondGrace, of.detection, of.promiseDetection, of.startDetection, of.recovery].map(pair),
+  ]);
+  const head = [
+    ...['profile', 'node-hours', 'false marks', 'after a hidden gap', 'late marks', 'right marks (by the network)'],
+    ...[
+      'detection without faults',
+      'beyond the grace period',
+      'with faults',
+      'after a promise',
+      'of a new Node',
+      'recovery',
+    ],
+  ];
+  return ['by profile; seconds are p50 / at most', ...tableLines(head, rows)];
+}
+
+const tableLines = (head: readonly string[], rows: readonly (readonly string[])[]): string[] =>
+  [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);

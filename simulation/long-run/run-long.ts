@@ -6,6 +6,7 @@
  * Not part of it: the API, streams, and the functions that follow node-monitor. `npm run sim` has those.
  */
 import { fleetControllers } from '../../shared/controllers/index.ts';
+import { DEFAULT_PROFILE, policyOf, profileNameOf } from '../../shared/domain/nodes/node-profile.ts';
 import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import type { Log } from '../../shared/ports/log.ts';
@@ -19,11 +20,16 @@ import { CLOCK_STEP_MAX_MS } from '../run-episodes.ts';
 import { hashOf, seededFraction, seededUuid } from '../seeded-random.ts';
 import { type VirtualTime, virtualTime } from '../virtual-time.ts';
 import { ClockSteps } from './clock-steps.ts';
+import { DeployedPolicies, rollPolicies, SETTLED_AFTER_MS } from './deployed-policies.ts';
 import { EXPIRE_EVERY_MS, FleetTables } from './fleet-tables.ts';
+import { type FollowedIntervals, followedIntervals } from './followed-intervals.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { type LongLaws, longLaws } from './long-laws.ts';
+import { changeLabels } from './label-changes.ts';
+import { type FalseMark, type LongLaws, longLaws } from './long-laws.ts';
 import { type LongResult, longResult } from './long-result.ts';
-import { runSilences } from './silences.ts';
+import { firstKindOf, KINDS, type Kind, labelsOf, MIXED_POLICIES, policyOfKind } from './mixed-fleet.ts';
+import { makePromises } from './promises.ts';
+import { runSilences, type Silences } from './silences.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 /** One way of a probe, there and back. Milliseconds. */
@@ -64,6 +70,14 @@ export interface LongOptions {
   readonly hours: number;
   /** Default: those of the seed (`longFaultsOf`). */
   readonly faults?: readonly LongFault[];
+  /**
+   * alike: every machine has the times of the policy. mixed: three kinds of machines, changes of labels and policies,
+   * promises of silence, and machines that need a while until they are Ready. Default: alike.
+   */
+  readonly fleet?: 'alike' | 'mixed';
+  /** Of a mixed fleet. Default: MIXED_POLICIES. */
+  readonly policies?: readonly Policy[];
+  readonly onFalseMark?: (mark: FalseMark) => void;
   /** A bug to plant: the laws must report it. */
   readonly plant?: {
     readonly policy?: Partial<Policy>;
@@ -83,7 +97,10 @@ const FAULTS_A_STORM = { all: 6, one: 36 };
 
 interface LongSetup {
   readonly options: LongOptions;
-  readonly policy: Policy;
+  readonly isMixed: boolean;
+  readonly policies: DeployedPolicies;
+  readonly kindOf: (node: number) => Kind;
+  readonly kinds: Kind[];
   readonly time: VirtualTime;
   readonly endMs: number;
   readonly plan: FaultPlan;
@@ -96,9 +113,10 @@ export async function runLong(options: LongOptions): Promise<LongResult> {
   const setup = setUp(options);
   const { time, endMs, plan, heartbeats } = setup;
   const startedMs = process.cpuUsage();
-  const laws: LongLaws = longLaws({ ...setup, startMs: START_MS });
+  const { onFalseMark, nodes } = options;
+  const laws = longLaws({ ...setup, startMs: START_MS, nodes, onFalseMark });
   const tables = new FleetTables({
-    nodes: options.nodes,
+    nodes,
     fraction: setup.random('fleet'),
     ...{ time, plan, heartbeats },
     onMarked: (node) => {
@@ -106,12 +124,21 @@ export async function runLong(options: LongOptions): Promise<LongResult> {
       silences.onMarked(node);
     },
     onState: laws.onState,
+    onReplaced: laws.onReplaced,
+    onProfile: (node) => {
+      laws.onProfile(node);
+      intervals.onTimesChanged(node);
+    },
+    kindOf: setup.kindOf,
+    policy: () => setup.policies.api,
   });
   await tables.registerAll();
+  const intervals = followIntervals(setup, tables);
   const functions = startTicks(setup, tables, laws);
   stepClocks(setup, functions);
   restartProcesses(setup, functions);
-  const silences = runSilences({ ...setup, startMs: START_MS, tables, laws, nodes: options.nodes });
+  const silences = startSilences(setup, tables, laws);
+  if (setup.isMixed) startPeople(setup, { tables, laws, intervals, functions, silences });
   expireItems(setup, tables);
   await time.run(endMs, () => false);
   const { user, system } = process.cpuUsage(startedMs);
@@ -127,6 +154,7 @@ export async function runLong(options: LongOptions): Promise<LongResult> {
 
 function setUp(options: LongOptions): LongSetup {
   const { seed, nodes, hours } = options;
+  const isMixed = options.fleet === 'mixed';
   const faults = options.faults ?? longFaultsOf(seed);
   const random = (purpose: string): (() => number) => seededFraction(hashOf(`${seed} long ${purpose}`));
   const time = virtualTime(START_MS);
@@ -136,16 +164,91 @@ function setUp(options: LongOptions): LongSetup {
     faultsAStorm: faults.length === 1 ? FAULTS_A_STORM.one : FAULTS_A_STORM.all,
   });
   const clock = new ClockSteps();
+  const policies = new DeployedPolicies(time, isMixed ? policiesOf(options)[0]! : defaultPolicy);
+  const kinds = Array.from({ length: nodes }, (_, node): Kind => (isMixed ? firstKindOf(node) : DEFAULT_PROFILE));
+  const kindOf = (node: number): Kind => kinds[node]!;
   const heartbeats = new Heartbeats({
     ...{ nodes, seed, plan, startMs: START_MS },
-    intervalMs: defaultPolicy.beatIntervalSeconds * 1_000,
+    intervalMsOf: (node) => 1_000 * policyOfKind(policies.current, kindOf(node)).beatIntervalSeconds,
     clockAheadMs: (atMs) => clock.aheadMs(atMs),
   });
-  return { options, policy: defaultPolicy, time, endMs, plan, random, clock, heartbeats };
+  return { options, isMixed, policies, kindOf, kinds, time, endMs, plan, random, clock, heartbeats };
+}
+
+const policiesOf = ({ policies = MIXED_POLICIES }: LongOptions): readonly Policy[] => policies;
+
+function followIntervals(setup: LongSetup, tables: FleetTables): FollowedIntervals {
+  const { time, heartbeats, policies, options } = setup;
+  return followedIntervals({
+    ...{ time, heartbeats, nodes: options.nodes },
+    answeredTo: (node) => {
+      const { beatIntervalSeconds, leaseDurationSeconds } = policyOf(policies.heartbeat, tables.profileOf(node));
+      return { intervalMs: 1_000 * beatIntervalSeconds, durationSeconds: leaseDurationSeconds };
+    },
+  });
+}
+
+function startSilences(setup: LongSetup, tables: FleetTables, laws: LongLaws): Silences {
+  const { policies, kindOf, isMixed, options } = setup;
+  const all = isMixed ? policiesOf(options) : [policies.current];
+  const longestSeconds = Math.max(
+    ...all.flatMap((policy) => KINDS.map((kind) => policyOfKind(policy, kind).nodeMonitorGracePeriodSeconds)),
+  );
+  return runSilences({
+    ...setup,
+    ...{ tables, laws, nodes: options.nodes, longestGraceMs: 1_000 * longestSeconds },
+    timesOf: (node) => {
+      const { nodeMonitorGracePeriodSeconds, nodeStartupGracePeriodSeconds } = policyOfKind(
+        policies.current,
+        kindOf(node),
+      );
+      return { graceSeconds: nodeMonitorGracePeriodSeconds, startupSeconds: nodeStartupGracePeriodSeconds };
+    },
+  });
+}
+
+/** What only a mixed fleet has. */
+function startPeople(
+  setup: LongSetup,
+  of: {
+    readonly tables: FleetTables;
+    readonly laws: LongLaws;
+    readonly intervals: FollowedIntervals;
+    readonly functions: Functions;
+    readonly silences: Silences;
+  },
+): void {
+  const { random, kinds, kindOf, policies, options, time, heartbeats } = setup;
+  const { tables, laws, intervals, functions, silences } = of;
+  const { nodes } = options;
+  const all = Array.from({ length: nodes }, (_, node) => node);
+  makePromises({ time, heartbeats, nodes, tables, laws, silences, fraction: random('promises') });
+  const labelledMs = new Float64Array(nodes).fill(START_MS);
+  changeLabels({
+    ...{ time, nodes, kindOf, fraction: random('labels') },
+    async relabel(node, kind) {
+      laws.onRelabelled(node, kindOf(node));
+      kinds[node] = kind;
+      labelledMs[node] = time.nowMs();
+      await tables.relabel(node, kind);
+    },
+  });
+  const hasWrongProfile = (node: number): boolean =>
+    time.nowMs() - labelledMs[node]! > SETTLED_AFTER_MS &&
+    tables.profileOf(node) !== profileNameOf(labelsOf(kindOf(node)), policies.current.profiles);
+  rollPolicies({
+    ...{ time, fraction: random('policies'), policies: policiesOf(options), deployed: policies, functions },
+    asPlanted: (policy) => ({ ...policy, ...options.plant?.policy }),
+    beforeRoll: () => laws.onRoll(all.filter(hasWrongProfile).length),
+    onTimesChanged: () => {
+      for (const node of all) intervals.onTimesChanged(node);
+    },
+  });
 }
 
 function startTicks(setup: LongSetup, tables: FleetTables, laws: LongLaws): Functions {
-  const { time, plan, random, policy, options } = setup;
+  const { time, plan, random, policies, options } = setup;
+  const policy = policies.current;
   const ticks = faultyTicks({
     ...{ time, plan, policy, startMs: START_MS },
     fraction: random('ticks'),

@@ -16,7 +16,7 @@ function heartbeatsUnder(faults: readonly FaultName[]) {
   });
   const make = () =>
     new Heartbeats({
-      ...{ nodes: NODES, seed: 5, startMs: START_MS, intervalMs: 10_000, plan },
+      ...{ nodes: NODES, seed: 5, startMs: START_MS, intervalMsOf: () => 10_000, plan },
       clockAheadMs: () => 0,
     });
   return { plan, make };
@@ -71,6 +71,26 @@ describe('heartbeats in closed form', () => {
     const returned = beats.lastMs(3, untilMs + 50);
     expect(returned).toBeGreaterThan(untilMs);
     expect(returned).toBeLessThanOrEqual(untilMs + 40);
+  });
+
+  it('come at another interval once an answer asked for it', () => {
+    const beats = heartbeatsUnder([]).make();
+    const followedMs = START_MS + 600_000;
+    const lastMs = beats.lastMs(4, followedMs);
+    const before = moments.map((atMs) => beats.lastMs(4, Math.min(atMs, followedMs)));
+    beats.follow(4, 60_000, { lastMs, nowMs: followedMs });
+    expect(moments.map((atMs) => beats.lastMs(4, Math.min(atMs, followedMs)))).toEqual(before);
+    const nextMs = beats.nextSentMs(4, followedMs);
+    expect(nextMs - lastMs).toBeGreaterThan(59_000);
+    expect(nextMs - lastMs).toBeLessThan(62_500);
+    expect(beats.lastMs(4, nextMs)).toBe(lastMs);
+    expect(beats.lastMs(4, nextMs + 50)).toBeGreaterThan(nextMs);
+    expect(beats.longestIntervalMs(4, lastMs)).toBe(60_000);
+    beats.follow(4, 5_000, { lastMs: beats.lastMs(4, nextMs + 50), nowMs: nextMs + 50 });
+    const ages = moments.filter((atMs) => atMs > nextMs + 6_000).map((atMs) => atMs - beats.lastMs(4, atMs));
+    expect(Math.max(...ages)).toBeLessThan(5_350);
+    expect(beats.longestIntervalMs(4, nextMs)).toBe(60_000);
+    expect(beats.longestIntervalMs(4, nextMs + 60)).toBe(5_000);
   });
 
   it('of a lossy network are lost or late in part', () => {

@@ -127,10 +127,20 @@ describe('npm run sim -- --long', { timeout: TIMEOUT_MS }, () => {
     await expect(output('--sum', `${files[0]},${files[0]}`)).rejects.toThrow('seed 3 is in two results');
   });
 
+  it('prints a line per profile of a mixed fleet', async () => {
+    const { code, lines } = await output('--fleet', 'mixed', '--seeds', '2..3', '--nodes', '60', '--hours', '1');
+    expect(code).toBe(0);
+    const rows = lines.filter((line) => /^\| (default|solar|fast) /.test(line)).map((line) => line.split(' | '));
+    expect(rows.map(([kind]) => kind)).toEqual(['| default', '| solar', '| fast']);
+    expect(rows.reduce((sum, [, hours]) => sum + Number(hours), 0)).toBeCloseTo(120, -1);
+    expect(rows.map(([, , falseMarks]) => falseMarks)).toEqual(['0', '0', '0']);
+  });
+
   it.each([
     [['--seeds', '4..3'], '--seeds must be A..B with A <= B, not 4..3'],
     [['--nodes', '5'], '--nodes must be a whole number from 10 to 50000, not 5'],
     [['--hours', 'x'], '--hours must be a whole number from 1 to 1000, not x'],
+    [['--fleet', 'large'], '--fleet must be alike or mixed, not large'],
     [['--faults', 'poison'], 'no such fault of a long run: poison; valid names: '],
   ])('refuses %j', async (args, message) => {
     const { code, errors } = await output(...args);

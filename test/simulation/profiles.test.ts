@@ -1,35 +1,17 @@
 /** The laws per profile: bugs that concern profiles alone are found. */
 import { describe, expect, it } from 'vitest';
-import type { Condition, Item, ItemStore, TransactWrite } from '../../shared/ports/item-store.ts';
 import { runSim } from '../../simulation/run-sim.ts';
 import type { SimOptions } from '../../simulation/sim-options.ts';
+import { rowsWithout } from './rows-without.ts';
 
 const TIMEOUT_MS = 120_000;
 /** People change the labels often enough in a quarter of an hour. */
 const QUIET = { hours: 0.25, faults: [], parts: ['profiles'] } as const satisfies Partial<SimOptions>;
 
-/** node-monitor reads rows of `health` without this attribute, and writes without a condition on it. */
-function without(attribute: string): NonNullable<SimOptions['plant']> {
-  const stripped = ({ [attribute]: _, ...item }: Item): Item => item as Item;
-  const isOther = (condition: Condition): boolean => !('attribute' in condition) || condition.attribute !== attribute;
-  const unconditioned = (write: TransactWrite): TransactWrite =>
-    write.kind === 'update' && write.key.table === 'health' && write.when?.kind === 'all'
-      ? { ...write, when: { ...write.when, of: write.when.of.filter(isOther) } }
-      : write;
-  return {
-    items: (items, { name }): ItemStore =>
-      name === 'node-monitor'
-        ? {
-            ...items,
-            transact: (writes) => items.transact(writes.map(unconditioned)),
-            async scan(request) {
-              const page = await items.scan(request);
-              return { ...page, items: page.items.map(stripped) };
-            },
-          }
-        : items,
-  };
-}
+/** node-monitor knows nothing of this attribute of rows of `health`. */
+const without = (attribute: string): NonNullable<SimOptions['plant']> => ({
+  items: (items, { name }) => (name === 'node-monitor' ? rowsWithout(items, attribute) : items),
+});
 
 describe('the laws of a fleet with profiles', () => {
   it('hold without faults, to the millisecond', { timeout: TIMEOUT_MS }, async () => {
