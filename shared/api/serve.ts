@@ -20,6 +20,7 @@ import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import { answerAccessReview } from './access/access-review.ts';
 import { type AuditedCall, audit } from './access/audit.ts';
 import { effectiveUser } from './access/impersonation.ts';
+import { answerNodeUpdate, isNodeUpdate } from './agents/node-updates.ts';
 import { namespaces } from './kinds/registry.ts';
 import { isReview } from './kinds/self-reviews.ts';
 import { isNodeLogs } from './logs/node-logs.ts';
@@ -138,6 +139,10 @@ async function serveResource(
   if (isNodeLogs(target) && dependencies.nodeLogs !== undefined) {
     audited.call = auditedCall;
     return dependencies.nodeLogs({ user, target, request, nowMs });
+  }
+  if (isNodeUpdate(target)) {
+    audited.call = auditedCall;
+    return answerNodeUpdate(dependencies, { user, target, request, nowMs });
   }
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();

@@ -489,6 +489,38 @@ export type SilenceHistogramSpec = {
   uncounted?: number;
 };
 
+/** A version of the agent that nodes install themselves (domain/agents/release-rollout.ts). */
+export interface KubeAgentRelease extends KubeObject {
+  spec?: AgentReleaseSpec;
+  status?: AgentReleaseStatus;
+}
+
+export type AgentReleaseArtifactSpec = {
+  architecture?: string;
+  url?: string;
+  sha256?: string;
+  signature?: string;
+  sizeBytes?: number;
+};
+
+export type AgentReleaseSpec = {
+  version?: string;
+  artifacts?: AgentReleaseArtifactSpec[];
+  waves?: { name?: string; nodeSelector?: Record<string, string> }[];
+  maxUnavailable?: IntOrString;
+  paused?: boolean;
+};
+
+export type AgentReleaseStatus = {
+  observedGeneration?: number;
+  refreshedAt?: string;
+  nodes?: number;
+  updated?: number;
+  wave?: number;
+  updating?: { node: string; sha256: string; since: string }[];
+  failed?: { node: string; sha256: string; message: string; at: string }[];
+};
+
 export type NamespaceSpec = { finalizers?: string[] };
 
 export type NamespaceCondition = {

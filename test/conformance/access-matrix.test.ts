@@ -92,6 +92,13 @@ const OBJECTS: Readonly<Record<string, (nodeUid: string) => Record<string, unkno
     spec: { attacher: 'ebs.csi.aws.com', nodeName: 'n1', source: { persistentVolumeName: 'pv1' } },
   }),
   csinodes: () => ({ metadata: { name: 'n1' }, spec: { drivers: [] } }),
+  agentreleases: () => ({
+    metadata: { name: 'agent' },
+    spec: {
+      version: '1.0.0',
+      artifacts: [{ url: 'https://files.example/agent.mjs', sha256: '0'.repeat(64), signature: `${'A'.repeat(86)}==` }],
+    },
+  }),
   daemonsets: () => ({
     metadata: { name: 'd1', namespace: 'default' },
     spec: {

@@ -1,5 +1,6 @@
 import { leases } from '../../heartbeat/lease-kind.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import { agentreleases } from './agent-releases.ts';
 import { alwaysEmptyResources } from './always-empty.ts';
 import { horizontalpodautoscalers, horizontalpodautoscalersV1 } from './autoscalers.ts';
 import { certificatesigningrequests } from './certificates.ts';
@@ -80,6 +81,7 @@ export const resources: readonly ResourceDescriptor[] = [
   rolebindings,
   roles,
   ...alwaysEmptyResources,
+  agentreleases,
   nodeidentities,
   bootstraptokens,
   decisions,
@@ -111,6 +113,7 @@ export const findStored = (resource: string): ResourceDescriptor | undefined =>
   resources.find((each) => each.servedFrom === undefined && each.resource === resource);
 
 export {
+  agentreleases,
   bootstraptokens,
   csinodes,
   daemonsets,

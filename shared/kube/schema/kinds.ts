@@ -1,4 +1,5 @@
 import { localSubjectAccessReview, subjectAccessReview, tokenRequest, tokenReview } from './access-review.ts';
+import { agentRelease } from './agent-release.ts';
 import { daemonSet } from './apps.ts';
 import { horizontalPodAutoscaler, scale } from './autoscaling.ts';
 import { horizontalPodAutoscaler as horizontalPodAutoscalerV2 } from './autoscaling-v2.ts';
@@ -57,6 +58,7 @@ export const KINDS: readonly StructSchema[] = [
   daemonSet,
   nodeIdentity,
   bootstrapToken,
+  agentRelease,
   decision,
   clusterStatus,
   silenceHistogram,

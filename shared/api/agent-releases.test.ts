@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest';
+import { apiInMemory, MERGE } from '../../test/support/api-in-memory.ts';
+import type { KubeAgentRelease } from '../kube/types.ts';
+
+const RELEASES = '/apis/nodekeeper.dev/v1alpha1/agentreleases';
+const UPDATES = '/apis/nodekeeper.dev/v1alpha1/nodeupdates';
+const SHA = 'a'.repeat(64);
+const SIGNATURE = `${'A'.repeat(86)}==`;
+const artifact = { url: 'https://files.example/agent.mjs', sha256: SHA, signature: SIGNATURE };
+const NAMES = ['n1', 'n2', 'n3', 'n4'];
+const users = Object.fromEntries(
+  NAMES.map((name) => [name, { name: `system:node:${name}`, groups: ['system:nodes'] }]),
+);
+const JSON_TYPE = 'application/json';
+
+const releaseOf = (spec: object = {}) => ({
+  apiVersion: 'nodekeeper.dev/v1alpha1',
+  kind: 'AgentRelease',
+  metadata: { name: 'agent' },
+  spec: { version: '2.0.0', artifacts: [artifact], ...spec },
+});
+
+/** Ready nodes whose agents run 1.0.0; n1 is a canary. */
+async function cluster(spec?: object) {
+  const api = apiInMemory({ users });
+  for (const name of NAMES) {
+    const labels = name === 'n1' ? { ring: 'canary' } : {};
+    const metadata = { name, labels, annotations: { 'nodekeeper.dev/agent-version': '1.0.0' } };
+    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+    await api.send('POST', '/api/v1/nodes', { body: { apiVersion: 'v1', kind: 'Node', metadata, status } });
+  }
+  if (spec !== undefined) await api.send('POST', RELEASES, { body: releaseOf(spec) });
+  const ask = async (name: string, more: object = {}, who = name) => {
+    const body = { version: '1.0.0', architecture: 'amd64', ...more };
+    const headers = { authorization: `Bearer ${who}` };
+    return api.send('PUT', `${UPDATES}/${name}`, { body, contentType: JSON_TYPE, headers });
+  };
+  const action = async (name: string, more?: object): Promise<string> => (await ask(name, more)).body.action;
+  const updated = async (name: string): Promise<string> => {
+    const annotations = { 'nodekeeper.dev/agent-version': '2.0.0' };
+    await api.send('PATCH', `/api/v1/nodes/${name}`, { contentType: MERGE, body: { metadata: { annotations } } });
+    return action(name, { version: '2.0.0' });
+  };
+  const release = async (): Promise<KubeAgentRelease> => (await api.send('GET', `${RELEASES}/agent`)).body;
+  return { api, ask, action, updated, release };
+}
+
+describe('an AgentRelease', () => {
+  it('is validated field by field', async () => {
+    const { api } = await cluster();
+    const spec = {
+      version: '../2',
+      artifacts: [{ ...artifact, url: 'ftp://x/y', sha256: 'A', signature: '' }, artifact],
+      waves: [{ nodeSelector: { 'a b': 'c' } }],
+      maxUnavailable: 0,
+    };
+    const answer = await api.send('POST', RELEASES, { body: releaseOf(spec) });
+    expect(answer.code).toBe(422);
+    expect(answer.body.details.causes.map(({ field }: { field: string }) => field)).toEqual([
+      'spec.version',
+      'spec.artifacts[0].url',
+      'spec.artifacts[0].sha256',
+      'spec.artifacts[0].signature',
+      'spec.artifacts[1].architecture',
+      'spec.waves[0].nodeSelector',
+      'spec.maxUnavailable',
+    ]);
+  });
+
+  it('has one node at a time by default, and counts its nodes', async () => {
+    const { api, action, release } = await cluster({});
+    expect(await action('n2')).toBe('update');
+    expect((await release()).status).toMatchObject({ nodes: 4, updated: 0, wave: 0, updating: [{ node: 'n2' }] });
+    const table = await api.send('GET', RELEASES, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
+    expect(table.body.rows[0].cells).toEqual(['agent', '2.0.0', 4, 0, 1, 0, '1 of 1', 'false', '0s']);
+  });
+});
+
+describe('a node that asks', () => {
+  it('gets the artifact, again and again until it reports the version', async () => {
+    const { ask, action, updated, release } = await cluster({});
+    const first = await ask('n2');
+    expect(first.body).toEqual({
+      kind: 'NodeUpdateAnswer',
+      apiVersion: 'nodekeeper.dev/v1alpha1',
+      action: 'update',
+      release: { name: 'agent', version: '2.0.0', ...artifact },
+    });
+    expect((await ask('n2')).body).toEqual(first.body);
+    expect(await action('n3')).toBe('wait');
+    expect(await updated('n2')).toBe('none');
+    expect(await action('n3')).toBe('update');
+    expect((await release()).status).toMatchObject({ updated: 1, updating: [{ node: 'n3' }] });
+  });
+
+  it('is one of two that ask for the last place at the same time', async () => {
+    const { action, release } = await cluster({ maxUnavailable: 1 });
+    const actions = await Promise.all(['n1', 'n2', 'n3', 'n4'].map((name) => action(name)));
+    expect(actions.toSorted()).toEqual(['update', 'wait', 'wait', 'wait']);
+    expect((await release()).status?.updating).toHaveLength(1);
+  });
+
+  it('waits for the waves before its own', async () => {
+    const waves = [{ name: 'canary', nodeSelector: { ring: 'canary' } }, { name: 'rest' }];
+    const { api, action, updated, release } = await cluster({ waves, maxUnavailable: '100%' });
+    expect(await action('n2')).toBe('wait');
+    expect(await action('n1')).toBe('update');
+    expect(await updated('n1')).toBe('none');
+    api.advance(61_000);
+    expect(await action('n2')).toBe('update');
+    expect(await action('n3')).toBe('update');
+    expect((await release()).status).toMatchObject({ wave: 1, updated: 1 });
+  });
+
+  it('does not count as updated before all are, and then the release is complete', async () => {
+    const { action, updated, release } = await cluster({ maxUnavailable: 4 });
+    for (const name of NAMES) expect(await action(name)).toBe('update');
+    for (const name of NAMES.slice(1)) await updated(name);
+    expect((await release()).status).toMatchObject({ nodes: 4, updated: 3, wave: 0 });
+    await updated('n1');
+    expect((await release()).status).toMatchObject({ nodes: 4, updated: 4, wave: 1, updating: [], failed: [] });
+  });
+
+  it('keeps its place after a failure, which stops the release', async () => {
+    const { api, action, release } = await cluster({});
+    await action('n2');
+    const failed = { sha256: SHA, message: 'no accepted heartbeat in 120 s' };
+    expect(await action('n2', { failed })).toBe('none');
+    expect(await action('n3')).toBe('wait');
+    expect((await release()).status?.failed).toMatchObject([{ node: 'n2', message: failed.message }]);
+    const other = { ...artifact, sha256: 'b'.repeat(64) };
+    const body = { spec: { version: '2.0.1', artifacts: [other] } };
+    await api.send('PATCH', `${RELEASES}/agent`, { contentType: MERGE, body });
+    expect(await action('n3')).toBe('update');
+    expect((await release()).status?.failed).toEqual([]);
+  });
+
+  it('gives up its place when its Node is deleted', async () => {
+    const { api, action } = await cluster({});
+    expect(await action('n2')).toBe('update');
+    await api.send('DELETE', '/api/v1/nodes/n2');
+    expect(await action('n3')).toBe('wait');
+    api.advance(61_000);
+    expect(await action('n3')).toBe('update');
+  });
+
+  it('waits while the release is paused, also if it was granted before', async () => {
+    const { api, action, release } = await cluster({});
+    await action('n2');
+    await api.send('PATCH', `${RELEASES}/agent`, { contentType: MERGE, body: { spec: { paused: true } } });
+    expect(await action('n2')).toBe('wait');
+    expect((await release()).status?.updating).toEqual([]);
+  });
+
+  it('gets nothing without a release, without a Node and outside all waves', async () => {
+    const { ask, api } = await cluster();
+    expect((await ask('n2')).body).toMatchObject({ action: 'none', reason: 'there is no release' });
+    await api.send('POST', RELEASES, { body: releaseOf({ waves: [{ nodeSelector: { ring: 'canary' } }] }) });
+    expect((await ask('n2')).body).toMatchObject({ action: 'none', reason: 'no release is for this node' });
+    await api.send('DELETE', '/api/v1/nodes/n1');
+    expect((await ask('n1')).body).toMatchObject({ action: 'none', reason: 'the Node does not exist' });
+  });
+});
+
+describe('the rights of a machine', () => {
+  it('are its own report: no other, and no release', async () => {
+    const { api, ask } = await cluster({});
+    expect((await ask('n2', {}, 'n3')).code).toBe(403);
+    const headers = { authorization: 'Bearer n2' };
+    const body = { spec: { paused: true } };
+    for (const path of [`${RELEASES}/agent`, `${RELEASES}/agent/status`]) {
+      expect((await api.send('PATCH', path, { contentType: MERGE, body, headers })).code).toBe(403);
+    }
+    expect((await api.send('GET', `${RELEASES}/agent`, { headers })).code).toBe(403);
+  });
+
+  it.each([
+    [{ version: '' }, 'version must be a text of 1 to 63 characters'],
+    [{ architecture: 7 }, 'architecture must be a text of 1 to 63 characters'],
+    [{ failed: { sha256: 'x' } }, 'failed.sha256 must be a SHA-256 in lower-case hex'],
+  ])('end where the report is malformed: %j', async (more, message) => {
+    const { ask } = await cluster({});
+    const answer = await ask('n2', more);
+    expect([answer.code, answer.body.message]).toEqual([400, message]);
+  });
+});
+
+it('writes nothing for a node that waits or is up to date', async () => {
+  const { action, updated, release } = await cluster({});
+  await action('n2');
+  await updated('n2');
+  await action('n3');
+  const { resourceVersion } = (await release()).metadata;
+  await action('n4');
+  await action('n2', { version: '2.0.0' });
+  expect((await release()).metadata.resourceVersion).toBe(resourceVersion);
+});

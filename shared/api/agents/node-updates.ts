@@ -1,0 +1,295 @@
+/**
+ * What an agent requests to learn whether to update itself. A node may use only the path of its own name.
+ *
+ *   PUT /apis/nodekeeper.dev/v1alpha1/nodeupdates/<node>
+ *     request   version (that runs), architecture, failed: { sha256, message } of an update that the node does not retry
+ *     response  action (none, wait, update), reason, waitSeconds (wait), release (update)
+ *
+ * The request is a report and a question in one, and may be repeated: a node that was granted an update gets the same
+ * answer again until it reports the version or a failure. Nodes write no AgentRelease, so a machine can change neither
+ * its spec nor the record of another machine.
+ *
+ * Concurrency: the grant is in the status of the release, and is written on the version that was read. Of two nodes
+ * that ask for the last free place, one reads again and waits. A function that is killed after the write has granted
+ * the place; the node gets it with its next request.
+ *
+ * Cost: a node that runs the version is one query and one read. While a release progresses, the nodes are listed at
+ * most once per minute for the whole cluster, and each update of a node is two writes of the release.
+ */
+import { authorize } from '../../domain/access/authorize.ts';
+import type { UserInfo } from '../../domain/access/user-info.ts';
+import { AGENT_VERSION_ANNOTATION } from '../../domain/agents/agent-version.ts';
+import {
+  type AgentNode,
+  type FleetSummary,
+  type NodeReport,
+  type ReleaseArtifact,
+  type ReleaseSpec,
+  type RolloutState,
+  summarize,
+  type UpdateVerdict,
+  updateVerdict,
+  waveOf,
+  withoutObsolete,
+  withReport,
+} from '../../domain/agents/release-rollout.ts';
+import { defined } from '../../domain/defined.ts';
+import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
+import { readyStatusOf } from '../../domain/nodes/conditions.ts';
+import { mediaTypeOf, readJson, refuseTooLarge } from '../../kube/request/body.ts';
+import type { ResourceTarget } from '../../kube/request/request.ts';
+import { isStatusError, json } from '../../kube/request/respond.ts';
+import * as status from '../../kube/status.ts';
+import { formatTime, parseTimeMs } from '../../kube/time.ts';
+import type { KubeAgentRelease, KubeNode } from '../../kube/types.ts';
+import { isJsonObject } from '../../kube/wire/json-value.ts';
+import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { agentreleases, nodes } from '../kinds/registry.ts';
+import { modifyObject } from '../verbs/modify-object.ts';
+
+export const isNodeUpdate = ({ group, version, resource }: ResourceTarget): boolean =>
+  group === 'nodekeeper.dev' && version === 'v1alpha1' && resource === 'nodeupdates';
+
+/** Releases that are considered. A cluster has one per fleet of machines. */
+const RELEASES_MAX = 50;
+const PAGE_NODES = 500;
+/** Nodes that are counted: 200 pages. */
+const NODES_MAX = 100_000;
+/** The nodes are listed again when the last list is older than this. Milliseconds. */
+const REFRESH_MS = 60_000;
+const QUIET_REFRESH_MS = 30 * 60_000;
+/** A node asks again after a conflict. Seconds. */
+const CONFLICT_WAIT_SECONDS = 60;
+const VERSION_CHARACTERS_MAX = 63;
+const MESSAGE_CHARACTERS_MAX = 500;
+
+export interface NodeUpdateCall {
+  readonly user: UserInfo;
+  readonly target: ResourceTarget;
+  readonly request: HttpRequest;
+  readonly nowMs: number;
+}
+
+/** @throws StatusError 400, 403, 404, 405, 413 */
+export async function answerNodeUpdate(dependencies: ApiDependencies, call: NodeUpdateCall): Promise<HttpResponse> {
+  const { target, request } = call;
+  refuseOthers(call);
+  if (target.name === '' || target.namespace !== '' || target.name.length > NAME_LENGTH_MAX) throw status.unknownPath();
+  if (request.method !== 'PUT' || target.subresource !== '') throw status.methodNotAllowedHere();
+  const { release, verdict } = await verdictFor(dependencies, reportOf(request), call);
+  return json(200, {
+    kind: 'NodeUpdateAnswer',
+    apiVersion: 'nodekeeper.dev/v1alpha1',
+    action: verdict.kind,
+    ...(verdict.kind === 'update' ? {} : { reason: verdict.reason }),
+    ...(verdict.kind === 'wait' ? { waitSeconds: verdict.waitSeconds } : {}),
+    ...(verdict.kind === 'update' ? { release: forAgent(release, verdict.artifact) } : {}),
+  });
+}
+
+const forAgent = (release: KubeAgentRelease | undefined, { url, sha256, signature, sizeBytes }: ReleaseArtifact) => ({
+  name: release?.metadata.name ?? '',
+  version: release?.spec?.version ?? '',
+  url,
+  sha256,
+  signature,
+  ...defined({ sizeBytes }),
+});
+
+function refuseOthers({ user, target }: NodeUpdateCall): void {
+  const access = authorize(user, { ...target, verb: 'update', subresource: '' });
+  if (access.allowed) return;
+  const { namespace, name, subresource } = target;
+  throw status.accessDenied(
+    { user: user.username, verb: 'update', target, subresource, namespace, name },
+    access.reason,
+  );
+}
+
+type Reported = Pick<NodeReport, 'version' | 'architecture' | 'failed'>;
+
+function reportOf(request: HttpRequest): Reported {
+  if (mediaTypeOf(request.headers) !== 'application/json') throw status.unsupportedMediaType(['application/json']);
+  refuseTooLarge(request.body);
+  const { version, architecture, failed } = readJson(request.body).value;
+  if (!isShortText(version)) throw status.badRequest('version must be a text of 1 to 63 characters');
+  if (!isShortText(architecture)) throw status.badRequest('architecture must be a text of 1 to 63 characters');
+  return { version, architecture, failed: failureOf(failed) };
+}
+
+const isShortText = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= VERSION_CHARACTERS_MAX;
+
+function failureOf(failed: unknown): NodeReport['failed'] {
+  if (failed === undefined) return undefined;
+  if (!isJsonObject(failed)) throw status.badRequest('failed must be an object');
+  const { sha256, message = '' } = failed;
+  if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) {
+    throw status.badRequest('failed.sha256 must be a SHA-256 in lower-case hex');
+  }
+  if (typeof message !== 'string') throw status.badRequest('failed.message must be a text');
+  return { sha256, message: message.slice(0, MESSAGE_CHARACTERS_MAX) };
+}
+
+interface Answered {
+  readonly release?: KubeAgentRelease;
+  readonly verdict: UpdateVerdict;
+}
+
+async function verdictFor(
+  dependencies: ApiDependencies,
+  reported: Reported,
+  { target, nowMs }: NodeUpdateCall,
+): Promise<Answered> {
+  const releases = await dependencies.storageOf(agentreleases).list({ namespace: '', limit: RELEASES_MAX });
+  if (releases.items.length === 0) return { verdict: { kind: 'none', reason: 'there is no release' } };
+  const node: KubeNode | undefined = await dependencies.storageOf(nodes).get('', target.name);
+  if (node === undefined) return { verdict: { kind: 'none', reason: 'the Node does not exist' } };
+  const report: NodeReport = { node: target.name, labels: node.metadata.labels ?? {}, ...reported };
+  const release = (releases.items as readonly KubeAgentRelease[]).find(
+    (each) => waveOf(specOf(each), report.labels) !== undefined && each.metadata.deletionTimestamp === undefined,
+  );
+  if (release === undefined) return { verdict: { kind: 'none', reason: 'no release is for this node' } };
+  return decideOn(dependencies, { report, name: release.metadata.name ?? '', nowMs });
+}
+
+interface Question {
+  readonly report: NodeReport;
+  /** Of the release. */
+  readonly name: string;
+  readonly nowMs: number;
+}
+
+/** Decides on the current release, and stores what the decision changes. Decides again after a conflict. */
+async function decideOn(dependencies: ApiDependencies, { report, name, nowMs }: Question): Promise<Answered> {
+  let answered: Answered | undefined;
+  const at = formatTime(nowMs);
+  const decide = async (release: KubeAgentRelease): Promise<KubeAgentRelease> => {
+    const spec = specOf(release);
+    const before = stateOf(release);
+    const state = withReport(before, spec, report, at);
+    const known = summaryOf(release, report, { nowMs, completed: before.updating.length - state.updating.length });
+    const counted = known ?? (await countNodes(dependencies, { spec, state, report }));
+    const verdict = updateVerdict(spec, report, { ...counted, state: counted.state ?? state, at });
+    answered = { release, verdict };
+    const next = verdict.kind === 'update' ? verdict.state : (counted.state ?? state);
+    return withStatus(release, next, { fleet: counted.fleet, countedAt: known === undefined ? at : undefined });
+  };
+  const path = { ...RELEASE_TARGET, name };
+  try {
+    await modifyObject(dependencies, agentreleases, path, decide, { nowMs, dryRun: false, replaces: false });
+  } catch (error) {
+    // Deleted since, or other nodes won every attempt: nothing was granted.
+    if (!isStatusError(error) || (error.status.code !== 404 && error.status.code !== 409)) throw error;
+    const reason = 'other nodes changed the release at the same time';
+    return { verdict: { kind: 'wait', reason, waitSeconds: CONFLICT_WAIT_SECONDS } };
+  }
+  if (answered === undefined) throw new Error('a release was written without a decision');
+  return answered;
+}
+
+const RELEASE_TARGET: ResourceTarget = {
+  group: agentreleases.group,
+  version: agentreleases.version,
+  resource: agentreleases.resource,
+  namespace: '',
+  name: '',
+  subresource: 'status',
+};
+
+/** A stored release is valid, so the members exist. */
+const specOf = ({ spec = {} }: KubeAgentRelease): ReleaseSpec => ({
+  version: spec.version ?? '',
+  artifacts: (spec.artifacts ?? []) as readonly ReleaseArtifact[],
+  waves: spec.waves ?? [],
+  maxUnavailable: spec.maxUnavailable ?? 1,
+  isPaused: spec.paused === true,
+});
+
+const NO_NODES: RolloutState = { updating: [], failed: [] };
+
+const stateOf = ({ status: known = {} }: KubeAgentRelease): RolloutState => ({
+  updating: known.updating ?? NO_NODES.updating,
+  failed: known.failed ?? NO_NODES.failed,
+});
+
+interface Counted {
+  readonly fleet: FleetSummary;
+  /** Without deleted nodes. Absent: the nodes were not listed. */
+  readonly state?: RolloutState;
+}
+
+/**
+ * The counts of the last list of the nodes, with the nodes that completed their update since. undefined if the nodes
+ * must be listed: the counts are too old, are those of another spec, or show that all nodes are updated.
+ *
+ * A node that runs the version already waits for nothing, so older counts do for it. Otherwise one node that stays
+ * offline would cause a list per minute.
+ */
+function summaryOf(
+  { metadata, spec = {}, status: known = {} }: KubeAgentRelease,
+  report: NodeReport,
+  { nowMs, completed }: { readonly nowMs: number; readonly completed: number },
+): Counted | undefined {
+  const { observedGeneration, refreshedAt, nodes: count = 0, updated = 0, wave = 0 } = known;
+  const isUpdated = report.version === spec.version;
+  const now = isUpdated ? updated + completed : updated;
+  const isComplete = now >= count;
+  const fleet = { nodes: count, updated: now, wave };
+  if (observedGeneration !== metadata.generation) return undefined;
+  if (isUpdated && isComplete) return completed === 0 ? { fleet } : undefined;
+  const ageMs = nowMs - (parseTimeMs(refreshedAt) ?? 0);
+  return ageMs < (isUpdated ? QUIET_REFRESH_MS : REFRESH_MS) ? { fleet } : undefined;
+}
+
+/** Lists the nodes. The reporting node counts with the version that it reports: its Node may show an older one. */
+async function countNodes(
+  { storageOf }: ApiDependencies,
+  { spec, state, report }: { readonly spec: ReleaseSpec; readonly state: RolloutState; readonly report: NodeReport },
+): Promise<Counted> {
+  const fleet: AgentNode[] = [];
+  const names = new Set<string>();
+  let after: string | undefined;
+  do {
+    const page = await storageOf(nodes).list({
+      namespace: '',
+      limit: PAGE_NODES,
+      ...defined({ continueAfter: after }),
+    });
+    for (const node of page.items as readonly KubeNode[]) {
+      const { name = '', labels = {}, annotations = {} } = node.metadata;
+      names.add(name);
+      const version = name === report.node ? report.version : annotations[AGENT_VERSION_ANNOTATION];
+      // Other nodes run a kubelet, or an agent without updates: no release waits for them.
+      if (version === undefined) continue;
+      fleet.push({ name, labels, version, isReady: readyStatusOf(node.status?.conditions) === 'True' });
+    }
+    after = page.next;
+  } while (after !== undefined && names.size < NODES_MAX);
+  const current = withoutObsolete(state, spec, names);
+  return { fleet: summarize(spec, fleet, current), state: current };
+}
+
+interface NewCounts {
+  readonly fleet: FleetSummary;
+  /** Absent: the nodes were not listed. */
+  readonly countedAt: string | undefined;
+}
+
+const withStatus = (
+  release: KubeAgentRelease,
+  { updating, failed }: RolloutState,
+  { fleet, countedAt }: NewCounts,
+): KubeAgentRelease => ({
+  ...release,
+  status: {
+    ...release.status,
+    ...fleet,
+    ...(countedAt === undefined
+      ? {}
+      : { observedGeneration: release.metadata.generation ?? 0, refreshedAt: countedAt }),
+    updating: [...updating],
+    failed: [...failed],
+  },
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type AgentNode,
+  artifactFor,
+  type NodeReport,
+  type ReleaseSpec,
+  type RolloutState,
+  summarize,
+  unavailableMax,
+  updateVerdict,
+  waveOf,
+  withoutObsolete,
+  withReport,
+} from './release-rollout.ts';
+
+const A = 'a'.repeat(64);
+const B = 'b'.repeat(64);
+const AT = '2026-01-01T00:00:00Z';
+const artifact = { url: 'https://files.example/agent.mjs', sha256: A, signature: '' };
+const spec: ReleaseSpec = {
+  version: '2.0.0',
+  artifacts: [artifact],
+  waves: [{ nodeSelector: { ring: 'canary' } }, {}],
+  maxUnavailable: 1,
+  isPaused: false,
+};
+const EMPTY: RolloutState = { updating: [], failed: [] };
+const node = (name: string, version: string, canary = false, isReady = true): AgentNode => ({
+  name,
+  labels: canary ? { ring: 'canary' } : {},
+  version,
+  isReady,
+});
+const report = (over: Partial<NodeReport> = {}): NodeReport => ({
+  node: 'a',
+  labels: {},
+  version: '1.0.0',
+  architecture: 'amd64',
+  failed: undefined,
+  ...over,
+});
+const claim = (name: string, sha256 = A) => ({ node: name, sha256, since: AT });
+const failure = (name: string, sha256 = A) => ({ node: name, sha256, message: 'no heartbeat', at: AT });
+
+describe('the waves of a release', () => {
+  it('are the first whose selector matches, and all nodes without waves', () => {
+    expect(waveOf(spec, { ring: 'canary' })).toBe(0);
+    expect(waveOf(spec, {})).toBe(1);
+    expect(waveOf({ waves: [] }, {})).toBe(0);
+    expect(waveOf({ waves: [{ nodeSelector: { site: 'x' } }] }, {})).toBeUndefined();
+  });
+
+  it('are complete when every Ready node runs the version and none has failed', () => {
+    const wave = (fleet: readonly AgentNode[], state = EMPTY) => summarize(spec, fleet, state).wave;
+    expect(wave([node('c', '1.0.0', true), node('a', '1.0.0')])).toBe(0);
+    expect(wave([node('c', '2.0.0', true), node('a', '1.0.0')])).toBe(1);
+    expect(wave([node('c', '1.0.0', true, false), node('a', '1.0.0')])).toBe(1);
+    expect(wave([node('c', '1.0.0', true, false)], { updating: [claim('c')], failed: [] })).toBe(0);
+    expect(wave([node('c', '1.0.0', true)], { updating: [], failed: [failure('c')] })).toBe(0);
+    expect(summarize(spec, [node('c', '2.0.0', true), node('a', '2.0.0')], EMPTY)).toEqual({
+      nodes: 2,
+      updated: 2,
+      wave: 2,
+    });
+  });
+});
+
+describe('the verdict for a node', () => {
+  const fleet = { nodes: 10, updated: 0, wave: 1 };
+  const verdict = (over: Partial<NodeReport> = {}, state = EMPTY, of = spec) =>
+    updateVerdict(of, report(over), { state, fleet, at: AT });
+
+  it('is the update, with the place that it takes', () => {
+    expect(verdict()).toEqual({ kind: 'update', artifact, state: { updating: [claim('a')], failed: [] } });
+  });
+
+  it('is the same again for a node that was granted', () => {
+    const state = { updating: [claim('a')], failed: [] };
+    expect(verdict({}, state)).toEqual({ kind: 'update', artifact, state });
+  });
+
+  it('is to wait for an earlier wave, for a free place, and while paused', () => {
+    const early = updateVerdict(spec, report(), { state: EMPTY, fleet: { ...fleet, wave: 0 }, at: AT });
+    expect(early).toMatchObject({ kind: 'wait', reason: 'an earlier wave is not complete' });
+    expect(verdict({}, { updating: [claim('b')], failed: [] })).toMatchObject({ kind: 'wait', waitSeconds: 60 });
+    expect(verdict({}, { updating: [], failed: [failure('b')] })).toMatchObject({ kind: 'wait' });
+    expect(verdict({}, EMPTY, { ...spec, isPaused: true })).toMatchObject({ kind: 'wait' });
+  });
+
+  it('is none for a node that failed, that runs the version, or that has no artifact', () => {
+    expect(verdict({ version: '2.0.0' })).toMatchObject({ kind: 'none' });
+    expect(verdict({}, { updating: [], failed: [failure('a')] })).toMatchObject({ kind: 'none' });
+    expect(verdict({ failed: { sha256: A, message: '' } })).toMatchObject({ kind: 'none' });
+    const arm = { ...spec, artifacts: [{ ...artifact, architecture: 'arm64' }] };
+    expect(verdict({}, EMPTY, arm)).toMatchObject({ kind: 'none', reason: 'no artifact for amd64' });
+    expect(artifactFor(arm, 'arm64')).toMatchObject({ sha256: A });
+  });
+
+  it('spreads the requests of many waiting nodes', () => {
+    const many = { nodes: 1_000, updated: 100, wave: 0 };
+    expect(updateVerdict(spec, report(), { state: EMPTY, fleet: many, at: AT })).toMatchObject({ waitSeconds: 900 });
+  });
+});
+
+describe('the report of a node', () => {
+  const updating: RolloutState = { updating: [claim('a'), claim('b')], failed: [] };
+
+  it('frees its place when it runs the version', () => {
+    expect(withReport(updating, spec, report({ version: '2.0.0' }), AT).updating).toEqual([claim('b')]);
+  });
+
+  it('counts it as failed once', () => {
+    const failed = { sha256: A, message: 'no heartbeat' };
+    const once = withReport(updating, spec, report({ failed }), AT);
+    expect(once).toEqual({ updating: [claim('b')], failed: [failure('a')] });
+    expect(withReport(once, spec, report({ failed }), AT)).toBe(once);
+  });
+
+  it('changes nothing while it updates, and frees the place of an artifact that the release no longer has', () => {
+    expect(withReport(updating, spec, report(), AT)).toBe(updating);
+    const replaced = { ...spec, artifacts: [{ ...artifact, sha256: B }] };
+    expect(withReport(updating, replaced, report(), AT).updating).toEqual([claim('b')]);
+    expect(withReport(updating, { ...spec, isPaused: true }, report(), AT).updating).toEqual([claim('b')]);
+    const old = report({ failed: { sha256: B, message: '' } });
+    expect(withReport(EMPTY, spec, old, AT)).toBe(EMPTY);
+  });
+
+  it('of deleted nodes and of replaced artifacts is forgotten', () => {
+    const state = { updating: [claim('a', B), claim('b')], failed: [failure('c'), failure('d', B)] };
+    expect(withoutObsolete(state, spec, new Set(['a', 'c', 'd']))).toEqual({
+      updating: [claim('a', B)],
+      failed: [failure('c')],
+    });
+  });
+});
+
+it('limits unavailable nodes by a count or a share, with at least one', () => {
+  expect(unavailableMax({ maxUnavailable: 3 }, 10)).toBe(3);
+  expect(unavailableMax({ maxUnavailable: '25%' }, 10)).toBe(3);
+  expect(unavailableMax({ maxUnavailable: '1%' }, 0)).toBe(1);
+  expect(unavailableMax({ maxUnavailable: '100%' }, 10_000)).toBe(500);
+});

@@ -1,0 +1,62 @@
+/** AgentRelease. Limits keep the object, and what a node downloads, small. */
+import type { Cause } from '../status.ts';
+import type { AgentReleaseArtifactSpec, KubeAgentRelease } from '../types.ts';
+import { duplicate, invalidValue, required, tooMany } from './causes.ts';
+import { validateShare } from './disruption-budget.ts';
+import { validateLabels, validateObjectMetadata } from './metadata.ts';
+import { subdomainName } from './names.ts';
+
+/** The agent refuses a larger file. */
+export const ARTIFACT_BYTES_MAX = 64 * 1_024 * 1_024;
+const ARTIFACTS_MAX = 16;
+const WAVES_MAX = 32;
+const URL_CHARACTERS_MAX = 2_048;
+const SIGNATURE_BYTES = 64;
+/** A file name has the version. */
+const VERSION = /^[0-9A-Za-z][0-9A-Za-z.+-]{0,62}$/;
+
+export function validateAgentRelease(release: KubeAgentRelease, old: KubeAgentRelease | undefined): Cause[] {
+  const causes = validateObjectMetadata(release, old, { namespaced: false, name: subdomainName });
+  const { version = '', artifacts = [], waves = [], maxUnavailable } = release.spec ?? {};
+  if (!VERSION.test(version)) {
+    causes.push(invalidValue('spec.version', version, 'must be 1 to 63 letters, digits, dots, plus signs and hyphens'));
+  }
+  if (artifacts.length === 0) causes.push(required('spec.artifacts'));
+  if (artifacts.length > ARTIFACTS_MAX) causes.push(tooMany('spec.artifacts', artifacts.length, ARTIFACTS_MAX));
+  else for (const [index] of artifacts.entries()) causes.push(...validateArtifact(artifacts, index));
+  if (waves.length > WAVES_MAX) causes.push(tooMany('spec.waves', waves.length, WAVES_MAX));
+  else {
+    for (const [index, { nodeSelector }] of waves.entries()) {
+      causes.push(...validateLabels(nodeSelector, `spec.waves[${index}].nodeSelector`));
+    }
+  }
+  causes.push(...validateShare('spec.maxUnavailable', maxUnavailable));
+  if (maxUnavailable === 0 || maxUnavailable === '0%') {
+    causes.push(invalidValue('spec.maxUnavailable', maxUnavailable, 'must be greater than 0'));
+  }
+  return causes;
+}
+
+function validateArtifact(artifacts: readonly AgentReleaseArtifactSpec[], index: number): Cause[] {
+  const { architecture = '', url = '', sha256 = '', signature = '', sizeBytes = 0 } = artifacts[index] ?? {};
+  const field = `spec.artifacts[${index}]`;
+  const causes: Cause[] = [];
+  if (artifacts.findIndex((each) => (each.architecture ?? '') === architecture) < index) {
+    causes.push(duplicate(`${field}.architecture`, architecture));
+  }
+  if (!/^https?:\/\/[^/\s]+/.test(url) || !URL.canParse(url) || url.length > URL_CHARACTERS_MAX) {
+    const why = `must be an http or https URL of at most ${URL_CHARACTERS_MAX} characters`;
+    causes.push(invalidValue(`${field}.url`, url, why));
+  }
+  if (!/^[0-9a-f]{64}$/.test(sha256)) {
+    causes.push(invalidValue(`${field}.sha256`, sha256, 'must be a SHA-256 in lower-case hex'));
+  }
+  if (!/^[A-Za-z0-9+/]{86}==$/.test(signature)) {
+    const why = `must be an Ed25519 signature: ${SIGNATURE_BYTES} bytes in base64`;
+    causes.push(invalidValue(`${field}.signature`, signature, why));
+  }
+  if (sizeBytes < 0 || sizeBytes > ARTIFACT_BYTES_MAX) {
+    causes.push(invalidValue(`${field}.sizeBytes`, sizeBytes, `must be from 0 to ${ARTIFACT_BYTES_MAX}`));
+  }
+  return causes;
+}
