@@ -48,6 +48,10 @@ export interface AgentConfig {
   readonly clusterId: string;
   /** Age at which the machine's key is replaced at the latest; 0: never. */
   readonly keyRotationPeriodMs: number;
+  /** PEM of the Ed25519 key that signs releases of the agent. Absent: the agent does not update itself. */
+  readonly updatePublicKey?: string;
+  /** Interval at which the agent reports its version, and learns of a release. */
+  readonly updateCheckPeriodMs: number;
   /** Keys, state file, pod logs. */
   readonly rootDirectory: string;
   readonly runtime: RuntimeName;

@@ -7,6 +7,7 @@
 import { availableParallelism, cpus } from 'node:os';
 import { advice } from './advice.ts';
 import { agentPods, agentQuiet } from './agent-quiet.ts';
+import { agentUpdates } from './agent-updates.ts';
 import { agentWire } from './agent-wire.ts';
 import { api } from './api.ts';
 import { type Benchmark, UsageError } from './benchmark.ts';
@@ -43,6 +44,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   agentWire,
   agentQuiet,
   agentPods,
+  agentUpdates,
   identity,
   quiet,
   tick,

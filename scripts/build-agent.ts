@@ -43,13 +43,33 @@ const withoutXml: Plugin = {
   },
 };
 
-/** Returns the path of the bundle. @throws Error when it is larger than it may be. */
-export async function buildAgent(directory: string): Promise<string> {
+/** The files beside the bundle. */
+const PACKAGED = ['nodekeeper-agent.service', 'nodekeeper-pods.service', 'install.sh'];
+
+/**
+ * Builds the agent, and the program that starts it. Returns the path of the agent.
+ *
+ * @param release version of the agent; absent: that of package.json
+ * @throws Error when a bundle is larger than it may be
+ */
+export async function buildAgent(directory: string, release = packageVersion()): Promise<string> {
   mkdirSync(directory, { recursive: true });
+  await bundle('agent/bin/start-agent.ts', join(directory, 'start-agent.mjs'), release);
   const outfile = join(directory, 'nodekeeper-agent.mjs');
+  await bundle('agent/bin/nodekeeper-agent.ts', outfile, release);
+  for (const file of PACKAGED) cpSync(join(ROOT, 'agent/packaging', file), join(directory, file));
+  return outfile;
+}
+
+function packageVersion(): string {
+  return (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+async function bundle(entryPoint: string, outfile: string, release: string): Promise<void> {
   await build({
-    entryPoints: [join(ROOT, 'agent/bin/nodekeeper-agent.ts')],
+    entryPoints: [join(ROOT, entryPoint)],
     outfile,
+    define: { NODEKEEPER_AGENT_RELEASE: JSON.stringify(release) },
     absWorkingDir: ROOT,
     bundle: true,
     platform: 'node',
@@ -68,10 +88,6 @@ export async function buildAgent(directory: string): Promise<string> {
   chmodSync(outfile, 0o755);
   const { size } = statSync(outfile);
   if (size > BYTES_MAX) throw new Error(`${outfile} has ${size} bytes, and may have ${BYTES_MAX}`);
-  for (const file of ['nodekeeper-agent.service', 'nodekeeper-pods.service', 'install.sh']) {
-    cpSync(join(ROOT, 'agent/packaging', file), join(directory, file));
-  }
-  return outfile;
 }
 
 /** Node options of its systemd unit, before the bundle. */

@@ -3,6 +3,8 @@
  * (pkg/kubelet/nodestatus/setters.go). Nothing is written here. Events are returned, to be recorded after the write.
  */
 
+import { AGENT_VERSION_ANNOTATION } from '../../shared/domain/agents/agent-version.ts';
+import { defined } from '../../shared/domain/defined.ts';
 import type { NodeUsage } from '../../shared/domain/nodes/node-usage.ts';
 import type { KubeNode, NodeStatus } from '../../shared/kube/types.ts';
 import type { Log } from '../../shared/ports/log.ts';
@@ -52,6 +54,8 @@ export interface NodeStatusSources {
   readonly agentVersion: string;
   /** Sets status.addresses and the annotation of the node IP. */
   readonly setAddresses: NodeSetter;
+  /** Version of an agent that updates itself, as an annotation. Undefined: the Node has no such annotation. */
+  readonly updatingVersion?: string | undefined;
   readonly readyErrors: () => ReadyErrors;
   readonly readyWarning?: () => string | undefined;
   /** `<type>://<version>`; undefined while the runtime does not answer. */
@@ -96,6 +100,7 @@ export class NodeStatusComputation {
     const steps: readonly (readonly [string, NodeSetter])[] = [
       ['labels', async (node) => this.#labels(node, readings)],
       ['addresses', this.#sources.setAddresses],
+      ['agent version', async (node) => this.#agentVersion(node)],
       ['machine', async (node) => this.#machine(node, readings)],
       ['versions', async (node) => this.#versions(node, readings)],
       ['images', async (node) => this.#images(node)],
@@ -148,6 +153,15 @@ export class NodeStatusComputation {
     if (Object.keys(missing).length === 0) return unchanged(node);
     const metadata = { ...node.metadata, labels: { ...node.metadata.labels, ...missing } };
     return unchanged({ ...node, metadata });
+  }
+
+  /** A release waits only for nodes with this annotation. */
+  #agentVersion(node: KubeNode): ComputedNode {
+    const { updatingVersion } = this.#sources;
+    const { [AGENT_VERSION_ANNOTATION]: known, ...others } = node.metadata.annotations ?? {};
+    if (known === updatingVersion) return unchanged(node);
+    const annotations = { ...others, ...defined({ [AGENT_VERSION_ANNOTATION]: updatingVersion }) };
+    return unchanged({ ...node, metadata: { ...node.metadata, annotations } });
   }
 
   #machine(node: KubeNode, { facts, use }: Readings): ComputedNode {

@@ -42,6 +42,7 @@ import { addressSetter } from './set-addresses.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful-shutdown.ts';
 import { checkStart, type StartParts } from './start-checks.ts';
 import { StatusLoop } from './status-loop.ts';
+import { SelfUpdate, type SelfUpdateDependencies } from './updates/self-update.ts';
 
 export interface AgentParts extends StartParts {
   readonly agentVersion: string;
@@ -60,6 +61,8 @@ export interface AgentParts extends StartParts {
   readonly shutdownSignal: ShutdownSignal;
   readonly shutdownState: ShutdownDependencies['stateFile'];
   readonly fraction: Fraction;
+  /** Absent: the agent does not update itself. */
+  readonly updates?: UpdateParts | undefined;
   /** By gzip. */
   readonly compress: (bytes: Uint8Array) => Uint8Array;
   /** Further health checks of the machine. */
@@ -67,6 +70,9 @@ export interface AgentParts extends StartParts {
   /** Serves these checks. The caller stops the server. */
   readonly serveHealth: (checks: readonly HealthCheck[]) => Promise<void>;
 }
+
+/** What updates need. */
+export type UpdateParts = Pick<SelfUpdateDependencies, 'version' | 'versions' | 'source' | 'restart'>;
 
 /** Runs until stopped. @throws AgentStartError before anything was sent */
 export async function runAgent(parts: AgentParts, stop: AbortSignal): Promise<void> {
@@ -99,6 +105,7 @@ interface Loops {
   readonly logSender: LogSender;
   readonly shutdown: GracefulShutdown;
   readonly eviction: Eviction;
+  readonly selfUpdate: SelfUpdate | undefined;
 }
 
 function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Loops {
@@ -203,6 +210,18 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     recordNodeEvent: events.aboutNode,
     recordPodEvent: events.aboutPod,
   });
+  const selfUpdate =
+    parts.updates === undefined
+      ? undefined
+      : new SelfUpdate({
+          ...common,
+          ...parts.updates,
+          nodeName,
+          architecture: started.architecture,
+          periodMs: config.updateCheckPeriodMs,
+          api,
+          recordEvent: events.aboutNode,
+        });
   return {
     events,
     beats,
@@ -218,6 +237,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     logSender,
     shutdown,
     eviction,
+    selfUpdate,
   };
 }
 
@@ -247,6 +267,7 @@ function statusComputation(
     readyWarning: () => warningOf([runtimeHealth.stateComplaint(), runtime.limitWarning?.()]),
     runtimeVersion: () => (runtimeHealth.notReady() === undefined ? runtime.version : undefined),
     volumesInUse: () => [],
+    updatingVersion: parts.updates?.version,
   });
 }
 
@@ -286,7 +307,7 @@ class NodeBuilder {
 
 function connectLoops(parts: AgentParts, loops: Loops): void {
   const { meter } = parts;
-  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender } = loops;
+  const { leaseLoop, registration, statusLoop, podLoop, nodeBuilder, events, logSender, selfUpdate } = loops;
   const leaseMs = leaseSecondsOf(parts) * 1_000;
   leaseLoop.onPodsChange(() => podLoop.podsChanged());
   parts.runtime.useInputs?.(loops.podInputs);
@@ -295,6 +316,7 @@ function connectLoops(parts: AgentParts, loops: Loops): void {
   leaseLoop.onBeat((atMs, silentMs) => {
     meter.count('nodekeeper_agent_lease_renewals_total');
     meter.gauge('nodekeeper_agent_lease_renewed_time_seconds', Math.floor(atMs / 1_000));
+    selfUpdate?.beat();
     // After an interval this long the controller may have marked the node and its pods.
     if (silentMs < leaseMs) return;
     statusLoop.invalidate();
@@ -340,6 +362,7 @@ async function runLoops(loops: Loops, hasStaticPods: boolean, stop: AbortSignal)
     registered.then(() => loops.events.run(stop)),
     loops.shutdown.run(stop),
     registered.then(() => loops.keyRotation?.run(stop)),
+    registered.then(() => loops.selfUpdate?.run(stop)),
     loops.runtimeHealth.run(stop),
   ]);
 }

@@ -25,13 +25,16 @@ import { makeDirectory } from '../adapters/system/directory.ts';
 import { jsonLog } from '../adapters/system/json-log.ts';
 import { stateFile } from '../adapters/system/state-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
+import { updateFiles } from '../adapters/updates/update-files.ts';
+import { updateKeyOf, updateSource } from '../adapters/updates/update-source.ts';
 import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
 import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
 import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
 import { HeartbeatRelay } from '../app/relay.ts';
 import { withRelay } from '../app/relay-route.ts';
-import { runAgent } from '../app/run-agent.ts';
+import { runAgent, type UpdateParts } from '../app/run-agent.ts';
 import { AgentStartError } from '../app/start-checks.ts';
+import { InstalledVersions } from '../app/updates/installed-versions.ts';
 import type { AgentConfig, RelayConfig } from '../config.ts';
 import type { Credentials } from '../ports/credentials.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
@@ -41,8 +44,11 @@ import { plan } from './plan.ts';
 import { relayInit } from './relay-init.ts';
 import { promiseSilence, SLEEP_USAGE, type SleepCommand, sleepCommand } from './sleep.ts';
 
+/** Set by the build. From source: that of package.json. */
+declare const NODEKEEPER_AGENT_RELEASE: string | undefined;
+const RELEASE = typeof NODEKEEPER_AGENT_RELEASE === 'string' ? NODEKEEPER_AGENT_RELEASE : '0.1.0';
 /** Reported as the kubelet's version: clients derive the features of a node from it. */
-const AGENT_VERSION = 'v1.34.2-nodekeeper.0.1.0';
+const AGENT_VERSION = `v1.34.2-nodekeeper.${RELEASE}`;
 /** As a kubelet of this version. */
 const PROBE_USER_AGENT = 'kube-probe/1.34';
 /** Concurrent requests besides heartbeats. */
@@ -54,6 +60,11 @@ const SLEEP_TIMEOUT_MS = 10_000;
 const NO_NUMA = { nodes: [], distances: undefined };
 /** Time for the loops to end after a stop. Milliseconds. */
 const STOP_MS = 5_000;
+
+if (process.argv[2] === '--version') {
+  process.stdout.write(`${RELEASE}\n`);
+  process.exit(0);
+}
 
 if (process.argv[2] === 'plan') {
   const print = (stream: NodeJS.WriteStream) => (line: string) => void stream.write(`${line}\n`);
@@ -199,6 +210,31 @@ async function podLimits(machine: LinuxMachine) {
   return { cgroups, limitWarning: warning };
 }
 
+/** The start program sets the directory: without it there is no way back from a bad version. */
+function updateParts(): UpdateParts | undefined {
+  const { updatePublicKey } = config;
+  if (updatePublicKey === undefined) return undefined;
+  const directory = process.env['NODEKEEPER_AGENTS'];
+  if (directory === undefined) {
+    log.warn(
+      'the agent does not update itself: it was not started by start-agent.mjs, which returns from a bad version',
+    );
+    return undefined;
+  }
+  return {
+    version: RELEASE,
+    versions: new InstalledVersions(updateFiles(directory)),
+    source: updateSource({
+      directory,
+      publicKey: updateKeyOf(updatePublicKey),
+      environment: process.env,
+      certificateAuthority: config.certificateAuthority,
+      apiHost: new URL(config.endpoint).hostname,
+    }),
+    restart: () => stop.abort(),
+  };
+}
+
 /** @throws AgentStartError for a fault that only an administrator can repair */
 async function checkRootDirectory(): Promise<void> {
   try {
@@ -272,6 +308,7 @@ async function main(): Promise<void> {
         shutdownSignal,
         shutdownState: stateFile(join(config.rootDirectory, SHUTDOWN_STATE_FILE), `.tmp-${SHUTDOWN_STATE_FILE}`),
         time: systemTime,
+        updates: updateParts(),
         checks: [{ name: 'identity', complaint: () => identity.complaint() }],
         fraction: Math.random,
         compress: gzip,

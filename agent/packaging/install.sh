@@ -1,23 +1,28 @@
 #!/bin/sh
-# Installs the agent on this machine, from the files beside this script. Fetches nothing.
+# Installs the agent on this machine, from the files beside this script. Downloads nothing. Can be repeated.
 #
 #   install.sh --endpoint URL (--bootstrap-token-file FILE | --token-file FILE)
 #              [--certificate-authority FILE] [--cluster-id ID] [--node-name NAME] [--runtime none|exec|podman]
-#              [--root DIR] [--no-start]
+#              [--update-key FILE] [--root DIR] [--no-start]
+#   install.sh --uninstall [--purge] [--root DIR]
 #
-# --runtime none (the default) runs no pods: the node beats and reports, and a pod bound to it fails with reason NoRuntime.
-# exec runs pods as processes of this machine, podman as containers. Graceful shutdown is on: 40 s, the last 10 of them for
-# critical pods. A configuration that exists already is kept. --root installs into a directory, for images.
+# --runtime podman runs pods as containers, and is the default where podman is installed. exec, the default elsewhere, runs
+# them as processes of this machine. none runs no pods. Graceful shutdown is on: 40 s, the last 10 s for critical pods.
+# --update-key is the public key that signs releases of the agent: with it the agent updates itself. An existing
+# configuration is kept. --root installs into a directory, for images. --uninstall keeps key and configuration, unless --purge.
 set -eu
 
 die() { echo "install.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
+usage() { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-root= endpoint= cluster= name= runtime=none authority= bootstrap= token= start=yes
+root='' endpoint='' cluster='' name='' runtime='' authority='' bootstrap='' token='' update_key='' start=yes
+action=install purge=no
 while [ $# -gt 0 ]; do
   case $1 in
     --no-start) start=no; shift; continue ;;
+    --uninstall) action=uninstall; shift; continue ;;
+    --purge) purge=yes; shift; continue ;;
     --help|-h) usage 0 ;;
   esac
   [ $# -ge 2 ] || usage
@@ -29,37 +34,91 @@ while [ $# -gt 0 ]; do
     --certificate-authority) authority=$2 ;;
     --bootstrap-token-file) bootstrap=$2 ;;
     --token-file) token=$2 ;;
+    --update-key) update_key=$2 ;;
     --root) root=$2 ;;
     *) usage ;;
   esac
   shift 2
 done
 
-[ -f "$here/nodekeeper-agent.mjs" ] || die "nodekeeper-agent.mjs is not beside this script; npm run agent:build makes it"
-[ -n "$root" ] || [ "$(id -u)" = 0 ] || die "run as root, or give --root"
+lib=$root/usr/local/lib/nodekeeper
+units=$root/etc/systemd/system
+drop_ins=$units/nodekeeper-agent.service.d
+logind=$root/etc/systemd/logind.conf.d/99-kubelet.conf
+config=$root/etc/nodekeeper/agent.yaml
+command=$root/usr/local/bin/nodekeeper-agent
+logind_comment='# Time to terminate the pods of this node before it shuts down.'
+shutdown_seconds=40
+
+[ -n "$root" ] || [ "$(id -u)" = 0 ] || die "run as root, or pass --root"
+
+uninstall() {
+  if [ -z "$root" ]; then
+    # The second unit holds the groups of pods: stopping it terminates all pods.
+    systemctl disable --now nodekeeper-agent.service nodekeeper-pods.service 2>/dev/null || true
+  fi
+  rm -rf "$lib" "$drop_ins"
+  rm -f "$units/nodekeeper-agent.service" "$units/nodekeeper-pods.service" "$command"
+  # Only the file that this script or the agent wrote.
+  if [ -e "$logind" ] && [ "$(head -n 1 "$logind")" = "$logind_comment" ]; then rm -f "$logind"; fi
+  if [ "$purge" = yes ]; then rm -rf "$root/var/lib/nodekeeper" "$root/etc/nodekeeper"; fi
+  if [ -z "$root" ]; then
+    systemctl daemon-reload
+    systemctl kill -s HUP systemd-logind.service 2>/dev/null || true
+  fi
+  [ "$purge" = yes ] || echo "kept $root/etc/nodekeeper and $root/var/lib/nodekeeper; --purge removes them"
+}
+
+if [ "$action" = uninstall ]; then
+  uninstall
+  exit 0
+fi
+
+for file in nodekeeper-agent.mjs start-agent.mjs; do
+  [ -f "$here/$file" ] || die "$file is not beside this script; npm run agent:build makes it"
+done
 if [ -z "$root" ]; then
   command -v node >/dev/null || die "Node.js 22.18.0 or later has to be on the PATH"
-  # The agent says itself which Node.js it needs.
+  # The agent checks which Node.js it needs.
   node "$here/nodekeeper-agent.mjs" --help >/dev/null || die "the agent does not run here; nothing was installed"
 fi
+has_podman() { if [ -n "$root" ]; then [ -x "$root/usr/bin/podman" ]; else command -v podman >/dev/null; fi; }
+if [ -z "$runtime" ] && [ -e "$config" ]; then
+  runtime=$(sed -n 's/^runtime: *"\{0,1\}\([a-z]*\).*/\1/p' "$config" | head -n 1)
+  runtime=${runtime:-none}
+fi
+if [ -z "$runtime" ]; then if has_podman; then runtime=podman; else runtime=exec; fi; fi
 case $runtime in
   none|exec|podman) ;;
   *) die "--runtime has to be none, exec or podman; found $runtime" ;;
 esac
 case $endpoint$cluster$name$runtime in *'"'*|*'
 '*) die "quotes and line breaks cannot stand in a setting" ;; esac
+if [ ! -e "$config" ]; then
+  [ -n "$endpoint" ] || die "--endpoint is needed"
+  [ -n "$bootstrap$token" ] || die "--bootstrap-token-file or --token-file is needed"
+fi
+for file in "$authority" "$bootstrap" "$token" "$update_key"; do
+  [ -z "$file" ] || [ -r "$file" ] || die "$file cannot be read"
+done
 
-config=$root/etc/nodekeeper/agent.yaml
-install -d -m 0755 "$root/usr/local/lib/nodekeeper" "$root/etc/nodekeeper" "$root/etc/systemd/system" \
-  "$root/etc/systemd/logind.conf.d"
+install -d -m 0755 "$lib" "$root/etc/nodekeeper" "$units" "$drop_ins" "$root/etc/systemd/logind.conf.d" \
+  "$root/usr/local/bin"
 install -d -m 0700 "$root/var/lib/nodekeeper"
-install -m 0755 "$here/nodekeeper-agent.mjs" "$root/usr/local/lib/nodekeeper/nodekeeper-agent.mjs"
-install -m 0644 "$here/nodekeeper-agent.service" "$root/etc/systemd/system/nodekeeper-agent.service"
-install -m 0644 "$here/nodekeeper-pods.service" "$root/etc/systemd/system/nodekeeper-pods.service"
-if [ "$runtime" = podman ]; then
+install -m 0755 "$here/nodekeeper-agent.mjs" "$lib/nodekeeper-agent.mjs"
+install -m 0755 "$here/start-agent.mjs" "$lib/start-agent.mjs"
+ln -sfn ../lib/nodekeeper/start-agent.mjs "$command"
+install -m 0644 "$here/nodekeeper-agent.service" "$units/nodekeeper-agent.service"
+install -m 0644 "$here/nodekeeper-pods.service" "$units/nodekeeper-pods.service"
+# The version that is installed now starts, not the one of an earlier update.
+rm -f "$root/var/lib/nodekeeper/agents/trial.json" "$root/var/lib/nodekeeper/agents/current"
+[ -z "$update_key" ] || install -m 0644 "$update_key" "$root/etc/nodekeeper/update-key.pem"
+
+rm -f "$drop_ins/podman.conf" "$drop_ins/exec.conf"
+case $runtime in
+podman)
   # Containers need what plain processes do not: namespaces, cgroups, mounts, and their own files.
-  install -d -m 0755 "$root/etc/systemd/system/nodekeeper-agent.service.d"
-  cat > "$root/etc/systemd/system/nodekeeper-agent.service.d/podman.conf" <<'UNIT'
+  cat > "$drop_ins/podman.conf" <<'UNIT'
 [Service]
 NoNewPrivileges=no
 ProtectSystem=no
@@ -71,13 +130,28 @@ RestrictSUIDSGID=no
 RestrictAddressFamilies=
 SystemCallArchitectures=
 UNIT
-fi
+  ;;
+exec)
+  # Volumes of pods are bind mounts in a mount namespace per container, and fsGroup needs the set-group-ID bit.
+  cat > "$drop_ins/exec.conf" <<'UNIT'
+[Service]
+RestrictNamespaces=mnt
+RestrictSUIDSGID=no
+ProtectSystem=no
+UNIT
+  ;;
+esac
+
+# logind allows 5 s by default, and a shutdown would then kill pods before their grace period ends.
+[ -e "$logind" ] || printf '%s\n[Login]\nInhibitDelayMaxSec=%s\n' "$logind_comment" "$shutdown_seconds" > "$logind"
+chmod 0644 "$logind"
 
 if [ -e "$config" ]; then
   echo "kept $config"
+  if [ -n "$update_key" ] && ! grep -q '^updatePublicKeyFile:' "$config"; then
+    echo "To turn updates on add to $config: updatePublicKeyFile: /etc/nodekeeper/update-key.pem"
+  fi
 else
-  [ -n "$endpoint" ] || die "--endpoint is needed"
-  [ -n "$bootstrap$token" ] || die "--bootstrap-token-file or --token-file is needed"
   [ -z "$authority" ] || install -m 0644 "$authority" "$root/etc/nodekeeper/ca.pem"
   [ -z "$bootstrap" ] || install -m 0600 "$bootstrap" "$root/etc/nodekeeper/bootstrap-token"
   [ -z "$token" ] || install -m 0600 "$token" "$root/etc/nodekeeper/token"
@@ -90,23 +164,30 @@ else
     [ -z "$token" ] || echo 'tokenFile: /etc/nodekeeper/token'
     [ -z "$cluster" ] || echo "clusterId: \"$cluster\""
     [ -z "$name" ] || echo "hostnameOverride: \"$name\""
+    [ -z "$update_key" ] || echo 'updatePublicKeyFile: /etc/nodekeeper/update-key.pem'
     echo "runtime: \"$runtime\""
     echo 'rootDirectory: /var/lib/nodekeeper'
     # Less than half a minute would cut the default grace of a pod short.
     echo '---'
     echo 'apiVersion: kubelet.config.k8s.io/v1beta1'
     echo 'kind: KubeletConfiguration'
-    echo 'shutdownGracePeriod: 40s'
+    echo "shutdownGracePeriod: ${shutdown_seconds}s"
     echo 'shutdownGracePeriodCriticalPods: 10s'
-  } > "$config"
-  chmod 0644 "$config"
-  if [ "$runtime" = none ]; then
-    echo 'runtime none: this node runs no pods; a pod bound to it fails with reason NoRuntime.'
-    echo "To run pods set runtime to exec or podman in $config, or remove the file and install with --runtime."
-  fi
+  } > "$config.new"
+  chmod 0644 "$config.new"
+  mv "$config.new" "$config"
+  case $runtime in
+    none) echo 'runtime none: this node runs no pods; a pod bound to it fails with reason NoRuntime.' ;;
+    exec) echo 'runtime exec: pods run as processes of this machine, without images.' ;;
+    podman) echo 'runtime podman: pods run as containers.' ;;
+  esac
 fi
 
 if [ -z "$root" ] && [ "$start" = yes ]; then
   systemctl daemon-reload
-  systemctl enable --now nodekeeper-agent.service
+  systemctl kill -s HUP systemd-logind.service 2>/dev/null || true
+  systemctl enable nodekeeper-agent.service
+  # Pods continue during a restart of the agent.
+  systemctl restart nodekeeper-agent.service
+  echo 'To check this machine: nodekeeper-agent doctor'
 fi

@@ -1,5 +1,18 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
@@ -7,6 +20,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { plan } from '../bin/plan.ts';
+import { logindDropIn } from '../rules/shutdown-start.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const CA = `${rootCertificates[0]}\n`;
@@ -20,6 +34,7 @@ describe('install.sh', () => {
     for (const file of ['install.sh', 'nodekeeper-agent.service', 'nodekeeper-pods.service'])
       copyFileSync(join(HERE, file), join(directory, file));
     writeFileSync(join(directory, 'nodekeeper-agent.mjs'), '');
+    writeFileSync(join(directory, 'start-agent.mjs'), '');
     writeFileSync(join(directory, 'token'), 'abc.def\n');
     writeFileSync(join(directory, 'ca.pem'), CA);
   });
@@ -61,7 +76,7 @@ describe('install.sh', () => {
     'turns graceful shutdown on, with the default grace for ordinary pods (%j)',
     async (runtime) => {
       install(...usual(), ...runtime);
-      expect(load()).toMatchObject({ kind: 'ok', config: { runtime: runtime[1] ?? 'none' } });
+      expect(load()).toMatchObject({ kind: 'ok', config: { runtime: runtime[1] ?? 'exec' } });
       const printed: string[] = [];
       const config = join(root, 'etc/nodekeeper/agent.yaml');
       const pods = 'kind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c}]}\n';
@@ -80,14 +95,86 @@ describe('install.sh', () => {
     },
   );
 
-  it('says that a node without a runtime runs no pods, where that is what it writes', () => {
+  it('prints how pods run, where it writes the configuration', () => {
     const sentence = /^runtime none: this node runs no pods; a pod bound to it fails with reason NoRuntime\.$/m;
-    expect(install(...usual())).toMatch(sentence);
-    // The configuration is kept, and may say something else.
+    expect(install(...usual(), '--runtime', 'none')).toMatch(sentence);
+    // The configuration is kept, and may name another runtime.
     expect(install()).not.toMatch(sentence);
     rmSync(root, { recursive: true });
-    expect(install(...usual(), '--runtime', 'exec')).not.toMatch(sentence);
-    expect(install('--help')).toMatch(/--runtime none \(the default\) runs no pods/);
+    expect(install(...usual())).toMatch(/^runtime exec: pods run as processes of this machine, without images\.$/m);
+    expect(install('--help')).toMatch(/none runs no pods/);
+  });
+
+  it('chooses podman where it is installed', () => {
+    mkdirSync(join(root, 'usr/bin'), { recursive: true });
+    writeFileSync(join(root, 'usr/bin/podman'), '');
+    chmodSync(join(root, 'usr/bin/podman'), 0o755);
+    install(...usual());
+    expect(load()).toMatchObject({ kind: 'ok', config: { runtime: 'podman' } });
+  });
+
+  it('lets logind wait as long as the pods have, and keeps settings that are there', () => {
+    install(...usual());
+    const file = join(root, 'etc/systemd/logind.conf.d/99-kubelet.conf');
+    expect(readFileSync(file, 'utf8')).toBe(logindDropIn(40_000));
+    writeFileSync(file, '[Login]\nInhibitDelayMaxSec=90\n');
+    install();
+    expect(readFileSync(file, 'utf8')).toContain('=90');
+  });
+
+  it('installs the key of releases, and a start program with a command', () => {
+    const key = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' });
+    writeFileSync(join(directory, 'key.pub'), key);
+    install(...usual(), '--update-key', join(directory, 'key.pub'));
+    expect(load()).toMatchObject({ kind: 'ok', warnings: [], config: { updatePublicKey: String(key).trim() } });
+    expect(readlinkSync(join(root, 'usr/local/bin/nodekeeper-agent'))).toBe('../lib/nodekeeper/start-agent.mjs');
+    expect(existsSync(join(root, 'usr/local/lib/nodekeeper/start-agent.mjs'))).toBe(true);
+    writeFileSync(join(root, 'etc/nodekeeper/agent.yaml'), 'runtime: exec\n');
+    expect(install('--update-key', join(directory, 'key.pub'))).toMatch(/add to .* updatePublicKeyFile: /);
+  });
+
+  it('starts the version that it installed, also after an update', () => {
+    const agents = join(root, 'var/lib/nodekeeper/agents');
+    mkdirSync(agents, { recursive: true });
+    for (const name of ['current', 'trial.json', 'failed.json']) writeFileSync(join(agents, name), '');
+    install(...usual());
+    expect(readdirSync(agents)).toEqual(['failed.json']);
+  });
+
+  it('can be repeated, and changes nothing then', () => {
+    const everything = (): Record<string, string> =>
+      Object.fromEntries(
+        readdirSync(root, { recursive: true, withFileTypes: true })
+          .filter((entry) => entry.isFile())
+          .map(({ parentPath, name }) => [join(parentPath, name), readFileSync(join(parentPath, name), 'utf8')]),
+      );
+    install(...usual());
+    const first = everything();
+    install();
+    expect(everything()).toEqual(first);
+  });
+
+  it('is removed again, with key and configuration only on request', () => {
+    install(...usual());
+    writeFileSync(join(root, 'var/lib/nodekeeper/node-key.pem'), 'key');
+    const files = () =>
+      readdirSync(root, { recursive: true, withFileTypes: true })
+        .filter((entry) => !entry.isDirectory())
+        .map(({ name }) => name)
+        .toSorted();
+    expect(install('--uninstall')).toMatch(/--purge removes them/);
+    expect(files()).toEqual(['agent.yaml', 'bootstrap-token', 'node-key.pem']);
+    install('--uninstall', '--purge');
+    expect(files()).toEqual([]);
+    install('--uninstall');
+  });
+
+  it('does not remove settings of logind that others wrote', () => {
+    const file = join(root, 'etc/systemd/logind.conf.d/99-kubelet.conf');
+    install(...usual());
+    writeFileSync(file, '[Login]\n');
+    install('--uninstall');
+    expect(existsSync(file)).toBe(true);
   });
 
   it('refuses a runtime that does not exist, before it installs anything', () => {
@@ -106,12 +193,17 @@ describe('install.sh', () => {
     expect(readFileSync(config, 'utf8')).toBe('ours');
   });
 
-  it('loosens the unit for podman alone', () => {
-    const dropIn = join(root, 'etc/systemd/system/nodekeeper-agent.service.d/podman.conf');
-    install(...usual());
-    expect(existsSync(dropIn)).toBe(false);
+  it('loosens the unit by what the runtime needs', () => {
+    const dropIns = () => readdirSync(join(root, 'etc/systemd/system/nodekeeper-agent.service.d'));
+    install(...usual(), '--runtime', 'none');
+    expect(dropIns()).toEqual([]);
     install('--runtime', 'podman');
-    expect(existsSync(dropIn)).toBe(true);
+    expect(dropIns()).toEqual(['podman.conf']);
+    install('--runtime', 'exec');
+    expect(dropIns()).toEqual(['exec.conf']);
+    writeFileSync(join(root, 'etc/nodekeeper/agent.yaml'), 'runtime: podman\n');
+    install();
+    expect(dropIns()).toEqual(['podman.conf']);
   });
 
   it('installs the unit with the group of the pods, and starts it before the agent', () => {
@@ -125,6 +217,7 @@ describe('install.sh', () => {
 
   it('says what is missing', () => {
     expect(() => install()).toThrow(/--endpoint is needed/);
+    expect(existsSync(root)).toBe(false);
     expect(() => install('--endpoint', 'https://x"y')).toThrow(/quotes/);
   });
 });

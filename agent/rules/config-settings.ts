@@ -80,6 +80,9 @@ const DEFAULT_CLUSTER_ID = 'nodekeeper';
 const DEFAULT_KEY_ROTATION_MS = 30 * 24 * 60 * MINUTE;
 /** A shorter period is probably a mistake: each rotation is two requests and one heartbeat. */
 const KEY_ROTATION_MS_MIN = 10 * SECOND;
+const DEFAULT_UPDATE_CHECK_MS = 30 * MINUTE;
+/** More often is a mistake: each check is a request. */
+const UPDATE_CHECK_MS_MIN = 10 * SECOND;
 
 /** The default of a kubelet on Linux. */
 const DEFAULT_EVICTION_HARD: EvictionThresholds = {
@@ -258,6 +261,7 @@ const MUTUALLY_EXCLUSIVE = [
   ['heartbeatCertificateAuthority', 'heartbeatCertificateAuthorityFile'],
   ['bootstrapToken', 'bootstrapTokenFile'],
   ['token', 'tokenFile'],
+  ['updatePublicKey', 'updatePublicKeyFile'],
 ] as const;
 
 function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, 'config' | 'files'> {
@@ -276,9 +280,11 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
       relay: settings.relay,
       bootstrapToken: settings.bootstrapToken,
       token: settings.token,
+      updatePublicKey: settings.updatePublicKey,
     }),
     clusterId: checkedClusterId(gathering),
     keyRotationPeriodMs: checkedKeyRotationPeriod(gathering),
+    updateCheckPeriodMs: checkedUpdateCheckPeriod(gathering),
     rootDirectory: checkedRootDirectory(gathering),
     runtime: oneOf(gathering, 'runtime', RUNTIMES, 'none'),
     nodeName: checkedNodeName(gathering, hostname),
@@ -398,6 +404,14 @@ function checkedKeyRotationPeriod(gathering: Gathering): number {
     gathering.fault('keyRotationPeriod', 'keyRotationPeriod: expected 0s, which is never, or at least 10s');
   }
   return keyRotationPeriod;
+}
+
+function checkedUpdateCheckPeriod(gathering: Gathering): number {
+  const periodMs = gathering.settings.updateCheckPeriod || DEFAULT_UPDATE_CHECK_MS;
+  if (periodMs < UPDATE_CHECK_MS_MIN) {
+    gathering.fault('updateCheckPeriod', 'updateCheckPeriod: expected at least 10s');
+  }
+  return periodMs;
 }
 
 function checkedRootDirectory(gathering: Gathering): string {

@@ -20,7 +20,7 @@ const releaseOf = (spec: object = {}) => ({
   spec: { version: '2.0.0', artifacts: [artifact], ...spec },
 });
 
-/** Ready nodes whose agents run 1.0.0; n1 is a canary. */
+/** Ready nodes with agents of version 1.0.0; n1 is a canary. */
 async function cluster(spec?: object) {
   const api = apiInMemory({ users });
   for (const name of NAMES) {

@@ -40,6 +40,7 @@ describe('the configuration of the agent', () => {
       endpoint: 'https://example.test',
       clusterId: 'nodekeeper',
       keyRotationPeriodMs: 30 * 86_400_000,
+      updateCheckPeriodMs: 30 * 60_000,
       rootDirectory: '/var/lib/nodekeeper',
       runtime: 'none',
       nodeName: 'machine-1',
@@ -267,6 +268,15 @@ tokenFile: /token
     [['--token=a', '--token-file=/x', ENDPOINT], /either this or token, not both$/],
   ])('refuses %j', (args, fault) => {
     expect(faultsOf(args, { '/x': 'y' })[0]).toMatch(fault);
+  });
+
+  it.each([
+    ['updatePublicKey: x', /^updatePublicKey: expected a public key of Ed25519 in PEM: /],
+    ['updatePublicKeyFile: /x', /^updatePublicKeyFile: expected a public key of Ed25519 in PEM: /],
+    ['updateCheckPeriod: 9s', /^updateCheckPeriod: expected at least 10s$/],
+  ])('refuses %s', (line, fault) => {
+    const faults = faultsOf(['--config=c.yaml', ENDPOINT], { 'c.yaml': `${AGENT}${line}\n`, '/x': 'y' });
+    expect(faults.map((each) => each.replace(/^[^ ]*c\.yaml[^ ]* /, ''))[0]).toMatch(fault);
   });
 
   it('does not ask for a scope of policy none', () => {

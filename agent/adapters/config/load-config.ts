@@ -8,6 +8,7 @@ import { defined } from '../../../shared/domain/defined.ts';
 import type { AgentConfig } from '../../config.ts';
 import { BOOLEAN_FLAGS, FLAGS } from '../../rules/config-fields.ts';
 import { type CheckedConfig, type ConfigFault, checkConfig, type FileSetting } from '../../rules/config-settings.ts';
+import { updateKeyOf } from '../updates/update-source.ts';
 import { readDocuments } from './documents.ts';
 
 export type LoadedConfig =
@@ -27,7 +28,9 @@ const SYSTEM: ConfigSources = { readText: (path) => readFileSync(path, 'utf8'), 
 export const USAGE = `Usage: nodekeeper-agent [--config FILE] [--FLAG VALUE …]
        nodekeeper-agent sleep --for TIME [--reason TEXT] [--config FILE]
        nodekeeper-agent relay init --directory DIR --name NAME[,NAME…]
-       nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
+       nodekeeper-agent plan shutdown|limits|swap|topology --config FILE --pods FILE [--json]
+       nodekeeper-agent doctor [--json] [--config FILE]
+       nodekeeper-agent --version
 
   --config FILE   KubeletConfiguration (kubelet.config.k8s.io/v1beta1) and AgentConfiguration
                   (nodekeeper.dev/v1alpha1), as documents of one YAML or JSON file
@@ -50,6 +53,12 @@ export function loadConfig(args: readonly string[], sources: ConfigSources = SYS
     const complaint = complaintAbout(checked.config[field]);
     return complaint === undefined ? [] : [{ field, message: `${field}: ${complaint}` }];
   });
+  const updateKey = named.texts.updatePublicKey ?? checked.config.updatePublicKey;
+  const keyComplaint = updateKey === undefined || updateKey === '' ? undefined : updateKeyComplaint(updateKey);
+  if (keyComplaint !== undefined) {
+    const field = named.texts.updatePublicKey === undefined ? 'updatePublicKey' : 'updatePublicKeyFile';
+    inline.push({ field, message: `${field}: ${keyComplaint}` });
+  }
   const faults = [...line.faults, ...file.faults, ...own, ...named.faults, ...inline];
   const { warnings } = checked;
   if (faults.length > 0) return { kind: 'faults', faults, warnings };
@@ -132,6 +141,16 @@ function readNamedFiles({ files }: CheckedConfig, { readText }: ConfigSources) {
 
 const complaintAbout = (certificates: string | undefined): string | undefined =>
   certificates === undefined ? undefined : certificateComplaint(certificates);
+
+/** Why a text is not a key for releases of the agent; undefined if it is. */
+function updateKeyComplaint(pem: string): string | undefined {
+  try {
+    updateKeyOf(pem);
+    return undefined;
+  } catch (cause) {
+    return `expected a public key of Ed25519 in PEM: ${causeText(cause)}`;
+  }
+}
 
 /** Why a text is not a list of certificates; undefined if it is. */
 function certificateComplaint(text: string): string | undefined {

@@ -43,7 +43,7 @@ const claim = (name: string, sha256 = A) => ({ node: name, sha256, since: AT });
 const failure = (name: string, sha256 = A) => ({ node: name, sha256, message: 'no heartbeat', at: AT });
 
 describe('the waves of a release', () => {
-  it('are the first whose selector matches, and all nodes without waves', () => {
+  it('are the first with a matching selector, and all nodes without waves', () => {
     expect(waveOf(spec, { ring: 'canary' })).toBe(0);
     expect(waveOf(spec, {})).toBe(1);
     expect(waveOf({ waves: [] }, {})).toBe(0);
@@ -70,7 +70,7 @@ describe('the verdict for a node', () => {
   const verdict = (over: Partial<NodeReport> = {}, state = EMPTY, of = spec) =>
     updateVerdict(of, report(over), { state, fleet, at: AT });
 
-  it('is the update, with the place that it takes', () => {
+  it('is the update, with the place of the node', () => {
     expect(verdict()).toEqual({ kind: 'update', artifact, state: { updating: [claim('a')], failed: [] } });
   });
 

@@ -1,10 +1,10 @@
 /**
  * Which node may update its agent now: the rule of AgentReleases (docs/agent.md, "Updates").
  *
- * - A node belongs to the first wave of the release whose selector matches its labels. Waves run in order.
+ * - A node belongs to the first wave of the release with a selector that matches its labels. Waves run in order.
  * - A wave is complete when each of its Ready nodes runs the version. A failed node keeps its wave incomplete.
- * - Nodes that update now, and nodes whose update failed, together are at most `maxUnavailable`.
- * - A node that is not Ready does not hold up its wave. It updates when it is Ready again.
+ * - Nodes that update now and nodes that failed together are at most `maxUnavailable`.
+ * - A node that is not Ready does not block its wave. It updates when it is Ready again.
  */
 
 /** Most nodes that update at the same time, whatever the release allows: they are listed in its status. */
@@ -40,7 +40,7 @@ export interface ReleaseSpec {
   readonly isPaused: boolean;
 }
 
-/** A Node whose agent updates itself. */
+/** A Node with an agent that updates itself. */
 export interface AgentNode {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -162,7 +162,7 @@ export function withReport(state: RolloutState, spec: ReleaseSpec, report: NodeR
   return unlessEqual({ ...others, updating: isCurrent ? state.updating : others.updating }, state);
 }
 
-/** `state` itself if nothing was removed, so that nothing is written. */
+/** `state` itself if nothing was removed: nothing is then written. */
 const unlessEqual = (next: RolloutState, state: RolloutState): RolloutState =>
   next.updating.length === state.updating.length && next.failed.length === state.failed.length ? state : next;
 

@@ -1,0 +1,48 @@
+/** Downloads, digests, signatures, and the check that a file runs on this machine. */
+import { execFile } from 'node:child_process';
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { join } from 'node:path';
+import type { UpdateSource } from '../../ports/update-source.ts';
+import { signedStatement } from '../../rules/update-check.ts';
+import { type DownloadOptions, download } from './download.ts';
+
+/** A slow machine with a slow disk. Milliseconds. */
+const VERSION_MS = 60_000;
+const OUTPUT_BYTES_MAX = 65_536;
+const OUTPUT_CHARACTERS_SHOWN = 300;
+
+export interface UpdateSourceOptions extends DownloadOptions {
+  /** Directory of the stored files. */
+  readonly directory: string;
+  readonly publicKey: KeyObject;
+}
+
+/** @throws Error for a text that is no public key of Ed25519 */
+export function updateKeyOf(pem: string): KeyObject {
+  const key = createPublicKey(pem);
+  if (key.asymmetricKeyType !== 'ed25519') throw new Error(`a key of type ${key.asymmetricKeyType}`);
+  return key;
+}
+
+export function updateSource({ directory, publicKey, ...options }: UpdateSourceOptions): UpdateSource {
+  return {
+    download: (url, limits) => download(url, limits, options),
+    isSigned: (release) =>
+      verify(null, Buffer.from(signedStatement(release)), publicKey, Buffer.from(release.signature, 'base64')),
+    digest() {
+      const hash = createHash('sha256');
+      return { update: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') };
+    },
+    versionOf: (fileName) => versionOf(join(directory, fileName)),
+  };
+}
+
+function versionOf(path: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const limits = { timeout: VERSION_MS, maxBuffer: OUTPUT_BYTES_MAX, killSignal: 'SIGKILL' } as const;
+    execFile(process.execPath, [path, '--version'], limits, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout.trim());
+      else reject(new Error((stderr.trim() || error.message).slice(0, OUTPUT_CHARACTERS_SHOWN), { cause: error }));
+    });
+  });
+}

@@ -1,0 +1,207 @@
+/** The agent's side of updates over the API itself, on a disk in memory. */
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { apiInMemory } from '../../../test/support/api-in-memory.ts';
+import { CutDisk } from '../../../test/support/cut-disk.ts';
+import { SteppedTime } from '../../../test/support/stepped-time.ts';
+import { updateSource } from '../../adapters/updates/update-source.ts';
+import type { KubeApi } from '../../ports/kube-api.ts';
+import type { UpdateSource } from '../../ports/update-source.ts';
+import { signedStatement } from '../../rules/update-check.ts';
+import { InstalledVersions } from './installed-versions.ts';
+import { SelfUpdate } from './self-update.ts';
+
+const FILE = 'the new agent';
+const SHA = createHash('sha256').update(FILE).digest('hex');
+const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+const signed = (version: string, sha256 = SHA): string =>
+  sign(null, Buffer.from(signedStatement({ version, sha256 })), privateKey).toString('base64');
+const RELEASES = '/apis/nodekeeper.dev/v1alpha1/agentreleases';
+const HOUR_MS = 3_600_000;
+
+interface Options {
+  readonly content?: string;
+  readonly signature?: string;
+  readonly printed?: string | Error;
+  readonly sizeBytes?: number;
+}
+
+async function cluster({ signature = signed('2.0.0'), sizeBytes }: Options = {}) {
+  const api = apiInMemory({ users: { n1: { name: 'system:node:n1', groups: ['system:nodes'] } } });
+  const annotations = { 'nodekeeper.dev/agent-version': '1.0.0' };
+  await api.send('POST', '/api/v1/nodes', { body: { kind: 'Node', metadata: { name: 'n1', annotations } } });
+  const artifact = { url: 'https://files.example/a', sha256: SHA, signature, ...(sizeBytes ? { sizeBytes } : {}) };
+  const spec = { version: '2.0.0', artifacts: [artifact] };
+  await api.send('POST', RELEASES, { body: { kind: 'AgentRelease', metadata: { name: 'agent' }, spec } });
+  const release = async () => (await api.send('GET', `${RELEASES}/agent`)).body;
+  return { api, release };
+}
+
+type Cluster = Awaited<ReturnType<typeof cluster>>;
+
+/** One process of the agent. */
+function agent({ api }: Cluster, disk: CutDisk, options: Options & { readonly version?: string } = {}) {
+  const { content = FILE, printed = '2.0.0', version = '1.0.0' } = options;
+  const time = new SteppedTime(0);
+  const stop = new AbortController();
+  const events: string[] = [];
+  let restarts = 0;
+  let requests = 0;
+  const kube: KubeApi = {
+    async send({ method, path, body }) {
+      requests += 1;
+      const headers = { authorization: 'Bearer n1' };
+      const answer = await api.send(method, path, { body, contentType: 'application/json', headers });
+      return { kind: 'answered', status: answer.code, body: answer.body };
+    },
+    reconnect: () => undefined,
+  };
+  const real = updateSource({
+    directory: '/nowhere',
+    publicKey,
+    environment: {},
+    certificateAuthority: undefined,
+    apiHost: 'api.example',
+  });
+  const source: UpdateSource = {
+    ...real,
+    async *download() {
+      yield Buffer.from(content);
+    },
+    versionOf: async () => {
+      if (typeof printed === 'string') return printed;
+      throw printed;
+    },
+  };
+  const versions = new InstalledVersions(disk.files());
+  const update = new SelfUpdate({
+    nodeName: 'n1',
+    version,
+    architecture: 'amd64',
+    periodMs: HOUR_MS,
+    api: kube,
+    versions,
+    source,
+    time,
+    fraction: () => 0.5,
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    recordEvent: ({ reason, message }) => events.push(`${reason}: ${message}`),
+    restart: () => {
+      restarts += 1;
+    },
+  });
+  const running = update.run(stop.signal);
+  return {
+    events,
+    versions,
+    update,
+    restarts: () => restarts,
+    requests: () => requests,
+    pass: (ms: number) => time.pass(ms),
+    async end() {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+describe('an update', () => {
+  it('is downloaded, started on trial, confirmed by two heartbeats and reported', async () => {
+    const world = await cluster();
+    const disk = new CutDisk();
+    const before = agent(world, disk);
+    await before.pass(60_000);
+    expect(before.restarts()).toBe(1);
+    expect((await world.release()).status.updating).toMatchObject([{ node: 'n1', sha256: SHA }]);
+
+    const { file, trial } = await before.versions.start();
+    expect([disk.contentOf(file), trial?.starts]).toEqual([FILE, 1]);
+    const after = agent(world, disk, { version: '2.0.0' });
+    after.update.beat();
+    await after.pass(60_000);
+    expect((await world.release()).status.updated).toBe(0);
+    after.update.beat();
+    await after.update.settled();
+    await after.pass(60_000);
+    expect((await world.release()).status).toMatchObject({ nodes: 1, updated: 1, updating: [], wave: 1 });
+    expect(await after.versions.trial()).toBeUndefined();
+    expect(after.events).toEqual(['AgentUpdated: nodekeeper-agent 2.0.0 runs.']);
+    await after.end();
+  });
+
+  it('that was rolled back is reported with its reason, and not tried again', async () => {
+    const world = await cluster();
+    const disk = new CutDisk();
+    await agent(world, disk).pass(60_000);
+    const versions = new InstalledVersions(disk.files());
+    const { trial } = await versions.start();
+    if (trial === undefined) throw new Error('no trial');
+    await versions.rollBack(trial, 'no accepted heartbeats in 120 s');
+
+    const after = agent(world, disk);
+    await after.pass(5 * HOUR_MS);
+    expect(after.restarts()).toBe(0);
+    expect((await world.release()).status).toMatchObject({
+      updating: [],
+      failed: [{ node: 'n1', sha256: SHA, message: 'no accepted heartbeats in 120 s' }],
+    });
+    expect(after.events).toEqual([
+      'AgentUpdateFailed: nodekeeper-agent 2.0.0 was not kept: no accepted heartbeats in 120 s. 1.0.0 runs.',
+    ]);
+    await after.end();
+  });
+
+  it('after three starts without heartbeats is not started again', async () => {
+    const world = await cluster();
+    const disk = new CutDisk();
+    const { versions, pass } = agent(world, disk);
+    await pass(60_000);
+    for (let starts = 1; starts <= 3; starts += 1) expect((await versions.start()).trial?.starts).toBe(starts);
+    expect(await versions.start()).toEqual({ file: '', trial: undefined });
+    expect(await versions.failed()).toMatchObject([{ message: '3 starts without 2 accepted heartbeats' }]);
+  });
+});
+
+describe('a file is not installed', () => {
+  it.each<[string, Options]>([
+    ['signed by another key', { signature: `${'A'.repeat(86)}==` }],
+    ['signed for another version', { signature: signed('1.9.0') }],
+    ['signed for another file', { signature: signed('2.0.0', 'b'.repeat(64)) }],
+    ['other than the signed one', { content: 'another agent' }],
+    ['of another size', { sizeBytes: 5 }],
+  ])('%s, and is tried again later', async (_what, options) => {
+    const world = await cluster(options);
+    const disk = new CutDisk();
+    const { restarts, requests, pass, end, versions } = agent(world, disk, options);
+    await pass(60_000);
+    expect([restarts(), requests(), disk.listed()]).toEqual([0, 1, []]);
+    await pass(HOUR_MS);
+    expect(requests()).toBeGreaterThan(1);
+    expect(await versions.failed()).toEqual([]);
+    await end();
+  });
+
+  it.each<[string | Error, string]>([
+    ['1.9.0', 'it is version 1.9.0'],
+    [new Error('SyntaxError'), 'it does not run: SyntaxError'],
+  ])('if it does not print the version (%s), which is reported once', async (printed, message) => {
+    const world = await cluster();
+    const disk = new CutDisk();
+    const { restarts, pass, end, requests } = agent(world, disk, { printed });
+    await pass(120_000);
+    expect(restarts()).toBe(0);
+    expect(disk.listed()).toEqual(['failed.json']);
+    expect((await world.release()).status.failed).toMatchObject([{ node: 'n1', message }]);
+    expect(requests()).toBe(2);
+    await end();
+  });
+});
+
+it('asks once per period while there is nothing to do', async () => {
+  const world = await cluster();
+  const { requests, pass, end } = agent(world, new CutDisk(), { version: '2.0.0' });
+  await pass(24 * HOUR_MS);
+  expect(requests()).toBeGreaterThan(20);
+  expect(requests()).toBeLessThan(32);
+  await end();
+});

@@ -1,0 +1,105 @@
+/** The start program as a process, with small programs in place of the agent. */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { buildAgent } from '../../scripts/build-agent.ts';
+import { updateFiles } from '../adapters/updates/update-files.ts';
+import { InstalledVersions } from '../app/updates/installed-versions.ts';
+
+const prints = (text: string, then = ''): string => `console.log(${JSON.stringify(text)}); ${then}`;
+
+describe('the start program', () => {
+  let built: string;
+  let agent: string;
+  let state: string;
+  let versions: InstalledVersions;
+  beforeAll(async () => {
+    built = mkdtempSync(join(tmpdir(), 'nodekeeper-start-'));
+    agent = await buildAgent(built, '7.8.9');
+    writeFileSync(join(built, 'real.mjs'), readFileSync(agent));
+    writeFileSync(agent, prints('installed', 'console.log(process.env.NODEKEEPER_AGENTS)'));
+  });
+  afterAll(() => rmSync(built, { recursive: true }));
+  beforeEach(() => {
+    state = mkdtempSync(join(tmpdir(), 'nodekeeper-state-'));
+    versions = new InstalledVersions(updateFiles(join(state, 'agents')));
+  });
+  afterEach(() => rmSync(state, { recursive: true }));
+
+  const start = (...args: readonly string[]) => {
+    const command = args.length === 0 ? ['--config', '/none'] : args;
+    const { stdout, status, stderr } = spawnSync(process.execPath, [join(built, 'start-agent.mjs'), ...command], {
+      env: { ...process.env, STATE_DIRECTORY: state },
+      encoding: 'utf8',
+      timeout: 30_000,
+    });
+    return { lines: stdout.trim().split('\n'), status, stderr };
+  };
+  async function install(program: string, version = '2.0.0'): Promise<void> {
+    const sha256 = createHash('sha256').update(program).digest('hex');
+    async function* content() {
+      yield Buffer.from(program);
+    }
+    await versions.tryNext(await versions.store(sha256, content()), { version, sha256 });
+  }
+
+  it('runs the installed agent, and names the directory of updates', () => {
+    expect(start()).toMatchObject({ lines: ['installed', join(state, 'agents')], status: 0 });
+  });
+
+  it('runs a version on trial three times, and then the one before', async () => {
+    await install(prints('new', 'process.exit(3);'));
+    for (let count = 0; count < 3; count += 1) expect(start()).toMatchObject({ lines: ['new'], status: 3 });
+    expect(start().lines[0]).toBe('installed');
+    expect((await versions.failed()).map(({ message }) => message)).toEqual(['3 starts without 2 accepted heartbeats']);
+  });
+
+  it('returns at once from a version that is no program', async () => {
+    await install('this is no program');
+    expect(start().status).toBe(1);
+    expect(start().lines[0]).toBe('installed');
+    expect((await versions.failed())[0]?.message).toMatch(/^it does not start: /);
+  });
+
+  it('keeps a confirmed version, whatever its exit code', async () => {
+    await install(prints('first'), '2.0.0');
+    const trial = await versions.trial();
+    if (trial === undefined) throw new Error('no trial');
+    await versions.confirm(trial);
+    for (let count = 0; count < 5; count += 1) expect(start().lines).toEqual(['first']);
+    await install(prints('second', 'process.exit(1);'), '3.0.0');
+    for (let count = 0; count < 3; count += 1) start();
+    expect(start().lines).toEqual(['first']);
+  });
+
+  it('counts no start for a command', async () => {
+    await install(prints('new'));
+    for (let count = 0; count < 5; count += 1) expect(start('plan').lines).toEqual(['new']);
+    expect((await versions.trial())?.starts).toBe(0);
+  });
+
+  it('runs the installed agent when the current file is damaged or missing', async () => {
+    await install(prints('new'));
+    const trial = await versions.trial();
+    if (trial === undefined) throw new Error('no trial');
+    await versions.confirm(trial);
+    writeFileSync(join(state, 'agents', trial.file), 'damaged, not a program');
+    expect(start().lines[0]).toBe('installed');
+    rmSync(join(state, 'agents', trial.file));
+    expect(start().lines[0]).toBe('installed');
+    expect(readdirSync(join(state, 'agents'))).toEqual(['current']);
+  });
+
+  it('runs the installed agent when the records cannot be read', () => {
+    writeFileSync(join(state, 'agents'), 'a file in place of the directory');
+    expect(start().lines[0]).toBe('installed');
+  });
+
+  it('is built with an agent that prints its version', () => {
+    const { stdout } = spawnSync(process.execPath, [join(built, 'real.mjs'), '--version'], { encoding: 'utf8' });
+    expect(stdout).toBe('7.8.9\n');
+  });
+});

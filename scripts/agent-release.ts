@@ -1,0 +1,78 @@
+/**
+ * npm run --silent agent:release -- --file FILE --url URL --key FILE
+ *
+ * Prints an AgentRelease for a built agent, signed with a private key of Ed25519. `--new-key FILE` makes such a key, and
+ * FILE.pub for the machines.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { stringify } from 'yaml';
+import { signedStatement } from '../agent/rules/update-check.ts';
+
+const USAGE = `Usage: npm run --silent agent:release -- --file FILE --url URL --key FILE [--name NAME]
+       npm run --silent agent:release -- --new-key FILE
+
+  --file FILE      the built agent (npm run agent:build)
+  --url URL        where the machines download it
+  --key FILE       private key in PEM
+  --name NAME      name of the AgentRelease (agent)
+  --new-key FILE   makes a private key, and FILE.pub for install.sh --update-key
+`;
+
+const OWNER_ONLY = 0o600;
+
+export interface ReleaseInput {
+  readonly name: string;
+  readonly version: string;
+  readonly url: string;
+  readonly bytes: Uint8Array;
+  /** Private key in PEM. */
+  readonly key: string;
+}
+
+export function agentReleaseOf({ name, version, url, bytes, key }: ReleaseInput) {
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const statement = Buffer.from(signedStatement({ version, sha256 }));
+  const signature = sign(null, statement, createPrivateKey(key)).toString('base64');
+  return {
+    apiVersion: 'nodekeeper.dev/v1alpha1',
+    kind: 'AgentRelease',
+    metadata: { name },
+    spec: { version, artifacts: [{ url, sha256, signature, sizeBytes: bytes.length }] },
+  };
+}
+
+function makeKey(path: string): void {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: OWNER_ONLY, flag: 'wx' });
+  writeFileSync(`${path}.pub`, publicKey.export({ type: 'spki', format: 'pem' }), { flag: 'wx' });
+}
+
+function main(): number {
+  const { values } = parseArgs({
+    options: {
+      file: { type: 'string' },
+      url: { type: 'string' },
+      key: { type: 'string' },
+      name: { type: 'string', default: 'agent' },
+      'new-key': { type: 'string' },
+    },
+  });
+  const { file, url, key, name, 'new-key': newKey } = values;
+  if (newKey !== undefined) {
+    makeKey(newKey);
+    return 0;
+  }
+  if (file === undefined || url === undefined || key === undefined || !statSync(file).isFile()) {
+    process.stderr.write(USAGE);
+    return 2;
+  }
+  const version = execFileSync(process.execPath, [file, '--version'], { encoding: 'utf8' }).trim();
+  const release = agentReleaseOf({ name, version, url, bytes: readFileSync(file), key: readFileSync(key, 'utf8') });
+  process.stdout.write(stringify(release));
+  return 0;
+}
+
+if (import.meta.main) process.exitCode = main();
