@@ -23,7 +23,7 @@ const USAGE = `Usage: npm run --silent agent:release -- --file FILE --url URL --
 
 const OWNER_ONLY = 0o600;
 
-export interface ReleaseInput {
+interface ReleaseInput {
   readonly name: string;
   readonly version: string;
   readonly url: string;
@@ -32,7 +32,7 @@ export interface ReleaseInput {
   readonly key: string;
 }
 
-export function agentReleaseOf({ name, version, url, bytes, key }: ReleaseInput) {
+function agentReleaseOf({ name, version, url, bytes, key }: ReleaseInput) {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   const statement = Buffer.from(signedStatement({ version, sha256 }));
   const signature = sign(null, statement, createPrivateKey(key)).toString('base64');

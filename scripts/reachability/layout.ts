@@ -18,6 +18,7 @@ export const layout: Layout = {
     'cdk/bin/*.ts',
     'cli/bin/*.ts',
     'agent/bin/nodekeeper-agent.ts',
+    'agent/bin/start-agent.ts',
     'local/bin/{start,fleet,cloud}.ts',
     'console/page/main.ts',
   ],
