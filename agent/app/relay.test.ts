@@ -7,39 +7,11 @@ import {
   type LeaseBatchItem,
 } from '../../shared/domain/nodes/lease-batch.ts';
 import { answered, refused, silentLog, timedOut } from '../../test/support/agent-api.ts';
+import { randomFrom } from '../../test/support/seeded.ts';
+import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
+import { jitteredMs } from '../rules/lease.ts';
 import { HeartbeatRelay } from './relay.ts';
-
-/** Time that passes only when the test says so. */
-class Clock {
-  #nowMs = 0;
-  readonly #sleepers = new Set<{ readonly atMs: number; readonly wake: () => void }>();
-
-  readonly time = {
-    nowMs: () => this.#nowMs,
-    monotonicMs: () => this.#nowMs,
-    sleep: (milliseconds: number, signal?: AbortSignal) =>
-      new Promise<void>((resolve) => {
-        const sleeper = { atMs: this.#nowMs + milliseconds, wake: resolve };
-        this.#sleepers.add(sleeper);
-        signal?.addEventListener('abort', () => {
-          this.#sleepers.delete(sleeper);
-          resolve();
-        });
-      }),
-  };
-
-  async pass(milliseconds: number): Promise<void> {
-    this.#nowMs += milliseconds;
-    for (const sleeper of this.#sleepers) {
-      if (sleeper.atMs > this.#nowMs) continue;
-      this.#sleepers.delete(sleeper);
-      sleeper.wake();
-    }
-    await settled();
-  }
-}
-const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 const itemOf = (name: string, body = '{}'): LeaseBatchItem => ({
   method: 'PUT',
@@ -53,14 +25,14 @@ const namesIn = ({ body }: KubeRequest) =>
 const accepts = (request: KubeRequest): KubeAnswer =>
   answered(200, { kind: 'LeaseBatch', items: namesIn(request).map((name) => ({ status: 200, body: { name } })) });
 
-let clock: Clock;
+let clock: SteppedTime;
 let requests: KubeRequest[];
 let answer: (request: KubeRequest) => KubeAnswer | Promise<KubeAnswer>;
 let counts: Record<string, number>;
 let relay: HeartbeatRelay;
 
 beforeEach(() => {
-  clock = new Clock();
+  clock = new SteppedTime(0);
   requests = [];
   answer = accepts;
   counts = {};
@@ -72,7 +44,7 @@ beforeEach(() => {
       },
       reconnect: () => {},
     },
-    time: clock.time,
+    time: clock,
     log: silentLog,
     meter: {
       count: (name, labels) => {
@@ -93,7 +65,7 @@ async function known(...names: readonly string[]): Promise<void> {
 
 describe('a relay', () => {
   it('sends heartbeats of two seconds in one request, and returns to each machine its own answer', async () => {
-    await known('n1', 'n2', 'n3', 'n4');
+    await known('leader', 'n1', 'n2', 'n3');
     const first = relay.relay(itemOf('n1'));
     await clock.pass(1_000);
     const second = relay.relay(itemOf('n2'));
@@ -112,23 +84,75 @@ describe('a relay', () => {
     await known('n1', 'n2', 'n3');
     await clock.pass(10_000);
     const beats = ['n3', 'n1', 'n2'].map((name) => relay.relay(itemOf(name)));
-    await settled();
+    await settle();
     expect(requests.map(namesIn)).toEqual([['n3', 'n1', 'n2']]);
     await Promise.all(beats);
-    // n3 is not expected any more.
+    // Then n3 is not expected any more.
     await clock.pass(30_000);
-    void known('n1', 'n2');
-    await clock.pass(2_000);
+    await known('n1', 'n2');
     void relay.relay(itemOf('n1'));
     void relay.relay(itemOf('n2'));
-    await settled();
+    await settle();
     expect(requests.map(namesIn)).toEqual([['n1', 'n2']]);
+  });
+
+  it('sends half a second after the leader’s heartbeat', async () => {
+    await known('leader', 'n1', 'n2', 'n3');
+    void relay.relay(itemOf('leader'));
+    await clock.pass(499);
+    void relay.relay(itemOf('n1'));
+    expect(requests).toEqual([]);
+    await clock.pass(1);
+    expect(requests.map(namesIn)).toEqual([['leader', 'n1']]);
+    await clock.pass(5_000);
+    // The leader joins a batch that another machine began.
+    void relay.relay(itemOf('n2'));
+    await clock.pass(1_000);
+    void relay.relay(itemOf('leader'));
+    await clock.pass(500);
+    expect(requests.map(namesIn).slice(1)).toEqual([['n2', 'leader']]);
+  });
+
+  it('has another leader half a minute after the last heartbeat of the first', async () => {
+    await known('leader', 'n1', 'n2');
+    await clock.pass(30_000);
+    await known('n2', 'n1', 'leader');
+    void relay.relay(itemOf('leader'));
+    await clock.pass(1_999);
+    expect(requests).toEqual([]);
+    await clock.pass(1);
+    void relay.relay(itemOf('n2'));
+    await clock.pass(500);
+    expect(requests.map(namesIn)).toEqual([['leader'], ['n2']]);
+  });
+
+  it('makes one batch of a site of 25 machines within five minutes', async () => {
+    const random = randomFrom(7);
+    const intervals: number[] = [];
+    const machine = async (name: string): Promise<void> => {
+      await clock.sleep(10_000 * random());
+      for (;;) {
+        const sentAtMs = clock.monotonicMs();
+        await relay.relay(itemOf(name));
+        await clock.sleep(jitteredMs(10_000, random()));
+        intervals.push(clock.monotonicMs() - sentAtMs);
+      }
+    };
+    for (let index = 0; index < 25; index += 1) void machine(`n${index}`);
+    await clock.pass(60_000);
+    expect(namesIn(requests.at(-1)!).length).toBeLessThan(25);
+    await clock.pass(240_000);
+    requests = [];
+    intervals.length = 0;
+    await clock.pass(300_000);
+    expect(new Set(requests.map((request) => namesIn(request).length))).toEqual(new Set([25]));
+    expect(Math.max(...intervals)).toBeLessThan(10_900);
   });
 
   it('sends at once with 100 heartbeats, and before a batch is too large', async () => {
     await known('n0', 'n-other');
     const beats = Array.from({ length: 150 }, (_, index) => relay.relay(itemOf(`n${index}`, ' '.repeat(100))));
-    await settled();
+    await settle();
     expect(requests.map((request) => namesIn(request).length)).toEqual([100]);
     await clock.pass(2_000);
     expect(requests.map((request) => namesIn(request).length)).toEqual([100, 50]);
@@ -186,7 +210,7 @@ describe('a relay', () => {
     const release: (() => void)[] = [];
     answer = (request) => new Promise((resolve) => release.push(() => resolve(accepts(request))));
     const pending = Array.from({ length: 4 }, () => [relay.relay(itemOf('n1')), relay.relay(itemOf('n2'))]).flat();
-    await settled();
+    await settle();
     expect((await relayed('n1', 'n2')).map(({ status }) => status)).toEqual([503, 503]);
     for (const each of release) each();
     expect((await Promise.all(pending)).every(({ status }) => status === 200)).toBe(true);

@@ -1,9 +1,10 @@
 /**
  * The relay of a site: it collects the heartbeats of machines and sends them in one request (docs/decisions/0040).
  *
- * A batch is sent 2 s after its first heartbeat, or earlier: when it is full, or when every machine of the last half
- * minute has sent its heartbeat. A machine counts its interval from the answer. So machines of one batch send the next
- * heartbeat together, and within minutes the batches of a site become one.
+ * A batch is sent 2 s after its first heartbeat, or earlier: when it is full, or when all machines that are expected have
+ * sent their heartbeats. A machine counts its interval from the answer, so machines of one batch send the next heartbeat
+ * together. One machine leads: a batch is also sent half a second after the leader's heartbeat. The other batches are
+ * delayed by more than the leader's, until they meet it. After some rounds the heartbeats of a site are one batch.
  *
  * A machine receives the cluster's own answer. Without one it receives 503, and sends the heartbeat itself. So a relay
  * acknowledges only what is stored. Everything that waits here is bounded, and lost when the process is killed: the
@@ -27,6 +28,11 @@ const COLLECT_MS = 2_000;
 const SEND_MS = 2_800;
 /** Batches that wait for their answers. Further ones are answered 503 at once. */
 const BATCHES_IN_FLIGHT_MAX = 4;
+/**
+ * How long a batch is collected after the heartbeat of the leader. Machines of one batch send the next heartbeat within 4 %
+ * of their interval. Milliseconds.
+ */
+const COLLECT_AFTER_LEADER_MS = 500;
 /** A machine that sent a heartbeat within this time is expected to send the next one. Milliseconds. */
 const EXPECTED_FOR_MS = 30_000;
 /** Machines that are expected. Beyond it batches are collected for the whole time. */
@@ -61,6 +67,8 @@ export class HeartbeatRelay {
   #isFailing = false;
   /** By path of the Lease, least recent first: the time of the last heartbeat. Monotonic milliseconds. */
   readonly #lastAtMs = new Map<string, number>();
+  /** Path of the Lease of an expected machine. */
+  #leader = '';
 
   constructor(options: HeartbeatRelayOptions) {
     this.#options = options;
@@ -75,6 +83,7 @@ export class HeartbeatRelay {
     const answered = new Promise<LeaseBatchAnswerItem>((answer) => batch.waiting.push({ item, answer }));
     batch.bytes += bytes;
     if (batch.waiting.length >= LEASE_BATCH_ITEMS_MAX || this.#hasAll(batch)) this.#seal(batch);
+    else if (item.path === this.#leader) this.#sealLater(batch);
     return answered;
   }
 
@@ -89,8 +98,12 @@ export class HeartbeatRelay {
   }
 
   #seal(batch: OpenBatch): void {
-    this.#open = undefined;
+    if (this.#open === batch) this.#open = undefined;
     batch.sealed.abort();
+  }
+
+  #sealLater(batch: OpenBatch): void {
+    void this.#options.time.sleep(COLLECT_AFTER_LEADER_MS, batch.sealed.signal).then(() => this.#seal(batch));
   }
 
   #expect(path: string): void {
@@ -101,6 +114,7 @@ export class HeartbeatRelay {
       if (nowMs - atMs < EXPECTED_FOR_MS && this.#lastAtMs.size <= EXPECTED_MAX) break;
       this.#lastAtMs.delete(each);
     }
+    if (!this.#lastAtMs.has(this.#leader)) this.#leader = path;
   }
 
   #hasAll({ waiting }: OpenBatch): boolean {
