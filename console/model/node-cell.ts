@@ -1,4 +1,5 @@
 /** What the page keeps of a Node: 5,000 whole objects would exceed the memory of a page. */
+import { FLAPPING_CONDITION } from '../../shared/domain/nodes/flapping.ts';
 import { DEFAULT_PROFILE, PROFILE_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
 import {
   PLANNED_REASON_ANNOTATION,
@@ -34,9 +35,6 @@ export interface PlannedSilence {
   /** '' without one. */
   readonly reason: string;
 }
-
-/** Condition of a node that was marked repeatedly. */
-export const FLAPPING_CONDITION = 'Flapping';
 
 /** Source: Kubernetes, "Taints and Tolerations", section "Taint based Evictions". */
 const EVICTION_KEYS: ReadonlySet<string> = new Set([
