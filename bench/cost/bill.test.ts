@@ -27,6 +27,7 @@ const settings: BillSettings = {
   nodes: 100,
   beatSeconds: 10,
   door: 'api',
+  relayMachines: 0,
   billing: 'onDemand',
   watchers: 0,
   abandonedWatchesPerDay: 0,
@@ -102,6 +103,59 @@ describe('a bill', () => {
     for (const item of ['Lambda invocations', 'DynamoDB writes, health']) {
       expect(quantity(through('url'), item) - quantity(through('api'), item)).toBeCloseTo(probes, 0);
     }
+  });
+
+  it('shares requests and invocations between the heartbeats of a batch, and no write unit', () => {
+    const health = (writeUnits: number) => ({ health: { readUnits: 0, writeUnits } });
+    const batch = (items: number) => {
+      const functions = { heartbeat: { invocations: 1, billedMs: 2 * items, cpuMs: 1 + items } };
+      return {
+        items,
+        taken: a({ httpRequests: 1, answeredBytes: 100 + 200 * items, functions, tables: health(items) }),
+      };
+    };
+    const measured = { ...aMeasurement, batches: [batch(5), batch(25)] };
+    const bill = (more: Partial<BillSettings>) => billOf(measured, { ...settings, ...more }, PRICES);
+    // One heartbeat in 30 is sent directly, to check the relay.
+    const relayed = (100 * BEATS_PER_MONTH * 29) / 30;
+    const direct = (100 * BEATS_PER_MONTH) / 30;
+    const others = 100 * (8_760 + 1_460);
+    for (const machines of [10, 25, 100]) {
+      const viaApi = bill({ relayMachines: machines });
+      expect(lineOf(viaApi, 'HTTP API')?.quantity).toBeCloseTo(relayed / machines + direct + others, 0);
+      expect(lineOf(viaApi, 'Lambda invocations')?.quantity).toBeCloseTo(relayed / machines + direct, 0);
+      expect(lineOf(viaApi, 'DynamoDB writes, health')?.quantity).toBeCloseTo(100 * (BEATS_PER_MONTH + 8_760), 0);
+      expect(lineOf(bill({ relayMachines: machines, door: 'url' }), 'HTTP API')?.quantity).toBeCloseTo(others, 0);
+      const bytes = relayed * (200 + 100 / machines);
+      expect(lineOf(viaApi, DATA_OUT)?.quantity).toBeCloseTo(bytes / 1e9, 6);
+    }
+    // A batch has 100 items at most.
+    expect(bill({ relayMachines: 300 }).dollars).toBe(bill({ relayMachines: 100 }).dollars);
+  });
+
+  it('estimates Lambda time of a batch from its items, a signature check for each, and its round trips', () => {
+    const functions = (cpuMs: number) => ({ heartbeat: { invocations: 1, billedMs: 0, cpuMs } });
+    const batches = [
+      { items: 5, taken: a({ functions: functions(6) }) },
+      { items: 25, taken: a({ functions: functions(26) }) },
+    ];
+    const all = { ...settings, lambdaTime: 'estimated', relayMachines: 25, beatSeconds: 10 } as const;
+    const bill = billOf({ ...aMeasurement, batches }, all, PRICES);
+    // 26 ms of CPU and two round trips per batch; 0.15 ms per signature.
+    const cpuMsEach = 26 / 25 + 0.15;
+    const relayedMs = (cpuMsEach * 1_769) / 256 + (2 * 5) / 25;
+    const directMs = 1_769 / 256 + 5;
+    const perBeatMs = (29 * relayedMs + directMs) / 30;
+    expect(lineOf(bill, 'Lambda time, heartbeat')?.quantity).toBeCloseTo(
+      (100 * BEATS_PER_MONTH * perBeatMs * 0.25) / 1_000,
+      -2,
+    );
+  });
+
+  it('needs a measurement with batches for relays', () => {
+    expect(() => billOf(aMeasurement, { ...settings, relayMachines: 25 }, PRICES)).toThrow(
+      'has no batches of heartbeats',
+    );
   });
 
   it('halves the heartbeats when their interval is twice as long, and nothing else', () => {
@@ -318,6 +372,7 @@ describe('the options', () => {
     [['--nodes', 'many'], '--nodes expects whole numbers from 0, not many'],
     [['--billing', 'free'], '--billing expects onDemand or provisioned, not free'],
     [['--beat', '0'], '--beat expects a number from 1, not 0'],
+    [['--relay', 'many'], '--relay expects whole numbers from 0, not many'],
     [['--lunch'], "Unknown option '--lunch'"],
   ])('%j are refused with a message about the option', (args, message) => {
     expect(() => parseCostOptions(args)).toThrow(message);

@@ -13,6 +13,7 @@
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
 import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
+import { LEASE_BATCH_ITEMS_MAX } from '../../shared/domain/nodes/lease-batch.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import type { FunctionName } from '../../shared/function-list.ts';
 import { scanSegmentsFor } from '../../shared/store/health-store.ts';
@@ -23,6 +24,8 @@ export interface BillSettings {
   readonly beatSeconds: number;
   /** Heartbeats arrive through the HTTP API, or through the URL of function heartbeat. */
   readonly door: 'api' | 'url';
+  /** Machines that send their heartbeats through one relay; 0: each sends its own. */
+  readonly relayMachines: number;
   readonly billing: 'onDemand' | 'provisioned';
   /** Watches that are open at any time. */
   readonly watchers: number;
@@ -89,6 +92,15 @@ export const POD_LIFE_SECONDS = SECONDS_PER_DAY;
  */
 export const POLLERS = 5;
 export const POLLERS_MIN = 2;
+/** Interval of the heartbeats that a machine with a relay sends directly (agent/app/relay-route.ts). */
+const DIRECT_BEAT_SECONDS = 300;
+/**
+ * CPU time of the check of one signature. Each item of a batch has a token of its own, where a direct heartbeat uses
+ * one for minutes. Batches are measured with a token that is compared. Measured on the machine of the recorded run.
+ */
+const SIGNATURE_CHECK_CPU_MS = 0.15;
+/** Updates of one batch that run at a time (shared/heartbeat/lease-batch.ts). */
+const BATCH_ITEMS_AT_ONCE = 16;
 const EMPTY_RECEIVE_SECONDS = 20;
 const SECONDS_AN_HOUR = 3_600;
 const PAGE_BYTES = 4_096;
@@ -107,13 +119,13 @@ const MEGABYTES_PER_CPU = 1_769;
  * Assumed: waiting for tables, 5 ms per sequential round trip. Quiet ticks: evictor reads the fleet, then what is due;
  * cloud-node and pod-gc read their list. Milliseconds per invocation.
  */
-const WAIT_MS: Readonly<Partial<Record<FunctionName, number>>> = {
+const WAIT_MS = {
   heartbeat: 5,
   api: 10,
   evictor: 10,
   'cloud-node': 5,
   'pod-gc': 5,
-};
+} as const satisfies Partial<Record<FunctionName, number>>;
 /**
  * Of node-monitor, which also waits for the answer to its probe, sends the message of the next tick and looks who has
  * work; and of all others.
@@ -146,11 +158,50 @@ function beatOf({ idle, fleets }: Measurement): Taken {
   };
 }
 
-/** The counts of one heartbeat by the way that it arrives. */
-const beatThrough = (measurement: Measurement, { door }: BillSettings): Taken => {
-  const beat = beatOf(measurement);
-  return door === 'url' ? { ...beat, httpRequests: 0 } : beat;
-};
+/** A heartbeat by the way that it arrives. */
+const throughDoor = (taken: Taken, door: BillSettings['door']): Taken =>
+  door === 'url' ? { ...taken, httpRequests: 0 } : taken;
+
+/** The average heartbeat of a machine. With a relay most are items of a batch. */
+function beatThrough(measurement: Measurement, { door, relayMachines, beatSeconds }: BillSettings): Taken {
+  const direct = throughDoor(beatOf(measurement), door);
+  if (relayMachines === 0) return direct;
+  const relayed = throughDoor(relayedBeatOf(measurement, Math.min(relayMachines, LEASE_BATCH_ITEMS_MAX)), door);
+  const directShare = Math.min(1, beatSeconds / DIRECT_BEAT_SECONDS);
+  return plus(times(direct, directShare), relayed, 1 - directShare);
+}
+
+/**
+ * Counts of one item of a batch. The batches of a site have all its machines: those of one batch send the next heartbeat
+ * together, because each counts its interval from the answer.
+ *
+ * @throws Error if the measurement has no batches
+ */
+function relayedBeatOf({ batches = [], standing }: Measurement, items: number): Taken {
+  const [small, large] = [batches[0], batches.at(-1)];
+  if (small === undefined || large === undefined || small.items >= large.items) {
+    throw new Error('the measurement has no batches of heartbeats: measure again without --from');
+  }
+  const perItem = times(plus(large.taken, small.taken, -1), 1 / (large.items - small.items));
+  const batch = notNegative(plus(large.taken, perItem, items - large.items));
+  const { billedMs = 0, cpuMs = 0 } = batch.functions['heartbeat'] ?? {};
+  const share = Math.min(1, (standing.memoryMegabytes['heartbeat'] ?? MEGABYTES_PER_CPU) / MEGABYTES_PER_CPU);
+  // The bill adds the wait of one round trip per invocation.
+  const furtherWaitMs = (Math.ceil(items / BATCH_ITEMS_AT_ONCE) - 1) * WAIT_MS.heartbeat;
+  const heartbeat = {
+    invocations: 1 / items,
+    billedMs: billedMs / items,
+    cpuMs: (cpuMs + furtherWaitMs * share) / items + SIGNATURE_CHECK_CPU_MS,
+  };
+  return {
+    ...NOTHING,
+    httpRequests: 1 / items,
+    answeredBytes: batch.answeredBytes / items,
+    streamRecords: batch.streamRecords / items,
+    functions: { heartbeat },
+    tables: { health: { readUnits: 0, writeUnits: toTenth((batch.tables['health']?.writeUnits ?? 0) / items) } },
+  };
+}
 
 const toTenth = (value: number): number => Math.round(value * 10) / 10;
 
@@ -190,8 +241,10 @@ function takenASecond(measurement: Measurement, settings: BillSettings): Taken {
   let sum: Taken = { ...times(idle.taken, 1 / idle.seconds), answeredBytes: 0 };
   sum = plus(sum, beatThrough(measurement, settings), nodes / beatSeconds);
   // One probe more per tick: the HTTP API stays in service.
-  if (settings.door === 'url')
-    sum = plus(sum, { ...beatThrough(measurement, settings), answeredBytes: 0 }, 1 / tickSeconds);
+  if (settings.door === 'url') {
+    const probe = { ...throughDoor(beatOf(measurement), 'url'), answeredBytes: 0 };
+    sum = plus(sum, probe, 1 / tickSeconds);
+  }
   sum = plus(sum, each.statusPost, reports);
   sum = plus(sum, each.podList, podsPerNode > 0 ? reports : (1_000 * nodes) / LIST_WITHOUT_PODS_MS);
   sum = plus(sum, each.podLife, (nodes * podsPerNode) / POD_LIFE_SECONDS);
@@ -230,7 +283,7 @@ function lambdaMs(
   if (lambdaTime === 'floor') return invocations;
   if (lambdaTime === 'clock') return billedMs;
   const share = Math.min(1, memoryMegabytes / MEGABYTES_PER_CPU);
-  return cpuMs / share + invocations * (WAIT_MS[name as FunctionName] ?? OTHER_WAIT_MS);
+  return cpuMs / share + invocations * ((WAIT_MS as Readonly<Record<string, number>>)[name] ?? OTHER_WAIT_MS);
 }
 
 export function billOf(measurement: Measurement, settings: BillSettings, prices: Dollars): Bill {

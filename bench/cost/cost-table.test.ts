@@ -3,17 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { PRICES } from '../../shared/domain/cost/prices.ts';
 import { type BillSettings, billReport, POLLERS_MIN } from './bill.ts';
 import { costTable, dollarsText, tableLines, targetLines } from './cost-table.ts';
+import { NOTHING } from './measurement.ts';
 import { parseCostOptions } from './options.ts';
 import { readMeasurement } from './recorded.ts';
 
 const outcome = readMeasurement(JSON.parse(readFileSync(new URL('./measurement.json', import.meta.url), 'utf8')));
 if (outcome.kind !== 'measurement') throw new Error(outcome.faults.join());
-const { measurement } = outcome;
+const recorded = outcome.measurement;
 
 const settings: BillSettings = {
   nodes: 0,
   beatSeconds: 10,
   door: 'api',
+  relayMachines: 0,
   billing: 'onDemand',
   watchers: 0,
   abandonedWatchesPerDay: 10,
@@ -26,6 +28,18 @@ const settings: BillSettings = {
 };
 const INTERVALS = [10, 60].map((beatSeconds) => ({ name: `${beatSeconds} s`, beatSeconds }));
 const SIZES = [100, 1_000];
+/** A batch costs one request and its writes. */
+const batches = [5, 25].map((items) => ({
+  items,
+  taken: {
+    ...NOTHING,
+    httpRequests: 1,
+    answeredBytes: 250 * items,
+    functions: { heartbeat: { invocations: 1, billedMs: 0, cpuMs: 1 + items / 2 } },
+    tables: { health: { readUnits: 0, writeUnits: items } },
+  },
+}));
+const measurement = { ...recorded, batches };
 const rows = costTable(measurement, { sizes: SIZES, intervals: INTERVALS }, settings, PRICES);
 const perNode = ({ dollarsPerNode }: { readonly dollarsPerNode: number }): number => dollarsPerNode;
 
@@ -34,9 +48,19 @@ describe('the cost table', () => {
     expect(rows.map(({ way, interval }) => `${way.name}, ${interval.name}`)).toEqual([
       'HTTP API, 10 s',
       'HTTP API, 60 s',
+      'HTTP API, relay, 10 s',
+      'HTTP API, relay, 60 s',
       'function URL, 10 s',
       'function URL, 60 s',
+      'function URL, relay, 10 s',
+      'function URL, relay, 60 s',
     ]);
+  });
+
+  it('has no relays without measured batches', () => {
+    const { batches: _, ...older } = measurement;
+    const ways = costTable(older, { sizes: SIZES, intervals: INTERVALS }, settings, PRICES).map(({ way }) => way.name);
+    expect(new Set(ways)).toEqual(new Set(['HTTP API', 'function URL']));
   });
 
   it('has the figures of the bill with the same settings', () => {
@@ -45,7 +69,7 @@ describe('the cost table', () => {
       { ...settings, nodes: 1_000, beatSeconds: 60, door: 'url', billing: 'provisioned' },
       PRICES,
     );
-    expect(rows[3]?.sizes[1]?.provisioned).toEqual(bill);
+    expect(rows[5]?.sizes[1]?.provisioned).toEqual(bill);
   });
 
   it('is printed with the sizes of each capacity mode', () => {
@@ -57,13 +81,13 @@ describe('the cost table', () => {
     const cells = lines[2]!.split('|').map((cell) => cell.trim());
     expect(cells.slice(1, 3)).toEqual(['HTTP API', '10 s']);
     expect([cells[4], cells[6]]).toEqual([perNode(onDemand), perNode(provisioned)].map(dollarsText));
-    expect(lines).toHaveLength(6);
+    expect(lines).toHaveLength(10);
   });
 
   it('states each target with the most expensive size', () => {
     const lines = [...targetLines(rows)];
-    expect(lines).toHaveLength(2);
-    expect(lines[1]).toMatch(
+    expect(lines).toHaveLength(3);
+    expect(lines[2]).toMatch(
       /^function URL, 60 s, on demand: \$0\.0\d+ per node at most, within the target of \$0\.1$/,
     );
     const expensive = costTable(measurement, { sizes: SIZES, intervals: INTERVALS }, settings, {

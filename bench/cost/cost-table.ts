@@ -15,7 +15,7 @@ export interface IntervalChoice {
 /** How heartbeats arrive. */
 export interface Way {
   readonly name: string;
-  readonly settings: Pick<BillSettings, 'door'>;
+  readonly settings: Pick<BillSettings, 'door' | 'relayMachines'>;
 }
 
 export interface CostTableRow {
@@ -25,18 +25,27 @@ export interface CostTableRow {
   readonly sizes: readonly BillRow[];
 }
 
-export const WAYS: readonly Way[] = [
-  { name: 'HTTP API', settings: { door: 'api' } },
-  { name: 'function URL', settings: { door: 'url' } },
+/** Machines per relay. */
+const RELAY_MACHINES = 25;
+
+const WAYS: readonly Way[] = [
+  { name: 'HTTP API', settings: { door: 'api', relayMachines: 0 } },
+  { name: 'HTTP API, relay', settings: { door: 'api', relayMachines: RELAY_MACHINES } },
+  { name: 'function URL', settings: { door: 'url', relayMachines: 0 } },
+  { name: 'function URL, relay', settings: { door: 'url', relayMachines: RELAY_MACHINES } },
 ];
 
+/** Without measured batches there are no rows of relays. */
 export function costTable(
   measurement: Measurement,
   choices: { readonly sizes: readonly number[]; readonly intervals: readonly IntervalChoice[] },
   settings: BillSettings,
   prices: Dollars,
 ): CostTableRow[] {
-  return WAYS.flatMap((way) =>
+  const ways = WAYS.filter(
+    ({ settings: { relayMachines } }) => relayMachines === 0 || measurement.batches !== undefined,
+  );
+  return ways.flatMap((way) =>
     choices.intervals.map((interval) => {
       const own = { ...settings, ...way.settings, beatSeconds: interval.beatSeconds };
       return { way, interval, sizes: billRows(measurement, choices.sizes, own, prices) };
@@ -75,6 +84,7 @@ interface Target {
 
 const TARGETS: readonly Target[] = [
   { way: 'function URL', beatSeconds: 10, dollars: 0.27 },
+  { way: 'function URL, relay', beatSeconds: 10, dollars: 0.2 },
   { way: 'function URL', beatSeconds: 60, dollars: 0.1 },
 ];
 

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ScanCommand } from '@aws-sdk/client-dynamodb';
+import { leasePath } from '../../agent/rules/lease.ts';
 import { readAssembly } from '../../local/assembly/assembly.ts';
 import { synthesise } from '../../local/assembly/synthesise.ts';
 import { tendStreamRecords } from '../../local/engine/stream-records.ts';
@@ -18,7 +19,13 @@ import { type Fleet, startFleet } from '../../local/fleet/index.ts';
 import type { LocalCounters } from '../../local/runtime.ts';
 import { itemFromWire } from '../../shared/adapters/dynamodb/attribute-value.ts';
 import { COST_DOLLARS_PER_DAY, TICK_UNITS } from '../../shared/controllers/node-monitor/metrics.ts';
+import {
+  LEASE_BATCH_API_VERSION,
+  LEASE_BATCH_KIND,
+  LEASE_BATCHES_PATH,
+} from '../../shared/domain/nodes/lease-batch.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { formatMicroTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import { itemBytes } from '../../shared/ports/item-size.ts';
 import { startEngine, type TestEngine } from '../../test/support/engine.ts';
@@ -47,6 +54,9 @@ const SETTLE_IDLE_MS = 90_000;
 const STREAM_LAG_MS = 3_000;
 const ACTS = 200;
 const ACTS_AT_ONCE = 4;
+/** Batches of heartbeats per size, and their sizes. */
+const BATCHES = 60;
+const BATCH_SIZES = [5, 25];
 const PODS = 40;
 /** A machine receives a pod with its next heartbeat, posts, and sends another heartbeat. */
 const POD_STEP_MS = 30_000;
@@ -122,7 +132,12 @@ class Run {
         fleets.push({ nodes, beats: fleet.status().beats - beats, ...window });
       }
       const metricsOfFleet = this.#seriesSince(steadyFrom);
-      const { each, bytes } = await this.#acts(backgroundOf(fleet!, idle, fleets.at(-1)!));
+      const background = backgroundOf(fleet!, idle, fleets.at(-1)!);
+      const { each, bytes } = await this.#acts(background);
+      // A machine whose Lease another client renewed would read it and repeat its heartbeat.
+      await fleet?.stop();
+      fleet = undefined;
+      const batches = await this.#batches(background);
       return {
         measuredOn: new Date().toISOString().slice(0, 10),
         machine: `${cpus()[0]?.model ?? 'unknown'}, ${cpus().length} cores, Node ${process.version}`,
@@ -136,6 +151,7 @@ class Run {
         bytes,
         idle,
         fleets,
+        batches,
         each,
       };
     } finally {
@@ -172,9 +188,7 @@ class Run {
       timeoutMs: 30_000,
     });
     try {
-      const nodes = (
-        objectIn(await client.send({ method: 'GET', path: `${NODES}?limit=500` })) as { items?: KubeNode[] }
-      ).items!;
+      const nodes = await listedNodes(client);
       const nameAt = (index: number): string => nodes[index % nodes.length]!.metadata.name!;
       const many = (what: string, act: (index: number) => Promise<unknown>) => {
         tell(`${ACTS} ${what}`);
@@ -210,6 +224,28 @@ class Run {
           pod: podLife.bytes,
         },
       };
+    } finally {
+      client.close();
+    }
+  }
+
+  /** Batches renew the Leases of machines that are stopped. */
+  async #batches(background: Background): Promise<NonNullable<Measurement['batches']>> {
+    const { local } = this.#parts;
+    const { url, ca, fleetToken: token } = local;
+    const client = createApiClient({ url, ca, token, connectionsMax: ACTS_AT_ONCE, timeoutMs: 30_000 });
+    try {
+      const nodes = await listedNodes(client);
+      const nameAt = (index: number): string => nodes[index % nodes.length]!.metadata.name!;
+      const batches: { items: number; taken: Taken }[] = [];
+      for (const items of BATCH_SIZES) {
+        this.#options.tell(`${BATCHES} batches of ${items} heartbeats`);
+        const taken = await this.#each(background, BATCHES, () =>
+          actsOf(BATCHES, (index) => sendBatch(client, token, { items, index, nameAt })),
+        );
+        batches.push({ items, taken });
+      }
+      return batches;
     } finally {
       client.close();
     }
@@ -382,6 +418,39 @@ async function postStatus(client: ApiClient, { metadata, status }: KubeNode, rou
       body: { status: { conditions } },
     }),
   );
+}
+
+async function listedNodes(client: ApiClient): Promise<readonly KubeNode[]> {
+  const list = objectIn(await client.send({ method: 'GET', path: `${NODES}?limit=500` }));
+  return (list as { items?: readonly KubeNode[] }).items ?? [];
+}
+
+interface BatchOfHeartbeats {
+  readonly items: number;
+  readonly index: number;
+  nameAt(index: number): string;
+}
+
+/** As a relay: the heartbeats of some machines in one request, each with a token. */
+async function sendBatch(client: ApiClient, token: string, { items, index, nameAt }: BatchOfHeartbeats): Promise<void> {
+  const renewTime = formatMicroTime(Date.now());
+  const answer = objectIn(
+    await client.send({
+      method: 'POST',
+      path: LEASE_BATCHES_PATH,
+      body: {
+        apiVersion: LEASE_BATCH_API_VERSION,
+        kind: LEASE_BATCH_KIND,
+        items: Array.from({ length: items }, (_, offset) => {
+          const name = nameAt(index * items + offset);
+          const body = JSON.stringify({ spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime } });
+          return { method: 'PATCH', path: leasePath(name), token, body };
+        }),
+      },
+    }),
+  ) as KubeObject & { readonly items: readonly { readonly status: number }[] };
+  const refused = answer.items.find(({ status }) => status !== 200);
+  if (refused !== undefined) throw new Error(`an item of a batch was answered ${refused.status}`);
 }
 
 function objectIn(answer: ApiAnswer): KubeObject {

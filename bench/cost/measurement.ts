@@ -65,6 +65,8 @@ export interface Measurement {
   readonly idle: Window;
   /** Fleets of different size that only send heartbeats. */
   readonly fleets: readonly (Window & { readonly nodes: number; readonly beats: number })[];
+  /** Batches of heartbeats, as relays send them, of two sizes: ascending. Absent in records of earlier versions. */
+  readonly batches?: readonly { readonly items: number; readonly taken: Taken }[];
   /** Of one operation, beyond the background load. */
   readonly each: {
     /** A status post in which only heartbeat times changed. */

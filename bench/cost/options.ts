@@ -32,6 +32,7 @@ export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
   --profiles FILE      a policy file with profiles: bills their mix in place of --beat
   --mix NAME=SHARE,…   share of the nodes per profile, of default too (equal shares)
   --door WAY           api or url: heartbeats through the HTTP API or the URL of function heartbeat (api)
+  --relay MACHINES     machines that send their heartbeats through one relay (0: no relays)
   --billing KIND       onDemand or provisioned (onDemand)
   --watchers W         watches held at any time (0)
   --abandoned-watches W  watches per day with a client that disconnects (10); each runs on for 5 minutes
@@ -83,6 +84,7 @@ export function parseCostOptions(args: readonly string[]): CostOptions | 'help' 
     beatSeconds: number('beat', values.beat, 10, 1),
     billing,
     door,
+    relayMachines: wholes('relay', values.relay, [0], 0)[0]!,
     watchers: number('watchers', values.watchers, 0, 0),
     abandonedWatchesPerDay: number('abandoned-watches', values['abandoned-watches'], 10, 0),
     failuresPerNode: number('failures', values.failures, 1, 0),
@@ -123,6 +125,7 @@ function parsed(args: readonly string[]) {
         beat: text,
         billing: text,
         door: text,
+        relay: text,
         watchers: text,
         'abandoned-watches': text,
         failures: text,

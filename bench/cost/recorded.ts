@@ -29,6 +29,11 @@ const some =
       ? value.flatMap((item, index) => check(item, `${path}[${index}]`))
       : [`${path}: must be a list of one at least`];
 
+const optional =
+  (check: Check): Check =>
+  (value, path) =>
+    value === undefined ? [] : check(value, path);
+
 const taken = fields({
   httpRequests: number,
   answeredBytes: number,
@@ -59,6 +64,7 @@ const check = fields({
   bytes: fields({ healthRow: number, node: number, pod: number }),
   idle: fields({ seconds: number, taken }),
   fleets: some(fields({ nodes: number, beats: number, seconds: number, taken })),
+  batches: optional(some(fields({ items: number, taken }))),
   each: fields({ statusPost: taken, podList: taken, podLife: taken, watchSecond: taken }),
 });
 

@@ -45,6 +45,10 @@ async function run(args: readonly string[]): Promise<number> {
   }
   const measurement = await measurementOf(options);
   if (measurement === undefined) return 2;
+  if (options.relayMachines > 0 && measurement.batches === undefined) {
+    console.error(`${options.from} has no batches of heartbeats: --relay needs a measurement that counted them`);
+    return 2;
+  }
   if (options.save !== undefined) writeFileSync(options.save, `${JSON.stringify(measurement, undefined, 2)}\n`);
   report(measurement, list, options);
   return 0;
@@ -70,10 +74,10 @@ function mixedBeatSeconds({ profiles, mix, beatSeconds }: CostOptions): number {
 
 function report(measurement: Measurement, list: PriceList, options: CostOptions): void {
   const prices = dollarsOf(list);
-  const { beatSeconds, billing, door, watchers, podsPerNode, zones } = options;
+  const { beatSeconds, billing, door, relayMachines, watchers, podsPerNode, zones } = options;
   const { abandonedWatchesPerDay, failuresPerNode, connectionsPerNodeDay } = options;
   const assumed = { abandonedWatchesPerDay, failuresPerNode, connectionsPerNodeDay };
-  const common = { beatSeconds, billing, door, watchers, podsPerNode, ...assumed };
+  const common = { beatSeconds, billing, door, relayMachines, watchers, podsPerNode, ...assumed };
   const estimate = { ...common, lambdaTime: 'estimated', idlePollers: POLLERS_MIN } as const;
   if (options.table) {
     printCostTable(measurement, list, options, { ...estimate, nodes: 0, zones });
@@ -201,8 +205,17 @@ function printLines(lines: readonly BillLine[]): void {
   }
 }
 
-const titleOf = ({ nodes, beatSeconds, door, billing, watchers, podsPerNode, zones }: BillSettings): string =>
-  `${nodes} nodes in ${zones} zones, a beat each ${beatSeconds} s through the ${door === 'url' ? 'URL' : 'HTTP API'}, ${podsPerNode} pods a node, ${watchers} watches, ${billing}`;
+const titleOf = ({
+  nodes,
+  beatSeconds,
+  door,
+  relayMachines,
+  billing,
+  watchers,
+  podsPerNode,
+  zones,
+}: BillSettings): string =>
+  `${nodes} nodes in ${zones} zones, a beat each ${beatSeconds} s through the ${door === 'url' ? 'URL' : 'HTTP API'}${relayMachines === 0 ? '' : ` by relays of ${relayMachines} machines`}, ${podsPerNode} pods a node, ${watchers} watches, ${billing}`;
 
 const verdict = (what: string, dollars: number, target: number): string =>
   dollars <= target
