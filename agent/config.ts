@@ -91,6 +91,9 @@ export interface AgentConfig {
   readonly shutdownGracePeriodCriticalPodsMs: number;
   readonly shutdownGracePeriodByPodPriority: readonly PriorityGrace[];
 
+  /** Silence that the agent announces when the machine suspends. 0: none. */
+  readonly plannedSilenceOnSleepSeconds: number;
+
   /** Group of pods, below the root of cgroup v2; '': the unit of pods, or the root. */
   readonly cgroupRoot: string;
   /** Processes of one pod; undefined: no limit. */

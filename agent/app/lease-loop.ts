@@ -42,6 +42,8 @@ export interface LeaseLoop {
   run(): Promise<void>;
   /** One round. */
   round(): Promise<void>;
+  /** Ends the wait between two rounds, or after the round that runs. */
+  beatNow(): void;
   /** The Lease that the next round begins with. */
   cached(): KubeObject | undefined;
   /**
@@ -76,6 +78,8 @@ export function createLeaseLoop(
     },
   });
   let cached: KubeObject | undefined;
+  let wake = new AbortController();
+  let waits = AbortSignal.any([stop, wake.signal]);
 
   async function round(): Promise<void> {
     if (cached !== undefined && (await client.renew(cached))) return;
@@ -91,9 +95,14 @@ export function createLeaseLoop(
       for (let isFirst = true; !stop.aborted; isFirst = false) {
         await round();
         const { intervalMs } = timing;
-        await time.sleep(isFirst ? firstWaitMs(intervalMs, nodeName) : jitteredMs(intervalMs, fraction()), stop);
+        const waitMs = isFirst ? firstWaitMs(intervalMs, nodeName) : jitteredMs(intervalMs, fraction());
+        await time.sleep(waitMs, waits);
+        if (!wake.signal.aborted) continue;
+        wake = new AbortController();
+        waits = AbortSignal.any([stop, wake.signal]);
       }
     },
+    beatNow: () => wake.abort(),
     cached: () => cached,
     onBeat: (listener) => beats.onBeat(listener),
     onPodsChange: (listener) => beats.onPodsChange(listener),

@@ -327,6 +327,35 @@ describe('the agent', () => {
     expect(sent).toHaveLength(4);
   });
 
+  it('promises its silence before a suspend, and beats at once after the resume', async () => {
+    const config = { ...configured(), plannedSilenceOnSleepSeconds: 3_600 };
+    const given = parts({ config });
+    const beats: number[] = [];
+    const beatApi: KubeApi = {
+      ...given.beatApi,
+      send(request) {
+        if (request.method === 'PUT') beats.push(time.nowMs());
+        return given.beatApi.send(request);
+      },
+    };
+    void runAgent({ ...given, beatApi, sleepSignal: given.shutdownSignal }, stop.signal);
+    await pass(13_000);
+    expect(holds).toBe(1);
+    announce(true);
+    await pass(100);
+    expect(holds).toBe(0);
+    const { annotations } = (await get('/api/v1/nodes/edge-1')).metadata;
+    const untilMs = Date.parse(annotations?.['nodekeeper.dev/planned-silence-until'] ?? '');
+    expect(Math.abs(untilMs - time.nowMs() - 3_600_000)).toBeLessThan(1_500);
+    const count = beats.length;
+    announce(false);
+    await pass(100);
+    expect(beats).toHaveLength(count + 1);
+    expect(holds).toBe(1);
+    await pass(9_000);
+    expect(beats).toHaveLength(count + 1);
+  });
+
   it('reports the shutdown, terminates its pods, rejects new ones, and releases the lock', async () => {
     const config = { ...configured(), shutdownGracePeriodMs: 30_000, shutdownGracePeriodCriticalPodsMs: 10_000 };
     await server.send('POST', podsIn('default'), {

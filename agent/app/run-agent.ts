@@ -40,6 +40,7 @@ import { createRegistration, type Registration } from './registration.ts';
 import { RuntimeHealth } from './runtime-health.ts';
 import { addressSetter } from './set-addresses.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful-shutdown.ts';
+import { type SleepSignal, SleepWatch } from './sleep-watch.ts';
 import { checkStart, type StartParts } from './start-checks.ts';
 import { StatusLoop } from './status-loop.ts';
 import { SelfUpdate, type SelfUpdateDependencies } from './updates/self-update.ts';
@@ -59,6 +60,8 @@ export interface AgentParts extends StartParts {
   readonly staticPods?: (() => readonly KubePod[]) | undefined;
   readonly probeClient: ProbeClient;
   readonly shutdownSignal: ShutdownSignal;
+  /** Absent: suspends are not announced. */
+  readonly sleepSignal?: SleepSignal | undefined;
   readonly shutdownState: ShutdownDependencies['stateFile'];
   readonly fraction: Fraction;
   /** Absent: the agent does not update itself. */
@@ -104,6 +107,7 @@ interface Loops {
   readonly podLoop: PodLoop;
   readonly logSender: LogSender;
   readonly shutdown: GracefulShutdown;
+  readonly sleepWatch: SleepWatch | undefined;
   readonly eviction: Eviction;
   readonly selfUpdate: SelfUpdate | undefined;
 }
@@ -222,6 +226,22 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
           api,
           recordEvent: events.aboutNode,
         });
+  const sleepWatch =
+    parts.sleepSignal === undefined
+      ? undefined
+      : new SleepWatch({
+          ...common,
+          ...config,
+          api: beatApi,
+          sleepSignal: parts.sleepSignal,
+          onResume() {
+            // Connections from before the suspend may be dead, and the controller may have marked the node and its pods.
+            beatApi.reconnect();
+            leaseLoop.beatNow();
+            statusLoop.invalidate();
+            podLoop.podsChanged();
+          },
+        });
   return {
     events,
     beats,
@@ -236,6 +256,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     podLoop,
     logSender,
     shutdown,
+    sleepWatch,
     eviction,
     selfUpdate,
   };
@@ -361,6 +382,7 @@ async function runLoops(loops: Loops, hasStaticPods: boolean, stop: AbortSignal)
     registered.then(() => loops.volumeLimits.run(stop)),
     registered.then(() => loops.events.run(stop)),
     loops.shutdown.run(stop),
+    loops.sleepWatch?.run(stop),
     registered.then(() => loops.keyRotation?.run(stop)),
     registered.then(() => loops.selfUpdate?.run(stop)),
     loops.runtimeHealth.run(stop),

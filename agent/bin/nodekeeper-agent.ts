@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { gzip } from '../../shared/adapters/gzip/gzip.ts';
+import { defined } from '../../shared/domain/defined.ts';
 import { cgroupNode, openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { type HealthzServer, serveHealthz } from '../adapters/healthz/healthz-server.ts';
@@ -271,12 +272,9 @@ async function main(): Promise<void> {
   hostIp =
     config.nodeIp.split(',', 1)[0]?.trim() || ((await machine.defaultAddress(4)) ?? (await machine.defaultAddress(6)));
   const runtime = await runtimeOf(config.runtime, machine);
-  const shutdownSignal = logind({
-    log,
-    ...(process.env['DBUS_SYSTEM_BUS_ADDRESS'] === undefined
-      ? {}
-      : { busAddress: process.env['DBUS_SYSTEM_BUS_ADDRESS'] }),
-  });
+  const bus = { log, ...defined({ busAddress: process.env['DBUS_SYSTEM_BUS_ADDRESS'] }) };
+  const shutdownSignal = logind(bus);
+  const sleepSignal = logind({ ...bus, event: 'sleep' });
   let sent = 0;
   let received = 0;
   const relay = config.relay === undefined ? undefined : await startRelay(identity, config.relay);
@@ -306,6 +304,7 @@ async function main(): Promise<void> {
         probeClient: probes,
         volumes: podVolumes({ rootDirectory: config.rootDirectory, memoryDirectory: memoryDirectory() }),
         shutdownSignal,
+        sleepSignal,
         shutdownState: stateFile(join(config.rootDirectory, SHUTDOWN_STATE_FILE), `.tmp-${SHUTDOWN_STATE_FILE}`),
         time: systemTime,
         updates: updateParts(),
@@ -340,6 +339,7 @@ async function main(): Promise<void> {
     await runtime.close();
     await healthz?.close();
     shutdownSignal.close();
+    sleepSignal.close();
     for (const each of clients) each.close();
   }
 }

@@ -3,6 +3,7 @@
  * staging/src/k8s.io/kubelet/config/v1beta1/types.go), our own in AgentConfiguration (nodekeeper.dev/v1alpha1), and
  * flags.
  */
+import { PLANNED_SILENCE_SECONDS_MAX } from '../../shared/domain/nodes/planned-silence.ts';
 import {
   duration,
   enforcements,
@@ -96,6 +97,7 @@ export const AGENT_FIELDS = {
   cloudProvider: text,
   providerID: text,
   registerSchedulable: flag,
+  plannedSilenceOnSleepSeconds: wholeNumber(0, PLANNED_SILENCE_SECONDS_MAX),
   healthzPort: wholeNumber(0, PORT_MAX),
 } satisfies Record<string, Reader<unknown>>;
 

@@ -313,6 +313,7 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     shutdownGracePeriodMs: settings.shutdownGracePeriod ?? 0,
     shutdownGracePeriodCriticalPodsMs: settings.shutdownGracePeriodCriticalPods ?? 0,
     shutdownGracePeriodByPodPriority: settings.shutdownGracePeriodByPodPriority ?? [],
+    plannedSilenceOnSleepSeconds: settings.plannedSilenceOnSleepSeconds ?? 0,
     cgroupRoot: checkedCgroupRoot(gathering),
     podPidsMax: settings.podPidsLimit === undefined || settings.podPidsLimit <= 0 ? undefined : settings.podPidsLimit,
     cpuCfsQuota: settings.cpuCFSQuota ?? true,

@@ -28,8 +28,16 @@ export const SHUTDOWN_CANCELLED = 'Shutdown manager detected shutdown cancellati
 export const logindDropIn = (delayMs: number): string =>
   `# Time to terminate the pods of this node before it shuts down.\n[Login]\nInhibitDelayMaxSec=${Math.round(delayMs / 1_000)}\n`;
 
+/** What `systemd-inhibit` is called with. */
+export interface Inhibitor {
+  readonly what: 'shutdown' | 'sleep';
+  readonly who: string;
+  readonly why: string;
+  readonly mode: 'delay';
+}
+
 /** The inhibitor lock, as `systemd-inhibit --list` shows it. */
-export const INHIBITOR = Object.freeze({
+export const INHIBITOR: Inhibitor = Object.freeze({
   what: 'shutdown',
   who: 'kubelet',
   why: 'Kubelet needs time to handle node shutdown',

@@ -117,10 +117,16 @@ export class MockSystemBus {
   }
 
   /** As logind itself would send it. */
-  async announce(...body: readonly (readonly [type: string, value: unknown])[]): Promise<void> {
+  announce = (...body: readonly (readonly [type: string, value: unknown])[]): Promise<void> =>
+    this.#emit('PrepareForShutdown', body);
+
+  /** Before a suspend, or after the resume. */
+  announceSleep = (isSuspending: boolean): Promise<void> => this.#emit('PrepareForSleep', [['b', isSuspending]]);
+
+  async #emit(member: string, body: readonly (readonly [type: string, value: unknown])[]): Promise<void> {
     const values = body.map(([type, value]) => new dbus.Variant(type, value));
     const signature = body.map(([type]) => type).join('');
-    const signal = [LOGIN1_MANAGER, 'PrepareForShutdown', signature, values];
+    const signal = [LOGIN1_MANAGER, member, signature, values];
     await this.#mock(LOGIN1, LOGIN1_PATH, 'EmitSignal', 'sssav', signal);
   }
 

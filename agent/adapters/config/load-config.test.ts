@@ -75,6 +75,7 @@ describe('the configuration of the agent', () => {
       shutdownGracePeriodMs: 0,
       shutdownGracePeriodCriticalPodsMs: 0,
       shutdownGracePeriodByPodPriority: [],
+      plannedSilenceOnSleepSeconds: 0,
       cgroupRoot: '',
       podPidsMax: undefined,
       cpuCfsQuota: true,
@@ -108,6 +109,7 @@ certificateAuthorityFile: /ca.pem
 bootstrapTokenFile: /token
 nodeLabels: {site: a}
 registerSchedulable: false
+plannedSilenceOnSleepSeconds: 28800
 runtime: exec
 `,
         '/ca.pem': CA,
@@ -121,6 +123,7 @@ runtime: exec
       nodeLabels: { site: 'b' },
       registerNode: false,
       registerSchedulable: true,
+      plannedSilenceOnSleepSeconds: 28_800,
       runtime: 'exec',
       maxPods: 7,
       shutdownGracePeriodMs: 30_000,

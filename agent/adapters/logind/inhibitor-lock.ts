@@ -4,7 +4,7 @@
  * process dies for any reason.
  */
 import { spawn } from 'node:child_process';
-import { INHIBITOR } from '../../rules/shutdown-start.ts';
+import type { Inhibitor } from '../../rules/shutdown-start.ts';
 
 export class InhibitorLockError extends Error {
   override readonly name = 'InhibitorLockError';
@@ -22,8 +22,11 @@ const STDERR_MAX = 2_000;
 const ECHO = 'held\n';
 
 /** `timeoutMs` is the time limit of the acquisition, and of the release. */
-export async function takeInhibitorLock(busAddress: string, timeoutMs: number): Promise<InhibitorLock> {
-  const { what, who, why, mode } = INHIBITOR;
+export async function takeInhibitorLock(
+  busAddress: string,
+  { what, who, why, mode }: Inhibitor,
+  timeoutMs: number,
+): Promise<InhibitorLock> {
   const args = [`--what=${what}`, `--who=${who}`, `--why=${why}`, `--mode=${mode}`, 'cat'];
   const child = spawn('systemd-inhibit', args, {
     stdio: ['pipe', 'pipe', 'pipe'],

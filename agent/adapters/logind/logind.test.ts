@@ -10,11 +10,13 @@ import { MockSystemBus, missingPackages } from '../../../test/support/mock-syste
 import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';
 import { GracefulShutdown } from '../../app/shutdown/graceful-shutdown.ts';
+import { SleepWatch } from '../../app/sleep-watch.ts';
 import { type Logind, logind } from './logind.ts';
 
 const missing = missingPackages();
 const why = missing.length === 0 ? '' : ` (skipped: not installed: ${missing.join(', ')})`;
 const LOCK = 'shutdown|kubelet|Kubelet needs time to handle node shutdown|delay';
+const SLEEP_LOCK = 'sleep|nodekeeper-agent|The cluster must know that this machine sleeps|delay';
 const withinMs = 10_000;
 
 /** Process ids of the children of a process. */
@@ -222,6 +224,62 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
       stop.abort();
       await running;
     }
+    await until(async () => (await bus.locks()).length === 0, { withinMs });
+  });
+
+  it('delays a suspend until the promise is stored, and holds the lock again after the resume', async () => {
+    const sleepSignal = logind({ log: silentLog, busAddress: bus.address, event: 'sleep', timeoutMs: 5_000 });
+    opened.push(sleepSignal);
+    const requests: { readonly body: unknown; readonly locks: readonly string[] }[] = [];
+    let stored = (): void => undefined;
+    let resumes = 0;
+    const watch = new SleepWatch({
+      nodeName: 'n1',
+      plannedSilenceOnSleepSeconds: 3_600,
+      sleepSignal,
+      api: {
+        async send({ body }) {
+          requests.push({ body, locks: await bus.locks() });
+          await new Promise<void>((resolve) => {
+            stored = resolve;
+          });
+          return { kind: 'answered', status: 200, body: {}, headers: {} };
+        },
+      },
+      time: realTime,
+      log: silentLog,
+      onResume: () => {
+        resumes += 1;
+      },
+    });
+    const stop = new AbortController();
+    stops.push(stop);
+    const running = watch.run(stop.signal);
+    await until(async () => (await bus.locks()).includes(SLEEP_LOCK), { withinMs });
+    // Signals sent before the subscription may be lost. A shutdown is no suspend.
+    await until(
+      async () => {
+        if (resumes > 0) return true;
+        await bus.announce(['b', true]);
+        await bus.announceSleep(false);
+        return false;
+      },
+      { withinMs, everyMs: 50 },
+    );
+    expect(requests).toEqual([]);
+    await bus.announceSleep(true);
+    await until(() => requests.length === 1, { withinMs });
+    expect(requests[0]?.locks).toEqual([SLEEP_LOCK]);
+    expect(JSON.stringify(requests[0]?.body)).toContain('nodekeeper.dev/planned-silence-until');
+    expect(await bus.locks()).toEqual([SLEEP_LOCK]);
+    stored();
+    await until(async () => (await bus.locks()).length === 0, { withinMs });
+    const before = resumes;
+    await bus.announceSleep(false);
+    await until(async () => (await bus.locks()).includes(SLEEP_LOCK), { withinMs });
+    expect(resumes).toBe(before + 1);
+    stop.abort();
+    await running;
     await until(async () => (await bus.locks()).length === 0, { withinMs });
   });
 

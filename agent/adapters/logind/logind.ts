@@ -1,21 +1,37 @@
-/** The ShutdownSignal of systemd-logind: https://systemd.io/INHIBITOR_LOCKS */
+/** The ShutdownSignal of systemd-logind, also for suspends: https://systemd.io/INHIBITOR_LOCKS */
 import { basename, dirname, join } from 'node:path';
 import type { Log } from '../../../shared/ports/log.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
-import { INHIBITOR, logindDropIn } from '../../rules/shutdown-start.ts';
+import { INHIBITOR, type Inhibitor, logindDropIn } from '../../rules/shutdown-start.ts';
+import { SLEEP_INHIBITOR } from '../../rules/sleep-start.ts';
 import { makeDirectory } from '../system/directory.ts';
 import { replaceFile } from '../system/state-file.ts';
 import { InhibitorLockError, takeInhibitorLock } from './inhibitor-lock.ts';
-import { LOGIND, LOGIND_MANAGER, LOGIND_PATH, shutdownAnnouncements } from './shutdown-announcements.ts';
+import {
+  type Announcement,
+  LOGIND,
+  LOGIND_MANAGER,
+  LOGIND_PATH,
+  shutdownAnnouncements,
+} from './shutdown-announcements.ts';
 import { connectSystemBus, SYSTEM_BUS, type SystemBus, SystemBusError } from './system-bus.ts';
 
 const DROP_IN = 'etc/systemd/logind.conf.d/99-kubelet.conf';
 const SIGHUP = 1;
 
+const EVENTS: Readonly<
+  Record<'shutdown' | 'sleep', { readonly announcement: Announcement; readonly inhibitor: Inhibitor }>
+> = {
+  shutdown: { announcement: 'PrepareForShutdown', inhibitor: INHIBITOR },
+  sleep: { announcement: 'PrepareForSleep', inhibitor: SLEEP_INHIBITOR },
+};
+
 export interface LogindOptions {
   readonly log: Log;
   /** DBUS_SYSTEM_BUS_ADDRESS. Default: the standard socket. */
   readonly busAddress?: string;
+  /** What to watch and to delay. Default: the shutdown. */
+  readonly event?: 'shutdown' | 'sleep';
   /** Root of the file system with logind's settings. Default: `/`. */
   readonly root?: string;
   /** Time limit of each call, and of acquiring and releasing the lock. Milliseconds. Default: 5,000. */
@@ -30,7 +46,8 @@ export interface Logind extends ShutdownSignal {
 }
 
 export function logind(options: LogindOptions): Logind {
-  const { log, busAddress = SYSTEM_BUS, root = '/', timeoutMs = 5_000, pingIntervalMs } = options;
+  const { log, busAddress = SYSTEM_BUS, root = '/', timeoutMs = 5_000, pingIntervalMs, event = 'shutdown' } = options;
+  const { announcement, inhibitor } = EVENTS[event];
   let bus: SystemBus | undefined;
   /** Aborted when a lock is lost: the watch then ends, and starts again with another lock. */
   let unguarded = new AbortController();
@@ -51,9 +68,9 @@ export function logind(options: LogindOptions): Logind {
     },
 
     async hold() {
-      const lock = await takeInhibitorLock(busAddress, timeoutMs);
+      const lock = await takeInhibitorLock(busAddress, inhibitor, timeoutMs);
       try {
-        if (!(await isListed(await connected())))
+        if (!(await isListed(await connected(), inhibitor)))
           throw new InhibitorLockError('logind does not list the acquired lock');
       } catch (error) {
         await lock.release();
@@ -61,7 +78,7 @@ export function logind(options: LogindOptions): Logind {
       }
       const guard = unguarded;
       lock.lost.addEventListener('abort', () => {
-        log.error('The lock on the shutdown was lost');
+        log.error(`The lock on the ${event} was lost`);
         guard.abort();
       });
       return { release: () => lock.release() };
@@ -69,7 +86,7 @@ export function logind(options: LogindOptions): Logind {
 
     async *watch(signal) {
       try {
-        yield* shutdownAnnouncements(await connected(), log, [signal, unguarded.signal]);
+        yield* shutdownAnnouncements(await connected(), announcement, log, [signal, unguarded.signal]);
       } finally {
         if (unguarded.signal.aborted) unguarded = new AbortController();
       }
@@ -108,13 +125,13 @@ async function reloadLogind(bus: SystemBus): Promise<void> {
 }
 
 /** Whether logind knows our lock. */
-async function isListed(bus: SystemBus): Promise<boolean> {
+async function isListed(bus: SystemBus, { what, who, why, mode }: Inhibitor): Promise<boolean> {
   const [inhibitors] = (await bus.call({
     destination: LOGIND,
     path: LOGIND_PATH,
     interface: LOGIND_MANAGER,
     member: 'ListInhibitors',
   })) as readonly [(readonly (readonly unknown[])[])?];
-  const ours = [INHIBITOR.what, INHIBITOR.who, INHIBITOR.why, INHIBITOR.mode];
+  const ours = [what, who, why, mode];
   return (inhibitors ?? []).some((inhibitor) => ours.every((part, index) => inhibitor[index] === part));
 }

@@ -1,4 +1,7 @@
-/** logind's PrepareForShutdown signals: true when a shutdown begins, false when it is cancelled. */
+/**
+ * logind's signals: PrepareForShutdown, true when a shutdown begins and false when it is cancelled; PrepareForSleep, true
+ * before a suspend and false after the resume.
+ */
 import type { Log } from '../../../shared/ports/log.ts';
 import { preparingForShutdown } from '../../rules/shutdown-start.ts';
 import type { BusSignal, SystemBus } from './system-bus.ts';
@@ -6,10 +9,11 @@ import type { BusSignal, SystemBus } from './system-bus.ts';
 export const LOGIND = 'org.freedesktop.login1';
 export const LOGIND_PATH = '/org/freedesktop/login1';
 export const LOGIND_MANAGER = 'org.freedesktop.login1.Manager';
-const SIGNAL = 'PrepareForShutdown';
+export type Announcement = 'PrepareForShutdown' | 'PrepareForSleep';
 
 /** The bus delivers only signals from the owner of logind's name. */
-const MATCH_RULE = `type='signal',sender='${LOGIND}',path='${LOGIND_PATH}',interface='${LOGIND_MANAGER}',member='${SIGNAL}'`;
+const matchRule = (member: Announcement): string =>
+  `type='signal',sender='${LOGIND}',path='${LOGIND_PATH}',interface='${LOGIND_MANAGER}',member='${member}'`;
 
 /** Above this number of unread signals the oldest are dropped. A real shutdown sends few. */
 const UNREAD_MAX = 64;
@@ -20,6 +24,7 @@ const UNREAD_MAX = 64;
  */
 export async function* shutdownAnnouncements(
   bus: SystemBus,
+  announcement: Announcement,
   log: Log,
   until: readonly AbortSignal[],
 ): AsyncGenerator<boolean, void, undefined> {
@@ -27,10 +32,10 @@ export async function* shutdownAnnouncements(
   const unread: boolean[] = [];
   let wake = (): void => undefined;
   const hear = ({ path, interface: name, member, body }: BusSignal): void => {
-    if (path !== LOGIND_PATH || name !== LOGIND_MANAGER || member !== SIGNAL) return;
+    if (path !== LOGIND_PATH || name !== LOGIND_MANAGER || member !== announcement) return;
     const preparing = preparingForShutdown(body);
     if (preparing === undefined) {
-      log.warn('PrepareForShutdown without a boolean is ignored', { body: String(body).slice(0, 200) });
+      log.warn(`${announcement} without a boolean is ignored`, { body: String(body).slice(0, 200) });
       return;
     }
     unread.push(preparing);
@@ -47,7 +52,7 @@ export async function* shutdownAnnouncements(
       interface: 'org.freedesktop.DBus',
       member,
       signature: 's',
-      body: [MATCH_RULE],
+      body: [matchRule(announcement)],
     });
   try {
     await match('AddMatch');

@@ -324,7 +324,7 @@ describe('what is announced', () => {
         return () => undefined;
       },
     };
-    const watch = shutdownAnnouncements(bus, log, []);
+    const watch = shutdownAnnouncements(bus, 'PrepareForShutdown', log, []);
     const next = watch.next();
     for (const body of [[], ['true'], [1], [true]]) {
       const path = '/org/freedesktop/login1';
