@@ -3,6 +3,8 @@
  * ours. A rollout reduces no old ReplicaSet and replaces no pod, no history is deleted, and no DaemonSet deletes a pod
  * because of a taint of ours: the pods of a silent node are not Ready, and that may be our own fault. What people change
  * is followed. A decision reads the gate a moment before its commit, so the law applies from that time after a closing.
+ *
+ * In total disruption the same applies to rollouts, histories and DaemonSets. Evictions have a law of their own (L4).
  */
 
 import type { KubePod } from '../../shared/kube/types.ts';
@@ -44,6 +46,7 @@ class ClosedGate implements GateLaw {
   readonly #world: WorkloadWorld;
   readonly #hit: (mark: Mark) => void;
   #closedSinceMs: number | undefined;
+  #totalSinceMs: number | undefined;
   /** When a node was last seen without a Node, or with a foreign taint. True time. */
   readonly #otherCauseAtMs = new Map<string, number>();
   /** When the sizes of a Deployment were last requested by a person. True time, by uid. */
@@ -56,13 +59,17 @@ class ClosedGate implements GateLaw {
   }
 
   onHappened(happened: Happened, by: Writer): void {
-    if (happened.kind === 'control') this.#noteGate(happened.change.key.sk, happened.change.newImage?.['gate']);
-    else if (happened.kind === 'podEnds') this.#checkEviction(happened, by);
+    if (happened.kind === 'control') {
+      const { key, newImage } = happened.change;
+      this.#noteGate(key.sk, newImage?.['gate']);
+      if (key.sk === 'state') this.#noteTotal(newImage?.['total'] === 1);
+    }
+    if (happened.kind === 'podEnds') this.#checkEviction(happened, by);
   }
 
   learn(changed: readonly Changed[], by: Writer): void {
     this.#noteCauses(changed);
-    if (by.name !== 'workloads' || !this.#isClosed()) return;
+    if (by.name !== 'workloads' || !(this.#isClosed() || this.#isTotal())) return;
     this.#hit('L15:commit-while-closed');
     for (const change of changed) {
       if (change.resource === 'pods' && wasDeleted(change)) this.#checkPod(change as Changed<KubePod>);
@@ -80,6 +87,11 @@ class ClosedGate implements GateLaw {
     }
   }
 
+  #noteTotal(isTotal: boolean): void {
+    if (!isTotal) this.#totalSinceMs = undefined;
+    else this.#totalSinceMs ??= this.#context.nowMs();
+  }
+
   #isRolloutUnderWay(): boolean {
     return [...this.#world.all('deployments')].some((deployment) =>
       this.#world
@@ -93,7 +105,15 @@ class ClosedGate implements GateLaw {
   }
 
   #isClosed(): boolean {
-    const sinceMs = this.#closedSinceMs;
+    return this.#isPast(this.#closedSinceMs);
+  }
+
+  #isTotal(): boolean {
+    return this.#isPast(this.#totalSinceMs);
+  }
+
+  /** A decision that began before it is committed by now. */
+  #isPast(sinceMs: number | undefined): boolean {
     return sinceMs !== undefined && this.#context.nowMs() - sinceMs > this.#slackMs(sinceMs);
   }
 
@@ -134,7 +154,7 @@ class ClosedGate implements GateLaw {
     if (owner.resource === 'statefulsets') {
       const { replicas = 1 } = (owner.object as KubeStatefulSet).spec ?? {};
       const ordinal = Number(pod.metadata.name?.split('-').at(-1));
-      if (ordinal < replicas) this.#fail([key], `${key} was replaced while the gate was closed`);
+      if (ordinal < replicas) this.#fail([key], `${key} was replaced while ${this.#holdText()}`);
     } else if (owner.resource === 'daemonsets') {
       const name = targetOf(pod);
       const node = this.#world.nodes().get(name);
@@ -146,7 +166,7 @@ class ClosedGate implements GateLaw {
         node === undefined ||
         this.#hasForeignTaint(node) ||
         this.#isRecent(this.#otherCauseAtMs.get(name));
-      if (!hasOtherCause) this.#fail([key, name], `${key} was deleted while the gate was closed`);
+      if (!hasOtherCause) this.#fail([key, name], `${key} was deleted while ${this.#holdText()}`);
     }
   }
 
@@ -168,7 +188,11 @@ class ClosedGate implements GateLaw {
         deployment.spec?.paused === true ||
         imageOf(before) === imageOf(deployment) ||
         this.#isRecent(this.#scaledAtMs.get(uidOf(deployment))));
-    if (!isRequested) this.#fail([key], `${key} was ${isDeleted ? 'deleted' : 'reduced'} while the gate was closed`);
+    if (!isRequested) this.#fail([key], `${key} was ${isDeleted ? 'deleted' : 'reduced'} while ${this.#holdText()}`);
+  }
+
+  #holdText(): string {
+    return this.#isClosed() ? 'the gate was closed' : 'all zones were in FullDisruption';
   }
 
   #fail(subjects: readonly string[], message: string): void {

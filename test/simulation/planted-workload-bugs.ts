@@ -207,6 +207,12 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
     options: { ...PART, faults: ['apiOutage'], faultsAStorm: 28 },
   },
   {
+    bug: 'a rollout that ignores total disruption',
+    laws: ['L15'],
+    plant: onlyFor('workloads', seenThrough({ read: withoutTotalDisruption })),
+    options: { ...PART, faults: ['siteCut'], faultsAStorm: 28 },
+  },
+  {
     bug: 'an eviction that ignores the gate',
     laws: ['L15'],
     seed: 32,
