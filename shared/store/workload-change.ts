@@ -69,6 +69,8 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   // A terminating namespace is emptied.
   namespaces: ({ metadata, spec }) => [metadata.deletionTimestamp, metadata.finalizers, spec],
   resourcequotas: ({ spec }) => spec,
+  // Those that clients write are mirrored.
+  endpoints: (endpoints) => [endpoints.metadata.labels, endpoints.metadata.annotations, endpoints['subsets']],
   // Their endpoints follow.
   services: ({ metadata, spec }) => [metadata.labels, metadata.deletionTimestamp, metadata.finalizers, spec],
 };

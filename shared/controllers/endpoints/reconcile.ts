@@ -1,5 +1,6 @@
 /**
- * Writes the Endpoints and EndpointSlices of Services with a selector.
+ * Writes the Endpoints and EndpointSlices of Services with a selector, and EndpointSlices with the addresses of Endpoints
+ * that clients write for Services without one.
  *
  * What is stored is read before the pods, and each write is conditional on it. So a worker that read older pods is
  * refused by the write of one that read newer ones.
@@ -9,7 +10,7 @@
  * nothing (known-selectors.ts).
  */
 import { endpointslices, endpoints as endpointsResource } from '../../api/kinds/services.ts';
-import type { KubeEndpointSlice, KubeService } from '../../kube/application-types.ts';
+import type { KubeEndpointSlice, KubeEndpoints, KubeService } from '../../kube/application-types.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
@@ -18,13 +19,16 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { KNOWN_FOR_MS } from '../workload-rules/known-selectors.ts';
 import { listObjects } from '../workload-rules/list-objects.ts';
 import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../workload-rules/owner.ts';
+import { isMirrored, isMirrorOf, mirroredSlices } from './mirror.rule.ts';
 import {
   endpointsFor,
   filledEndpoints,
+  hasNoSelector,
   isFilled,
   MANAGED_BY_LABEL,
   MANAGER,
   SERVICE_NAME_LABEL,
+  type SlicePlan,
   selectsPod,
   slicesFor,
 } from './rule.ts';
@@ -53,6 +57,7 @@ async function attemptSync(dependencies: Dependencies, ref: ObjectRef): Promise<
     const write: ObjectWrite = { kind: 'delete', ref: endpointsRef(ref), previous: stored };
     return (await objects.commit({ writes: [write] })).kind === 'committed' ? {} : 'overtaken';
   }
+  if (hasNoSelector(service)) return mirror(dependencies, ref, stored);
   if (!isFilled(service)) return {};
   const slices = await listObjects(dependencies, endpointslices.resource, ref.namespace);
   const pods = await listObjects(dependencies, 'pods', ref.namespace);
@@ -65,6 +70,37 @@ async function attemptSync(dependencies: Dependencies, ref: ObjectRef): Promise<
     if (kind !== 'committed') return 'overtaken';
   }
   return stored === undefined ? { lookAgainAtMs: clock.nowMs() + KNOWN_FOR_MS } : {};
+}
+
+/** After a change of Endpoints. Those of a Service with a selector are written here, and need nothing. */
+export const syncMirror = (dependencies: Dependencies, ref: ObjectRef): Promise<SyncReport> =>
+  syncUnlessOvertaken('Endpoints', async () => {
+    const found = await dependencies.objects.getMany([ref, endpointsRef(ref)]);
+    const [service, stored] = found as [KubeService?, KubeEndpoints?];
+    return service !== undefined && hasNoSelector(service) ? mirror(dependencies, ref, stored) : {};
+  });
+
+async function mirror(
+  dependencies: Dependencies,
+  ref: ObjectRef,
+  stored: KubeEndpoints | undefined,
+): Promise<SyncReport | 'overtaken'> {
+  const slices = await listObjects(dependencies, endpointslices.resource, ref.namespace);
+  const plan = mirrorPlan(ref.name, stored, slices);
+  const writes = sliceWrites(dependencies, plan);
+  const extra = stored === undefined ? [] : [unchanged(endpointsRef(ref), stored)];
+  for (let from = 0; from < writes.length; from += WRITES_PER_COMMIT) {
+    const { kind } = await dependencies.objects.commit({ writes: writes.slice(from, from + WRITES_PER_COMMIT), extra });
+    if (kind !== 'committed') return 'overtaken';
+  }
+  return {};
+}
+
+function mirrorPlan(name: string, stored: KubeEndpoints | undefined, slices: readonly KubeObject[]): SlicePlan {
+  const own = slices.filter(isMirrorOf(name));
+  return stored !== undefined && isMirrored(stored)
+    ? mirroredSlices(stored, own)
+    : { create: [], update: [], remove: own };
 }
 
 interface NamespaceContent {
@@ -81,26 +117,42 @@ function writesFor(
 ): readonly ObjectWrite[] {
   const { name = '', namespace = '' } = service.metadata;
   const nowMs = clock.nowMs();
-  const withSystemFields = (object: KubeObject): KubeObject => ({
-    ...object,
-    metadata: { ...object.metadata, uid: random.uuid(), creationTimestamp: formatTime(nowMs) },
-  });
   const wanted = endpointsFor(service, pods);
   const empty = { metadata: { name, namespace } };
   const filled = filledEndpoints(stored ?? empty, wanted);
   const ref = endpointsRef({ resource: '', namespace, name });
   const ofEndpoints: ObjectWrite[] =
     stored === undefined
-      ? [{ kind: 'create', ref, object: endpointsResource.prepareForCreate(withSystemFields(filled), { nowMs }) }]
+      ? [
+          {
+            kind: 'create',
+            ref,
+            object: endpointsResource.prepareForCreate(withSystemFields(filled, { nowMs, uid: random.uuid() }), {
+              nowMs,
+            }),
+          },
+        ]
       : filled === stored
         ? []
         : [{ kind: 'update', ref, object: filled, previous: stored }];
-  const plan = slicesFor(service, pods, slices.filter(isOurs(name)));
-  const sliceRef = (object: KubeObject): ObjectRef => refOfObject(endpointslices.resource, object);
+  return [...ofEndpoints, ...sliceWrites({ clock, random }, slicesFor(service, pods, slices.filter(isOurs(name))))];
+}
+
+const withSystemFields = (
+  object: KubeObject,
+  { nowMs, uid }: { readonly nowMs: number; readonly uid: string },
+): KubeObject => ({ ...object, metadata: { ...object.metadata, uid, creationTimestamp: formatTime(nowMs) } });
+
+const sliceRef = (object: KubeObject): ObjectRef => refOfObject(endpointslices.resource, object);
+
+function sliceWrites(
+  { clock, random }: Pick<Dependencies, 'clock' | 'random'>,
+  plan: SlicePlan,
+): readonly ObjectWrite[] {
+  const nowMs = clock.nowMs();
   return [
-    ...ofEndpoints,
     ...plan.create.map((slice): ObjectWrite => {
-      const object = endpointslices.prepareForCreate(withSystemFields(slice), { nowMs });
+      const object = endpointslices.prepareForCreate(withSystemFields(slice, { nowMs, uid: random.uuid() }), { nowMs });
       return { kind: 'create', ref: sliceRef(object), object };
     }),
     ...plan.update.map(
@@ -133,14 +185,19 @@ export async function unfilledServices(
   all: readonly KubeService[],
 ): Promise<ReadonlySet<KubeObject>> {
   const found = new Set<KubeObject>();
-  for (const [namespace, services] of groupedBy(all.filter(isFilled), ({ metadata }) => metadata.namespace ?? '')) {
+  const written = all.filter((service) => isFilled(service) || hasNoSelector(service));
+  for (const [namespace, services] of groupedBy(written, ({ metadata }) => metadata.namespace ?? '')) {
     const stored = await listObjects(dependencies, endpointsResource.resource, namespace);
     const slices = await listObjects(dependencies, endpointslices.resource, namespace);
-    const pods = await listObjects(dependencies, 'pods', namespace);
+    const pods = services.some(isFilled) ? await listObjects(dependencies, 'pods', namespace) : [];
     const byName = new Map(stored.map((object) => [object.metadata.name, object]));
     for (const service of services) {
       const content = { stored: byName.get(service.metadata.name), slices, pods };
-      if (writesFor(dependencies, service, content).length > 0) found.add(service);
+      const { name = '' } = service.metadata;
+      const writes = hasNoSelector(service)
+        ? sliceWrites(dependencies, mirrorPlan(name, content.stored, slices))
+        : writesFor(dependencies, service, content);
+      if (writes.length > 0) found.add(service);
     }
   }
   return found;

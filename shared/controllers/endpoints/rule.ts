@@ -28,11 +28,12 @@ const SLICE_ENDPOINTS_MAX = 100;
 /** Of one Endpoints object. Upstream has 1,000, which do not fit an object here. Slices have all addresses. */
 export const ADDRESSES_MAX = 250;
 
-/** Whether this controller writes its endpoints. Without a selector somebody else does. */
-export const isFilled = ({ metadata, spec }: KubeService): boolean =>
-  metadata.deletionTimestamp === undefined &&
-  spec?.type !== 'ExternalName' &&
-  Object.keys(spec?.selector ?? {}).length > 0;
+/** A client writes its Endpoints. */
+export const hasNoSelector = ({ spec }: KubeService): boolean => Object.keys(spec?.selector ?? {}).length === 0;
+
+/** Whether this controller writes its endpoints. */
+export const isFilled = (service: KubeService): boolean =>
+  service.metadata.deletionTimestamp === undefined && service.spec?.type !== 'ExternalName' && !hasNoSelector(service);
 
 export const selectsPod = ({ spec }: KubeService, labels: Readonly<Record<string, string>>): boolean =>
   Object.entries(spec?.selector ?? {}).every(([key, value]) => labels[key] === value);
@@ -213,7 +214,7 @@ function planOf(
 }
 
 /** Stored ports with the defaults of the API removed. */
-const portsIn = ({ ports = [] }: KubeEndpointSlice): readonly EndpointPort[] =>
+export const portsIn = ({ ports = [] }: KubeEndpointSlice): readonly EndpointPort[] =>
   ports.map(({ name, ...port }) => ({ ...(name ? { name } : {}), ...port }));
 
 /** Endpoints stay in the slice that has them. Others fill free places, then new slices. Empty slices are left out. */
@@ -292,7 +293,7 @@ function sliceOf(
 }
 
 /** The name follows from the Service, so a repeated creation is refused. */
-function freeName({ metadata }: KubeObject, family: string, names: Set<string>): string {
+export function freeName({ metadata }: KubeObject, family: string, names: Set<string>): string {
   const { name = '', uid = '' } = metadata;
   for (let position = 0; position <= names.size; position += 1) {
     const candidate = podNameFor(name, { uid: `${uid}/${family}`, fence: 0, position });

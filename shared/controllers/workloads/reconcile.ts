@@ -28,7 +28,7 @@ import { syncDaemonSet } from '../daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from '../daemonsets/rule.ts';
 import { syncDeployment } from '../deployments/reconcile.ts';
 import { budgetsSelecting, syncBudgets } from '../disruption/reconcile.ts';
-import { servicesSelecting, syncEndpoints, unfilledServices } from '../endpoints/reconcile.ts';
+import { servicesSelecting, syncEndpoints, syncMirror, unfilledServices } from '../endpoints/reconcile.ts';
 import { groupedBy, UNBOUNDED, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import {
@@ -149,6 +149,9 @@ async function perform(dependencies: ControllerDependencies, work: Work): Promis
       return syncAll(dependencies, await budgetsSelecting(dependencies, work.ref.namespace, work.labels));
     case 'services':
       return syncAll(dependencies, await servicesSelecting(dependencies, work.ref.namespace, work.labels));
+    case 'mirror':
+      await syncMirror(dependencies, work.ref);
+      return;
     case 'collect':
       return collectDependents(dependencies, work.ownerUid, work.hasClaim);
     case 'finish':

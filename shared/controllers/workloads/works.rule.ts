@@ -37,6 +37,8 @@ export type Work =
   | { readonly kind: 'budgets'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
   /** Services that select pods with some of these labels write their endpoints. `ref` names all of the namespace. */
   | { readonly kind: 'services'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
+  /** Endpoints that a client wrote are mirrored into EndpointSlices. `ref`: their Service. */
+  | { readonly kind: 'mirror'; readonly ref: ObjectRef }
   /** A new owner: objects that it selects may be there already. */
   | { readonly kind: 'adoptAll'; readonly ref: ObjectRef }
   /** A pod of this ReplicaSet was removed: its Deployment may wait for the end of all old pods. */
@@ -146,6 +148,7 @@ function ofServices(ref: ObjectRef, before: KubeObject | undefined, after: KubeO
     const labels = labelsOfEndpoints(before, after);
     return labels.length === 0 ? [] : [{ kind: 'services', ref: service(''), labels }];
   }
+  if (resource === 'endpoints' && after !== undefined) return [{ kind: 'mirror', ref: service(ref.name) }];
   if (after !== undefined) return [];
   if (resource === 'services' || resource === 'endpoints') return [{ kind: 'sync', ref: service(ref.name) }];
   const named = before?.metadata.labels?.[SERVICE_NAME_LABEL];

@@ -1,0 +1,136 @@
+/**
+ * EndpointSlices with the addresses of Endpoints that a client writes for a Service without a selector. Pure.
+ * Source: pkg/controller/endpointslicemirroring/{endpointslicemirroring_controller,reconciler,utils}.go.
+ */
+import { defined } from '../../domain/defined.ts';
+import type {
+  EndpointAddress,
+  EndpointPort,
+  KubeEndpointSlice,
+  KubeEndpoints,
+  SliceEndpoint,
+} from '../../kube/application-types.ts';
+import { addressFamily } from '../../kube/validation/addresses.ts';
+import { jsonEqual } from '../../kube/wire/json-value.ts';
+import { freeName, MANAGED_BY_LABEL, portsIn, SERVICE_NAME_LABEL, type SlicePlan } from './rule.ts';
+
+const MIRROR_MANAGER = 'endpointslicemirroring-controller.k8s.io';
+const SKIP_LABEL = 'endpointslice.kubernetes.io/skip-mirror';
+const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
+/** Annotations of the Endpoints alone. */
+const OWN_ANNOTATIONS = [
+  'kubectl.kubernetes.io/last-applied-configuration',
+  'endpoints.kubernetes.io/last-change-trigger-time',
+];
+/** Of one subset. */
+const ADDRESSES_MAX = 1_000;
+
+/** Not with the label that forbids it, nor where the object is the lock of a leader election. */
+export const isMirrored = ({ metadata }: KubeEndpoints): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  metadata.labels?.[SKIP_LABEL] !== 'true' &&
+  metadata.annotations?.[LEADER_ANNOTATION] === undefined;
+
+export const isMirrorOf =
+  (name: string) =>
+  ({ metadata: { labels = {}, deletionTimestamp } }: KubeEndpointSlice): boolean =>
+    labels[SERVICE_NAME_LABEL] === name &&
+    labels[MANAGED_BY_LABEL] === MIRROR_MANAGER &&
+    deletionTimestamp === undefined;
+
+interface Group {
+  readonly family: string;
+  readonly ports: readonly EndpointPort[];
+  readonly endpoints: SliceEndpoint[];
+}
+
+/** One slice for each address family and set of ports. @param stored the slices that mirror these Endpoints */
+export function mirroredSlices(endpoints: KubeEndpoints, stored: readonly KubeEndpointSlice[]): SlicePlan {
+  const names = new Set(stored.map(({ metadata }) => metadata.name ?? ''));
+  const create: KubeEndpointSlice[] = [];
+  const update: SlicePlan['update'][number][] = [];
+  const used = new Set<KubeEndpointSlice>();
+  for (const group of groupsOf(endpoints)) {
+    const previous = stored.find(
+      (each) => !used.has(each) && each.addressType === group.family && jsonEqual(portsIn(each), group.ports),
+    );
+    if (previous === undefined) {
+      create.push(newSlice(endpoints, group, freeName(endpoints, group.family, names)));
+      continue;
+    }
+    used.add(previous);
+    const object = {
+      ...previous,
+      metadata: { ...previous.metadata, ...mirroredMetadata(endpoints) },
+      ...content(group),
+    };
+    if (!jsonEqual(object, previous)) update.push({ previous, object });
+  }
+  return { create, update, remove: stored.filter((each) => !used.has(each)) };
+}
+
+function groupsOf({ subsets = [] }: KubeEndpoints): readonly Group[] {
+  const groups = new Map<string, Group>();
+  for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
+    const named = ports.map(({ name, ...port }) => ({ ...(name ? { name } : {}), ...port }));
+    const all = [
+      ...addresses.map((address) => ({ address, ready: true })),
+      ...notReadyAddresses.map((address) => ({ address, ready: false })),
+    ];
+    for (const { address, ready } of all.slice(0, ADDRESSES_MAX)) {
+      const family = addressFamily(address.ip ?? '', 'ip');
+      if (family === undefined) continue;
+      const key = JSON.stringify([family, named]);
+      const group = groups.get(key) ?? { family, ports: named, endpoints: [] };
+      groups.set(key, group);
+      group.endpoints.push(endpointOf(address, ready));
+    }
+  }
+  return [...groups.values()];
+}
+
+const endpointOf = ({ ip = '', hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): SliceEndpoint => ({
+  addresses: [ip],
+  conditions: { ready },
+  ...defined({ hostname, nodeName, targetRef }),
+});
+
+const content = ({ ports, endpoints }: Group): Pick<KubeEndpointSlice, 'endpoints' | 'ports'> => ({
+  endpoints,
+  ports: ports.map((port) => ({ name: '', ...port })),
+});
+
+function mirroredMetadata({ metadata }: KubeEndpoints) {
+  const annotations = Object.entries(metadata.annotations ?? {}).filter(([name]) => !OWN_ANNOTATIONS.includes(name));
+  return {
+    labels: {
+      ...metadata.labels,
+      [SERVICE_NAME_LABEL]: metadata.name ?? '',
+      [MANAGED_BY_LABEL]: MIRROR_MANAGER,
+    },
+    ...(annotations.length === 0 ? {} : { annotations: Object.fromEntries(annotations) }),
+  };
+}
+
+function newSlice(endpoints: KubeEndpoints, group: Group, name: string): KubeEndpointSlice {
+  const { name: owner = '', namespace = '', uid = '' } = endpoints.metadata;
+  const reference = {
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    name: owner,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+  return {
+    metadata: {
+      name,
+      generateName: `${owner}-`,
+      namespace,
+      ...mirroredMetadata(endpoints),
+      ownerReferences: [reference],
+    },
+    addressType: group.family,
+    ...content(group),
+  };
+}
