@@ -2,6 +2,8 @@
  * The public endpoint: every request of machines, operators and probes goes through it, to the heartbeat or the API as the
  * HTTP API's routes say, or is lost with 503 while `ingest` fails.
  */
+import { defined } from '../shared/domain/defined.ts';
+import { HEARTBEAT_URL_HEADER } from '../shared/domain/nodes/heartbeat-url.ts';
 import type { Clock } from '../shared/ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../shared/ports/http.ts';
 import { headersOf } from './access.ts';
@@ -14,6 +16,8 @@ export interface EndpointRequest {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly contentType?: string;
+  /** Of a heartbeat: through the URL of function heartbeat. Absent: through the HTTP API. */
+  readonly door?: 'url';
 }
 
 export interface EndpointAnswer {
@@ -29,6 +33,8 @@ export interface Endpoint {
 
 /** PUT and PATCH of one Lease of a node; everything else is the API's. */
 const HEARTBEAT_PATH = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases\/[^/]+$/;
+export const isRenewal = ({ method, path }: EndpointRequest): boolean =>
+  (method === 'PUT' || method === 'PATCH') && HEARTBEAT_PATH.test(path);
 const EMPTY = new Uint8Array();
 const decoder = new TextDecoder();
 
@@ -38,6 +44,8 @@ export function createEndpoint(options: {
   readonly clock: Clock;
   /** Decides which requests are lost. */
   readonly seed: number;
+  /** The URL of function heartbeat, which the HTTP API passes to it. */
+  readonly heartbeatUrl?: string | undefined;
 }): Endpoint {
   /**
    * Which request is lost hangs on the seed, the moment, who asks for what and how often in that moment; not on the order
@@ -57,7 +65,8 @@ export function createEndpoint(options: {
 
   return {
     failShare: 0,
-    async send({ who, method, path, query, body, contentType }) {
+    async send(sent) {
+      const { who, method, path, query, body, contentType, door } = sent;
       if (this.failShare > 0 && fractionOf(who, method, path) < this.failShare) {
         return { status: 503, body: { kind: 'Status', message: 'the endpoint did not answer' } };
       }
@@ -65,12 +74,15 @@ export function createEndpoint(options: {
         method,
         path,
         query: new URLSearchParams(query),
-        headers: { ...headersOf(who), 'content-type': contentType ?? 'application/json' },
+        headers: {
+          ...headersOf(who),
+          'content-type': contentType ?? 'application/json',
+          ...(door === undefined && defined({ [HEARTBEAT_URL_HEADER]: options.heartbeatUrl })),
+        },
         body: body === undefined ? EMPTY : Buffer.from(JSON.stringify(body)),
         sourceIp: '192.0.2.1',
       };
-      const isBeat = (method === 'PUT' || method === 'PATCH') && HEARTBEAT_PATH.test(path);
-      const answer = await (isBeat ? options.heartbeat : options.api)(request);
+      const answer = await (isRenewal(sent) ? options.heartbeat : options.api)(request);
       const text = typeof answer.body === 'string' ? answer.body : decoder.decode(answer.body);
       return { status: answer.status, body: text === '' ? undefined : JSON.parse(text) };
     },

@@ -6,7 +6,12 @@ import type { EndpointRequest } from './endpoint.ts';
 import type { Send } from './faults/faulty-network.ts';
 
 /** The probe of node-monitor over the simulated network: a beat for a Lease that belongs to no node. */
-export function ownProbe(send: Send, clock: Clock, sleep: (milliseconds: number) => Promise<void>): Probe {
+export function ownProbe(
+  send: Send,
+  clock: Clock,
+  sleep: (milliseconds: number) => Promise<void>,
+  door: Pick<EndpointRequest, 'door'> = {},
+): Probe {
   const collection = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
   const sender = { isGone: () => false };
   const ask = async (request: Omit<EndpointRequest, 'who'>): Promise<number> => {
@@ -18,6 +23,7 @@ export function ownProbe(send: Send, clock: Clock, sleep: (milliseconds: number)
       const spec = { renewTime: new Date(clock.nowMs()).toISOString().replace('Z', '000Z') };
       const path = `${collection}/${PROBE_LEASE}`;
       const status = await ask({
+        ...door,
         method: 'PATCH',
         path,
         body: { spec },

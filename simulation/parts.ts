@@ -10,6 +10,8 @@ export const PARTS = {
   workloads: 'people who use Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs and owners of ConfigMaps',
   profiles: 'machines of three profiles, and people who change the label that selects them',
   plannedSilence: 'machines that announce a silence, and keep, break or withdraw their promise',
+  heartbeatUrl:
+    'machines that send heartbeats to the URL of function heartbeat, with or without the API as the other way',
   markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
 export type PartName = keyof typeof PARTS;
@@ -22,6 +24,7 @@ const SHARES: Readonly<Record<PartName, number>> = {
   markParts: 0.4,
   profiles: 0.4,
   plannedSilence: 0.4,
+  heartbeatUrl: 0.3,
   scheduling: 0.5,
   taints: 0.5,
   workloads: 0.25,

@@ -32,7 +32,8 @@ export interface SimOptions {
   readonly plant?: {
     readonly items?: (items: ItemStore, process: Process) => ItemStore;
     readonly policy?: (policy: Policy) => Policy;
-    readonly probe?: (probe: Probe) => Probe;
+    /** One for each way of a heartbeat. */
+    readonly probes?: (probes: readonly Probe[]) => readonly Probe[];
     readonly tickQueue?: (queue: TickQueue) => TickQueue;
     readonly controllers?: (controllers: FleetControllers, queue: TickQueue) => FleetControllers;
   };

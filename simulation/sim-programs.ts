@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
 import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
+import { everyProbe } from '../shared/adapters/probe/every-probe.ts';
 import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/api/compose.ts';
 import { fleetControllers } from '../shared/controllers/index.ts';
@@ -21,6 +22,7 @@ import { faultyStore } from './faults/faulty-store.ts';
 import type { FaultyTicks } from './faults/faulty-ticks.ts';
 import type { Process, Program } from './faults/processes.ts';
 import { throttledFor } from './faults/throttled-items.ts';
+import { SIMULATED_URL } from './heartbeat-doors.ts';
 import { ownProbe } from './own-probe.ts';
 import { hashOf, seededUuid } from './seeded-random.ts';
 import type { SimChecks } from './sim-checks.ts';
@@ -55,6 +57,7 @@ export function simPrograms(
   const { seed, time, plan, policy, tables, recent, options } = setup;
   const { state, coverage, onFault } = checks;
   const { plant = {} } = options;
+  const hasUrl = setup.parts.includes('heartbeatUrl');
   const overlooking = { fromMs: Number.NEGATIVE_INFINITY };
   const fraction = setup.random('code');
   const source: RandomSource = { fraction, uuid: () => seededUuid(fraction) };
@@ -90,7 +93,10 @@ export function simPrograms(
   function compose(process: Process): Program {
     const { clock } = process;
     const items = planted(storeOf(process, plan, network), process);
-    const probe = ownProbe(send, clock, time.sleep);
+    const probes = [
+      ownProbe(send, clock, time.sleep),
+      ...(hasUrl ? [ownProbe(send, clock, time.sleep, { door: 'url' })] : []),
+    ];
     const shared = {
       items,
       clock,
@@ -108,7 +114,7 @@ export function simPrograms(
       partQueue: markParts.queueOf(process),
       waker: ticks.wakerOf(process),
       meter: { add: () => undefined },
-      probe: plant.probe?.(probe) ?? probe,
+      probe: everyProbe(plant.probes?.(probes) ?? probes),
       cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
       sha256: hash,
     });
@@ -123,6 +129,7 @@ export function simPrograms(
         }),
         clock,
         seed,
+        heartbeatUrl: hasUrl ? SIMULATED_URL : undefined,
       }),
     };
   }

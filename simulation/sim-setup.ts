@@ -80,8 +80,10 @@ export function setUpSim(options: SimOptions): SimSetup {
   const detachPolicy = parts.includes('volumes') ? { forceDetachTimeoutSeconds: 90 } : {};
   const markPolicy = parts.includes('markParts') ? { nodesMarkedPerTickMax: 1 } : {};
   const profiles = parts.includes('profiles') ? { profiles: SIM_PROFILES } : {};
+  const url: Partial<Policy> = parts.includes('heartbeatUrl') ? { heartbeatUrl: 'on' } : {};
   const chosenPolicy = {
     ...seededPolicy(shape),
+    ...url,
     ...blocks,
     ...detachPolicy,
     ...markPolicy,

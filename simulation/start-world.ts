@@ -7,6 +7,7 @@ import { type FaultyStreams, faultyStreams } from './faults/faulty-streams.ts';
 import { faultyTicks } from './faults/faulty-ticks.ts';
 import { type LieKind, lyingClock } from './faults/lying-clocks.ts';
 import { lambdaFunctions } from './faults/processes.ts';
+import { doorUseOf } from './heartbeat-doors.ts';
 import { givePodCidrs } from './people-cidrs.ts';
 import { wantPods } from './people-pods.ts';
 import { changeProfiles, linkLabels } from './people-profiles.ts';
@@ -142,6 +143,7 @@ function startStory(
     clockOf: (name) => (hasWrongClock(name) ? lyingClock({ seed, name, startMs: START_MS, mode, onLie }) : undefined),
     taintsOf: (name) => (isTainting(name) ? [BY_MACHINE] : []),
     labelsOf: (name) => (parts.includes('profiles') ? linkLabels(seed, name) : {}),
+    doorOf: (name) => (parts.includes('heartbeatUrl') ? doorUseOf(seed, name) : 'api'),
     nodes,
     zones,
     beatEveryMs: policy.beatIntervalSeconds * 1_000,

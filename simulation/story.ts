@@ -14,6 +14,7 @@ import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Send } from './faults/faulty-network.ts';
 import type { MachineClock } from './faults/lying-clocks.ts';
+import { type DoorUse, throughDoors } from './heartbeat-doors.ts';
 import type { TrueMachine } from './laws/law.ts';
 import { COUNTER } from './laws/truth.ts';
 import type { CountedWrite } from './laws/writes.ts';
@@ -49,6 +50,7 @@ const MERGE = 'application/merge-patch+json';
 interface SimulatedMachine {
   readonly spec: MachineSpec;
   readonly zone: string;
+  readonly door: DoorUse;
   machine: Machine | undefined;
   /** Grows with every start. Loops of an earlier life stop when they see a new number. */
   life: number;
@@ -86,6 +88,8 @@ interface FleetStoryOptions {
   readonly taintsOf: (name: string) => MachineSpec['taints'];
   /** Labels with which it registers, besides its zone. */
   readonly labelsOf: (name: string) => MachineSpec['labels'];
+  /** The ways of its heartbeats. */
+  readonly doorOf: (name: string) => DoorUse;
   readonly tell: (subject: string, text: string) => void;
   readonly onAcknowledged: (write: CountedWrite) => void;
   readonly onConflict: () => void;
@@ -181,6 +185,7 @@ class FleetStory implements Story {
     const machine: SimulatedMachine = {
       spec,
       zone,
+      door: this.#options.doorOf(name),
       machine: undefined,
       life: 0,
       isOn: false,
@@ -210,7 +215,11 @@ class FleetStory implements Story {
     const isGone = (): boolean => machine.life !== life || !machine.isOn;
     const endpoint = {
       failShare: 0,
-      send: (request: EndpointRequest) => this.#options.send(request, { zone: machine.zone, isGone }),
+      send: throughDoors(
+        (request) => this.#options.send(request, { zone: machine.zone, isGone }),
+        machine.door,
+        this.#options.time.nowMs,
+      ),
     };
     const kubelet = createMachine(machine.spec, endpoint, this.#options.view, this.#options.clockOf(machine.spec.name));
     machine.machine = kubelet;

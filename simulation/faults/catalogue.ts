@@ -1,4 +1,5 @@
 /** The faults of a simulation, by the names that `--faults` accepts, and their times. */
+import { partsOf } from '../parts.ts';
 import { hashOf, seededFraction } from '../seeded-random.ts';
 
 /** What each fault is. */
@@ -34,6 +35,7 @@ export const FAULTS = {
   zoneCut: 'no request passes between one zone and the endpoint',
   siteCut: 'no request passes between any machine and the endpoint',
   apiOutage: 'the endpoint answers 503 to all clients, probes of node-monitor included',
+  urlOutage: 'the URL of function heartbeat throttles all clients or does not answer, probes of node-monitor included',
   ec2Stale: 'EC2 shows its instances as they were up to 20 s ago',
   ec2Throttled: 'EC2 throttles, fails or times out',
   ec2Wrong: 'EC2 omits an instance for less than a period',
@@ -62,6 +64,7 @@ const SEED_SHARES: Readonly<Partial<Record<FaultName, number>>> = {
 /** The faults of a seed when none are named. */
 export const faultsOf = (seed: number): readonly FaultName[] =>
   FAULT_NAMES.filter((name) => {
+    if (name === 'urlOutage') return partsOf(seed).includes('heartbeatUrl');
     const share = SEED_SHARES[name];
     return share === undefined || seededFraction(hashOf(`${seed} has ${name}`))() < share;
   });
@@ -85,7 +88,7 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
   ec2Throttled: 2,
 };
 /** Of a fault with rare episodes that are logged one by one: outages and cuts. */
-const OUTAGES: ReadonlySet<FaultName> = new Set(['tickOutage', 'zoneCut', 'siteCut', 'apiOutage']);
+const OUTAGES: ReadonlySet<FaultName> = new Set(['tickOutage', 'zoneCut', 'siteCut', 'apiOutage', 'urlOutage']);
 
 export interface Episode {
   readonly fromMs: number;

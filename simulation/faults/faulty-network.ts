@@ -1,13 +1,8 @@
 /** The network between the clients and the functions that serve their requests, with faults. */
-import type { EndpointAnswer, EndpointRequest } from '../endpoint.ts';
+import { type EndpointAnswer, type EndpointRequest, isRenewal } from '../endpoint.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { Functions } from './processes.ts';
-
-/** Paths that the heartbeat function serves, as in endpoint.ts: renewals of node leases. */
-const HEARTBEAT_PATH = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases\/[^/]+$/;
-const isBeat = ({ method, path }: EndpointRequest): boolean =>
-  (method === 'PUT' || method === 'PATCH') && HEARTBEAT_PATH.test(path);
 
 /** One-way latency. Milliseconds. */
 const LATENCY_MIN_MS = 5;
@@ -16,8 +11,11 @@ const LATENCY_MAX_MS = 40;
 const TIMEOUT_MS = 3_000;
 const LATE_MAX_MS = 15_000;
 const DUPLICATE_AFTER_MAX_MS = 4_000;
+/** A URL in an outage of this severity throttles. In a worse one it does not answer. */
+const THROTTLING_BELOW = 0.6;
 
 const NO_ANSWER: EndpointAnswer = { status: 504, body: { kind: 'Status', message: 'no answer' } };
+const THROTTLED: EndpointAnswer = { status: 429, body: { kind: 'Status', message: 'too many requests' } };
 const UNAVAILABLE: EndpointAnswer = { status: 503, body: { kind: 'Status', message: 'the endpoint is out' } };
 
 /** The sender of a request. */
@@ -42,11 +40,16 @@ export function faultyNetwork(options: {
   const latencyMs = (): number => LATENCY_MIN_MS + fraction() * (LATENCY_MAX_MS - LATENCY_MIN_MS);
 
   async function serve(request: EndpointRequest): Promise<EndpointAnswer> {
-    if (plan.severity('apiOutage') > 0) {
-      plan.count('apiOutage');
-      return UNAVAILABLE;
+    const outage = request.door === 'url' ? 'urlOutage' : 'apiOutage';
+    const severity = plan.severity(outage);
+    if (severity > 0) {
+      plan.count(outage);
+      if (outage === 'apiOutage') return UNAVAILABLE;
+      if (severity < THROTTLING_BELOW) return THROTTLED;
+      await time.sleep(TIMEOUT_MS);
+      return NO_ANSWER;
     }
-    const name = isBeat(request) ? 'heartbeat' : 'api';
+    const name = isRenewal(request) ? 'heartbeat' : 'api';
     const outcome = await functions.invoke(name, request.who, ({ endpoint }) => endpoint.send(request));
     return outcome.kind === 'done' ? outcome.value : UNAVAILABLE;
   }

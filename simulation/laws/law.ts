@@ -1,6 +1,7 @@
 /** The context and the interface of every law. */
 import type { Policy } from '../../shared/domain/policy.ts';
 import type { FaultName, FaultPlan } from '../faults/catalogue.ts';
+import type { DoorUse } from '../heartbeat-doors.ts';
 import type { Happened, Truth, Writer } from './truth.ts';
 
 export type LawName =
@@ -41,6 +42,8 @@ export interface TrueMachine {
   readonly isOn: boolean;
   /** Since when it is on, or off. */
   readonly sinceMs: number;
+  /** The ways of its heartbeats. */
+  readonly door: DoorUse;
   /** When a network partition last separated it from the API. */
   readonly lastCutMs: number;
   readonly instance: 'none' | 'lives' | 'ended';

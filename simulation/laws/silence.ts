@@ -1,5 +1,5 @@
 /** L1, L2 and L5: nodes with heartbeats are not marked, silent nodes are marked in time, and our own outage marks none. */
-import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
+import { EFFECT_MS, type Law, type LawContext, seconds, type TrueMachine } from './law.ts';
 import { marksNodes, UNREACHABLE } from './truth.ts';
 
 /** A shorter unavailability of the API is not an outage for L5. Periods. */
@@ -67,28 +67,34 @@ export function silentIsMarked(context: LawContext): Law {
   };
 }
 
-/** L5: after an outage of the API, L1 holds for each node that sends heartbeats again within one grace period. */
+/** An outage of a way of heartbeats that the machine uses. */
+const outagesOf = ({ plan }: LawContext, { door }: TrueMachine) =>
+  (['apiOutage', 'urlOutage'] as const)
+    .filter((name) => name === 'apiOutage' || door !== 'api')
+    .flatMap((name) => plan.last(name) ?? []);
+
+/** L5: after an outage of the API or the URL, L1 holds for each node that sends heartbeats again within one grace period. */
 export function outageIsForgiven(context: LawContext): Law {
-  const { plan, truth, nowMs, clockSlackMs, machine, fail } = context;
+  const { truth, nowMs, clockSlackMs, machine, fail } = context;
   return {
     name: 'L5',
     onHappened(happened, by) {
       if (happened.kind !== 'ready' || happened.to !== 'Unknown' || !marksNodes(by.name)) return;
       const { node, from } = happened;
-      const outage = plan.last('apiOutage');
       const real = machine(node.name);
-      if (outage === undefined || real === undefined || from === undefined || !real.isOn) return;
-      const { fromMs, untilMs } = outage;
-      if (untilMs - fromMs < OUTAGE_PERIODS_MIN * periodMs(context)) return;
-      const slackMs = clockSlackMs(fromMs) + EFFECT_MS;
-      const wasHeard = node.lastHeartbeatAtMs >= fromMs - steadyGapMs(context) + slackMs;
-      const isReachable = real.sinceMs <= node.lastHeartbeatAtMs && real.lastCutMs < node.lastHeartbeatAtMs;
-      const isForgiven = nowMs() < untilMs || nowMs() < untilMs + graceMs(context) - slackMs;
-      if (!wasHeard || !isReachable || !isForgiven || truth.nodes.get(node.name) === undefined) return;
-      const message =
-        `${node.name} was marked ${seconds(nowMs() - untilMs)} after the end of an outage of ours of ` +
-        `${seconds(untilMs - fromMs)}; it beat ${seconds(fromMs - node.lastHeartbeatAtMs)} before it`;
-      fail({ law: 'L5', subjects: [node.name], message });
+      if (real === undefined || from === undefined || !real.isOn) return;
+      for (const { fromMs, untilMs } of outagesOf(context, real)) {
+        if (untilMs - fromMs < OUTAGE_PERIODS_MIN * periodMs(context)) continue;
+        const slackMs = clockSlackMs(fromMs) + EFFECT_MS;
+        const wasAlive = node.lastHeartbeatAtMs >= fromMs - steadyGapMs(context) + slackMs;
+        const isReachable = real.sinceMs <= node.lastHeartbeatAtMs && real.lastCutMs < node.lastHeartbeatAtMs;
+        const isForgiven = nowMs() < untilMs || nowMs() < untilMs + graceMs(context) - slackMs;
+        if (!wasAlive || !isReachable || !isForgiven || truth.nodes.get(node.name) === undefined) continue;
+        const message =
+          `${node.name} was marked ${seconds(nowMs() - untilMs)} after the end of an outage of ours of ` +
+          `${seconds(untilMs - fromMs)}; its last heartbeat was ${seconds(fromMs - node.lastHeartbeatAtMs)} before it`;
+        fail({ law: 'L5', subjects: [node.name], message });
+      }
     },
   };
 }

@@ -39,7 +39,7 @@ const WORKLOAD_HOURS = 0.5;
 /** In most of them two nodes of a zone wait for a taint, one with a wrong clock. */
 const TWIN_SEEDS = [37, 11, 39, 58];
 /** Those that there were when the failed seeds were found. */
-const NEWER_FAULTS: readonly FaultName[] = ['poison', 'lyingClocks', 'freeze', 'throttledInvocation'];
+const NEWER_FAULTS: readonly FaultName[] = ['poison', 'lyingClocks', 'freeze', 'throttledInvocation', 'urlOutage'];
 const OLDER_FAULTS = FAULT_NAMES.filter((name) => !NEWER_FAULTS.includes(name));
 const DAY_MS = 86_400_000;
 const SEEDS_A_DAY = 1_000;

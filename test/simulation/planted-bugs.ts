@@ -139,6 +139,12 @@ export const PLANTED: readonly PlantedBug[] = [
     plant: withPolicy({ ingestGate: 'off' }),
     options: { faults: ['apiOutage'], faultsAStorm: 28 },
   },
+  {
+    bug: 'a gate that ignores the probe through the URL',
+    laws: ['L5'],
+    plant: { probes: ([first]) => [first!] },
+    options: { faults: ['urlOutage'], faultsAStorm: 28, parts: ['heartbeatUrl'] },
+  },
   { bug: 'a grace that is half as long', laws: ['L1'], plant: withPolicy({ nodeMonitorGracePeriodSeconds: 20 }) },
   {
     bug: 'a grace that is half as long again',
