@@ -200,7 +200,14 @@ async function runtimeOf(name: AgentConfig['runtime'], machine: LinuxMachine): P
         probeClient: probes,
       });
     case 'podman':
-      return podmanRuntime({ time: systemTime, log, limits: cgroupNode(config, await machine.facts(), true) });
+      return podmanRuntime({
+        rootDirectory: config.rootDirectory,
+        time: systemTime,
+        log,
+        hostIp: () => hostIp,
+        limits: cgroupNode(config, await machine.facts(), true),
+        probeClient: probes,
+      });
   }
 }
 

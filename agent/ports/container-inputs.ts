@@ -10,6 +10,8 @@ export interface ContainerMount {
   readonly readOnly: boolean;
   /** Device and inode of a source in a volume, as `<device>:<inode>`. Processes of the pod may replace its path. */
   readonly identity?: string;
+  /** Whether the source is a part of a volume (`subPath`): processes of the pod may replace it at any time. */
+  readonly isPart?: boolean;
 }
 
 export type ContainerInputs =
@@ -22,8 +24,8 @@ export type ContainerInputs =
   | { readonly kind: 'notReady'; readonly reason: string; readonly message: string };
 
 export interface ContainerInputSource {
-  /** From the newest reads; sends no request. */
-  inputsOf(pod: KubePod, container: Container): ContainerInputs;
+  /** From the newest reads; sends no request. @param podIp address of the pod, if it is not that of the machine */
+  inputsOf(pod: KubePod, container: Container, podIp?: string): ContainerInputs;
   /** Reads again what was missing. Never rejects. */
   readMissing(pod: KubePod): Promise<void>;
 }

@@ -36,6 +36,8 @@ export interface RunningPod {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
+  /** Address of the pod: '' while it has none yet; absent if it is that of the machine. */
+  readonly ip?: string;
   /** In the order of the pod's spec; absent if the runtime does not distinguish init containers. */
   readonly initContainers?: readonly RunningContainer[];
   readonly containers: readonly RunningContainer[];

@@ -25,7 +25,7 @@ const SHARES_MAX = 262_144;
 const SHARES_PER_CPU = 1_024;
 const MILLI_PER_CPU = 1_000;
 /** The default of cpuCFSQuotaPeriod, which only a feature gate may change. Microseconds. */
-const QUOTA_PERIOD_MICROSECONDS = 100_000;
+export const QUOTA_PERIOD_MICROSECONDS = 100_000;
 const QUOTA_MICROSECONDS_MIN = 1_000;
 /** The kernel's word for no limit. */
 const UNLIMITED = 'max';
@@ -93,6 +93,9 @@ const weighedMilliCpu = ({ requests, limits }: Container): number =>
   milliCpu(requests['cpu']) || milliCpu(limits['cpu']);
 
 export const cpuSharesOf = (container: Container): number => cpuShares(weighedMilliCpu(container));
+
+/** CFS quota of a container's limit per period; 0: no limit. Microseconds. */
+export const cpuQuotaOf = ({ limits }: Container): number => cpuQuota(milliCpu(limits['cpu']));
 
 /** The group of one container. */
 export function containerFiles(

@@ -8,8 +8,10 @@ import type { Container, KubePod, ResourceFieldReference, ResourceList } from '.
 
 /** What a pod may read about its machine. */
 export interface MachineFacts {
-  /** Pods share the network of the machine, and its address. Undefined while it is unknown. */
+  /** Undefined while it is unknown. */
   readonly hostIp: string | undefined;
+  /** Absent: the pod shares the network of the machine, and its address. */
+  readonly podIp?: string;
   /** Allocatable resources of the Node: the limit of a container without one. */
   readonly allocatable: ResourceList;
 }
@@ -27,7 +29,7 @@ const NANOS_PER_UNIT = 1_000_000_000n;
 /** Limits that the Node's allocatable resources replace when the container sets none. */
 const DEFAULTED_LIMITS: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage']);
 
-export function podFieldValue(path: string, pod: KubePod, { hostIp = '' }: MachineFacts): FieldValue {
+export function podFieldValue(path: string, pod: KubePod, { hostIp = '', podIp = hostIp }: MachineFacts): FieldValue {
   const { metadata, spec } = pod;
   const subscript = SUBSCRIPT.exec(path);
   if (subscript !== null) return value(metadata[subscript[1] as 'labels' | 'annotations']?.[subscript[2] ?? ''] ?? '');
@@ -48,9 +50,10 @@ export function podFieldValue(path: string, pod: KubePod, { hostIp = '' }: Machi
       return value(spec?.serviceAccountName ?? '');
     case 'status.hostIP':
     case 'status.hostIPs':
+      return value(hostIp);
     case 'status.podIP':
     case 'status.podIPs':
-      return value(hostIp);
+      return value(podIp);
     default:
       return failed(`unsupported fieldPath: ${path}`);
   }

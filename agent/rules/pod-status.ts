@@ -201,6 +201,7 @@ export interface StatusFacts {
  */
 export function podStatusOf(facts: StatusFacts): PodStatus {
   const { pod, running, before, nowMs, hostIp, mayStart, probed = readyWhileRunning } = facts;
+  const podIp = running?.ip ?? hostIp ?? '';
   const policy = restartPolicyOf(pod);
   const initSpecs = specsOf(pod, 'initContainers');
   const init = place(initSpecs, running?.initContainers ?? [], 'PodInitializing', probed);
@@ -244,10 +245,8 @@ export function podStatusOf(facts: StatusFacts): PodStatus {
     ...(textOf(before['message']) === '' ? {} : { message: before['message'] }),
     conditions,
     startTime: textOf(before['startTime']) || formatTime(nowMs),
-    // Pods share the network of the machine, and its address.
-    ...(hostIp === undefined
-      ? {}
-      : { hostIP: hostIp, hostIPs: [{ ip: hostIp }], podIP: hostIp, podIPs: [{ ip: hostIp }] }),
+    ...(hostIp === undefined ? {} : { hostIP: hostIp, hostIPs: [{ ip: hostIp }] }),
+    ...(podIp === '' ? {} : { podIP: podIp, podIPs: [{ ip: podIp }] }),
     ...(init.length === 0
       ? {}
       : {

@@ -132,6 +132,17 @@ describe('the set-up of a container', () => {
     expect(message).toBe(`volumeMount ${points}/a/b/c: the volume changed while it was mounted`);
   });
 
+  it('precedes its hooks, which then see its mounts', async () => {
+    const volumes = Array.from({ length: 40 }, (_, index) => ({ name: `data-${index}`, emptyDir: {} }));
+    const mounts = volumes.map(({ name }) => ({ name, mountPath: join(points, name) }));
+    const hook = shell(`echo >${points}/data-39/hooked`);
+    const lifecycle = { postStart: { exec: { command: hook.command } } };
+    const script = `while [ ! -e ${points}/data-39/hooked ]; do sleep 0.1; done`;
+    await agent.bind('web', { restartPolicy: 'Never', volumes, containers: [main(script, mounts, { lifecycle })] });
+    await terminated('Completed');
+    expect(existsSync(join(points, 'data-39/hooked'))).toBe(false);
+  });
+
   it('reads the end of a termination message, as a kubelet', async () => {
     const log = '/dev/termination-log';
     const script = `head -c 5000 /dev/zero | tr '\\0' a >${log}; printf end >>${log}; exit 1`;

@@ -1,13 +1,19 @@
 /** What every PodRuntime must do. A runtime that refuses pods is held to refusing them. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ContainerState, PodRuntime, RunningPod } from '../../agent/ports/pod-runtime.ts';
+import type { ContainerInputs, ContainerMount } from '../../agent/ports/container-inputs.ts';
+import type { ContainerState, LogQuery, PodRuntime, RunningPod } from '../../agent/ports/pod-runtime.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { until } from '../support/until.ts';
 
 export interface RuntimeUnderTest {
   readonly runtime: PodRuntime;
-  /** Ends everything that runs, and the runtime. */
-  dispose(): Promise<void>;
+  /** The runtime of the next agent, after the first one was closed. */
+  reopen(): PodRuntime;
+  /** Ends everything that runs, and the runtime. @param last the runtime, if it was opened again */
+  dispose(last?: PodRuntime): Promise<void>;
 }
 
 export interface ContractOptions {
@@ -17,8 +23,11 @@ export interface ContractOptions {
   /** Milliseconds until a container is seen to run; images may have to be fetched. */
   readonly patienceMs?: number;
   /** What container c0 of the pod has written so far. */
-  readonly output: (pod: KubeObject) => Promise<string>;
+  readonly output: (pod: KubeObject, runtime: PodRuntime) => Promise<string>;
 }
+
+/** Has a shell, and the usual programs of busybox. */
+export const IMAGE = 'docker.io/library/busybox:1';
 
 let pods = 0;
 
@@ -41,7 +50,8 @@ export function shellPod(
       restartPolicy: 'Never',
       containers: scripts.map((script, index) => ({
         name: `c${index}`,
-        image: 'docker.io/library/busybox:1',
+        image: IMAGE,
+        imagePullPolicy: 'IfNotPresent',
         command: ['/bin/sh', '-c', script],
         ...container,
       })),
@@ -78,6 +88,17 @@ export const OBEDIENT = 'trap "exit 0" TERM; echo ready; while true; do sleep 0.
 /** One that has to be killed. */
 export const STUBBORN = 'trap "" TERM; echo ready; while true; do sleep 0.1; done';
 
+/** Whether a process of the machine has this command line, with NUL between its words. */
+const runs = (commandLine: string): boolean =>
+  readdirSync('/proc').some((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(commandLine);
+    } catch {
+      // It has exited.
+      return false;
+    }
+  });
+
 export function definePodRuntimeContract(name: string, options: ContractOptions): void {
   const title = `pod runtime: ${name}${options.skip === undefined ? '' : ` (skipped: ${options.skip})`}`;
   describe.skipIf(options.skip !== undefined)(title, () => {
@@ -88,13 +109,13 @@ export function definePodRuntimeContract(name: string, options: ContractOptions)
       runtime = under.runtime;
     });
     afterEach(async () => {
-      await under.dispose();
+      await under.dispose(runtime);
     });
     const becomes = (pod: KubeObject, kind: ContainerState['kind'], container?: string) =>
       stateWithin(runtime, pod, kind, container, options.patienceMs);
     /** Its shell has set its traps. */
     const isReady = (pod: KubeObject) =>
-      until(async () => (await options.output(pod)).includes('ready'), {
+      until(async () => (await options.output(pod, runtime)).includes('ready'), {
         withinMs: options.patienceMs ?? 10_000,
         everyMs: 20,
         what: 'a shell that is ready',
@@ -171,12 +192,231 @@ export function definePodRuntimeContract(name: string, options: ContractOptions)
     it('runs init containers one after the other before the others', async ({ skip }) => {
       if (runtime.refusal !== undefined) return skip(runtime.refusal.message);
       const shell = (script: string) => ({
-        image: 'docker.io/library/busybox:1',
+        image: IMAGE,
+        imagePullPolicy: 'IfNotPresent',
         command: ['/bin/sh', '-c', script],
       });
       const pod = shellPod(['exit 0'], { initContainers: [{ name: 'i0', ...shell('exit 0') }] });
       await runtime.start(pod);
       expect(await becomes(pod, 'terminated')).toMatchObject({ exitCode: 0 });
+    });
+
+    describe('with inputs', () => {
+      let directory: string;
+      beforeEach(({ skip }) => {
+        if (runtime.refusal !== undefined) skip(runtime.refusal.message);
+        directory = mkdtempSync(join(tmpdir(), 'nodekeeper-inputs-'));
+      });
+      afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+      const give = (inputs: Partial<Extract<ContainerInputs, { kind: 'ready' }>>): void =>
+        runtime.useInputs?.({
+          inputsOf: () => ({ kind: 'ready', variables: {}, mounts: [], ...inputs }),
+          readMissing: async () => undefined,
+        });
+      const mount = (target: string, more: Partial<ContainerMount> = {}): ContainerMount => ({
+        source: directory,
+        target,
+        isFile: false,
+        readOnly: false,
+        ...more,
+      });
+      const ended = async (pod: KubeObject): Promise<string> => {
+        await runtime.start(pod);
+        await becomes(pod, 'terminated');
+        return options.output(pod, runtime);
+      };
+      const logged = async (pod: KubeObject, more: Partial<LogQuery>): Promise<string> => {
+        const query = { podUid: uidOf(pod), container: 'c0', previous: false, follow: false, timestamps: false };
+        const pieces: Uint8Array[] = [];
+        const stop = new AbortController().signal;
+        for await (const piece of runtime.readLog?.({ ...query, ...more }, stop) ?? []) pieces.push(piece);
+        return Buffer.concat(pieces).toString('utf8');
+      };
+
+      it('starts a container with its variables, whatever they are named and contain', async () => {
+        const variables = {
+          PLAIN: 'a "b" $c',
+          LINES: 'one\ntwo',
+          HOME: '/nowhere',
+          TMPDIR: '/nowhere',
+          HTTPS_PROXY: 'http://192.0.2.1:1',
+          'odd.name-1': 'odd',
+        };
+        give({ variables });
+        const script =
+          'printf "%s|" "$PLAIN" "$LINES" "$HOME" "$TMPDIR" "$HTTPS_PROXY"; echo "$1"; cat /proc/$$$$/environ; true';
+        const pod = shellPod([script], {}, { args: ['sh', '$(PLAIN) $$(PLAIN)'] });
+        const output = await ended(pod);
+        const shown = 'a "b" $c|one\ntwo|/nowhere|/nowhere|http://192.0.2.1:1|a "b" $c $(PLAIN)\n';
+        expect(output).toContain(shown);
+        expect(output.slice(shown.length).split('\0')).toContain('odd.name-1=odd');
+      });
+
+      it('shows directories and files of volumes, at paths with spaces too', async () => {
+        writeFileSync(join(directory, 'file'), 'content\n');
+        const spaced = '/tmp/nodekeeper volume with spaces';
+        give({
+          mounts: [
+            mount('/tmp/nodekeeper-writable'),
+            mount(spaced, { readOnly: true }),
+            mount('/tmp/nodekeeper-file', { source: join(directory, 'file'), isFile: true, readOnly: true }),
+          ],
+        });
+        const script = [
+          'echo written > /tmp/nodekeeper-writable/new',
+          `cat '${spaced}/new' /tmp/nodekeeper-file`,
+          `( echo no > '${spaced}/refused' ) 2>/dev/null || echo read-only`,
+        ].join('; ');
+        expect(await ended(shellPod([script]))).toBe('written\ncontent\nread-only\n');
+        expect(readFileSync(join(directory, 'new'), 'utf8')).toBe('written\n');
+      });
+
+      it('refuses a part of a volume that was replaced while it was mounted', async () => {
+        give({ mounts: [mount('/tmp/nodekeeper-part', { identity: '1:1', isPart: true })] });
+        const pod = shellPod(['cat /tmp/nodekeeper-part/*; echo ran']);
+        await runtime.start(pod);
+        const state = await until(
+          async () => {
+            const found = (await podIn(runtime, pod))?.containers[0]?.state;
+            return found !== undefined && 'message' in found && found.message !== '' ? found : undefined;
+          },
+          { withinMs: options.patienceMs ?? 10_000, everyMs: 20, what: 'a refused mount' },
+        );
+        expect(state).toMatchObject({ message: expect.stringContaining('the volume changed while it was mounted') });
+        expect(await options.output(pod, runtime)).toBe('');
+      });
+
+      it('runs as the user of its security context, with a read-only root', async () => {
+        const pod = shellPod(
+          ['id -u; id -G; ( echo no > /tmp/nodekeeper-refused ) 2>/dev/null || echo read-only'],
+          { securityContext: { supplementalGroups: [2222] } },
+          { securityContext: { runAsUser: 1234, runAsGroup: 4321, readOnlyRootFilesystem: true } },
+        );
+        expect(await ended(pod)).toBe('1234\n4321 2222\nread-only\n');
+      });
+
+      it('runs commands in a running container', async () => {
+        give({ variables: { COLOR: 'green' }, mounts: [mount('/tmp/nodekeeper-commands')] });
+        const pod = shellPod([OBEDIENT]);
+        await runtime.start(pod);
+        await isReady(pod);
+        const execute = (script: string, timeoutMs: number) =>
+          runtime.execute?.(uidOf(pod), 'c0', ['/bin/sh', '-c', script], timeoutMs);
+        const script = 'echo $COLOR; touch /tmp/nodekeeper-commands/seen; echo error >&2; exit 3';
+        const result = await execute(script, 30_000);
+        expect(result).toMatchObject({ kind: 'exited', exitCode: 3 });
+        expect(result?.kind === 'exited' && result.output.split('\n').sort()).toEqual(['', 'error', 'green']);
+        expect(existsSync(join(directory, 'seen'))).toBe(true);
+
+        const endless = 'echo $$ > /tmp/nodekeeper-commands/started; exec sleep 12345';
+        expect(await execute(endless, 3_000)).toEqual({ kind: 'timedOut' });
+        expect(existsSync(join(directory, 'started'))).toBe(true);
+        await until(() => !runs('sleep\0' + '12345'), { withinMs: 5_000, everyMs: 50, what: 'no command' });
+        expect(await execute('exit 0', 30_000)).toMatchObject({ kind: 'exited', exitCode: 0 });
+      });
+
+      it('measures what a pod uses', async () => {
+        const pod = shellPod([OBEDIENT]);
+        await runtime.start(pod);
+        await isReady(pod);
+        const usage = await runtime.usage?.(uidOf(pod), true);
+        expect(usage?.memoryBytes).toBeGreaterThan(10_000);
+        expect(usage?.processes).toBeGreaterThan(0);
+        expect(usage?.containers).toMatchObject([{ name: 'c0', storage: { inodes: expect.any(Number) } }]);
+      });
+
+      it('runs hooks after the start and before the stop', async () => {
+        give({ mounts: [mount('/tmp/nodekeeper-hooks')] });
+        const touch = (name: string) => ({
+          exec: { command: ['/bin/sh', '-c', `echo >> /tmp/nodekeeper-hooks/${name}`] },
+        });
+        const lifecycle = { postStart: touch('started'), preStop: touch('stopping') };
+        const pod = shellPod([OBEDIENT], {}, { lifecycle });
+        await runtime.start(pod);
+        await isReady(pod);
+        await until(() => existsSync(join(directory, 'started')), { withinMs: 30_000, everyMs: 50, what: 'the hook' });
+        expect(existsSync(join(directory, 'stopping'))).toBe(false);
+        await runtime.stop(uidOf(pod), 30);
+        expect(readFileSync(join(directory, 'stopping'), 'utf8')).toBe('\n');
+      });
+
+      it('restarts a container, with its last state, its termination message and its previous log', async () => {
+        give({ mounts: [mount('/tmp/nodekeeper-runs')] });
+        const script = [
+          'echo >> /tmp/nodekeeper-runs/runs',
+          'n=$(wc -l < /tmp/nodekeeper-runs/runs); echo run $n',
+          'if [ $n = 1 ]; then echo the reason > "$NODEKEEPER_TERMINATION_LOG"; exit 7; fi',
+          OBEDIENT,
+        ].join('; ');
+        const pod = shellPod([script], { restartPolicy: 'Always' });
+        await runtime.start(pod);
+        await until(async () => (await options.output(pod, runtime)).includes('ready'), {
+          withinMs: 60_000,
+          everyMs: 50,
+          what: 'the second run',
+        });
+        const [container] = (await podIn(runtime, pod))?.containers ?? [];
+        expect(container).toMatchObject({
+          restartCount: 1,
+          state: { kind: 'running' },
+          lastState: { kind: 'terminated', exitCode: 7, reason: 'Error', message: 'the reason\n' },
+        });
+        expect(container?.lastContainerId).not.toBe(container?.containerId);
+        expect(await logged(pod, { previous: true })).toBe('run 1\n');
+        expect(await logged(pod, {})).toBe('run 2\nready\n');
+      });
+
+      it('restarts a container on request', async () => {
+        const pod = shellPod([OBEDIENT], { restartPolicy: 'Always' });
+        await runtime.start(pod);
+        await isReady(pod);
+        await runtime.restartContainer?.(uidOf(pod), 'c0', 20, 'restarted by the test');
+        await until(async () => (await podIn(runtime, pod))?.containers[0]?.restartCount === 1, {
+          withinMs: options.patienceMs ?? 10_000,
+          everyMs: 50,
+          what: 'the second run',
+        });
+        expect((await podIn(runtime, pod))?.containers[0]?.lastState).toMatchObject({ exitCode: 0 });
+      });
+
+      it('logs with times, from a time on, and the last lines', async () => {
+        const pod = shellPod(['echo one; echo two; echo three; printf unfinished']);
+        await ended(pod);
+        const day = new Date().toISOString().slice(0, 8);
+        const lines = (await logged(pod, { timestamps: true })).split('\n');
+        expect(lines.map((line) => line.slice(31))).toEqual(['one', 'two', 'three', 'unfinished']);
+        for (const line of lines) expect(line).toMatch(new RegExp(`^${day}\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{9}Z `));
+        expect(await logged(pod, { tailLines: 2 })).toBe('three\nunfinished');
+        expect(await logged(pod, { sinceMs: Date.now() + 60_000 })).toBe('');
+        expect(await logged(pod, { sinceMs: Date.now() - 600_000 })).toBe('one\ntwo\nthree\nunfinished');
+        expect(await logged(pod, { limitBytes: 5 })).toBe('one\nt');
+      });
+
+      it('follows a log until the container has terminated', async () => {
+        const pod = shellPod([`${OBEDIENT.replace('echo ready', 'echo ready; echo more')}`]);
+        await runtime.start(pod);
+        await isReady(pod);
+        const followed = logged(pod, { follow: true });
+        await runtime.stop(uidOf(pod), 30);
+        expect(await followed).toMatch(/^ready\nmore\n/);
+      });
+
+      it('finds its pods again after a restart of the agent', async () => {
+        const [kept, finished] = [shellPod([OBEDIENT]), shellPod(['sleep 2; exit 3'])];
+        await runtime.start(kept);
+        await runtime.start(finished);
+        await isReady(kept);
+        const before = await becomes(kept, 'running');
+        await becomes(finished, 'running');
+        await runtime.close();
+        runtime = under.reopen();
+        await runtime.start(kept);
+        expect((await podIn(runtime, kept))?.containers).toMatchObject([{ state: before, restartCount: 0 }]);
+        await becomes(finished, 'terminated');
+        await runtime.stop(uidOf(kept), 20);
+        expect((await podIn(runtime, kept))?.containers[0]?.state).toMatchObject({ kind: 'terminated' });
+      });
     });
   });
 }

@@ -4,19 +4,17 @@ import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
 import { defined } from '../../../shared/domain/defined.ts';
 import { CgroupError } from '../../ports/cgroup-tree.ts';
-import type { ContainerState } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { CommandLine } from './command-line.ts';
-import type { ContainerCommands, StartLine } from './container-commands.ts';
+import type { ContainerCommands } from './container-commands.ts';
+import type { EngineCallbacks, Terminated } from './container-engine.ts';
 import { EXIT_NOT_SET_UP } from './isolation.ts';
 import { launch } from './launch.ts';
-import { openLog, removeOlderRuns } from './log-file.ts';
+import { logTail, openLog, removeOlderRuns } from './log-file.ts';
 import type { PodProcesses } from './pod-processes.ts';
 import type { ContainerRecord } from './pod-record.ts';
 import { isShortage, MARK } from './process-table.ts';
 import { openSetUpMessage, prepareMessageFiles, setUpMessage, terminationMessage } from './termination-message.ts';
-
-export type Terminated = Extract<ContainerState, { kind: 'terminated' }>;
 
 /** Exit codes of shells and container runtimes for programs that could not be started. */
 const EXIT_NOT_FOUND = 127;
@@ -52,17 +50,9 @@ export function startProcess(
   }
 }
 
-export interface ContainerStartDependencies {
+export interface ContainerStartDependencies extends EngineCallbacks {
   readonly time: AgentTime;
   readonly commands: ContainerCommands;
-  /** The container cannot be created now. */
-  readonly onConfigFault: (container: ContainerRecord, fault: Extract<StartLine, { kind: 'notReady' }>) => void;
-  /** The process has started. */
-  readonly onStart: (container: ContainerRecord) => void;
-  /** The process has exited, or can never be started. */
-  readonly onEnd: (container: ContainerRecord, state: Terminated) => void;
-  /** The machine lacks a resource that the start needs. The state of the container has not changed. */
-  readonly onShortage: (container: ContainerRecord, cause: Error) => void;
 }
 
 export class ContainerStart {
@@ -177,11 +167,8 @@ export class ContainerStart {
       const code = exitCode === EXIT_NOT_SET_UP ? EXIT_NOT_STARTED : exitCode;
       return { kind: 'terminated', ...more, exitCode: code, reason: 'ContainerCannotRun', message: fault };
     }
-    const message = terminationMessage(
-      this.#processes.specOf(container),
-      messageFile,
-      exitCode,
-      this.#processes.logOf(container),
+    const message = terminationMessage(this.#processes.specOf(container), messageFile, exitCode, (bytesMax) =>
+      logTail(this.#processes.logOf(container), bytesMax),
     );
     const reason = exitCode === 0 ? 'Completed' : 'Error';
     return { kind: 'terminated', ...more, exitCode, reason, ...(message === '' ? {} : { message }) };

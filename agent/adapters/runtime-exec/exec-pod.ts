@@ -29,11 +29,10 @@ import type { NodeEvent } from '../../rules/node-event.ts';
 import { restartPolicyOf } from '../../rules/pod-status.ts';
 import { nextBackOff, type RestartPolicy, restarts } from '../../rules/restart-back-off.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
-import { type CommandContext, ContainerCommands, type StartLine } from './container-commands.ts';
+import type { CommandContext } from './container-commands.ts';
+import type { ConfigFault, ContainerEngine, OpenEngine, Terminated } from './container-engine.ts';
 import { ContainerHooks } from './container-hooks.ts';
-import { ContainerStart, type Terminated } from './container-start.ts';
-import { boundLog, type LogLimits, recordOutputTime, removeOlderRuns } from './log-file.ts';
-import { readLog } from './log-reader.ts';
+import { boundLog, type LogLimits, removeOlderRuns } from './log-file.ts';
 import { PodProcesses } from './pod-processes.ts';
 import type { ContainerRecord, PodRecord } from './pod-record.ts';
 import { PodStop } from './pod-stop.ts';
@@ -45,11 +44,8 @@ const START_AGAIN_MS = 10_000;
 /** Longest wait before the objects that a container refers to are read again. Milliseconds. */
 const CONFIG_WAIT_MAX_MS = 60_000;
 const CONFIG_ERROR = 'CreateContainerConfigError';
+const CREATING = 'ContainerCreating';
 const DEFAULT_GRACE_SECONDS = 30;
-/** The kubelet's exit code for an exit that was not observed. */
-const EXIT_UNKNOWN = 137;
-
-type ConfigFault = Extract<StartLine, { kind: 'notReady' }>;
 
 export interface ExecPodDependencies {
   readonly time: AgentTime;
@@ -59,6 +55,7 @@ export interface ExecPodDependencies {
   readonly logLimits: LogLimits;
   readonly hostIp: () => string | undefined;
   readonly commands: CommandContext;
+  readonly openEngine: OpenEngine;
   readonly probeClient: ProbeClient;
   readonly onChange: () => void;
   readonly cgroups?: PodCgroups | undefined;
@@ -68,12 +65,10 @@ export interface ExecPodDependencies {
 export class ExecPod {
   readonly #dependencies: ExecPodDependencies;
   readonly #processes: PodProcesses;
-  readonly #start: ContainerStart;
+  readonly #engine: ContainerEngine;
   readonly #hooks: ContainerHooks;
   readonly #stop: PodStop;
   readonly #policy: RestartPolicy;
-  /** By container: what its file was like at the last look. */
-  readonly #seenOutput = new Map<string, string | undefined>();
   /** Runs, by containerId, with a postStart hook or a startup probe that has not succeeded yet. */
   readonly #hooksUnderWay = new Set<string>();
   #isStarted: (container: string) => boolean = () => true;
@@ -85,23 +80,27 @@ export class ExecPod {
     this.#dependencies = dependencies;
     this.#policy = restartPolicyOf(record.pod);
     this.#processes = new PodProcesses(record, dependencies);
-    const commands = new ContainerCommands(this.#processes, dependencies.commands);
-    this.#hooks = new ContainerHooks(this.#processes, { ...dependencies, commands });
-    this.#start = new ContainerStart(this.#processes, {
-      ...dependencies,
-      commands,
+    this.#engine = dependencies.openEngine(this.#processes, dependencies.commands, {
       onConfigFault: (container, fault) => this.#waitForConfig(container, fault),
       onStart: (container) => this.#runPostStart(container),
       onEnd: (container, state) => this.#end(container, state),
       onShortage: (container, cause) => this.#startLater(container, cause),
     });
-    this.#stop = new PodStop(this.#processes, { ...dependencies, hooks: this.#hooks, check: () => this.check() });
+    const engine = this.#engine;
+    this.#hooks = new ContainerHooks(this.#processes, { ...dependencies, engine });
+    this.#stop = new PodStop(this.#processes, {
+      ...dependencies,
+      engine,
+      hooks: this.#hooks,
+      check: () => this.check(),
+    });
   }
 
   view(): RunningPod {
     const { record, pod, uid } = this.#processes;
     return {
       uid,
+      ...defined({ ip: record.podIp }),
       namespace: pod.metadata.namespace ?? '',
       name: pod.metadata.name ?? '',
       initContainers: record.containers.filter(({ kind }) => kind !== 'main').map(viewOf),
@@ -153,7 +152,7 @@ export class ExecPod {
     if (container === undefined) return { kind: 'failed', message: `container ${name} is not running` };
     const untilMs = this.#dependencies.time.monotonicMs() + timeoutMs;
     const mayWait = (): boolean => this.#dependencies.time.monotonicMs() < untilMs;
-    return this.#hooks.execute(container, command, { mayWait, output: 'returned' });
+    return this.#engine.execute(container, command, { mayWait, output: 'returned' });
   }
 
   /** Adopts the processes of the previous agent. @param marked all processes with a mark */
@@ -174,24 +173,7 @@ export class ExecPod {
   check(): void {
     const processes = this.#processes;
     processes.saveAgainIfDue();
-    for (const container of processes.record.containers) {
-      const { state } = container;
-      if (state.kind !== 'running') continue;
-      const child = processes.children.get(container);
-      if (child !== undefined) {
-        if (container.process === undefined && processes.learnIdentity(container, child)) processes.save();
-        continue;
-      }
-      if (processes.mayBeAlive(container)) continue;
-      this.#end(container, {
-        kind: 'terminated',
-        exitCode: EXIT_UNKNOWN,
-        reason: 'ContainerStatusUnknown',
-        message: 'The container terminated while no agent was its parent. Its exit code is unknown',
-        startedAtMs: state.startedAtMs,
-        finishedAtMs: this.#dependencies.time.nowMs(),
-      });
-    }
+    for (const container of processes.running()) this.#engine.check(container);
   }
 
   /** Why the record on disk is older than the pod; undefined while it is current. */
@@ -208,9 +190,7 @@ export class ExecPod {
 
   recordOutputTimes(): void {
     for (const container of this.#processes.record.containers) {
-      if (container.containerId === undefined) continue;
-      const { name } = container;
-      this.#seenOutput.set(name, recordOutputTime(this.#processes.logOf(container), this.#seenOutput.get(name)));
+      if (container.containerId !== undefined) this.#engine.recordOutputTime(container);
     }
   }
 
@@ -228,7 +208,7 @@ export class ExecPod {
     const run = query.previous && container.state.kind !== 'waiting' ? restartCount - 1 : restartCount;
     if (run < 0) throw new LogUnavailableError(`previous terminated container ${name} in pod ${podName} not found`);
     this.recordOutputTimes();
-    return readLog({ ...this.#processes.logOf(container), run }, query, {
+    return this.#engine.readLog(container, run, query, {
       time: this.#dependencies.time,
       isRunning: () =>
         container.restartCount === run && container.state.kind === 'running' && !this.#processes.isDetached,
@@ -238,10 +218,7 @@ export class ExecPod {
 
   /** Writes the processors of the running containers again. */
   place(): void {
-    const { pod } = this.#processes;
-    for (const { name, restartCount } of this.#processes.running()) {
-      this.#dependencies.cgroups?.place(pod, name, restartCount);
-    }
+    for (const container of this.#processes.running()) this.#engine.place(container);
   }
 
   /** @throws Error when it cannot be measured */
@@ -290,7 +267,9 @@ export class ExecPod {
     if (state.kind === 'running') return;
     if (state.kind === 'waiting' && container.restart === undefined) {
       const isFirst = container.containerId === undefined && state.reason !== CONFIG_ERROR;
-      if (isFirst) this.#start.start(container);
+      // The previous agent ended while the engine created the container.
+      const isInterrupted = state.reason === CREATING;
+      if (isFirst || isInterrupted) this.#engine.start(container);
       return;
     }
     if (state.kind === 'terminated') {
@@ -307,7 +286,7 @@ export class ExecPod {
       return;
     }
     delete container.restart;
-    this.#start.start(container);
+    this.#engine.start(container);
   }
 
   /** Reads what the container refers to, then tries to start it. */
@@ -322,7 +301,7 @@ export class ExecPod {
         this.#isReadingInputs = false;
         if (processes.isDetached || processes.record.stopped || container.state.kind !== 'waiting') return;
         delete container.restart;
-        processes.guarded(() => this.#start.start(container));
+        processes.guarded(() => this.#engine.start(container));
       });
   }
 
@@ -414,7 +393,7 @@ export class ExecPod {
   #adoptRestart(container: ContainerRecord): void {
     if (container.state.kind !== 'waiting') return;
     const { reason } = container.state;
-    if (![CONFIG_ERROR, 'CrashLoopBackOff', 'CreateContainerError'].includes(reason)) return;
+    if (reason === CREATING || reason === 'PodInitializing') return;
     const longestMs = reason === 'CrashLoopBackOff' ? (container.backOffMs ?? 0) : START_AGAIN_MS;
     const leftMs = this.#processes.leftMs(container.restart);
     container.restart = this.#processes.momentIn(Math.min(leftMs, longestMs));

@@ -110,12 +110,20 @@ export function isolated(command: ContainerCommand, mode: MountMode): Isolated {
       : [`run cd ${quoted(command.directory)}`, `cd ${quoted(command.directory)}`]),
     `(${searchPathOf(command)}command -v ${quoted(command.file)}) >/dev/null 2>&1 ||`,
     `fail ${quoted(`spawn ${command.file} ENOENT`)} 127`,
+    // An empty message: everything is set up.
+    `echo >&${MESSAGE_DESCRIPTOR}`,
     `exec 3>&- ${MESSAGE_DESCRIPTOR}>&-`,
     becomeProgram(command, privileges),
   ];
   const unshare = programPath('unshare') ?? 'unshare';
   const args = ['--mount', '--propagation', 'slave', '--', SHELL, '-c', script.join('\n')];
   return { line: asAgent(command, unshare, args), hasMounts };
+}
+
+/** Whether a process has a mount namespace of its own. False if it has exited. */
+export function hasOwnMounts(pid: number): boolean {
+  const namespace = readLink(`/proc/${pid}/ns/mnt`);
+  return namespace !== undefined && namespace !== readLink('/proc/self/ns/mnt');
 }
 
 /** The command line of a further process of a running container. @param pid its first process */

@@ -121,6 +121,13 @@ export function boundLog(name: LogName, { bytesMax, filesMax }: LogLimits): void
   for (const { path: oldest } of rotated.slice(0, Math.max(0, rotated.length - (filesMax - 1)))) removeQuietly(oldest);
 }
 
+/** The last bytes of the current file. */
+export function logTail(name: LogName, bytesMax: number): Buffer {
+  const segments = logSegments(name);
+  const { start = 0, end = 0 } = segments.at(-1) ?? {};
+  return readOutput(segments, Math.max(start, end - bytesMax), bytesMax);
+}
+
 /** Removes the files of runs before this one. */
 export function removeOlderRuns({ directory, container, run }: LogName): void {
   for (const file of readdirSync(directory)) {

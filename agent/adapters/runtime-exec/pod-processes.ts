@@ -16,7 +16,7 @@ import { groupOf, type PodCgroups } from '../cgroup/pod-cgroups.ts';
 import type { Launch } from './launch.ts';
 import type { LogName } from './log-file.ts';
 import { type ContainerRecord, containerSpec, type Moment, type PodRecord, writeRecord } from './pod-record.ts';
-import { identify, isAlive, markedProcesses, signal } from './process-table.ts';
+import { identify, isAlive, markedProcesses, type SignalName, signal } from './process-table.ts';
 
 /** Time for killed processes to terminate; a process that needs longer hangs in the kernel. Milliseconds. */
 export const KILLED_WAIT_MS = 10_000;
@@ -70,6 +70,11 @@ export class PodProcesses {
 
   detach(): void {
     this.#detached.abort();
+  }
+
+  /** For the record and the output of the pod. */
+  get directory(): string {
+    return this.#dependencies.directory;
   }
 
   /** The output of the current run of the container. */
@@ -236,10 +241,18 @@ export class PodProcesses {
   }
 
   /** Signals a process only if it certainly belongs to the container, because process ids are reused. */
-  signalGroup(container: ContainerRecord, name: 'SIGTERM' | 'SIGKILL'): void {
+  signalGroup(container: ContainerRecord, name: SignalName): void {
     // The id of a child is not reused until this process has observed its exit.
     const pid = this.children.get(container)?.pid ?? this.#adoptedPid(container);
     const refusal = pid === undefined ? undefined : signal(-pid, name);
+    if (refusal === undefined) return;
+    this.#dependencies.log.warn('a process cannot be signalled', { podUid: this.uid, pid, signal: name, refusal });
+  }
+
+  /** Signals the first process of a container that this process is not the parent of. */
+  signalFirst(container: ContainerRecord, name: NodeJS.Signals): void {
+    const pid = this.#adoptedPid(container);
+    const refusal = pid === undefined ? undefined : signal(pid, name);
     if (refusal === undefined) return;
     this.#dependencies.log.warn('a process cannot be signalled', { podUid: this.uid, pid, signal: name, refusal });
   }

@@ -47,6 +47,8 @@ export interface PodRecord {
   initialised: boolean;
   /** No container of the pod starts any more. */
   stopped: boolean;
+  /** Address of the pod, if it has a network of its own; '' while it is unknown. */
+  podIp?: string;
   readonly containers: ContainerRecord[];
 }
 

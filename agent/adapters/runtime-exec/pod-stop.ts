@@ -5,6 +5,7 @@
 import type { Log } from '../../../shared/ports/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
+import type { ContainerEngine } from './container-engine.ts';
 import type { ContainerHooks } from './container-hooks.ts';
 import { KILLED_WAIT_MS, POLL_MS, type PodProcesses } from './pod-processes.ts';
 import type { ContainerRecord } from './pod-record.ts';
@@ -13,6 +14,7 @@ export interface PodStopDependencies {
   readonly time: AgentTime;
   readonly log: Log;
   readonly hooks: ContainerHooks;
+  readonly engine: Pick<ContainerEngine, 'signal' | 'killAll'>;
   readonly onEvent: (event: NodeEvent) => void;
   /** Marks containers as terminated if their process no longer exists. */
   readonly check: () => void;
@@ -43,7 +45,7 @@ export class PodStop {
       }
       return this.#underWay.over;
     }
-    if (processes.record.stopped && processes.running().length === 0) return processes.killAll();
+    if (processes.record.stopped && processes.running().length === 0) return this.#dependencies.engine.killAll();
     this.#cancelRestarts();
     const { promise: over, resolve, reject } = Promise.withResolvers<void>();
     this.#underWay = { deadlineMs, over };
@@ -85,7 +87,7 @@ export class PodStop {
     check();
     await this.#killRunning();
     if (processes.running().length > 0) throw new Error(`pod ${processes.uid} was released before it terminated`);
-    await processes.killAll();
+    await this.#dependencies.engine.killAll();
   }
 
   /** Resolves when these have terminated, or the grace period is over. */
@@ -106,7 +108,7 @@ export class PodStop {
       if (time.monotonicMs() - killedAtMs >= KILLED_WAIT_MS) {
         throw new Error(`processes of pod ${processes.uid} still exist ${KILLED_WAIT_MS} ms after SIGKILL`);
       }
-      for (const container of processes.running()) processes.signalGroup(container, 'SIGKILL');
+      for (const container of processes.running()) this.#dependencies.engine.signal(container, 'SIGKILL');
       await processes.pause(POLL_MS);
       check();
     }
@@ -132,7 +134,7 @@ export class PodStop {
     }
     const killUntilMs = time.monotonicMs() + KILLED_WAIT_MS;
     while (isSameRun() && time.monotonicMs() < killUntilMs) {
-      processes.signalGroup(container, 'SIGKILL');
+      this.#dependencies.engine.signal(container, 'SIGKILL');
       await processes.pause(POLL_MS);
       check();
     }
@@ -155,7 +157,7 @@ export class PodStop {
         onEvent({ type: 'Warning', reason: 'FailedPreStopHook', message: 'PreStopHook failed' });
       }
     }
-    if (!processes.isDetached && container.containerId === run) processes.signalGroup(container, 'SIGTERM');
+    if (!processes.isDetached && container.containerId === run) this.#dependencies.engine.signal(container, 'SIGTERM');
   }
 
   #mayWait(leftMs: () => number): boolean {

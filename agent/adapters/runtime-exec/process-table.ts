@@ -11,6 +11,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Name of the variable. */
 export const MARK = 'NODEKEEPER_CONTAINER';
 
+export type SignalName = 'SIGTERM' | 'SIGKILL';
+
 export interface ProcessIdentity {
   readonly pid: number;
   /** Field 22 of stat: clock ticks after boot. */
@@ -20,7 +22,7 @@ export interface ProcessIdentity {
 
 export interface MarkedProcess {
   readonly pid: number;
-  /** `<pod uid>/<container>/<start>`; without the last part if an earlier agent started it. */
+  /** Value of the variable. For MARK `<pod uid>/<container>/<start>`, without the last part if an earlier agent set it. */
   readonly mark: string;
 }
 
@@ -84,17 +86,20 @@ export function isAlive(identity: ProcessIdentity, bootId: string): boolean {
  *
  * @throws Error when /proc cannot be read
  */
-export function markedProcesses(): MarkedProcess[] {
+export const markedProcesses = (): MarkedProcess[] => processesWith(MARK);
+
+/** Living processes with a variable in their initial environment. @throws Error when /proc cannot be read */
+export function processesWith(variable: string): MarkedProcess[] {
   const found: MarkedProcess[] = [];
   for (const name of readdirSync('/proc')) {
     const pid = /^\d+$/.test(name) ? Number(name) : process.pid;
-    const mark = pid === process.pid ? undefined : markOf(pid);
+    const mark = pid === process.pid ? undefined : environmentValue(pid, variable);
     if (mark !== undefined) found.push({ pid, mark });
   }
   return found;
 }
 
-function markOf(pid: number): string | undefined {
+function environmentValue(pid: number, variable: string): string | undefined {
   let environment: string;
   try {
     // Empty for a zombie.
@@ -104,9 +109,9 @@ function markOf(pid: number): string | undefined {
     // The process no longer exists, or belongs to another user.
     return undefined;
   }
-  const entry = `\0${environment}`.lastIndexOf(`\0${MARK}=`);
+  const entry = `\0${environment}`.lastIndexOf(`\0${variable}=`);
   if (entry < 0) return undefined;
-  return environment.slice(entry + MARK.length + 1).split('\0', 1)[0];
+  return environment.slice(entry + variable.length + 1).split('\0', 1)[0];
 }
 
 /**
@@ -114,7 +119,7 @@ function markOf(pid: number): string | undefined {
  *
  * @returns why it was not sent
  */
-export function signal(target: number, name: 'SIGTERM' | 'SIGKILL'): string | undefined {
+export function signal(target: number, name: NodeJS.Signals): string | undefined {
   try {
     process.kill(target, name);
     return undefined;

@@ -16,7 +16,10 @@ import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } fro
 import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
 
 export interface RecordedPodsOptions
-  extends Pick<ExecPodDependencies, 'time' | 'log' | 'logLimits' | 'hostIp' | 'cgroups' | 'commands' | 'probeClient'> {
+  extends Pick<
+    ExecPodDependencies,
+    'time' | 'log' | 'logLimits' | 'hostIp' | 'cgroups' | 'commands' | 'openEngine' | 'probeClient'
+  > {
   /** Contains one directory per pod, with its uid as name. */
   readonly podsDirectory: string;
   readonly log: Log;
@@ -135,7 +138,8 @@ export class RecordedPods {
   }
 
   #keep(record: PodRecord): ExecPod {
-    const { time, log, logLimits, hostIp, commands, probeClient, onChange, onEvent, cgroups } = this.#options;
+    const { time, log, logLimits, hostIp, commands, openEngine, probeClient, onChange, onEvent, cgroups } =
+      this.#options;
     const uid = record.pod.metadata.uid ?? '';
     const pod = new ExecPod(record, {
       time,
@@ -145,6 +149,7 @@ export class RecordedPods {
       logLimits,
       hostIp,
       commands,
+      openEngine,
       probeClient,
       onChange: () => onChange(uid),
       onEvent: (event) => onEvent(record.pod, event),

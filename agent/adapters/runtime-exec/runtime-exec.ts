@@ -1,202 +1,35 @@
 /**
- * Runs pods as plain processes, with the limits of control groups if there are any: no images, no isolation, no probes, and only directories of the machine at
- * their own path as volumes. For machines that trust their pods and have no container engine, and for experiments.
- * Linux only. Records and output are in `<rootDirectory>/pods/<uid>/`.
+ * Runs pods as plain processes, with the limits of control groups if there are any. No images and no isolation. For
+ * machines that trust their pods and have no container engine, and for experiments. Linux only.
  */
 import { accessSync, constants } from 'node:fs';
-import { join } from 'node:path';
-import type { KubePod } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
-import type { ContainerInputSource } from '../../ports/container-inputs.ts';
-import { LogUnavailableError, type PodRuntime } from '../../ports/pod-runtime.ts';
-import type { ProbeClient } from '../../ports/probe-client.ts';
-import type { AgentTime } from '../../ports/time.ts';
-import { containerEnv } from '../../rules/env.ts';
-import type { NodeEvent } from '../../rules/node-event.ts';
-import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
-import { probeClient } from '../probe/probe-client.ts';
-import { type MountMode, mountMode } from './isolation.ts';
-import { RecordedPods } from './recorded-pods.ts';
+import type { PodRuntime } from '../../ports/pod-runtime.ts';
+import { ProcessEngine } from './process-engine.ts';
+import { type RecordedRuntimeOptions, recordedRuntime } from './recorded-runtime.ts';
 
-/** Interval of the checks for exited processes that this agent did not start. Milliseconds. */
-const EXIT_CHECK_MS = 1_000;
-/** Interval of the checks of the output's size. Milliseconds. */
-const LOG_SIZE_CHECK_MS = 10_000;
-/** Interval of the retries to read or remove files. Milliseconds. */
-const RETRY_MS = 10_000;
-/** The defaults of the kubelet's containerLogMaxSize, in bytes, and containerLogMaxFiles. */
-const LOG_BYTES_MAX = 10 * 1024 * 1024;
-const LOG_FILES_MAX = 5;
-
-/** Both become parts of paths. */
-const UID = /^[A-Za-z0-9][A-Za-z0-9-]{0,252}$/;
-const CONTAINER_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-
-export interface ExecRuntimeOptions {
-  readonly rootDirectory: string;
-  readonly time: AgentTime;
-  readonly log: Log;
-  /** Address of this machine, for pods that request it through the downward API. */
-  readonly hostIp: () => string | undefined;
-  /** Absent: pods have no groups, and memory limits apply to each process. */
-  readonly cgroups?: PodCgroups | undefined;
+export interface ExecRuntimeOptions extends Omit<RecordedRuntimeOptions, 'openEngine'> {
   /** Why limits are not enforced. */
   readonly limitWarning?: string | undefined;
-  /** For HTTP hooks. */
-  readonly probeClient?: ProbeClient;
   readonly version?: string;
-  readonly logBytesMax?: number;
-  /** Files of one run of a container. */
-  readonly logFilesMax?: number;
 }
 
-/**
- * Does not throw when the disk cannot be used: the runtime is then not ready, reports why, and retries. Until the
- * records of the previous agent are read, it rejects every request about pods.
- */
+/** Does not throw when the disk cannot be used: the runtime is then not ready, reports why, and retries. */
 export function execRuntime(options: ExecRuntimeOptions): PodRuntime {
-  const podsDirectory = join(options.rootDirectory, 'pods');
-  const listeners: ((podUid: string) => void)[] = [];
-  const eventListeners: ((pod: KubePod, event: NodeEvent) => void)[] = [];
-  const closed = new AbortController();
-  let inputs = inputsOfSpec(options.hostIp);
-  let mode: MountMode | undefined;
-  const recorded = new RecordedPods({
-    podsDirectory,
-    time: options.time,
-    log: options.log,
-    logLimits: {
-      bytesMax: options.logBytesMax ?? LOG_BYTES_MAX,
-      filesMax: options.logFilesMax ?? LOG_FILES_MAX,
-    },
-    hostIp: options.hostIp,
-    cgroups: options.cgroups,
-    commands: {
-      inputs: () => inputs,
-      mountMode: () => {
-        mode ??= mountMode();
-        return mode;
-      },
-    },
-    probeClient: options.probeClient ?? probeClient('kube-probe/1.34'),
-    onEvent: (pod, event) => {
-      for (const listener of eventListeners) listener(pod, event);
-    },
-    onChange: (podUid) => {
-      for (const listener of listeners) listener(podUid);
-    },
+  const { time, cgroups } = options;
+  const { recorded, podsDirectory, runtime } = recordedRuntime({
+    ...options,
+    openEngine: (processes, context, callbacks) => new ProcessEngine(processes, context, callbacks, { time, cgroups }),
   });
-  startBackgroundChecks(recorded, options.time, closed.signal);
-
   return {
+    ...runtime,
     version: `exec://${options.version ?? '1.0.0'}`,
     async health() {
       const why = recorded.readError() ?? accessError(podsDirectory);
       return why === undefined ? { kind: 'ready' } : { kind: 'notReady', reason: `processes cannot be run: ${why}` };
     },
-    complaint: () => recorded.complaint(),
     limitWarning: () => options.limitWarning,
-    podsMemory: () => options.cgroups?.podsMemory(),
-    async usage(podUid, withStorage) {
-      return recorded.get(podUid)?.usage(withStorage, join(options.rootDirectory, 'volumes', podUid));
-    },
-    async reclaimStorage() {
-      recorded.checkEach((pod) => pod.removeOutput());
-    },
-    usePlacement(placementOf) {
-      options.cgroups?.usePlacement(placementOf);
-      recorded.checkEach((pod) => pod.place());
-    },
-    async start(pod) {
-      const uid = checkedUid(pod);
-      const known = recorded.get(uid);
-      if (known === undefined) recorded.add(uid, pod).advance();
-      else if (known.isStopped()) known.revive();
-      else known.advance();
-    },
-    async stop(podUid, graceSeconds) {
-      await recorded.get(podUid)?.stop(graceSeconds);
-    },
-    async remove(podUid) {
-      const pod = recorded.get(podUid);
-      if (pod === undefined) return;
-      if (!pod.isStopped()) throw new Error(`pod ${podUid} has not been stopped`);
-      pod.detach();
-      recorded.remove(podUid);
-    },
-    useInputs(source) {
-      inputs = source;
-    },
-    useStarted(isStarted) {
-      recorded.useStarted(isStarted);
-    },
-    async execute(podUid, container, command, timeoutMs) {
-      const pod = recorded.get(podUid);
-      if (pod === undefined) return { kind: 'failed', message: `pod ${podUid} is not known to this node` };
-      return pod.execute(container, command, timeoutMs);
-    },
-    async restartContainer(podUid, container, graceSeconds, message) {
-      await recorded.get(podUid)?.restart(container, graceSeconds, message);
-    },
-    onEvent(listener) {
-      eventListeners.push(listener);
-    },
-    async *readLog(query, stop) {
-      const pod = recorded.get(query.podUid);
-      if (pod === undefined) throw new LogUnavailableError(`pod ${query.podUid} is not known to this node`);
-      yield* pod.readLog(query, stop);
-    },
-    async pods() {
-      return recorded.all().map((pod) => pod.view());
-    },
-    onChange(listener) {
-      listeners.push(listener);
-    },
-    async close() {
-      closed.abort();
-      for (const pod of recorded.known()) pod.detach();
-    },
   };
 }
-
-function startBackgroundChecks(recorded: RecordedPods, time: AgentTime, closed: AbortSignal): void {
-  void repeatedly(time, EXIT_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.check()));
-  void repeatedly(time, EXIT_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.recordOutputTimes()));
-  void repeatedly(time, LOG_SIZE_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.boundLogs()));
-  void repeatedly(time, RETRY_MS, closed, () => recorded.retry());
-}
-
-async function repeatedly(time: AgentTime, intervalMs: number, closed: AbortSignal, act: () => void): Promise<void> {
-  while (!closed.aborted) {
-    await time.sleep(intervalMs, closed);
-    if (!closed.aborted) act();
-  }
-}
-
-/** Until the agent provides others: the values and fields of the spec, and directories of the machine. */
-const inputsOfSpec = (hostIp: () => string | undefined): ContainerInputSource => ({
-  inputsOf(pod, container) {
-    const env = containerEnv({
-      pod,
-      container,
-      objects: (kind) => ({
-        kind: 'failed',
-        message: `failed to sync ${kind} cache: timed out waiting for the condition`,
-      }),
-      machine: { hostIp: hostIp(), allocatable: {} },
-      services: {},
-    });
-    const fault = (message: string) => ({ kind: 'notReady' as const, reason: 'CreateContainerConfigError', message });
-    if (env.kind === 'failed') return fault(env.message);
-    const volumes = pod.spec?.volumes ?? [];
-    const missing = (container.volumeMounts ?? []).find(
-      ({ name, mountPath }) => volumes.find((each) => each.name === name)?.hostPath?.path !== mountPath,
-    );
-    if (missing !== undefined) return fault(`the volume of volumeMount ${missing.mountPath} is not set up yet`);
-    return { kind: 'ready', variables: env.variables, mounts: [] };
-  },
-  readMissing: async () => undefined,
-});
 
 /** Why processes cannot be run; undefined if they can. */
 function accessError(podsDirectory: string): string | undefined {
@@ -207,15 +40,4 @@ function accessError(podsDirectory: string): string | undefined {
   } catch (cause) {
     return (cause as Error).message;
   }
-}
-
-/** @throws Error when the uid or the name of a container cannot be part of a path */
-function checkedUid(pod: KubePod): string {
-  const uid = pod.metadata.uid ?? '';
-  if (!UID.test(uid)) throw new Error(`uid ${JSON.stringify(uid)} cannot name a directory`);
-  const { initContainers = [], containers = [] } = pod.spec ?? {};
-  for (const { name = '' } of [...initContainers, ...containers]) {
-    if (!CONTAINER_NAME.test(name)) throw new Error(`container name ${JSON.stringify(name)} cannot name a file`);
-  }
-  return uid;
 }

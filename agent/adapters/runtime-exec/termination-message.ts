@@ -4,7 +4,6 @@
  */
 import { chmodSync, closeSync, constants, fstatSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import type { Container } from '../../../shared/kube/types.ts';
-import { type LogName, logSegments, readOutput } from './log-file.ts';
 
 const MESSAGE_BYTES_MAX = 4_096;
 const LOG_BYTES_MAX = 2_048;
@@ -27,20 +26,23 @@ export const openSetUpMessage = (messageFile: string): number => openSync(setUpF
 /** Why the process was not set up; '' if it was. */
 export const setUpMessage = (messageFile: string): string => readQuietly(setUpFile(messageFile)).trim();
 
-/** '' if the container left none. */
+/** Whether the process has been set up. */
+export const isSetUp = (messageFile: string): boolean => {
+  const text = readQuietly(setUpFile(messageFile));
+  return text !== '' && text.trim() === '';
+};
+
+/** '' if the container left none. @param logTail the last bytes of its output */
 export function terminationMessage(
   { terminationMessagePolicy }: Container,
   messageFile: string,
   exitCode: number,
-  log: LogName,
+  logTail: (bytesMax: number) => Buffer,
 ): string {
   const message = readQuietly(messageFile);
   if (message !== '' || exitCode === 0 || terminationMessagePolicy !== 'FallbackToLogsOnError') return message;
   try {
-    const segments = logSegments(log);
-    const end = segments.at(-1)?.end ?? 0;
-    const tail = readOutput(segments, Math.max(segments.at(-1)?.start ?? 0, end - LOG_BYTES_MAX), LOG_BYTES_MAX);
-    return tail
+    return logTail(LOG_BYTES_MAX)
       .toString('utf8')
       .split('\n')
       .slice(-LOG_LINES_MAX - 1)

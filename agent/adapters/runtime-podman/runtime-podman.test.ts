@@ -1,172 +1,195 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KubePod } from '../../../shared/kube/types.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';
-import type { LogQuery } from '../../ports/pod-runtime.ts';
+import type { ContainerState, PodRuntime } from '../../ports/pod-runtime.ts';
 import type { CgroupNode } from '../../rules/cgroup-values.ts';
-import { manifestOf, podmanRuntime, stateOf } from './runtime-podman.ts';
+import { podmanRuntime } from './runtime-podman.ts';
 
 const LIMITS: CgroupNode = {
   swap: { cgroupVersion: 2, controllerPresent: true, swapBehavior: 'LimitedSwap', memoryBytes: 8e9, swapBytes: 4e9 },
   enforceCpuLimits: true,
   podPidsMax: 64,
 };
-
-describe('the manifest for podman', () => {
-  it('is named by the uid of the pod and has its name as a label', () => {
-    const pod = {
-      metadata: { name: 'web', namespace: 'shop', uid: 'u-1', labels: { app: 'web' } },
-      spec: { containers: [] },
-    };
-    expect(manifestOf(pod).metadata).toEqual({
-      name: 'nodekeeper-u-1',
-      labels: {
-        app: 'web',
-        'nodekeeper.dev/pod-uid': 'u-1',
-        'nodekeeper.dev/pod-namespace': 'shop',
-        'nodekeeper.dev/pod-name': 'web',
+const UID = '00000000-0000-4000-8000-000000000001';
+const POD: KubePod = {
+  metadata: { name: 'web', namespace: 'shop', uid: UID },
+  spec: {
+    containers: [
+      {
+        name: 'main',
+        image: 'registry.example/web:1',
+        resources: { requests: { cpu: '250m', memory: '1G' }, limits: { memory: '2G', cpu: '500m' } },
       },
-    });
-  });
+    ],
+  },
+};
+/** The first process of each container is that of the test. Its image exists, unless the script says otherwise. */
+const ANSWERS = `
+pidfile=
+for word; do [ "$previous" != --pidfile ] || echo $PPID > "$word"; previous=$word; done
+case "$1 $2" in
+  'image inspect') echo '[{"Config":{}}]' ;;
+  'container inspect') echo '[{"NetworkSettings":{"Networks":{"podman":{"IPAddress":"10.88.0.7"}}}}]' ;;
+  'create '*) echo 0123abcd ;;
+esac`;
+
+let directory: string;
+let runtime: PodRuntime | undefined;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'nodekeeper-podman-'));
+});
+afterEach(async () => {
+  await runtime?.close();
+  rmSync(directory, { recursive: true });
 });
 
-describe('the state of a container in podman', () => {
-  it.each([
-    [
-      { Status: 'running', StartedAt: '2026-01-01T00:00:01Z' },
-      { kind: 'running', startedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1) },
-    ],
-    [
-      { Status: 'exited', ExitCode: 0 },
-      { kind: 'terminated', exitCode: 0, reason: 'Completed' },
-    ],
-    [
-      { Status: 'exited', ExitCode: 137 },
-      { kind: 'terminated', exitCode: 137, signal: 9, reason: 'Error' },
-    ],
-    [
-      { Status: 'exited', ExitCode: 137, OOMKilled: true },
-      { kind: 'terminated', reason: 'OOMKilled' },
-    ],
-    [{ Status: 'created' }, { kind: 'waiting', reason: 'ContainerCreating' }],
-  ])('%j', (state, expected) => {
-    expect(stateOf({ State: state })).toMatchObject(expected);
+/** A podman that records its calls, and runs a script first. */
+function open(script = ''): PodRuntime {
+  const program = join(directory, 'podman');
+  const record = `echo "$@" >> ${directory}/calls; env >> ${directory}/env`;
+  writeFileSync(program, `#!/bin/sh\n${record}\n${script}\n${ANSWERS}\n`, { mode: 0o755 });
+  const rootDirectory = join(directory, 'root');
+  runtime = podmanRuntime({
+    rootDirectory,
+    time: realTime,
+    log: silentLog,
+    hostIp: () => undefined,
+    limits: LIMITS,
+    program,
   });
-});
+  return runtime;
+}
+
+const calls = (command: string): readonly string[] =>
+  existsSync(join(directory, 'calls'))
+    ? readFileSync(join(directory, 'calls'), 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith(command))
+    : [];
+
+const stateWhen = (isIt: (state: ContainerState) => boolean): Promise<ContainerState> =>
+  until(
+    async () => {
+      const state = (await runtime?.pods())?.[0]?.containers[0]?.state;
+      return state !== undefined && isIt(state) ? state : undefined;
+    },
+    { withinMs: 10_000, everyMs: 20, what: 'the state' },
+  );
+const running = () => stateWhen(({ kind }) => kind === 'running');
+const fault = () => stateWhen((state) => state.kind === 'waiting' && state.message !== undefined);
 
 describe('a machine without podman', () => {
   it('is not ready, and says why', async () => {
-    const runtime = podmanRuntime({ time: realTime, log: silentLog, limits: LIMITS, program: 'no-such-podman' });
-    expect(await runtime.health()).toMatchObject({ kind: 'notReady', reason: expect.stringMatching(/no-such-podman/) });
-    await runtime.close();
-  });
-});
-
-describe('a pod that is stopped', () => {
-  it('gets its whole grace period in seconds of podman, which knows no fractions', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-podman-'));
-    const program = join(directory, 'podman');
-    const calls = join(directory, 'calls');
-    writeFileSync(program, `#!/bin/sh\necho "$@" >> ${calls}\ncase "$*" in 'pod ps'*) echo '[{}]' ;; esac\n`, {
-      mode: 0o755,
-    });
-    const runtime = podmanRuntime({ time: realTime, log: silentLog, limits: LIMITS, program });
-    await runtime.stop('u-1', 1.2);
-    await runtime.stop('u-1', 30);
-    await runtime.close();
-    const stops = readFileSync(calls, 'utf8')
-      .split('\n')
-      .filter((line) => line.startsWith('pod stop'));
-    expect(stops).toEqual(['pod stop --time 2 nodekeeper-u-1', 'pod stop --time 30 nodekeeper-u-1']);
-    rmSync(directory, { recursive: true });
-  });
-});
-
-describe('the log of a container in podman', () => {
-  it('is that of podman logs, with the options of the request', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-podman-'));
-    const program = join(directory, 'podman');
-    const script = `case "$*" in 'pod ps'*) echo '[{}]' ;; *) echo "$@"; echo to stderr >&2 ;; esac`;
-    writeFileSync(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-    const runtime = podmanRuntime({ time: realTime, log: silentLog, limits: LIMITS, program });
-    const query = { podUid: 'u-1', container: 'main', previous: false, follow: false, timestamps: false };
-    const read = async (more: Partial<LogQuery>): Promise<string> => {
-      const pieces: Uint8Array[] = [];
-      const stop = new AbortController().signal;
-      for await (const piece of runtime.readLog?.({ ...query, ...more }, stop) ?? []) pieces.push(piece);
-      return Buffer.concat(pieces).toString('utf8');
+    const options = {
+      rootDirectory: directory,
+      time: realTime,
+      log: silentLog,
+      hostIp: () => undefined,
+      limits: LIMITS,
     };
-    const all = { follow: true, timestamps: true, tailLines: 7, sinceMs: Date.UTC(2026, 0, 1) };
-    expect((await read(all)).split('\n').sort()).toEqual([
-      '',
-      'logs --follow --timestamps --tail 7 --since 2026-01-01T00:00:00.000Z nodekeeper-u-1-main',
-      'to stderr',
-    ]);
-    expect(await read({ limitBytes: 3 })).toHaveLength(3);
-    await expect(read({ previous: true })).rejects.toThrow('previous terminated container "main" in pod u-1 not found');
-    await runtime.close();
-    rmSync(directory, { recursive: true });
+    runtime = podmanRuntime({ ...options, program: 'no-such-podman' });
+    expect(await runtime.health()).toMatchObject({ kind: 'notReady', reason: expect.stringMatching(/no-such-podman/) });
   });
 });
 
-describe('the limits of a container in podman', () => {
-  const pod = {
-    metadata: { name: 'web', namespace: 'shop', uid: 'u-1' },
-    spec: {
-      containers: [
-        { name: 'a', resources: { requests: { cpu: '250m', memory: '1G' }, limits: { memory: '2G' } } },
-        { name: 'b' },
-      ],
-    },
-  };
-  const own = { cpus: [2, 3], memoryNodes: [1], exclusive: true };
-
-  function recorded(script = '') {
-    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-podman-'));
-    const program = join(directory, 'podman');
-    const calls = join(directory, 'calls');
-    writeFileSync(program, `#!/bin/sh\ncat >/dev/null\necho "$@" >> ${calls}\n${script}\n`, { mode: 0o755 });
-    const runtime = podmanRuntime({ time: realTime, log: silentLog, limits: LIMITS, program });
-    const linesOf = (command: string): readonly string[] =>
-      readFileSync(calls, 'utf8')
-        .split('\n')
-        .filter((line) => line.startsWith(command));
-    return { runtime, linesOf, dispose: () => rmSync(directory, { recursive: true }) };
-  }
-
-  it('are set after its start, and again when its processors change', async () => {
-    const { runtime, linesOf, dispose } = recorded();
-    await runtime.start(pod);
-    expect(linesOf('update')).toEqual([
-      'update --cpu-shares 256 --memory 2000000000 --memory-swap 2500000000 nodekeeper-u-1-a',
-      'update --pids-limit 64 nodekeeper-u-1-a',
-      'update --cpu-shares 2 nodekeeper-u-1-b',
-      'update --pids-limit 64 nodekeeper-u-1-b',
-    ]);
-    runtime.usePlacement?.((_uid, container) => (container === 'a' ? own : { ...own, cpus: [], memoryNodes: [] }));
-    await until(() => linesOf('update').length === 8, { withinMs: 10_000, everyMs: 20, what: 'the updates' });
-    expect(linesOf('update')[4]).toContain('--cpuset-cpus 2-3 --cpuset-mems 1 nodekeeper-u-1-a');
-    expect(runtime.limitWarning?.()).toBeUndefined();
-    await runtime.close();
-    dispose();
+describe('podman', () => {
+  it('is asked for its version once per minute', async () => {
+    const opened = open('[ "$1" != version ] || echo 4.3.1');
+    expect([await opened.health(), await opened.health()]).toEqual([{ kind: 'ready' }, { kind: 'ready' }]);
+    expect([opened.version, calls('version')]).toEqual(['podman://4.3.1', ['version --format {{.Client.Version}}']]);
   });
 
-  it('that podman refuses are reported, and the pod runs', async () => {
-    const { runtime, dispose } = recorded('case "$1" in update) echo "no such option" >&2; exit 125 ;; esac');
-    await runtime.start(pod);
-    expect(runtime.limitWarning?.()).toMatch(/^podman cannot set limits of pods: .*no such option$/);
-    await runtime.close();
-    dispose();
+  it('creates a container with its limits, and shows its address', async () => {
+    const opened = open();
+    const own = { cpus: [2, 3], memoryNodes: [1], exclusive: false };
+    opened.usePlacement?.(() => own);
+    await opened.start(POD);
+    await running();
+    expect(calls('create')[0]).toContain(
+      ' --cpu-shares 256 --cpu-period 100000 --cpu-quota 50000 --memory 2000000000 --memory-swap 2500000000' +
+        ' --cpuset-cpus 2-3 --cpuset-mems 1 --pids-limit 64 --oom-score-adj 875 ',
+    );
+    expect(await opened.pods()).toMatchObject([
+      { ip: '10.88.0.7', containers: [{ containerId: 'podman://0123abcd' }] },
+    ]);
+    opened.usePlacement?.(() => ({ ...own, cpus: [1] }));
+    await until(() => calls('update').length === 1, { withinMs: 10_000, everyMs: 20, what: 'the update' });
+    expect(calls('update')).toEqual([`update --cpuset-cpus 1 --cpuset-mems 1 nodekeeper-${UID}-main-0`]);
+    expect(opened.limitWarning?.()).toBeUndefined();
+  });
+
+  it('reports limits that it cannot change, and the pod runs', async () => {
+    const opened = open('[ "$1" != update ] || { echo "no such option" >&2; exit 125; }');
+    await opened.start(POD);
+    await running();
+    opened.usePlacement?.(() => ({ cpus: [1], memoryNodes: [], exclusive: true }));
+    const warning = await until(() => opened.limitWarning?.(), { withinMs: 10_000, everyMs: 20, what: 'a warning' });
+    expect(warning).toMatch(/^podman cannot set limits of pods: .*no such option$/);
+  });
+
+  it('never gets a variable of a container that it would read itself', async () => {
+    const opened = open();
+    opened.useInputs?.({
+      inputsOf: () => ({ kind: 'ready', variables: { PASSWORD: 'secret', LD_PRELOAD: '/none.so' }, mounts: [] }),
+      readMissing: async () => undefined,
+    });
+    await opened.start(POD);
+    await running();
+    expect(calls('create')[0]).toMatch(/--env PASSWORD .*--env LD_PRELOAD=\/none\.so/);
+    expect(calls('').join()).not.toContain('secret');
+    const env = readFileSync(join(directory, 'env'), 'utf8');
+    expect([env.includes('PASSWORD=secret'), env.includes('LD_PRELOAD')]).toEqual([true, false]);
+  });
+
+  it.each([
+    ['Never', 'ErrImageNeverPull', 'Container image "registry.example/web:1" is not present with pull policy of Never'],
+    ['IfNotPresent', 'ErrImagePull', expect.stringMatching(/podman pull --quiet: no route to host$/)],
+  ] as const)('without the image waits, pull policy %s', async (imagePullPolicy, reason, message) => {
+    const opened = open(`case "$1" in
+      image) echo 'Error: registry.example/web:1: image not known' >&2; exit 125 ;;
+      pull) echo 'no route to host' >&2; exit 125 ;;
+    esac`);
+    const containers = POD.spec?.containers?.map((each) => ({ ...each, imagePullPolicy }));
+    await opened.start({ ...POD, spec: { ...POD.spec, containers } } as KubePod);
+    expect(await fault()).toEqual({ kind: 'waiting', reason, message });
+    expect(calls('create')).toEqual([]);
+  });
+
+  it('that cannot start a program ends the container with the reason', async () => {
+    const opened = open('case "$1 $2" in start*-main-0) echo "not in PATH" >&2; exit 127 ;; esac');
+    const pod = { ...POD, spec: { ...POD.spec, restartPolicy: 'Never' } };
+    await opened.start(pod);
+    expect(await stateWhen(({ kind }) => kind === 'terminated')).toMatchObject({
+      exitCode: 127,
+      reason: 'ContainerCannotRun',
+      message: expect.stringMatching(/not in PATH$/),
+    });
+  });
+
+  it('replaces a container that an interrupted start left behind', async () => {
+    const opened = open(`if [ "$1" = create ] && ! grep -q ^rm ${'$'}{0%/*}/calls; then
+      echo 'Error: the container name is already in use' >&2; exit 125; fi`);
+    await opened.start(POD);
+    await running();
+    expect(calls('rm')).toEqual([`rm --force --ignore --time 0 nodekeeper-${UID}-main-0`]);
+  });
+
+  it('removes pods without a record, and those of no other directory', async () => {
+    const ours = { 'nodekeeper.dev/pod-uid': 'old' };
+    const others = { 'nodekeeper.dev/pod-uid': 'other', 'nodekeeper.dev/root-directory': '/elsewhere' };
+    const listed = JSON.stringify([{ Labels: ours }, { Labels: others }]);
+    open(`[ "$1 $2" != 'pod ps' ] || echo '${listed}'`);
+    await until(() => calls('pod rm').length > 0, { withinMs: 10_000, everyMs: 20, what: 'a removal' });
+    expect(calls('pod rm')).toEqual(['pod rm --force --ignore --time 0 nodekeeper-old']);
   });
 
   it('removes unused images when the disk is low', async () => {
-    const { runtime, linesOf, dispose } = recorded();
-    await runtime.reclaimStorage?.();
-    expect(linesOf('image')).toEqual(['image prune --all --force']);
-    await runtime.close();
-    dispose();
+    await open().reclaimStorage?.();
+    expect(calls('image')).toEqual(['image prune --all --force']);
   });
 });

@@ -85,12 +85,12 @@ export class PodInputs implements ContainerInputSource {
     this.#wake.abort();
   }
 
-  inputsOf(pod: KubePod, container: Container): ContainerInputs {
+  inputsOf(pod: KubePod, container: Container, podIp?: string): ContainerInputs {
     const env = containerEnv({
       pod,
       container,
       objects: this.#sourceFor(pod),
-      machine: this.#machine(),
+      machine: { ...this.#machine(), ...defined({ podIp }) },
       services: this.#dependencies.services,
     });
     if (env.kind === 'failed') return configFault(env.message);
@@ -240,7 +240,14 @@ export class PodInputs implements ContainerInputSource {
     const source = subPath === '' ? whole : volumes.subPathOf(whole, subPath);
     const isInVolume = volume.hostPath === undefined || subPath !== '';
     const identity = isInVolume ? volumes.identityOf(source) : undefined;
-    return { source, target, readOnly, isFile: volumes.isFile(source), ...defined({ identity }) };
+    return {
+      source,
+      target,
+      readOnly,
+      isFile: volumes.isFile(source),
+      isPart: subPath !== '',
+      ...defined({ identity }),
+    };
   }
 
   #sourceFor(pod: KubePod): ObjectSource {

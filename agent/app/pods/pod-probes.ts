@@ -67,7 +67,7 @@ export class PodProbes {
       const container = containers.find(({ name }) => name === spec.name);
       for (const kind of PROBE_KINDS) {
         const probe = probeOf(spec, kind);
-        if (probe !== undefined) this.#workerFor(uid, pod, spec, kind, probe).see(container);
+        if (probe !== undefined) this.#workerFor(uid, pod, spec, kind, probe).see(container, running?.ip);
       }
     }
   }
@@ -142,6 +142,7 @@ class ProbeWorker {
   readonly #stopped = new AbortController();
   #wake = new AbortController();
   #container: RunningContainer | undefined;
+  #podIp: string | undefined;
   #state: ProbeState | undefined;
 
   constructor(subject: Subject, dependencies: PodProbesDependencies, callbacks: WorkerCallbacks) {
@@ -154,8 +155,10 @@ class ProbeWorker {
     return this.#state?.result ?? 'unknown';
   }
 
-  see(container: RunningContainer | undefined): void {
+  /** @param podIp address of the pod, if it is not that of the machine */
+  see(container: RunningContainer | undefined, podIp: string | undefined): void {
     this.#container = container;
+    this.#podIp = podIp;
     const { containerId } = container ?? {};
     if (containerId === undefined || this.#state?.containerId === containerId) return;
     const { kind, pod } = this.#subject;
@@ -238,7 +241,7 @@ class ProbeWorker {
     const { runtime, probeClient, hostIp } = this.#dependencies;
     const { exec, httpGet, tcpSocket } = probe;
     const limitMs = timeoutMs(probe);
-    const podIp = hostIp() ?? '127.0.0.1';
+    const podIp = this.#podIp || hostIp() || '127.0.0.1';
     if (exec !== undefined) {
       const words = probeCommand(exec.command ?? [], container);
       const result = await runtime.execute?.(pod.metadata.uid ?? '', container.name ?? '', words, limitMs);

@@ -111,21 +111,3 @@ function suffixOf(uid: string): string {
   });
   return letters.join('');
 }
-
-/** The spec for a runtime that cannot provide the token. */
-export function withoutTokenVolume(spec: PodSpec): PodSpec {
-  const isOther = ({ name = '' }: { readonly name?: string }): boolean => !name.startsWith(TOKEN_VOLUME_PREFIX);
-  const unmounted = (containers: readonly Container[] | undefined): Container[] | undefined =>
-    containers?.map((container) => ({
-      ...container,
-      ...defined({ volumeMounts: container.volumeMounts?.filter(isOther) }),
-    }));
-  return {
-    ...spec,
-    ...defined({
-      volumes: spec.volumes?.filter(isOther),
-      initContainers: unmounted(spec.initContainers),
-      containers: unmounted(spec.containers),
-    }),
-  };
-}
