@@ -37,7 +37,7 @@ it('failures of a pod are counted from one again after a success', async () => {
       onResult() {},
       stop() {},
     },
-    inputs: { prepare: async () => {}, changed() {}, remove() {}, keepOnly() {} },
+    inputs: { prepare: async () => {}, changed() {}, remove: async () => {}, keepOnly() {} },
     time,
     fraction: () => 0,
     log: { debug() {}, info() {}, error() {}, warn: (_, fields) => void attempts.push(fields?.['attempt']) },

@@ -40,8 +40,8 @@ export interface PodVolumes {
   isFile(path: string): boolean;
   /** Bytes on the disk. @throws Error */
   usedBytes(name: VolumeName): Promise<number>;
-  /** Removes all volumes of a pod. @throws Error */
-  remove(podUid: string): void;
+  /** Removes all volumes of a pod, whatever they contain, without blocking the caller. @throws Error */
+  remove(podUid: string): Promise<void>;
   /** Pods with volumes. */
   podUids(): readonly string[];
 }

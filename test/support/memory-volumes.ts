@@ -26,7 +26,7 @@ export function memoryVolumes(): MemoryVolumes {
     identityOf: () => '0:0',
     isFile: () => false,
     usedBytes: async () => volumes.usedPerVolume,
-    remove(podUid) {
+    async remove(podUid) {
       for (const key of written.keys()) if (key.startsWith(`${podUid}/`)) written.delete(key);
     },
     podUids: () => [...new Set([...written.keys()].map((key) => key.split('/', 1)[0] ?? ''))],

@@ -5,12 +5,13 @@
  * A mount point that the machine does not have is created as an empty directory or file, and stays.
  */
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, readlinkSync, symlinkSync } from 'node:fs';
+import { readlinkSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ContainerMount } from '../../ports/container-inputs.ts';
 import { makeDirectory } from '../system/directory.ts';
 import type { CommandLine, ContainerCommand } from './command-line.ts';
 import { MARK } from './process-table.ts';
+import { ENV, executableFault, quoted, SHELL, SHELL_NAME, SHELL_VARIABLES } from './shell.ts';
 
 /** How a process sees its volumes: by mounts, or by links at the paths of the mounts. */
 export type MountMode = 'mounts' | 'links';
@@ -25,11 +26,7 @@ export interface Isolated {
 export const EXIT_NOT_SET_UP = 125;
 const MESSAGE_DESCRIPTOR = 4;
 const DIRECTORIES = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-const SHELL = '/bin/sh';
 const MODE_TEST_MS = 5_000;
-/** Variables that a shell sets by itself. */
-const SHELL_VARIABLES = ['PWD', 'OLDPWD', 'SHLVL', '_'];
-const SHELL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** Variables with a meaning to shells, which may refuse to assign them. */
 const SHELL_OWN =
   /^(?:_|IFS|OPTIND|OPTARG|LINENO|PPID|PS[124]|PWD|OLDPWD|SHLVL|E?UID|GROUPS|RANDOM|SECONDS|DIRSTACK|FUNCNAME|SHELLOPTS|POSIXLY_CORRECT|BASH\w*)$/;
@@ -58,18 +55,12 @@ const found = new Map<string, string | undefined>();
 
 /** Path of a program of the machine. */
 function programPath(name: string): string | undefined {
-  if (!found.has(name)) found.set(name, DIRECTORIES.map((each) => join(each, name)).find(isExecutable));
+  if (!found.has(name)) found.set(name, pathIn(name));
   return found.get(name);
 }
 
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const pathIn = (name: string): string | undefined =>
+  DIRECTORIES.map((each) => join(each, name)).find((path) => executableFault(path) === undefined);
 
 /** Whether this process may create mount namespaces. One short child process. */
 export function mountMode(): MountMode {
@@ -78,8 +69,6 @@ export function mountMode(): MountMode {
   const test = spawnSync(unshare, ['--mount', '--', SHELL, '-c', ':'], { stdio: 'ignore', timeout: MODE_TEST_MS });
   return test.status === 0 ? 'mounts' : 'links';
 }
-
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Whether a process needs a mount namespace of its own. */
 export const needsMounts = ({ mounts, security, hasOwnTerminationLog }: ContainerCommand): boolean =>
@@ -102,6 +91,7 @@ export function isolated(command: ContainerCommand, mode: MountMode): Isolated {
   const script = [
     `fail() { printf "%s" "$1" >&${MESSAGE_DESCRIPTOR}; exit "$2"; }`,
     `run() { m=$("$@" 2>&1) || fail "$m" ${EXIT_NOT_SET_UP}; }`,
+    ...MOUNT_POINTS,
     ...mounts.map(mountPointLine),
     ...(security.readOnlyRoot ? [READ_ONLY_MACHINE] : []),
     ...mounts.flatMap((mount) => mountLines(mount, security.readOnlyRoot, privileges !== undefined)),
@@ -146,7 +136,7 @@ function becomeProgram({ env, file, args }: CommandLine, privileges: readonly st
   const odd = carried.filter(({ name }) => !isPlain(name));
   const own = SHELL_VARIABLES.filter((name) => !Object.hasOwn(env, name));
   const prefix = [
-    '/usr/bin/env',
+    ENV,
     ...odd.flatMap(({ from }) => ['-u', from]),
     ...odd.map(({ name, from }) => `${quoted(`${name}=`)}"$${from}"`),
   ];
@@ -239,7 +229,10 @@ function mountLines(mount: ContainerMount, isMachineReadOnly: boolean, isGuarded
     ...(isGuarded && source !== target
       ? [`case $p in ${MACHINE_CODE}) fail ${refusal} ${EXIT_NOT_SET_UP} ;; esac`]
       : []),
+    ...(isGuarded ? ['mounts_at "$p"; before=$n'] : []),
     `run mount --bind ${quoted(source)} "$p"`,
+    // A link that replaced a part of the path meanwhile would lead the mount elsewhere: over programs of the machine.
+    ...(isGuarded ? [`mounts_at "$p"; [ "$n" -gt "$before" ] || fail ${changed} ${EXIT_NOT_SET_UP}`] : []),
     // A process of the pod may have replaced a part of the path by a link since it was checked.
     ...(identity === undefined
       ? []
@@ -250,9 +243,19 @@ function mountLines(mount: ContainerMount, isMachineReadOnly: boolean, isGuarded
   ];
 }
 
+/**
+ * Functions of the shell that read the mount points of this namespace (proc_pid_mountinfo(5)) without another program.
+ * `unescaped` sets `point`: the kernel writes a space, a tab, a line feed and a backslash as octal numbers.
+ */
+const MOUNT_POINTS = [
+  String.raw`unescaped() { case $point in *\\*) point=$(printf '%bx' "$point"); point=${'$'}{point%x} ;; esac; }`,
+  // How many mounts are at a path.
+  'mounts_at() { n=0; while read -r a b c d point e; do unescaped; [ "$point" = "$1" ] && n=$((n + 1)); done </proc/self/mountinfo; }',
+];
+
 /** As in a container: /proc, /sys and /dev keep their own rules. */
 const READ_ONLY_MACHINE = `while read -r a b c d point e; do
-case $point in /proc|/proc/*|/sys|/sys/*|/dev|/dev/*) ;; *) run mount -o remount,bind,ro "$point" ;; esac
+case $point in /proc|/proc/*|/sys|/sys/*|/dev|/dev/*) ;; *) unescaped; run mount -o remount,bind,ro "$point" ;; esac
 done </proc/self/mountinfo`;
 
 /** @throws Error if the path exists, or the volume would have to be read-only */

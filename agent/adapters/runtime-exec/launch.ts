@@ -6,20 +6,15 @@
  * The agent moves the process, not the process itself: the user of the container may not write to control groups.
  */
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Writable } from 'node:stream';
+import { ENV, executableFault, SHELL, SHELL_NAME, SHELL_VARIABLES } from './shell.ts';
 
-const SHELL = '/bin/sh';
-/** Passes variables with names that a shell does not accept. */
-const ENV = '/usr/bin/env';
 /** Exit code of the shell if the agent did not release it. */
 const NOT_RELEASED = 125;
-/** Variables that a shell sets by itself. */
-const SHELL_VARIABLES = ['PWD', 'OLDPWD', 'SHLVL', '_'];
 /** Variable of the shell for the line that releases it. */
 const RELEASE = 'NODEKEEPER_RELEASE';
-const SHELL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const BYTES_PER_KIBIBYTE = 1_024;
 
 export interface Launch {
@@ -101,16 +96,6 @@ function requireProgram(file: string, path: string, directory: string): void {
     if (found !== 'ENOENT') code = found;
   }
   throw Object.assign(new Error(`spawn ${file} ${code}`), { code });
-}
-
-function executableFault(path: string): string | undefined {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile() ? undefined : 'EACCES';
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    return code === 'EACCES' || code === 'EPERM' ? 'EACCES' : 'ENOENT';
-  }
 }
 
 /** Without the right to lower the score, the process keeps that of the agent. */

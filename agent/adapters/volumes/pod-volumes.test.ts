@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kube/types.ts';
 import { podUsage } from '../runtime-exec/pod-usage.ts';
@@ -30,4 +31,25 @@ it('measures a volume with directories that are too deep for a path', async () =
   const measured = { pod, containers: [], directory: rootDirectory, volumesDirectory, cgroups: undefined };
   const usage = await podUsage(measured, true);
   expect(usage.volumes.get('data')?.bytes).toBeGreaterThan(FILE_BYTES);
+});
+
+it('removes a volume of any size without blocking the agent', async () => {
+  const volumes = podVolumes({ rootDirectory, memoryDirectory: join(rootDirectory, 'memory') });
+  const name = { podUid: 'uid', volume: 'data' };
+  volumes.makeEmptyDir(name, { groupId: undefined, inMemory: false });
+  volumes.makeEmptyDir({ ...name, volume: 'memory' }, { groupId: undefined, inMemory: true });
+  const script = `i=0; while [ $i -lt 2000 ]; do : >file-$i; i=$((i + 1)); done; ${MAKE_DEEP}`;
+  execFileSync('/bin/bash', ['-c', script], { cwd: volumes.pathOf(name) });
+  let isRemoved = false;
+  let turns = 0;
+  const removal = volumes.remove('uid').then(() => {
+    isRemoved = true;
+  });
+  while (!isRemoved) {
+    await setImmediate();
+    if (!isRemoved) turns += 1;
+  }
+  await removal;
+  expect(turns).toBeGreaterThan(0);
+  expect([volumes.podUids(), existsSync(join(rootDirectory, 'memory/uid'))]).toEqual([[], false]);
 });

@@ -27,6 +27,7 @@ import type { PodVolumes, VolumeName, VolumeOptions } from '../../ports/pod-volu
 import { makeDirectory } from '../system/directory.ts';
 import { writeAtomically } from './atomic-files.ts';
 import { setGroup } from './ownership.ts';
+import { removeTree } from './remove-tree.ts';
 
 const PRIVATE = 0o700;
 /** The kubelet's mode for an emptyDir: every user may write. */
@@ -87,9 +88,9 @@ export function podVolumes({ rootDirectory, memoryDirectory }: PodVolumesOptions
     identityOf,
     isFile: (path) => !statSync(path).isDirectory(),
     usedBytes: (name) => treeBytes(realPath(pathOf(name))),
-    remove(podUid) {
-      if (memoryDirectory !== undefined) rmSync(join(memoryDirectory, podUid), { recursive: true, force: true });
-      rmSync(join(root, podUid), { recursive: true, force: true });
+    async remove(podUid) {
+      if (memoryDirectory !== undefined) await removeTree(join(memoryDirectory, podUid));
+      await removeTree(join(root, podUid));
     },
     podUids() {
       try {

@@ -1,15 +1,16 @@
 import { expect, it } from 'vitest';
 import { memoryVolumes } from '../../../test/support/memory-volumes.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
+import { until } from '../../../test/support/until.ts';
 import { PodInputs } from './pod-inputs.ts';
 
-it('volumes that cannot be removed do not keep those of other pods', () => {
+it('volumes that cannot be removed do not keep those of other pods', async () => {
   const memory = memoryVolumes();
   const options = { groupId: undefined, inMemory: false };
   for (const podUid of ['bad', 'gone', 'kept']) memory.makeEmptyDir({ podUid, volume: 'data' }, options);
-  const remove = (podUid: string): void => {
+  const remove = async (podUid: string): Promise<void> => {
     if (podUid === 'bad') throw new Error('EPERM');
-    memory.remove(podUid);
+    await memory.remove(podUid);
   };
   const warnings: unknown[] = [];
   const inputs = new PodInputs({
@@ -24,6 +25,7 @@ it('volumes that cannot be removed do not keep those of other pods', () => {
     services: {},
   });
   inputs.keepOnly(new Set(['kept']));
+  await until(() => warnings.length > 0, { withinMs: 5_000, what: 'a warning' });
   expect(memory.podUids()).toEqual(['bad', 'kept']);
   expect(warnings).toEqual(['bad']);
 });

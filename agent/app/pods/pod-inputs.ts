@@ -62,6 +62,8 @@ export class PodInputs implements ContainerInputSource {
   readonly #dependencies: PodInputsDependencies;
   readonly #objects: ReferencedObjects;
   readonly #pods = new Map<string, PreparedPod>();
+  /** Removals that are under way, by pod uid. */
+  readonly #removals = new Map<string, Promise<void>>();
   #wake = new AbortController();
 
   constructor(dependencies: PodInputsDependencies) {
@@ -76,6 +78,8 @@ export class PodInputs implements ContainerInputSource {
    */
   async prepare(pod: KubePod): Promise<void> {
     const uid = pod.metadata.uid ?? '';
+    // A static pod that was removed and added again has the same uid.
+    await this.#removals.get(uid)?.catch(() => undefined);
     const prepared = this.#pods.get(uid) ?? this.#add(uid, pod);
     prepared.pod = pod;
     await this.#read(prepared, FRESH_MS);
@@ -149,27 +153,35 @@ export class PodInputs implements ContainerInputSource {
   }
 
   /** Removes the volumes of a pod. @throws Error of the file system */
-  remove(podUid: string): void {
-    this.#dependencies.volumes.remove(podUid);
-    if (!this.#pods.delete(podUid)) return;
-    const used = [...this.#pods.values()].flatMap(({ pod }) =>
-      ReferencedObjects.keysOf(pod.metadata.namespace ?? '', objectsOf(pod)),
-    );
-    this.#objects.keepOnly(new Set(used));
+  remove(podUid: string): Promise<void> {
+    const underWay = this.#removals.get(podUid);
+    if (underWay !== undefined) return underWay;
+    const removal = this.#remove(podUid).finally(() => this.#removals.delete(podUid));
+    this.#removals.set(podUid, removal);
+    return removal;
   }
 
-  /** Removes the volumes of all other pods: a previous agent may have been killed before it did. */
+  /** Starts to remove the volumes of all other pods: a previous agent may have been killed before it did. */
   keepOnly(podUids: ReadonlySet<string>): void {
     const { volumes, log } = this.#dependencies;
     for (const uid of volumes.podUids()) {
       if (podUids.has(uid)) continue;
-      try {
-        this.remove(uid);
-      } catch (cause) {
+      this.remove(uid).catch((cause: unknown) => {
         // The next call tries again. The other pods must not wait for this one.
         log.warn('the volumes of a removed pod cannot be removed', { podUid: uid, why: describeError(cause) });
-      }
+      });
     }
+  }
+
+  async #remove(podUid: string): Promise<void> {
+    // Before the first wait: a refresh would write the files again.
+    const wasPrepared = this.#pods.delete(podUid);
+    await this.#dependencies.volumes.remove(podUid);
+    if (!wasPrepared) return;
+    const used = [...this.#pods.values()].flatMap(({ pod }) =>
+      ReferencedObjects.keysOf(pod.metadata.namespace ?? '', objectsOf(pod)),
+    );
+    this.#objects.keepOnly(new Set(used));
   }
 
   #add(uid: string, pod: KubePod): PreparedPod {

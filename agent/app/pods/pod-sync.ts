@@ -194,7 +194,7 @@ export class PodSync {
   async #remove(entry: PodEntry): Promise<void> {
     const { runtime, inputs, topology, entries } = this.#dependencies;
     // The runtime forgets the pod last: the next agent then repeats what was not done.
-    inputs.remove(entry.uid);
+    await inputs.remove(entry.uid);
     await runtime.remove(entry.uid);
     topology.release(entry.uid);
     entry.kill?.done.resolve();
