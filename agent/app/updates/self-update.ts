@@ -72,7 +72,7 @@ export class SelfUpdate {
   /** Runs until stopped, or until the next version is installed. */
   async run(stop: AbortSignal): Promise<void> {
     const { time, fraction, log, periodMs, restart } = this.#dependencies;
-    let waitMs = FIRST_WAIT_MS_MAX * fraction();
+    let waitMs = Math.min(FIRST_WAIT_MS_MAX, periodMs) * fraction();
     while (!stop.aborted) {
       this.#reportNow = new AbortController();
       await time.sleep(waitMs, AbortSignal.any([stop, this.#reportNow.signal]));
