@@ -41,6 +41,7 @@ import type { Credentials } from '../ports/credentials.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
+import { doctor } from './doctor.ts';
 import { plan } from './plan.ts';
 import { relayInit } from './relay-init.ts';
 import { promiseSilence, SLEEP_USAGE, type SleepCommand, sleepCommand } from './sleep.ts';
@@ -83,6 +84,17 @@ if (process.argv[2] === 'relay') {
   const { exitCode, text } = relayInit(process.argv.slice(3), Date.now());
   (exitCode === 0 ? process.stdout : process.stderr).write(text);
   process.exit(exitCode);
+}
+
+if (process.argv[2] === 'doctor') {
+  const code = await doctor(process.argv.slice(3), {
+    print: (text) => void process.stdout.write(`${text.trimEnd()}\n`),
+    loadConfig,
+    environment: process.env,
+    agentVersion: RELEASE,
+    nowMs: Date.now,
+  });
+  process.exit(code);
 }
 
 const sleeping = process.argv[2] === 'sleep' ? sleepCommand(process.argv.slice(3)) : undefined;

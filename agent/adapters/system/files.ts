@@ -2,6 +2,8 @@
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
 
+export const { W_OK } = fs.constants;
+export const access = promisify(fs.access);
 export const close = promisify(fs.close);
 export const fchmod = promisify(fs.fchmod);
 export const fsync = promisify(fs.fsync);

@@ -1,0 +1,196 @@
+/** Measurements for `nodekeeper-agent doctor`. None of them changes anything, and none rejects. */
+import { execFile } from 'node:child_process';
+import { get } from 'node:http';
+import { request } from 'node:https';
+import type { Duplex } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import { defined } from '../../../shared/domain/defined.ts';
+import { isJsonObject } from '../../../shared/kube/wire/json-value.ts';
+import type { AgentConfig } from '../../config.ts';
+import type {
+  AgentReading,
+  CgroupReading,
+  DiskReading,
+  EndpointReading,
+  KeyReading,
+  RuntimeReading,
+  ShutdownReading,
+  TokenReading,
+} from '../../rules/doctor.ts';
+import { describeAnswer } from '../../rules/kube-answer.ts';
+import { nodePath } from '../../rules/lease.ts';
+import { findCgroupDirectory, WANTED_CONTROLLERS } from '../cgroup/find-tree.ts';
+import { writeFault } from '../cgroup/unified-tree.ts';
+import { createDialler } from '../http/dial.ts';
+import { createHttpKubeApi } from '../http/kube-api.ts';
+import { type ProxyEnvironment, proxyFor } from '../http/proxy-choice.ts';
+import { readEnrolment } from '../identity/enrolment-file.ts';
+import { presentMachineKey } from '../identity/key-file.ts';
+import { createNodeIdentity } from '../identity/node-identity.ts';
+import { logind } from '../logind/logind.ts';
+import { mountMode } from '../runtime-exec/isolation.ts';
+import { access, statfs, W_OK } from '../system/files.ts';
+import { systemTime } from '../system/time.ts';
+
+const NETWORK_MS = 10_000;
+const COMMAND_MS = 10_000;
+const ANSWER_BYTES_MAX = 65_536;
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** The version of the API, without a token. */
+export function readEndpoint(
+  { endpoint, certificateAuthority }: Pick<AgentConfig, 'endpoint' | 'certificateAuthority'>,
+  environment: ProxyEnvironment,
+): Promise<EndpointReading> {
+  const server = new URL(endpoint);
+  const startMs = systemTime.monotonicMs();
+  return new Promise((resolve) => {
+    const fail = (error: NodeJS.ErrnoException): void => {
+      // Several addresses were tried: the first error says why.
+      const cause = error instanceof AggregateError ? (error.errors[0] as NodeJS.ErrnoException) : error;
+      resolve({ kind: 'failed', code: cause.code ?? '', message: cause.message });
+    };
+    try {
+      const proxy = proxyFor(server, environment);
+      const dialler = createDialler({ server, proxy, timeoutMs: NETWORK_MS, ...defined({ certificateAuthority }) });
+      const createConnection = (_: unknown, callback: (error: Error | null, connection: Duplex) => void) =>
+        dialler.dial((error, connection) => callback(error, connection as Duplex));
+      const path = `${server.pathname.replace(/\/$/, '')}/version`;
+      const outgoing = request({ host: server.hostname, path, createConnection }, (incoming) => {
+        const { valid_to: ends = '' } = (incoming.socket as TLSSocket).getPeerCertificate();
+        let text = '';
+        incoming.setEncoding('utf8').on('data', (piece: string) => {
+          if (text.length < ANSWER_BYTES_MAX) text += piece;
+        });
+        incoming.once('error', fail).once('end', () => {
+          const dateMs = Date.parse(incoming.headers.date ?? '');
+          resolve({
+            kind: 'answered',
+            tookMs: systemTime.monotonicMs() - startMs,
+            serverVersion: versionIn(text),
+            certificateEndsMs: numberOr(Date.parse(ends)),
+            clockAheadMs: numberOr(dateMs - Date.now()),
+          });
+        });
+      });
+      const timeout = () => Object.assign(new Error(`no answer in ${NETWORK_MS} ms`), { code: 'ETIMEDOUT' });
+      setTimeout(() => outgoing.destroy(timeout()), NETWORK_MS).unref();
+      outgoing.once('error', fail).end();
+    } catch (error) {
+      fail(error as NodeJS.ErrnoException);
+    }
+  });
+}
+
+const numberOr = (value: number): number | undefined => (Number.isNaN(value) ? undefined : value);
+
+function versionIn(text: string): string {
+  try {
+    const body: unknown = JSON.parse(text);
+    return isJsonObject(body) ? String(body['gitVersion'] ?? 'unknown') : 'unknown';
+  } catch {
+    return 'unknown';
+  }
+}
+
+export async function readKey({
+  token,
+  bootstrapToken,
+  rootDirectory,
+}: Pick<AgentConfig, 'token' | 'bootstrapToken' | 'rootDirectory'>): Promise<KeyReading> {
+  if (token !== undefined) return { kind: 'token' };
+  try {
+    if ((await presentMachineKey(rootDirectory)) === undefined) {
+      return { kind: 'none', hasBootstrapToken: bootstrapToken !== undefined };
+    }
+    return { kind: 'key', isEnrolled: (await readEnrolment(rootDirectory)) !== undefined };
+  } catch (error) {
+    return { kind: 'unusable', message: textOf(error) };
+  }
+}
+
+/** Reads the own Node. A machine that is not enrolled is not enrolled by this either. */
+export async function readToken(
+  config: AgentConfig,
+  key: KeyReading,
+  environment: ProxyEnvironment,
+): Promise<TokenReading> {
+  if (key.kind !== 'token' && !(key.kind === 'key' && key.isEnrolled)) return undefined;
+  const { bootstrapToken: _unused, ...known } = config;
+  const credentials = createNodeIdentity(known, { time: systemTime, log: silent });
+  const api = createHttpKubeApi({
+    endpoint: config.endpoint,
+    certificateAuthority: config.certificateAuthority,
+    credentials,
+    environment,
+    timeoutMs: NETWORK_MS,
+  });
+  try {
+    const answer = await api.send({ method: 'GET', path: nodePath(config.nodeName) });
+    return { status: answer.kind === 'answered' ? answer.status : 0, message: describeAnswer(answer) };
+  } finally {
+    api.close();
+  }
+}
+
+export async function readShutdown(busAddress: string | undefined): Promise<ShutdownReading> {
+  const manager = logind({ log: silent, ...defined({ busAddress }) });
+  try {
+    return { kind: 'logind', delayMaxMs: await manager.delayMaxMs() };
+  } catch (error) {
+    return { kind: 'failed', message: textOf(error) };
+  } finally {
+    manager.close();
+  }
+}
+
+export function readCgroups(cgroupRoot: string): CgroupReading {
+  const found = findCgroupDirectory({ fileRoot: '/', cgroupRoot });
+  if (found.kind === 'missing') return found;
+  const { directory, controllers } = found;
+  const missing = WANTED_CONTROLLERS.filter((controller) => !controllers.includes(controller));
+  return { kind: 'found', directory, missing, ...defined({ fault: writeFault(directory) }) };
+}
+
+export async function readDisk(rootDirectory: string): Promise<DiskReading> {
+  try {
+    await access(rootDirectory, W_OK);
+    const { bavail, blocks, bsize } = await statfs(rootDirectory);
+    return { kind: 'measured', availableBytes: bavail * bsize, capacityBytes: blocks * bsize };
+  } catch (error) {
+    return { kind: 'failed', message: textOf(error) };
+  }
+}
+
+export async function readRuntime(runtime: AgentConfig['runtime']): Promise<RuntimeReading> {
+  if (runtime === 'none') return { kind: 'none' };
+  if (runtime === 'exec') return { kind: 'exec', mounts: mountMode() };
+  return new Promise((resolve) => {
+    const limits = { timeout: COMMAND_MS, maxBuffer: ANSWER_BYTES_MAX };
+    execFile('podman', ['version', '--format', '{{.Client.Version}}'], limits, (error, stdout, stderr) => {
+      const version = error === null ? stdout.trim() : undefined;
+      resolve({ kind: 'podman', version, message: stderr.trim() || textOf(error) });
+    });
+  });
+}
+
+/** The health of the running agent. */
+export function readAgent(healthzPort: number): Promise<AgentReading> {
+  if (healthzPort === 0) return Promise.resolve({ kind: 'unknown' });
+  return new Promise((resolve) => {
+    const options = { host: '127.0.0.1', port: healthzPort, path: '/healthz', timeout: NETWORK_MS };
+    const outgoing = get(options, (incoming) => {
+      let text = '';
+      incoming.setEncoding('utf8').on('data', (piece: string) => {
+        if (text.length < ANSWER_BYTES_MAX) text += piece;
+      });
+      incoming.once('end', () =>
+        resolve(incoming.statusCode === 200 ? { kind: 'healthy' } : { kind: 'unhealthy', message: text.trim() }),
+      );
+    });
+    outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer in ${NETWORK_MS} ms`)));
+    outgoing.once('error', (error) => resolve({ kind: 'absent', message: error.message }));
+  });
+}

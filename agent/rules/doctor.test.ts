@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { type DoctorConfig, findingsOf, type Readings } from './doctor.ts';
+
+const config: DoctorConfig = {
+  endpoint: 'https://api.example',
+  nodeName: 'edge-1',
+  rootDirectory: '/var/lib/nodekeeper',
+  runtime: 'exec',
+  shutdownGracePeriodMs: 40_000,
+};
+const DAY_MS = 86_400_000;
+const GIB = 1_024 ** 3;
+const healthy: Readings = {
+  agentVersion: '0.1.0',
+  nodeVersion: 'v24.0.0',
+  endpoint: {
+    kind: 'answered',
+    tookMs: 12.4,
+    serverVersion: 'v1.34.0',
+    certificateEndsMs: 90 * DAY_MS,
+    clockAheadMs: 900,
+  },
+  key: { kind: 'key', isEnrolled: true },
+  token: { status: 200, message: '200' },
+  shutdown: { kind: 'logind', delayMaxMs: 40_000 },
+  cgroups: { kind: 'found', directory: '/sys/fs/cgroup/system.slice/nodekeeper-pods.service', missing: [] },
+  disk: { kind: 'measured', availableBytes: 20 * GIB, capacityBytes: 40 * GIB },
+  runtime: { kind: 'exec', mounts: 'mounts' },
+  agent: { kind: 'healthy' },
+  updates: { isOnTrial: false, failed: undefined },
+  swapFault: undefined,
+};
+
+const problems = (over: Partial<Readings>, settings: Partial<DoctorConfig> = {}) =>
+  findingsOf({ ...config, ...settings }, { ...healthy, ...over }, 0).filter(({ outcome }) => outcome !== 'ok');
+
+describe('the doctor', () => {
+  it('finds nothing on a healthy machine', () => {
+    const findings = findingsOf(config, healthy, 0);
+    expect(findings.map(({ check, outcome, message }) => `${outcome} ${check}: ${message}`)).toEqual([
+      'ok versions: agent 0.1.0, Node.js v24.0.0, API v1.34.0',
+      'ok endpoint: https://api.example answered in 12 ms',
+      'ok certificate: trusted, ends in 90 days',
+      'ok clock: within 1 s of the server',
+      'ok key: /var/lib/nodekeeper/node-key.pem, readable by its owner only, is enrolled',
+      'ok token: accepted, Node edge-1 exists',
+      'ok runtime: exec, volumes by mounts',
+      'ok cgroups: /sys/fs/cgroup/system.slice/nodekeeper-pods.service',
+      'ok shutdown: logind waits 40 s for pods',
+      'ok disk: /var/lib/nodekeeper: 20.0 GiB free (50 %)',
+      'ok swap: fits the configuration',
+      'ok updates: off: no updatePublicKey',
+      'ok agent: runs and is healthy',
+    ]);
+  });
+
+  const failedEndpoint = (code: string, message = code) => ({ endpoint: { kind: 'failed', code, message } }) as const;
+  const answered = healthy.endpoint as Extract<Readings['endpoint'], { kind: 'answered' }>;
+  it.each<[string, Partial<Readings>, Partial<DoctorConfig>, string, RegExp, RegExp]>([
+    ['name', failedEndpoint('ENOTFOUND'), {}, 'failed endpoint', /ENOTFOUND/, /DNS/],
+    ['port', failedEndpoint('ECONNREFUSED'), {}, 'failed endpoint', /ECONNREFUSED/, /firewall/],
+    ['authority', failedEndpoint('SELF_SIGNED_CERT_IN_CHAIN'), {}, 'failed certificate', /SELF/, /Authority/],
+    ['signature', failedEndpoint('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), {}, 'failed certificate', /LEAF/, /Authority/],
+    ['end of the certificate', failedEndpoint('CERT_HAS_EXPIRED'), {}, 'failed certificate', /EXPIRED/, /Renew/],
+    [
+      'near end of the certificate',
+      { endpoint: { ...answered, certificateEndsMs: 3 * DAY_MS } },
+      {},
+      'warning certificate',
+      /3 days/,
+      /Renew/,
+    ],
+    ['clock', { endpoint: { ...answered, clockAheadMs: -95_000 } }, {}, 'warning clock', /95 s ahead of/, /chrony/],
+    ['key', { key: { kind: 'unusable', message: 'others may read' } }, {}, 'failed key', /others may read/, /enrol/],
+    ['enrolment', { key: { kind: 'none', hasBootstrapToken: false } }, {}, 'failed key', /neither/, /bootstrap-token/],
+    ['first start', { key: { kind: 'none', hasBootstrapToken: true } }, {}, 'warning key', /no key yet/, /Start/],
+    ['identity', { token: { status: 401, message: '401 Unauthorized' } }, {}, 'failed token', /refused/, /--reissue/],
+    ['name of the node', { token: { status: 403, message: '' } }, {}, 'failed token', /not for/, /hostnameOverride/],
+    ['registration', { token: { status: 404, message: '' } }, {}, 'warning token', /does not exist/, /registers/],
+    ['runtime none', { runtime: { kind: 'none' } }, {}, 'warning runtime', /NoRuntime/, /podman or exec/],
+    [
+      'podman',
+      { runtime: { kind: 'podman', version: undefined, message: 'spawn podman ENOENT' } },
+      {},
+      'failed runtime',
+      /ENOENT/,
+      /Install podman/,
+    ],
+    ['mounts', { runtime: { kind: 'exec', mounts: 'links' } }, {}, 'warning runtime', /links/, /RestrictNamespaces/],
+    [
+      'controllers',
+      { cgroups: { kind: 'found', directory: '/c', missing: ['memory'] } },
+      {},
+      'warning cgroups',
+      /no controller memory/,
+      /delegates/,
+    ],
+    ['cgroup v1', { cgroups: { kind: 'missing', why: 'v1' } }, {}, 'warning cgroups', /not enforced/, /v2/],
+    ['D-Bus', { shutdown: { kind: 'failed', message: 'no bus' } }, {}, 'failed shutdown', /no bus/, /dbus/],
+    ['delay', { shutdown: { kind: 'logind', delayMaxMs: 5_000 } }, {}, 'warning shutdown', /waits 5 s/, /99-kubelet/],
+    ['grace', {}, { shutdownGracePeriodMs: 0 }, 'warning shutdown', /kills pods/, /shutdownGracePeriod/],
+    ['rights', { disk: { kind: 'failed', message: 'EACCES' } }, {}, 'failed disk', /EACCES/, /root/],
+    [
+      'space',
+      { disk: { kind: 'measured', availableBytes: GIB, capacityBytes: 40 * GIB } },
+      {},
+      'warning disk',
+      /1\.0 GiB free \(3 %\)/,
+      /DiskPressure/,
+    ],
+    ['swap', { swapFault: 'swap is on' }, {}, 'failed swap', /swap is on/, /swapoff/],
+    [
+      'bad version',
+      { updates: { isOnTrial: false, failed: { version: '2', message: 'why' } } },
+      { updatePublicKey: 'key' },
+      'warning updates',
+      /2 was not kept: why/,
+      /Release another/,
+    ],
+    ['agent', { agent: { kind: 'absent', message: 'ECONNREFUSED' } }, {}, 'warning agent', /ECONN/, /systemctl start/],
+    ['health', { agent: { kind: 'unhealthy', message: 'lease' } }, {}, 'failed agent', /lease/, /journalctl/],
+  ])('finds a fault of: %s', (_what, readings, settings, head, message, todo) => {
+    const [problem, ...others] = problems(readings, settings);
+    expect(others).toEqual([]);
+    expect(`${problem?.outcome} ${problem?.check}`).toBe(head);
+    expect(problem?.message).toMatch(message);
+    expect(problem?.todo).toMatch(todo);
+  });
+});
