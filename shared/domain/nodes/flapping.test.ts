@@ -41,6 +41,7 @@ const cases: readonly Case[] = [
   { what: 'no mark', marks: [], at: 0, verdict: 'unchanged' },
   { what: 'two marks of three', marks: [0, 100], at: 105, verdict: 'unchanged' },
   { what: 'three marks', marks: [0, 100, 200], at: 205, verdict: 'begin' },
+  { what: 'three marks, in the pass of the third', marks: [0, 100, 200], at: 200, verdict: 'unchanged' },
   { what: 'three marks over exactly the window', marks: [0, 1_800, 3_600], at: 3_605, verdict: 'begin' },
   { what: 'three marks over a second more', marks: [0, 1_800, 3_601], at: 3_605, verdict: 'unchanged' },
   { what: 'an old mark and three in the window', marks: [0, 3_601, 3_700, 3_800], at: 3_805, verdict: 'begin' },

@@ -150,7 +150,10 @@ export function flapVerdict(
   const isStable = last === undefined || at.nowMs >= (last + flapStableSeconds) * 1_000;
   if (history.isFlapping) return isStable ? { kind: 'end', sinceSeconds: last } : UNCHANGED;
   const first = marks[flapThreshold - 1];
-  if (isStable || !at.mayBegin || first === undefined || last - first > flapWindowSeconds) return UNCHANGED;
+  // Evaluated again, the pass that made the last mark decides nothing (L10).
+  const isOfThisPass = last !== undefined && last >= Math.floor(at.nowMs / 1_000);
+  if (isStable || isOfThisPass || !at.mayBegin || first === undefined || last - first > flapWindowSeconds)
+    return UNCHANGED;
   return { kind: 'begin', marksSeconds: marks.slice(0, flapThreshold) };
 }
 
