@@ -96,7 +96,7 @@ export const POLLERS_MIN = 2;
 const DIRECT_BEAT_SECONDS = 300;
 /**
  * CPU time of the check of one signature. Each item of a batch has a token of its own, where a direct heartbeat uses
- * one for minutes. Batches are measured with a token that is compared. Measured on the machine of the recorded run.
+ * one for minutes. Batches are measured with a token that is compared (docs/decisions/0007-node-keys.md).
  */
 const SIGNATURE_CHECK_CPU_MS = 0.15;
 /** Updates of one batch that run at a time (shared/heartbeat/lease-batch.ts). */

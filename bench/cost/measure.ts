@@ -134,7 +134,7 @@ class Run {
       const metricsOfFleet = this.#seriesSince(steadyFrom);
       const background = backgroundOf(fleet!, idle, fleets.at(-1)!);
       const { each, bytes } = await this.#acts(background);
-      // A machine whose Lease another client renewed would read it and repeat its heartbeat.
+      // Batches renew the Leases. A machine would then read its Lease and repeat its heartbeat.
       await fleet?.stop();
       fleet = undefined;
       const batches = await this.#batches(background);
