@@ -132,4 +132,14 @@ export const TEST_LISTS = {
   ],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
+/** Tests of the lists that use API versions which Kubernetes 1.25 removed. */
+export const TESTS_OF_REMOVED_VERSIONS: readonly string[] = [
+  '[sig-api-machinery] Generated clientset should create v1beta1 cronJobs, delete cronJobs, watch cronJobs',
+  '[sig-apps] CronJob should be able to schedule after more than 100 missed schedule',
+  '[sig-apps] CronJob should schedule multiple jobs concurrently',
+  '[sig-network] EndpointSlice should create and delete Endpoints and EndpointSlices for a Service with a selector specified',
+  '[sig-network] EndpointSlice should have Endpoints and EndpointSlices pointing to API Server',
+  '[sig-network] EndpointSliceMirroring should mirror a custom Endpoints resource through create update and delete',
+];
+
 export type TestList = keyof typeof TEST_LISTS;

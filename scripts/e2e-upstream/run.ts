@@ -14,6 +14,8 @@
  * --kubectl PATH       kubectl 1.20 (default: the one on PATH)
  * --repo-root DIR      Kubernetes' source tree, which has the manifests of the kubectl tests
  * --content-type TYPE  of the test client (default: application/vnd.kubernetes.protobuf)
+ * --rename-versions    runs the tests of removed API versions, in JSON, through a proxy that renames them to v1
+ *                      (renamed-versions.ts); without it they fail or skip themselves
  * --seconds N          time of one test (default: 240, with controllers 360)
  * --keep DIR           writes the whole output of each test there
  */
@@ -24,7 +26,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { TEST_LISTS, type TestList } from './lists.ts';
+import { readKubeconfig } from '../../test/support/kubeconfig.ts';
+import { TEST_LISTS, TESTS_OF_REMOVED_VERSIONS, type TestList } from './lists.ts';
+import { startVersionProxy, type VersionProxy } from './renamed-versions.ts';
 import { failureReason, focusOf, reportedIn, summaryOf, type TestResult } from './results.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -33,6 +37,8 @@ const START_SECONDS_MAX = 120;
 const SECONDS_PER_TEST = { api: 240, controllers: 360 };
 const OUTPUT_CHARACTERS_MAX = 20_000_000;
 const REMOVAL_SECONDS_MAX = 30;
+/** The taint of the tests of NoExecute. */
+const EVICT_TAINT = 'kubernetes.io/e2e-evict-taint-key';
 /** Machines look at their pods once per heartbeat. One test holds 100 watches as one user, who may hold half of all. */
 const POLICY = 'beatIntervalSeconds: 1\nconcurrentWatchesMax: 400\n';
 
@@ -45,6 +51,7 @@ const { values } = parseArgs({
     kubectl: { type: 'string', default: 'kubectl' },
     'repo-root': { type: 'string' },
     'content-type': { type: 'string', default: 'application/vnd.kubernetes.protobuf' },
+    'rename-versions': { type: 'boolean', default: false },
     seconds: { type: 'string' },
     keep: { type: 'string' },
   },
@@ -111,10 +118,24 @@ async function startedCluster(): Promise<Cluster> {
   return { kubeconfig, stop };
 }
 
+/** The cluster with the removed versions, if a test needs them. */
+async function startedProxy(chosen: readonly Chosen[], { kubeconfig }: Cluster): Promise<Cluster> {
+  if (!chosen.some(({ name }) => isRenamed(name))) return { kubeconfig, stop: async () => {} };
+  const proxy: VersionProxy = await startVersionProxy(readKubeconfig(kubeconfig));
+  const dir = mkdtempSync(join(tmpdir(), 'nodekeeper-e2e-'));
+  const path = join(dir, 'kubeconfig');
+  writeFileSync(path, proxy.kubeconfig);
+  const stop = async (): Promise<void> => {
+    await proxy.close();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  return { kubeconfig: path, stop };
+}
+
 async function runTest(program: string, kubeconfig: string, { name, secondsMax }: Chosen): Promise<TestResult> {
   const startedMs = performance.now();
   const { output, timedOut } = await outputOf(program, argumentsFor(kubeconfig, name), secondsMax);
-  if (timedOut) await removeNamespaces(kubeconfig);
+  if (timedOut) await removeRemains(kubeconfig);
   if (values.keep !== undefined) {
     mkdirSync(values.keep, { recursive: true });
     writeFileSync(join(values.keep, `${name.replace(/[^\w.-]+/g, '_').slice(0, 150)}.txt`), output);
@@ -126,15 +147,22 @@ async function runTest(program: string, kubeconfig: string, { name, secondsMax }
   return { name, outcome, seconds, reason };
 }
 
-/** A test that was stopped leaves its namespaces. Serial tests would wait for their end. */
-async function removeNamespaces(kubeconfig: string): Promise<void> {
-  const argv = ['--kubeconfig', kubeconfig, 'delete', 'namespaces', '-l', 'e2e-run', '--wait=false'];
-  await outputOf(values.kubectl, argv, REMOVAL_SECONDS_MAX);
+/** A test that was stopped leaves its namespaces and taints. Other tests would wait for their end. */
+async function removeRemains(kubeconfig: string): Promise<void> {
+  const commands = [
+    ['delete', 'namespaces', '-l', 'e2e-run', '--wait=false'],
+    ['taint', 'nodes', '--all', `${EVICT_TAINT}-`],
+  ];
+  for (const words of commands) {
+    await outputOf(values.kubectl, ['--kubeconfig', kubeconfig, ...words], REMOVAL_SECONDS_MAX);
+  }
 }
 
 /** Before the first spec the suite waits for nodes and system pods. When that fails, no spec is reported. */
 const unreported = (output: string): 'failed' | 'skipped' =>
   /\[SKIPPING\]|Ran 0 of \d+ Specs/.test(output) && !/BeforeSuite\].*Fail|FAIL!/.test(output) ? 'skipped' : 'failed';
+
+const isRenamed = (name: string): boolean => values['rename-versions'] && TESTS_OF_REMOVED_VERSIONS.includes(name);
 
 const argumentsFor = (kubeconfig: string, name: string): readonly string[] => [
   '-provider=skeleton',
@@ -144,7 +172,7 @@ const argumentsFor = (kubeconfig: string, name: string): readonly string[] => [
   `-num-nodes=${MACHINES}`,
   // 1.20 waits for a token Secret per account, which no release makes since 1.24.
   '-e2e-verify-service-account=false',
-  `-kube-api-content-type=${values['content-type']}`,
+  `-kube-api-content-type=${isRenamed(name) ? 'application/json' : values['content-type']}`,
   '-disable-log-dump',
   '-dump-logs-on-failure=false',
   '-node-schedulable-timeout=1m',
@@ -183,15 +211,17 @@ const program = programOf(values.bin);
 const tests = chosenTests();
 if (tests.length === 0) fail('no test of the lists matches --focus');
 const cluster = await startedCluster();
+const renamed = await startedProxy(tests, cluster);
 const results: TestResult[] = [];
 try {
   for (const test of tests) {
-    const result = await runTest(program, cluster.kubeconfig, test);
+    const result = await runTest(program, isRenamed(test.name) ? renamed.kubeconfig : cluster.kubeconfig, test);
     results.push(result);
     console.log(`${result.outcome.padEnd(7)} ${String(result.seconds).padStart(4)} s  ${result.name}`);
     if (result.reason !== undefined) console.log(result.reason.replace(/^/gm, '        '));
   }
 } finally {
+  await renamed.stop();
   await cluster.stop();
 }
 console.log(['', ...summaryOf(results)].join('\n'));
