@@ -31,6 +31,8 @@ describe('the counting proxy', () => {
         requests: { PutItem: 1 },
         readUnits: 0,
         writeUnits: 1,
+        refusedWriteUnits: 0,
+        refusals: {},
         tables: { [TableName]: { readUnits: 0, writeUnits: 1 } },
       });
       const put = { Put: { TableName, Item: item('b') } };
@@ -54,7 +56,16 @@ describe('the counting proxy', () => {
         ConditionExpression: 'attribute_not_exists(pk)',
       });
       await expect(client.send(refused)).rejects.toThrow('conditional');
-      expect(proxy.take()).toMatchObject({ requests: { PutItem: 1 }, writeUnits: 1 });
+      expect(proxy.take()).toMatchObject({
+        requests: { PutItem: 1 },
+        writeUnits: 1,
+        refusedWriteUnits: 1,
+        refusals: { 'ConditionalCheckFailed p': 1 },
+      });
+      const again = { Put: { ...refused.input } };
+      const transaction = new TransactWriteItemsCommand({ TransactItems: [put, again] });
+      await expect(client.send(transaction)).rejects.toThrow('Transaction');
+      expect(proxy.take()).toMatchObject({ refusedWriteUnits: 4, refusals: { 'ConditionalCheckFailed p': 1 } });
     } finally {
       client.destroy();
     }

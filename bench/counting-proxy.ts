@@ -12,6 +12,10 @@ export interface UnitCounts {
   readonly requests: Readonly<Record<string, number>>;
   readonly readUnits: number;
   readonly writeUnits: number;
+  /** Of `writeUnits`, those of writes that were refused. */
+  readonly refusedWriteUnits: number;
+  /** Items that refused a write, by cause and kind, for example `TransactionConflict h#pods`. */
+  readonly refusals: Readonly<Record<string, number>>;
   /** By name of the table. */
   readonly tables: Readonly<Record<string, { readonly readUnits: number; readonly writeUnits: number }>>;
 }
@@ -35,11 +39,25 @@ interface Capacity {
   readonly WriteCapacityUnits?: number;
 }
 
+interface Action {
+  readonly TableName?: string;
+  readonly Key?: { readonly pk?: { readonly S?: string } };
+  readonly Item?: { readonly pk?: { readonly S?: string } };
+}
+
+/** The part of a key that is the same for all items of a kind: `h#pods`, `owner`. */
+function kindOf(action: Action | undefined): string {
+  const words = ((action?.Key ?? action?.Item)?.pk?.S ?? '').split('#');
+  return words.slice(0, words[0]?.length === 1 ? 2 : 1).join('#');
+}
+
 export async function startCountingProxy(engineEndpoint: string): Promise<CountingProxy> {
   const engine = new URL(engineEndpoint);
   const agent = new Agent({ keepAlive: true });
   let requests: Record<string, number> = {};
   let tables: Record<string, { readUnits: number; writeUnits: number }> = {};
+  let refusedWriteUnits = 0;
+  let refusals: Record<string, number> = {};
 
   function add(table: string, units: { readonly readUnits?: number; readonly writeUnits?: number }): void {
     const sums = tables[table] ?? { readUnits: 0, writeUnits: 0 };
@@ -48,11 +66,20 @@ export async function startCountingProxy(engineEndpoint: string): Promise<Counti
     sums.writeUnits += units.writeUnits ?? 0;
   }
 
-  function countRefused(operation: string, sent: string): void {
-    const body = JSON.parse(sent) as { TableName?: string; TransactItems?: Record<string, { TableName?: string }>[] };
+  function countRefused(operation: string, sent: string, text: string): void {
+    const body = JSON.parse(sent) as Action & { TransactItems?: Record<string, Action>[] };
     const actions = (body.TransactItems ?? []).flatMap((item) => Object.values(item));
     for (const { TableName = '' } of actions) add(TableName, { writeUnits: 2 });
-    if (operation !== 'TransactWriteItems') add(body.TableName ?? '', { writeUnits: 1 });
+    const isTransaction = operation === 'TransactWriteItems';
+    if (!isTransaction) add(body.TableName ?? '', { writeUnits: 1 });
+    refusedWriteUnits += isTransaction ? 2 * actions.length : 1;
+    const { CancellationReasons = [] } = JSON.parse(text) as { CancellationReasons?: { Code?: string }[] };
+    const causes = isTransaction ? CancellationReasons.map(({ Code = 'None' }) => Code) : ['ConditionalCheckFailed'];
+    for (const [index, cause] of causes.entries()) {
+      if (cause === 'None') continue;
+      const name = `${cause} ${kindOf(isTransaction ? actions[index] : body)}`;
+      refusals[name] = (refusals[name] ?? 0) + 1;
+    }
   }
 
   function count(operation: string, text: string): void {
@@ -97,7 +124,7 @@ export async function startCountingProxy(engineEndpoint: string): Promise<Counti
             const isRefusal = answer.statusCode === 400 && REFUSALS.test(text.toString('utf8'));
             if (isRefusal && WRITES.includes(operation)) {
               requests[operation] = (requests[operation] ?? 0) + 1;
-              countRefused(operation, sent.toString('utf8'));
+              countRefused(operation, sent.toString('utf8'), text.toString('utf8'));
             } else count(operation, text.toString('utf8'));
             outgoing.writeHead(answer.statusCode ?? 502, answer.headers).end(text);
           });
@@ -112,9 +139,18 @@ export async function startCountingProxy(engineEndpoint: string): Promise<Counti
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     take() {
       const sum = (of: 'readUnits' | 'writeUnits') => Object.values(tables).reduce((all, each) => all + each[of], 0);
-      const counts = { requests, tables, readUnits: sum('readUnits'), writeUnits: sum('writeUnits') };
+      const counts = {
+        requests,
+        tables,
+        readUnits: sum('readUnits'),
+        writeUnits: sum('writeUnits'),
+        refusedWriteUnits,
+        refusals,
+      };
       requests = {};
       tables = {};
+      refusedWriteUnits = 0;
+      refusals = {};
       return counts;
     },
     close: () =>

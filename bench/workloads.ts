@@ -14,6 +14,7 @@ import { queueStore } from '../shared/controllers/scheduler/queue-store.ts';
 import { defined } from '../shared/domain/defined.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import type { KubeDecision, KubeObject, KubePod } from '../shared/kube/types.ts';
+import { startEngine } from '../test/support/engine.ts';
 import { writePolicy } from '../test/support/local.ts';
 import { servedWorkloads } from '../test/support/served-workloads.ts';
 import { startMachines } from '../test/workloads-peer/machines.ts';
@@ -26,6 +27,7 @@ import {
   UsageError,
   wholeNumber,
 } from './benchmark.ts';
+import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 import { clientOf } from './heartbeat.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 import { processesBelow } from './process-cpu.ts';
@@ -44,6 +46,8 @@ const LOOK_MS = 250;
 const OBSERVE_MS = 200;
 const WAIT_MS_MAX = 600_000;
 const PAGE = 500;
+/** Causes of refused writes that are printed. */
+const REFUSALS_MAX = 8;
 
 export const workloads: Benchmark = {
   name: 'workloads',
@@ -168,6 +172,7 @@ async function unitsOfLife(): Promise<readonly Figures[]> {
 }
 
 interface Cluster {
+  readonly proxy: CountingProxy;
   readonly local: LocalHost;
   readonly client: ApiClient;
   ok(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<unknown>;
@@ -177,7 +182,9 @@ async function inLocalMode(measure: (cluster: Cluster) => Promise<Figures>): Pro
   const folder = mkdtempSync(join(tmpdir(), 'nk-bench-'));
   // Nodes without heartbeats stay Ready for the run.
   const policyFile = writePolicy({ nodeMonitorGracePeriodSeconds: 3_600, nodeStartupGracePeriodSeconds: 3_600 });
-  const local = await startLocalHost({ dataDirectory: folder, port: 0, policyFile });
+  const engine = await startEngine();
+  const proxy = await startCountingProxy(engine.endpoint);
+  const local = await startLocalHost({ dynamodbEndpoint: proxy.endpoint, dataDirectory: folder, port: 0, policyFile });
   const client = clientOf(local, 8);
   const ok: Cluster['ok'] = async (method, path, body) => {
     const contentType = method === 'PATCH' ? MERGE : undefined;
@@ -186,10 +193,12 @@ async function inLocalMode(measure: (cluster: Cluster) => Promise<Figures>): Pro
     return answer.body;
   };
   try {
-    return await measure({ local, client, ok });
+    return await measure({ proxy, local, client, ok });
   } finally {
     client.close();
     await local.stop();
+    await proxy.close();
+    await engine.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -277,10 +286,26 @@ const load = (): number => rounded(loadavg()[0]!, 2);
 const cpuMsOf = (pid: number): number => processesBelow([pid]).reduce((sum, { cpuMs }) => sum + cpuMs, 0);
 const secondsSince = (startMs: number, atMs: number): number => rounded((atMs - startMs) / 1_000, 3);
 
+/** Consumed since the last call, per pod. The requests of the client that observes count, too. */
+function unitsPerPod(proxy: CountingProxy, pods: number) {
+  const { readUnits, writeUnits, refusedWriteUnits, refusals } = proxy.take();
+  const top = Object.entries(refusals).toSorted(([, one], [, other]) => other - one);
+  return {
+    writeUnitsPerPod: rounded(writeUnits / pods, 3),
+    refusedWriteUnitsPerPod: rounded(refusedWriteUnits / pods, 3),
+    readUnitsPerPod: rounded(readUnits / pods, 3),
+    refusals: top
+      .slice(0, REFUSALS_MAX)
+      .map(([cause, count]) => `${cause} ${count}`)
+      .join(', '),
+  };
+}
+
 async function deploymentTimes(cluster: Cluster): Promise<Figures> {
   const machines = await startMachines(cluster.client, machineNames);
   const observed = observePods(cluster);
   try {
+    cluster.proxy.take();
     const startMs = Date.now();
     const startCpuMs = cpuMsOf(cluster.local.pid);
     await cluster.ok('POST', `${APPS}/deployments`, deploymentOf('web', PODS));
@@ -289,6 +314,7 @@ async function deploymentTimes(cluster: Cluster): Promise<Figures> {
     const pods = [...observed.seen.values()];
     const last = (timeOf: (pod: Sighting) => number | undefined): number =>
       secondsSince(startMs, Math.max(...pods.map((pod) => timeOf(pod) ?? Number.NaN)));
+    const units = unitsPerPod(cluster.proxy, PODS);
     const downMs = Date.now();
     await cluster.ok('PATCH', `${APPS}/deployments/web/scale`, { spec: { replicas: 1 } });
     const reducedAtMs = await waitFor('one pod', async () => (await replicasOf(cluster, 'web'))['replicas'] === 1);
@@ -302,6 +328,7 @@ async function deploymentTimes(cluster: Cluster): Promise<Figures> {
       allAvailableInStatusSeconds: secondsSince(startMs, availableAtMs),
       downToOneInStatusSeconds: secondsSince(downMs, reducedAtMs),
       cpuMsPerPod: rounded(cpuMs / PODS, 3),
+      ...units,
       load: load(),
     };
   } finally {
@@ -375,6 +402,7 @@ async function onePodOf({ ok }: Cluster, name: string): Promise<KubePod> {
 async function scaleTimes(cluster: Cluster, pods: number): Promise<Figures> {
   const nodes = Math.ceil((pods / PODS_PER_MACHINE) * 1.05);
   for (let index = 0; index < nodes; index += 1) await cluster.ok('POST', '/api/v1/nodes', nodeOf(`node-${index}`));
+  cluster.proxy.take();
   const startMs = Date.now();
   const startCpuMs = cpuMsOf(cluster.local.pid);
   await cluster.ok('POST', `${APPS}/deployments`, deploymentOf('web', pods));
@@ -396,6 +424,7 @@ async function scaleTimes(cluster: Cluster, pods: number): Promise<Figures> {
     createdPerSecond: rounded((pods * 1_000) / (lastMs - startMs), 3),
     allBoundSeconds: secondsSince(startMs, Math.max(...times.values())),
     cpuMsPerPod: rounded((cpuMsOf(cluster.local.pid) - startCpuMs) / pods, 3),
+    ...unitsPerPod(cluster.proxy, pods),
     load: load(),
   };
 }
