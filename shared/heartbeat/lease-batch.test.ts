@@ -189,7 +189,7 @@ describe('a batch of heartbeats', () => {
   });
 
   it('answers 503 to items that would start too late, without storing them', async () => {
-    // Each update lasts half a second, and 16 run at a time.
+    // Each update lasts a second, and 16 run at a time.
     let running = 0;
     let atOnceMax = 0;
     const slow: ItemUpdater = {
@@ -197,7 +197,7 @@ describe('a batch of heartbeats', () => {
         running += 1;
         atOnceMax = Math.max(atOnceMax, running);
         await Promise.resolve();
-        if (running >= 16) nowMs += 500;
+        if (running >= 16) nowMs += 1_000;
         running -= 1;
         return items.write(write, wanted);
       },

@@ -38,10 +38,10 @@ const alarms: readonly AlarmManifest[] = [
 
 export const heartbeatManifest = {
   name: 'heartbeat',
-  description: 'Renews the Lease of one node',
+  description: 'Renews the Leases of nodes',
   triggers: [{ kind: 'http', requests: 'leaseRenewals' }],
   memoryMegabytes: 256,
-  timeoutSeconds: 5,
+  timeoutSeconds: 7,
   environment: ['HEALTH_TABLE', 'HEALTH_SHARDS', 'CONTROL_TABLE', 'STATIC_TOKENS', 'BEAT_TIMES'],
   tables: {
     health: ['UpdateItem'],
