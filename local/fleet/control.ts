@@ -1,7 +1,6 @@
 /** Commands to the fleet of a running local mode, over its control socket. */
 import { type Control, type ControlOutcome, sendControl, serveControl } from '../control-socket.ts';
-import type { Fleet, Nap, RequestOutcome, Swing } from './fleet.ts';
-import type { MachineStatus } from './machine.ts';
+import type { Fleet, ListedMachine, Nap, RelayAction, RequestOutcome, Swing } from './fleet.ts';
 
 /** File name of the socket inside the data directory. */
 export const FLEET_SOCKET = 'fleet.sock';
@@ -11,13 +10,15 @@ export type FleetCommand =
   | ({ readonly verb: 'sleep'; readonly names: readonly string[] } & Nap)
   | ({ readonly verb: 'flap'; readonly names: readonly string[] } & Swing)
   | { readonly verb: 'label'; readonly names: readonly string[]; readonly key: string; readonly value: string }
+  /** `names`: zones. */
+  | { readonly verb: 'relay'; readonly names: readonly string[]; readonly action: RelayAction }
   | { readonly verb: 'list'; readonly names: readonly string[] };
 
 export type FleetReply =
   | { readonly kind: 'done'; readonly names: readonly string[] }
   | { readonly kind: 'unknown'; readonly names: readonly string[] }
   | Extract<RequestOutcome, { kind: 'refused' }>
-  | { readonly kind: 'listed'; readonly machines: readonly MachineStatus[] }
+  | { readonly kind: 'listed'; readonly machines: readonly ListedMachine[] }
   | { readonly kind: 'malformed'; readonly why: string };
 
 /** Serves commands on the socket `path`. @throws ControlError when another fleet already serves it */
@@ -31,8 +32,12 @@ export const sendFleetCommand = (path: string, command: FleetCommand): Promise<C
 function obey(value: unknown, fleet: Fleet): FleetReply | Promise<FleetReply> {
   const command = parseCommand(value);
   if (command === undefined)
-    return { kind: 'malformed', why: 'a command is {"verb": "silence|beat|sleep|flap|label|list", "names": […]}' };
+    return {
+      kind: 'malformed',
+      why: 'a command is {"verb": "silence|beat|sleep|flap|label|relay|list", "names": […]}',
+    };
   if (command.verb === 'list') return { kind: 'listed', machines: fleet.list() };
+  if (command.verb === 'relay') return fleet.relay(command.names, command.action);
   if (command.verb === 'sleep') return fleet.sleep(command.names, command);
   if (command.verb === 'flap') return fleet.flap(command.names, command);
   if (command.verb === 'label') return fleet.label(command.names, command);
@@ -42,7 +47,8 @@ function obey(value: unknown, fleet: Fleet): FleetReply | Promise<FleetReply> {
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0;
 
 function parseCommand(value: unknown): FleetCommand | undefined {
-  const { verb, names, seconds, reason, times, key, value: text } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const body = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const { verb, names, seconds, reason, times, key, value: text, action } = body;
   if (!Array.isArray(names) || names.some((name) => typeof name !== 'string')) return undefined;
   if (verb === 'sleep') {
     return isCount(seconds) && typeof reason === 'string' ? { verb, names, seconds, reason } : undefined;
@@ -50,6 +56,10 @@ function parseCommand(value: unknown): FleetCommand | undefined {
   if (verb === 'flap') return isCount(times) && isCount(seconds) ? { verb, names, times, seconds } : undefined;
   if (verb === 'label') {
     return typeof key === 'string' && typeof text === 'string' ? { verb, names, key, value: text } : undefined;
+  }
+  if (verb === 'relay') {
+    const isAction = action === 'start' || action === 'kill' || action === 'remove';
+    return isAction ? { verb, names, action } : undefined;
   }
   if (verb !== 'silence' && verb !== 'beat' && verb !== 'list') return undefined;
   return { verb, names };

@@ -8,6 +8,7 @@ import { createApiClient, type SendRequest } from './api-client.ts';
 import { createMachine, type Machine, type MachineStatus, type Timers } from './machine.ts';
 import type { FleetCounters, MachineSettings } from './machine-state.ts';
 import { nameMachines, selectNames } from './names.ts';
+import { ZoneRelay } from './relay.ts';
 
 export interface FleetOptions {
   /** Base URL of the API, for example https://127.0.0.1:6443. */
@@ -72,6 +73,14 @@ export type RequestOutcome =
   /** The API refused the request of this machine, or could not be reached. */
   | { readonly kind: 'refused'; readonly name: string; readonly why: string };
 
+/** `start`: its machines use a relay from now on. `kill`: the relay dies. `remove`: they do not use one any more. */
+export type RelayAction = 'start' | 'kill' | 'remove';
+
+export interface ListedMachine extends MachineStatus {
+  /** How its next heartbeat is sent. */
+  readonly way: 'direct' | 'relay';
+}
+
 export interface Fleet {
   /** Stops these machines at once, as a power cut does. `names`: globs. */
   silence(names: readonly string[]): FleetOutcome;
@@ -89,7 +98,9 @@ export interface Fleet {
   label(names: readonly string[], label: { readonly key: string; readonly value: string }): Promise<RequestOutcome>;
   /** Starts these machines. A missing Node is registered again. `names`: globs. */
   beat(names: readonly string[]): FleetOutcome;
-  list(): MachineStatus[];
+  /** The relay of each of these zones. `zones`: globs. A relay is created by its first start. */
+  relay(zones: readonly string[], action: RelayAction): FleetOutcome;
+  list(): ListedMachine[];
   status(): FleetStatus;
   /** Stops all machines and closes the connections. Nodes and Leases are not changed. */
   stop(): Promise<void>;
@@ -135,10 +146,12 @@ export function startFleet(options: FleetOptions): Fleet {
     counters,
   };
   const machines = new Map<string, Machine>();
+  const relays = new Map<string, ZoneRelay>();
   for (const identity of nameMachines(options.nodes, options.zones ?? DEFAULT_ZONES)) {
     const providerId = options.providerIds?.get(identity.name);
     const known = providerId === undefined ? identity : { ...identity, providerId };
-    machines.set(identity.name, createMachine(known, settings, dependencies));
+    const send: SendRequest = (request) => (relays.get(identity.zone) ?? dependencies).send(request);
+    machines.set(identity.name, createMachine(known, settings, { ...dependencies, send }));
   }
   for (const [name, machine] of machines) if (options.silent?.has(name) !== true) machine.beat();
 
@@ -211,7 +224,25 @@ export function startFleet(options: FleetOptions): Fleet {
         urgent: true,
       })),
     beat: (names) => each(names, (machine) => machine.beat()),
-    list: () => [...machines.values()].map((machine) => machine.status()),
+    relay(globs, action) {
+      const zones = new Set([...machines.values()].map(({ identity }) => identity.zone));
+      const { selected, unmatched } = selectNames(globs, zones);
+      if (unmatched.length > 0) return { kind: 'unknown', names: unmatched };
+      const created = (): ZoneRelay => new ZoneRelay({ ...dependencies, token: options.token });
+      for (const zone of selected) {
+        const relay = relays.get(zone);
+        if (action === 'start') relays.set(zone, relay ?? created());
+        if (action === 'start') relay?.start();
+        else relay?.kill();
+        if (action === 'remove') relays.delete(zone);
+      }
+      return { kind: 'done', names: selected };
+    },
+    list: () =>
+      [...machines.values()].map((machine) => {
+        const { name, zone } = machine.identity;
+        return { ...machine.status(), way: relays.get(zone)?.isUsedBy(name) === true ? 'relay' : 'direct' };
+      }),
     status() {
       const all = [...machines.values()].map((machine) => machine.status());
       return {

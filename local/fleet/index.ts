@@ -14,6 +14,8 @@ export {
   type FleetOptions,
   type FleetOutcome,
   type FleetStatus,
+  type ListedMachine,
+  type RelayAction,
   startFleet,
 } from './fleet.ts';
 export type { MachineStatus, Timers } from './machine.ts';
