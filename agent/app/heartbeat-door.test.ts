@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { LEASE_BATCHES_PATH } from '../../shared/domain/nodes/lease-batch.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { leasePath } from '../rules/lease.ts';
 import { withHeartbeatDoor } from './heartbeat-door.ts';
@@ -58,6 +59,15 @@ describe('the second way of a heartbeat', () => {
     await api.send({ method: 'GET', path: leasePath('n1') });
     await api.send({ method: 'PUT', path: '/api/v1/nodes/n1/status' });
     expect(sent).toEqual(['api GET', 'api PUT']);
+  });
+
+  it('is used for the batches of a relay', async () => {
+    const batch = { method: 'POST', path: LEASE_BATCHES_PATH, body: {} } as const;
+    const annotations = { 'nodekeeper.dev/heartbeat-url': URL };
+    atApi = { kind: 'answered', status: 200, body: { kind: 'LeaseBatch', metadata: { annotations }, items: [] } };
+    atDoor = { kind: 'answered', status: 200, body: { kind: 'LeaseBatch', items: [] } };
+    for (let count = 0; count < 3; count += 1) await api.send(batch);
+    expect(sent).toEqual(['api POST', `${URL} POST`, `${URL} POST`]);
   });
 
   it.each([

@@ -5,6 +5,7 @@ import { staticToken } from '../../agent/adapters/identity/node-identity.ts';
 import { withHeartbeatDoor } from '../../agent/app/heartbeat-door.ts';
 import type { KubeAnswer, KubeRequest } from '../../agent/ports/kube-api.ts';
 import { leasePath } from '../../agent/rules/lease.ts';
+import { LEASE_BATCHES_PATH, type LeaseBatchAnswer } from '../../shared/domain/nodes/lease-batch.ts';
 import type { KubeClusterStatus, KubeObject } from '../../shared/kube/types.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
@@ -69,6 +70,24 @@ describe('the URL of heartbeats', { timeout: 60_000 }, () => {
     expect(statusOf(await client(url).send({ method: 'GET', path: '/api/v1/nodes' }))).toBe(404);
     const stale = { ...bodyOf(beat), metadata: { ...bodyOf(beat).metadata, resourceVersion: '1' } };
     expect(statusOf(await client(url).send({ method: 'PUT', path, body: stale }))).toBe(409);
+  });
+
+  it('accepts batches. Their answers through the HTTP API name it', async () => {
+    const item = { method: 'PATCH', path, token: local.access.token, body: '{"spec":{}}' };
+    const body = {
+      apiVersion: 'nodekeeper.dev/v1alpha1',
+      kind: 'LeaseBatch',
+      items: [item, { ...item, token: 'wrong' }],
+    };
+    const batch: KubeRequest = { method: 'POST', path: LEASE_BATCHES_PATH, body };
+    const statusesIn = (answer: KubeAnswer) =>
+      (bodyOf(answer) as unknown as LeaseBatchAnswer).items.map(({ status }) => status);
+    const first = await client().send(batch);
+    const url = urlIn(first) ?? '';
+    expect([statusOf(first), statusesIn(first)]).toEqual([200, [200, 401]]);
+    const second = await client(url).send(batch);
+    expect([statusOf(second), statusesIn(second), bodyOf(second).metadata]).toEqual([200, [200, 401], undefined]);
+    expect(statusOf(await client(url, 'wrong').send(batch))).toBe(401);
   });
 
   it('is used by an agent from its second heartbeat on, and not while it fails', async () => {
