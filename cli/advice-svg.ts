@@ -1,5 +1,11 @@
 /** The picture of `nodekeeper advise` as an SVG file. */
-import { adviceChart, CHART_HEIGHT, CHART_WIDTH, type ChartElement } from '../shared/domain/silences/advice-chart.ts';
+import {
+  adviceChart,
+  CHART_HEIGHT,
+  CHART_TITLE,
+  CHART_WIDTH,
+  type ChartElement,
+} from '../shared/domain/silences/advice-chart.ts';
 import type { GraceAdvice } from '../shared/domain/silences/advise-grace.ts';
 
 /** By series. */
@@ -9,6 +15,7 @@ const COLORS = ['#1f6feb', '#b35900', '#1a7f37', '#8250df', '#cf222e', '#57606a'
 export const adviceSvg = (advice: readonly GraceAdvice[], limit: number): string =>
   [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${CHART_WIDTH} ${CHART_HEIGHT}" font-family="sans-serif" font-size="12">`,
+    `<title>${CHART_TITLE}</title>`,
     `<rect width="${CHART_WIDTH}" height="${CHART_HEIGHT}" fill="white"/>`,
     ...adviceChart(advice, limit).map(elementText),
     '</svg>',

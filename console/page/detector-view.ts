@@ -3,6 +3,7 @@ import { h, type JSX } from 'preact';
 import {
   adviceChart,
   CHART_HEIGHT,
+  CHART_TITLE,
   CHART_WIDTH,
   type ChartElement,
 } from '../../shared/domain/silences/advice-chart.ts';
@@ -60,7 +61,7 @@ const Chart = ({ profiles, limit }: { readonly profiles: readonly GraceAdvice[];
       {
         viewBox: `0 0 ${CHART_WIDTH} ${CHART_HEIGHT}`,
         role: 'img',
-        'aria-label': 'False marks per 1,000 node-days by grace period, with 95 % bound',
+        'aria-label': CHART_TITLE,
       },
       adviceChart(profiles, limit).map(chartElement),
     ),

@@ -5,6 +5,7 @@
 import type { GraceAdvice, GraceCandidate } from './advise-grace.ts';
 
 /** SVG user units. */
+export const CHART_TITLE = 'False marks per 1,000 node-days by grace period (95 % bound)';
 export const CHART_WIDTH = 720;
 export const CHART_HEIGHT = 400;
 /** Profiles that have a colour of their own; the next one has the first colour again. */
@@ -51,7 +52,7 @@ export function adviceChart(advice: readonly GraceAdvice[], limit: number): read
   const { x, y, decades, ticks } = scale;
   const end = CHART_WIDTH - RIGHT;
   return [
-    label(CHART_WIDTH / 2, 18, 'False marks per 1,000 node-days by grace period (95 % bound)', 'middle'),
+    label(CHART_WIDTH / 2, 18, CHART_TITLE, 'middle'),
     ...decades.flatMap((value): ChartElement[] => [
       { tag: 'line', role: 'grid', at: { x1: LEFT, y1: y(value), x2: end, y2: y(value) } },
       label(LEFT - 8, y(value) + 4, decadeText(value), 'end'),
