@@ -18,6 +18,7 @@ import { logind } from '../adapters/logind/logind.ts';
 import { readNuma } from '../adapters/numa/numa.ts';
 import { probeClient } from '../adapters/probe/probe-client.ts';
 import { serveRelay } from '../adapters/relay/relay-server.ts';
+import { mountMode } from '../adapters/runtime-exec/isolation.ts';
 import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
@@ -76,6 +77,7 @@ if (process.argv[2] === 'plan') {
       hostname,
       print: print(process.stdout),
       printError: print(process.stderr),
+      mountMode,
     }),
   );
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { plan } from './plan.ts';
+import { type PlanIo, plan } from './plan.ts';
 
 const KUBELET = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 const PODS = `apiVersion: v1
@@ -32,7 +32,7 @@ items:
     - {name: j, resources: {requests: {memory: 1Gi}}}
 `;
 
-async function run(argv: readonly string[], files: Readonly<Record<string, string>> = {}) {
+async function run(argv: readonly string[], files: Readonly<Record<string, string>> = {}, io: Partial<PlanIo> = {}) {
   const printed: string[] = [];
   const errors: string[] = [];
   const code = await plan(argv, {
@@ -44,6 +44,7 @@ async function run(argv: readonly string[], files: Readonly<Record<string, strin
     hostname: () => 'h',
     print: (line) => printed.push(line),
     printError: (line) => errors.push(line),
+    ...io,
   });
   return { code, printed, errors };
 }
@@ -190,6 +191,20 @@ spec: {containers: [{name: j}]}
       '  kubepods/besteffort/pod<uid>  cpu.weight 1, cpu.max max 100000, memory.max max, pids.max 50',
       '  j  cpu.weight 1, cpu.max max 100000, memory.max max, memory.oom.group 1, memory.swap.max 0, oom_score_adj 1000',
     ]);
+  });
+
+  it.each(['mounts', 'links'] as const)('prints how processes of the runtime exec see volumes: by %s', async (mode) => {
+    const ours = 'apiVersion: nodekeeper.dev/v1alpha1\nkind: AgentConfiguration\nruntime: exec\n---\n';
+    const files = { ...machine, 'k.yaml': `${ours}${config}`, '/sys/fs/cgroup/cgroup.controllers': 'cpu\n' };
+    const io = { mountMode: () => mode };
+    expect((await run(given('limits'), files, io)).printed.at(-1)).toMatch(new RegExp(`^volumes by ${mode}`));
+    const json = await run(given('limits', '--json'), files, io);
+    expect(JSON.parse(json.printed.join('\n'))).toMatchObject({ volumes: mode });
+    const elsewhere = Object.fromEntries(
+      Object.entries(files).map(([path, text]) => [path.replace(/^\//, '/m/'), text]),
+    );
+    const { printed } = await run(given('limits', '--root', '/m'), elsewhere, io);
+    expect(printed.join('\n')).not.toContain('volumes by');
   });
 
   it('says what is not enforced, and limits each process instead', async () => {

@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { defined } from '../../shared/domain/defined.ts';
 import { podQosClass } from '../../shared/kube/pods/qos-class.ts';
 import { parseQuantity } from '../../shared/kube/quantity.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
@@ -12,6 +13,7 @@ import { findCgroupDirectory } from '../adapters/cgroup/find-tree.ts';
 import { readDocuments } from '../adapters/config/documents.ts';
 import { countCpuList } from '../adapters/linux-machine/proc-text.ts';
 import { NumaUnreadableError, readNuma } from '../adapters/numa/numa.ts';
+import type { MountMode } from '../adapters/runtime-exec/isolation.ts';
 import type { AgentConfig } from '../config.ts';
 import { type ConfigFault, checkConfig, describeConfigFault } from '../rules/config-settings.ts';
 import { isCriticalPod } from '../rules/critical-pod.ts';
@@ -34,6 +36,8 @@ export interface PlanIo {
   /** Prints one line. */
   readonly print: (line: string) => void;
   readonly printError: (line: string) => void;
+  /** How this machine shows volumes to processes. Absent: it is not printed. */
+  readonly mountMode?: () => MountMode;
 }
 
 const USAGE = `Usage: nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
@@ -277,6 +281,11 @@ function limitText(limit: SwapLimit): string {
 const cgroupText = ({ cgroupVersion, controllerPresent }: SwapNode): string =>
   `cgroup v${cgroupVersion}${controllerPresent ? '' : ' without a swap controller'}`;
 
+const VOLUME_LINES: Readonly<Record<MountMode, string>> = {
+  mounts: 'volumes by mounts, in a mount namespace of each container',
+  links: 'volumes by links at their mount paths: this process may not create mount namespaces',
+};
+
 async function planLimits(input: PlanArguments, io: PlanIo): Promise<PlanOutput> {
   const { config, pods } = inputsOf(input, io);
   const { root } = input;
@@ -292,7 +301,10 @@ async function planLimits(input: PlanArguments, io: PlanIo): Promise<PlanOutput>
     swapBytes: machineBytes('--swap', input.swap, 'SwapTotal', input, io),
     pidsMax: Number.isNaN(pidsMax) ? undefined : pidsMax,
   });
-  return { value, lines: limitPlanLines(value) };
+  // The files of another machine do not say what this process may do there.
+  const mode = root === '/' && config.runtime === 'exec' ? io.mountMode?.() : undefined;
+  const volumes = mode === undefined ? [] : [VOLUME_LINES[mode]];
+  return { value: { ...value, ...defined({ volumes: mode }) }, lines: [...limitPlanLines(value), ...volumes] };
 }
 
 async function planSwap(input: PlanArguments, io: PlanIo): Promise<PlanOutput> {

@@ -13,7 +13,7 @@
 set -eu
 
 die() { echo "install.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 root='' endpoint='' cluster='' name='' runtime='' authority='' bootstrap='' token='' update_key='' start=yes
