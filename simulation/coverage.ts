@@ -71,6 +71,8 @@ export const MARKS = [
   'cidr:invalid',
   'volume:unmounted',
   'volume:out-of-service',
+  'flapping:begin',
+  'flapping:end',
   'volume:timeout',
   'volume:nodeGone',
   'lie:steady',

@@ -6,6 +6,7 @@ import { type Coverage, createCoverage } from './coverage.ts';
 import type { Functions } from './faults/processes.ts';
 import { badObjectsAffectOnlyThemselves } from './laws/bad-objects.ts';
 import { bindingsFit } from './laws/bindings.ts';
+import { flappingFollowsMarks } from './laws/flapping.ts';
 import { closedGateHoldsActs } from './laws/gate-acts.ts';
 import type { Broken, Law, LawContext } from './laws/law.ts';
 import { nodesOfLiveInstancesStay } from './laws/machines.ts';
@@ -121,6 +122,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     darkIsNobodysFault(context),
     outageIsForgiven(context),
     profilesAreKept(context),
+    flappingFollowsMarks(context, coverage.hit),
     nodesOfLiveInstancesStay(context),
     podsHaveTheirTime(context),
     badObjectsAffectOnlyThemselves(context),

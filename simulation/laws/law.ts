@@ -25,6 +25,7 @@ export type LawName =
   | 'volumes'
   | 'workloads'
   | 'ticks'
+  | 'flapping'
   | 'calm';
 
 export interface Broken {

@@ -4,6 +4,7 @@
  * checked against this state only, never against results of the rules.
  */
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
+import { FLAPPING_TAINT_KEY } from '../../shared/domain/nodes/flapping.ts';
 import { PROFILE_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
 import { plannedUntilMs } from '../../shared/domain/nodes/planned-silence.ts';
 import { zoneKeyOf } from '../../shared/domain/zones/zone.ts';
@@ -66,6 +67,7 @@ export type Happened =
     }
   | { readonly kind: 'tainted'; readonly node: TrueNode; readonly key: string; readonly isSwap: boolean }
   | { readonly kind: 'untainted'; readonly node: TrueNode; readonly key: string; readonly isSwap: boolean }
+  | { readonly kind: 'flapping'; readonly node: TrueNode; readonly isFlapping: boolean }
   | { readonly kind: 'shutdownTaint'; readonly node: TrueNode; readonly isThere: boolean }
   | { readonly kind: 'podEnds'; readonly pod: TruePod; readonly isGone: boolean }
   /** The counter in the annotation of a Node changed. */
@@ -260,7 +262,10 @@ class ObservedTruth implements Truth {
     const present = new Map(
       taints.flatMap(({ key, value, effect }) => (effect === 'NoExecute' ? [[key, value ?? ''] as const] : [])),
     );
+    const wasFlapping = node.noSchedule.has(FLAPPING_TAINT_KEY);
     node.noSchedule = new Set(taints.flatMap(({ key, effect }) => (effect === 'NoSchedule' ? [key] : [])));
+    const isFlapping = node.noSchedule.has(FLAPPING_TAINT_KEY);
+    if (isFlapping !== wasFlapping) yield { kind: 'flapping', node, isFlapping };
     const gone = [...node.noExecute].filter(([key]) => !present.has(key));
     const added = [...present].filter(([key]) => !node.noExecute.has(key));
     if (gone.length + added.length > 0) node.noExecuteChangedAtMs = atMs;

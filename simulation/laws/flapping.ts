@@ -1,0 +1,117 @@
+/**
+ * Flapping follows from the marks of a node (domain/nodes/flapping.ts):
+ *   - It begins only after as many marks as the policy asks for, within the window.
+ *   - It does not end before the stable time since the last mark is over, unless that mark is doubted.
+ *   - Without faults, it begins and ends in time.
+ */
+import { FLAPPING_TAINT_KEY } from '../../shared/domain/nodes/flapping.ts';
+import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
+import { marksNodes, type TrueNode } from './truth.ts';
+
+/** Times of marks that are remembered per node. */
+const MARKS_MAX = 20;
+/** The row stores whole seconds. */
+const ROUNDED_MS = 1_000;
+
+interface Flapping {
+  /** Oldest first. Epoch milliseconds. */
+  readonly marksMs: number[];
+  /** Marks that were made in total disruption, or that total disruption or a failing path followed. */
+  readonly doubtedMs: Set<number>;
+}
+
+export function flappingFollowsMarks(context: LawContext, hit: (mark: string) => void): Law {
+  const { truth, nowMs, most, least, clockSlackMs, fail } = context;
+  const known = new WeakMap<TrueNode, Flapping>();
+  const flappingOf = (node: TrueNode): Flapping => {
+    const found = known.get(node) ?? { marksMs: [], doubtedMs: new Set() };
+    known.set(node, found);
+    return found;
+  };
+  const graceMs = (): number =>
+    1_000 *
+    most((policy) => Math.max(...[policy, ...policy.profiles].map((each) => each.nodeMonitorGracePeriodSeconds ?? 0)));
+  const slackMs = (sinceMs: number): number => effectMs(context, sinceMs) + clockSlackMs(sinceMs) + ROUNDED_MS;
+
+  /** Every mark of the last grace period may belong to a fault of ours. */
+  function doubt(): void {
+    const sinceMs = nowMs() - graceMs() - slackMs(nowMs() - graceMs());
+    for (const node of truth.nodes.values()) {
+      const { marksMs, doubtedMs } = flappingOf(node);
+      for (const each of marksMs) if (each >= sinceMs) doubtedMs.add(each);
+    }
+  }
+
+  function mark(node: TrueNode): void {
+    const { marksMs, doubtedMs } = flappingOf(node);
+    marksMs.push(nowMs());
+    if (truth.total.isOn) doubtedMs.add(nowMs());
+    if (marksMs.length > MARKS_MAX) marksMs.shift();
+  }
+
+  function begun(node: TrueNode): void {
+    hit('flapping:begin');
+    const { marksMs } = flappingOf(node);
+    const threshold = least(({ flapThreshold }) => flapThreshold);
+    const windowMs = 1_000 * most(({ flapWindowSeconds }) => flapWindowSeconds);
+    const first = marksMs.at(-threshold);
+    const last = marksMs.at(-1) ?? 0;
+    if (threshold > 0 && first !== undefined && last - first <= windowMs + slackMs(first)) return;
+    fail({ law: 'flapping', subjects: [node.name], message: `${node.name} flaps after ${marksMs.length} marks` });
+  }
+
+  function ended(node: TrueNode): void {
+    hit('flapping:end');
+    const { marksMs, doubtedMs } = flappingOf(node);
+    const last = marksMs.at(-1) ?? 0;
+    const stableMs = 1_000 * least(({ flapStableSeconds }) => flapStableSeconds);
+    if (doubtedMs.has(last) || nowMs() - last >= stableMs - slackMs(last)) return;
+    const message = `${node.name} stopped flapping ${seconds(nowMs() - last)} after its last mark`;
+    fail({ law: 'flapping', subjects: [node.name], message });
+  }
+
+  function failIfOverdue(node: TrueNode, calmMs: number): void {
+    if (context.isPoisoned(node.name)) return;
+    const { marksMs, doubtedMs } = flappingOf(node);
+    const last = marksMs.at(-1);
+    if (last === undefined) return;
+    const periodMs = 1_000 * most(({ nodeMonitorPeriodSeconds }) => nodeMonitorPeriodSeconds);
+    const stableMs = 1_000 * most(({ flapStableSeconds }) => flapStableSeconds);
+    const dueMs = Math.max(last + stableMs, calmMs) + 2 * periodMs + EFFECT_MS + ROUNDED_MS + context.poisonSlackMs();
+    const isFlapping = node.noSchedule.has(FLAPPING_TAINT_KEY);
+    if (isFlapping && nowMs() > dueMs) {
+      const message = `${node.name} still flaps ${seconds(nowMs() - last)} after its last mark`;
+      fail({ law: 'flapping', subjects: [node.name], message, isLate: true });
+    }
+    const threshold = most(({ flapThreshold }) => flapThreshold);
+    if (threshold === 0) return;
+    const first = marksMs.at(-threshold);
+    const windowMs = 1_000 * least(({ flapWindowSeconds }) => flapWindowSeconds);
+    if (isFlapping || first === undefined || last - first > windowMs - slackMs(first)) return;
+    if (marksMs.some((each) => each >= first && doubtedMs.has(each)) || truth.total.isOn) return;
+    const begunMs = Math.max(last, calmMs) + 2 * periodMs + EFFECT_MS + context.poisonSlackMs();
+    if (nowMs() <= begunMs || nowMs() >= last + stableMs - slackMs(last)) return;
+    const message = `${node.name} does not flap ${seconds(nowMs() - last)} after mark ${marksMs.length}`;
+    fail({ law: 'flapping', subjects: [node.name], message, isLate: true });
+  }
+
+  return {
+    name: 'flapping',
+    onHappened(happened, by) {
+      if (happened.kind === 'ready' && happened.to === 'Unknown' && marksNodes(by.name)) mark(happened.node);
+      if (happened.kind === 'flapping') (happened.isFlapping ? begun : ended)(happened.node);
+      if (happened.kind !== 'control' || happened.change.key.sk !== 'state') return;
+      const { newImage = {}, oldImage = {} } = happened.change;
+      const isNew = (pattern: RegExp, attribute: string): boolean => {
+        const timeIn = (image: typeof newImage): string | undefined => pattern.exec(String(image[attribute]))?.[1];
+        return timeIn(newImage) !== timeIn(oldImage);
+      };
+      if (isNew(/"startedAtMs":(\d+)/, 'disruption') || isNew(/"pathFailedAtMs":(\d+)/, 'gate')) doubt();
+    },
+    onMoment() {
+      const calmMs = context.calmSinceMs();
+      if (calmMs === undefined) return;
+      for (const node of truth.nodes.values()) failIfOverdue(node, calmMs);
+    },
+  };
+}
