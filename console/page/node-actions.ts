@@ -30,21 +30,20 @@ export function NodeActions({ name, node, readOnly }: ActionsProps): JSX.Element
     }
     setIsRunning(false);
   };
-  const common = {
-    type: 'button',
+  const common: ButtonState = {
     disabled: readOnly !== undefined || isRunning,
     'aria-describedby': readOnly === undefined ? undefined : 'read-only',
-  } as const;
+  };
   return h(
     'div',
     { class: 'actions' },
     h(
       'button',
-      { ...common, onClick: () => run({ action: isCordoned ? 'uncordon' : 'cordon' }) },
+      { ...common, type: 'button', onClick: () => run({ action: isCordoned ? 'uncordon' : 'cordon' }) },
       isCordoned ? 'Uncordon' : 'Cordon',
     ),
     isPlanned
-      ? h('button', { ...common, onClick: () => run({ action: 'endSilence' }) }, 'End planned silence')
+      ? h('button', { ...common, type: 'button', onClick: () => run({ action: 'endSilence' }) }, 'End planned silence')
       : h(WithDialog, {
           text: 'Announce silence…',
           button: common,
@@ -60,9 +59,15 @@ export function NodeActions({ name, node, readOnly }: ActionsProps): JSX.Element
   );
 }
 
+interface ButtonState {
+  readonly class?: string;
+  readonly disabled: boolean;
+  readonly 'aria-describedby': string | undefined;
+}
+
 interface WithDialogProps {
   readonly text: string;
-  readonly button: JSX.IntrinsicElements['button'];
+  readonly button: ButtonState;
   readonly dialog: (close: () => void) => JSX.Element;
 }
 
@@ -70,6 +75,7 @@ interface WithDialogProps {
 function WithDialog({ text, button, dialog }: WithDialogProps): JSX.Element {
   const [isOpen, setIsOpen] = useState(false);
   const opener = useRef<HTMLButtonElement>(null);
+  const open = (): void => setIsOpen(true);
   const close = (): void => {
     setIsOpen(false);
     opener.current?.focus();
@@ -77,7 +83,7 @@ function WithDialog({ text, button, dialog }: WithDialogProps): JSX.Element {
   return h(
     'span',
     null,
-    h('button', { ...button, ref: opener, onClick: () => setIsOpen(true) }, text),
+    h('button', { ...button, type: 'button', ref: opener, onClick: open }, text),
     isOpen ? dialog(close) : null,
   );
 }
