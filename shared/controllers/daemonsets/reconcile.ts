@@ -233,12 +233,8 @@ async function createOn(
   const make = await podMaker(dependencies, { namespace: ref.namespace, reference, template }, nowMs);
   return createPods(dependencies, sync, {
     count: nodes.length,
-    make: (index, seed) =>
-      make(
-        podNameFor(ref.name, { uid, ...seed }),
-        dependencies.random.uuid(),
-        templateForNode(template, nodes[index] ?? ''),
-      ),
+    nameOf: (_index, seed) => podNameFor(ref.name, { uid, ...seed }),
+    make: (index, name) => make(name, dependencies.random.uuid(), templateForNode(template, nodes[index] ?? '')),
     draft: (names, before) => draft(names, nodes.slice(before, before + names.length)),
   });
 }

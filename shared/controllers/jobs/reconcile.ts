@@ -210,10 +210,8 @@ async function createWanted(
   const make = await podMaker(dependencies, owner, nowMs);
   return createPods(dependencies, ownerOf(world), {
     count: create,
-    make(position, seed) {
-      const index = createIndexes[position];
-      return make(jobPodName(job, index, seed), dependencies.random.uuid(), podTemplateOf(job, index));
-    },
+    nameOf: (place, seed) => jobPodName(job, createIndexes[place], seed),
+    make: (place, name) => make(name, dependencies.random.uuid(), podTemplateOf(job, createIndexes[place])),
     draft: (names, before) =>
       jobPodsDraft('PodsCreated', job, { numbers: { succeeded, active: active + before }, names }, nowMs),
   });

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import { type WorkloadCluster, workloadCluster } from '../../../test/support/workload-cluster.ts';
 import type { KubeResourceQuota } from '../../kube/application-types.ts';
-import { podNameFor } from '../workload-rules/generated-name.rule.ts';
 import { addDue } from '../workloads/due-store.ts';
 
 const names = (objects: readonly { metadata: { name?: string } }[]) => objects.map(({ metadata }) => metadata.name);
+
+/** Log entries of a resource, as many as transactions and shards. */
+const logItems = ({ tables }: WorkloadCluster, resource: string) =>
+  tables.items('objects').filter(({ pk }) => String(pk).startsWith(`l#${resource}#`)).length;
 
 describe('a ReplicaSet', () => {
   it('gets its pods, with its reference, labels and defaults, and a status', async () => {
@@ -35,20 +38,42 @@ describe('a ReplicaSet', () => {
   it.each(['another', 'the same'])(
     'chooses other names for its pods if %s owner has a pod of the name',
     async (whose) => {
+      // Names follow from the uid of the set, and those of a second cluster are the same.
+      const other = workloadCluster();
+      await other.createSet(2);
+      await other.settle();
+      const chosen = other.tables
+        .changes('objects', 0)
+        .flatMap(({ key, type }) => (key.pk.startsWith('o#pods#') && type === 'INSERT' ? [key.sk.split('/')[1]!] : []));
+      expect(chosen).toHaveLength(2);
       const cluster = workloadCluster();
       const set = await cluster.createSet(2);
       const { uid = '' } = set.metadata;
+      const taken = chosen[whose === 'another' ? 0 : 1]!;
       const labels = { app: whose === 'another' ? 'other' : 'web' };
       await cluster.create('pods', {
         kind: 'Pod',
-        metadata: { name: podNameFor('web', { uid, fence: whose === 'another' ? 0 : 1, position: 0 }), labels },
+        metadata: { name: taken, labels },
         spec: { containers: [{ name: 'c', image: 'i' }] },
       });
       await cluster.settle();
       const ours = (await cluster.pods()).filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === uid);
       expect(ours).toHaveLength(2);
+      expect(names(ours).includes(taken)).toBe(whose === 'the same');
     },
   );
+
+  it('creates the pods of one transaction in one shard of the change log, and all batches in several', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(200);
+    await cluster.settle();
+    expect(await cluster.pods()).toHaveLength(200);
+    // 1, 2, 4, 8, and 12 times 16 or less.
+    expect(logItems(cluster, 'pods')).toBe(16);
+    const shards = cluster.tables.items('objects').flatMap(({ pk }) => (/^l#pods#/.test(String(pk)) ? [pk] : []));
+    expect(new Set(shards).size).toBeGreaterThan(4);
+    expect(new Set(names(await cluster.pods())).size).toBe(200);
+  });
 
   it('decides and writes nothing when it is settled', async () => {
     const cluster = workloadCluster();

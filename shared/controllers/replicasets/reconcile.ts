@@ -140,7 +140,8 @@ async function createMissing(
   const active = world.pods.map(ownedPodOf).filter(isActive).length;
   return createPods(dependencies, world, {
     count,
-    make: (_index, seed) => make(podNameFor(ref.name, { uid, ...seed }), dependencies.random.uuid()),
+    nameOf: (_index, seed) => podNameFor(ref.name, { uid, ...seed }),
+    make: (_index, name) => make(name, dependencies.random.uuid()),
     draft: (names, before) => podsCreatedDraft(kind, replicaSet, { active: active + before, names }, nowMs),
   });
 }

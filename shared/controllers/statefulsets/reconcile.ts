@@ -238,7 +238,8 @@ async function createMissing(
   const template = set.spec?.template;
   const reference = controllerReference('StatefulSet', set);
   const make = await podMaker(dependencies, { namespace: ref.namespace, reference, template }, nowMs);
-  const makePod = (index: number): PodCreation => {
+  const nameOf = (index: number): string => podNameOf(ref.name, create[index]?.ordinal ?? 0);
+  const makePod = (index: number, name: string): PodCreation => {
     const { ordinal = 0, revision = '' } = create[index] ?? {};
     const own = templateForOrdinal(templateOfRevision(sync, revision), {
       setName: ref.name,
@@ -246,18 +247,18 @@ async function createMissing(
       ordinal,
       revision,
     });
-    return make(podNameOf(ref.name, ordinal), dependencies.random.uuid(), own);
+    return make(name, dependencies.random.uuid(), own);
   };
   return createPods(dependencies, sync, {
     count: create.length,
+    nameOf,
     make: makePod,
     draft: (names, before) => {
       const ordinals = create.slice(before, before + names.length).map(({ ordinal }) => ordinal);
       return statefulPodsDraft(set, 'create', { rules, pods }, { names, ordinals }, nowMs);
     },
     takenText: (name) => `pods "${name}" already exists`,
-    failedText: (index, message) =>
-      `create Pod ${podNameOf(ref.name, create[index]?.ordinal ?? 0)} in StatefulSet ${ref.name} failed error: ${message}`,
+    failedText: (index, message) => `create Pod ${nameOf(index)} in StatefulSet ${ref.name} failed error: ${message}`,
   });
 }
 

@@ -8,9 +8,11 @@
  * A worker that is refused reads again. One that is killed has committed whole transactions, or none. A transaction that is
  * sent twice is refused the second time.
  */
+import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import { defined } from '../../domain/defined.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import type { Item, TransactWrite } from '../../ports/item-store.ts';
+import { objectSortKey, shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { claimWrite } from '../../store/owner-claim-store.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
@@ -40,6 +42,14 @@ export interface PodOwner {
   readonly component: string;
   /** Text of its events about one pod. Absent: that of a ReplicaSet. */
   readonly doneText?: PodEventText;
+}
+
+/** Names that are tried for one pod. That none is in the wanted one of eight shards has a probability of 0.02 %. */
+const NAMES_TRIED_MAX = 64;
+
+export interface NameSeed {
+  readonly fence: number;
+  readonly position: number;
 }
 
 /** `fence`: the claim after the transactions. `count`: pods that were created or deleted. */
@@ -111,11 +121,12 @@ export async function createPods(
   owner: PodOwner,
   plan: {
     readonly count: number;
-    /** The pod at a place of the plan; `fence` and `position` make its name unique. */
-    readonly make: (index: number, seed: { readonly fence: number; readonly position: number }) => PodCreation;
+    /** The name of the pod at a place of the plan; `fence` and `position` make it unique. */
+    readonly nameOf: (index: number, seed: NameSeed) => string;
+    readonly make: (index: number, name: string) => PodCreation;
     /** `before`: pods of earlier transactions. */
     readonly draft: (names: readonly string[], before: number) => DecisionDraft;
-    /** The failure if another object has the name of a pod. Absent: names follow from `seed`, and others are chosen. */
+    /** The failure if another object has the name of a pod. Absent: names follow from their seeds, and others are chosen. */
     readonly takenText?: (name: string) => string;
     /** Text of the event about the pod that could not be created. Absent: that of a ReplicaSet. */
     readonly failedText?: (index: number, message: string) => string;
@@ -126,7 +137,12 @@ export async function createPods(
   let created = 0;
   const batches = slowStartBatches(plan.count, PODS_PER_COMMIT).toReversed();
   for (let size = batches.pop(); size !== undefined; size = batches.pop()) {
-    const made = Array.from({ length: size }, (_, position) => plan.make(created + position, { fence, position }));
+    const nameAt = (offset: number, position: number): string => plan.nameOf(created + offset, { fence, position });
+    const chosen =
+      plan.takenText === undefined
+        ? namesInOneShard(owner, fence, { count: size, nameAt })
+        : Array.from({ length: size }, (_, offset) => nameAt(offset, offset));
+    const made = chosen.map((name, offset) => plan.make(created + offset, name));
     const failed = async (position: number, cause: Refused): Promise<Applied> => ({
       ...(await refusal(dependencies, owner, cause, {
         fence,
@@ -173,6 +189,32 @@ export async function createPods(
     if (exceeded !== undefined) return failed(0, exceeded);
   }
   return { kind: 'applied', fence, count: created };
+}
+
+/**
+ * Names of one batch whose pods are in one shard of the change log. Their transaction then raises one head and writes one
+ * log item: it costs less, and conflicts with fewer commits. Which shard it is follows from the claim, so batches spread
+ * over all shards.
+ */
+function namesInOneShard(
+  owner: PodOwner,
+  fence: number,
+  { count, nameAt }: { readonly count: number; readonly nameAt: (offset: number, position: number) => string },
+): readonly string[] {
+  const shards = shardsOf('pods');
+  const shard = shardOf(`${uidOf(owner)}/${fence}`, shards);
+  const names: string[] = [];
+  let position = 0;
+  for (let offset = 0; offset < count; offset += 1) {
+    let name = nameAt(offset, position);
+    for (let tries = 1; tries < NAMES_TRIED_MAX; tries += 1) {
+      position += 1;
+      if (shardOf(objectSortKey(owner.ref.namespace, name), shards) === shard) break;
+      name = nameAt(offset, position);
+    }
+    names.push(name);
+  }
+  return names;
 }
 
 /** More than fits one transaction. */

@@ -1,4 +1,6 @@
 /** Events about an owner of pods, in the words of pkg/controller/controller_utils.go. */
+import { shardsOf } from '../../api/storage/cluster-objects.ts';
+import { shardOf } from '../../store/layout.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { type EventSubject, type PendingEvent, recordEvents } from '../framework/record-event.ts';
 
@@ -45,7 +47,9 @@ export async function recordPodEvents(
       once: occurrence === '' ? name : `${name}/${occurrence}`,
     }),
   );
-  await recordEvents(dependencies, events, nowMs);
+  // One head and one log item for all of them.
+  const wantedShard = shardOf(of.about.uid, shardsOf('events'));
+  await recordEvents(dependencies, events, nowMs, { wantedShard });
 }
 
 /** Once for each generation of the owner and each message. */
