@@ -105,6 +105,8 @@ function forward({ target, agent, incoming, outgoing, body }: Forwarded): void {
 function reply(answer: IncomingMessage, outgoing: ServerResponse, group: string | undefined): void {
   const { 'content-length': _length, 'transfer-encoding': _encoding, ...headers } = answer.headers;
   outgoing.writeHead(answer.statusCode ?? 502, headers);
+  // A client waits for the head of the answer before the first event of a watch.
+  outgoing.flushHeaders();
   if (group === undefined) {
     answer.pipe(outgoing);
     return;
