@@ -54,10 +54,10 @@ export async function startEngineStores(
           ],
         });
       }
-      const told = options.onConsumed === undefined ? {} : { onConsumed: options.onConsumed };
-      const beats = leanUpdater({ connection, tables: { health: names.health }, nowMs: Date.now, ...told });
+      const consumption = options.onConsumed === undefined ? {} : { onConsumed: options.onConsumed };
+      const beats = leanUpdater({ connection, tables: { health: names.health }, nowMs: Date.now, ...consumption });
       return {
-        items: dynamoDbItemStore({ client, tables: names, ...told }),
+        items: dynamoDbItemStore({ client, tables: names, ...consumption }),
         beats,
         async drop() {
           beats.close();

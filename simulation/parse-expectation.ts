@@ -74,7 +74,7 @@ const WORKLOAD_FIELDS = ['exists', 'ready', 'available', 'updated', 'pods', 'ter
 
 function readWorkload(subject: string, source: Source, faults: Faults): WorkloadExpectation {
   const [, kind = '', namespace = '', name = ''] = WORKLOAD.exec(subject) ?? [];
-  if (kind === '') faults.tell(source, 'expected a kind and namespace/name, as in "deployment default/web"');
+  if (kind === '') faults.add(source, 'expected a kind and namespace/name, as in "deployment default/web"');
   const fields = readMap(source, WORKLOAD_FIELDS, faults);
   const quantity = (field: string): Quantity | undefined => readQuantity(fields?.get(field), 'number', faults);
   const zones = readMap(fields?.get('zones'), 'open', faults);
@@ -106,7 +106,7 @@ function readWorkload(subject: string, source: Source, faults: Faults): Workload
 const isNullIn = (source: Source | undefined): boolean => source?.kind === 'scalar' && source.value === null;
 
 function readPod(pattern: string, source: Source, faults: Faults): PodExpectation {
-  if (!pattern.includes('/')) faults.tell(source, 'expected namespace/name, or a glob of it');
+  if (!pattern.includes('/')) faults.add(source, 'expected namespace/name, or a glob of it');
   const fields = readMap(source, ['exists', 'deleting', 'phase', 'ready', 'node', 'evictionDueIn'], faults);
   const due = fields?.get('evictionDueIn');
   return {

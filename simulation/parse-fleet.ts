@@ -60,7 +60,7 @@ export function readMachine(source: Source, defaults: MachineDefaults, faults: F
   const named = fields?.get('name');
   const name = readText(named, faults);
   if (name === undefined || !NODE_NAME.test(name)) {
-    faults.tell(named ?? source, 'expected the name of a node', named === undefined ? undefined : saidOf(named));
+    faults.add(named ?? source, 'expected the name of a node', named === undefined ? undefined : saidOf(named));
     return undefined;
   }
   return { name, ...readTraits(fields, defaults, faults), beating: true, ageMs: 0, phaseMs: 0 };
@@ -72,7 +72,7 @@ function readGroup(source: Source, defaults: MachineDefaults, faults: Faults): M
   const prefix = readText(fields.get('prefix'), faults);
   if (prefix === undefined || !NODE_NAME.test(`${prefix}-0`)) {
     const said = fields.get('prefix');
-    faults.tell(said ?? source, 'expected a prefix of node names', said === undefined ? undefined : saidOf(said));
+    faults.add(said ?? source, 'expected a prefix of node names', said === undefined ? undefined : saidOf(said));
   }
   const count = fields.has('count')
     ? readNumber(fields.get('count'), faults, {
@@ -101,7 +101,7 @@ export function readFleet(source: Source | undefined, defaults: MachineDefaults,
   for (const item of readList(source, faults) ?? []) {
     const group = readGroup(item, defaults, faults);
     const twice = group.find(({ name }) => names.has(name));
-    if (twice !== undefined) faults.tell(item, 'expected names that no other group has', JSON.stringify(twice.name));
+    if (twice !== undefined) faults.add(item, 'expected names that no other group has', JSON.stringify(twice.name));
     for (const machine of group) names.add(machine.name);
     machines.push(...group);
   }

@@ -34,7 +34,7 @@ function readPolicy(source: Source | undefined, faults: Faults): Policy {
   if (parsed.kind === 'ok') return parsed.policy;
   for (const { field, other, rule } of parsed.faults) {
     const at = fields.get(field) ?? (other === undefined ? undefined : fields.get(other)) ?? source;
-    faults.tell(at, `${field} ${rule}`, saidOf(at));
+    faults.add(at, `${field} ${rule}`, saidOf(at));
   }
   return defaultPolicy;
 }
@@ -42,7 +42,7 @@ function readPolicy(source: Source | undefined, faults: Faults): Policy {
 function readStartMs(source: Source | undefined, faults: Faults): number {
   if (source === undefined) return DEFAULT_START_MS;
   const startMs = parseTimeMs(readText(source, faults));
-  if (startMs === undefined) faults.tell(source, 'expected a time such as 2026-01-01T00:00:00Z', saidOf(source));
+  if (startMs === undefined) faults.add(source, 'expected a time such as 2026-01-01T00:00:00Z', saidOf(source));
   return startMs ?? DEFAULT_START_MS;
 }
 
@@ -51,14 +51,14 @@ export function parseScenario(text: string, file: string): ParsedScenario {
   const faults = faultsOf(file);
   const root = sourceOf(text, faults);
   const fields = readMap(root, ['apiVersion', 'kind', 'metadata', 'spec'], faults);
-  if (root === undefined || fields === undefined) return { kind: 'faults', faults: faults.told };
+  if (root === undefined || fields === undefined) return { kind: 'faults', faults: faults.all };
   for (const name of ['apiVersion', 'kind', 'metadata', 'spec']) {
-    if (!fields.has(name)) faults.tell(root, `expected the field ${name}`);
+    if (!fields.has(name)) faults.add(root, `expected the field ${name}`);
   }
   readWord(fields.get('apiVersion'), ['nodekeeper.dev/v1alpha1'], faults);
   readWord(fields.get('kind'), ['Scenario'], faults);
   const name = readText(readMap(fields.get('metadata'), 'open', faults)?.get('name'), faults);
-  if (name === undefined && fields.has('metadata')) faults.tell(fields.get('metadata')!, 'expected the field name');
+  if (name === undefined && fields.has('metadata')) faults.add(fields.get('metadata')!, 'expected the field name');
   const spec = readMap(fields.get('spec'), ['start', 'policy', 'fleet', 'steps'], faults);
   const defaults = { beatEveryMs: BEAT_EVERY_MS };
   const policy = readPolicy(spec?.get('policy'), faults);
@@ -66,8 +66,8 @@ export function parseScenario(text: string, file: string): ParsedScenario {
   const machines = readFleet(spec?.get('fleet'), defaults, faults);
   const names = machines.map((machine) => machine.name);
   const steps = readSteps(spec?.get('steps'), names, defaults, faults);
-  if (faults.told.length > 0 || name === undefined) {
-    return { kind: 'faults', faults: [...faults.told].sort((one, other) => one.line - other.line) };
+  if (faults.all.length > 0 || name === undefined) {
+    return { kind: 'faults', faults: [...faults.all].sort((one, other) => one.line - other.line) };
   }
   return { kind: 'ok', scenario: { file, name, startMs, policy, machines, steps } };
 }

@@ -44,7 +44,7 @@ function readNames(source: Source | undefined, known: Iterable<string>, reader: 
   const all = [...known];
   for (const name of names) {
     if ((plainToo || isGlob(name)) && source !== undefined && pickNames([name], all).length === 0) {
-      reader.faults.tell(itemOf(source, name), 'expected a name or glob that matches a node', JSON.stringify(name));
+      reader.faults.add(itemOf(source, name), 'expected a name or glob that matches a node', JSON.stringify(name));
     }
   }
   return names;
@@ -69,7 +69,7 @@ function readStatus(source: Source, reader: Reader): StepAction | undefined {
 
 function required(fields: Fields | undefined, name: string, source: Source, faults: Faults): Source | undefined {
   const field = fields?.get(name);
-  if (fields !== undefined && field === undefined) faults.tell(source, `expected the field ${name}`);
+  if (fields !== undefined && field === undefined) faults.add(source, `expected the field ${name}`);
   return field;
 }
 
@@ -94,7 +94,7 @@ function readBeat(source: Source, reader: Reader): StepAction | undefined {
       known.machines.add(name);
       known.nodes.add(name);
     } else if (pickNames([name], [...known.machines]).length === 0) {
-      faults.tell(item, 'expected a glob that matches a machine', JSON.stringify(name));
+      faults.add(item, 'expected a glob that matches a machine', JSON.stringify(name));
     }
   }
   return { verb: 'beat', machines };
@@ -105,7 +105,7 @@ function objectsOf(source: Source, faults: Faults): KubeObject[] {
   if (source.kind === 'scalar' && typeof source.value === 'string') {
     const documents = parseAllDocuments(source.value);
     const error = 'empty' in documents ? undefined : documents.flatMap(({ errors }) => errors)[0];
-    if (error !== undefined) faults.tell(source, 'expected a manifest as YAML', error.message.split('\n', 1)[0]);
+    if (error !== undefined) faults.add(source, 'expected a manifest as YAML', error.message.split('\n', 1)[0]);
     return 'empty' in documents || error !== undefined
       ? []
       : documents.map((document) => document.toJS() as KubeObject);
@@ -173,8 +173,7 @@ function readTaint(source: Source, reader: Reader): StepAction {
   const names = readNames(required(fields, 'names', source, faults), known.nodes, reader, false);
   const add = readTaints(fields?.get('add'), faults) ?? [];
   const remove = readTaintPatterns(fields?.get('remove'), faults, { effectOptional: true }) ?? [];
-  if (fields !== undefined && !fields.has('add') && !fields.has('remove'))
-    faults.tell(source, 'expected add or remove');
+  if (fields !== undefined && !fields.has('add') && !fields.has('remove')) faults.add(source, 'expected add or remove');
   return { verb: 'taint', names, add, remove };
 }
 
@@ -185,7 +184,7 @@ function readCloud(source: Source, reader: Reader): StepAction | undefined {
   const fields = readMap(source, [...INSTANCE_WORDS, 'error'], faults);
   if (fields === undefined) return undefined;
   if (fields.size !== 1) {
-    faults.tell(source, `expected one of ${INSTANCE_WORDS.join(', ')} or error`);
+    faults.add(source, `expected one of ${INSTANCE_WORDS.join(', ')} or error`);
     return undefined;
   }
   const error = fields.get('error');
@@ -247,7 +246,7 @@ function readStep(source: Source, reader: Reader): Step | undefined {
   const [verb] = verbs;
   if (verb === undefined || verbs.length > 1) {
     const found = verb === undefined ? 'none' : verbs.join(' and ');
-    faults.tell(source, `expected exactly one of ${VERB_NAMES.join(', ')}`, found);
+    faults.add(source, `expected exactly one of ${VERB_NAMES.join(', ')}`, found);
     return undefined;
   }
   const action = VERBS[verb](fields.get(verb)!, reader);
@@ -271,7 +270,7 @@ export function readSteps(
     steps.push(step);
     if (step.atMs < latestMs) {
       const at = item.kind === 'map' ? item.fields.get('at') : undefined;
-      faults.tell(at ?? item, 'expected a time not before that of the step above', saidOf(at ?? item));
+      faults.add(at ?? item, 'expected a time not before that of the step above', saidOf(at ?? item));
     }
     latestMs = Math.max(latestMs, step.atMs);
   }

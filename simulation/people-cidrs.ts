@@ -1,9 +1,7 @@
 /** Pod CIDRs in a simulation: cluster CIDRs of few blocks, and people who set the CIDRs of waiting Nodes. */
 import type { Policy } from '../shared/domain/policy.ts';
-import { OPERATOR } from './access.ts';
-import type { ClusterView } from './cluster-view.ts';
-import type { Send } from './faults/faulty-network.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import { type PeopleOptions, patchNode, repeatRandomly } from './people.ts';
+import { oneOf } from './seeded-random.ts';
 
 const NODE_PREFIX = 24;
 const NODE_PREFIX_IPV6 = 64;
@@ -21,15 +19,8 @@ export function cidrPolicyOf(fraction: () => number, nodes: number): Partial<Pol
 }
 
 /** At times a person sets the CIDRs of a Node without any: those of another Node, unknown ones, or several. */
-export function givePodCidrs(options: {
-  readonly policy: Policy;
-  readonly time: VirtualTime;
-  readonly fraction: () => number;
-  readonly send: Send;
-  readonly view: ClusterView;
-  readonly tell: (subject: string, text: string) => void;
-}): void {
-  const { policy, time, fraction, send, view, tell } = options;
+export function givePodCidrs(options: PeopleOptions & { readonly policy: Policy }): void {
+  const { policy, fraction, send, view, log } = options;
   const blocks = 2 ** (NODE_PREFIX - Number(policy.clusterCIDRs[0]!.split('/')[1]));
   const blockAt = (index: number): string => `${NETWORK}.${index}.0/${NODE_PREFIX}`;
 
@@ -41,26 +32,16 @@ export function givePodCidrs(options: {
     return `${NETWORK}.${index - (index % 2)}.0/${NODE_PREFIX - 1}`;
   }
 
-  async function live(): Promise<void> {
-    for (;;) {
-      await time.sleep(1_000 - Math.log(1 - fraction()) * SETS_MEAN_MS);
-      const waiting = [...view.nodes.values()].filter(({ spec }) => (spec?.podCIDRs ?? []).length === 0);
-      const node = waiting[Math.floor(fraction() * waiting.length)];
-      const cidr = choice();
-      if (node === undefined) continue;
-      const name = node.metadata.name!;
-      tell(name, `a person sets pod CIDR ${cidr}`);
-      await send(
-        {
-          who: OPERATOR,
-          method: 'PATCH',
-          path: `/api/v1/nodes/${name}`,
-          body: { spec: { podCIDR: cidr, podCIDRs: [cidr] } },
-          contentType: 'application/merge-patch+json',
-        },
-        { isGone: () => false },
-      );
-    }
+  async function assign(): Promise<void> {
+    const node = oneOf(
+      [...view.nodes.values()].filter(({ spec }) => (spec?.podCIDRs ?? []).length === 0),
+      fraction,
+    );
+    const cidr = choice();
+    if (node === undefined) return;
+    const name = node.metadata.name!;
+    log(name, `a person sets pod CIDR ${cidr}`);
+    await patchNode(send, name, { spec: { podCIDR: cidr, podCIDRs: [cidr] } });
   }
-  void live();
+  void repeatRandomly(options, { leastMs: 1_000, meanMs: SETS_MEAN_MS }, assign);
 }

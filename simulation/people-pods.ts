@@ -4,11 +4,8 @@
  */
 import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
 import type { KubeNode } from '../shared/kube/types.ts';
-import { OPERATOR } from './access.ts';
-import type { ClusterView } from './cluster-view.ts';
-import type { EndpointRequest } from './endpoint.ts';
-import type { Send } from './faults/faulty-network.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import { type PeopleOptions, patchNode, repeatRandomly, sendAsOperator } from './people.ts';
+import { oneOf } from './seeded-random.ts';
 
 /** Name prefix of the pods. */
 const PREFIX = 'wanted';
@@ -17,21 +14,11 @@ const PODS_MAX = 40;
 /** Cores of a node. */
 const CORES = [1, 2] as const;
 const REQUESTS = ['250m', '500m', '1'] as const;
-const MERGE = 'application/merge-patch+json';
 
-export function wantPods(options: {
-  readonly time: VirtualTime;
-  readonly fraction: () => number;
-  readonly send: Send;
-  readonly view: ClusterView;
-}): void {
-  const { time, fraction, send, view } = options;
+export function wantPods(options: Omit<PeopleOptions, 'log'>): void {
+  const { fraction, send, view } = options;
   let created = 0;
-  const ask = (request: Omit<EndpointRequest, 'who'>) => send({ who: OPERATOR, ...request }, { isGone: () => false });
-  const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(fraction() * list.length)];
   const wanted = () => [...view.pods.values()].filter(({ metadata }) => metadata.name?.startsWith(PREFIX) === true);
-  const patch = (name: string, body: object, subresource = '') =>
-    ask({ method: 'PATCH', path: `/api/v1/nodes/${name}${subresource}`, body, contentType: MERGE });
 
   async function create(): Promise<void> {
     if (wanted().length >= PODS_MAX) return;
@@ -39,7 +26,7 @@ export function wantPods(options: {
     const alone = fraction() < 0.3 ? { alone: `g${created % 3}` } : undefined;
     const required = { topologyKey: ZONE_LABEL, labelSelector: { matchLabels: alone } };
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [required] } };
-    await ask({
+    await sendAsOperator(send, {
       method: 'POST',
       path: '/api/v1/namespaces/default/pods',
       body: {
@@ -49,7 +36,11 @@ export function wantPods(options: {
         spec: {
           terminationGracePeriodSeconds: 5,
           containers: [
-            { name: 'main', image: 'registry.example/main:1', resources: { requests: { cpu: oneOf(REQUESTS)! } } },
+            {
+              name: 'main',
+              image: 'registry.example/main:1',
+              resources: { requests: { cpu: oneOf(REQUESTS, fraction)! } },
+            },
           ],
           ...(alone && { affinity }),
         },
@@ -58,36 +49,31 @@ export function wantPods(options: {
   }
 
   async function remove(): Promise<void> {
-    const name = oneOf(wanted())?.metadata.name;
-    if (name !== undefined) await ask({ method: 'DELETE', path: `/api/v1/namespaces/default/pods/${name}` });
+    const name = oneOf(wanted(), fraction)?.metadata.name;
+    if (name !== undefined)
+      await sendAsOperator(send, { method: 'DELETE', path: `/api/v1/namespaces/default/pods/${name}` });
   }
 
   /** What the machine reports itself stays. */
   async function offer(): Promise<void> {
     const nodes = [...view.nodes.values()];
     const unset = nodes.filter((node: KubeNode) => node.status?.allocatable === undefined);
-    for (const node of unset.length > 0 ? unset : [oneOf(nodes)]) {
+    for (const node of unset.length > 0 ? unset : [oneOf(nodes, fraction)]) {
       if (node === undefined) return;
-      const allocatable = { cpu: String(oneOf(CORES)), memory: '4Gi', pods: '10' };
-      await patch(node.metadata.name ?? '', { status: { allocatable } }, '/status');
+      const allocatable = { cpu: String(oneOf(CORES, fraction)), memory: '4Gi', pods: '10' };
+      await patchNode(send, node.metadata.name ?? '', { status: { allocatable } }, '/status');
     }
   }
 
   async function cordon(): Promise<void> {
-    const node = oneOf([...view.nodes.values()]);
+    const node = oneOf([...view.nodes.values()], fraction);
     if (node !== undefined) {
-      await patch(node.metadata.name ?? '', { spec: { unschedulable: node.spec?.unschedulable !== true } });
+      await patchNode(send, node.metadata.name ?? '', { spec: { unschedulable: node.spec?.unschedulable !== true } });
     }
   }
 
-  async function everyNow(meanMs: number, what: () => Promise<void>): Promise<void> {
-    for (;;) {
-      await time.sleep(500 - Math.log(1 - fraction()) * meanMs);
-      await what();
-    }
+  const acts = { create, remove, offer, cordon };
+  for (const name of ['create', 'remove', 'offer', 'cordon'] as const) {
+    void repeatRandomly(options, { leastMs: 500, meanMs: MEAN_MS[name] }, acts[name]);
   }
-  void everyNow(MEAN_MS.create, create);
-  void everyNow(MEAN_MS.remove, remove);
-  void everyNow(MEAN_MS.offer, offer);
-  void everyNow(MEAN_MS.cordon, cordon);
 }

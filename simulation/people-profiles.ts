@@ -1,10 +1,7 @@
 /** People who change the label of a node that selects its profile, by mistake and back: the node has a wrong profile then. */
 import type { NodeProfile } from '../shared/domain/policy.ts';
-import { OPERATOR } from './access.ts';
-import type { ClusterView } from './cluster-view.ts';
-import type { Send } from './faults/faulty-network.ts';
-import { hashOf } from './seeded-random.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import { type PeopleOptions, patchNode, repeatRandomly } from './people.ts';
+import { hashOf, oneOf } from './seeded-random.ts';
 
 const LINK = 'sim.nodekeeper.dev/link';
 const LINKS = ['cell', 'fibre', 'wire'] as const;
@@ -35,33 +32,14 @@ export const linkLabels = (seed: number, name: string): Readonly<Record<string, 
   [LINK]: LINKS[hashOf(`${seed} link of ${name}`) % LINKS.length]!,
 });
 
-export function changeProfiles(options: {
-  readonly time: VirtualTime;
-  readonly fraction: () => number;
-  readonly send: Send;
-  readonly view: ClusterView;
-  readonly tell: (subject: string, text: string) => void;
-}): void {
-  const { time, fraction, send, view, tell } = options;
-  const oneOf = <T>(things: readonly T[]): T | undefined => things[Math.floor(fraction() * things.length)];
+export function changeProfiles(options: PeopleOptions): void {
+  const { fraction, send, view, log } = options;
   async function change(): Promise<void> {
-    const name = oneOf([...view.nodes.keys()]);
-    const link = oneOf(LINKS)!;
+    const name = oneOf([...view.nodes.keys()], fraction);
+    const link = oneOf(LINKS, fraction)!;
     if (name === undefined) return;
-    tell(name, `a person sets the label ${LINK}=${link}`);
-    const request = {
-      who: OPERATOR,
-      method: 'PATCH',
-      path: `/api/v1/nodes/${name}`,
-      body: { metadata: { labels: { [LINK]: link } } },
-      contentType: 'application/merge-patch+json',
-    };
-    await send(request, { isGone: () => false });
+    log(name, `a person sets the label ${LINK}=${link}`);
+    await patchNode(send, name, { metadata: { labels: { [LINK]: link } } });
   }
-  void (async () => {
-    for (;;) {
-      await time.sleep(1_000 - Math.log(1 - fraction()) * MEAN_MS);
-      await change();
-    }
-  })();
+  void repeatRandomly(options, { leastMs: 1_000, meanMs: MEAN_MS }, change);
 }

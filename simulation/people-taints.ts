@@ -1,32 +1,22 @@
 /**
- * People who taint a node with NoExecute by hand, as `kubectl taint` does, and lift the taint after a while; and pods that
- * tolerate every such taint for some seconds. No client writes the time of a taint: the server sets it.
+ * People who taint a node with NoExecute by hand, as `kubectl taint` does, and remove the taint later. Some pods tolerate
+ * every such taint for some seconds. No client writes the time of a taint: the server sets it.
  */
 import type { Taint } from '../shared/kube/types.ts';
-import { OPERATOR } from './access.ts';
-import type { ClusterView } from './cluster-view.ts';
-import type { EndpointRequest } from './endpoint.ts';
-import type { Send } from './faults/faulty-network.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import { type PeopleOptions, patchNode, repeatRandomly, sendAsOperator } from './people.ts';
+import { oneOf } from './seeded-random.ts';
 
 export const BY_HAND: Taint = { key: 'sim.nodekeeper.dev/repair', value: 'yes', effect: 'NoExecute' };
-/** With which machines register that lie about its time. */
+/** Machines with a wrong clock register with it. */
 export const BY_MACHINE: Taint = { key: 'sim.nodekeeper.dev/new', effect: 'NoExecute' };
 const MEAN_MS = { taint: 60_000, pod: 20_000 } as const;
 const PODS_A_NODE_MAX = 5;
 const TOLERATED_MAX_SECONDS = 240;
 
-export function taintByHand(options: {
-  readonly time: VirtualTime;
-  readonly fraction: () => number;
-  readonly send: Send;
-  readonly view: ClusterView;
-  readonly tell: (subject: string, text: string) => void;
-}): void {
-  const { time, fraction, send, view, tell } = options;
+export function taintByHand(options: PeopleOptions): void {
+  const { fraction, send, view, log } = options;
   let pods = 0;
-  const ask = (request: Omit<EndpointRequest, 'who'>) => send({ who: OPERATOR, ...request }, { isGone: () => false });
-  const oneNode = () => [...view.nodes.values()][Math.floor(fraction() * view.nodes.size)];
+  const oneNode = () => oneOf([...view.nodes.values()], fraction);
 
   async function taint(): Promise<void> {
     const node = oneNode();
@@ -34,15 +24,11 @@ export function taintByHand(options: {
     const taints = node.spec?.taints ?? [];
     const others = taints.filter(({ key }) => key !== BY_HAND.key);
     const isThere = others.length < taints.length;
-    tell(node.metadata.name ?? '', `a person ${isThere ? 'lifts' : 'sets'} ${BY_HAND.key}`);
-    await ask({
-      method: 'PATCH',
-      path: `/api/v1/nodes/${node.metadata.name}`,
-      body: {
-        metadata: { resourceVersion: node.metadata.resourceVersion },
-        spec: { taints: isThere ? others : [...others, BY_HAND] },
-      },
-      contentType: 'application/merge-patch+json',
+    const { name = '', resourceVersion } = node.metadata;
+    log(name, `a person ${isThere ? 'removes' : 'sets'} ${BY_HAND.key}`);
+    await patchNode(send, name, {
+      metadata: { resourceVersion },
+      spec: { taints: isThere ? others : [...others, BY_HAND] },
     });
   }
 
@@ -51,7 +37,7 @@ export function taintByHand(options: {
     const tolerationSeconds = Math.floor(fraction() * TOLERATED_MAX_SECONDS);
     if (node === undefined || [...view.podsOf(node)].length >= PODS_A_NODE_MAX) return;
     pods += 1;
-    await ask({
+    await sendAsOperator(send, {
       method: 'POST',
       path: '/api/v1/namespaces/default/pods',
       body: {
@@ -68,12 +54,6 @@ export function taintByHand(options: {
     });
   }
 
-  async function everyNow(meanMs: number, what: () => Promise<void>): Promise<void> {
-    for (;;) {
-      await time.sleep(1_000 - Math.log(1 - fraction()) * meanMs);
-      await what();
-    }
-  }
-  void everyNow(MEAN_MS.taint, taint);
-  void everyNow(MEAN_MS.pod, bind);
+  void repeatRandomly(options, { leastMs: 1_000, meanMs: MEAN_MS.taint }, taint);
+  void repeatRandomly(options, { leastMs: 1_000, meanMs: MEAN_MS.pod }, bind);
 }

@@ -6,17 +6,13 @@
 import { podPath } from '../agent/rules/pod-requests.ts';
 import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
 import type { KubeObject } from '../shared/kube/types.ts';
-import { OPERATOR } from './access.ts';
-import type { ClusterView } from './cluster-view.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
-import type { Send } from './faults/faulty-network.ts';
-import { seededUuid } from './seeded-random.ts';
-import type { VirtualTime } from './virtual-time.ts';
+import { MERGE_PATCH, type PeopleOptions, repeatRandomly, sendAsOperator } from './people.ts';
+import { oneOf, seededUuid } from './seeded-random.ts';
 
 const MEAN_MS = { act: 10_000, config: 20_000, finish: 15_000 } as const;
 const APPS = '/apis/apps/v1/namespaces/default';
 const CONFIGS = '/api/v1/namespaces/default/configmaps';
-const MERGE = 'application/merge-patch+json';
 const POLICIES = ['Background', 'Background', 'Foreground', 'Orphan'] as const;
 /** Images of the templates. A rollout changes to another one. */
 const IMAGES = 4;
@@ -42,19 +38,11 @@ const APP_LIST: readonly App[] = [
   { kind: 'jobs', name: 'report' },
 ];
 
-export interface PeopleOptions {
-  readonly time: VirtualTime;
-  readonly fraction: () => number;
-  readonly send: Send;
-  readonly view: ClusterView;
-  readonly tell: (subject: string, text: string) => void;
-}
-
 export function useWorkloads(options: PeopleOptions): void {
   const people = new WorkloadUsers(options);
-  void people.everyNow(MEAN_MS.act, () => people.act());
-  void people.everyNow(MEAN_MS.config, () => people.configure());
-  void people.everyNow(MEAN_MS.finish, () => people.finish());
+  void repeatRandomly(options, { leastMs: 500, meanMs: MEAN_MS.act }, () => people.act());
+  void repeatRandomly(options, { leastMs: 500, meanMs: MEAN_MS.config }, () => people.configure());
+  void repeatRandomly(options, { leastMs: 500, meanMs: MEAN_MS.finish }, () => people.finish());
 }
 
 class WorkloadUsers {
@@ -63,14 +51,6 @@ class WorkloadUsers {
 
   constructor(options: PeopleOptions) {
     this.#options = options;
-  }
-
-  async everyNow(meanMs: number, what: () => Promise<void>): Promise<void> {
-    const { time, fraction } = this.#options;
-    for (;;) {
-      await time.sleep(500 - Math.log(1 - fraction()) * meanMs);
-      await what();
-    }
   }
 
   /** One change of one workload. */
@@ -108,11 +88,11 @@ class WorkloadUsers {
     if (pods.length === 0) return;
     const phase = this.#options.fraction() < 0.8 ? 'Succeeded' : 'Failed';
     const path = `${podPath(this.#oneOf(pods))}/status`;
-    await this.#ask({ method: 'PATCH', path, body: { status: { phase } }, contentType: MERGE });
+    await this.#ask({ method: 'PATCH', path, body: { status: { phase } }, contentType: MERGE_PATCH });
   }
 
   #ask(request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> {
-    return this.#options.send({ who: OPERATOR, ...request }, { isGone: () => false });
+    return sendAsOperator(this.#options.send, request);
   }
 
   #below(count: number): number {
@@ -120,7 +100,7 @@ class WorkloadUsers {
   }
 
   #oneOf<T>(list: readonly T[]): T {
-    return list[this.#below(list.length)]!;
+    return oneOf(list, this.#options.fraction)!;
   }
 
   #container() {
@@ -128,14 +108,14 @@ class WorkloadUsers {
   }
 
   async #create(app: App): Promise<void> {
-    this.#options.tell('', `a person creates ${app.kind}/${app.name}`);
+    this.#options.log('', `a person creates ${app.kind}/${app.name}`);
     const path = rootOf(app.kind);
     await this.#ask({ method: 'POST', path, body: { metadata: { name: app.name }, spec: this.#specOf(app) } });
   }
 
   async #change(app: App, path: string, spec: object, what: string): Promise<void> {
-    this.#options.tell('', `a person ${what} ${app.kind}/${app.name}: ${JSON.stringify(spec)}`);
-    await this.#ask({ method: 'PATCH', path, body: { spec }, contentType: MERGE });
+    this.#options.log('', `a person ${what} ${app.kind}/${app.name}: ${JSON.stringify(spec)}`);
+    await this.#ask({ method: 'PATCH', path, body: { spec }, contentType: MERGE_PATCH });
   }
 
   #changeJob(app: App, path: string): Promise<void> {
@@ -152,7 +132,7 @@ class WorkloadUsers {
 
   async #deleteWith(path: string): Promise<void> {
     const propagationPolicy = this.#oneOf(POLICIES);
-    this.#options.tell('', `a person deletes ${path}: ${propagationPolicy}`);
+    this.#options.log('', `a person deletes ${path}: ${propagationPolicy}`);
     await this.#ask({ method: 'DELETE', path, body: { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy } });
   }
 

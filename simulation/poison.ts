@@ -10,6 +10,7 @@ import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { Send } from './faults/faulty-network.ts';
+import { oneOf } from './seeded-random.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 const FIRST_AFTER_MS = 100_000;
@@ -58,7 +59,7 @@ interface BadObjectsOptions {
   /** Writes into the tables directly, without the API. */
   readonly commit: (commit: Commit) => Promise<unknown>;
   readonly crash: (name: string, offMs: number) => void;
-  readonly tell: (subject: string, text: string) => void;
+  readonly log: (subject: string, text: string) => void;
   readonly onPoison: (name: string) => void;
   readonly onAnswer: (request: Omit<EndpointRequest, 'who'>, answer: EndpointAnswer) => void;
 }
@@ -104,7 +105,7 @@ class BadObjects implements Poison {
   }
 
   #oneOf<T>(things: readonly T[]): T {
-    return things[Math.floor(this.#options.fraction() * things.length)] as T;
+    return oneOf(things, this.#options.fraction)!;
   }
 
   async #ask(who: string, request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> {
@@ -395,7 +396,7 @@ class BadObjects implements Poison {
       if (names.length > 0) {
         const name = this.#oneOf(names);
         const [what, action] = this.#oneOf(Object.entries(this.#actions));
-        this.#options.tell(name, `poison: ${what}`);
+        this.#options.log(name, `poison: ${what}`);
         this.#options.onPoison(name);
         const node = this.#options.view.nodes.get(name);
         const done = node === undefined ? undefined : action(node, name);

@@ -11,11 +11,11 @@ export function readDurationMs(source: Source | undefined, faults: Faults, least
   if (source === undefined) return undefined;
   const durationMs = source.kind === 'scalar' ? parseDurationMs(source.text) : undefined;
   if (durationMs === undefined) {
-    faults.tell(source, `expected ${DURATION_EXPECTED}`, saidOf(source));
+    faults.add(source, `expected ${DURATION_EXPECTED}`, saidOf(source));
     return undefined;
   }
   if (durationMs >= leastMs) return durationMs;
-  faults.tell(
+  faults.add(
     source,
     leastMs > 0 ? 'expected a duration above 0s' : 'expected a duration of 0s or more',
     saidOf(source),
@@ -27,7 +27,7 @@ function boundOf(source: Source | undefined, unit: 'number' | 'duration', faults
   if (source === undefined) return undefined;
   if (unit === 'duration') return readDurationMs(source, faults, Number.NEGATIVE_INFINITY);
   if (source.kind === 'scalar' && typeof source.value === 'number') return source.value;
-  faults.tell(source, 'expected a number, or {min, max}', saidOf(source));
+  faults.add(source, 'expected a number, or {min, max}', saidOf(source));
   return undefined;
 }
 
@@ -45,8 +45,8 @@ export function readQuantity(
   const fields = readMap(source, ['min', 'max'], faults);
   const min = boundOf(fields?.get('min'), unit, faults);
   const max = boundOf(fields?.get('max'), unit, faults);
-  if (fields !== undefined && fields.size === 0) faults.tell(source, 'expected min, max or both');
-  if (min !== undefined && max !== undefined && min > max) faults.tell(source, 'expected min to be at most max');
+  if (fields !== undefined && fields.size === 0) faults.add(source, 'expected min, max or both');
+  if (min !== undefined && max !== undefined && min > max) faults.add(source, 'expected min to be at most max');
   return { min, max };
 }
 
@@ -66,7 +66,7 @@ export function readTaintPattern(
   const [, key, value, effect] = match ?? [];
   if (key !== undefined && effect === undefined && options.effectOptional === true) return { key, value, effect };
   if (key === undefined || !isEffect(effect)) {
-    faults.tell(source, `expected key[=value]:Effect with an effect of ${EFFECTS.join(', ')}`, JSON.stringify(text));
+    faults.add(source, `expected key[=value]:Effect with an effect of ${EFFECTS.join(', ')}`, JSON.stringify(text));
     return undefined;
   }
   return { key, value, effect };
@@ -92,7 +92,7 @@ export function readTaints(source: Source | undefined, faults: Faults): Taint[] 
     const key = readText(fields?.get('key'), faults);
     const effect = readWord(fields?.get('effect'), EFFECTS, faults);
     if (key === undefined || effect === undefined) {
-      faults.tell(item, 'expected key and effect');
+      faults.add(item, 'expected key and effect');
       return [];
     }
     const value = readText(fields?.get('value'), faults);

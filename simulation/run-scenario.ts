@@ -153,7 +153,7 @@ class ScenarioRun {
   }
 
   async #runStep(step: Exclude<Step, ExpectStep>): Promise<void> {
-    this.#tell('step', '', describeStep(step));
+    this.#addEntry('step', '', describeStep(step));
     const failure = await runStep(step, {
       endpoint: this.#world.endpoint,
       fleet: this.#fleet,
@@ -201,17 +201,17 @@ class ScenarioRun {
     const state = { items: this.#options.store.items, nowMs: this.#nowMs, tally: this.#tally };
     const mismatches = await checkExpectation(step.expectation, state);
     for (const mismatch of mismatches) this.#fail(mismatch);
-    if (mismatches.length === 0) this.#tell('expect', '', `holds (line ${step.line})`);
+    if (mismatches.length === 0) this.#addEntry('expect', '', `holds (line ${step.line})`);
   }
 
-  #tell(kind: TimelineEntry['kind'], name: string, text: string): void {
+  #addEntry(kind: TimelineEntry['kind'], name: string, text: string): void {
     this.#entries.push({ atMs: this.#nowMs - this.#scenario.startMs, kind, name, text });
   }
 
   #fail(failure: Omit<ScenarioFailure, 'file' | 'atMs'>): void {
     this.#failures.push({ file: this.#scenario.file, atMs: this.#nowMs - this.#scenario.startMs, ...failure });
     const { subject, field, wanted, found } = failure;
-    this.#tell('failed', subject, `${field === '' ? '' : `${field}: `}wanted ${wanted}, found ${found}`);
+    this.#addEntry('failed', subject, `${field === '' ? '' : `${field}: `}wanted ${wanted}, found ${found}`);
   }
 
   /** Reads the changes since the last call and writes them to the timeline. */
@@ -226,7 +226,7 @@ class ScenarioRun {
         before: this.#records,
         after,
       })) {
-        this.#tell(kind, name, text);
+        this.#addEntry(kind, name, text);
       }
     }
     this.#fleet.watch(changes, this.#nowMs);

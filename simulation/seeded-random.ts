@@ -9,6 +9,10 @@ export function seededFraction(seed: number): () => number {
   };
 }
 
+/** A member of the list, by one random number; undefined for an empty list. */
+export const oneOf = <T>(list: readonly T[], fraction: () => number): T | undefined =>
+  list[Math.floor(fraction() * list.length)];
+
 /** A version 4 UUID made of these numbers. */
 export function seededUuid(fraction: () => number): string {
   const digits = Array.from({ length: 4 }, () =>

@@ -165,7 +165,7 @@ async function simulateOne(
   const { json, quiet, seed } = options;
   const { name, file } = scenario;
   const startedMs = performance.now();
-  const tell = (entries: readonly TimelineEntry[]): void => {
+  const printEntries = (entries: readonly TimelineEntry[]): void => {
     if (quiet) return;
     if (!json) for (const line of printable(entries)) terminal.print(line);
     else for (const entry of entries) terminal.print(JSON.stringify(jsonEntry(name, entry)));
@@ -175,7 +175,7 @@ async function simulateOne(
   const store = tables === undefined ? recordedMemoryStore() : recordedStore(tables.items, tables.beats);
   let result: ScenarioResult;
   try {
-    result = await runScenario(scenario, { store, seed, onEntries: tell, ...defined({ policy }) });
+    result = await runScenario(scenario, { store, seed, onEntries: printEntries, ...defined({ policy }) });
   } catch (error) {
     // What ends a simulation is a fault of the system under it: the others go on.
     terminal.printError(`${file}: the simulation ended: ${stackOf(error)}`);

@@ -32,7 +32,7 @@ export interface World {
 export function startWorld(setup: SimSetup, checks: SimChecks): World {
   const { time, plan, policy, random, view, cloud, parts } = setup;
   const { state, coverage, onFault } = checks;
-  const tell = checks.log.add;
+  const log = checks.log.add;
   const network = random('network');
   const ticks = faultyTicks({
     time,
@@ -91,23 +91,23 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
     const { watches: law } = checks;
     const { hit } = coverage;
     state.watchFunctions = watchWorld({
-      ...{ law, recent, time, plan, policy, random, storeOf, planted, logOf, hit, tell, onFault },
+      ...{ law, recent, time, plan, policy, random, storeOf, planted, logOf, hit, log, onFault },
     });
   }
   if (policy.clusterCIDRs.length > 0) {
-    givePodCidrs({ policy, time, fraction: random('people and pod cidrs'), send, view, tell });
+    givePodCidrs({ policy, time, fraction: random('people and pod cidrs'), send, view, log });
   }
   if (plan.has('poison')) state.poison = startPoison(setup, checks, { send, story });
-  if (parts.includes('profiles')) changeProfiles({ time, fraction: random('people and profiles'), send, view, tell });
+  if (parts.includes('profiles')) changeProfiles({ time, fraction: random('people and profiles'), send, view, log });
   if (parts.includes('plannedSilence')) {
     const crash = (name: string, offMs: number): void => story.crash(name, offMs);
-    promiseSilences({ time, fraction: random('people and silence'), send, view, tell, crash });
+    promiseSilences({ time, fraction: random('people and silence'), send, view, log, crash });
   }
-  if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, tell });
+  if (parts.includes('taints')) taintByHand({ time, fraction: random('people and taints'), send, view, log });
   if (parts.includes('scheduling')) wantPods({ time, fraction: random('people and pods'), send, view });
-  if (parts.includes('workloads')) useWorkloads({ time, fraction: random('people and workloads'), send, view, tell });
+  if (parts.includes('workloads')) useWorkloads({ time, fraction: random('people and workloads'), send, view, log });
   if (parts.includes('volumes')) {
-    runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: (name) => story.machine(name), tell });
+    runVolumes({ time, fraction: random('volumes'), send, view, cloud, machine: (name) => story.machine(name), log });
   }
   runEpisodes(setup, checks);
   return { story, streams };
@@ -154,7 +154,7 @@ function startStory(
     view,
     cloud,
     cutZone,
-    tell: log.add,
+    log: log.add,
     onAcknowledged: (write) => writes.onAcknowledged(write),
     onConflict: () => coverage.hit('write:conflict'),
   });
@@ -182,7 +182,7 @@ function startPoison(
       return objects.commit(commit);
     },
     crash: (name, offMs) => story.crash(name, offMs),
-    tell: log.add,
+    log: log.add,
     onPoison: () => {
       plan.count('poison');
       state.poisonedSinceMs ??= time.nowMs();

@@ -20,6 +20,7 @@ import { COUNTER } from './laws/truth.ts';
 import type { CountedWrite } from './laws/writes.ts';
 import { createMachine, type Machine } from './machine.ts';
 import type { MachineSpec } from './scenario.ts';
+import { oneOf } from './seeded-random.ts';
 import { instanceIdOf, instanceOf } from './simulated-instance.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -90,7 +91,7 @@ interface FleetStoryOptions {
   readonly labelsOf: (name: string) => MachineSpec['labels'];
   /** The ways of its heartbeats. */
   readonly doorOf: (name: string) => DoorUse;
-  readonly tell: (subject: string, text: string) => void;
+  readonly log: (subject: string, text: string) => void;
   readonly onAcknowledged: (write: CountedWrite) => void;
   readonly onConflict: () => void;
 }
@@ -154,7 +155,7 @@ class FleetStory implements Story {
   }
 
   #oneOf<T>(things: readonly T[]): T | undefined {
-    return things[Math.floor(this.#options.fraction() * things.length)];
+    return oneOf(things, this.#options.fraction);
   }
 
   #isDone({ status }: EndpointAnswer): boolean {
@@ -242,7 +243,7 @@ class FleetStory implements Story {
     machine.isOn = true;
     machine.life += 1;
     machine.sinceMs = this.#options.time.nowMs();
-    this.#options.tell(machine.spec.name, 'the machine starts');
+    this.#options.log(machine.spec.name, 'the machine starts');
     void this.#live(machine, machine.life);
   }
 
@@ -251,7 +252,7 @@ class FleetStory implements Story {
     machine.isOn = false;
     machine.machine = undefined;
     machine.sinceMs = this.#options.time.nowMs();
-    this.#options.tell(machine.spec.name, `the machine is off: ${why}`);
+    this.#options.log(machine.spec.name, `the machine is off: ${why}`);
   }
 
   async #offFor(machine: SimulatedMachine, offMs: number, why: string): Promise<void> {
@@ -275,7 +276,7 @@ class FleetStory implements Story {
     ready: 'True' | 'False',
     more: Record<string, 'True' | 'False'>,
   ): Promise<void> {
-    this.#options.tell(machine.spec.name, `the machine says Ready=${ready}`);
+    this.#options.log(machine.spec.name, `the machine says Ready=${ready}`);
     await machine.machine?.post(this.#options.time.nowMs(), { Ready: ready, ...more });
   }
 
@@ -404,7 +405,7 @@ class FleetStory implements Story {
   async #deleteNode(): Promise<void> {
     const machine = this.#oneOf(this.#all.filter(({ spec }) => this.#options.view.nodes.has(spec.name)));
     if (machine === undefined) return;
-    this.#options.tell(machine.spec.name, 'a person deletes the Node');
+    this.#options.log(machine.spec.name, 'a person deletes the Node');
     await this.#asOperator({ method: 'DELETE', path: `/api/v1/nodes/${machine.spec.name}` });
   }
 
@@ -416,7 +417,7 @@ class FleetStory implements Story {
       const isDeclared = taints.some(({ key }) => key === OUT_OF_SERVICE.key);
       const isLongOff = !isOn && this.#options.time.nowMs() - sinceMs > 90_000;
       if (node === undefined || isDeclared === isLongOff || (isLongOff && this.#chance(0.6))) continue;
-      this.#options.tell(spec.name, `a person ${isDeclared ? 'lifts' : 'sets'} the out-of-service taint`);
+      this.#options.log(spec.name, `a person ${isDeclared ? 'lifts' : 'sets'} the out-of-service taint`);
       const next = isDeclared ? taints.filter(({ key }) => key !== OUT_OF_SERVICE.key) : [...taints, OUT_OF_SERVICE];
       await this.#asOperator({
         method: 'PATCH',

@@ -1,6 +1,6 @@
 /**
- * Time of a simulation: what is to happen, in order of its moment, one thing after the other. Between two of them all code
- * that can go on does, until it waits for time again; so a run depends on nothing but what it was told to do.
+ * Time of a simulation: actions in order of their time, one after the other. Between two of them all code runs until it
+ * waits for time again. So a run depends on its inputs alone.
  */
 export interface VirtualTime {
   /** True time. Epoch milliseconds. */

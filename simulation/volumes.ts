@@ -35,7 +35,7 @@ interface VolumeUsersOptions {
   readonly view: ClusterView;
   readonly cloud: MemoryCloud;
   readonly machine: (name: string) => TrueMachine | undefined;
-  readonly tell: (subject: string, text: string) => void;
+  readonly log: (subject: string, text: string) => void;
 }
 
 export function runVolumes(options: VolumeUsersOptions): void {
@@ -164,7 +164,7 @@ class VolumeUsers {
       (this.#options.view.nodes.get(nodeName)?.status?.['volumesInUse'] as readonly string[] | undefined) ?? [];
     if (!this.#isHealthy(nodeName) || this.#wantedOn(nodeName).has(volumeId) || said.includes(inUseName(volumeId)))
       return;
-    this.#options.tell(nodeName, `the driver detaches ${volumeId}`);
+    this.#options.log(nodeName, `the driver detaches ${volumeId}`);
     this.#options.cloud.world.detachVolume(volumeId, instanceId, false);
     this.#disks = this.#disks.filter((other) => other !== disk);
     await this.#ask({ method: 'DELETE', path: `${ATTACHMENTS}/${attachment}` });

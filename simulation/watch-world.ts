@@ -42,10 +42,10 @@ export function watchWorld(options: {
   readonly planted: (items: ItemStore, process: Process) => ItemStore;
   readonly logOf: (process: Process) => Log;
   readonly hit: (mark: Mark) => void;
-  readonly tell: (subject: string, text: string) => void;
+  readonly log: (subject: string, text: string) => void;
   readonly onFault: (name: 'watch', faults: readonly unknown[]) => void;
 }): Functions<WatchProgram> {
-  const { law, recent, time, policy, random, hit, tell, onFault } = options;
+  const { law, recent, time, policy, random, hit, log, onFault } = options;
   const plan = options.plan.apart('watches');
   const calls = random('watch calls');
   const code = random('watch code');
@@ -81,6 +81,6 @@ export function watchWorld(options: {
     policy,
     compose,
   });
-  startWatchers({ functions, law, time, plan, fraction: random('watchers'), hit, tell, onFault });
+  startWatchers({ functions, law, time, plan, fraction: random('watchers'), hit, log, onFault });
   return functions;
 }

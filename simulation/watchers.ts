@@ -74,7 +74,7 @@ interface WatchersOptions {
   readonly plan: FaultPlan;
   readonly fraction: () => number;
   readonly hit: (mark: Mark) => void;
-  readonly tell: (subject: string, text: string) => void;
+  readonly log: (subject: string, text: string) => void;
   readonly onFault: (name: 'watch', faults: readonly unknown[]) => void;
 }
 
@@ -180,7 +180,7 @@ class Watchers {
 
   #learnState(client: Client, version: string, objects: readonly KubeObject[]): void {
     client.version = version;
-    this.#options.tell(client.name, `has ${objects.length} ${client.resource} at ${version}`);
+    this.#options.log(client.name, `has ${objects.length} ${client.resource} at ${version}`);
     this.#options.law.onListed(client, version, objects);
   }
 
@@ -197,7 +197,7 @@ class Watchers {
       if (object.code === 410) {
         this.#options.hit('watch:expired');
         this.#options.law.onExpired(client);
-        this.#options.tell(client.name, `receives Expired for version ${client.version}`);
+        this.#options.log(client.name, `receives Expired for version ${client.version}`);
         this.#forget(client);
       }
       return false;

@@ -35,15 +35,15 @@ export type Source =
   | (At & { readonly kind: 'scalar'; readonly value: string | number | boolean | null; readonly text: string });
 
 export interface Faults {
-  readonly told: readonly ScenarioFault[];
-  tell(at: At, expected: string, found?: string): void;
+  readonly all: readonly ScenarioFault[];
+  add(at: At, expected: string, found?: string): void;
 }
 
 export function faultsOf(file: string): Faults {
-  const told: ScenarioFault[] = [];
+  const all: ScenarioFault[] = [];
   return {
-    told,
-    tell: ({ line, path }, expected, found) => told.push({ file, line, field: path, expected, ...defined({ found }) }),
+    all,
+    add: ({ line, path }, expected, found) => all.push({ file, line, field: path, expected, ...defined({ found }) }),
   };
 }
 
@@ -54,16 +54,16 @@ export function sourceOf(text: string, faults: Faults): Source | undefined {
   const lineAt = (offset: number): number => lines.linePos(offset).line || 1;
   for (const error of document.errors) {
     const message = (error.message.split('\n', 1)[0] ?? error.code).replace(/ at line \d+.*$/, '');
-    faults.tell({ line: lineAt(error.pos[0]), path: '' }, `expected YAML: ${message}`);
+    faults.add({ line: lineAt(error.pos[0]), path: '' }, `expected YAML: ${message}`);
   }
   visit(document, {
     Alias: (_key, alias) =>
-      faults.tell(
+      faults.add(
         { line: lineAt(alias.range?.[0] ?? 0), path: '' },
         `expected *${alias.source} written out, not an alias`,
       ),
   });
-  if (faults.told.length > 0) return undefined;
+  if (faults.all.length > 0) return undefined;
 
   const convert = (node: Node | null, path: string, line: number): Source => {
     if (isMap(node)) {
@@ -110,12 +110,12 @@ export function readMap(
 ): Fields | undefined {
   if (source === undefined) return undefined;
   if (source.kind !== 'map') {
-    faults.tell(source, 'expected a map', saidOf(source));
+    faults.add(source, 'expected a map', saidOf(source));
     return undefined;
   }
   if (known !== 'open') {
     for (const [name, field] of source.fields) {
-      if (!known.includes(name)) faults.tell(field, `unknown field; expected one of ${known.join(', ')}`);
+      if (!known.includes(name)) faults.add(field, `unknown field; expected one of ${known.join(', ')}`);
     }
   }
   return source.fields;
@@ -124,7 +124,7 @@ export function readMap(
 export function readList(source: Source | undefined, faults: Faults): readonly Source[] | undefined {
   if (source === undefined) return undefined;
   if (source.kind === 'list') return source.items;
-  faults.tell(source, 'expected a list', saidOf(source));
+  faults.add(source, 'expected a list', saidOf(source));
   return undefined;
 }
 
@@ -134,14 +134,14 @@ export function readText(source: Source | undefined, faults: Faults, expected = 
   if (source.kind === 'scalar' && source.value !== null && source.text !== '') {
     return typeof source.value === 'string' ? source.value : source.text;
   }
-  faults.tell(source, expected, saidOf(source));
+  faults.add(source, expected, saidOf(source));
   return undefined;
 }
 
 export function readBoolean(source: Source | undefined, faults: Faults): boolean | undefined {
   if (source === undefined) return undefined;
   if (source.kind === 'scalar' && typeof source.value === 'boolean') return source.value;
-  faults.tell(source, 'expected true or false', saidOf(source));
+  faults.add(source, 'expected true or false', saidOf(source));
   return undefined;
 }
 
@@ -154,7 +154,7 @@ export function readNumber(
   const { least, most, whole, what } = range;
   const value = source.kind === 'scalar' ? source.value : undefined;
   if (typeof value === 'number' && value >= least && value <= most && (!whole || Number.isInteger(value))) return value;
-  faults.tell(source, `expected ${what}`, saidOf(source));
+  faults.add(source, `expected ${what}`, saidOf(source));
   return undefined;
 }
 
@@ -168,7 +168,7 @@ export function readWord<Word extends string>(
   const value = source.kind === 'scalar' ? source.value : undefined;
   const text = typeof value === 'boolean' ? (value ? 'True' : 'False') : value;
   const word = words.find((each) => each === text);
-  if (word === undefined) faults.tell(source, `expected one of ${words.join(', ')}`, saidOf(source));
+  if (word === undefined) faults.add(source, `expected one of ${words.join(', ')}`, saidOf(source));
   return word;
 }
 
@@ -190,7 +190,7 @@ export function readTextMap(source: Source | undefined, faults: Faults): Record<
   for (const [name, field] of fields) {
     // A label may be empty.
     if (field.kind === 'scalar') texts[name] = typeof field.value === 'string' ? field.value : field.text;
-    else faults.tell(field, 'expected text', saidOf(field));
+    else faults.add(field, 'expected text', saidOf(field));
   }
   return texts;
 }

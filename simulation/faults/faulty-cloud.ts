@@ -15,8 +15,8 @@ const OVERLOOK_PAUSE_MS = 60_000;
 const TROUBLES = ['Throttling', 'RequestLimitExceeded', 'InternalError', 'timeout'] as const;
 
 /** Delay of EventBridge at most. Milliseconds. */
-const TOLD_EVERY_MS = 1_000;
-const TOLD_LATE_MAX_MS = 60_000;
+const STATE_CHANGES_EVERY_MS = 1_000;
+const STATE_CHANGE_LATE_MAX_MS = 60_000;
 
 /** What EventBridge makes of changes of instances: a call for each, or none, or more. */
 export function faultyInstanceEvents(options: {
@@ -35,7 +35,7 @@ export function faultyInstanceEvents(options: {
     if (outcome.kind === 'failed') onFault('cloud-node', [outcome.error]);
   }
 
-  function tell(): void {
+  function sendStateChanges(): void {
     for (const { instanceId } of cloud.takeStateChanges()) {
       if (!plan.strikes('ec2Events', 1)) {
         void deliver(instanceId);
@@ -43,12 +43,12 @@ export function faultyInstanceEvents(options: {
       }
       const copies = Math.floor(plan.fraction('ec2Events') * 3);
       for (let copy = 0; copy < copies; copy += 1) {
-        time.after(plan.fraction('ec2Events') * TOLD_LATE_MAX_MS, () => void deliver(instanceId));
+        time.after(plan.fraction('ec2Events') * STATE_CHANGE_LATE_MAX_MS, () => void deliver(instanceId));
       }
     }
-    time.after(TOLD_EVERY_MS, tell);
+    time.after(STATE_CHANGES_EVERY_MS, sendStateChanges);
   }
-  time.after(TOLD_EVERY_MS, tell);
+  time.after(STATE_CHANGES_EVERY_MS, sendStateChanges);
 }
 
 export interface Overlooking {
