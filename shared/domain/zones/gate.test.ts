@@ -236,6 +236,23 @@ describe('the gate of each profile', () => {
     for (const name of ['fast', undefined, 'cell']) expect(gateOf(record, name).freshSinceMs).toBe(465_000);
   });
 
+  it('closes after one failed tick where two lost heartbeats exceed the grace period with jitter and clocks', () => {
+    // The last good tick is 9.6 s before the tick after the outage. A heartbeat 5.2 s before it is 14.8 s old then.
+    let { record } = run(400, () => true);
+    const tick = (nowMs: number, accepted: boolean) => {
+      const probes = Array.from({ length: 3 }, () => ({ sentAtMs: nowMs, accepted }));
+      record = decideGate(record, { nowMs, probes, policy: mixed });
+      return closed(record);
+    };
+    for (const nowMs of [405_000, 410_000, 415_000, 420_000]) tick(nowMs, true);
+    expect(tick(424_300, false)).toEqual([false, false, false]);
+    // [fast, default, cell]
+    expect(tick(429_600, true)).toEqual([true, false, false]);
+    expect(gateOf(record, 'fast').reasons).toEqual(['failingPath']);
+    expect(tick(434_800, true)).toEqual([false, false, false]);
+    expect(gateOf(record, 'fast').freshSinceMs).toBe(429_600);
+  });
+
   it('closes for missed ticks only where half a grace period is at risk', () => {
     // [fast, default, cell]: gaps of over 7.5 s, 20 s, 120 s.
     const closedAfter = (gap: number) =>

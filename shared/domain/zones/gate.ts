@@ -16,8 +16,10 @@
  * period, an outage can lose two heartbeats between few probes. So the path also counts as failing while the last grace
  * period contains no proven stretch in which every node could send a heartbeat (L5): consecutive ticks over one
  * heartbeat interval, none of them over one and a half periods after the one before, with most of their probes
- * accepted. In steady state every tick proves it. One gap of up to half a grace period leaves the proof in time; several
- * in a row do not.
+ * accepted. The last heartbeat of a live node is then at most one interval old, with its jitter, and by another clock than
+ * ours. So the proof is valid for the grace period less that age. In steady state every tick proves it. One gap of up to
+ * half a grace period leaves the proof in time where a grace period is three heartbeat intervals or more; several in a
+ * row do not.
  *
  * While the gate is closed, no node is newly marked or tainted by a limiter, and taint eviction deletes no pod.
  * Recovery continues. Nodes that are silent while probes succeed do not close the gate.
@@ -233,17 +235,25 @@ interface ProfileTick extends GateTick {
   readonly earlierBeatSeconds?: number;
 }
 
+/** An interval is longer by up to this share, at random. Source: JitterFactor of the kubelet's lease controller. */
+const BEAT_JITTER_SHARE = 0.04;
+/** A heartbeat on its way, and the difference between the clocks of two processes. Milliseconds. */
+const BEAT_RECEIVED_WITHIN_MS = 2_000;
+
+/** For how long after a proven stretch no live node exceeds its grace period. Milliseconds. */
+const proofMaxMs = ({ nodeMonitorGracePeriodSeconds, beatIntervalSeconds }: GatePolicy): number =>
+  1_000 * (nodeMonitorGracePeriodSeconds - beatIntervalSeconds * (1 + BEAT_JITTER_SHARE)) - BEAT_RECEIVED_WITHIN_MS;
+
 /** The gate by one set of times. */
 function decideOne(record: GateRecord, at: ProfileTick): GateRecord {
   const { nowMs, policy } = at;
   const beatMs = policy.beatIntervalSeconds * 1_000;
-  const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
   const probes = probesInWindow([...record.probes, ...at.probes], nowMs, policy);
   const failedAtMs = lastFailed(probes)?.sentAtMs;
   const goodSinceMs = goodRunSince(record, at);
   const provenNow = goodSinceMs !== undefined && nowMs - goodSinceMs >= beatMs;
   const provenAtMs = provenNow ? nowMs : record.provenAtMs;
-  const unproven = probes.length > 0 && provenAtMs !== undefined && nowMs - provenAtMs > graceMs - beatMs;
+  const unproven = probes.length > 0 && provenAtMs !== undefined && nowMs - provenAtMs > proofMaxMs(policy);
   // Before the first tick ever no controller watched the nodes. A control table that was lost or restored empty looks
   // the same. The gate stays open, but silence before this tick does not count. Every tick stores `provenAtMs`,
   // finished or not.
