@@ -136,16 +136,19 @@ export interface LongLawsOptions {
   readonly clock: ClockSteps;
   readonly heartbeats: Heartbeats;
   /** To examine one. */
-  readonly onFalseMark?: ((mark: FalseMark) => void) | undefined;
+  readonly onWrongMark?: ((mark: WrongMark) => void) | undefined;
 }
 
-export interface FalseMark {
+export interface WrongMark {
+  readonly is: 'false' | 'late';
   readonly node: number;
   readonly kind: Kind;
   /** Names of the faults since its last heartbeat. */
   readonly during: string;
   readonly nowMs: number;
   readonly start: SilenceStart;
+  /** The longest interval that the machine followed since then. */
+  readonly intervalMs: number;
 }
 
 export function longLaws(options: LongLawsOptions): LongLaws {
@@ -367,7 +370,7 @@ class LongChecks {
     const deliveredMs = heartbeats.lastMs(node, nowMs, 'delivered');
     const during = FAULT_NAMES.filter((name) => overlaps(plan.episodes(name), deliveredMs, nowMs)).join(' and ');
     this.#tally.falseMarksDuring[during] = (this.#tally.falseMarksDuring[during] ?? 0) + 1;
-    this.#options.onFalseMark?.({ node, kind, during, nowMs, start: this.#bounds.silenceStart(node, nowMs) });
+    this.#report('false', node, during);
   }
 
   #recordDetection(node: number, { of, atMs }: SilenceStart, nowMs: number): void {
@@ -424,7 +427,17 @@ class LongChecks {
     if (nowMs <= this.#bounds.dueMs(node, nowMs, calmMs)) return;
     this.#late.add(node);
     this.#tally.lateMarks += 1;
-    this.#profileTally(kindOf(node)).lateMarks += 1;
+    const kind = kindOf(node);
+    this.#profileTally(kind).lateMarks += 1;
+    this.#report('late', node, '');
+  }
+
+  #report(is: WrongMark['is'], node: number, during: string): void {
+    const { time, kindOf, heartbeats, onWrongMark } = this.#options;
+    const nowMs = time.nowMs();
+    const start = this.#bounds.silenceStart(node, nowMs);
+    const intervalMs = heartbeats.longestIntervalMs(node, start.atMs);
+    onWrongMark?.({ is, node, kind: kindOf(node), during, nowMs, start, intervalMs });
   }
 
   #countHours(node: number, kind: Kind, untilMs: number): void {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { defined } from '../../shared/domain/defined.ts';
 import type { FaultName } from '../faults/catalogue.ts';
-import type { FalseMark } from './long-laws.ts';
+import type { WrongMark } from './long-laws.ts';
 import { addLong, casesOf, type FaultFigures, type Histogram, type LongResult, percentileOf } from './long-result.ts';
 import { LONG_FAULTS, type LongFault, runLong } from './run-long.ts';
 
@@ -117,9 +117,9 @@ export async function simLong(
     for (const line of readFileSync(file, 'utf8').split('\n')) if (line !== '') add(JSON.parse(line) as LongResult);
   }
   if (sum.length === 0) {
-    const onFalseMark = (mark: FalseMark): void => terminal.printError(lineOf(mark));
+    const onWrongMark = (mark: WrongMark): void => terminal.printError(lineOf(mark));
     for (const seed of plan.seeds) {
-      add(await runLong({ seed, nodes, hours, fleet, onFalseMark, ...defined({ faults }) }));
+      add(await runLong({ seed, nodes, hours, fleet, onWrongMark, ...defined({ faults }) }));
     }
   }
   if (total === undefined) return 0;
@@ -128,9 +128,9 @@ export async function simLong(
   return falseMarks + lateMarks + chainFaults + wrongProfiles === 0 ? 0 : 1;
 }
 
-const lineOf = ({ node, kind, during, nowMs, start }: FalseMark): string =>
-  `false mark of machine ${node} (${kind}) at ${new Date(nowMs).toISOString()}, ` +
-  `${((nowMs - start.atMs) / 1_000).toFixed(3)} s after its ${start.of}, during ${during || 'no fault'}`;
+const lineOf = ({ is, node, kind, during, nowMs, start, intervalMs }: WrongMark): string =>
+  `${is} mark of machine ${node} (${kind}) at ${new Date(nowMs).toISOString()}, ` +
+  `${((nowMs - start.atMs) / 1_000).toFixed(3)} s after its ${start.of}, interval ${intervalMs / 1_000} s, during ${during || 'no fault'}`;
 
 export function longLines(sum: LongResult): string[] {
   const during = Object.entries(sum.falseMarksDuring).map(([names, count]) => `${count} during ${names || 'no fault'}`);

@@ -25,7 +25,7 @@ import { EXPIRE_EVERY_MS, FleetTables } from './fleet-tables.ts';
 import { type FollowedIntervals, followedIntervals } from './followed-intervals.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { changeLabels } from './label-changes.ts';
-import { type FalseMark, type LongLaws, longLaws } from './long-laws.ts';
+import { type LongLaws, longLaws, type WrongMark } from './long-laws.ts';
 import { type LongResult, longResult } from './long-result.ts';
 import { firstKindOf, KINDS, type Kind, labelsOf, MIXED_POLICIES, policyOfKind } from './mixed-fleet.ts';
 import { makePromises } from './promises.ts';
@@ -77,7 +77,7 @@ export interface LongOptions {
   readonly fleet?: 'alike' | 'mixed';
   /** Of a mixed fleet. Default: MIXED_POLICIES. */
   readonly policies?: readonly Policy[];
-  readonly onFalseMark?: (mark: FalseMark) => void;
+  readonly onWrongMark?: (mark: WrongMark) => void;
   /** A bug to plant: the laws must report it. */
   readonly plant?: {
     readonly policy?: Partial<Policy>;
@@ -113,8 +113,8 @@ export async function runLong(options: LongOptions): Promise<LongResult> {
   const setup = setUp(options);
   const { time, endMs, plan, heartbeats } = setup;
   const startedMs = process.cpuUsage();
-  const { onFalseMark, nodes } = options;
-  const laws = longLaws({ ...setup, startMs: START_MS, nodes, onFalseMark });
+  const { onWrongMark, nodes } = options;
+  const laws = longLaws({ ...setup, startMs: START_MS, nodes, onWrongMark });
   const tables = new FleetTables({
     nodes,
     fraction: setup.random('fleet'),
