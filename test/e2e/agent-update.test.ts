@@ -119,7 +119,7 @@ nodeLeaseDurationSeconds: 4
   it('installs a release, and keeps it after its heartbeats', async () => {
     await publish('next/nodekeeper-agent.mjs');
     await eventually('the update', async () => (await release())?.status?.updated === 1);
-    expect(await versionOfNode()).toBe('v1.34.2-nodekeeper.0.9.1');
+    await eventually('the new version', async () => (await versionOfNode()) === 'v1.34.2-nodekeeper.0.9.1');
     expect((await release())?.status).toMatchObject({ nodes: 1, updated: 1, updating: [], failed: [] });
   });
 
