@@ -5,12 +5,13 @@
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { get } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { bootstrapTokenCommand } from '../cli/bootstrap-token.ts';
 import { createApiClient } from '../local/fleet/api-client.ts';
-import { agentNodeFlags, buildAgent } from '../scripts/build-agent.ts';
+import { agentNodeFlags, agentVariables, buildAgent } from '../scripts/build-agent.ts';
 import type { KubeNode, KubePod } from '../shared/kube/types.ts';
 import { until } from '../test/support/until.ts';
 import { type Benchmark, type Report, rounded } from './benchmark.ts';
@@ -19,6 +20,8 @@ import { cpuUseOf } from './process-cpu.ts';
 
 const NODE = 'agent-quiet';
 const PODS = 20;
+const LINES_AT_ONCE = 1_000;
+const LINES_EVERY_SECONDS = 0.1;
 const PODS_PATH = '/api/v1/namespaces/default/pods';
 /** From Ready on, until what the start needed is done with. */
 const SETTLE_MS = 30_000;
@@ -37,12 +40,19 @@ export const agentPods: Benchmark = {
   run: (report) => run(PODS, report),
 };
 
-async function run(pods: number, report: Report): Promise<void> {
+/** One pod that writes a megabyte per second, and one reader. The processes of the pod are not counted. */
+export const agentLogs: Benchmark = {
+  name: 'agent-logs',
+  about: 'the same of an agent while kubectl logs -f reads one megabyte per second',
+  run: (report) => run(0, report, true),
+};
+
+async function run(pods: number, report: Report, isFollowed = false): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-agent-quiet-'));
   const [local, bundle] = await Promise.all([startLocalHost({}), buildAgent(join(directory, 'dist'))]);
   try {
     report({ bundleBytes: statSync(bundle).size, pods });
-    await measure(local, bundle, directory, pods, report);
+    await measure(local, bundle, directory, pods, report, isFollowed);
   } finally {
     await local.stop();
     rmSync(directory, { recursive: true });
@@ -55,13 +65,14 @@ async function measure(
   directory: string,
   pods: number,
   report: Report,
+  isFollowed: boolean,
 ): Promise<void> {
   const config = await configure(local, directory);
   const flags = agentNodeFlags();
   // The lines of its log are few, and dropped.
   const agent = spawn(process.execPath, [...flags, bundle, '--config', config], {
     stdio: 'ignore',
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env['PATH'], ...agentVariables() },
   });
   const ended = new Promise<void>((resolve) => agent.once('exit', () => resolve()));
   const pid = agent.pid!;
@@ -71,14 +82,18 @@ async function measure(
     const readySeconds = (performance.now() - startedMs) / 1_000;
     const startCpuMs = cpuMsOf(pid);
     if (pods > 0) await startPods(local, pods);
+    const followed = isFollowed ? await startLog(local) : undefined;
     const podsCpuMs = cpuMsOf(pid) - startCpuMs;
     await pause(SETTLE_MS);
-    const [before, fromMs] = [cpuMsOf(pid), performance.now()];
+    const [before, fromMs, fromBytes] = [cpuMsOf(pid), performance.now(), followed?.bytes() ?? 0];
     await pause(QUIET_MS);
     const [cpuMs, elapsedMs] = [cpuMsOf(pid) - before, performance.now() - fromMs];
     const { VmRSS, VmHWM, RssAnon } = memoryOf(pid);
     report({
       nodeFlags: flags.join(' '),
+      variables: Object.entries(agentVariables())
+        .map((each) => each.join('='))
+        .join(' '),
       readyAfterSeconds: rounded(readySeconds),
       startCpuMs: rounded(startCpuMs),
       podsCpuMs: rounded(podsCpuMs),
@@ -86,12 +101,15 @@ async function measure(
       residentMegabytesPeak: megabytes(VmHWM),
       // The agent's private part of the resident memory; the rest is mapped from Node's own file.
       anonymousMegabytes: megabytes(RssAnon),
+      ...(followed === undefined
+        ? {}
+        : { readBytesPerSecond: rounded((1_000 * (followed.bytes() - fromBytes)) / elapsedMs, 0) }),
       quietSeconds: rounded(elapsedMs / 1_000),
       cpuMs: rounded(cpuMs),
       percentOfOneCore: rounded((100 * cpuMs) / elapsedMs, 3),
     });
   } finally {
-    if (pods > 0) await removePods(local);
+    if (pods > 0 || isFollowed) await removePods(local);
     agent.kill('SIGTERM');
     await ended;
   }
@@ -133,6 +151,34 @@ async function startPods(local: LocalHost, count: number): Promise<void> {
       what: `${count} ready pods`,
     });
   });
+}
+
+/** Starts a pod that writes lines of 100 bytes, and follows its log. Returns how many bytes were read. */
+async function startLog(local: LocalHost): Promise<{ readonly bytes: () => number }> {
+  const line = 'x'.repeat(99);
+  const script = `while :; do yes ${line} | head -n ${LINES_AT_ONCE}; sleep ${LINES_EVERY_SECONDS}; done`;
+  const containers = [{ name: 'main', ...shell(script) }];
+  const spec = { nodeName: NODE, terminationGracePeriodSeconds: 1, containers };
+  const body = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'writer' }, spec };
+  await withClient(local, async (client) => {
+    await client.send({ method: 'POST', path: PODS_PATH, body });
+    const waiting = { withinMs: 60_000, everyMs: 500, what: 'a running pod' };
+    await until(async () => (await readyPods(client)) === 1, waiting);
+  });
+  let bytes = 0;
+  const follow = (url: string): void => {
+    const headers = { authorization: `Bearer ${local.token}` };
+    get(url, { ca: local.ca, headers }, (response) => {
+      const { location } = response.headers;
+      if (location === undefined) response.on('data', (piece: Buffer) => (bytes += piece.length));
+      else {
+        response.resume();
+        follow(location);
+      }
+    });
+  };
+  follow(`${local.url}${PODS_PATH}/writer/log?follow=true`);
+  return { bytes: () => bytes };
 }
 
 /** Ends the processes of the pods: the agent leaves them running. */

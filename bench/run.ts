@@ -6,7 +6,7 @@
  */
 import { availableParallelism, cpus } from 'node:os';
 import { advice } from './advice.ts';
-import { agentPods, agentQuiet } from './agent-quiet.ts';
+import { agentLogs, agentPods, agentQuiet } from './agent-quiet.ts';
 import { agentUpdates } from './agent-updates.ts';
 import { agentWire } from './agent-wire.ts';
 import { api } from './api.ts';
@@ -44,6 +44,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   agentWire,
   agentQuiet,
   agentPods,
+  agentLogs,
   agentUpdates,
   identity,
   quiet,

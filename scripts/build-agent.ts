@@ -90,10 +90,19 @@ async function bundle(entryPoint: string, outfile: string, release: string): Pro
   if (size > BYTES_MAX) throw new Error(`${outfile} has ${size} bytes, and may have ${BYTES_MAX}`);
 }
 
+const unitText = (): string => readFileSync(join(ROOT, 'agent/packaging/nodekeeper-agent.service'), 'utf8');
+
+/** Variables of its systemd unit. */
+export const agentVariables = (): Record<string, string> =>
+  Object.fromEntries(
+    [...unitText().matchAll(/^Environment=(.*)$/gm)]
+      .flatMap(([, words = '']) => words.split(' '))
+      .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]),
+  );
+
 /** Node options of its systemd unit, before the bundle. */
 export function agentNodeFlags(): string[] {
-  const unit = readFileSync(join(ROOT, 'agent/packaging/nodekeeper-agent.service'), 'utf8');
-  const command = /^ExecStart=\/usr\/bin\/env node (.*)$/m.exec(unit)?.[1] ?? '';
+  const command = /^ExecStart=\/usr\/bin\/env node (.*)$/m.exec(unitText())?.[1] ?? '';
   return command.split(' ').filter((word) => word.startsWith('--') && word !== '--config');
 }
 
