@@ -235,7 +235,7 @@ describe('permissions', () => {
     'health-stream': [
       ...at('Health', 'ConditionCheckItem UpdateItem'),
       ...at('Objects', 'GetItem PutItem UpdateItem'),
-      ...at('Control', 'DeleteItem', 'fleet'),
+      ...at('Control', 'DeleteItem GetItem', 'fleet'),
       ...streamOf('Health'),
     ],
     'object-stream': [
