@@ -91,7 +91,7 @@ export interface Fleet {
   sleep(names: readonly string[], nap: Nap): Promise<RequestOutcome>;
   /**
    * Silences these machines again and again, as a bad link does. Between two silences a machine beats for 20 s. Another
-   * command for the machine ends it. `names`: globs.
+   * command for the machine cancels it. `names`: globs.
    */
   flap(names: readonly string[], swing: Swing): FleetOutcome;
   /** Sets a label of the Node of each machine, such as one that selects a profile. `names`: globs. */

@@ -228,7 +228,7 @@ describe('marks that do not count', () => {
     expect(atSeconds).toEqual(['FlappingBegan 340', 'FlappingEnded 835']);
   });
 
-  it('are none in a row of an earlier version, whose marks it does not have', async () => {
+  it('are those from before an upgrade: the row of an earlier version has none', async () => {
     const { fleet, run } = await flappingFleet([100, 200, 300]);
     await run(5, 260);
     await fleet.tables.write({ kind: 'update', key: healthKey('a-0'), remove: ['F'] });

@@ -1,7 +1,7 @@
 /**
  * Flapping follows from the marks of a node (domain/nodes/flapping.ts):
  *   - It begins only after as many marks as the policy asks for, within the window.
- *   - It does not end before the stable time since the last mark is over, unless that mark is doubted.
+ *   - It does not end before the stable time since the last mark is over, unless that mark is discounted.
  *   - Without faults, it begins and ends in time.
  */
 import { FLAPPING_TAINT_KEY } from '../../shared/domain/nodes/flapping.ts';
@@ -17,14 +17,14 @@ interface Flapping {
   /** Oldest first. Epoch milliseconds. */
   readonly marksMs: number[];
   /** Marks that were made in total disruption, or that total disruption or a failing path followed. */
-  readonly doubtedMs: Set<number>;
+  readonly discountedMs: Set<number>;
 }
 
 export function flappingFollowsMarks(context: LawContext, hit: (mark: string) => void): Law {
   const { truth, nowMs, most, least, clockSlackMs, fail } = context;
   const known = new WeakMap<TrueNode, Flapping>();
   const flappingOf = (node: TrueNode): Flapping => {
-    const found = known.get(node) ?? { marksMs: [], doubtedMs: new Set() };
+    const found = known.get(node) ?? { marksMs: [], discountedMs: new Set() };
     known.set(node, found);
     return found;
   };
@@ -34,18 +34,18 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
   const slackMs = (sinceMs: number): number => effectMs(context, sinceMs) + clockSlackMs(sinceMs) + ROUNDED_MS;
 
   /** Every mark of the last grace period may belong to a fault of ours. */
-  function doubt(): void {
+  function discount(): void {
     const sinceMs = nowMs() - graceMs() - slackMs(nowMs() - graceMs());
     for (const node of truth.nodes.values()) {
-      const { marksMs, doubtedMs } = flappingOf(node);
-      for (const each of marksMs) if (each >= sinceMs) doubtedMs.add(each);
+      const { marksMs, discountedMs } = flappingOf(node);
+      for (const each of marksMs) if (each >= sinceMs) discountedMs.add(each);
     }
   }
 
   function mark(node: TrueNode): void {
-    const { marksMs, doubtedMs } = flappingOf(node);
+    const { marksMs, discountedMs } = flappingOf(node);
     marksMs.push(nowMs());
-    if (truth.total.isOn) doubtedMs.add(nowMs());
+    if (truth.total.isOn) discountedMs.add(nowMs());
     if (marksMs.length > MARKS_MAX) marksMs.shift();
   }
 
@@ -62,17 +62,17 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
 
   function ended(node: TrueNode): void {
     hit('flapping:end');
-    const { marksMs, doubtedMs } = flappingOf(node);
+    const { marksMs, discountedMs } = flappingOf(node);
     const last = marksMs.at(-1) ?? 0;
     const stableMs = 1_000 * least(({ flapStableSeconds }) => flapStableSeconds);
-    if (doubtedMs.has(last) || nowMs() - last >= stableMs - slackMs(last)) return;
+    if (discountedMs.has(last) || nowMs() - last >= stableMs - slackMs(last)) return;
     const message = `${node.name} stopped flapping ${seconds(nowMs() - last)} after its last mark`;
     fail({ law: 'flapping', subjects: [node.name], message });
   }
 
   function failIfOverdue(node: TrueNode, calmMs: number): void {
     if (context.isPoisoned(node.name)) return;
-    const { marksMs, doubtedMs } = flappingOf(node);
+    const { marksMs, discountedMs } = flappingOf(node);
     const last = marksMs.at(-1);
     if (last === undefined) return;
     const periodMs = 1_000 * most(({ nodeMonitorPeriodSeconds }) => nodeMonitorPeriodSeconds);
@@ -88,7 +88,7 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     const first = marksMs.at(-threshold);
     const windowMs = 1_000 * least(({ flapWindowSeconds }) => flapWindowSeconds);
     if (isFlapping || first === undefined || last - first > windowMs - slackMs(first)) return;
-    if (marksMs.some((each) => each >= first && doubtedMs.has(each)) || truth.total.isOn) return;
+    if (marksMs.some((each) => each >= first && discountedMs.has(each)) || truth.total.isOn) return;
     const begunMs = Math.max(last, calmMs) + 2 * periodMs + EFFECT_MS + context.poisonSlackMs();
     if (nowMs() <= begunMs || nowMs() >= last + stableMs - slackMs(last)) return;
     const message = `${node.name} does not flap ${seconds(nowMs() - last)} after mark ${marksMs.length}`;
@@ -106,7 +106,7 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
         const timeIn = (image: typeof newImage): string | undefined => pattern.exec(String(image[attribute]))?.[1];
         return timeIn(newImage) !== timeIn(oldImage);
       };
-      if (isNew(/"startedAtMs":(\d+)/, 'disruption') || isNew(/"pathFailedAtMs":(\d+)/, 'gate')) doubt();
+      if (isNew(/"startedAtMs":(\d+)/, 'disruption') || isNew(/"pathFailedAtMs":(\d+)/, 'gate')) discount();
     },
     onMoment() {
       const calmMs = context.calmSinceMs();

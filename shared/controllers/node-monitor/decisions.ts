@@ -41,7 +41,7 @@ interface NodeMonitorInputs {
   readonly flapping: {
     readonly isFlapping: boolean;
     readonly marksSeconds: readonly number[];
-    readonly doubtedAtMs: readonly number[];
+    readonly ownFaultsAtMs: readonly number[];
     readonly policy: RecordedPolicy;
   };
   /** decideGate. */
@@ -99,7 +99,7 @@ export function markDraft(
 
 /** The node begins or ends flapping. */
 export function flappingDraft(
-  { verdict, doubtedAtMs, ...node }: Extract<MonitorDecision, { kind: 'setFlapping' }>,
+  { verdict, ownFaultsAtMs, ...node }: Extract<MonitorDecision, { kind: 'setFlapping' }>,
   history: FlapHistory,
   at: { readonly nowMs: number; readonly policy: Policy },
 ): NodeMonitorDraft {
@@ -117,7 +117,7 @@ export function flappingDraft(
     rule: 'flapping',
     inputs: {
       ...history,
-      doubtedAtMs,
+      ownFaultsAtMs,
       policy: policyPart(
         at.policy,
         'flapThreshold',
@@ -274,9 +274,9 @@ export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
       ? NOTHING
       : { mark: true, silentSeconds: mark.silentSeconds, graceSeconds: mark.graceSeconds };
   },
-  flapping({ isFlapping, marksSeconds, doubtedAtMs, policy: recorded }, { atMs: nowMs }) {
+  flapping({ isFlapping, marksSeconds, ownFaultsAtMs, policy: recorded }, { atMs: nowMs }) {
     const policy = fullPolicy(recorded);
-    const verdict = flapVerdict({ isFlapping, marksSeconds }, { nowMs, policy, doubtedAtMs, mayBegin: true });
+    const verdict = flapVerdict({ isFlapping, marksSeconds }, { nowMs, policy, ownFaultsAtMs, mayBegin: true });
     return verdict.kind === 'unchanged' ? NOTHING : { ...defined({ ...verdict }) };
   },
   gate({ before, probes, tickGapMaxMs: gapMaxMs, policy: recorded }, { atMs }) {

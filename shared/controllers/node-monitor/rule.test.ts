@@ -205,8 +205,8 @@ describe('decideMonitor for a node with three marks', () => {
   });
 
   it('does not begin in the pass that marks it again', () => {
-    const silent = [aNode({ nodeName: 'a', flaps, renewedAtMs: 0 })];
-    const { decisions } = decideMonitor(anEmptyWorld({ nodes: silent }), { nowMs, policy: defaultPolicy });
+    const nodes = [aNode({ nodeName: 'a', flaps, renewedAtMs: 0 }), aNode({ nodeName: 'b', renewedAtMs: nowMs })];
+    const { decisions } = decideMonitor(anEmptyWorld({ nodes }), { nowMs, policy: defaultPolicy });
     expect(kindsOf({ decisions })).toContain('markUnknown');
     expect(kindsOf({ decisions })).not.toContain('setFlapping');
   });

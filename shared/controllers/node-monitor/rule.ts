@@ -108,7 +108,7 @@ export type MonitorDecision =
   /** The promised end of its silence is over: remove the promise, its taint and its condition. */
   | ({ readonly kind: 'endSilence'; readonly plannedUntilMs: number } & OfNode)
   /** The node begins or ends flapping: its taint, condition and record. */
-  | ({ readonly kind: 'setFlapping'; readonly verdict: FlapChange; readonly doubtedAtMs: readonly number[] } & OfNode)
+  | ({ readonly kind: 'setFlapping'; readonly verdict: FlapChange; readonly ownFaultsAtMs: readonly number[] } & OfNode)
   /** The node is Ready again, so its pods are not marked any more. */
   | ({ readonly kind: 'dropPodsToMark' } & OfNode)
   /** A zone seen for the first time: create its record, with a full limiter, in one write. */
@@ -361,12 +361,12 @@ export function decideMark(
     ...at,
     freshSinceMs,
     totalDisruption: disruption.total,
-    doubtedAtMs: doubtedAt(gate, disruption),
+    ownFaultsAtMs: ownFaultsAt(gate, disruption),
   });
 }
 
 /** When total disruption last began, and when the heartbeat path last failed. */
-const doubtedAt = (gate: GateRecord, { startedAtMs }: DisruptionRecord): readonly number[] =>
+const ownFaultsAt = (gate: GateRecord, { startedAtMs }: DisruptionRecord): readonly number[] =>
   [gate.pathFailedAtMs, startedAtMs].filter((atMs) => atMs !== undefined);
 
 /** Whether the node begins or ends flapping. A node that this pass marks is evaluated by the next one. */
@@ -377,7 +377,7 @@ function* decideFlapping(
   if (health.flaps === undefined || marked) return;
   const verdict = flapVerdict(flapHistoryOf(health.flaps, at.nowMs, at.policy), at);
   if (verdict.kind === 'unchanged') return;
-  yield { kind: 'setFlapping', ...identity(health), verdict, doubtedAtMs: at.doubtedAtMs };
+  yield { kind: 'setFlapping', ...identity(health), verdict, ownFaultsAtMs: at.ownFaultsAtMs };
 }
 
 const isFlapping = ({ flaps }: NodeHealth, { nowMs, policy }: Pick<EvaluationTime, 'nowMs' | 'policy'>): boolean =>
@@ -527,13 +527,14 @@ export function decideMonitor(
     else decisions.push({ kind: 'dequeue', nodeName, uid, zone, addedAtMs, reason: 'nodeGone' });
   }
   const totalDisruption = disruption.total;
-  const doubtedAtMs = doubtedAt(world.gate, disruption);
+  const ownFaultsAtMs = ownFaultsAt(world.gate, disruption);
   for (const node of nodes) {
     const { freshSinceMs } = node;
-    if (node.marked) decisions.push(markDecision(node, { nowMs, policy, doubtedAtMs, freshSinceMs, totalDisruption }));
+    if (node.marked)
+      decisions.push(markDecision(node, { nowMs, policy, ownFaultsAtMs, freshSinceMs, totalDisruption }));
     if (node.health.flaps !== undefined) {
       const mayBegin = !totalDisruption && gateOfProfile(node.health.profile).isOpen;
-      decisions.push(...decideFlapping(node, { nowMs, policy, doubtedAtMs, mayBegin }));
+      decisions.push(...decideFlapping(node, { nowMs, policy, ownFaultsAtMs, mayBegin }));
     }
     if (node.health.podsToMark === true) decisions.push(...decidePods(node));
     const { plannedUntilMs } = node.health;

@@ -16,10 +16,10 @@ const START = Date.UTC(2026, 0, 1) / 1_000;
 const policyWith = (fields: Partial<Policy> = {}): Policy => ({ ...defaultPolicy, ...fields });
 
 /** Bytes after marks at these seconds. */
-function afterMarks(seconds: readonly number[], policy = policyWith(), doubtedAtMs: readonly number[] = []) {
+function afterMarks(seconds: readonly number[], policy = policyWith(), ownFaultsAtMs: readonly number[] = []) {
   let flaps: Uint8Array | undefined;
   for (const each of seconds) {
-    flaps = flapsAfterMark(flaps, { nowMs: (START + each) * 1_000, policy, doubtedAtMs }) ?? flaps;
+    flaps = flapsAfterMark(flaps, { nowMs: (START + each) * 1_000, policy, ownFaultsAtMs }) ?? flaps;
   }
   return flaps;
 }
@@ -30,8 +30,8 @@ interface Case {
   /** Seconds after the start. */
   readonly at: number;
   readonly policy?: Partial<Policy>;
-  /** Times of doubt. Seconds. */
-  readonly doubted?: readonly number[];
+  /** Begins of total disruption, and failures of the heartbeat path. Seconds. */
+  readonly faults?: readonly number[];
   readonly mayBegin?: boolean;
   readonly isFlapping?: boolean;
   readonly verdict: 'unchanged' | 'begin' | 'end';
@@ -58,47 +58,47 @@ const cases: readonly Case[] = [
   { what: 'a short window', marks: [0, 60, 121], at: 125, policy: { flapWindowSeconds: 120 }, verdict: 'unchanged' },
   { what: 'off', marks: [0, 100, 200], at: 205, policy: { flapThreshold: 0 }, verdict: 'unchanged' },
   // Total disruption or a failing path at 230 s: the mark at 200 s was part of it.
-  { what: 'the last mark is doubted', marks: [0, 100, 200], at: 205, doubted: [230], verdict: 'unchanged' },
-  { what: 'a doubt 41 s later', marks: [0, 100, 200], at: 245, doubted: [241], verdict: 'begin' },
-  { what: 'an earlier mark is doubted', marks: [0, 100, 200], at: 205, doubted: [120], verdict: 'unchanged' },
-  { what: 'a doubt before the marks', marks: [100, 200, 300], at: 305, doubted: [99], verdict: 'begin' },
-  { what: 'a doubted begin', marks: [200], at: 230, isFlapping: true, doubted: [230], verdict: 'end' },
+  { what: 'a fault of ours after the last mark', marks: [0, 100, 200], at: 205, faults: [230], verdict: 'unchanged' },
+  { what: 'a fault of ours 41 s later', marks: [0, 100, 200], at: 245, faults: [241], verdict: 'begin' },
+  { what: 'a fault of ours after an earlier mark', marks: [0, 100, 200], at: 205, faults: [120], verdict: 'unchanged' },
+  { what: 'a fault of ours before the marks', marks: [100, 200, 300], at: 305, faults: [99], verdict: 'begin' },
+  { what: 'a fault of ours after the begin', marks: [200], at: 230, isFlapping: true, faults: [230], verdict: 'end' },
 ];
 
 describe('flapping', () => {
-  it.each(cases)('$what: $verdict', ({ marks, at, doubted = [], mayBegin = true, isFlapping = false, ...rest }) => {
+  it.each(cases)('$what: $verdict', ({ marks, at, faults = [], mayBegin = true, isFlapping = false, ...rest }) => {
     const policy = policyWith(rest.policy);
     const nowMs = (START + at) * 1_000;
     const flaps = afterMarks(marks, policy.flapThreshold === 0 ? policyWith() : policy);
     const history = { ...flapHistoryOf(flaps, nowMs, policy), isFlapping };
-    const doubtedAtMs = doubted.map((each) => (START + each) * 1_000);
-    expect(flapVerdict(history, { nowMs, policy, doubtedAtMs, mayBegin }).kind).toBe(rest.verdict);
+    const ownFaultsAtMs = faults.map((each) => (START + each) * 1_000);
+    expect(flapVerdict(history, { nowMs, policy, ownFaultsAtMs, mayBegin }).kind).toBe(rest.verdict);
   });
 
   it('ends when the policy no longer counts marks', () => {
     const policy = policyWith({ flapThreshold: 0 });
-    const at = { nowMs: START * 1_000, policy, doubtedAtMs: [], mayBegin: true };
+    const at = { nowMs: START * 1_000, policy, ownFaultsAtMs: [], mayBegin: true };
     expect(flapVerdict({ isFlapping: true, marksSeconds: [START] }, at)).toEqual({ kind: 'end' });
     expect(flapsAfterMark(undefined, at)).toBeUndefined();
     expect(flapText({ kind: 'end', sinceSeconds: undefined }, policy)).toContain('flapThreshold is 0');
   });
 
-  it('forgets a doubted mark with the next mark', () => {
+  it('forgets a discounted mark with the next mark', () => {
     const flaps = afterMarks([0, 100], policyWith());
     const next = flapsAfterMark(flaps, {
       nowMs: (START + 300) * 1_000,
       policy: policyWith(),
-      doubtedAtMs: [(START + 130) * 1_000],
+      ownFaultsAtMs: [(START + 130) * 1_000],
     });
     expect(flapHistoryOf(next, (START + 300) * 1_000, policyWith()).marksSeconds).toEqual([START + 300, START]);
   });
 
-  it('doubts marks of the longest grace period of all profiles', () => {
+  it('discounts marks of the longest grace period of all profiles', () => {
     const profiles = [{ name: 'slow', nodeSelector: {}, nodeMonitorGracePeriodSeconds: 300 }];
     const history: FlapHistory = { isFlapping: false, marksSeconds: [START + 100, START] };
-    const doubtedAtMs = [(START + 300) * 1_000];
-    expect(countedMarks(history, { policy: policyWith({ profiles }), doubtedAtMs })).toEqual([]);
-    expect(countedMarks(history, { policy: policyWith(), doubtedAtMs })).toHaveLength(2);
+    const ownFaultsAtMs = [(START + 300) * 1_000];
+    expect(countedMarks(history, { policy: policyWith({ profiles }), ownFaultsAtMs })).toEqual([]);
+    expect(countedMarks(history, { policy: policyWith(), ownFaultsAtMs })).toHaveLength(2);
   });
 });
 
@@ -156,7 +156,7 @@ describe('the marks in a row', () => {
     const { marksSeconds } = flapHistoryOf(flaps, nowMs, policyWith({ flapThreshold: 2 }));
     expect(marksSeconds[0]).toBe(START + 200);
     expect(marksSeconds).toHaveLength(3);
-    const next = flapsAfterMark(flaps, { nowMs, policy: policyWith({ flapThreshold: 2 }), doubtedAtMs: [] });
+    const next = flapsAfterMark(flaps, { nowMs, policy: policyWith({ flapThreshold: 2 }), ownFaultsAtMs: [] });
     expect(flapHistoryOf(next, nowMs, policyWith()).marksSeconds).toHaveLength(2);
   });
 

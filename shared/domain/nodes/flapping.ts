@@ -51,7 +51,7 @@ export interface FlapTime {
   readonly nowMs: number;
   readonly policy: Policy;
   /** When total disruption last began, and when the heartbeat path last failed. Epoch milliseconds. */
-  readonly doubtedAtMs: readonly number[];
+  readonly ownFaultsAtMs: readonly number[];
 }
 
 /** How `gaps` gaps are stored: bits of each, and seconds per unit. */
@@ -105,18 +105,18 @@ export function packedFlaps({ isFlapping, marksSeconds }: FlapHistory, policy: P
   return Uint8Array.from([...bytesOf(head, 4), ...bytesOf(rest, 3)]);
 }
 
-/** The marks that are not doubted. */
+/** The marks that are not discounted. */
 export function countedMarks(
   { marksSeconds }: FlapHistory,
-  { policy, doubtedAtMs }: Pick<FlapTime, 'policy' | 'doubtedAtMs'>,
+  { policy, ownFaultsAtMs }: Pick<FlapTime, 'policy' | 'ownFaultsAtMs'>,
 ): readonly number[] {
   const graceSeconds = overProfiles(policy, 'nodeMonitorGracePeriodSeconds', Math.max);
-  const isDoubted = (mark: number): boolean =>
-    doubtedAtMs.some((atMs) => {
-      const doubted = Math.floor(atMs / 1_000);
-      return mark <= doubted && mark >= doubted - graceSeconds;
+  const isDiscounted = (mark: number): boolean =>
+    ownFaultsAtMs.some((atMs) => {
+      const faultSeconds = Math.floor(atMs / 1_000);
+      return mark <= faultSeconds && mark >= faultSeconds - graceSeconds;
     });
-  return marksSeconds.filter((mark) => !isDoubted(mark));
+  return marksSeconds.filter((mark) => !isDiscounted(mark));
 }
 
 /** The bytes to store with a mark at `nowMs` that counts; undefined: the policy does not count marks. */
@@ -134,7 +134,7 @@ export type FlapVerdict =
   | { readonly kind: 'unchanged' }
   /** `marksSeconds`: the marks that reached the threshold, newest first. Epoch seconds. */
   | { readonly kind: 'begin'; readonly marksSeconds: readonly number[] }
-  /** `sinceSeconds`: the last mark; undefined: the policy does not count marks, or the last mark is doubted. */
+  /** `sinceSeconds`: the last mark; undefined: the policy does not count marks, or the last mark is discounted. */
   | { readonly kind: 'end'; readonly sinceSeconds: number | undefined };
 
 const UNCHANGED: FlapVerdict = { kind: 'unchanged' };
