@@ -19,6 +19,7 @@ let api: Server;
 let running: Console;
 let credential: string;
 let renewals: number;
+let adviceReads: number;
 /** `http://127.0.0.1:PORT` of the console. */
 let base: string;
 let token: string;
@@ -26,6 +27,7 @@ let token: string;
 beforeEach(async () => {
   received = [];
   renewals = 0;
+  adviceReads = 0;
   credential = 'secret-of-the-kubeconfig';
   answer = (_request, response) => json(response, 200, { items: [] });
   api = createServer((incoming, response) => {
@@ -53,6 +55,7 @@ beforeEach(async () => {
     cluster: 'test',
     explain: async (args) => [`explained ${args.join(' ')}`],
     advise: async ({ token: current }) => {
+      adviceReads += 1;
       if (current !== credential) throw new ConsoleError(502, 'the API refused');
       return { limitPer1000NodeDays: 1, profiles: [] };
     },
@@ -469,13 +472,19 @@ describe('the page', () => {
     }
   });
 
-  it('has the advice, with the credential in use and the refusal of the API', async () => {
+  it('has the advice, read once for many requests, and the refusal of the API', async () => {
     expect((await send('/advice')).status).toBe(401);
     const headers = await signIn();
-    expect(JSON.parse((await send('/advice', { headers })).text)).toEqual({ limitPer1000NodeDays: 1, profiles: [] });
-    expect((await send('/advice?zone=a', { headers })).status).toBe(404);
+    const valid = credential;
     credential = 'another';
     expect(await send('/advice', { headers })).toMatchObject({ status: 502, text: 'the API refused' });
+    credential = valid;
+    for (let read = 0; read < 2; read += 1) {
+      expect(JSON.parse((await send('/advice', { headers })).text)).toEqual({ limitPer1000NodeDays: 1, profiles: [] });
+    }
+    // The failure and one success.
+    expect(adviceReads).toBe(2);
+    expect((await send('/advice?zone=a', { headers })).status).toBe(404);
   });
 
   it('explains nodes and pods by name alone', async () => {

@@ -49,6 +49,8 @@ const REQUESTS_MAX = 32;
 const WATCHES_MAX = 12;
 const WATCH_MS_MAX = 16 * 60_000;
 const HEADERS_MS_MAX = 10_000;
+/** Counts change once per hour. Reading those of many zones takes longer than a page waits. */
+const ADVICE_MS = 600_000;
 
 const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
@@ -71,7 +73,8 @@ export async function serveConsole(options: ConsoleOptions): Promise<Console> {
   });
   const { port } = server.address() as AddressInfo;
   const guard = createGuard(port);
-  const answer = consoleHandler({ options, readFiles: once(buildPageFiles), upstream, guard });
+  const readAdvice = recent(() => options.advise(upstream.access()), ADVICE_MS);
+  const answer = consoleHandler({ options, readFiles: once(buildPageFiles), readAdvice, upstream, guard });
   server.on('request', (request, response) => void answer(request, response));
   return {
     address: `http://127.0.0.1:${port}/#token=${guard.token}`,
@@ -95,10 +98,25 @@ function once<T>(run: () => Promise<T>): () => Promise<T> {
   };
 }
 
+/** A result is used again for some time, a failure is not. */
+function recent<T>(run: () => Promise<T>, forMs: number): () => Promise<T> {
+  let endsAtMs = 0;
+  let read = once(run);
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs >= endsAtMs) {
+      endsAtMs = nowMs + forMs;
+      read = once(run);
+    }
+    return read();
+  };
+}
+
 interface Parts {
   readonly options: ConsoleOptions;
   /** Builds the page at its first use. */
   readonly readFiles: () => Promise<PageFiles>;
+  readonly readAdvice: () => Promise<AdviceReport>;
   readonly upstream: Upstream;
   readonly guard: Guard;
 }
@@ -138,7 +156,7 @@ function refuse(response: ServerResponse, error: unknown): void {
 }
 
 async function answerRequest(
-  { options, readFiles, upstream, guard }: Parts,
+  { options, readFiles, readAdvice, upstream, guard }: Parts,
   running: Counted,
   request: IncomingMessage,
   response: ServerResponse,
@@ -174,7 +192,7 @@ async function answerRequest(
   } else if (method === 'GET' && url.startsWith('/explain/')) {
     sendText(response, 200, (await options.explain(explainArguments(url), upstream.access())).join('\n'));
   } else if (method === 'GET' && url === '/advice') {
-    sendJson(response, await options.advise(upstream.access()));
+    sendJson(response, await readAdvice());
   } else if (method === 'GET' && url.startsWith('/forward/')) {
     await forward(upstream, running, url.slice('/forward'.length), response, signal);
   } else {
