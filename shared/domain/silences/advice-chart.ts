@@ -4,8 +4,8 @@
  */
 import type { GraceAdvice, GraceCandidate } from './advise-grace.ts';
 
-/** SVG user units. */
 export const CHART_TITLE = 'False marks per 1,000 node-days by grace period (95 % bound)';
+/** SVG user units. */
 export const CHART_WIDTH = 720;
 export const CHART_HEIGHT = 400;
 /** Profiles that have a colour of their own; the next one has the first colour again. */
