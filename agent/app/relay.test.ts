@@ -80,6 +80,25 @@ describe('a relay', () => {
     ]);
   });
 
+  it('adds to a Lease what the cluster left out of it', async () => {
+    await known('n1', 'n2');
+    const metadata = { resourceVersion: '7', annotations: { 'nodekeeper.dev/pods-version': '3' } };
+    const stored = { status: 200, body: { metadata } };
+    const gone = { status: 404, body: { kind: 'Status', metadata: {} } };
+    answer = () => answered(200, { kind: 'LeaseBatch', items: [stored, gone] });
+    expect(await relayed('n1', 'n2')).toEqual([
+      {
+        status: 200,
+        body: {
+          apiVersion: 'coordination.k8s.io/v1',
+          kind: 'Lease',
+          metadata: { name: 'n1', namespace: 'kube-node-lease', ...metadata },
+        },
+      },
+      gone,
+    ]);
+  });
+
   it('sends at once when each machine of the last half minute has sent its heartbeat', async () => {
     await known('n1', 'n2', 'n3');
     await clock.pass(10_000);

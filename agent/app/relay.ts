@@ -125,9 +125,10 @@ export class HeartbeatRelay {
     const { api, log, meter } = this.#options;
     if (this.#inFlight >= BATCHES_IN_FLIGHT_MAX) return this.#refuse(waiting, 'too many batches wait for answers');
     this.#inFlight += 1;
-    const answer = await api.send({ ...batchRequest(waiting.map(({ item }) => item)), timeoutMs: SEND_MS });
+    const items = waiting.map(({ item }) => item);
+    const answer = await api.send({ ...batchRequest(items), timeoutMs: SEND_MS });
     this.#inFlight -= 1;
-    const outcome = batchAnswers(answer, waiting.length);
+    const outcome = batchAnswers(answer, items);
     if (outcome.kind === 'failed') {
       if (!this.#isFailing) log.warn('heartbeats cannot be relayed', { why: outcome.why, machines: waiting.length });
       this.#isFailing = true;

@@ -2,6 +2,7 @@
  * What a relay of heartbeats accepts, and what it makes of the answer to a batch (docs/relay.md). A relay cannot check the
  * tokens of machines: only the cluster has their keys. It passes on what it received, and the answer that it received.
  */
+import { LEASE_NAMESPACE } from '../../shared/domain/access/node-restriction.ts';
 import {
   LEASE_BATCH_API_VERSION,
   LEASE_BATCH_KIND,
@@ -11,6 +12,7 @@ import {
   type LeaseBatchAnswerItem,
   type LeaseBatchItem,
 } from '../../shared/domain/nodes/lease-batch.ts';
+import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { describeAnswer } from './kube-answer.ts';
 
@@ -70,13 +72,21 @@ export type BatchAnswers =
   | { readonly kind: 'answered'; readonly items: readonly LeaseBatchAnswerItem[] }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** The answers to the items of a batch. Anything but one answer for each item is a failure of the whole batch. */
-export function batchAnswers(answer: KubeAnswer, itemCount: number): BatchAnswers {
+/** The answers to these items. Anything but one answer for each item is a failure of the whole batch. */
+export function batchAnswers(answer: KubeAnswer, sent: readonly Pick<LeaseBatchItem, 'path'>[]): BatchAnswers {
   if (answer.kind === 'failed' || answer.status !== 200) return { kind: 'failed', why: describeAnswer(answer) };
   const { kind, items } = (answer.body ?? {}) as Partial<LeaseBatchAnswer>;
-  const isComplete = kind === LEASE_BATCH_KIND && Array.isArray(items) && items.length === itemCount;
+  const isComplete = kind === LEASE_BATCH_KIND && Array.isArray(items) && items.length === sent.length;
   if (!isComplete || !items.every(isAnswerItem)) return { kind: 'failed', why: 'the answer is not that to our batch' };
-  return { kind: 'answered', items };
+  return { kind: 'answered', items: items.map((item, index) => completed(item, sent[index]!)) };
+}
+
+/** The answer as the machine expects it: a Lease with its type and name. */
+function completed(item: LeaseBatchAnswerItem, { path }: Pick<LeaseBatchItem, 'path'>): LeaseBatchAnswerItem {
+  const { body } = item;
+  if (item.status !== 200 || !isJsonObject(body) || !isJsonObject(body['metadata'])) return item;
+  const metadata = { name: path.split('/').at(-1), namespace: LEASE_NAMESPACE, ...body['metadata'] };
+  return { ...item, body: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata } };
 }
 
 const isAnswerItem = (item: LeaseBatchAnswerItem | null | undefined): boolean =>

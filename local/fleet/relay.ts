@@ -92,7 +92,7 @@ export class ZoneRelay {
       body: JSON.stringify(body),
     }));
     const { path, body } = batchRequest(items);
-    const outcome = batchAnswers(await send({ method: 'POST', path, body, urgent: true }), waiting.length);
+    const outcome = batchAnswers(await send({ method: 'POST', path, body, urgent: true }), items);
     for (const [index, { settle }] of waiting.entries()) {
       settle(outcome.kind === 'answered' ? outcome.items[index]! : notRelayed(outcome.why));
     }

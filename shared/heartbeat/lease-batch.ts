@@ -12,6 +12,7 @@ import {
   LEASE_BATCH_ITEMS_MAX,
   LEASE_BATCH_KIND,
   type LeaseBatchItem,
+  PREFER_NEWS,
 } from '../domain/nodes/lease-batch.ts';
 import { mediaTypeOf, readJson, refuseTooLarge } from '../kube/request/body.ts';
 import { json, statusResponse } from '../kube/request/respond.ts';
@@ -91,7 +92,7 @@ async function answerTo(
     headers: {
       authorization: `Bearer ${token}`,
       'content-type': method === 'PUT' ? 'application/json' : 'application/merge-patch+json',
-      prefer: 'return=minimal',
+      prefer: PREFER_NEWS,
     },
     body: Buffer.from(body, 'utf8'),
     sourceIp: batch.sourceIp,

@@ -16,7 +16,7 @@ import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../domain/nodes/heartbeat-url.ts';
-import { isLeaseBatchPath } from '../domain/nodes/lease-batch.ts';
+import { isLeaseBatchPath, PREFER_NEWS } from '../domain/nodes/lease-batch.ts';
 import { type BeatTimes, beatAnnotations } from '../domain/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../domain/nodes/node-usage.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../kube/patch/patch.ts';
@@ -207,7 +207,9 @@ function answerOf(outcome: LeaseWriteOutcome, { beat, warnings, beatTimes }: Ans
   if (outcome.kind === 'absent') throw status.notFound(leases, target.name);
   if (outcome.kind === 'conflict') throw status.conflict(leases, target.name);
   const lease = leaseForResponse(outcome.row, { beatTimes, heartbeatUrl: heartbeatUrlOf(request) });
-  const isMinimal = request.headers['prefer'] === MINIMAL;
+  const { prefer } = request.headers;
+  if (prefer === PREFER_NEWS && lease !== undefined) return json(200, news(lease));
+  const isMinimal = prefer === MINIMAL;
   return isMinimal && lease !== undefined
     ? json(200, minimal(lease), { ...warningHeaders(warnings), 'preference-applied': MINIMAL })
     : json(200, lease, warningHeaders(warnings));
@@ -245,6 +247,11 @@ const minimal = ({ apiVersion, kind, metadata: { name, namespace, resourceVersio
   apiVersion,
   kind,
   metadata: { name, namespace, resourceVersion, ...defined({ annotations }) },
+});
+
+/** The same for an item of a batch: type and name are those of the item. */
+const news = ({ metadata: { resourceVersion, annotations } }: Lease) => ({
+  metadata: { resourceVersion, ...defined({ annotations }) },
 });
 
 /** No client renews a Lease in YAML, and its parser would add to each cold start. */

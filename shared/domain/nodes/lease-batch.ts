@@ -33,7 +33,10 @@ export interface LeaseBatch {
 export interface LeaseBatchAnswerItem {
   readonly status: number;
   readonly retryAfterSeconds?: number;
-  /** A Lease or a Status. */
+  /**
+   * A Status, or a Lease. The server leaves out of a Lease what follows from the path: type, name and namespace. Data out
+   * to the internet is billed. The relay adds it.
+   */
   readonly body: unknown;
 }
 
@@ -44,6 +47,9 @@ export interface LeaseBatchAnswer {
   /** In the order of the request. */
   readonly items: readonly LeaseBatchAnswerItem[];
 }
+
+/** Header `prefer` of an item: the answer has only what neither the machine nor its relay knows. */
+export const PREFER_NEWS = 'return=nodekeeper-news';
 
 /** Whether the path of a request is that of batches. */
 export const isLeaseBatchPath = (path: string): boolean => path.replace(/\/$/, '') === LEASE_BATCHES_PATH;
