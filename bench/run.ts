@@ -27,6 +27,7 @@ import { massMarks } from './mass-marks.ts';
 import { nodeHours } from './node-hours.ts';
 import { quality } from './quality.ts';
 import { quiet } from './quiet.ts';
+import { relay } from './relay.ts';
 import { returns } from './returns.ts';
 import { scheduler } from './scheduler.ts';
 import { shards } from './shards.ts';
@@ -47,6 +48,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   agentLogs,
   agentUpdates,
   identity,
+  relay,
   quiet,
   tick,
   quality,
