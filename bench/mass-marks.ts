@@ -78,6 +78,7 @@ async function measure(report: Report, options: Options): Promise<void> {
   const units = { readUnits: 0, writeUnits: 0 };
   const tables = memoryItemStore({ onConsumed: (each) => addUnits(units, each) });
   const lastBeatMs = await fill(tables, nodes, spreadMs, fraction);
+  Object.assign(units, { readUnits: 0, writeUnits: 0 });
   const pause = (milliseconds: number): Promise<void> => time.sleep(milliseconds);
   const conflicting = conflictingStore(tables, { transactionMs, pause, random: fraction });
   const markedAtMs: MarkTimes = new Map();

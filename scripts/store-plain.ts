@@ -1,8 +1,9 @@
 /**
  * npm run store-plain -- --table NAME [--region REGION] [--endpoint URL]
  *
- * Stores every compressed text of the `objects` table as a string, for the return to a release that cannot read
- * compressed texts (docs/operations/roll-back.md). Deploy `storedObjects: plain` first: no new ones are then written.
+ * Stores every compressed text of the `objects` table as a string, and decisions that share an item in items of their own,
+ * for the return to a release that cannot read them (docs/operations/roll-back.md). Deploy `storedObjects: plain` first:
+ * no new ones are then written.
  *
  * It may run while the cluster works, and again. Objects keep their resourceVersion. An object that has changed
  * meanwhile is left as it is. Cost: a read of the table, and a write of each compressed item.
@@ -10,10 +11,11 @@
 import { parseArgs } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
+import { decisionsIn, decisionWrite } from '../shared/controllers/decisions/decision-store.ts';
 import { defined } from '../shared/domain/defined.ts';
 import type { Item, ItemPosition, ItemStore, Write } from '../shared/ports/item-store.ts';
 import { is } from '../shared/store/conditions.ts';
-import { objectSortKey, resourceVersionKey } from '../shared/store/layout.ts';
+import { decisionsPartition, objectSortKey, resourceVersionKey } from '../shared/store/layout.ts';
 import { logAttributes, logEntries, objectText } from '../shared/store/object-record.ts';
 import { type StoredText, unpackText } from '../shared/store/packed-text.ts';
 
@@ -60,6 +62,13 @@ function plainWrites(item: Item): Write[] {
   const { pk, sk, rv, o, e, d, ttl } = item as StoredRow;
   const key = { table: 'objects', pk, sk } as const;
   if (o instanceof Uint8Array) return [{ kind: 'update', key, set: { o: unpackText(o) }, when: is('rv', rv) }];
+  // An older release reads each decision by its own key.
+  if (pk.startsWith(decisionsPartition())) {
+    return [
+      ...decisionsIn(item).map((record) => decisionWrite(record, { textFormat: 'plain' })),
+      { kind: 'delete', key },
+    ];
+  }
   // A decision never changes.
   if (d instanceof Uint8Array)
     return [{ kind: 'update', key, set: { d: unpackText(d) }, when: { kind: 'itemExists' } }];

@@ -78,7 +78,7 @@ export function setUpSim(options: SimOptions): SimSetup {
   const blocks = parts.includes('podCidrs') ? cidrPolicyOf(random('pod cidrs'), nodes) : {};
   // Short enough to end within a storm and the calm after it.
   const detachPolicy = parts.includes('volumes') ? { forceDetachTimeoutSeconds: 90 } : {};
-  const markPolicy = parts.includes('markParts') ? { nodesMarkedPerTickMax: 1 } : {};
+  const markPolicy = parts.includes('markParts') ? { nodesMarkedPerTickMax: 1, nodesQueuedPerZoneMax: 2 } : {};
   const profiles = parts.includes('profiles') ? { profiles: SIM_PROFILES } : {};
   const url: Partial<Policy> = parts.includes('heartbeatUrl') ? { heartbeatUrl: 'on' } : {};
   const chosenPolicy = {

@@ -84,6 +84,7 @@ describe('a policy', () => {
     ['workloadShortageAlarmSeconds', [60, 1_800], [59, 0, 90.5, '300']],
     ['watchQuietSeconds', [5, 300, 900], [4, 901, 7.5]],
     ['nodesMarkedPerTickMax', [0, 300, 100_000], [-1, 100_001, 7.5]],
+    ['nodesQueuedPerZoneMax', [1, 200, 100_000], [0, 100_001, 7.5]],
     ['flapThreshold', [0, 1, 3, 5], [-1, 6, 2.5, '3', null]],
     ['flapWindowSeconds', [60, 3_600, 86_400], [59, 0, 86_401, 90.5, '3600']],
     ['flapStableSeconds', [5, 600, 86_400], [4, 86_401, 7.5]],

@@ -132,6 +132,10 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     schema: z.int().check(z.gte(0), z.lte(100_000)),
     rule: 'must be a whole number of nodes, 0 to 100000',
   },
+  nodesQueuedPerZoneMax: {
+    schema: z.int().check(z.gte(1), z.lte(100_000)),
+    rule: 'must be a whole number of nodes, 1 to 100000',
+  },
   profiles: profilesRule,
   maxPlannedSilenceSeconds: {
     schema: z.int().check(z.gte(0), z.lte(2_592_000)),

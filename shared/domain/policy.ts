@@ -123,6 +123,11 @@ export interface Policy {
    * for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
    */
   readonly nodesMarkedPerTickMax: number;
+  /**
+   * Nodes of a zone in its eviction queue. Nodes; each is a write. evictor taints at most 101 nodes of a zone between two
+   * ticks of node-monitor. Further nodes wait in their digests (docs/decisions/0046).
+   */
+  readonly nodesQueuedPerZoneMax: number;
   /** Times for some nodes, selected by labels. At most 8, in order: the first match wins (docs/profiles.md). */
   readonly profiles: readonly NodeProfile[];
   /**
@@ -186,6 +191,7 @@ export const defaultPolicy: Policy = Object.freeze({
   pendingPodAlarmSeconds: 300,
   workloadShortageAlarmSeconds: 1_800,
   nodesMarkedPerTickMax: 300,
+  nodesQueuedPerZoneMax: 200,
   profiles: Object.freeze([]),
   maxPlannedSilenceSeconds: 0,
   flapThreshold: 3,

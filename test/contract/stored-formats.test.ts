@@ -4,6 +4,8 @@
  */
 import { beforeEach, expect, it } from 'vitest';
 import { storePlainTexts } from '../../scripts/store-plain.ts';
+import type { DecisionRecord } from '../../shared/controllers/decisions/decision-record.ts';
+import { decisionStore, decisionWrite, decisionWrites } from '../../shared/controllers/decisions/decision-store.ts';
 import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
 import type { Item, ItemStore } from '../../shared/ports/item-store.ts';
 import { type ChangeLog, changeLog } from '../../shared/store/change-log.ts';
@@ -114,6 +116,27 @@ describeOnStores('objects in two formats', (fixture) => {
     expect(log.map(({ type }) => type)).toEqual(['ADDED', 'ADDED', 'ADDED', 'MODIFIED', 'DELETED']);
     expect(await changes()).toEqual(before);
     expect(await storePlainTexts(fixture.items())).toBe(0);
+  });
+
+  it('stores each decision of a shared item in an item of its own, as an older release reads it', async () => {
+    const recordOf = (name: string): DecisionRecord => ({
+      ...{ v: 1, act: 'MarkUnknown', about: { kind: 'Node', name, uid: resource }, atMs: T0, reason: FILLER },
+      ...{ rule: 'silence', inputs: {}, outcome: {}, policy: '', sum: '' },
+    });
+    const records = Array.from({ length: 12 }, (_, index) => recordOf(`${resource}-${index}`));
+    const items = fixture.items();
+    const writes = decisionWrites([...records, ...records.map((each) => ({ ...each, atMs: T0 + 1 }))], 'compressed');
+    expect(writes.length).toBeLessThanOrEqual(16);
+    for (const write of writes) await items.write(write);
+    await storePlainTexts(items);
+    for (const record of records) {
+      const { key } = decisionWrite(record);
+      const item = await items.get(key, { consistent: true });
+      expect(JSON.parse(item?.['d'] as string)).toEqual(record);
+    }
+    expect(await storePlainTexts(items)).toBe(0);
+    const about = records[0]!.about;
+    expect((await decisionStore(items).list({ nowMs: T0, limit: 9, about })).decisions).toHaveLength(2);
   });
 
   it('does not overwrite an object that changes while texts are stored plain', async () => {

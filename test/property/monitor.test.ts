@@ -304,7 +304,7 @@ describe('L10', () => {
   });
   const at = {
     nowMs: NOW,
-    policy: { ...defaultPolicy, largeClusterSizeThreshold: 5 },
+    policy: { ...defaultPolicy, largeClusterSizeThreshold: 5, nodesQueuedPerZoneMax: 2 },
   };
 
   it('decides nothing after its decisions were applied', () => {

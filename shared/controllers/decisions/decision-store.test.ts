@@ -50,3 +50,76 @@ describe('a record of more than 1 KB', () => {
     expect(decisions.map(({ record }) => record)).toMatchObject([draft]);
   });
 });
+
+describe('records about many Nodes in one commit', () => {
+  const nowMs = Date.UTC(2026, 0, 1);
+  const names = Array.from({ length: 40 }, (_, index) => `edge-${index}`);
+  const draftOf = (name: string, atMs = nowMs): DecisionDraft => ({
+    act: 'MarkUnknown',
+    about: { kind: 'Node', name, uid: `uid-${name}` },
+    atMs,
+    reason: 'No heartbeat or status for 42 s (grace period 40 s)',
+    rule: 'silence',
+    inputs: { health: { renewedAtMs: nowMs - 42_000 } },
+    outcome: { mark: true, silentSeconds: 42, graceSeconds: 40 },
+  });
+  async function stored(drafts: readonly DecisionDraft[], storedObjects: 'compressed' | 'plain' = 'compressed') {
+    const items = memoryItemStore();
+    const ledger = ledgerOver(items, { ...defaultPolicy, storedObjects });
+    const writes = ledger.writeAll(drafts);
+    for (const write of writes) await items.write(write);
+    return { items, ledger, writes, store: decisionStore(items) };
+  }
+  const drafts = names.map((name) => draftOf(name));
+  const decisionNames = drafts.map((draft) => decisionName(draft)).sort();
+
+  it('share an item per shard', async () => {
+    const { writes } = await stored(drafts);
+    expect(writes.length).toBeLessThanOrEqual(8);
+  });
+
+  it('are read by name, by Node, and all in the order of their names, beside records of their own', async () => {
+    const { items, ledger, store } = await stored(drafts);
+    const own = { ...draftOf('edge-7', nowMs + 5_000), act: 'TaintLifted' } as const;
+    await ledger.recordOnce(own, {});
+    expect((await store.get(decisionName(drafts[7]!), nowMs))?.record).toMatchObject(drafts[7]!);
+    expect(await store.get('node.edge-7.0000000000005-abc', nowMs)).toBeUndefined();
+    const about = { kind: 'Node', name: 'edge-7' } as const;
+    const { decisions } = await store.list({ nowMs, limit: 10, about });
+    expect(decisions.map(({ record }) => record.act)).toEqual(['MarkUnknown', 'TaintLifted']);
+    const all = await decisionStore(items).list({ nowMs, limit: 1_000 });
+    expect(all.decisions.map(({ name }) => name)).toEqual([...decisionNames, decisionName(own)].sort());
+    expect(all.next).toBeUndefined();
+  });
+
+  it('are listed in pages, each record once', async () => {
+    const { store } = await stored([...drafts, ...names.map((name) => draftOf(name, nowMs + 5_000))]);
+    const listed: string[] = [];
+    let after: string | undefined;
+    for (let pages = 0; pages < 20; pages += 1) {
+      const page = await store.list({ nowMs, limit: 7, ...(after === undefined ? {} : { continueAfter: after }) });
+      listed.push(...page.decisions.map(({ name }) => name));
+      after = page.next;
+      if (after === undefined) break;
+    }
+    expect(listed).toHaveLength(80);
+    expect(listed).toEqual([...listed].sort());
+    expect(new Set(listed).size).toBe(80);
+  });
+
+  it('end after their retention', async () => {
+    const { store } = await stored(drafts);
+    const laterMs = nowMs + 31 * 86_400_000;
+    expect(await store.get(decisionName(drafts[7]!), laterMs)).toBeUndefined();
+    expect((await store.list({ nowMs: laterMs, limit: 100 })).decisions).toEqual([]);
+  });
+
+  it('have items of their own while texts are stored plain, and where the name does not show the Node', async () => {
+    expect((await stored(drafts, 'plain')).writes).toHaveLength(40);
+    const long = ['a', 'b'].map((first) => draftOf(`${first}${'x'.repeat(240)}`));
+    const { writes, store } = await stored(long);
+    expect(writes).toHaveLength(2);
+    expect((await store.list({ nowMs, limit: 10, about: long[0]!.about })).decisions).toHaveLength(1);
+    expect(await store.get(decisionName(long[1]!), nowMs)).toBeDefined();
+  });
+});

@@ -64,10 +64,11 @@ export function holdDraft(
     readonly gate: GateVerdict;
     readonly totalDisruption: boolean;
     readonly waiting: readonly QueuedNode[];
+    readonly policy: Policy;
   },
 ): EvictorDraft {
   const count = at.waiting.length;
-  const waiting = `${count} ${count === 1 ? 'node waits' : 'nodes wait'} for the NoExecute taint`;
+  const waiting = `${count < at.policy.nodesQueuedPerZoneMax ? '' : 'at least '}${count} ${count === 1 ? 'node waits' : 'nodes wait'} for the NoExecute taint`;
   return {
     act: 'EvictionHeld',
     about: aboutZone(at.zone),

@@ -215,7 +215,7 @@ async function processQueues(
 
 /** Records a hold when it begins, not while it lasts. A hold by rate lasts until the next taint. */
 async function recordHold(
-  { fleet, ledger }: ControllerDependencies,
+  { fleet, ledger, policy }: ControllerDependencies,
   { zones, state }: FleetRecords,
   waiting: readonly QueuedNode[],
   hold: EvictionHold,
@@ -234,6 +234,7 @@ async function recordHold(
     gate,
     totalDisruption: state.disruption.total,
     waiting: inOrder,
+    policy,
   });
   await fleet.setHold(zone, record.hold, key, ledger.write(draft, tick));
 }

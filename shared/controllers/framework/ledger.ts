@@ -11,7 +11,13 @@ import type { Policy } from '../../domain/policy.ts';
 import { shortHash } from '../../domain/text-hash.ts';
 import type { ItemStore, PutWrite } from '../../ports/item-store.ts';
 import { type DecisionDraft, type DecisionRecord, sealed } from '../decisions/decision-record.ts';
-import { decisionName, decisionWrite, decisionWriteOnce, type OnceKey } from '../decisions/decision-store.ts';
+import {
+  decisionName,
+  decisionWrite,
+  decisionWriteOnce,
+  decisionWrites,
+  type OnceKey,
+} from '../decisions/decision-store.ts';
 
 /** Names of records that this process has stored. A tick that repeats a decision then writes nothing. */
 const REMEMBERED_MAX = 4_096;
@@ -24,6 +30,8 @@ export interface TickMark {
 export interface Ledger {
   /** For the `extra` of a commit. `once`: see decisionName. */
   write(draft: DecisionDraft, tick?: TickMark, once?: OnceKey): PutWrite;
+  /** For the `extra` of a commit with many decisions. There are fewer writes than drafts where records share items. */
+  writeAll(drafts: readonly DecisionDraft[], tick?: TickMark): PutWrite[];
   /** `known`: this process has stored the record before. `recorded`: it is stored now, by this or another process. */
   recordOnce(draft: DecisionDraft, once: OnceKey, tick?: TickMark): Promise<'recorded' | 'known'>;
 }
@@ -42,6 +50,11 @@ export function ledgerOver(items: ItemStore, policy: Policy): Ledger {
     sealed({ ...draft, v: 1, policy: version, ...defined({ slot, fence }) });
   return {
     write: (draft, tick, once) => decisionWrite(recordOf(draft, tick), { textFormat, ...defined({ once }) }),
+    writeAll: (drafts, tick) =>
+      decisionWrites(
+        drafts.map((draft) => recordOf(draft, tick)),
+        textFormat,
+      ),
     async recordOnce(draft, once, tick) {
       const name = decisionName(draft, once);
       if (recorded.has(name)) return 'known';

@@ -19,6 +19,7 @@ import { markUnknown } from '../../store/health-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import { createdAtMsOf } from '../../store/node-digest.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
+import type { DecisionDraft } from '../decisions/decision-record.ts';
 import { groupedBy, inParts, type WorkBudget, workInHalves, workThrough } from '../framework/bounded-work.ts';
 import { nodeRef, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
@@ -30,10 +31,11 @@ import { isMarkable } from './mark-pods.ts';
 import type { MarkDecision } from './rule.ts';
 
 /**
- * Nodes in one commit: with their events 4 items per node, and 3 heads with a log item each (98 of 100); without events 3
- * items, and 1 head with its log item. Nodes too large for one transaction are marked in halves.
+ * Nodes in one commit: with their events 3 items per node, 3 heads with a log item each, and 2 items with their decisions
+ * (98 of 100); without events 2 items per node, a head, an item with decisions, and up to 6 log items. Nodes too large for
+ * one transaction are marked in halves.
  */
-const NODES_PER_COMMIT_MAX = { withEvents: 23, withoutEvents: 32 } as const;
+const NODES_PER_COMMIT_MAX = { withEvents: 30, withoutEvents: 46 } as const;
 /** Attempts at a contended commit of several nodes, before its halves are tried. */
 const CONTENDED_MAX = 2;
 /** Attempts at one commit, each with one node fewer or with one read again. */
@@ -225,7 +227,7 @@ function commitOf(
   const nodes: ObjectWrite[] = [];
   const events: ObjectWrite[] = [];
   const digests: TransactWrite[] = [];
-  const records: TransactWrite[] = [];
+  const drafts: DecisionDraft[] = [];
   for (const each of candidates) {
     const next = markedNode(each, nowMs);
     if (next === undefined) continue;
@@ -240,7 +242,7 @@ function commitOf(
         flaps: decision.flaps,
       }),
     );
-    records.push(ledger.write(markDraft(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }), tick));
+    drafts.push(markDraft(decision, seen, { nowMs, policy, zone: zones.get(decision.zone) }));
     if (each.hasEvent || decision.event === undefined || lane === undefined) continue;
     const about = { kind: 'Node', namespace: '', name: decision.nodeName, uid: decision.uid } as const;
     withEvent.push(each);
@@ -248,7 +250,7 @@ function commitOf(
       eventWrite({ ...decision.event, about, once: nowMs }, { nowMs, eventUid: random.uuid(), wantedShard: lane }),
     );
   }
-  return { marked, withEvent, writes: [...nodes, ...events], extra: [...digests, ...records] };
+  return { marked, withEvent, writes: [...nodes, ...events], extra: [...digests, ...ledger.writeAll(drafts, tick)] };
 }
 
 /** The candidates with one Node as it is stored now; without it when it no longer exists. */

@@ -610,6 +610,7 @@ function measure(
   const records = new Map(zones.map((record) => [record.zone, record]));
   const queued = new Map<string, number>();
   for (const { zone } of queue) queued.set(zone, (queued.get(zone) ?? 0) + 1);
+  for (const [zone, { nodes }] of outcome.beyondQueue) queued.set(zone, (queued.get(zone) ?? 0) + nodes);
   for (const { zone, size, healthPercent, unhealthy } of outcome.zoneMetrics) {
     const record = records.get(zone);
     if (record === undefined || nowMs - (record.createdAtMs ?? 0) < MEASURED_ZONE_AGE_MS) continue;
@@ -632,7 +633,10 @@ function measure(
     meter.add(metric.READY_NODES, readyNodes, 'Count');
   }
   if (queue.length > 0) {
-    const oldestMs = Math.min(...queue.map(({ addedAtMs }) => addedAtMs));
+    const oldestMs = [
+      ...queue.map(({ addedAtMs }) => addedAtMs),
+      ...[...outcome.beyondQueue.values()].map(({ sinceMs }) => sinceMs),
+    ].reduce((oldest, each) => Math.min(oldest, each));
     meter.add(metric.QUEUE_AGE_MAX, Math.max(0, nowMs - oldestMs) / 1_000, 'Seconds');
   }
   if (outcome.lateNodes > 0) meter.add(metric.LATE_NODES, outcome.lateNodes, 'Count');

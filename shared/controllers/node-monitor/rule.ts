@@ -172,6 +172,14 @@ export interface MonitorOutcome {
   readonly flappingNodes: ReadonlyMap<string, number>;
   /** Silent nodes that the closed gate kept from being marked; a metric with an alarm. */
   readonly withheldMarks: number;
+  /** Nodes that wait for a place in the queue of their zone, by zone; a metric. */
+  readonly beyondQueue: ReadonlyMap<string, NodesBeyondQueue>;
+}
+
+export interface NodesBeyondQueue {
+  readonly nodes: number;
+  /** Since when the first of them waits. Epoch milliseconds. */
+  readonly sinceMs: number;
 }
 
 /** Order of application. Recovery first: a Ready node must not wait behind 5,000 silent ones. */
@@ -232,6 +240,8 @@ interface EvaluatedNode {
   /** A promise of silence stands: it does not count in its zone, and waits for no taint. */
   readonly planned: boolean;
   readonly silentSeconds: number;
+  /** When it was marked, or its grace period ended if that is later: its order for a place in the queue. Epoch milliseconds. */
+  readonly waitsSinceMs: number;
 }
 
 const identity = (health: NodeHealth): OfNode => ({
@@ -315,6 +325,7 @@ function evaluateNode(
     returning: isReturning(health, verdict),
     planned: isSilencePlanned(health, at.nowMs),
     silentSeconds: verdict.silentMs / 1_000,
+    waitsSinceMs: Math.min(at.nowMs, Math.max(health.markedAtMs ?? at.nowMs, verdict.deadlineMs)),
     late: verdict.kind !== 'alive',
     withheld: due && !mayMark,
     freshSinceMs: at.freshSinceMs,
@@ -322,6 +333,7 @@ function evaluateNode(
 }
 
 export type MarkDecision = Extract<MonitorDecision, { kind: 'markUnknown' }>;
+type EnqueueDecision = Extract<MonitorDecision, { kind: 'enqueue' }>;
 
 interface MarkTime extends FlapTime {
   readonly freshSinceMs: number;
@@ -424,10 +436,52 @@ function* decideTaints(
     // write.
     if (queued?.zone === health.zone) return;
     if (queued !== undefined) yield dequeue('zoneChanged');
+    // Subject to the places that are free (admitToQueue).
     yield { kind: 'enqueue', ...of, taint: decision.taint, addedAtMs: nowMs, silentSeconds: node.silentSeconds };
     return;
   }
   if (queued !== undefined && ready !== undefined) yield dequeue(node.returning ? 'returning' : 'tainted');
+}
+
+/**
+ * Divides the nodes that are to wait into those that enter the queue now, and those that wait for a place in it. A zone
+ * queues nodesQueuedPerZoneMax nodes, more than evictor can taint before the next pass. The others need no write:
+ * their digests show that they wait, and since when.
+ *
+ * The node that has waited longest enters first. A node without a mark reported itself NotReady. It enters at once,
+ * because its digest has no time that would keep its order.
+ */
+function admitToQueue(
+  candidates: readonly { readonly decision: EnqueueDecision; readonly node: EvaluatedNode }[],
+  staying: readonly QueuedNode[],
+  { nodesQueuedPerZoneMax }: Policy,
+): { readonly entering: readonly EnqueueDecision[]; readonly beyond: ReadonlyMap<string, NodesBeyondQueue> } {
+  const places = new Map<string, number>();
+  for (const { zone } of staying) places.set(zone, (places.get(zone) ?? nodesQueuedPerZoneMax) - 1);
+  const entering: EnqueueDecision[] = [];
+  const beyond = new Map<string, NodesBeyondQueue>();
+  const inTurn = [...candidates].sort(
+    (a, b) => a.node.waitsSinceMs - b.node.waitsSinceMs || compareText(a.decision.nodeName, b.decision.nodeName),
+  );
+  for (const { decision, node } of inTurn) {
+    const { zone } = decision;
+    const free = places.get(zone) ?? nodesQueuedPerZoneMax;
+    if (free > 0 || !(node.marked || node.health.markedAtMs !== undefined)) {
+      entering.push(decision);
+      places.set(zone, free - 1);
+    } else {
+      const { nodes, sinceMs } = beyond.get(zone) ?? { nodes: 0, sinceMs: node.waitsSinceMs };
+      beyond.set(zone, { nodes: nodes + 1, sinceMs });
+    }
+  }
+  return { entering, beyond };
+}
+
+/** The queue without the nodes that this pass removes. */
+function stayingIn(queue: readonly QueuedNode[], decisions: readonly MonitorDecision[]): readonly QueuedNode[] {
+  const keyOf = ({ zone, nodeName, uid }: OfNode): string => `${zone}#${nodeName}#${uid}`;
+  const leaving = new Set(decisions.flatMap((decision) => (decision.kind === 'dequeue' ? [keyOf(decision)] : [])));
+  return leaving.size === 0 ? queue : queue.filter((item) => !leaving.has(keyOf(item)));
 }
 
 /** Retries of marking pods, for a node that this pass does not mark. */
@@ -528,6 +582,7 @@ export function decideMonitor(
   }
   const totalDisruption = disruption.total;
   const ownFaultsAtMs = ownFaultsAt(world.gate, disruption);
+  const toQueue: { readonly decision: EnqueueDecision; readonly node: EvaluatedNode }[] = [];
   for (const node of nodes) {
     const { freshSinceMs } = node;
     if (node.marked)
@@ -548,9 +603,14 @@ export function decideMonitor(
       node.health.noExecute.notReady ||
       node.health.noExecute.unreachable
     ) {
-      decisions.push(...decideTaints(node, queued, disruption.total, nowMs));
+      for (const decision of decideTaints(node, queued, disruption.total, nowMs)) {
+        if (decision.kind === 'enqueue') toQueue.push({ decision, node });
+        else decisions.push(decision);
+      }
     }
   }
+  const { entering, beyond } = admitToQueue(toQueue, stayingIn(world.queue, decisions), policy);
+  decisions.push(...entering);
 
   const records = new Map(world.zones.map((record) => [record.zone, record]));
   decisions.push(...decideZones(zones, records, disruption.total, nowMs, policy));
@@ -570,5 +630,6 @@ export function decideMonitor(
     plannedNodes: countByZone(nodes, ({ planned }) => planned),
     flappingNodes: countByZone(nodes, ({ health }) => isFlapping(health, at)),
     withheldMarks: nodes.reduce((sum, node) => sum + Number(node.withheld), 0),
+    beyondQueue: beyond,
   };
 }
