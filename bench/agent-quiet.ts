@@ -103,7 +103,7 @@ async function measure(
       anonymousMegabytes: megabytes(RssAnon),
       ...(followed === undefined
         ? {}
-        : { readBytesPerSecond: rounded((1_000 * (followed.bytes() - fromBytes)) / elapsedMs, 0) }),
+        : { readBytesPerSecond: rounded((1_000 * (followed.bytes() - fromBytes)) / elapsedMs) }),
       quietSeconds: rounded(elapsedMs / 1_000),
       cpuMs: rounded(cpuMs),
       percentOfOneCore: rounded((100 * cpuMs) / elapsedMs, 3),
