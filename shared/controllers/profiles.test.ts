@@ -204,6 +204,39 @@ describe('a change of the profiles of the policy', () => {
     expect((await fleet.node('cell'))?.metadata.annotations).toBeUndefined();
   });
 
+  it.each([
+    { what: 'until it succeeds', brokenUntilSeconds: 300, without: [], round: 3 },
+    { what: 'for an hour', brokenUntilSeconds: Number.POSITIVE_INFINITY, without: ['bad'], round: 3 },
+  ])('repeats the second round for a Node that fails in it, $what', async ({ brokenUntilSeconds, without, round }) => {
+    const fleet = controlledFleet({});
+    let seconds = 0;
+    let attempts = 0;
+    const failing: ItemStore = {
+      ...fleet.tables,
+      transact: async (writes) => {
+        const isOfBad = writes.some((write) => 'key' in write && write.key.sk === 'bad');
+        if (isOfBad) attempts += 1;
+        if (isOfBad && seconds < brokenUntilSeconds) throw new Error('refused');
+        return fleet.tables.transact(writes);
+      },
+    };
+    const names = ['bad', 'good'];
+    for (const name of names) {
+      await fleet.register(name, { zone: 'a', labels: { link: 'cell' } });
+      await fleet.post(name);
+    }
+    const controllers = fleet.makeControllers(failing, undefined, { ...defaultPolicy, profiles });
+    for (; seconds <= 3_800; seconds += 5) {
+      fleet.at(seconds);
+      if (seconds % 10 === 0) await fleet.beat(...names);
+      await controllers.tickNodeMonitor(fleet.slot()).catch(() => undefined);
+    }
+    const digests = await Promise.all(names.map((name) => fleet.health(name)));
+    expect(digests.flatMap((each) => (each?.profile === 'cell' ? [] : [each?.nodeName]))).toEqual(without);
+    expect((await fleet.records()).profileSweep).toMatchObject({ round });
+    expect(attempts).toBeLessThanOrEqual(62);
+  });
+
   it('continues after a tick that was killed, and is not stopped by one bad Node', async () => {
     let broken = 'n-050';
     const fleet = controlledFleet({});

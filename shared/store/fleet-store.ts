@@ -96,6 +96,10 @@ export interface ProfileSweep {
   readonly round: 1 | 2 | 3;
   /** Name of the last Node that was evaluated in this round; '' before the first. */
   readonly after: string;
+  /** A Node failed in this round; absent: none, or in an earlier version. */
+  readonly failed?: true | undefined;
+  /** A repeated round begins at this time; absent: the round is not repeated. Epoch milliseconds. */
+  readonly againAtMs?: number | undefined;
 }
 
 export interface FleetZone extends ZoneRecord {
@@ -339,7 +343,7 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
     await items.write({
       kind: 'put',
       key: keyOf(PROFILES),
-      item: { ...to },
+      item: defined({ ...to }),
       when:
         from === undefined
           ? { kind: 'itemAbsent' }
@@ -472,8 +476,8 @@ function stateOf(item: Item | undefined): FleetState {
 }
 
 function sweepOf(item: Item): ProfileSweep {
-  const { of, sinceMs, round, after } = item as unknown as ProfileSweep;
-  return { of, sinceMs, round, after };
+  const { of, sinceMs, round, after, failed, againAtMs } = item as unknown as ProfileSweep;
+  return { of, sinceMs, round, after, ...defined({ failed, againAtMs }) };
 }
 
 const zoneOf = ({ sk, state, tatMs, ratePerSecond = 0, hold, createdAtMs, evictions }: ZoneRow): FleetZone => ({

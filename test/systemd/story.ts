@@ -1,6 +1,6 @@
 /**
  * What happens inside a booted systemd (boot.sh): the agent is installed, runs a pod, is killed, updates itself, and
- * shuts the machine down. What is seen goes to RESULTS, one file per step: the last step ends this process.
+ * shuts the machine down. Each step writes what it found to a file in RESULTS. The last step ends this process.
  *
  *   story.ts AGENT_DIST RESULTS
  */

@@ -192,7 +192,7 @@ describe('tokens for heartbeats', () => {
     expect(await identity.bearer({ kind: 'boundBeat', body })).not.toBe(token);
   });
 
-  it('give way to the token for all requests for ten minutes in a cluster that does not know them', async () => {
+  it('are replaced by the token for all requests for ten minutes in a cluster that does not know them', async () => {
     const { clock, start } = await world();
     const identity = start();
     const all = await identity.bearer(ALL);

@@ -24,7 +24,7 @@ interface SweepTick {
   readonly budget: WorkBudget;
 }
 
-/** Returns the faults of single Nodes: they are tried again in the second round. */
+/** Returns the faults of single Nodes: they are tried again in another round. */
 export async function sweepProfiles(
   dependencies: ControllerDependencies,
   stored: ProfileSweep | undefined,
@@ -51,7 +51,7 @@ export async function sweepProfiles(
     evaluated += names.length;
   }
   if (evaluated === 0 && part.names.length > 0) return faults;
-  const next = part.next(evaluated);
+  const next = part.next(evaluated, faults.length > 0);
   if (changed > 0) log.info('profiles of nodes changed with the policy', { changed, round: next.round });
   await fleet.setProfileSweep(stored, next);
   return faults;

@@ -192,7 +192,7 @@ export async function createPods(
 }
 
 /**
- * Names of one batch whose pods are in one shard of the change log. Their transaction then raises one head and writes one
+ * Names of one batch. Its pods are in one shard of the change log, so their transaction raises one head and writes one
  * log item: it costs less, and conflicts with fewer commits. Which shard it is follows from the claim, so batches spread
  * over all shards.
  */
