@@ -8,7 +8,7 @@ import type { Heartbeats } from './heartbeats.ts';
 
 /** From the latest regular delivery of a heartbeat to the look at it. Milliseconds. */
 const DELIVERED_AFTER_MS = 41;
-/** Between two looks at a heartbeat that was not stored. Milliseconds. */
+/** Between two looks, at most. Milliseconds. */
 const LOOKS_APART_MS = 3_000;
 /** Looks at one machine at most. It may be silent, or the network loses its heartbeats. */
 const LOOKS_MAX = 20_000;
@@ -35,7 +35,8 @@ export function followedIntervals(options: {
     const change = changes[node]!;
     for (let looks = 0; looks < LOOKS_MAX; looks += 1) {
       const nextMs = heartbeats.nextSentMs(node, time.nowMs()) + DELIVERED_AFTER_MS - time.nowMs();
-      await time.sleep(looks === 0 ? nextMs : Math.min(nextMs, LOOKS_APART_MS));
+      // A heartbeat that an outage refused may be stored before the next one is sent.
+      await time.sleep(Math.min(nextMs, LOOKS_APART_MS));
       if (changes[node] !== change) return;
       const lastMs = heartbeats.lastMs(node, time.nowMs());
       if (lastMs <= sinceMs || heartbeats.isSilent(node, time.nowMs())) continue;

@@ -70,8 +70,10 @@ interface Delivery {
 
 /** Heartbeats at one interval. */
 interface Stretch {
-  /** The heartbeat before the first of these. True time. */
+  /** When the machine began to follow the interval. True time. */
   readonly fromMs: number;
+  /** The heartbeat before, with the answer that asked for the interval. True time. */
+  readonly askedMs: number;
   /** Of number 0, without its jitter. */
   readonly phaseMs: number;
   readonly intervalMs: number;
@@ -106,7 +108,8 @@ export class Heartbeats {
       const intervalMs = intervalMsOf(node);
       const meanMs = meanOf(intervalMs);
       const phaseMs = startMs - meanMs * this.#fraction(node, 0, PHASE);
-      return { fromMs: Number.NEGATIVE_INFINITY, phaseMs, intervalMs, meanMs, before: undefined };
+      const never = Number.NEGATIVE_INFINITY;
+      return { fromMs: never, askedMs: never, phaseMs, intervalMs, meanMs, before: undefined };
     });
     this.#registeredMs = new Float64Array(nodes).fill(startMs);
     this.#silentFromMs = never();
@@ -144,7 +147,8 @@ export class Heartbeats {
   follow(node: number, intervalMs: number, at: { readonly lastMs: number; readonly nowMs: number }): void {
     const meanMs = meanOf(intervalMs);
     const phaseMs = Math.max(at.lastMs + meanMs, at.nowMs + JITTER_SHARE * intervalMs);
-    this.#stretches[node] = { fromMs: at.nowMs, phaseMs, intervalMs, meanMs, before: this.#stretches[node] };
+    const before = this.#stretches[node];
+    this.#stretches[node] = { fromMs: at.nowMs, askedMs: at.lastMs, phaseMs, intervalMs, meanMs, before };
     this.#knownFromMs[node] = Number.POSITIVE_INFINITY;
   }
 
@@ -164,7 +168,7 @@ export class Heartbeats {
     let longestMs = 0;
     for (let stretch = this.#stretches[node]; stretch !== undefined; stretch = stretch.before) {
       longestMs = Math.max(longestMs, stretch.intervalMs);
-      if (stretch.fromMs <= sinceMs) break;
+      if (stretch.askedMs <= sinceMs) break;
     }
     return longestMs;
   }
