@@ -471,7 +471,8 @@ refusal is 403 with the text of Kubernetes.
 - A user can only grant rules that the user holds, unless a rule allows \`escalate\` on the role or \`bind\` on the role of
   the binding. The \`roleRef\` of a binding cannot change.
 - A binding to \`system:nodes\` adds to what nodes may read. NodeRestriction still limits what they write. The renewal of
-  a node's Lease in \`kube-node-lease\` reads no roles: only the node and administrators may do it.
+  a node's Lease in \`kube-node-lease\` reads no roles: only the node and administrators may do it. A node may also send a
+  batch of them (\`leasebatches\`), in which each item has the token of its own node.
 - A watch of aggregated ClusterRoles shows their stored rules. A get or a list shows those that apply.
 
 | read | cost |
