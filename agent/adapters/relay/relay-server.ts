@@ -16,6 +16,8 @@ export interface RelayServerOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly certificate: CertifiedKey;
+  /** Heartbeats that wait for their answers; others are refused at once. Default: 1,000. */
+  readonly waitingMax?: number;
   /** Never rejects. */
   readonly relay: (item: LeaseBatchItem) => Promise<LeaseBatchAnswerItem>;
 }
@@ -26,7 +28,6 @@ export interface RelayServer {
 }
 
 const CONNECTIONS_MAX = 1_000;
-/** Heartbeats that wait for their answers. */
 const WAITING_MAX = 1_000;
 /** Time limit of the head and the body of a request. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 5_000;
@@ -50,7 +51,7 @@ export async function serveRelay(options: RelayServerOptions): Promise<RelayServ
   server.maxConnections = CONNECTIONS_MAX;
   let waiting = 0;
   server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
-    if (waiting >= WAITING_MAX) return send(response, notRelayed('too many heartbeats wait'));
+    if (waiting >= (options.waitingMax ?? WAITING_MAX)) return send(response, notRelayed('too many heartbeats wait'));
     waiting += 1;
     const answer = await answerTo(request, options).catch(() => undefined);
     waiting -= 1;
