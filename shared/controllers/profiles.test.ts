@@ -187,6 +187,24 @@ describe('a change of the profiles of the policy', () => {
     }
   });
 
+  it.each([
+    { change: 'removed', after: [FAST] },
+    { change: 'faster', after: [{ ...CELL, beatIntervalSeconds: 20, nodeMonitorGracePeriodSeconds: 80 }, FAST] },
+  ])('marks no live node that leaves a profile for a strict one while that profile is $change', async ({ after }) => {
+    const fleet = await fleetOf(['cell']);
+    await fleet.run(0, 60, async (seconds) => seconds === 60 && fleet.beat('cell'));
+    fleet.at(62);
+    await label(fleet, 'cell', 'fibre');
+    const controllers = under(fleet, { profiles: after });
+    // Its next heartbeat comes one old interval after the last. It learns the new one from that answer.
+    for (let seconds = 65; seconds <= 400; seconds += 5) {
+      fleet.at(seconds);
+      if (seconds >= 120) await fleet.beat('cell');
+      await controllers.tickNodeMonitor(fleet.slot());
+      expect(await markedAt(fleet, 'cell')).toBeUndefined();
+    }
+  });
+
   it('treats nodes of a removed profile as default, after a deployment and one of their old intervals', async () => {
     const fleet = await fleetOf(['cell']);
     await fleet.run(0, 60, async (seconds) => seconds === 60 && fleet.beat('cell'));

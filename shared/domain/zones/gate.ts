@@ -163,9 +163,10 @@ interface GateTick {
  */
 export function decideGate(record: GateRecord, at: GateTick): GateRecord {
   const { nowMs, policy } = at;
+  const lostSeconds = lostBeatSeconds(record, policy);
   const fleet = decideOne(gateOf(record, DEFAULT_PROFILE), {
     ...at,
-    earlierBeatSeconds: removedBeatSeconds(record, policy),
+    earlierBeatSeconds: Math.max(removedBeatSeconds(record, policy), lostSeconds),
   });
   if (policy.profiles.length === 0) return withPathFailure(fleet, record, nowMs);
   const ofDefault = { ...profileGate(fleet) };
@@ -176,7 +177,8 @@ export function decideGate(record: GateRecord, at: GateTick): GateRecord {
     const before = gateOf(record, name);
     const entry = known === undefined ? { ...before, freshSinceMs: nowMs, provenAtMs: nowMs } : before;
     // Its nodes may have had any profile before.
-    const earlierBeatSeconds = known === undefined ? longestBeatSeconds(Object.values(record.profiles ?? {})) : 0;
+    const addedSeconds = known === undefined ? longestBeatSeconds(Object.values(record.profiles ?? {})) : 0;
+    const earlierBeatSeconds = Math.max(addedSeconds, lostSeconds);
     profiles[name] = profileGate(decideOne(entry, { ...at, policy: policyOf(policy, name), earlierBeatSeconds }));
   }
   profiles[DEFAULT_PROFILE] = ofDefault;
@@ -225,6 +227,15 @@ function removedBeatSeconds({ profiles = {} }: GateRecord, policy: GatePolicy): 
   const names = new Set(profileNames(policy));
   const removed = Object.entries(profiles).filter(([name]) => !names.has(name));
   return longestBeatSeconds(removed.map(([, gate]) => gate));
+}
+
+/**
+ * The longest heartbeat interval of the last tick, if no profile of the policy has one as long. A node that changes its
+ * profile at about the same time may still have it, and its own wait knows only intervals of the policy (health.ts).
+ */
+function lostBeatSeconds({ profiles = {} }: GateRecord, policy: Policy): number {
+  const longest = longestBeatSeconds(Object.values(profiles));
+  return longest > overProfiles(policy, 'beatIntervalSeconds', Math.max) ? longest : 0;
 }
 
 const longestBeatSeconds = (gates: readonly ProfileGate[]): number =>
