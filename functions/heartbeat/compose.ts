@@ -54,5 +54,6 @@ export function composeHeartbeat(environment: Environment) {
     beatTimes,
     sha256: sha256Of,
     throttle: requestThrottle(HEARTBEAT_LIMITS),
+    batchThrottle: requestThrottle(HEARTBEAT_LIMITS),
   });
 }

@@ -9,6 +9,7 @@ import {
   LEASE_BATCHES_PATH,
   type LeaseBatchAnswer,
 } from '../domain/nodes/lease-batch.ts';
+import { HEARTBEAT_LIMITS, requestThrottle } from '../kube/request/request-throttle.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { HttpResponse } from '../ports/http.ts';
 import { type ConsumedUnits, type ItemUpdater, StoreFault } from '../ports/item-store.ts';
@@ -16,7 +17,7 @@ import { healthKey } from '../store/health-row.ts';
 import { LEASE_NAMESPACE } from '../store/lease-record.ts';
 import { createLease } from '../store/lease-store.ts';
 import { leaseChangeOf } from './lease-change.ts';
-import { serveHeartbeat } from './renew-lease.ts';
+import { type RenewLeaseDependencies, serveHeartbeat } from './renew-lease.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 const NODES = ['n1', 'n2', 'n3'];
@@ -69,13 +70,21 @@ beforeEach(async () => {
 
 const note = (...line: unknown[]): void => void logged.push(line);
 
+type Throttles = Pick<RenewLeaseDependencies, 'throttle' | 'batchThrottle'>;
+
 async function post(
   body: unknown,
-  more: { token?: string; headers?: Record<string, string>; items?: ItemUpdater } = {},
+  more: {
+    token?: string;
+    headers?: Record<string, string>;
+    items?: ItemUpdater;
+    authenticator?: Authenticator;
+  } & Throttles = {},
 ): Promise<HttpResponse> {
   const serve = serveHeartbeat({
     items: more.items ?? items,
-    authenticator,
+    authenticator: more.authenticator ?? authenticator,
+    ...defined({ throttle: more.throttle, batchThrottle: more.batchThrottle }),
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'uid', fraction: () => 0 },
     log: { debug: note, info: note, warn: note, error: note },
@@ -203,6 +212,38 @@ describe('a batch of heartbeats', () => {
     expect(new Set(statuses)).toEqual(new Set([200, 503]));
     expect(statuses.lastIndexOf(200)).toBeLessThan(64);
     expect(atOnceMax).toBe(16);
+  });
+
+  it('stores nothing if the check of its sender lasts longer than the relay waits', async () => {
+    const slow: Authenticator = {
+      authenticate(headers, atMs) {
+        nowMs += 3_000;
+        return authenticator.authenticate(headers, atMs);
+      },
+    };
+    expect(await statusesOf([beat('n1'), beat('n2')], { authenticator: slow })).toEqual([503, 503]);
+    expect(await receivedAtMs('n1')).toBe(NOW_MS);
+  });
+
+  it('shortens the answer to a Lease with thousands of faults, so that the others receive theirs', async () => {
+    const annotations = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`!${index}`, '']));
+    const { metadata, ...rest } = lease('n2', version);
+    const faulty = { ...rest, metadata: { ...metadata, annotations } };
+    const response = await post(batch([beat('n2', { body: JSON.stringify(faulty) }), beat('n1')]));
+    expect((response.body as string).length).toBeLessThan(8_192);
+    const [refused, stored] = (parsed(response) as LeaseBatchAnswer).items;
+    expect(refused).toMatchObject({ status: 422, body: { kind: 'Status', reason: 'Invalid', code: 422 } });
+    expect(JSON.stringify(refused?.body)).toContain('metadata.annotations: Invalid value');
+    expect(stored?.status).toBe(200);
+  });
+
+  it('does not use up the requests of the own heartbeats of its relay', async () => {
+    const throttle = requestThrottle({ ...HEARTBEAT_LIMITS, node: { ratePerSecond: 1, burst: 2 } });
+    const batchThrottle = requestThrottle({ ...HEARTBEAT_LIMITS, node: { ratePerSecond: 1, burst: 2 } });
+    const token = 'n3';
+    const sent = () => post(batch([beat('n1', { token: 'forged' })]), { token, throttle, batchThrottle });
+    expect([(await sent()).status, (await sent()).status, (await sent()).status]).toEqual([200, 200, 429]);
+    expect(await statusesOf([beat('n3')], { throttle })).toEqual([200]);
   });
 });
 

@@ -16,6 +16,7 @@ import {
 } from '../domain/nodes/lease-batch.ts';
 import { mediaTypeOf, readJson, refuseTooLarge } from '../kube/request/body.ts';
 import { json, statusResponse } from '../kube/request/respond.ts';
+import type { KubeStatus } from '../kube/status.ts';
 import * as status from '../kube/status.ts';
 import { isJsonObject } from '../kube/wire/json-value.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
@@ -29,7 +30,17 @@ const ITEMS_AT_ONCE = 16;
  */
 const LAST_START_MS = 2_500;
 
+/**
+ * Longest answer to an item. The answer to a heartbeat has some 600 bytes. A Status with thousands of causes would make the
+ * answer to the batch longer than the 6 MB that a function may return, and all items would be without an answer. Bytes.
+ */
+const ANSWER_BYTES_MAX = 8_192;
+/** Of the message of a longer answer. A character has at most 6 bytes in JSON. */
+const MESSAGE_CHARACTERS_MAX = 1_000;
+
 export interface BatchContext {
+  /** When the batch arrived: the check of its sender may last seconds. Epoch milliseconds. */
+  readonly arrivedAtMs: number;
   readonly nowMs: () => number;
   /** Serves one heartbeat. Never rejects. */
   readonly beat: (request: HttpRequest) => Promise<HttpResponse>;
@@ -40,7 +51,7 @@ export interface BatchContext {
 /** @throws StatusError 400, 413, 415 or 422 for a request that is no batch */
 export async function serveBatch(request: HttpRequest, context: BatchContext): Promise<HttpResponse> {
   const items = itemsOf(request);
-  const untilMs = context.nowMs() + LAST_START_MS;
+  const untilMs = context.arrivedAtMs + LAST_START_MS;
   const answers = new Array<HttpResponse>(items.length);
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -116,9 +127,17 @@ function bodyOf(answers: readonly HttpResponse[], annotations: BatchContext['ann
   const items = answers.map(({ status: code, headers, body }) => {
     const retryAfter = headers['retry-after'];
     const wait = retryAfter === undefined ? '' : `"retryAfterSeconds":${Number(retryAfter)},`;
-    return `{"status":${code},${wait}"body":${String(body)}}`;
+    return `{"status":${code},${wait}"body":${withinBytes(String(body))}}`;
   });
   const metadata = Object.keys(annotations).length === 0 ? '' : `"metadata":${JSON.stringify({ annotations })},`;
   const type = `"apiVersion":"${LEASE_BATCH_API_VERSION}","kind":"${LEASE_BATCH_KIND}"`;
   return `{${type},${metadata}"items":[${items.join(',')}]}`;
+}
+
+/** The answer, or its Status without the details. */
+function withinBytes(body: string): string {
+  if (Buffer.byteLength(body) <= ANSWER_BYTES_MAX) return body;
+  const { kind, apiVersion, reason, code, message = '' } = JSON.parse(body) as Partial<KubeStatus>;
+  const shortened = `${message.slice(0, MESSAGE_CHARACTERS_MAX)} …`;
+  return JSON.stringify({ kind, apiVersion, metadata: {}, status: 'Failure', message: shortened, reason, code });
 }

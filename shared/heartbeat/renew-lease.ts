@@ -76,6 +76,11 @@ export interface RenewLeaseDependencies {
   readonly sha256?: (bytes: Uint8Array) => string;
   /** Absent: requests are not throttled. */
   readonly throttle?: RequestThrottle;
+  /**
+   * Of batches. Anyone in a site can fill the batches of its relay, so they must not use up the requests of the relay's
+   * own heartbeats. Absent: batches are not throttled.
+   */
+  readonly batchThrottle?: RequestThrottle;
 }
 
 type Serving = RenewLeaseDependencies & { readonly noteRefusal: NoteRefusal };
@@ -117,10 +122,13 @@ async function answerBatch(
 ): Promise<HttpResponse> {
   const { clock } = dependencies;
   const target = { ...LEASE_BATCHES, version: 'v1alpha1', namespace: '', name: '', subresource: '' };
-  await admit(dependencies, request, { verb: 'create', target, nowMs: clock.nowMs() });
+  const arrivedAtMs = clock.nowMs();
+  const { batchThrottle, throttle: _own, ...others } = dependencies;
+  const sender = { ...others, ...defined({ throttle: batchThrottle }) };
+  await admit(sender, request, { verb: 'create', target, nowMs: arrivedAtMs });
   const heartbeatUrl = heartbeatUrlOf(request);
   const annotations = heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl };
-  return serveBatch(request, { nowMs: () => clock.nowMs(), beat, annotations });
+  return serveBatch(request, { arrivedAtMs, nowMs: () => clock.nowMs(), beat, annotations });
 }
 
 /** The URL of this function, which the HTTP API adds to each request. */
