@@ -224,6 +224,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
           architecture: started.architecture,
           periodMs: config.updateCheckPeriodMs,
           api,
+          isShuttingDown: () => shutdown.shuttingDown(),
           recordEvent: events.aboutNode,
         });
   const sleepWatch =

@@ -40,7 +40,7 @@ export class InstalledVersions {
     this.#files = files;
   }
 
-  /** The trial of the running version; undefined if it is confirmed. */
+  /** The trial of the version that starts next; undefined if it is confirmed. */
   async trial(): Promise<Trial | undefined> {
     const trial = parseTrial(await this.#files.readText(TRIAL_RECORD));
     return trial?.file === (await this.#files.readLink(CURRENT_LINK)) ? trial : undefined;
@@ -78,7 +78,9 @@ export class InstalledVersions {
     const file = fileNameOf(release);
     await this.#files.rename(temporary, file);
     // The name is synced with that of the trial, which is before the link.
-    const previous = (await this.#files.readLink(CURRENT_LINK)) ?? '';
+    const current = (await this.#files.readLink(CURRENT_LINK)) ?? '';
+    // The current file did not start, and was downloaded again. It is no way back from itself.
+    const previous = current === file ? '' : current;
     await this.#replace(TRIAL_RECORD, trialText({ ...release, file, previous, starts: 0 }));
     await this.#pointTo(file);
   }
@@ -107,14 +109,20 @@ export class InstalledVersions {
   }
 
   /** Returns to the version before, and remembers the artifact. Returns the file of that version. */
-  async rollBack({ version, sha256, previous }: Trial, message: string): Promise<string> {
+  async rollBack(trial: Trial, message: string): Promise<string> {
+    const { version, sha256 } = trial;
     const known = await this.failed();
     if (!known.some((each) => each.sha256 === sha256)) {
       await this.#replace(FAILED_RECORD, failedText(known, { version, sha256, message }));
     }
+    await this.abandon(trial);
+    return trial.previous;
+  }
+
+  /** Ends a trial that did not start. The artifact may be installed again. */
+  async abandon({ previous }: Trial): Promise<void> {
     await this.#pointTo(previous);
     await this.#removeTrial();
-    return previous;
   }
 
   /** The artifact is not tried again, and was never started. */

@@ -80,6 +80,7 @@ async function runAgent(versions: InstalledVersions, version: string): Promise<b
     fraction: () => 0.5,
     log: silent,
     recordEvent: () => undefined,
+    isShuttingDown: () => false,
     restart: () => {
       restarts += 1;
     },

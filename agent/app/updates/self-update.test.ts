@@ -47,6 +47,7 @@ function agent({ api }: Cluster, disk: CutDisk, options: Options & { readonly ve
   const events: string[] = [];
   let restarts = 0;
   let requests = 0;
+  let isShuttingDown = false;
   const kube: KubeApi = {
     async send({ method, path, body }) {
       requests += 1;
@@ -86,6 +87,7 @@ function agent({ api }: Cluster, disk: CutDisk, options: Options & { readonly ve
     fraction: () => 0.5,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     recordEvent: ({ reason, message }) => events.push(`${reason}: ${message}`),
+    isShuttingDown: () => isShuttingDown,
     restart: () => {
       restarts += 1;
     },
@@ -97,6 +99,9 @@ function agent({ api }: Cluster, disk: CutDisk, options: Options & { readonly ve
     update,
     restarts: () => restarts,
     requests: () => requests,
+    shutDown: (begins: boolean) => {
+      isShuttingDown = begins;
+    },
     pass: (ms: number) => time.pass(ms),
     async end() {
       stop.abort();
@@ -149,6 +154,48 @@ describe('an update', () => {
       'AgentUpdateFailed: nodekeeper-agent 2.0.0 was not kept: no accepted heartbeats in 120 s. 1.0.0 runs.',
     ]);
     await after.end();
+  });
+
+  it('is not confirmed by heartbeats of the version before, and is installed again', async () => {
+    const world = await cluster();
+    const disk = new CutDisk();
+    await agent(world, disk).pass(60_000);
+    // The disk is full: the start program cannot count the start, and starts the installed version.
+    const before = agent(world, disk);
+    before.update.beat();
+    before.update.beat();
+    await before.update.settled();
+    expect(await before.versions.trial()).toMatchObject({ version: '2.0.0' });
+    await before.pass(60_000);
+    expect(before.restarts()).toBe(1);
+    expect(before.events).toEqual(['AgentUpdating: Installing nodekeeper-agent 2.0.0.']);
+    expect((await before.versions.start()).trial).toMatchObject({ version: '2.0.0', previous: '', starts: 1 });
+  });
+
+  it('of the current file, which no longer starts, returns to the installed version', async () => {
+    const world = await cluster();
+    const disk = new CutDisk();
+    const first = agent(world, disk);
+    await first.pass(60_000);
+    const { trial } = await first.versions.start();
+    if (trial === undefined) throw new Error('no trial');
+    await first.versions.confirm(trial);
+    const again = agent(world, disk);
+    await again.pass(60_000);
+    expect(again.restarts()).toBe(1);
+    for (let starts = 1; starts <= 3; starts += 1) expect((await again.versions.start()).trial?.starts).toBe(starts);
+    expect(await again.versions.start()).toEqual({ file: '', trial: undefined });
+    expect(await again.versions.start()).toEqual({ file: '', trial: undefined });
+  });
+
+  it('does not restart the agent while the machine shuts down', async () => {
+    const { restarts, pass, shutDown } = agent(await cluster(), new CutDisk());
+    shutDown(true);
+    await pass(60_000);
+    expect(restarts()).toBe(0);
+    shutDown(false);
+    await pass(10_000);
+    expect(restarts()).toBe(1);
   });
 
   it('after three starts without heartbeats is not started again', async () => {

@@ -22,6 +22,8 @@ import type { InstalledVersions } from './installed-versions.ts';
 const FIRST_WAIT_MS_MAX = 60_000;
 /** After a failure. Milliseconds. */
 const RETRY_MS = 300_000;
+/** Between looks whether a shutdown was cancelled. Milliseconds. */
+const SHUTDOWN_CHECK_MS = 10_000;
 const DOWNLOAD_MS = 15 * 60_000;
 
 export interface SelfUpdateDependencies {
@@ -37,6 +39,8 @@ export interface SelfUpdateDependencies {
   readonly fraction: Fraction;
   readonly log: Log;
   readonly recordEvent: (event: NodeEvent) => void;
+  /** Whether pods are being terminated because the machine shuts down. */
+  readonly isShuttingDown: () => boolean;
   /** Ends the process; its service starts the next version. */
   readonly restart: () => void;
 }
@@ -71,7 +75,7 @@ export class SelfUpdate {
 
   /** Runs until stopped, or until the next version is installed. */
   async run(stop: AbortSignal): Promise<void> {
-    const { time, fraction, log, periodMs, restart } = this.#dependencies;
+    const { time, fraction, log, periodMs, isShuttingDown, restart } = this.#dependencies;
     let waitMs = Math.min(FIRST_WAIT_MS_MAX, periodMs) * fraction();
     while (!stop.aborted) {
       this.#reportNow = new AbortController();
@@ -80,6 +84,8 @@ export class SelfUpdate {
       try {
         const outcome = await this.#report(stop);
         if (outcome === 'installed') {
+          // The end of this process ends the delay of the shutdown, and pods would lose their grace periods.
+          while (isShuttingDown() && !stop.aborted) await time.sleep(SHUTDOWN_CHECK_MS, stop);
           restart();
           return;
         }
@@ -96,7 +102,8 @@ export class SelfUpdate {
   async #confirm(): Promise<void> {
     const { versions, log, recordEvent, version } = this.#dependencies;
     const trial = await versions.trial();
-    if (trial === undefined) return;
+    // Heartbeats of the version before prove nothing. It runs until its restart, and when the trial could not start.
+    if (trial === undefined || trial.version !== version) return;
     await versions.confirm(trial);
     log.info('the new version is confirmed', { version });
     recordEvent({ type: 'Normal', reason: 'AgentUpdated', message: `nodekeeper-agent ${version} runs.` });
@@ -106,8 +113,11 @@ export class SelfUpdate {
   /** Milliseconds until the next report; undefined: the period. */
   async #report(stop: AbortSignal): Promise<number | 'installed' | undefined> {
     const { api, versions, nodeName, version, architecture, log } = this.#dependencies;
+    const trial = await versions.trial();
     // On trial it runs the new version, but may return to the one before.
-    if ((await versions.trial()) !== undefined) return RETRY_MS;
+    if (trial?.version === version) return RETRY_MS;
+    // The start program could not write its records, and started the installed version.
+    if (trial !== undefined) await versions.abandon(trial);
     const failures = await versions.failed();
     const failed = failures.at(-1);
     this.#recordFailure(failed);
