@@ -6,6 +6,7 @@ import {
   settledFleet,
 } from '../../test/support/controlled-fleet.ts';
 import { rfc3339 } from '../domain/rfc3339.ts';
+import { applyDisruption, NO_DISRUPTION } from '../domain/zones/disruption.ts';
 import type { Item } from '../ports/item-store.ts';
 import { healthKey } from '../store/health-row.ts';
 import { decisionStore } from './decisions/decision-store.ts';
@@ -226,6 +227,35 @@ describe('marks that do not count', () => {
     const atSeconds = (await flapRecords(fleet)).map(({ act, atMs }) => `${act} ${(atMs - START_MS) / 1_000}`);
     // 600 s after the second mark.
     expect(atSeconds).toEqual(['FlappingBegan 340', 'FlappingEnded 835']);
+  });
+
+  it('are those before each of several failures of the path, also after later ones', async () => {
+    let accepted = true;
+    const beat = async () => (accepted ? ({ kind: 'accepted' } as const) : ({ kind: 'failed', reason: 'x' } as const));
+    const { fleet } = await settledFleet({ a: 5 }, { probe: { beat } });
+    // a-0 is marked at 135, 235 and 335 s. The path fails right after the last mark, and again after it recovered.
+    const failing = [340, 440, 520];
+    await fleet.run(5, 800, async (seconds) => {
+      const isSilent = [100, 200, 300].some((from) => seconds >= from && seconds < from + 60);
+      accepted = !failing.some((from) => seconds >= from && seconds < from + 30);
+      if (seconds % 10 === 0) await alive(fleet, isSilent ? NAMES.slice(1) : NAMES);
+    });
+    const { gate } = (await fleet.records()).state;
+    expect([gate.pathFailedAtMs, ...(gate.earlierPathFailuresMs ?? [])]).toEqual(
+      failing.toReversed().map((seconds) => START_MS + seconds * 1_000),
+    );
+    expect(await flapRecords(fleet)).toEqual([]);
+    expect(await fleet.taints('a-0')).toEqual([]);
+  });
+
+  it('are those before each total disruption, also after later ones', () => {
+    let record = NO_DISRUPTION;
+    for (let at = 1; at <= 20; at += 1) {
+      record = applyDisruption(record, 'enter', at * 1_000);
+      record = applyDisruption(record, 'leave', at * 1_000 + 500);
+    }
+    expect(record.startedAtMs).toBe(20_000);
+    expect(record.earlierStartsMs).toEqual([19_000, 18_000, 17_000, 16_000, 15_000, 14_000, 13_000]);
   });
 
   it('are those from before an upgrade: the row of an earlier version has none', async () => {

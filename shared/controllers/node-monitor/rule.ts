@@ -377,9 +377,11 @@ export function decideMark(
   });
 }
 
-/** When total disruption last began, and when the heartbeat path last failed. */
-const ownFaultsAt = (gate: GateRecord, { startedAtMs }: DisruptionRecord): readonly number[] =>
-  [gate.pathFailedAtMs, startedAtMs].filter((atMs) => atMs !== undefined);
+/** When total disruption began, and when the heartbeat path failed: the last times of each. */
+const ownFaultsAt = (gate: GateRecord, { startedAtMs, earlierStartsMs = [] }: DisruptionRecord): readonly number[] =>
+  [gate.pathFailedAtMs, startedAtMs, ...(gate.earlierPathFailuresMs ?? []), ...earlierStartsMs].filter(
+    (atMs) => atMs !== undefined,
+  );
 
 /** Whether the node begins or ends flapping. A node that this pass marks is evaluated by the next one. */
 function* decideFlapping(

@@ -10,6 +10,7 @@
  * Source: handleDisruption in pkg/controller/nodelifecycle/node_lifecycle_controller.go, which computes
  * the flag from the zone states of the previous pass and loses it at a restart.
  */
+import { earlierFaults } from './fault-times.ts';
 import type { ZoneState } from './zone-state.ts';
 
 export interface DisruptionRecord {
@@ -23,6 +24,8 @@ export interface DisruptionRecord {
   readonly freshSinceMs: number;
   /** When the current or the last total disruption began; absent: never, or in an earlier version. Epoch milliseconds. */
   readonly startedAtMs?: number | undefined;
+  /** When earlier ones began, newest first; absent: none is known (fault-times.ts). */
+  readonly earlierStartsMs?: readonly number[] | undefined;
 }
 
 export const NO_DISRUPTION: DisruptionRecord = Object.freeze({ total: false, sinceMs: 0, freshSinceMs: 0 });
@@ -44,8 +47,12 @@ export function applyDisruption(record: DisruptionRecord, verdict: DisruptionVer
   switch (verdict) {
     case 'unchanged':
       return record;
-    case 'enter':
-      return { ...record, total: true, sinceMs: nowMs, startedAtMs: nowMs };
+    case 'enter': {
+      const earlier = earlierFaults(record.startedAtMs, record.earlierStartsMs, nowMs);
+      const { earlierStartsMs: _, ...others } = record;
+      const known = earlier.length === 0 ? {} : { earlierStartsMs: earlier };
+      return { ...others, total: true, sinceMs: nowMs, startedAtMs: nowMs, ...known };
+    }
     case 'leave':
       return { ...record, total: false, sinceMs: nowMs, freshSinceMs: nowMs };
   }

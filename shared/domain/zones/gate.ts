@@ -32,6 +32,7 @@ import { defined } from '../defined.ts';
 import { DEFAULT_PROFILE, overProfiles, policyOf, profileNames } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { periodsBetween, tickGapMaxMs, ticksWereMissing } from '../tick.ts';
+import { earlierFaults } from './fault-times.ts';
 
 export type GateReason = 'missedTicks' | 'failingPath';
 
@@ -71,6 +72,8 @@ export interface GateRecord extends ProfileGate {
   readonly provenAtMs: number | undefined;
   /** When the gate of any profile last closed for `failingPath`; absent: never. Epoch milliseconds. */
   readonly pathFailedAtMs?: number | undefined;
+  /** When it closed for that before, newest first; absent: never, or in an earlier version (fault-times.ts). */
+  readonly earlierPathFailuresMs?: readonly number[] | undefined;
   /** The gate of each profile, `default` included; absent without profiles: this record is the gate of all nodes. */
   readonly profiles?: Readonly<Record<string, ProfileGate>> | undefined;
 }
@@ -201,7 +204,10 @@ export function decideGate(record: GateRecord, at: GateTick): GateRecord {
 
 function withPathFailure(gate: GateRecord, before: GateRecord, nowMs: number): GateRecord {
   const isNew = gate.reasons.includes('failingPath') && !before.reasons.includes('failingPath');
-  return { ...gate, ...defined({ pathFailedAtMs: isNew ? nowMs : before.pathFailedAtMs }) };
+  const { pathFailedAtMs, earlierPathFailuresMs } = before;
+  if (!isNew) return { ...gate, ...defined({ pathFailedAtMs, earlierPathFailuresMs }) };
+  const earlier = earlierFaults(pathFailedAtMs, earlierPathFailuresMs, nowMs);
+  return { ...gate, pathFailedAtMs: nowMs, ...(earlier.length === 0 ? {} : { earlierPathFailuresMs: earlier }) };
 }
 
 const REASONS: readonly GateReason[] = ['missedTicks', 'failingPath'];

@@ -1,0 +1,20 @@
+/**
+ * Times of faults of ours: marks shortly before each of them do not count for flapping (nodes/flapping.ts). One incident
+ * often consists of several: a path that recovers and fails again must not make earlier marks count.
+ */
+
+/** Earlier times in one record. The record is written with each tick, so it stays small. */
+const EARLIER_MAX = 7;
+/** Marks count together for up to a day, and the longest grace period before a fault belongs to it. Milliseconds. */
+const REMEMBERED_MS = 86_400_000 + 3_600_000;
+
+/** The times before a new one, newest first. Epoch milliseconds. */
+export const earlierFaults = (
+  lastAtMs: number | undefined,
+  earlierMs: readonly number[] | undefined,
+  nowMs: number,
+): readonly number[] =>
+  [lastAtMs, ...(earlierMs ?? [])]
+    .filter((atMs) => atMs !== undefined)
+    .filter((atMs) => nowMs - atMs <= REMEMBERED_MS)
+    .slice(0, EARLIER_MAX);
