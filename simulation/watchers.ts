@@ -244,6 +244,12 @@ class Watchers {
       if (answer === undefined || this.#isCut()) return;
       this.#options.hit('watch:poll');
       await this.#delay();
+      if (answer.status === 422 && state !== undefined) {
+        // The state is too large for one response. client-go lists after that (cache/reflector.go, watchList).
+        this.#options.log(client.name, 'lists, because the state is too large for a watch');
+        await this.#list(client);
+        return;
+      }
       if (answer.status !== 200) {
         this.#receive(client, { type: 'ERROR', object: JSON.parse(textOf(answer)) as Line['object'] }, state);
         return;
