@@ -225,7 +225,7 @@ describe('a batch of heartbeats', () => {
     expect(await receivedAtMs('n1')).toBe(NOW_MS);
   });
 
-  it('shortens the answer to a Lease with thousands of faults, so that the others receive theirs', async () => {
+  it('shortens the answer to a Lease with thousands of faults; the others receive theirs', async () => {
     const annotations = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`!${index}`, '']));
     const { metadata, ...rest } = lease('n2', version);
     const faulty = { ...rest, metadata: { ...metadata, annotations } };

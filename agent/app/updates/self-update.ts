@@ -84,7 +84,7 @@ export class SelfUpdate {
       try {
         const outcome = await this.#report(stop);
         if (outcome === 'installed') {
-          // The end of this process ends the delay of the shutdown, and pods would lose their grace periods.
+          // This process holds the delay of the shutdown. Without it pods lose their grace periods.
           while (isShuttingDown() && !stop.aborted) await time.sleep(SHUTDOWN_CHECK_MS, stop);
           restart();
           return;
