@@ -61,6 +61,13 @@ describe('the second way of a heartbeat', () => {
     expect(sent).toEqual(['api GET', 'api PUT']);
   });
 
+  it('marks the answer to a heartbeat that was sent before: it may be stored', async () => {
+    await beats(2);
+    atDoor = { kind: 'failed', cause: new Error('no answer') };
+    expect(await api.send(BEAT)).toMatchObject({ status: 200, isRepeated: true });
+    expect(await api.send(BEAT)).not.toHaveProperty('isRepeated');
+  });
+
   it('is used for the batches of a relay', async () => {
     const batch = { method: 'POST', path: LEASE_BATCHES_PATH, body: {} } as const;
     const annotations = { 'nodekeeper.dev/heartbeat-url': URL };

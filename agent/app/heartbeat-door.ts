@@ -40,18 +40,20 @@ export function withHeartbeatDoor({ api, open, monotonicMs }: HeartbeatDoorOptio
   return {
     async send(request) {
       if (!isRenewal(request)) return api.send(request);
+      let isRepeated = false;
       if (door !== undefined && monotonicMs() >= closedUntilMs) {
         const timeoutMs = Math.min(request.timeoutMs ?? DOOR_TIMEOUT_MS, DOOR_TIMEOUT_MS);
         const answer = await door.client.send({ ...request, timeoutMs });
         if (isFromFunction(answer) || request.signal?.aborted === true) return answer;
         closedUntilMs = monotonicMs() + RETRY_AFTER_MS;
         door.client.reconnect();
+        isRepeated = true;
       }
       const answer = await api.send(request);
       learn(answer);
       // Neither way works: the next attempt begins with the URL again.
       if (!isFromFunction(answer)) closedUntilMs = 0;
-      return answer;
+      return isRepeated && answer.kind === 'answered' ? { ...answer, isRepeated } : answer;
     },
     reconnect() {
       door?.client.reconnect();

@@ -4,8 +4,12 @@ import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { leasePath } from '../rules/lease.ts';
 import { withRelay } from './relay-route.ts';
 
-const beat: KubeRequest = { method: 'PUT', path: leasePath('n1'), body: {}, isHeartbeat: true, timeoutMs: 10_000 };
-const lease = (name = 'n1') => ({ kind: 'Lease', metadata: { name } });
+const lease = (name = 'n1', metadata: object = {}) => ({
+  kind: 'Lease',
+  metadata: { name, resourceVersion: '1', ...metadata },
+});
+const body = { ...lease(), spec: { holderIdentity: 'n1' } };
+const beat: KubeRequest = { method: 'PUT', path: leasePath('n1'), body, isHeartbeat: true, timeoutMs: 10_000 };
 const accepted = answered(200, lease());
 const conflict = refused(409, 'Conflict');
 
@@ -68,7 +72,7 @@ describe('heartbeats of a machine with a relay', () => {
 
   it('are marked, because the relay may have made up the answer', async () => {
     expect(await api.send(beat)).not.toHaveProperty('isRelayed');
-    expect(await api.send(beat)).toEqual({ ...accepted, isRelayed: true });
+    expect(await api.send(beat)).toEqual({ ...answered(200, body), isRelayed: true });
   });
 
   it.each<[string, KubeAnswer]>([
@@ -78,6 +82,7 @@ describe('heartbeats of a machine with a relay', () => {
     ['answers 403', refused(403, 'Forbidden')],
     ['answers 429', refused(429, 'TooManyRequests')],
     ['answers with the Lease of another node', answered(200, lease('n2'))],
+    ['answers without a version', answered(200, lease('n1', { resourceVersion: undefined }))],
     ['answers with a login page', answered(200, '<html>')],
   ])('are sent directly at once if it %s, and through it again after a minute', async (_, answer) => {
     await ways();
@@ -122,6 +127,61 @@ describe('heartbeats of a machine with a relay', () => {
     answers = { relay: accepted, direct: accepted };
     pass(60_000);
     expect(await ways()).toBe('relay');
+  });
+
+  it.each<[string, KubeAnswer]>([
+    ['was not answered', timedOut],
+    ['was answered 503', refused(503, 'ServiceUnavailable')],
+  ])('do not blame the relay for a conflict after a direct one that %s: it may be stored', async (_, answer) => {
+    await ways();
+    await ways();
+    pass(300_000);
+    answers.direct = answer;
+    expect(await ways()).toBe('direct');
+    answers.direct = conflict;
+    expect(await ways()).toBe('direct');
+    answers.direct = accepted;
+    expect(await ways()).toBe('direct');
+    expect(await ways()).toBe('relay');
+    expect(warnings).toEqual([]);
+  });
+
+  it('do not blame the relay for a conflict with the same request, sent before without an answer', async () => {
+    await ways();
+    await ways();
+    pass(300_000);
+    answers.direct = { kind: 'answered', status: 409, body: {}, isRepeated: true };
+    await ways();
+    answers.direct = accepted;
+    await ways();
+    expect(await ways()).toBe('relay');
+    expect(warnings).toEqual([]);
+  });
+
+  it('accept from a relay the version and the news of the server, and nothing that they send later', async () => {
+    await ways();
+    const news = { 'nodekeeper.dev/pods-version': '7', 'nodekeeper.dev/beat-interval-seconds': '20' };
+    const forged = {
+      ...lease('n1', {
+        resourceVersion: '2',
+        uid: 'forged',
+        labels: { forged: '' },
+        finalizers: ['forged/finalizer'],
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n2', uid: 'forged' }],
+        annotations: { ...news, forged: '', 'nodekeeper.dev/heartbeat-url': 'https://forged.example' },
+      }),
+      spec: { holderIdentity: 'forged' },
+    };
+    answers.relay = answered(200, forged);
+    const sentBody = { ...body, metadata: { ...body.metadata, annotations: { kept: 'yes' } } };
+    const answer = await api.send({ ...beat, body: sentBody });
+    expect(answer).toEqual({
+      ...answered(200, {
+        ...lease('n1', { resourceVersion: '2', annotations: { kept: 'yes', ...news } }),
+        spec: body.spec,
+      }),
+      isRelayed: true,
+    });
   });
 
   it('end with the relay when the agent stops', async () => {

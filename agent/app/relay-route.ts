@@ -11,7 +11,8 @@
  */
 import type { Log } from '../../shared/ports/log.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
-import { answeredWith, leaseIn } from '../rules/kube-answer.ts';
+import { answeredWith, isTransient } from '../rules/kube-answer.ts';
+import { relayedLease } from '../rules/relayed-lease.ts';
 
 /** Time limit of a heartbeat through the relay: 2 s of collecting, and the request of the batch. Milliseconds. */
 const RELAY_TIMEOUT_MS = 5_000;
@@ -50,6 +51,9 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
     if (answeredWith(answer, 200)) {
       checkAtMs = monotonicMs() + CHECK_INTERVAL_MS;
       isRelayed = false;
+    } else if (answer.kind === 'failed' || isTransient(answer) || answer.isRepeated === true) {
+      // This heartbeat may be stored. A conflict from now on can be with our own write.
+      isRelayed = false;
     } else if (answeredWith(answer, 409) && isRelayed) {
       log.warn('the relay acknowledged a heartbeat that the cluster does not know', { node: nodeName });
       close(DISTRUST_MS);
@@ -62,11 +66,12 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
   async function sendRelayed(request: KubeRequest): Promise<KubeAnswer | undefined> {
     const timeoutMs = Math.min(request.timeoutMs ?? RELAY_TIMEOUT_MS, RELAY_TIMEOUT_MS);
     const answer = await relay.send({ ...request, timeoutMs });
-    if (answer.kind === 'answered' && answer.status === 200 && leaseIn(answer, nodeName) !== undefined) {
+    const lease = relayedLease(answer, request.body, nodeName);
+    if (lease !== undefined) {
       if (isFailing) log.info('the relay is used again', { node: nodeName });
       isFailing = false;
       isRelayed = true;
-      return { ...answer, isRelayed: true };
+      return { kind: 'answered', status: 200, body: lease, isRelayed: true };
     }
     if (request.signal?.aborted === true) return answer;
     // The version is stale, or the Lease was deleted: no fault of the relay. What it says is not proven.

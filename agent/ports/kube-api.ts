@@ -25,6 +25,8 @@ export type KubeAnswer =
       readonly retryAfterMs?: number;
       /** A relay passed it on. The relay may have made it up. */
       readonly isRelayed?: boolean;
+      /** The same request was sent before and had no usable answer. It may have been stored. */
+      readonly isRepeated?: boolean;
     }
   /** No answer: refused connection, time-out, broken TLS. */
   | { readonly kind: 'failed'; readonly cause: unknown };

@@ -10,10 +10,10 @@ import { formatMicroTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/types.ts';
 
 /** The server changes this annotation in its answer to a heartbeat whenever pods of the node changed. */
-const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
+export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';
 
 /** The same for requests for logs of its pods. */
-const LOGS_VERSION_ANNOTATION = 'nodekeeper.dev/logs-version';
+export const LOGS_VERSION_ANNOTATION = 'nodekeeper.dev/logs-version';
 
 const DEFAULT_LEASE_DURATION_SECONDS = 40;
 /** A Lease is renewed four times per lease duration. */
