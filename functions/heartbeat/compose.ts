@@ -12,7 +12,7 @@ import { placedUpdater } from '../../shared/store/health-placement.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { probeKeys } from '../../shared/store/process-key-store.ts';
 import type { Environment } from '../controllers.ts';
-import { systemClock, systemRandom } from '../system-clock.ts';
+import { systemClock, systemRandom, systemTimeLimit } from '../system-clock.ts';
 
 /**
  * How long a revoked key may still renew the Lease of its node. Each execution environment of this function has a cache
@@ -50,6 +50,7 @@ export function composeHeartbeat(environment: Environment) {
     ),
     clock: systemClock,
     random: systemRandom,
+    startTimeLimit: systemTimeLimit,
     log,
     beatTimes,
     sha256: sha256Of,

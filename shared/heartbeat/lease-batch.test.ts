@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { type MemoryItemStore, memoryItemStore } from '../adapters/memory/item-store.ts';
 import { defined } from '../domain/defined.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../domain/nodes/heartbeat-url.ts';
@@ -70,7 +70,7 @@ beforeEach(async () => {
 
 const note = (...line: unknown[]): void => void logged.push(line);
 
-type Throttles = Pick<RenewLeaseDependencies, 'throttle' | 'batchThrottle'>;
+type Limits = Pick<RenewLeaseDependencies, 'throttle' | 'batchThrottle' | 'startTimeLimit'>;
 
 async function post(
   body: unknown,
@@ -79,12 +79,12 @@ async function post(
     headers?: Record<string, string>;
     items?: ItemUpdater;
     authenticator?: Authenticator;
-  } & Throttles = {},
+  } & Limits = {},
 ): Promise<HttpResponse> {
   const serve = serveHeartbeat({
     items: more.items ?? items,
     authenticator: more.authenticator ?? authenticator,
-    ...defined({ throttle: more.throttle, batchThrottle: more.batchThrottle }),
+    ...defined({ throttle: more.throttle, batchThrottle: more.batchThrottle, startTimeLimit: more.startTimeLimit }),
     clock: { nowMs: () => nowMs },
     random: { uuid: () => 'uid', fraction: () => 0 },
     log: { debug: note, info: note, warn: note, error: note },
@@ -212,6 +212,28 @@ describe('a batch of heartbeats', () => {
     expect(new Set(statuses)).toEqual(new Set([200, 503]));
     expect(statuses.lastIndexOf(200)).toBeLessThan(64);
     expect(atOnceMax).toBe(16);
+  });
+
+  it('answers the others while one item waits for the table', async () => {
+    const limits: number[] = [];
+    const hanging: ItemUpdater = {
+      write: (write, wanted) =>
+        JSON.stringify(write).includes('"n2"') ? new Promise(() => {}) : items.write(write, wanted),
+    };
+    const startTimeLimit = (milliseconds: number) => {
+      limits.push(milliseconds);
+      return { reached: new Promise<void>((reached) => void setImmediate(reached)), cancel: () => {} };
+    };
+    const statuses = await statusesOf([beat('n1'), beat('n2'), beat('n3')], { items: hanging, startTimeLimit });
+    expect(statuses).toEqual([200, 503, 200]);
+    expect(limits).toEqual([2_500]);
+  });
+
+  it('cancels the time limit of a batch that is complete', async () => {
+    const cancel = vi.fn();
+    const startTimeLimit = () => ({ reached: new Promise<void>(() => {}), cancel });
+    expect(await statusesOf([beat('n1')], { startTimeLimit })).toEqual([200]);
+    expect(cancel).toHaveBeenCalledOnce();
   });
 
   it('stores nothing if the check of its sender lasts longer than the relay waits', async () => {

@@ -19,16 +19,21 @@ import { json, statusResponse } from '../kube/request/respond.ts';
 import type { KubeStatus } from '../kube/status.ts';
 import * as status from '../kube/status.ts';
 import { isJsonObject } from '../kube/wire/json-value.ts';
+import type { StartTimeLimit } from '../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 
 /** Updates at a time: half the connections to the table. */
 const ITEMS_AT_ONCE = 16;
 /**
- * Items that would start later are answered 503, and their machines send a heartbeat of their own. A relay waits 2.8 s. An
- * item makes two requests of 2 s at most, and the function times out after 7 s. Milliseconds after the batch arrived. A
- * batch of 100 needs 0.9 s of the CPU time that Lambda provides for this memory.
+ * Items that would start later are answered 503, and their machines send a heartbeat of their own. Milliseconds after the
+ * batch arrived. A batch of 100 needs 0.9 s of the CPU time that Lambda provides for this memory.
  */
-const LAST_START_MS = 2_500;
+const LAST_START_MS = 2_300;
+/**
+ * The batch is then answered. A relay waits 2.8 s, and one slow item needs up to 6 s: without this limit all machines of the
+ * batch would send stored heartbeats again. Milliseconds after the batch arrived.
+ */
+const ANSWER_MS = 2_500;
 
 /**
  * Longest answer to an item. The answer to a heartbeat has some 600 bytes. A Status with thousands of causes would make the
@@ -42,6 +47,7 @@ export interface BatchContext {
   /** When the batch arrived: the check of its sender may last seconds. Epoch milliseconds. */
   readonly arrivedAtMs: number;
   readonly nowMs: () => number;
+  readonly startTimeLimit?: StartTimeLimit;
   /** Serves one heartbeat. Never rejects. */
   readonly beat: (request: HttpRequest) => Promise<HttpResponse>;
   /** For the answer: the URL of this function, where it has one. */
@@ -52,16 +58,25 @@ export interface BatchContext {
 export async function serveBatch(request: HttpRequest, context: BatchContext): Promise<HttpResponse> {
   const items = itemsOf(request);
   const untilMs = context.arrivedAtMs + LAST_START_MS;
-  const answers = new Array<HttpResponse>(items.length);
+  const answers: (HttpResponse | undefined)[] = items.map(() => undefined);
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let index = next++; index < items.length; index = next++) {
       answers[index] = context.nowMs() > untilMs ? lateAnswer() : await answerTo(items[index], index, request, context);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(ITEMS_AT_ONCE, items.length) }, worker));
-  return { ...json(200, undefined), body: bodyOf(answers, context.annotations) };
+  const limit = context.startTimeLimit?.(Math.max(0, context.arrivedAtMs + ANSWER_MS - context.nowMs()));
+  const all = Promise.all(Array.from({ length: Math.min(ITEMS_AT_ONCE, items.length) }, worker));
+  await (limit === undefined ? all : Promise.race([all, limit.reached]));
+  limit?.cancel();
+  const complete = answers.map((each) => each ?? slowAnswer());
+  return { ...json(200, undefined), body: bodyOf(complete, context.annotations) };
 }
+
+const slowAnswer = (): HttpResponse =>
+  statusResponse(
+    status.serviceUnavailable('the heartbeat took too long, it may be stored', { retryAfterSeconds: 1 }).status,
+  );
 
 const lateAnswer = (): HttpResponse =>
   statusResponse(

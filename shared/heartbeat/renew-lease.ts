@@ -41,7 +41,7 @@ import { resourceVersionRequired } from '../kube/validation/metadata.ts';
 import { isJsonObject } from '../kube/wire/json-value.ts';
 import { PROTOBUF_MEDIA_TYPE } from '../kube/wire/protobuf.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
-import type { Clock, RandomSource } from '../ports/clock.ts';
+import type { Clock, RandomSource, StartTimeLimit } from '../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import type { Item, ItemUpdater } from '../ports/item-store.ts';
 import type { Log } from '../ports/log.ts';
@@ -81,6 +81,8 @@ export interface RenewLeaseDependencies {
    * own heartbeats. Absent: batches are not throttled.
    */
   readonly batchThrottle?: RequestThrottle;
+  /** Absent: the answer to a batch waits for its slowest item. */
+  readonly startTimeLimit?: StartTimeLimit;
 }
 
 type Serving = RenewLeaseDependencies & { readonly noteRefusal: NoteRefusal };
@@ -120,7 +122,7 @@ async function answerBatch(
   request: HttpRequest,
   beat: BatchContext['beat'],
 ): Promise<HttpResponse> {
-  const { clock } = dependencies;
+  const { clock, startTimeLimit } = dependencies;
   const target = { ...LEASE_BATCHES, version: 'v1alpha1', namespace: '', name: '', subresource: '' };
   const arrivedAtMs = clock.nowMs();
   const { batchThrottle, throttle: _own, ...others } = dependencies;
@@ -128,7 +130,8 @@ async function answerBatch(
   await admit(sender, request, { verb: 'create', target, nowMs: arrivedAtMs });
   const heartbeatUrl = heartbeatUrlOf(request);
   const annotations = heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl };
-  return serveBatch(request, { arrivedAtMs, nowMs: () => clock.nowMs(), beat, annotations });
+  const times = { arrivedAtMs, nowMs: () => clock.nowMs(), ...defined({ startTimeLimit }) };
+  return serveBatch(request, { ...times, beat, annotations });
 }
 
 /** The URL of this function, which the HTTP API adds to each request. */

@@ -11,3 +11,12 @@ export interface RandomSource {
   /** A number in [0, 1). */
   fraction(): number;
 }
+
+/** A time limit that can be cancelled. */
+export interface TimeLimit {
+  /** Resolves when the time has passed, never after `cancel`. */
+  readonly reached: Promise<void>;
+  cancel(): void;
+}
+
+export type StartTimeLimit = (milliseconds: number) => TimeLimit;
