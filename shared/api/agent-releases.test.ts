@@ -144,6 +144,32 @@ describe('a node that asks', () => {
     expect(await action('n3')).toBe('update');
   });
 
+  it('gives up its place when its labels put it into no wave', async () => {
+    const { api, action, release } = await cluster({ waves: [{ nodeSelector: { pool: 'edge' } }] });
+    const pool = async (name: string, value: string | null) => {
+      const body = { metadata: { labels: { pool: value } } };
+      await api.send('PATCH', `/api/v1/nodes/${name}`, { contentType: MERGE, body });
+    };
+    for (const name of ['n2', 'n3']) await pool(name, 'edge');
+    expect(await action('n2')).toBe('update');
+    expect(await action('n2', { failed: { sha256: SHA, message: 'no heartbeats' } })).toBe('none');
+    expect(await action('n3')).toBe('wait');
+    await pool('n2', null);
+    api.advance(61_000);
+    expect(await action('n3')).toBe('update');
+    expect((await release()).status).toMatchObject({ nodes: 1, updating: [{ node: 'n3' }], failed: [] });
+  });
+
+  it('does not wait for nodes of an earlier release', async () => {
+    const waves = [{ name: 'canary', nodeSelector: { ring: 'canary' } }, { name: 'rest' }];
+    const { api, action, release } = await cluster({ waves });
+    const first = { ...releaseOf({ waves: waves.slice(0, 1), paused: true }), metadata: { name: 'a' } };
+    await api.send('POST', RELEASES, { body: first });
+    expect(await action('n1')).toBe('wait');
+    expect(await action('n2')).toBe('update');
+    expect((await release()).status).toMatchObject({ nodes: 3, wave: 1, updating: [{ node: 'n2' }] });
+  });
+
   it('waits while the release is paused, also if it was granted before', async () => {
     const { api, action, release } = await cluster({});
     await action('n2');

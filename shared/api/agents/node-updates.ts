@@ -22,6 +22,7 @@ import { AGENT_VERSION_ANNOTATION } from '../../domain/agents/agent-version.ts';
 import {
   type AgentNode,
   type FleetSummary,
+  isFor,
   type NodeReport,
   type ReleaseArtifact,
   type ReleaseSpec,
@@ -147,22 +148,28 @@ async function verdictFor(
   const node: KubeNode | undefined = await dependencies.storageOf(nodes).get('', target.name);
   if (node === undefined) return { verdict: { kind: 'none', reason: 'the Node does not exist' } };
   const report: NodeReport = { node: target.name, labels: node.metadata.labels ?? {}, ...reported };
-  const release = (releases.items as readonly KubeAgentRelease[]).find(
-    (each) => waveOf(specOf(each), report.labels) !== undefined && each.metadata.deletionTimestamp === undefined,
+  const active = (releases.items as readonly KubeAgentRelease[]).filter(
+    ({ metadata }) => metadata.deletionTimestamp === undefined,
   );
+  const index = active.findIndex((each) => waveOf(specOf(each), report.labels) !== undefined);
+  const release = active[index];
   if (release === undefined) return { verdict: { kind: 'none', reason: 'no release is for this node' } };
-  return decideOn(dependencies, { report, name: release.metadata.name ?? '', nowMs });
+  const earlier = active.slice(0, index).map(specOf);
+  return decideOn(dependencies, { report, name: release.metadata.name ?? '', earlier, nowMs });
 }
 
 interface Question {
   readonly report: NodeReport;
   /** Of the release. */
   readonly name: string;
+  /** The releases before it by name. Their nodes are not in this one. */
+  readonly earlier: readonly ReleaseSpec[];
   readonly nowMs: number;
 }
 
 /** Decides on the current release, and stores what the decision changes. Decides again after a conflict. */
-async function decideOn(dependencies: ApiDependencies, { report, name, nowMs }: Question): Promise<Answered> {
+async function decideOn(dependencies: ApiDependencies, question: Question): Promise<Answered> {
+  const { report, name, earlier, nowMs } = question;
   let answered: Answered | undefined;
   const at = formatTime(nowMs);
   const decide = async (release: KubeAgentRelease): Promise<KubeAgentRelease> => {
@@ -170,7 +177,7 @@ async function decideOn(dependencies: ApiDependencies, { report, name, nowMs }: 
     const before = stateOf(release);
     const state = withReport(before, spec, report, at);
     const known = summaryOf(release, report, { nowMs, completed: before.updating.length - state.updating.length });
-    const counted = known ?? (await countNodes(dependencies, { spec, state, report }));
+    const counted = known ?? (await countNodes(dependencies, { spec, earlier, state, report }));
     const verdict = updateVerdict(spec, report, { ...counted, state: counted.state ?? state, at });
     answered = { release, verdict };
     const next = verdict.kind === 'update' ? verdict.state : (counted.state ?? state);
@@ -243,13 +250,19 @@ function summaryOf(
   return ageMs < (isUpdated ? QUIET_REFRESH_MS : REFRESH_MS) ? { fleet } : undefined;
 }
 
+interface Counting extends Pick<Question, 'report' | 'earlier'> {
+  readonly spec: ReleaseSpec;
+  readonly state: RolloutState;
+}
+
 /** Lists the nodes. The reporting node counts with the version that it reports: its Node may show an older one. */
 async function countNodes(
   { storageOf }: ApiDependencies,
-  { spec, state, report }: { readonly spec: ReleaseSpec; readonly state: RolloutState; readonly report: NodeReport },
+  { spec, earlier, state, report }: Counting,
 ): Promise<Counted> {
   const fleet: AgentNode[] = [];
   const names = new Set<string>();
+  let listed = 0;
   let after: string | undefined;
   do {
     const page = await storageOf(nodes).list({
@@ -257,8 +270,10 @@ async function countNodes(
       limit: PAGE_NODES,
       ...defined({ continueAfter: after }),
     });
+    listed += page.items.length;
     for (const node of page.items as readonly KubeNode[]) {
       const { name = '', labels = {}, annotations = {} } = node.metadata;
+      if (!isFor(spec, labels, earlier)) continue;
       names.add(name);
       const version = name === report.node ? report.version : annotations[AGENT_VERSION_ANNOTATION];
       // Other nodes run a kubelet, or an agent without updates: no release waits for them.
@@ -266,7 +281,7 @@ async function countNodes(
       fleet.push({ name, labels, version, isReady: readyStatusOf(node.status?.conditions) === 'True' });
     }
     after = page.next;
-  } while (after !== undefined && names.size < NODES_MAX);
+  } while (after !== undefined && listed < NODES_MAX);
   const current = withoutObsolete(state, spec, names);
   return { fleet: summarize(spec, fleet, current), state: current };
 }

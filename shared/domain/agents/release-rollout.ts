@@ -104,6 +104,13 @@ export function waveOf(spec: Pick<ReleaseSpec, 'waves'>, labels: Readonly<Record
   return index < 0 ? undefined : index;
 }
 
+/** Whether the release is for a node with these labels: it is the first, by name, with a wave for it. */
+export const isFor = (
+  spec: Pick<ReleaseSpec, 'waves'>,
+  labels: Readonly<Record<string, string>>,
+  earlier: readonly Pick<ReleaseSpec, 'waves'>[],
+): boolean => waveOf(spec, labels) !== undefined && earlier.every((each) => waveOf(each, labels) === undefined);
+
 /** The artifact for an architecture: its own, or the one for all. */
 export const artifactFor = ({ artifacts }: Pick<ReleaseSpec, 'artifacts'>, architecture: string) =>
   artifacts.find((each) => each.architecture === architecture) ??
@@ -133,7 +140,7 @@ export function summarize(spec: ReleaseSpec, fleet: readonly AgentNode[], state:
   return { nodes, updated, wave: first < 0 ? waves.length : first };
 }
 
-/** Without nodes that were deleted, and without artifacts that the release no longer has. */
+/** Without nodes that were deleted or are no longer in the release, and without artifacts that the release no longer has. */
 export function withoutObsolete(state: RolloutState, spec: ReleaseSpec, names: ReadonlySet<string>): RolloutState {
   const digests = new Set(spec.artifacts.map(({ sha256 }) => sha256));
   return {
