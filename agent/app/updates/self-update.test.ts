@@ -198,6 +198,20 @@ describe('an update', () => {
     expect(restarts()).toBe(1);
   });
 
+  it('that failed before a newer version failed is granted once', async () => {
+    const world = await cluster();
+    const disk = new CutDisk();
+    const { versions, pass, end } = agent(world, disk);
+    await versions.refuse({ version: '2.0.0', sha256: SHA, message: 'it does not run' });
+    await versions.refuse({ version: '2.1.0', sha256: 'b'.repeat(64), message: 'it does not run' });
+    await pass(60_000);
+    const known = await world.release();
+    expect(known.status).toMatchObject({ updating: [], failed: [{ sha256: SHA }] });
+    await pass(5 * HOUR_MS);
+    expect((await world.release()).metadata.resourceVersion).toBe(known.metadata.resourceVersion);
+    await end();
+  });
+
   it('after three starts without heartbeats is not started again', async () => {
     const world = await cluster();
     const disk = new CutDisk();

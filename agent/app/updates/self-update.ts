@@ -141,11 +141,14 @@ export class SelfUpdate {
     failures: readonly FailedArtifact[],
     stop: AbortSignal,
   ): Promise<number | 'installed' | undefined> {
-    const { api, nodeName, version, architecture } = this.#dependencies;
+    const { api, versions, nodeName, version, architecture } = this.#dependencies;
     const failed = failures.find(({ sha256 }) => sha256 === release.sha256);
     if (failed === undefined) return (await this.#install(release, stop)) ? 'installed' : 0;
     // The report had a newer failure. This one ends the grant.
     await api.send({ ...updateRequest({ nodeName, version, architecture, failed }), signal: stop });
+    // It becomes the newest. The API would grant the update again after a report without it.
+    await versions.refuse(failed);
+    this.#reportedFailure = failed.sha256;
     return undefined;
   }
 
