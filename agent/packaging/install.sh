@@ -102,17 +102,23 @@ for file in "$authority" "$bootstrap" "$token" "$update_key"; do
   [ -z "$file" ] || [ -r "$file" ] || die "$file cannot be read"
 done
 
+# Replaces a file as a whole: a power cut or a full disk leaves the old one. FROM may be the same file.
+put() { # MODE FROM TO
+  install -m "$1" "$2" "$3.new"
+  mv -f "$3.new" "$3"
+}
+
 install -d -m 0755 "$lib" "$root/etc/nodekeeper" "$units" "$drop_ins" "$root/etc/systemd/logind.conf.d" \
   "$root/usr/local/bin"
 install -d -m 0700 "$root/var/lib/nodekeeper"
-install -m 0755 "$here/nodekeeper-agent.mjs" "$lib/nodekeeper-agent.mjs"
-install -m 0755 "$here/start-agent.mjs" "$lib/start-agent.mjs"
+put 0755 "$here/nodekeeper-agent.mjs" "$lib/nodekeeper-agent.mjs"
+put 0755 "$here/start-agent.mjs" "$lib/start-agent.mjs"
 ln -sfn ../lib/nodekeeper/start-agent.mjs "$command"
-install -m 0644 "$here/nodekeeper-agent.service" "$units/nodekeeper-agent.service"
-install -m 0644 "$here/nodekeeper-pods.service" "$units/nodekeeper-pods.service"
+put 0644 "$here/nodekeeper-agent.service" "$units/nodekeeper-agent.service"
+put 0644 "$here/nodekeeper-pods.service" "$units/nodekeeper-pods.service"
 # The version that is installed now starts, not the one of an earlier update.
 rm -f "$root/var/lib/nodekeeper/agents/trial.json" "$root/var/lib/nodekeeper/agents/current"
-[ -z "$update_key" ] || install -m 0644 "$update_key" "$root/etc/nodekeeper/update-key.pem"
+[ -z "$update_key" ] || put 0644 "$update_key" "$root/etc/nodekeeper/update-key.pem"
 
 rm -f "$drop_ins/podman.conf" "$drop_ins/exec.conf"
 case $runtime in
@@ -152,9 +158,9 @@ if [ -e "$config" ]; then
     echo "To turn updates on add to $config: updatePublicKeyFile: /etc/nodekeeper/update-key.pem"
   fi
 else
-  [ -z "$authority" ] || install -m 0644 "$authority" "$root/etc/nodekeeper/ca.pem"
-  [ -z "$bootstrap" ] || install -m 0600 "$bootstrap" "$root/etc/nodekeeper/bootstrap-token"
-  [ -z "$token" ] || install -m 0600 "$token" "$root/etc/nodekeeper/token"
+  [ -z "$authority" ] || put 0644 "$authority" "$root/etc/nodekeeper/ca.pem"
+  [ -z "$bootstrap" ] || put 0600 "$bootstrap" "$root/etc/nodekeeper/bootstrap-token"
+  [ -z "$token" ] || put 0600 "$token" "$root/etc/nodekeeper/token"
   {
     echo 'apiVersion: nodekeeper.dev/v1alpha1'
     echo 'kind: AgentConfiguration'

@@ -193,6 +193,28 @@ describe('install.sh', () => {
     expect(readFileSync(config, 'utf8')).toBe('ours');
   });
 
+  it('keeps each installed file until its successor is complete', () => {
+    install(...usual());
+    const installed = join(root, 'usr/local/lib/nodekeeper/nodekeeper-agent.mjs');
+    writeFileSync(installed, 'old');
+    writeFileSync(join(directory, 'nodekeeper-agent.mjs'), 'new');
+    // The disk is full: a file may have no byte.
+    const limited = 'ulimit -f 0; trap "" XFSZ; exec sh "$0" "$@"';
+    const args = ['-c', limited, join(directory, 'install.sh'), '--root', root];
+    expect(() => execFileSync('sh', args, { stdio: 'pipe' })).toThrow();
+    expect(readFileSync(installed, 'utf8')).toBe('old');
+  });
+
+  it('accepts installed files as its input', () => {
+    const authority = join(root, 'etc/nodekeeper/ca.pem');
+    install(...usual(), '--certificate-authority', join(directory, 'ca.pem'));
+    rmSync(join(root, 'etc/nodekeeper/agent.yaml'));
+    const token = join(root, 'etc/nodekeeper/bootstrap-token');
+    install(...usual().slice(0, 2), '--bootstrap-token-file', token, '--certificate-authority', authority);
+    expect(load().kind).toBe('ok');
+    expect(readFileSync(authority, 'utf8')).toBe(CA);
+  });
+
   it('loosens the unit by what the runtime needs', () => {
     const dropIns = () => readdirSync(join(root, 'etc/systemd/system/nodekeeper-agent.service.d'));
     install(...usual(), '--runtime', 'none');
