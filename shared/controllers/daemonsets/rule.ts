@@ -174,14 +174,17 @@ export function decideDaemons(world: DaemonWorld): DaemonDecision {
         }
         backoffs = withFailure(backoffs, name, nowMs);
       }
-      if (world.isHeld && removal.cause === 'unwanted' && isOurTaintAlone(rules, node)) held.push(removal);
-      else remove.push(removal);
+      (world.isHeld && isDueToUs(rules, node, removal) ? held : remove).push(removal);
     }
   }
   return { create, remove, backoffs, held, ...earliest(waits) };
 }
 
 const OUR_TAINTS = 'node.kubernetes.io/';
+
+/** The pod may only seem to be superfluous: its node has a taint of ours, or it is silent and so not Ready. */
+const isDueToUs = (rules: DaemonRules, node: DaemonNode | undefined, { cause }: Removal): boolean =>
+  cause === 'outdated' || (cause === 'unwanted' && isOurTaintAlone(rules, node));
 
 /** Without the taints that our controllers add, the node would keep its pod. */
 function isOurTaintAlone({ placement }: DaemonRules, node: DaemonNode | undefined): boolean {

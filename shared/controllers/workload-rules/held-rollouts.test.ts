@@ -127,6 +127,34 @@ describe('total disruption', () => {
     await cluster.settleRunning();
     expect(Object.values(await cluster.images())).toEqual(['v2', 'v2', 'v2']);
   });
+
+  it('WX-T7 keeps the old pod of a DaemonSet with a surge that is not Ready because its node is silent', async () => {
+    const cluster = daemonCluster();
+    await cluster.createNodes(1);
+    const rollingUpdate = { maxSurge: 1, maxUnavailable: 0 };
+    await cluster.createDaemonSet({ updateStrategy: { type: 'RollingUpdate', rollingUpdate } });
+    await cluster.settleRunning();
+    await cluster.setImage('v2');
+    // The second pod is created, and does not run yet.
+    await cluster.settle();
+    expect(await imagesOf(cluster)).toEqual(['v1', 'v2']);
+    await cluster.setTotalDisruption(true);
+    cluster.advance(5_000);
+    // As node-monitor does.
+    const old = (await cluster.pods()).find((pod) => pod.status?.phase === 'Running')?.metadata.name ?? '';
+    await cluster.change('pods', old, (pod) => ({
+      ...pod,
+      status: { ...pod.status, conditions: [{ type: 'Ready', status: 'False' }] },
+    }));
+    await cluster.settleDeleted();
+    await wait(cluster, 30);
+    expect(await imagesOf(cluster)).toEqual(['v1', 'v2']);
+    expect(await heldReasons(cluster)).toEqual([expect.stringContaining(`: the rollout waits with ${old}`)]);
+    await cluster.setTotalDisruption(false);
+    await wait(cluster, 10);
+    await cluster.settleDeleted();
+    expect(await imagesOf(cluster)).toEqual(['v2']);
+  });
 });
 
 describe('a hold', () => {
