@@ -7,7 +7,7 @@
  * the read writes nothing.
  */
 import type { Clock } from '../ports/clock.ts';
-import { type Item, type ItemKey, type ItemStore, StoreFault } from '../ports/item-store.ts';
+import type { Item, ItemKey, ItemStore } from '../ports/item-store.ts';
 import { ALONE, headPartition, LOG_RETENTION_SECONDS, logPartition, resourceVersionKey } from './layout.ts';
 import { logEntries, type ObjectChange } from './object-record.ts';
 
@@ -23,7 +23,7 @@ export interface ShardCursors {
 
 export type ShardChanges =
   | { readonly kind: 'changes'; readonly changes: readonly ObjectChange[]; readonly cursors: ShardCursors }
-  /** Changes since then may have expired: list again. */
+  /** Changes since then may have expired, or are more than one read may return: list again. */
   | { readonly kind: 'expired' };
 
 export interface ShardChangesOptions {
@@ -64,6 +64,8 @@ export async function readShardChanges(
       readLog(options.items, { resource, shard, after: after.versions[shard] ?? 0, through: cursors.versions[shard]! }),
     ),
   );
+  // As after a failure of a whole fleet. A later read would find even more, so only a list helps.
+  if (!logs.every((log) => log !== undefined)) return { kind: 'expired' };
   return {
     kind: 'changes',
     changes: logs.flat().flatMap((item) => logEntries(resource, item).map((entry) => entry.change())),
@@ -71,10 +73,11 @@ export async function readShardChanges(
   };
 }
 
+/** @returns undefined when the log has more pages than one read may return */
 async function readLog(
   items: ItemStore,
   range: { readonly resource: string; readonly shard: number; readonly after: number; readonly through: number },
-): Promise<readonly Item[]> {
+): Promise<readonly Item[] | undefined> {
   const entries: Item[] = [];
   let after = resourceVersionKey(range.after);
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
@@ -89,5 +92,5 @@ async function readLog(
     if (page.next === undefined) return entries;
     after = page.next;
   }
-  throw new StoreFault('too-large', 'a log has more pages than one read may return', { retryable: false });
+  return undefined;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
 import { LOG_RETENTION_SECONDS } from '../../store/layout.ts';
 import { nodeCopy } from './node-copy.ts';
 
@@ -77,6 +78,24 @@ describe('the copy of the Nodes', () => {
       await cluster.tables.write({ kind: 'delete', key: { table, pk, sk } });
     cluster.advance((LOG_RETENTION_SECONDS + 1) * 1_000);
     expect(await cluster.names()).toEqual(['n1']);
+  });
+
+  it('lists again after more changes than one read of the log may return', async () => {
+    const cluster = await copied(1);
+    // As pages of 1 MB in a large fleet.
+    const items: ItemStore = {
+      ...cluster.tables,
+      query: (request) => cluster.tables.query({ ...request, limit: 1 }),
+    };
+    const copy = nodeCopy({ items, clock: { nowMs: cluster.now }, objects: cluster.objects });
+    await copy.read();
+    for (let change = 0; change <= 64; change += 1) {
+      await cluster.change('nodes', 'n0', (node) => ({
+        ...node,
+        metadata: { ...node.metadata, labels: { change: String(change) } },
+      }));
+    }
+    expect((await copy.read()).map(({ labels }) => labels)).toEqual([{ change: '64' }]);
   });
 
   it('reads one unit per shard of Nodes, and what changed', async () => {

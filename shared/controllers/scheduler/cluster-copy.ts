@@ -92,13 +92,14 @@ export class ClusterCopy {
 
   /** Reads what changed. `versions`: also those of nodes and of the order, after a binding was refused or has no known outcome. */
   async refresh({ versions = false } = {}): Promise<void> {
-    if (this.#cursors === undefined) return this.#list();
+    const before = this.#cursors;
+    if (before === undefined) return this.#list();
     // Before the changes: see above.
     if (versions) await this.#readVersions();
     const cursors: Record<string, ShardCursors> = {};
     for (const resource of RESOURCES) {
       const options = { ...this.#dependencies, shardsOf };
-      const read = await readShardChanges(options, resource, this.#cursors[resource]);
+      const read = await readShardChanges(options, resource, before[resource]);
       if (read.kind === 'expired') return this.#list();
       for (const { type, object } of read.changes) {
         if (type === 'DELETED') this.#remove(resource, object);
@@ -128,6 +129,8 @@ export class ClusterCopy {
   }
 
   async #list(): Promise<void> {
+    // A list that fails half-way is repeated.
+    this.#cursors = undefined;
     this.snapshot = new Snapshot();
     this.#pending = new Map();
     this.#namespaces = new Map();
