@@ -11,8 +11,8 @@ import type { Item, ItemKey, ItemStore } from '../ports/item-store.ts';
 import { ALONE, headPartition, LOG_RETENTION_SECONDS, logPartition, resourceVersionKey } from './layout.ts';
 import { logEntries, type ObjectChange } from './object-record.ts';
 
-/** Pages of one shard's log in one read, at 1 MB. */
-const PAGES_MAX = 64;
+/** Pages of one shard's log in one read, at 1 MB. All of them are in memory at once, and a list costs less than more. */
+const PAGES_MAX = 4;
 
 export interface ShardCursors {
   /** By shard: every change up to this version was read. */
