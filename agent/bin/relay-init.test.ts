@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -40,6 +40,15 @@ describe('nodekeeper-agent relay init', () => {
     expect([read('site-ca.pem'), read('site-ca.key')]).toEqual(before.slice(0, 2));
     expect(read('relay.pem')).not.toBe(before[2]);
     expect(statSync(join(directory, 'relay.key')).mode & 0o777).toBe(0o600);
+  });
+
+  it('gives a new key to its owner alone, whatever mode the old one has', () => {
+    init('--name', 'a.example');
+    chmodSync(join(directory, 'relay.key'), 0o644);
+    writeFileSync(join(directory, 'relay.key.new'), 'half', { mode: 0o644 });
+    init('--name', 'a.example');
+    expect(statSync(join(directory, 'relay.key')).mode & 0o777).toBe(0o600);
+    expect(readdirSync(directory).toSorted()).toEqual(['relay.key', 'relay.pem', 'site-ca.key', 'site-ca.pem']);
   });
 
   it('never replaces half a CA', () => {

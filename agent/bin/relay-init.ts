@@ -4,7 +4,7 @@
  * Makes the certificate authority of a site, and the certificate of a relay. With an authority in the directory it only
  * makes a new certificate: to renew one, or for another relay.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -62,6 +62,14 @@ function optionsOf([command, ...args]: readonly string[]): InitOptions | undefin
   }
 }
 
+/** A new file: a key must not get the mode of the file that it replaces, and a crash must not leave half of it. */
+function replaceFile(path: string, text: string, mode: number): void {
+  const temporary = `${path}.new`;
+  rmSync(temporary, { force: true });
+  writeFileSync(temporary, text, { mode, flag: 'wx', flush: true });
+  renameSync(temporary, path);
+}
+
 function makeFiles({ directory, names, port }: InitOptions, nowMs: number): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = (name: string): string => join(directory, name);
@@ -77,8 +85,8 @@ function makeFiles({ directory, names, port }: InitOptions, nowMs: number): stri
     privateKeyPem: readFileSync(authorityKeyFile, 'utf8'),
   };
   const relay = makeRelayCertificate(authority, { names, nowMs, validDays: CERTIFICATE_DAYS });
-  writeFileSync(path('relay.key'), relay.privateKeyPem, { mode: OWNER_ONLY });
-  writeFileSync(path('relay.pem'), relay.certificatePem, { mode: PUBLIC });
+  replaceFile(path('relay.key'), relay.privateKeyPem, OWNER_ONLY);
+  replaceFile(path('relay.pem'), relay.certificatePem, PUBLIC);
   const host = isIP(names[0]!) === 6 ? `[${names[0]}]` : names[0];
   return `${isNew ? 'made' : 'used'} the site CA ${authorityFile}
 made the certificate ${path('relay.pem')} for ${names.join(', ')}, valid for ${CERTIFICATE_DAYS} days
