@@ -224,6 +224,19 @@ describe('a relay', () => {
     expect(counts['nodekeeper_agent_relayed_heartbeats_total 429']).toBe(1);
   });
 
+  it('sends one batch per second on average, however fast it is filled', async () => {
+    const names = Array.from({ length: 100 }, (_, index) => `n${index}`);
+    const fill = () => Promise.all(names.map((name) => relay.relay(itemOf(name))));
+    await known(...names);
+    await clock.pass(10_000);
+    const statuses: number[] = [];
+    for (let batch = 0; batch < 22; batch += 1) statuses.push((await fill())[0]!.status);
+    expect(statuses).toEqual([...Array.from({ length: 20 }, () => 200), 503, 503]);
+    expect(requests).toHaveLength(20);
+    await clock.pass(1_000);
+    expect([(await fill())[0]!.status, (await fill())[0]!.status]).toEqual([200, 503]);
+  });
+
   it('has four batches under way at most, and refuses others at once', async () => {
     await known('n1', 'n2');
     const release: (() => void)[] = [];

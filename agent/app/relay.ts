@@ -10,6 +10,7 @@
  * acknowledges only what is stored. Everything that waits here is bounded, and lost when the process is killed: the
  * connections of the machines break, and they send their heartbeats themselves.
  */
+import { admitRequest, type RequestLimit } from '../../shared/domain/access/request-limit.ts';
 import {
   LEASE_BATCH_BYTES_MAX,
   LEASE_BATCH_ITEMS_MAX,
@@ -28,6 +29,11 @@ const COLLECT_MS = 2_000;
 const SEND_MS = 2_800;
 /** Batches that wait for their answers. Further ones are answered 503 at once. */
 const BATCHES_IN_FLIGHT_MAX = 4;
+/**
+ * Batches that a relay sends, as the cluster limits them. A relay cannot check tokens, so anyone in the site can fill
+ * batches: without this limit, as fast as the cluster answers, and each one is paid for.
+ */
+const BATCH_LIMIT: RequestLimit = { ratePerSecond: 1, burst: 20 };
 /**
  * How long a batch is collected after the heartbeat of the leader. Machines of one batch send the next heartbeat within 4 %
  * of their interval. Milliseconds.
@@ -64,6 +70,8 @@ export class HeartbeatRelay {
   readonly #options: HeartbeatRelayOptions;
   #open: OpenBatch | undefined;
   #inFlight = 0;
+  /** Of BATCH_LIMIT. Monotonic milliseconds. */
+  #fullAtMs: number | undefined;
   #isFailing = false;
   /** By path of the Lease, least recent first: the time of the last heartbeat. Monotonic milliseconds. */
   readonly #lastAtMs = new Map<string, number>();
@@ -122,8 +130,11 @@ export class HeartbeatRelay {
   }
 
   async #send({ waiting }: OpenBatch): Promise<void> {
-    const { api, log, meter } = this.#options;
+    const { api, log, meter, time } = this.#options;
     if (this.#inFlight >= BATCHES_IN_FLIGHT_MAX) return this.#refuse(waiting, 'too many batches wait for answers');
+    const admission = admitRequest(this.#fullAtMs, time.monotonicMs(), BATCH_LIMIT);
+    if (admission.kind === 'refused') return this.#refuse(waiting, 'more than one batch per second');
+    this.#fullAtMs = admission.fullAtMs;
     this.#inFlight += 1;
     const items = waiting.map(({ item }) => item);
     const answer = await api.send({ ...batchRequest(items), timeoutMs: SEND_MS });
