@@ -19,6 +19,7 @@ import type { ContainerMount } from '../../ports/container-inputs.ts';
 import type { CommandResult, CpuPlacement, LogQuery } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { CgroupNode } from '../../rules/cgroup-values.ts';
+import { imageNameFault } from '../../rules/image-name.ts';
 import { containersOf } from '../../rules/pod-containers.ts';
 import { podmanLimits, podmanPlacement } from '../../rules/podman-limits.ts';
 import { podmanContainerName, podmanContainerPlan } from '../../rules/podman-pod.ts';
@@ -261,6 +262,8 @@ export class PodmanEngine implements ContainerEngine {
 
   /** Source: upstream pkg/kubelet/images/image_manager.go (EnsureImageExists). @throws CreationFault */
   async #image({ image = '', imagePullPolicy }: Container, stop: AbortSignal) {
+    const fault = imageNameFault(image);
+    if (fault !== undefined) throw new CreationFault('InvalidImageName', fault);
     const policy = imagePullPolicy ?? (/:(?!latest$)[^/]+$|@/.test(image) ? 'IfNotPresent' : 'Always');
     const present = policy === 'Always' ? undefined : await podmanImage(this.#podman, image);
     if (present !== undefined) return present;

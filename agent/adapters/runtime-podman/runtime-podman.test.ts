@@ -146,6 +146,20 @@ describe('podman', () => {
     expect([env.includes('PASSWORD=secret'), env.includes('LD_PRELOAD')]).toEqual([true, false]);
   });
 
+  it.each(['--help', 'docker-archive:/etc/shadow', 'dir:/srv/image', 'Web:1', 'a b'])(
+    'is not called with the image name %s',
+    async (image) => {
+      const spec = { containers: [{ name: 'main', image }] };
+      await open().start({ ...POD, spec });
+      expect(await stateWhen((one) => one.kind === 'waiting' && one.reason === 'InvalidImageName')).toMatchObject({
+        message: expect.stringContaining(
+          `couldn't parse image name ${JSON.stringify(image)}: invalid reference format`,
+        ),
+      });
+      expect([...calls('image'), ...calls('pull'), ...calls('create')]).toEqual([]);
+    },
+  );
+
   it.each([
     ['Never', 'ErrImageNeverPull', 'Container image "registry.example/web:1" is not present with pull policy of Never'],
     ['IfNotPresent', 'ErrImagePull', expect.stringMatching(/podman pull --quiet: no route to host$/)],
