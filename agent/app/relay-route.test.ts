@@ -64,6 +64,24 @@ describe('heartbeats of a machine with a relay', () => {
     expect(used[29]).toBe('direct');
   });
 
+  it('reach the cluster through the relay while the direct way fails', async () => {
+    await ways();
+    answers.direct = timedOut;
+    const used: string[] = [];
+    for (let beats = 0; beats < 42; beats += 1) {
+      pass(10_000);
+      expect(await api.send(beat)).toMatchObject({ kind: 'answered', status: 200 });
+      used.push(await ways());
+    }
+    // The check is due after five minutes, and then once a minute.
+    expect(used.filter((way) => way.startsWith('direct')).length).toBeLessThanOrEqual(3);
+    answers.direct = accepted;
+    pass(60_000);
+    expect(await ways()).toBe('direct');
+    expect(await ways()).toBe('relay');
+    expect(warnings).toEqual([]);
+  });
+
   it('wait five seconds at most for the relay', async () => {
     await ways();
     await ways();
@@ -136,11 +154,13 @@ describe('heartbeats of a machine with a relay', () => {
     await ways();
     await ways();
     pass(300_000);
-    answers.direct = answer;
-    expect(await ways()).toBe('direct');
+    // It is stored: the cluster refuses the same version from the relay, and from the machine.
+    answers = { relay: conflict, direct: answer };
+    expect(await ways()).toBe('direct, relay');
     answers.direct = conflict;
-    expect(await ways()).toBe('direct');
-    answers.direct = accepted;
+    expect(await ways()).toBe('relay, direct');
+    answers = { relay: accepted, direct: accepted };
+    pass(60_000);
     expect(await ways()).toBe('direct');
     expect(await ways()).toBe('relay');
     expect(warnings).toEqual([]);

@@ -7,7 +7,8 @@
  * A relay could acknowledge heartbeats that it never sent. So the first heartbeat and one every five minutes is sent
  * directly. It carries the version of the last answer. If the cluster does not know that version, the relay has lied,
  * or another client wrote the Lease: the relay is not used for an hour. Direct heartbeats also keep our estimate of the
- * server's clock.
+ * server's clock. While the direct way fails, it proves nothing about the relay: the same heartbeat is sent through it, and
+ * the next one in a minute is direct again.
  */
 import type { Log } from '../../shared/ports/log.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
@@ -87,8 +88,13 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
     async send(request) {
       if (request.isHeartbeat !== true) return direct.send(request);
       const nowMs = monotonicMs();
-      if (nowMs < closedUntilMs || nowMs >= checkAtMs) return sendDirect(request);
-      return (await sendRelayed(request)) ?? sendDirect(request);
+      if (nowMs < closedUntilMs) return sendDirect(request);
+      if (nowMs < checkAtMs) return (await sendRelayed(request)) ?? sendDirect(request);
+      const checked = await sendDirect(request);
+      const isReached = checked.kind === 'answered' && !isTransient(checked);
+      if (isReached || request.signal?.aborted === true) return checked;
+      checkAtMs = monotonicMs() + RETRY_AFTER_MS;
+      return (await sendRelayed(request)) ?? checked;
     },
     reconnect() {
       relay.reconnect();
