@@ -42,7 +42,7 @@ describe('nodekeeper-agent relay init', () => {
     expect(statSync(join(directory, 'relay.key')).mode & 0o777).toBe(0o600);
   });
 
-  it('gives a new key to its owner alone, whatever mode the old one has', () => {
+  it('makes a new key readable for its owner alone, whatever mode the old one has', () => {
     init('--name', 'a.example');
     chmodSync(join(directory, 'relay.key'), 0o644);
     writeFileSync(join(directory, 'relay.key.new'), 'half', { mode: 0o644 });
