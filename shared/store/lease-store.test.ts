@@ -127,7 +127,33 @@ it('a renewal ends with a retryable fault when the Lease changes before each att
     code: 'throttled',
     retryable: true,
   });
-  expect(attempts).toBe(4);
+  expect(attempts).toBe(8);
+});
+
+it('six renewals without a version at once are all written, as those of our probes through two ways', async () => {
+  const store = await leased();
+  const items = memoryItemStore();
+  const row = (await store.getRow('n1'))!;
+  await items.write({ kind: 'put', key: { table: 'health', pk: String(row.pk), sk: String(row.sk) }, item: row });
+  // All of a round were sent before the first of them is written: the last one is refused five times.
+  let waiting: (() => void)[] = [];
+  const inTurn: ItemUpdater = {
+    async write(write, options) {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return items.write(write, options);
+    },
+  };
+  const renewals = Array.from({ length: 6 }, (_, index) =>
+    renewLease(inTurn, { change: patch({ renewTime: `2026-01-01T00:00:0${index}Z` }), nowMs: T0 + 1, tie: 0.5 }),
+  );
+  const all = Promise.all(renewals);
+  for (let turns = 0; turns < 60; turns += 1) {
+    const round = waiting;
+    waiting = [];
+    for (const wake of round) wake();
+    for (let ticks = 0; ticks < 20; ticks += 1) await Promise.resolve();
+  }
+  expect((await all).map(({ kind }) => kind)).toEqual(Array(6).fill('written'));
 });
 
 it('the removal of a Lease leaves no attribute of it in the row of its Node', async () => {

@@ -13,8 +13,11 @@ import { healthPartitions, RESOURCE_VERSIONS_PER_MS } from './layout.ts';
 import type { LeaseChange } from './lease-record.ts';
 import { mergePages } from './merge-pages.ts';
 
-/** One attempt, one more for an owner that is not the row's Node, and two for a stored version ahead of our clock. */
-const RENEW_ATTEMPTS_MAX = 4;
+/**
+ * One attempt for each of six probes that renew one Lease at once, three through each way of a heartbeat; one more for an
+ * owner that is not the row's Node, and one for a stored version ahead of our clock.
+ */
+const RENEW_ATTEMPTS_MAX = 8;
 
 export interface LeaseWrite {
   readonly change: LeaseChange;
