@@ -331,17 +331,14 @@ class PodCounts implements PodCountsLaw {
     const maxUnavailable = scaled(strategy?.rollingUpdate?.maxUnavailable, replicas, Math.floor);
     const maxSurge = scaled(strategy?.rollingUpdate?.maxSurge, replicas, Math.ceil);
     const least = replicas - Math.min(replicas, maxUnavailable === 0 && maxSurge === 0 ? 1 : maxUnavailable);
-    let available = 0;
-    let givenUp = 0;
-    for (const { before, after } of pairs) {
-      const ofSet = before === undefined ? 0 : this.#availableOf(before);
-      const reduction = Math.max(0, sizeOf(before) - sizeOf(after));
-      available += ofSet;
-      givenUp += Math.min(ofSet, Math.max(0, reduction - Math.max(0, sizeOf(before) - ofSet)));
-    }
+    // The controller may have read the present statuses, or earlier ones with more available pods.
+    const present = givenUpBy(pairs, ({ status }) => status?.availableReplicas ?? 0);
+    const earlier = givenUpBy(pairs, (set) => this.#availableOf(set));
+    const isTooMany = ({ available, givenUp }: Reduction): boolean => givenUp > 0 && available - givenUp < least;
+    if (!isTooMany(present) || !isTooMany(earlier)) return;
+    const { available, givenUp } = earlier;
     const name = `${deployment.metadata.namespace}/${deployment.metadata.name}`;
-    if (givenUp > 0 && available - givenUp < least)
-      this.#fail([name], `${name} keeps ${available - givenUp} of ${available} available pods, at least ${least} stay`);
+    this.#fail([name], `${name} keeps ${available - givenUp} of ${available} available pods, at least ${least} stay`);
   }
 
   /** Of a Job that stays: as many pods lose the finalizer as are counted, and each that ended is. */
@@ -373,6 +370,25 @@ interface SizePair {
   /** Absent: created. */
   readonly before: KubeReplicaSet | undefined;
   readonly after: KubeReplicaSet;
+}
+
+interface Reduction {
+  readonly available: number;
+  /** Available pods that the new sizes give up. */
+  readonly givenUp: number;
+}
+
+/** A ReplicaSet gives up its pods that are not available first. */
+function givenUpBy(pairs: readonly SizePair[], availableOf: (set: KubeReplicaSet) => number): Reduction {
+  let available = 0;
+  let givenUp = 0;
+  for (const { before, after } of pairs) {
+    const ofSet = before === undefined ? 0 : availableOf(before);
+    const reduction = Math.max(0, sizeOf(before) - sizeOf(after));
+    available += ofSet;
+    givenUp += Math.min(ofSet, Math.max(0, reduction - Math.max(0, sizeOf(before) - ofSet)));
+  }
+  return { available, givenUp };
 }
 
 /** It stays without an owner. */
