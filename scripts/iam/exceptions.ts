@@ -133,6 +133,13 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'a row that was lost is written again only if its other key has none',
   },
   {
+    functions: ['health-stream'],
+    actions: ['dynamodb:GetItem'],
+    resource: 'table/*Control',
+    partitions: ['fleet'],
+    reason: 'the gate is read when a node that announced silence sends a heartbeat before its end',
+  },
+  {
     functions: ['node-monitor'],
     actions: ['dynamodb:PutItem'],
     resource: 'table/*Control',
