@@ -27,6 +27,8 @@ function useHash(): string {
       scrollTo(0, 0);
     };
     addEventListener('hashchange', onChange);
+    // It may have changed since the first drawing.
+    setHash(location.hash);
     return () => removeEventListener('hashchange', onChange);
   }, []);
   return hash;

@@ -15,12 +15,15 @@ export const API = '/forward';
 const TIMEOUT_MS = 30_000;
 const TOKEN = /^#token=([\w-]+)$/;
 
-/** Exchanges the token of the address for a cookie, and removes it from the address and the history. */
+/**
+ * Exchanges the token of the address for a cookie, and removes it from the address and the history first: a view that
+ * the user opens meanwhile stays open.
+ */
 export async function signIn(): Promise<void> {
   const token = TOKEN.exec(location.hash)?.[1];
   if (token === undefined) return;
-  await send('/session', { method: 'POST', body: { token } });
   history.replaceState(undefined, '', '/');
+  await send('/session', { method: 'POST', body: { token } });
 }
 
 interface Send {

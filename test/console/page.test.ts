@@ -379,6 +379,27 @@ it.each([
   expect(errors).toEqual([]);
 });
 
+it('keeps a view that was opened while the token was exchanged', async () => {
+  await createNodes('a', 1);
+  const running = await openConsole({ port: 0, values: { kubeconfig: api.kubeconfig }, environment: {} });
+  const { page } = await show({ ...running, address: 'about:blank' });
+  let answer = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  await page.route('**/session', async (route) => {
+    await held;
+    await route.continue();
+  });
+  const asked = page.waitForRequest('**/session');
+  await page.goto(running.address);
+  await asked;
+  expect(page.url()).not.toContain('token');
+  await visit(page, '#/node/edge-a-0');
+  answer();
+  await page.getByRole('heading', { name: 'Node edge-a-0' }).waitFor(WAIT);
+});
+
 it('refuses an address without its token', async () => {
   const running = await openConsole({ port: 0, values: { kubeconfig: api.kubeconfig }, environment: {} });
   const { page } = await show({ ...running, address: new URL('/#token=wrong', running.address).href });
