@@ -47,7 +47,7 @@ export function eventBridgeBus(connection: EventBusConnection, cluster: string):
         Detail: JSON.stringify(detailOf(event, { nowMs, cluster })),
       })),
     });
-    const { status, text } = await post(body, nowMs);
+    const { status, body: text } = await post(body, nowMs);
     if (status !== 200) return { failed: events, reason: `PutEvents returned status ${status}` };
     const { Entries: entries = [] } = JSON.parse(text) as PutEventsOutput;
     const failed = events.filter((_, index) => entries[index]?.ErrorCode !== undefined);

@@ -35,7 +35,7 @@ export function cloudWatchAuditTrail(connection: AuditLogConnection, nowMs: () =
   const post = signedPost(connection, { service: 'logs', target: TARGET, timeoutMs: TIMEOUT_MS });
 
   async function put(body: string): Promise<void> {
-    const { status, text } = await post(body, nowMs());
+    const { status, body: text } = await post(body, nowMs());
     if (status !== 200) throw new AuditLogError(`PutLogEvents returned status ${status}`);
     const rejected = (JSON.parse(text) as { rejectedLogEventsInfo?: unknown }).rejectedLogEventsInfo;
     if (rejected !== undefined) throw new AuditLogError('PutLogEvents rejected the line');

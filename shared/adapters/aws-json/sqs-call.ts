@@ -38,7 +38,7 @@ export const sqsCaller = (connection: QueueConnection) => {
       const body = JSON.stringify({ QueueUrl: queueUrl, ...input });
       for (let attempt = 1; ; attempt += 1) {
         try {
-          const { status, text } = await post(body, nowMs);
+          const { status, body: text } = await post(body, nowMs);
           if (status === 200) return text;
           throw new QueueError(`${action} returned status ${status}`);
         } catch (cause) {

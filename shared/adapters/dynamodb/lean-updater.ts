@@ -11,11 +11,11 @@
 import type { GetItemCommandOutput, UpdateItemCommandOutput } from '@aws-sdk/client-dynamodb';
 import type { ItemReader, ItemUpdater } from '../../ports/item-store.ts';
 import { endpointOf } from '../aws-connection/connection.ts';
+import { type PostAnswer, postClient, RequestError } from '../aws-connection/post-client.ts';
 import { requestSigner } from '../aws-connection/signature.ts';
 import { itemFromWire, toWire } from './attribute-value.ts';
 import type { DynamoDbClientOptions } from './client.ts';
 import { isRepeatable } from './errors.ts';
-import { type PostAnswer, postClient, RequestError } from './post-client.ts';
 import { consumedWanted, orFault, pauseBefore, type RequestOptions, reportConsumed, tableNameOf } from './request.ts';
 import { updateItem } from './update-request.ts';
 
