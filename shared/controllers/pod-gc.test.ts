@@ -357,7 +357,7 @@ describe('the work list', () => {
     const [row] = (await listOf(fleet)).pods;
     await store.putPod({ ...row!, name: 'ghost', phase: 'Failed', terminating: false });
     await store.dropPod(row!);
-    await store.dropMissing('a-0');
+    await store.dropMissing('a-0', (await listOf(fleet)).missing.get('a-0')!);
     fleet.at(880);
     expect(await fleet.collect()).toMatchObject({ podsRemoved: 0 });
     expect((await listOf(fleet)).pods).toHaveLength(1);

@@ -245,6 +245,7 @@ describe('permissions', () => {
       ...at('Control', 'DeleteItem GetItem PutItem', 'evictions#*'),
       ...at('Control', 'DeleteItem PutItem', 'evictions-due'),
       ...at('Control', 'DeleteItem PutItem UpdateItem', 'cloud', 'pod-gc'),
+      ...at('Control', 'BatchGetItem', 'pod-gc'),
       ...at('Control', 'DeleteItem PutItem Query', 'cidr#*'),
       ...at('Control', 'DeleteItem GetItem UpdateItem', 'parked'),
       ...at('Control', 'GetItem UpdateItem', 'scheduler'),

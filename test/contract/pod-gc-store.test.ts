@@ -52,9 +52,12 @@ describeOnStores('the pod-gc store', (fixture) => {
     expect(await since()).toBe(T0 + 3);
     await store.dropMissing(name, T0 + 3);
     expect(await since()).toBeUndefined();
+  });
+
+  it('reads whether a Node has a name, and its quarantine, together', async () => {
+    expect(await store.readNodeName(name)).toEqual({ exists: false, missingSinceMs: undefined });
     await store.putMissing(name, T0);
-    await store.dropMissing(name);
-    expect(await since()).toBeUndefined();
+    expect(await store.readNodeName(name)).toEqual({ exists: false, missingSinceMs: T0 });
   });
 
   describe('of a node with volumes in an unknown state', () => {

@@ -29,7 +29,7 @@ export const objectStreamManifest = {
       fleet: ['DeleteItem', 'GetItem'],
       'evictions#*': ['DeleteItem', 'GetItem', 'PutItem'],
       'evictions-due': ['DeleteItem', 'PutItem'],
-      'pod-gc': ['DeleteItem', 'PutItem', 'UpdateItem'],
+      'pod-gc': ['BatchGetItem', 'DeleteItem', 'PutItem', 'UpdateItem'],
       cloud: ['DeleteItem', 'PutItem', 'UpdateItem'],
       'cidr#*': ['DeleteItem', 'PutItem', 'Query'],
       parked: ['DeleteItem', 'GetItem', 'UpdateItem'],

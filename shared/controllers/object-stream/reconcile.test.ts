@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { controlledFleet } from '../../../test/support/controlled-fleet.ts';
+import type { ItemKey } from '../../ports/item-store.ts';
 import { healthKey, podsVersionOf } from '../../store/health-row.ts';
 
 describe('a change of a Node', () => {
@@ -49,6 +50,24 @@ describe('a change of a Node', () => {
     await fleet.post('n1');
     expect(await fleet.streams()).toBe(2);
     expect(await fleet.taints('n1')).toEqual([]);
+  });
+
+  it('deletes nothing for a node that registers', async () => {
+    const deleted: ItemKey[] = [];
+    const fleet = controlledFleet({
+      between: (tables) => ({
+        ...tables,
+        write: (write) => {
+          if (write.kind === 'delete') deleted.push(write.key);
+          return tables.write(write);
+        },
+      }),
+    });
+    await fleet.register('n1');
+    await fleet.post('n1');
+    await fleet.streams();
+    expect(await fleet.taints('n1')).toEqual([]);
+    expect(deleted).toEqual([]);
   });
 
   it('follows conditions, cordon and labels in one write', async () => {

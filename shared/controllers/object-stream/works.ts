@@ -196,11 +196,15 @@ async function recordAnnotations(
   }
 }
 
-/** Removes a node that became Ready, or was deleted, from its zone's eviction queue. */
+/**
+ * Removes a node that became Ready, or was deleted, from its zone's eviction queue. A node whose Ready status is absent,
+ * such as one that registers, is not queued: it is marked first.
+ */
 async function leaveQueue({ fleet }: ControllerDependencies, change: NodeChange): Promise<void> {
   const { before, after } = change;
   if (before === undefined) return;
-  const becameReady = readyOf(after) === 'True' && readyOf(before) !== 'True';
+  const readyBefore = readyOf(before);
+  const becameReady = readyOf(after) === 'True' && readyBefore !== undefined && readyBefore !== 'True';
   if (!isRemoved(change) && !becameReady) return;
   const { name = '', uid = '', labels } = before.metadata;
   await fleet.dequeue({ zone: zoneKeyOf(labels), nodeName: name, uid });

@@ -10,7 +10,6 @@ import { parseProviderId } from '../../domain/cloud/provider-id.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef, Volume } from '../../kube/types.ts';
 import { jsonEqual } from '../../kube/wire/json-value.ts';
-import { readHealth } from '../../store/health-store.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { RecordWork } from '../framework/item-change.ts';
 import { namesVolumes } from '../volume-detacher/attached-volumes.rule.ts';
@@ -24,7 +23,7 @@ interface ObjectChange<T extends KubeObject> {
   readonly isRetry?: boolean;
 }
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'items' | 'podGc'>;
+type Dependencies = Pick<ControllerDependencies, 'objects' | 'podGc'>;
 
 const uidOf = (object: KubeObject | undefined): string | undefined => object?.metadata.uid;
 /** The node that a pod is bound to; '' while unbound. */
@@ -91,7 +90,7 @@ function missingNodes(
   nodes: readonly ObjectChange<KubeNode>[],
   nowMs: number,
 ): RecordWork[] {
-  const { items, podGc } = dependencies;
+  const { podGc } = dependencies;
   const positions = new Map<string, number[]>();
   const instances = new Map<string, string>();
   for (const { before, after, position, isRetry } of nodes) {
@@ -107,8 +106,11 @@ function missingNodes(
     run: async () => {
       const instanceId = instances.get(nodeName);
       if (instanceId !== undefined) await podGc.noteInstance(nodeName, instanceId, nowMs);
-      if ((await readHealth(items, [nodeName])).has(nodeName)) await podGc.dropMissing(nodeName);
-      else if (await podGc.hasPods(nodeName)) await podGc.putMissing(nodeName, nowMs);
+      const { exists, missingSinceMs } = await podGc.readNodeName(nodeName);
+      if (exists) {
+        // A new name is in no quarantine, and a deletion would be billed as a write all the same.
+        if (missingSinceMs !== undefined) await podGc.dropMissing(nodeName, missingSinceMs);
+      } else if (await podGc.hasPods(nodeName)) await podGc.putMissing(nodeName, nowMs);
     },
   }));
 }

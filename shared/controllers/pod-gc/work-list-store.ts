@@ -17,6 +17,7 @@ import { defined } from '../../domain/defined.ts';
 import type { Item, ItemKey, ItemStore } from '../../ports/item-store.ts';
 import { is } from '../../store/conditions.ts';
 import { controlPages } from '../../store/control-pages.ts';
+import { healthKey, nodeHealthOf } from '../../store/health-row.ts';
 import { nodePodsPartition, objectSortKey } from '../../store/layout.ts';
 
 const PARTITION = 'pod-gc';
@@ -80,12 +81,17 @@ export interface PodGcStore {
   readShort(): Promise<PodGcList | undefined>;
   putPod(pod: ListedPod): Promise<void>;
   dropPod(pod: { readonly namespace: string; readonly name: string }): Promise<void>;
+  /**
+   * Whether a Node of this name exists, and the start of the name's quarantine (epoch milliseconds), if it has begun: one
+   * strongly consistent read of both.
+   */
+  readNodeName(nodeName: string): Promise<{ readonly exists: boolean; readonly missingSinceMs: number | undefined }>;
   /** Begins the quarantine of a node name, unless it has begun. */
   putMissing(nodeName: string, sinceMs: number): Promise<void>;
   /** Restarts the quarantine, if it still has the start that the caller read. */
   restartMissing(nodeName: string, from: { readonly seenSinceMs: number; readonly sinceMs: number }): Promise<void>;
-  /** Ends the quarantine. `seenSinceMs`: only the one with this start. */
-  dropMissing(nodeName: string, seenSinceMs?: number): Promise<void>;
+  /** Ends the quarantine, if it still has the start that the caller read. */
+  dropMissing(nodeName: string, seenSinceMs: number): Promise<void>;
   /** A pod that names volumes left the node: its volumes are checked, and detach waits restart. */
   touchVolumes(nodeName: string, nowMs: number): Promise<void>;
   /** The Node was deleted, or its row is about to be dropped: stores its instance. */
@@ -155,7 +161,17 @@ const podRows = (items: ItemStore): Pick<PodGcStore, 'putPod' | 'dropPod' | 'has
   },
 });
 
-const quarantineRows = (items: ItemStore): Pick<PodGcStore, 'putMissing' | 'restartMissing' | 'dropMissing'> => ({
+const quarantineRows = (
+  items: ItemStore,
+): Pick<PodGcStore, 'readNodeName' | 'putMissing' | 'restartMissing' | 'dropMissing'> => ({
+  async readNodeName(nodeName) {
+    const [digest, row] = await items.getMany([healthKey(nodeName), missingKey(nodeName)], { consistent: true });
+    return {
+      exists: digest !== undefined && nodeHealthOf(digest) !== undefined,
+      missingSinceMs: row?.['since'] as number | undefined,
+    };
+  },
+
   async putMissing(nodeName, sinceMs) {
     const item = { since: sinceMs };
     await items.write({ kind: 'put', key: missingKey(nodeName), item, when: { kind: 'itemAbsent' } });
@@ -167,8 +183,7 @@ const quarantineRows = (items: ItemStore): Pick<PodGcStore, 'putMissing' | 'rest
   },
 
   async dropMissing(nodeName, seenSinceMs) {
-    const when = seenSinceMs === undefined ? undefined : is('since', seenSinceMs);
-    await items.write({ kind: 'delete', key: missingKey(nodeName), ...defined({ when }) });
+    await items.write({ kind: 'delete', key: missingKey(nodeName), when: is('since', seenSinceMs) });
   },
 });
 
