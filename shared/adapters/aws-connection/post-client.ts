@@ -28,6 +28,13 @@ export interface PostClientOptions {
   /** From the call to the end of the response, including the wait for a connection. Milliseconds. */
   readonly timeoutMs: number;
   readonly nowMs: () => number;
+  /**
+   * Connections are not used again after this time without a request, because the other side may have closed them, and a
+   * frozen execution environment does not notice that. Compared before each request: the timers of an environment stop
+   * with it, and after a thaw the next event can run before them. Milliseconds.
+   * @default 20_000: a NAT gateway drops an idle connection after 350 s
+   */
+  readonly idleMsMax?: number;
 }
 
 /** An error with the name that DynamoDB or its SDK uses. */
@@ -44,15 +51,10 @@ export class RequestError extends Error {
 /** A response has one item. DynamoDB's limit of an item is far below this. */
 const ANSWER_BYTES_MAX = 1_000_000;
 const KEEP_ALIVE_DELAY_MS = 1_000;
-/**
- * Connections are not used again after this time without a request. A NAT gateway drops an idle connection after 350 s,
- * and a frozen execution environment does not notice that. Compared before each request: the timers of an environment
- * stop with it, and after a thaw the next event can run before them. Milliseconds.
- */
 const IDLE_MS_MAX = 20_000;
 
 export function postClient(options: PostClientOptions): PostClient {
-  const { endpoint, socketsMax, timeoutMs: timeoutDefaultMs, nowMs } = options;
+  const { endpoint, socketsMax, timeoutMs: timeoutDefaultMs, nowMs, idleMsMax = IDLE_MS_MAX } = options;
   const isSecure = endpoint.protocol === 'https:';
   const request = isSecure ? httpsRequest : httpRequest;
   const agent = new (isSecure ? HttpsAgent : HttpAgent)({
@@ -72,7 +74,7 @@ export function postClient(options: PostClientOptions): PostClient {
   const closeIdle = (): void => {
     const previousMs = requestedAtMs;
     requestedAtMs = nowMs();
-    if (requestedAtMs - previousMs > IDLE_MS_MAX) agent.destroy();
+    if (requestedAtMs - previousMs > idleMsMax) agent.destroy();
   };
   return {
     post: (headers, body, timeoutMs = timeoutDefaultMs) =>

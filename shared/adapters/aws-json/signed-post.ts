@@ -11,6 +11,8 @@ export type SignedPost = (body: string, nowMs: number) => Promise<PostAnswer>;
 
 /** Maximum number of connections of one caller. */
 const SOCKETS_MAX = 8;
+/** Shorter than servers keep an idle connection: many close it after 5 s. Each call is tried twice only. */
+const IDLE_MS_MAX = 4_000;
 
 export function signedPost(
   connection: AwsConnection,
@@ -23,19 +25,17 @@ export function signedPost(
     /** Of the JSON protocol. @default '1.1' */
     readonly version?: '1.0' | '1.1';
   },
+  /** For the age of connections. The time of a call may be that of its tick. */
+  clockMs: () => number = Date.now,
 ): SignedPost {
   const { service, target, timeoutMs, version = '1.1' } = call;
   const endpoint = endpointOf(connection, service);
-  let sentAtMs = 0;
-  const client = postClient({ endpoint, socketsMax: SOCKETS_MAX, timeoutMs, nowMs: () => sentAtMs });
+  const client = postClient({ endpoint, socketsMax: SOCKETS_MAX, timeoutMs, nowMs: clockMs, idleMsMax: IDLE_MS_MAX });
   const sign = requestSigner({
     ...connection,
     host: endpoint.host,
     service,
     contentType: `application/x-amz-json-${version}`,
   });
-  return (body, nowMs) => {
-    sentAtMs = nowMs;
-    return client.post(sign({ target, body, nowMs }), body);
-  };
+  return (body, nowMs) => client.post(sign({ target, body, nowMs }), body);
 }
