@@ -124,7 +124,7 @@ module.exports = {
     only(
       'aws-connection-is-small',
       shared('adapters/aws-connection'),
-      [shared('adapters/aws-connection'), '^node:crypto$', '^crypto$'],
+      [shared('adapters/aws-connection'), '^(?:node:)?(?:crypto|http|https)$'],
       'What adapters share to speak to AWS: in the bundle of every function, so no library.',
     ),
     {

@@ -48,6 +48,22 @@ export function handlerBundles(functionName: FunctionName): readonly OutputFile[
   return outputFiles;
 }
 
+/**
+ * An import statement makes Node.js evaluate every export of a built-in module. That of node:http loads fetch and
+ * WebSocket: 15 ms of CPU and 2 MB of memory at each cold start, for unused code. Loaded as an object, only the used
+ * parts are evaluated.
+ */
+const builtinAliases = (): Record<string, string> =>
+  Object.fromEntries(
+    ['http', 'https'].flatMap((name) => {
+      const file = join(repositoryRoot, `cdk/lib/builtins/${name}.cjs`);
+      return [
+        [name, file],
+        [`node:${name}`, file],
+      ];
+    }),
+  );
+
 function optionsOf(functionNames: readonly FunctionName[]): BuildOptions & { readonly write: false } {
   return {
     entryPoints: Object.fromEntries(functionNames.map((name) => [`${name}/index`, handlerEntry(name)])),
@@ -68,6 +84,7 @@ function optionsOf(functionNames: readonly FunctionName[]): BuildOptions & { rea
     // Lambda puts the role's credentials into the environment. The SDK's credential chain is half of its client's size.
     alias: {
       '@aws-sdk/credential-provider-node': join(repositoryRoot, 'shared/adapters/dynamodb/no-credential-chain.ts'),
+      ...builtinAliases(),
     },
     minify: true,
     sourcemap: true,

@@ -1,0 +1,2 @@
+/** node:http for handlers: see handler-bundles.ts. */
+module.exports = process.getBuiltinModule('node:http');

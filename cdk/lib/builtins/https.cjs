@@ -1,0 +1,2 @@
+/** node:https for handlers: see handler-bundles.ts. */
+module.exports = process.getBuiltinModule('node:https');

@@ -1,0 +1,10 @@
+import { expect, it } from 'vitest';
+import { functionList } from '../../shared/function-list.ts';
+import { handlerBundles } from './handler-bundles.ts';
+
+it.each(functionList.map(({ name }) => name))('%s loads no fetch for an import of node:http', (name) => {
+  const files = handlerBundles(name).filter(({ path }) => path.endsWith('.mjs'));
+  expect(files.length).toBeGreaterThan(0);
+  const importing = files.filter(({ text }) => /(?:from|import)\s*["'](?:node:)?https?["']/.test(text));
+  expect(importing.map(({ path }) => path)).toEqual([]);
+});
