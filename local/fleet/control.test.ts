@@ -104,6 +104,15 @@ describe('controlling a running fleet', () => {
     });
   });
 
+  it('keeps the end of a planned silence when a label is set during it', async () => {
+    control = await serveFleetControl(path, fleet);
+    isThere = true;
+    await sendFleetCommand(path, { verb: 'sleep', names: ['edge-a-0'], seconds: 60, reason: 'ferry' });
+    await sendFleetCommand(path, { verb: 'label', names: ['edge-a-0'], key: 'link', value: 'cell' });
+    planned.findLast(({ delayMs }) => delayMs === 60_000)?.callback();
+    expect(fleet.list().find(({ name }) => name === 'edge-a-0')?.beating).toBe(true);
+  });
+
   it('says which names are unknown', async () => {
     control = await serveFleetControl(path, fleet);
     expect(await sendFleetCommand(path, { verb: 'silence', names: ['edge-z-1'] })).toEqual({

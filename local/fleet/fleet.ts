@@ -91,7 +91,7 @@ export interface Fleet {
   sleep(names: readonly string[], nap: Nap): Promise<RequestOutcome>;
   /**
    * Silences these machines again and again, as a bad link does. Between two silences a machine beats for 20 s. Another
-   * command for the machine cancels it. `names`: globs.
+   * command that starts or stops the machine cancels it. `names`: globs.
    */
   flap(names: readonly string[], swing: Swing): FleetOutcome;
   /** Sets a label of the Node of each machine, such as one that selects a profile. `names`: globs. */
@@ -156,7 +156,7 @@ export function startFleet(options: FleetOptions): Fleet {
   for (const [name, machine] of machines) if (options.silent?.has(name) !== true) machine.beat();
 
   let stopped = false;
-  /** Number of commands per machine: a command ends what an earlier one planned. */
+  /** Number of commands per machine that start or stop it: such a command cancels what an earlier one planned. */
   const commands = new Map<string, number>();
 
   function each(names: readonly string[], act: (machine: Machine) => void): FleetOutcome {
@@ -173,19 +173,19 @@ export function startFleet(options: FleetOptions): Fleet {
   async function request(
     names: readonly string[],
     requestOf: (name: string) => Parameters<SendRequest>[0],
-    accepted: (machine: Machine) => void = () => undefined,
+    accepted?: (machine: Machine) => void,
   ): Promise<RequestOutcome> {
     const { selected, unmatched } = selectNames(names, machines.keys());
     if (unmatched.length > 0) return { kind: 'unknown', names: unmatched };
     for (const name of selected) {
       const answer = await dependencies.send(requestOf(name));
       if (!answeredWith(answer, 200)) return { kind: 'refused', name, why: describeAnswer(answer) };
-      each([name], accepted);
+      if (accepted !== undefined) each([name], accepted);
     }
     return { kind: 'done', names: selected };
   }
 
-  /** Does this later, unless the machine got another command. */
+  /** Does this later, unless the machine was started or stopped by another command. */
   function after({ identity: { name } }: Machine, delayMs: number, act: () => void): void {
     const command = commands.get(name);
     dependencies.timers.set(() => {
