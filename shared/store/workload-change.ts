@@ -4,7 +4,8 @@
  * times starts no function.
  */
 
-import type { KubeConfigMap, KubeJob } from '../kube/application-types.ts';
+import type { KubeConfigMap, KubeEndpoints, KubeJob } from '../kube/application-types.ts';
+import { isMirrored } from '../kube/mirrored-endpoints.ts';
 import { isNamespaceContent } from '../kube/namespace-contents.ts';
 import type { KubeObject, KubePod } from '../kube/types.ts';
 import { jsonEqual } from '../kube/wire/json-value.ts';
@@ -54,6 +55,10 @@ const jobPart = (job: KubeJob): unknown => [
   job.status?.completionTime,
 ];
 
+/** Those that clients write are mirrored. A lock of a leader election is not: it is renewed every two seconds. */
+const endpointsPart = (endpoints: KubeEndpoints): unknown =>
+  isMirrored(endpoints) && [endpoints.metadata.labels, endpoints.metadata.annotations, endpoints.subsets];
+
 const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   pods: podPart,
   replicasets: wholePart,
@@ -69,8 +74,7 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   // A terminating namespace is emptied.
   namespaces: ({ metadata, spec }) => [metadata.deletionTimestamp, metadata.finalizers, spec],
   resourcequotas: ({ spec }) => spec,
-  // Those that clients write are mirrored.
-  endpoints: (endpoints) => [endpoints.metadata.labels, endpoints.metadata.annotations, endpoints['subsets']],
+  endpoints: endpointsPart,
   // Their endpoints follow.
   services: ({ metadata, spec }) => [metadata.labels, metadata.deletionTimestamp, metadata.finalizers, spec],
 };

@@ -50,13 +50,13 @@ export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
       if (answer.code >= 300) throw new Error(`${method} ${path}: ${answer.code} ${answer.text}`);
       return answer.body;
     },
-    /** Delivers the records of the stream until the controllers change nothing. */
-    async settle(): Promise<void> {
+    /** Delivers the records of the stream until the controllers change nothing. Returns the number of batches. */
+    async settle(): Promise<number> {
       for (let round = 0; round < ROUNDS_MAX; round += 1) {
         const changes = items.changes('objects', seen);
         seen = changes.at(-1)?.sequence ?? seen;
         const batch = changes.filter(passesWorkloadFilter);
-        if (batch.length === 0) return;
+        if (batch.length === 0) return round;
         const { faults, postponed } = await controllers.onWorkloadRecords(batch);
         if (faults.length + postponed.length > 0) throw new AggregateError([...faults, ...postponed], 'faults');
       }

@@ -15,8 +15,6 @@ import { jsonEqual } from '../../kube/wire/json-value.ts';
 import { freeName, MANAGED_BY_LABEL, portsIn, SERVICE_NAME_LABEL, type SlicePlan } from './rule.ts';
 
 const MIRROR_MANAGER = 'endpointslicemirroring-controller.k8s.io';
-const SKIP_LABEL = 'endpointslice.kubernetes.io/skip-mirror';
-const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
 /** Annotations of the Endpoints alone. */
 const OWN_ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
@@ -24,12 +22,6 @@ const OWN_ANNOTATIONS = [
 ];
 /** Of one subset. */
 const ADDRESSES_MAX = 1_000;
-
-/** Not with the label that forbids it, nor where the object is the lock of a leader election. */
-export const isMirrored = ({ metadata }: KubeEndpoints): boolean =>
-  metadata.deletionTimestamp === undefined &&
-  metadata.labels?.[SKIP_LABEL] !== 'true' &&
-  metadata.annotations?.[LEADER_ANNOTATION] === undefined;
 
 export const isMirrorOf =
   (name: string) =>
@@ -59,11 +51,8 @@ export function mirroredSlices(endpoints: KubeEndpoints, stored: readonly KubeEn
       continue;
     }
     used.add(previous);
-    const object = {
-      ...previous,
-      metadata: { ...previous.metadata, ...mirroredMetadata(endpoints) },
-      ...content(group),
-    };
+    const { annotations: _, ...metadata } = previous.metadata;
+    const object = { ...previous, metadata: { ...metadata, ...mirroredMetadata(endpoints) }, ...content(group) };
     if (!jsonEqual(object, previous)) update.push({ previous, object });
   }
   return { create, update, remove: stored.filter((each) => !used.has(each)) };

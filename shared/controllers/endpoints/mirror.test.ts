@@ -89,6 +89,30 @@ describe('Endpoints of a Service without a selector', () => {
     expect(await addresses()).toEqual([]);
   });
 
+  it('start no function when they are the lock of an election, which is renewed every two seconds', async () => {
+    const { cluster, addresses } = await withEndpoints([subset('10.0.0.1')]);
+    const renew = (leader: string | null) => {
+      const body = { metadata: { annotations: { 'control-plane.alpha.kubernetes.io/leader': leader } } };
+      return cluster.api.send('PATCH', `${DEFAULT}/endpoints/db`, { body, contentType: MERGE });
+    };
+    await renew('{"renewTime":"2026-01-01T00:00:00Z"}');
+    expect(await cluster.settle()).toBeGreaterThan(0);
+    await renew('{"renewTime":"2026-01-01T00:00:02Z"}');
+    expect(await cluster.settle()).toBe(0);
+    await renew(null);
+    await cluster.settle();
+    expect(await addresses()).toEqual(['10.0.0.1']);
+  });
+
+  it('pass their labels and annotations on to their slices, also when these are removed', async () => {
+    const note = { labels: { team: 'a' }, annotations: { note: 'x' } };
+    const { slices, patch } = await withEndpoints([subset('10.0.0.1')], note);
+    await patch({ metadata: { labels: { team: null }, annotations: { note: null } } });
+    const [slice] = await slices();
+    expect(slice?.metadata.annotations).toBeUndefined();
+    expect(slice?.metadata.labels).not.toHaveProperty('team');
+  });
+
   it('are mirrored when the Service is created after them, and a deleted slice is created again', async () => {
     const cluster = servedWorkloads();
     await cluster.ok('POST', `${DEFAULT}/endpoints`, { metadata: { name: 'late' }, subsets: [subset('10.0.0.1')] });

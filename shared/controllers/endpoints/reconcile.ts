@@ -11,6 +11,7 @@
  */
 import { endpointslices, endpoints as endpointsResource } from '../../api/kinds/services.ts';
 import type { KubeEndpointSlice, KubeEndpoints, KubeService } from '../../kube/application-types.ts';
+import { isMirrored } from '../../kube/mirrored-endpoints.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
@@ -19,7 +20,7 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { KNOWN_FOR_MS } from '../workload-rules/known-selectors.ts';
 import { listObjects } from '../workload-rules/list-objects.ts';
 import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../workload-rules/owner.ts';
-import { isMirrored, isMirrorOf, mirroredSlices } from './mirror.rule.ts';
+import { isMirrorOf, mirroredSlices } from './mirror.rule.ts';
 import {
   endpointsFor,
   filledEndpoints,
