@@ -156,6 +156,13 @@ it('six renewals without a version at once are all written, as those of our prob
   expect((await all).map(({ kind }) => kind)).toEqual(Array(6).fill('written'));
 });
 
+it('a renewal without a version that arrives late leaves the receipt time of a later one', async () => {
+  const store = await leased();
+  await store.renewLease({ change: patch({}), nowMs: T0 + 300_000, tie: 0 });
+  const late = await store.renewLease({ change: patch({}), nowMs: T0 + 10_000, tie: 0 });
+  expect(late).toMatchObject({ kind: 'written', row: { r: T0 + 300_000, v: (T0 + 300_000) * VERSIONS_PER_MS + 1 } });
+});
+
 it('the removal of a Lease leaves no attribute of it in the row of its Node', async () => {
   const rare = { holderIdentity: 'other', acquireTime: '2025-12-31T00:00:00Z', leaseTransitions: 3 };
   const store = await leased(rare, { a: 'b' });

@@ -53,8 +53,9 @@ export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Pro
   let version = nowMs * RESOURCE_VERSIONS_PER_MS + Math.floor(tie * RESOURCE_VERSIONS_PER_MS);
   if (expectedResourceVersion !== undefined) version = Math.max(version, expectedResourceVersion + 1);
   let { set, remove, ownerUid }: { set: Item; remove: readonly string[]; ownerUid?: string } = change;
+  let receivedAtMs = nowMs;
   for (let attempt = 1; attempt <= RENEW_ATTEMPTS_MAX; attempt += 1) {
-    const values: Item = { ...set, v: version, r: nowMs };
+    const values: Item = { ...set, v: version, r: receivedAtMs };
     const outcome = await items.write(
       {
         kind: 'update',
@@ -87,6 +88,8 @@ export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Pro
       ownerUid = undefined;
     }
     version = Math.max(version, stored + 1);
+    // A renewal of a process that was frozen arrives late. The time of a later one stays, so no live node looks silent.
+    receivedAtMs = Math.max(receivedAtMs, Number(row.r ?? 0));
   }
   throw new StoreFault('throttled', 'the Lease changed too often to be renewed', { retryable: true });
 }
