@@ -72,8 +72,9 @@ const parameterMappingOf = ({ heartbeatUrl }: Pick<FrontDoorProps, 'heartbeatUrl
       };
 
 /**
- * The HTTP API. It routes renewals of node Leases, single or in batches, to heartbeat and everything else to api. Both functions
- * authenticate requests themselves: an authorizer would double the price of a heartbeat. No CORS: no browser calls it.
+ * The HTTP API. It routes renewals of node Leases, single or in batches, to heartbeat and everything else to api. Both
+ * functions authenticate requests themselves: an authorizer would double the price of a heartbeat. No CORS: no browser
+ * calls it.
  */
 export class FrontDoor extends Construct {
   readonly endpoint: string;

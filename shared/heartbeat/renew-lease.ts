@@ -1,6 +1,7 @@
 /**
  * A heartbeat: PUT or PATCH of one Lease in kube-node-lease. It is one conditional update, without a read or a log
- * line. A relay sends several in one POST (lease-batch.ts). Failures are logged once per minute, so an unreachable store does not cost a line per beat.
+ * line. A relay sends several in one POST (lease-batch.ts). Failures are logged once per minute, so an unreachable store
+ * does not cost a line per beat.
  *
  * A kubelet sends a PUT of the whole Lease with the resourceVersion that it last read. An agent sends a merge patch of
  * the spec. Both map to attributes of the row. A JSON patch, and a patch of labels and annotations, need the stored Lease.

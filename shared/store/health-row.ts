@@ -14,7 +14,7 @@
  *           f, g: conditions with the stored lastHeartbeatTime f are shown with g (s)
  *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
  *           F times of the last marks, and whether the node is flapping (domain/nodes/flapping.ts)
-           w 1: pods of this node must still be set not ready
+ *           w 1: pods of this node must still be set not ready
  *           j counts requests for logs of the node's pods; reported in the response to a beat (log-request-store.ts)
  *           p counts changes of the node's pods: bound, changed, removed; reported in the response to a beat
  *   moved   q when the row was moved to its other key (ms); an item with `q` has no other attribute

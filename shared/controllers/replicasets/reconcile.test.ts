@@ -37,7 +37,7 @@ describe('a ReplicaSet', () => {
 
   it.each(['another', 'the same'])(
     'chooses other names for its pods if %s owner has a pod of the name',
-    async (whose) => {
+    async (owner) => {
       // Names follow from the uid of the set, and those of a second cluster are the same.
       const other = workloadCluster();
       await other.createSet(2);
@@ -49,8 +49,8 @@ describe('a ReplicaSet', () => {
       const cluster = workloadCluster();
       const set = await cluster.createSet(2);
       const { uid = '' } = set.metadata;
-      const taken = chosen[whose === 'another' ? 0 : 1]!;
-      const labels = { app: whose === 'another' ? 'other' : 'web' };
+      const taken = chosen[owner === 'another' ? 0 : 1]!;
+      const labels = { app: owner === 'another' ? 'other' : 'web' };
       await cluster.create('pods', {
         kind: 'Pod',
         metadata: { name: taken, labels },
@@ -59,7 +59,7 @@ describe('a ReplicaSet', () => {
       await cluster.settle();
       const ours = (await cluster.pods()).filter(({ metadata }) => metadata.ownerReferences?.[0]?.uid === uid);
       expect(ours).toHaveLength(2);
-      expect(names(ours).includes(taken)).toBe(whose === 'the same');
+      expect(names(ours).includes(taken)).toBe(owner === 'the same');
     },
   );
 
