@@ -258,6 +258,41 @@ describe('marks that do not count', () => {
     expect(record.earlierStartsMs).toEqual([19_000, 18_000, 17_000, 16_000, 15_000, 14_000, 13_000]);
   });
 
+  it('are forgotten with their faults after a day, and a tick of node-monitor is one write unit again', async () => {
+    const profiles = Array.from({ length: 8 }, (_, index) => ({
+      name: `profile-${index}`,
+      nodeSelector: { matchLabels: { link: String(index) } },
+      ...{ beatIntervalSeconds: 10 + 10 * index, leaseDurationSeconds: 300, nodeMonitorGracePeriodSeconds: 300 },
+    }));
+    let accepted = true;
+    const beat = async () => (accepted ? ({ kind: 'accepted' } as const) : ({ kind: 'failed', reason: 'x' } as const));
+    const { fleet } = await settledFleet({ a: 5 }, { probe: { beat }, policy: { profiles } });
+    /** Every ten minutes the path fails for 40 s, and later all machines are silent for 80 s. */
+    const run = (from: number, to: number, hasFaults: boolean) =>
+      fleet.run(from, to, async (seconds) => {
+        const second = hasFaults ? seconds % 600 : 0;
+        accepted = second < 100 || second >= 140;
+        const isSilent = second >= 300 && second < 380;
+        if (seconds % 10 === 0 && !isSilent) await alive(fleet, NAMES);
+      });
+    await run(5, 5_400, true);
+    const earlierFaults = async () => {
+      const { gate, disruption } = (await fleet.records()).state;
+      return [gate.earlierPathFailuresMs?.length, disruption.earlierStartsMs?.length];
+    };
+    expect(await earlierFaults()).toEqual([7, 7]);
+    const unitsOfTick = () =>
+      fleet.consumed().requests.find(({ table, writeUnits }) => table === 'control' && writeUnits > 0)?.writeUnits;
+    fleet.consumed();
+    await fleet.controllers.tickNodeMonitor(fleet.slot() + 1);
+    expect(unitsOfTick()).toBe(2);
+    await run(100_000, 100_600, false);
+    fleet.consumed();
+    await fleet.controllers.tickNodeMonitor(fleet.slot() + 1);
+    expect(unitsOfTick()).toBe(1);
+    expect(await earlierFaults()).toEqual([undefined, undefined]);
+  });
+
   it('are those from before an upgrade: the row of an earlier version has none', async () => {
     const { fleet, run } = await flappingFleet([100, 200, 300]);
     await run(5, 260);

@@ -31,6 +31,7 @@ import { DEFAULT_PROFILE, policyOf, profileNames } from '../../domain/nodes/node
 import type { Policy } from '../../domain/policy.ts';
 import { rfc3339 } from '../../domain/rfc3339.ts';
 import { slotStartMs } from '../../domain/tick.ts';
+import { withoutOldStarts } from '../../domain/zones/disruption.ts';
 import {
   decideGate,
   firstProbes,
@@ -176,7 +177,7 @@ async function readWorld(
     const gate = decideGate(state.gate, { nowMs, probes, policy });
     const outcome = decideMonitor(worldOf(records, nodes, state, gate), { nowMs, policy });
     const drafts = fleetDrafts(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
-    return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state), drafts };
+    return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state, nowMs), drafts };
   };
   return { kind: 'work', world: { records, nodes, decide } };
 }
@@ -376,12 +377,12 @@ async function sendProbes({ probe, policy, log }: ControllerDependencies, gate: 
   return outcomes.map(({ kind }) => kind === 'accepted');
 }
 
-function disruptionAfter(outcome: MonitorOutcome, state: FleetState): FleetState['disruption'] {
+function disruptionAfter(outcome: MonitorOutcome, state: FleetState, nowMs: number): FleetState['disruption'] {
   for (const decision of outcome.decisions) {
     if (decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption')
       return decision.disruption;
   }
-  return state.disruption;
+  return withoutOldStarts(state.disruption, nowMs);
 }
 
 /** Records about the whole fleet: safety gate and total disruption. */

@@ -10,7 +10,8 @@
  * Source: handleDisruption in pkg/controller/nodelifecycle/node_lifecycle_controller.go, which computes
  * the flag from the zone states of the previous pass and loses it at a restart.
  */
-import { earlierFaults } from './fault-times.ts';
+import { defined } from '../defined.ts';
+import { earlierFaults, rememberedFaults } from './fault-times.ts';
 import type { ZoneState } from './zone-state.ts';
 
 export interface DisruptionRecord {
@@ -48,12 +49,20 @@ export function applyDisruption(record: DisruptionRecord, verdict: DisruptionVer
     case 'unchanged':
       return record;
     case 'enter': {
-      const earlier = earlierFaults(record.startedAtMs, record.earlierStartsMs, nowMs);
-      const { earlierStartsMs: _, ...others } = record;
-      const known = earlier.length === 0 ? {} : { earlierStartsMs: earlier };
+      const { earlierStartsMs, ...others } = record;
+      const known = defined({ earlierStartsMs: earlierFaults(record.startedAtMs, earlierStartsMs, nowMs) });
       return { ...others, total: true, sinceMs: nowMs, startedAtMs: nowMs, ...known };
     }
     case 'leave':
       return { ...record, total: false, sinceMs: nowMs, freshSinceMs: nowMs };
   }
 }
+
+/** Without starts that no longer count: they would be bytes in a row that each tick writes. */
+export const withoutOldStarts = (
+  { earlierStartsMs, ...record }: DisruptionRecord,
+  nowMs: number,
+): DisruptionRecord => ({
+  ...record,
+  ...defined({ earlierStartsMs: rememberedFaults(earlierStartsMs, nowMs) }),
+});

@@ -8,13 +8,19 @@ const EARLIER_MAX = 7;
 /** Marks count together for up to a day, and the longest grace period before a fault belongs to it. Milliseconds. */
 const REMEMBERED_MS = 86_400_000 + 3_600_000;
 
-/** The times before a new one, newest first. Epoch milliseconds. */
+/** Those of the earlier times that still count, newest first; undefined: none does. Epoch milliseconds. */
+export function rememberedFaults(
+  earlierMs: readonly number[] | undefined,
+  nowMs: number,
+): readonly number[] | undefined {
+  const recent = (earlierMs ?? []).filter((atMs) => nowMs - atMs <= REMEMBERED_MS);
+  return recent.length === 0 ? undefined : recent.slice(0, EARLIER_MAX);
+}
+
+/** The same for the times before a new one. `lastAtMs`: the latest of them. */
 export const earlierFaults = (
   lastAtMs: number | undefined,
   earlierMs: readonly number[] | undefined,
   nowMs: number,
-): readonly number[] =>
-  [lastAtMs, ...(earlierMs ?? [])]
-    .filter((atMs) => atMs !== undefined)
-    .filter((atMs) => nowMs - atMs <= REMEMBERED_MS)
-    .slice(0, EARLIER_MAX);
+): readonly number[] | undefined =>
+  rememberedFaults(lastAtMs === undefined ? earlierMs : [lastAtMs, ...(earlierMs ?? [])], nowMs);

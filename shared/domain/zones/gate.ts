@@ -32,7 +32,7 @@ import { defined } from '../defined.ts';
 import { DEFAULT_PROFILE, overProfiles, policyOf, profileNames } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { periodsBetween, tickGapMaxMs, ticksWereMissing } from '../tick.ts';
-import { earlierFaults } from './fault-times.ts';
+import { earlierFaults, rememberedFaults } from './fault-times.ts';
 
 export type GateReason = 'missedTicks' | 'failingPath';
 
@@ -205,9 +205,10 @@ export function decideGate(record: GateRecord, at: GateTick): GateRecord {
 function withPathFailure(gate: GateRecord, before: GateRecord, nowMs: number): GateRecord {
   const isNew = gate.reasons.includes('failingPath') && !before.reasons.includes('failingPath');
   const { pathFailedAtMs, earlierPathFailuresMs } = before;
-  if (!isNew) return { ...gate, ...defined({ pathFailedAtMs, earlierPathFailuresMs }) };
-  const earlier = earlierFaults(pathFailedAtMs, earlierPathFailuresMs, nowMs);
-  return { ...gate, pathFailedAtMs: nowMs, ...(earlier.length === 0 ? {} : { earlierPathFailuresMs: earlier }) };
+  const earlier = isNew
+    ? earlierFaults(pathFailedAtMs, earlierPathFailuresMs, nowMs)
+    : rememberedFaults(earlierPathFailuresMs, nowMs);
+  return { ...gate, ...defined({ pathFailedAtMs: isNew ? nowMs : pathFailedAtMs, earlierPathFailuresMs: earlier }) };
 }
 
 const REASONS: readonly GateReason[] = ['missedTicks', 'failingPath'];
