@@ -24,6 +24,24 @@ it('similar free texts get different names', () => {
   expect(nameOf({ kind: 'Zone', name: 'x'.repeat(300) }).length).toBeLessThanOrEqual(253);
 });
 
+it('the decisions about node a are none of node a.b, which may be in the same shard', async () => {
+  const items = memoryItemStore();
+  const ledger = ledgerOver(items, defaultPolicy);
+  const draftOf = (name: string): DecisionDraft => ({
+    ...{ act: 'Tainted', about: { kind: 'Node', name, uid: name }, atMs: 5, reason: 'r' },
+    ...{ rule: 'evictions', inputs: {}, outcome: {} },
+  });
+  const names = Array.from({ length: 32 }, (_, index) => `a${index}`);
+  for (const name of names) {
+    await items.write(ledger.write(draftOf(name)));
+    await items.write(ledger.write(draftOf(`${name}.b`)));
+  }
+  for (const name of names) {
+    const { decisions } = await decisionStore(items).list({ nowMs: 5, limit: 10, about: { kind: 'Node', name } });
+    expect(decisions.map(({ record }) => record.about.name)).toEqual([name]);
+  }
+});
+
 describe('a record of more than 1 KB', () => {
   const nowMs = Date.UTC(2026, 0, 1);
   const draft: DecisionDraft = {

@@ -88,9 +88,11 @@ export function decisionName(record: DecisionDraft, once: OnceKey = {}): string 
   return `${subjectOf(about)}.${timeKey(once.atMs ?? atMs)}-${shortHash([act, rule, about.uid ?? '', once.key ?? JSON.stringify(outcome)].join('|'))}`;
 }
 
+/** The subject in the name of a decision. Time and hash have no dot. */
+const subjectIn = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('.')));
+
 function keyOf(name: string): ItemKey {
-  const subject = name.slice(0, Math.max(0, name.lastIndexOf('.')));
-  return { table: 'objects', pk: decisionPartition(shardOf(subject, DECISION_SHARDS)), sk: name };
+  return { table: 'objects', pk: decisionPartition(shardOf(subjectIn(name), DECISION_SHARDS)), sk: name };
 }
 
 interface DecisionWriteOptions {
@@ -211,8 +213,10 @@ export function decisionStore(items: Items): DecisionStore {
         ],
         { limit, ...defined({ after: continueAfter }) },
       );
+      // The keys of `node.a` begin as those of `node.a.b` do.
+      const isAbout = ({ sk }: Item): boolean => subject === undefined || subjectIn(String(sk)) === subject;
       return {
-        decisions: page.items.filter((item) => !isOld(item, nowMs)).map(decisionOf),
+        decisions: page.items.filter((item) => isAbout(item) && !isOld(item, nowMs)).map(decisionOf),
         ...defined({ next: page.next }),
       };
     },
@@ -258,10 +262,10 @@ const sharedReader =
   };
 
 async function sharedDecision(items: Items, name: string, nowMs: number): Promise<NamedDecision | undefined> {
-  const at = name.lastIndexOf('.');
-  const node = nodeOfSubject(name.slice(0, Math.max(0, at)));
+  const subject = subjectIn(name);
+  const node = nodeOfSubject(subject);
   if (node === undefined) return undefined;
-  const beginsWith = name.slice(at + 1, at + 1 + TIME_DIGITS);
+  const beginsWith = name.slice(subject.length + 1, subject.length + 1 + TIME_DIGITS);
   for await (const item of sharedItems(items, shardOf(node, SHARED_SHARDS), beginsWith)) {
     const record = decisionsIn(item).find((each) => decisionName(each) === name);
     if (record !== undefined) return isOld(item, nowMs) ? undefined : { name, record };
