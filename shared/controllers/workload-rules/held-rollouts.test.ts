@@ -111,6 +111,21 @@ describe('total disruption', () => {
     expect(await imagesOf(cluster)).toContain('v2');
   });
 
+  it('WX-T8 creates the pod of a DaemonSet that a person deletes from the new template', async () => {
+    const cluster = daemonCluster();
+    await cluster.createNodes(2);
+    await cluster.createDaemonSet();
+    await cluster.settleRunning();
+    await cluster.setTotalDisruption(true);
+    cluster.advance(5_000);
+    await cluster.setImage('v2');
+    await cluster.settleDeleted();
+    await cluster.remove('pods', (await cluster.pods())[0]?.metadata.name ?? '');
+    await cluster.settleRunning();
+    await wait(cluster, 30);
+    expect(await imagesOf(cluster)).toEqual(['v1', 'v2']);
+  });
+
   it('WX-T5 holds the rolling update of a StatefulSet, and records the pod', async () => {
     const cluster = statefulCluster();
     await cluster.createStatefulSet();
