@@ -56,6 +56,25 @@ describe('the nodes of a DaemonSet', () => {
     expect(await targets(cluster)).toEqual(['new', 'old']);
   });
 
+  it('keep the one they have while they are flapping, and get another one afterwards', async () => {
+    const cluster = daemonCluster();
+    await cluster.createNodes(2);
+    await cluster.createDaemonSet();
+    await cluster.settleRunning();
+    for (const name of ['n0', 'n1']) {
+      await cluster.setTaints(name, [{ key: 'nodekeeper.dev/flapping', effect: 'NoSchedule' }]);
+    }
+    await cluster.settle();
+    expect(await targets(cluster)).toEqual(['n0', 'n1']);
+    const [pod] = (await cluster.targets()).get('n0') ?? [];
+    await cluster.remove('pods', pod?.metadata.name ?? '');
+    await cluster.settle();
+    expect(await targets(cluster)).toEqual(['n1']);
+    await cluster.setTaints('n0', []);
+    await cluster.settle();
+    expect(await targets(cluster)).toEqual(['n0', 'n1']);
+  });
+
   it('WS-05 get one although they are cordoned', async () => {
     const cluster = daemonCluster();
     await cluster.createNode('n', {
