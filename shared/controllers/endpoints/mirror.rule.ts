@@ -22,6 +22,11 @@ const OWN_ANNOTATIONS = [
 ];
 /** Of one subset. */
 const ADDRESSES_MAX = 1_000;
+/**
+ * Of one slice. Upstream has 1,000, which may not fit an object here: an address takes 38 characters more in a slice than
+ * in the largest Endpoints that a client may write.
+ */
+const SLICE_ENDPOINTS_MAX = 400;
 
 export const isMirrorOf =
   (name: string) =>
@@ -36,7 +41,7 @@ interface Group {
   readonly endpoints: SliceEndpoint[];
 }
 
-/** One slice for each address family and set of ports. @param stored the slices that mirror these Endpoints */
+/** One slice for each address family and set of ports, more if they are many. @param stored the slices that mirror these Endpoints */
 export function mirroredSlices(endpoints: KubeEndpoints, stored: readonly KubeEndpointSlice[]): SlicePlan {
   const names = new Set(stored.map(({ metadata }) => metadata.name ?? ''));
   const create: KubeEndpointSlice[] = [];
@@ -59,7 +64,9 @@ export function mirroredSlices(endpoints: KubeEndpoints, stored: readonly KubeEn
 }
 
 function groupsOf({ subsets = [] }: KubeEndpoints): readonly Group[] {
-  const groups = new Map<string, Group>();
+  const groups: Group[] = [];
+  /** By family and ports: the one with room. */
+  const open = new Map<string, Group>();
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
     const named = ports.map(({ name, ...port }) => ({ ...(name ? { name } : {}), ...port }));
     const all = [
@@ -70,12 +77,15 @@ function groupsOf({ subsets = [] }: KubeEndpoints): readonly Group[] {
       const family = addressFamily(address.ip ?? '', 'ip');
       if (family === undefined) continue;
       const key = JSON.stringify([family, named]);
-      const group = groups.get(key) ?? { family, ports: named, endpoints: [] };
-      groups.set(key, group);
+      const last = open.get(key);
+      const isFull = last === undefined || last.endpoints.length >= SLICE_ENDPOINTS_MAX;
+      const group = isFull ? { family, ports: named, endpoints: [] } : last;
+      if (isFull) groups.push(group);
+      open.set(key, group);
       group.endpoints.push(endpointOf(address, ready));
     }
   }
-  return [...groups.values()];
+  return groups;
 }
 
 const endpointOf = ({ ip = '', hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): SliceEndpoint => ({

@@ -67,6 +67,26 @@ describe('Endpoints of a Service without a selector', () => {
     ]);
   });
 
+  it('are mirrored into several slices if they are many', async () => {
+    const ips = (third: number) =>
+      Array.from({ length: 1_000 }, (_, index) => `10.${third}.${index >> 8}.${index & 255}`);
+    const { cluster, slices, addresses } = await withEndpoints([1, 2, 3].map((third) => subset(...ips(third))));
+    expect((await addresses()).toSorted()).toEqual([1, 2, 3].flatMap(ips).toSorted());
+    expect(await slices()).toHaveLength(8);
+    // The sweep finds nothing to write.
+    await cluster.tickAfter(900_000);
+    const before = cluster.items.changes('objects', 0).length;
+    await cluster.tickAfter(900_000);
+    expect(cluster.items.changes('objects', 0).length).toBe(before);
+  });
+
+  it('fit their slice if they are as large as the API accepts', async () => {
+    const nodeName = `n${'x'.repeat(205)}`;
+    const all = Array.from({ length: 405 }, (_, index) => ({ ip: `10.0.${index >> 8}.${index & 255}`, nodeName }));
+    const { addresses } = await withEndpoints([{ addresses: all, ports: PORTS }]);
+    expect(await addresses()).toHaveLength(405);
+  });
+
   it('are followed when they change, in the same slice, and when they are deleted', async () => {
     const { cluster, slices, patch, addresses } = await withEndpoints([subset('10.0.0.1')]);
     const [first] = await slices();
