@@ -87,7 +87,7 @@ describe('a policy', () => {
     ['nodesQueuedPerZoneMax', [1, 200, 100_000], [0, 100_001, 7.5]],
     ['flapThreshold', [0, 1, 3, 5], [-1, 6, 2.5, '3', null]],
     ['flapWindowSeconds', [60, 3_600, 86_400], [59, 0, 86_401, 90.5, '3600']],
-    ['flapStableSeconds', [5, 600, 86_400], [4, 86_401, 7.5]],
+    ['flapStableSeconds', [15, 600, 86_400], [14, 86_401, 17.5]],
     ['flapEffect', ['NoSchedule', 'PreferNoSchedule'], ['NoExecute', 'noSchedule', true]],
     ['terminatedPodGcThreshold', [0, 12_500], [-1, 1.5]],
     [
@@ -113,12 +113,12 @@ describe('a policy', () => {
     for (const value of wrong) expect(faultyFields({ [field]: value }), JSON.stringify(value)).toEqual([field]);
   });
 
-  it('needs a stable time of a period for flapping nodes', () => {
-    accepts({ nodeMonitorPeriodSeconds: 20, flapStableSeconds: 20 });
-    const [fault] = faultsOf(parsePolicy({ nodeMonitorPeriodSeconds: 20, flapStableSeconds: 15 }));
+  it('needs a stable time of three periods for flapping nodes', () => {
+    accepts({ nodeMonitorPeriodSeconds: 20, flapStableSeconds: 60 });
+    const [fault] = faultsOf(parsePolicy({ nodeMonitorPeriodSeconds: 20, flapStableSeconds: 59 }));
     expect(describePolicyFault(fault!)).toBe(
-      'flapStableSeconds 15 must be at least nodeMonitorPeriodSeconds, because a tick sees the end ' +
-        '(nodeMonitorPeriodSeconds is 20)',
+      'flapStableSeconds 59 must be at least 3 × nodeMonitorPeriodSeconds, because a later tick than that of the mark ' +
+        'begins flapping (nodeMonitorPeriodSeconds is 20)',
     );
     const [tooMany] = faultsOf(parsePolicy({ flapThreshold: 6 }));
     expect(describePolicyFault(tooMany!)).toBe('flapThreshold 6 must be a whole number of marks, 0 (off) to 5');

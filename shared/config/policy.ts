@@ -146,7 +146,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     rule: `must be a whole number of marks, 0 (off) to ${FLAP_THRESHOLD_MAX}`,
   },
   flapWindowSeconds: secondsOfDay(60),
-  flapStableSeconds: secondsOfDay(5),
+  flapStableSeconds: secondsOfDay(15),
   flapEffect: oneOf(['NoSchedule', 'PreferNoSchedule']),
 };
 
@@ -180,8 +180,8 @@ const relations: readonly Relation[] = [
   {
     field: 'flapStableSeconds',
     other: 'nodeMonitorPeriodSeconds',
-    rule: 'must be at least nodeMonitorPeriodSeconds, because a tick sees the end',
-    holds: (policy) => policy.flapStableSeconds >= policy.nodeMonitorPeriodSeconds,
+    rule: 'must be at least 3 × nodeMonitorPeriodSeconds, because a later tick than that of the mark begins flapping',
+    holds: (policy) => policy.flapStableSeconds >= 3 * policy.nodeMonitorPeriodSeconds,
   },
   {
     field: 'podMaxBackoffSeconds',

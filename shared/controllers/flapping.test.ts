@@ -136,6 +136,16 @@ describe('a node that is marked again and again', () => {
     expect(await flapRecords(fleet)).toHaveLength(2);
   });
 
+  it('begins flapping also with the shortest stable time, after a tick that was missed', async () => {
+    const policy = { flapThreshold: 1, flapStableSeconds: 15 };
+    const { fleet, run } = await flappingFleet([100], { policy });
+    await run(5, 135);
+    expect(await fleet.ready('a-0')).toBe('Unknown');
+    expect(await fleet.taints('a-0')).not.toContain(TAINT);
+    await run(145, 145);
+    expect(await fleet.taints('a-0')).toContain(TAINT);
+  });
+
   it('has the effect of the policy', async () => {
     const { fleet, run } = await flappingFleet([100, 200, 300], { policy: { flapEffect: 'PreferNoSchedule' } });
     await run(5, 400);

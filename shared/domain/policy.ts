@@ -142,7 +142,7 @@ export interface Policy {
   readonly flapThreshold: number;
   /** Time in which marks count together. Seconds, up to a day. */
   readonly flapWindowSeconds: number;
-  /** A flapping node that is not marked for so long is stable. Seconds, up to a day; at least one period. */
+  /** A flapping node that is not marked for so long is stable. Seconds, up to a day; at least three periods. */
   readonly flapStableSeconds: number;
   /** Effect of the taint `nodekeeper.dev/flapping` of a flapping node. */
   readonly flapEffect: 'NoSchedule' | 'PreferNoSchedule';
