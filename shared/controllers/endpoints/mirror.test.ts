@@ -169,4 +169,11 @@ describe('Endpoints of a Service without a selector', () => {
     const { slices } = await withEndpoints([], {}, { selector: { app: 'db' } });
     expect((await slices()).map(({ metadata }) => metadata.ownerReferences?.[0]?.kind)).toEqual(['Service']);
   });
+
+  it('lose their slices when the Service gets a selector', async () => {
+    const { slices, patch, addresses } = await withEndpoints([subset('10.0.0.1')]);
+    await patch({ spec: { selector: { app: 'db' } } }, 'services');
+    expect((await slices()).map(({ metadata }) => metadata.ownerReferences?.[0]?.kind)).toEqual(['Service']);
+    expect(await addresses()).toEqual([]);
+  });
 });

@@ -136,7 +136,10 @@ function writesFor(
       : filled === stored
         ? []
         : [{ kind: 'update', ref, object: filled, previous: stored }];
-  return [...ofEndpoints, ...sliceWrites({ clock, random }, slicesFor(service, pods, slices.filter(isOurs(name))))];
+  const plan = slicesFor(service, pods, slices.filter(isOurs(name)));
+  // From a time without a selector. Source: syncEndpoints in pkg/controller/endpointslicemirroring.
+  const remove = [...plan.remove, ...slices.filter(isMirrorOf(name))];
+  return [...ofEndpoints, ...sliceWrites({ clock, random }, { ...plan, remove })];
 }
 
 const withSystemFields = (
