@@ -188,6 +188,13 @@ describe('decideMonitor in total disruption', () => {
   });
 });
 
+it('decideMonitor queues all nodes that report NotReady at once, more than a call may have arguments', () => {
+  const notReady = Array.from({ length: 130_000 }, (_, index) => aNode({ nodeName: `n${index}`, ready: 'False' }));
+  const nodes = [...notReady, aNode({ nodeName: 'ready' })];
+  const { decisions } = decideMonitor(anEmptyWorld({ nodes }), { nowMs: 1_000, policy: defaultPolicy });
+  expect(decisions.filter(({ kind }) => kind === 'enqueue')).toHaveLength(130_000);
+});
+
 describe('decideMonitor for a node with three marks', () => {
   const nowMs = 1_000_000;
   const flaps = packedFlaps({ isFlapping: false, marksSeconds: [900, 800, 700] }, defaultPolicy)!;

@@ -612,7 +612,7 @@ export function decideMonitor(
     }
   }
   const { entering, beyond } = admitToQueue(toQueue, stayingIn(world.queue, decisions), policy);
-  decisions.push(...entering);
+  for (const decision of entering) decisions.push(decision);
 
   const records = new Map(world.zones.map((record) => [record.zone, record]));
   decisions.push(...decideZones(zones, records, disruption.total, nowMs, policy));
