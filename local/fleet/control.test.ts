@@ -113,6 +113,17 @@ describe('controlling a running fleet', () => {
     expect(fleet.list().find(({ name }) => name === 'edge-a-0')?.beating).toBe(true);
   });
 
+  it('kills the relay of a zone that has one, and of no other', async () => {
+    control = await serveFleetControl(path, fleet);
+    const [zone = ''] = fleet.list().map((machine) => machine.zone);
+    const relay = async (action: 'start' | 'kill' | 'remove') =>
+      (await sendFleetCommand(path, { verb: 'relay', names: [zone], action })) as { reply: { kind: string } };
+    const kinds = [];
+    for (const action of ['kill', 'start', 'kill', 'remove', 'remove'] as const)
+      kinds.push((await relay(action)).reply.kind);
+    expect(kinds).toEqual(['refused', 'done', 'done', 'done', 'refused']);
+  });
+
   it('says which names are unknown', async () => {
     control = await serveFleetControl(path, fleet);
     expect(await sendFleetCommand(path, { verb: 'silence', names: ['edge-z-1'] })).toEqual({

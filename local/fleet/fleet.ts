@@ -70,7 +70,7 @@ export interface Swing {
 
 export type RequestOutcome =
   | FleetOutcome
-  /** The API refused the request of this machine, or could not be reached. */
+  /** The API refused the request of this machine, or could not be reached; or this zone has no relay. */
   | { readonly kind: 'refused'; readonly name: string; readonly why: string };
 
 /** `start`: its machines use a relay from now on. `kill`: the relay dies. `remove`: they do not use one any more. */
@@ -99,7 +99,7 @@ export interface Fleet {
   /** Starts these machines. A missing Node is registered again. `names`: globs. */
   beat(names: readonly string[]): FleetOutcome;
   /** The relay of each of these zones. `zones`: globs. A relay is created by its first start. */
-  relay(zones: readonly string[], action: RelayAction): FleetOutcome;
+  relay(zones: readonly string[], action: RelayAction): RequestOutcome;
   list(): ListedMachine[];
   status(): FleetStatus;
   /** Stops all machines and closes the connections. Nodes and Leases are not changed. */
@@ -228,6 +228,8 @@ export function startFleet(options: FleetOptions): Fleet {
       const zones = new Set([...machines.values()].map(({ identity }) => identity.zone));
       const { selected, unmatched } = selectNames(globs, zones);
       if (unmatched.length > 0) return { kind: 'unknown', names: unmatched };
+      const without = selected.find((zone) => action !== 'start' && !relays.has(zone));
+      if (without !== undefined) return { kind: 'refused', name: without, why: 'the zone has no relay' };
       const created = (): ZoneRelay => new ZoneRelay({ ...dependencies, token: options.token });
       for (const zone of selected) {
         const relay = relays.get(zone);
