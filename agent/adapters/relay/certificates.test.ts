@@ -10,7 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { makeRelayCertificate, makeSiteAuthority } from './certificates.ts';
 
 const nowMs = Date.UTC(2026, 10, 20);
-const names = ['relay.site.example', '127.0.0.1', '::1', '2001:db8::7:1'];
+const names = ['relay.site.example', '127.0.0.1', '::1', '2001:db8::7:1', '::ffff:10.0.0.7', '64:ff9b::a00:8'];
 const authority = makeSiteAuthority({ commonName: 'site north', nowMs, validDays: 3_650 });
 const relay = makeRelayCertificate(authority, { names, nowMs, validDays: 397 });
 

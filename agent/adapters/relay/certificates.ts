@@ -81,14 +81,18 @@ const alternativeName = (name: string): Buffer =>
 
 function addressBytes(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
-  // The canonical form has at most one `::`, and no dotted part that is not one of IPv4.
+  // The canonical form has at most one `::`. An address that contains one of IPv4 ends with that, such as ::ffff:10.0.0.7.
   const canonical = new SocketAddress({ address, family: 'ipv6' }).address;
-  const [head = '', tail] = canonical.split('::', 2);
+  const [head = '', tail] = canonical.replace(/\d+(?:\.\d+){3}$/, (dotted) => hexGroups(dotted)).split('::', 2);
   const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'));
   const [first, last] = [groupsOf(head), groupsOf(tail ?? '')];
   const zeros = new Array<string>(8 - first.length - last.length).fill('0');
   return Buffer.from([...first, ...zeros, ...last].map((group) => group.padStart(4, '0')).join(''), 'hex');
 }
+
+/** 10.0.0.7 as 0a00:0007. */
+const hexGroups = (dotted: string): string =>
+  Buffer.from(dotted.split('.').map(Number)).toString('hex').replace(/^.{4}/, '$&:');
 
 interface CertificateParts {
   readonly issuer: Buffer;
