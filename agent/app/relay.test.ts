@@ -193,6 +193,10 @@ describe('a relay', () => {
     ['answers 200 with a login page', () => answered(200, '<html>')],
     ['answers for fewer machines', () => answered(200, { kind: 'LeaseBatch', items: [{ status: 200, body: {} }] })],
     ['answers without a status', () => answered(200, { kind: 'LeaseBatch', items: [{}, null] })],
+    [
+      'answers with a status alone',
+      () => answered(200, { kind: 'LeaseBatch', items: [{ status: 200 }, { status: 1 }] }),
+    ],
   ])('acknowledges nothing if the cluster %s', async (_, given) => {
     await known('n1', 'n2');
     answer = given;
@@ -203,7 +207,25 @@ describe('a relay', () => {
     expect(answers[0]?.body).toMatchObject({ kind: 'Status', reason: 'ServiceUnavailable' });
     answer = accepts;
     expect((await relayed('n1', 'n2')).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  it('counts a batch without a usable answer as failed', async () => {
+    await known('n1', 'n2');
+    answer = () => timedOut;
+    await relayed('n1', 'n2');
     expect(counts['nodekeeper_agent_relay_batches_total failed']).toBe(1);
+  });
+
+  it.each([
+    [{ status: 200 }],
+    [{ status: 200, body: '<html>' }],
+    [{ status: 429, retryAfterSeconds: '\r\n', body: {} }],
+    [{ status: 1_000, body: {} }],
+  ])('answers 503 to the machine alone that the cluster answers %j', async (malformed) => {
+    await known('n1', 'n2', 'n3');
+    const good = { status: 200, body: {} };
+    answer = () => answered(200, { kind: 'LeaseBatch', items: [good, malformed, good] });
+    expect((await relayed('n1', 'n2', 'n3')).map(({ status }) => status)).toEqual([200, 503, 200]);
   });
 
   async function relayed(...names: readonly string[]): Promise<readonly LeaseBatchAnswerItem[]> {

@@ -72,13 +72,17 @@ export type BatchAnswers =
   | { readonly kind: 'answered'; readonly items: readonly LeaseBatchAnswerItem[] }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** The answers to these items. Anything but one answer for each item is a failure of the whole batch. */
+/**
+ * The answers to these items. Anything but one answer for each item is a failure of the whole batch. A malformed answer
+ * concerns its item alone: that machine sends its heartbeat itself.
+ */
 export function batchAnswers(answer: KubeAnswer, sent: readonly Pick<LeaseBatchItem, 'path'>[]): BatchAnswers {
   if (answer.kind === 'failed' || answer.status !== 200) return { kind: 'failed', why: describeAnswer(answer) };
   const { kind, items } = (answer.body ?? {}) as Partial<LeaseBatchAnswer>;
   const isComplete = kind === LEASE_BATCH_KIND && Array.isArray(items) && items.length === sent.length;
-  if (!isComplete || !items.every(isAnswerItem)) return { kind: 'failed', why: 'the answer is not that to our batch' };
-  return { kind: 'answered', items: items.map((item, index) => completed(item, sent[index]!)) };
+  if (!isComplete) return { kind: 'failed', why: 'the answer is not that to our batch' };
+  const answers = items.map((item, index) => (isAnswerItem(item) ? completed(item, sent[index]!) : MALFORMED));
+  return { kind: 'answered', items: answers };
 }
 
 /** The answer as the machine expects it: a Lease with its type and name. */
@@ -89,5 +93,14 @@ function completed(item: LeaseBatchAnswerItem, { path }: Pick<LeaseBatchItem, 'p
   return { ...item, body: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata } };
 }
 
-const isAnswerItem = (item: LeaseBatchAnswerItem | null | undefined): boolean =>
-  Number.isInteger(item?.status) && Number(item?.status) >= 200 && Number(item?.status) <= 599;
+const MALFORMED = notRelayed('the answer of the cluster is malformed');
+
+/** The server of the relay writes status, Retry-After and body as they are. */
+const isAnswerItem = (item: unknown): item is LeaseBatchAnswerItem =>
+  isJsonObject(item) &&
+  isWholeNumber(item['status'], { least: 200, most: 599 }) &&
+  (item['retryAfterSeconds'] === undefined || isWholeNumber(item['retryAfterSeconds'], { least: 0, most: 86_400 })) &&
+  isJsonObject(item['body']);
+
+const isWholeNumber = (value: unknown, { least, most }: { readonly least: number; readonly most: number }): boolean =>
+  Number.isInteger(value) && Number(value) >= least && Number(value) <= most;
