@@ -52,10 +52,22 @@ shutdown_seconds=40
 
 [ -n "$root" ] || [ "$(id -u)" = 0 ] || die "run as root, or pass --root"
 
+# Containers of podman are in groups of their own, which no unit of ours holds.
+remove_podman_pods() {
+  command -v podman >/dev/null || return 0
+  pods=$(podman pod ps --quiet --filter label=nodekeeper.dev/root-directory=/var/lib/nodekeeper) || return 0
+  for pod in $pods; do
+    podman pod rm --force --time 5 "$pod" >/dev/null || echo "install.sh: podman could not remove pod $pod" >&2
+  done
+}
+
 uninstall() {
   if [ -z "$root" ]; then
-    # The second unit holds the groups of pods: stopping it terminates all pods.
+    # The second unit holds the groups of pods of the runtime exec: stopping it terminates them.
     systemctl disable --now nodekeeper-agent.service nodekeeper-pods.service 2>/dev/null || true
+    remove_podman_pods
+    # Secrets and tokens of these pods. The unit keeps the directory when it stops.
+    rm -rf /run/nodekeeper
   fi
   rm -rf "$lib" "$drop_ins"
   rm -f "$units/nodekeeper-agent.service" "$units/nodekeeper-pods.service" "$command"
@@ -83,9 +95,12 @@ if [ -z "$root" ]; then
   node "$here/nodekeeper-agent.mjs" --help >/dev/null || die "the agent does not run here; nothing was installed"
 fi
 has_podman() { if [ -n "$root" ]; then [ -x "$root/usr/bin/podman" ]; else command -v podman >/dev/null; fi; }
-if [ -z "$runtime" ] && [ -e "$config" ]; then
-  runtime=$(sed -n 's/^runtime: *"\{0,1\}\([a-z]*\).*/\1/p' "$config" | head -n 1)
-  runtime=${runtime:-none}
+# The unit must fit the configuration, which is kept.
+if [ -e "$config" ]; then
+  kept=$(sed -n "s/^runtime: *[\"']\{0,1\}\([a-z]*\).*/\1/p" "$config" | head -n 1)
+  kept=${kept:-none}
+  [ "${runtime:-$kept}" = "$kept" ] || echo "$config has runtime $kept: --runtime $runtime has no effect" >&2
+  runtime=$kept
 fi
 if [ -z "$runtime" ]; then if has_podman; then runtime=podman; else runtime=exec; fi; fi
 case $runtime in

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import {
   chmodSync,
@@ -20,6 +20,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { plan } from '../bin/plan.ts';
+import { ROOT_LABEL } from '../rules/podman-pod.ts';
 import { logindDropIn } from '../rules/shutdown-start.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -169,6 +170,30 @@ describe('install.sh', () => {
     install('--uninstall');
   });
 
+  it('terminates the pods of both runtimes when it is removed, and leaves no secret of them', (context) => {
+    // tmpfs on all that the script changes, in a mount namespace of its own.
+    const hide = 'for each in /usr/local /etc/systemd /var/lib /run; do mount -t tmpfs tmpfs "$each" || exit 9; done';
+    const inNamespace = (script: string) =>
+      spawnSync('unshare', ['--mount', 'sh', '-c', `${hide}; ${script}`], { encoding: 'utf8' });
+    if (inNamespace('true').status !== 0) context.skip('no mount namespaces');
+    const called = `echo "$(basename "$0") $*" >> ${join(directory, 'calls')}`;
+    const programs = { systemctl: called, podman: `${called}; if [ "$2" = ps ]; then echo one; echo two; fi` };
+    for (const [name, script] of Object.entries(programs)) {
+      writeFileSync(join(directory, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    }
+    const { status, stdout, stderr } = inNamespace(
+      `mkdir -p /run/nodekeeper/volumes; PATH=${directory}:$PATH sh ${directory}/install.sh --uninstall; ls -A /run`,
+    );
+    expect([status, stdout.split('\n').slice(1), stderr]).toEqual([0, [''], '']);
+    const calls = readFileSync(join(directory, 'calls'), 'utf8').trim().split('\n');
+    expect(calls[0]).toBe('systemctl disable --now nodekeeper-agent.service nodekeeper-pods.service');
+    expect(calls.slice(1, 4)).toEqual([
+      `podman pod ps --quiet --filter label=${ROOT_LABEL}=/var/lib/nodekeeper`,
+      'podman pod rm --force --time 5 one',
+      'podman pod rm --force --time 5 two',
+    ]);
+  });
+
   it('does not remove settings of logind that others wrote', () => {
     const file = join(root, 'etc/systemd/logind.conf.d/99-kubelet.conf');
     install(...usual());
@@ -219,13 +244,16 @@ describe('install.sh', () => {
     const dropIns = () => readdirSync(join(root, 'etc/systemd/system/nodekeeper-agent.service.d'));
     install(...usual(), '--runtime', 'none');
     expect(dropIns()).toEqual([]);
+    for (const runtime of ['podman', 'exec']) {
+      for (const text of [runtime, `"${runtime}"`, `'${runtime}' # of this machine`]) {
+        writeFileSync(join(root, 'etc/nodekeeper/agent.yaml'), `runtime: ${text}\n`);
+        install();
+        expect(dropIns(), text).toEqual([`${runtime}.conf`]);
+      }
+    }
+    // The configuration is kept, so the unit must not be that of another runtime.
     install('--runtime', 'podman');
-    expect(dropIns()).toEqual(['podman.conf']);
-    install('--runtime', 'exec');
     expect(dropIns()).toEqual(['exec.conf']);
-    writeFileSync(join(root, 'etc/nodekeeper/agent.yaml'), 'runtime: podman\n');
-    install();
-    expect(dropIns()).toEqual(['podman.conf']);
   });
 
   it('installs the unit with the group of the pods, and starts it before the agent', () => {
