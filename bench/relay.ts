@@ -3,7 +3,7 @@
  *
  * Collecting: an hour of virtual time with the relay itself, from machines that start at random times. Requests: the relay
  * as deployed, machines with keys of their own, and local mode behind a proxy that counts units. All machines of the site
- * send together, as they do after some minutes. Machines and relay are this process, so their CPU time is not counted.
+ * send together, as they do after some minutes with an interval of 10 s. Machines and relay are this process, so their CPU time is not counted.
  */
 
 import { createHttpKubeApi, type HttpKubeApi } from '../agent/adapters/http/kube-api.ts';
@@ -85,7 +85,11 @@ async function collect(machines: number, intervalSeconds: number, report: Report
       const { items } = body as LeaseBatch;
       batches.push({ atMs: time.monotonicMs(), items: items.length });
       await time.sleep(ASSUMED_ANSWER_MS);
-      return { kind: 'answered', status: 200, body: { kind: 'LeaseBatch', items: items.map(() => ({ status: 200 })) } };
+      return {
+        kind: 'answered',
+        status: 200,
+        body: { kind: 'LeaseBatch', items: items.map(() => ({ status: 200, body: {} })) },
+      };
     },
     reconnect: () => {},
   };
@@ -157,8 +161,11 @@ interface BeatCounts {
   readonly answeredBytesPerHeartbeat: number;
 }
 
-/** What one heartbeat every 10 s costs per node and month through the URL of the function: price of its parts. */
-function dollars(counts: BeatCounts): Readonly<Record<string, number>> {
+/**
+ * What one heartbeat every 10 s costs per node and month through the URL of the function: price of its parts. With longer
+ * intervals the machines of a site do not send together (bench/cost/bill.ts).
+ */
+function dollars(counts: BeatCounts) {
   const prices = dollarsOf(PRICE_LIST);
   const cpuShare = MEMORY_MEGABYTES / MEGABYTES_PER_CPU;
   const lambdaMs = counts.cpuMsPerHeartbeat / cpuShare + WAIT_MS * counts.invocationsPerHeartbeat;
@@ -167,12 +174,7 @@ function dollars(counts: BeatCounts): Readonly<Record<string, number>> {
     counts.invocationsPerHeartbeat * prices.lambdaRequest +
     (lambdaMs / 1_000) * (MEMORY_MEGABYTES / 1_024) * prices.lambdaGigabyteSecond +
     (counts.answeredBytesPerHeartbeat / 1e9) * prices.dataOutGigabyte;
-  return Object.fromEntries(
-    INTERVALS_SECONDS.map((seconds) => [
-      `dollarsPerNodeMonthAt${seconds}Seconds`,
-      rounded((each * SECONDS_A_MONTH) / seconds, 3),
-    ]),
-  );
+  return { dollarsPerNodeMonthAt10Seconds: rounded((each * SECONDS_A_MONTH) / 10, 3) };
 }
 
 async function counted(

@@ -20,7 +20,7 @@ const RELAY_TIMEOUT_MS = 5_000;
 /** After a failure the relay is not used for this long. Milliseconds. */
 const RETRY_AFTER_MS = 60_000;
 /** Interval of direct heartbeats. Milliseconds. */
-const CHECK_INTERVAL_MS = 300_000;
+export const CHECK_INTERVAL_MS = 300_000;
 /** After an acknowledgement that the cluster does not know, the relay is not used for this long. Milliseconds. */
 const DISTRUST_MS = 3_600_000;
 

@@ -24,7 +24,7 @@ import type { AgentTime } from '../ports/time.ts';
 import { batchAnswers, batchRequest, notRelayed } from '../rules/relay.ts';
 
 /** How long a batch is collected. Milliseconds. */
-const COLLECT_MS = 2_000;
+export const COLLECT_MS = 2_000;
 /** Time limit of a batch. A machine waits 5 s for its answer. Milliseconds. */
 const SEND_MS = 2_800;
 /** Batches that wait for their answers. Further ones are answered 503 at once. */
@@ -38,7 +38,7 @@ const BATCH_LIMIT: RequestLimit = { ratePerSecond: 1, burst: 20 };
  * How long a batch is collected after the heartbeat of the leader. Machines of one batch send the next heartbeat within 4 %
  * of their interval. Milliseconds.
  */
-const COLLECT_AFTER_LEADER_MS = 500;
+export const COLLECT_AFTER_LEADER_MS = 500;
 /** A machine that sent a heartbeat within this time is expected to send the next one. Milliseconds. */
 const EXPECTED_FOR_MS = 30_000;
 /** Machines that are expected. Beyond it batches are collected for the whole time. */

@@ -19,7 +19,7 @@ const DEFAULT_LEASE_DURATION_SECONDS = 40;
 /** A Lease is renewed four times per lease duration. */
 const RENEWAL_FRACTION = 0.25;
 /** A wait is longer than the interval by up to this share, never shorter. */
-const INTERVAL_JITTER = 0.04;
+export const INTERVAL_JITTER = 0.04;
 
 export const LEASES_PATH = `/apis/coordination.k8s.io/v1/namespaces/${LEASE_NAMESPACE}/leases`;
 export const leasePath = (nodeName: string): string => `${LEASES_PATH}/${encodeURIComponent(nodeName)}`;

@@ -4,6 +4,7 @@ import { PRICES, SECONDS_A_MONTH } from '../../shared/domain/cost/prices.ts';
 import {
   type Bill,
   type BillSettings,
+  batchItems,
   billOf,
   billReport,
   billRows,
@@ -100,9 +101,10 @@ describe('a bill', () => {
     const beats = 100 * BEATS_PER_MONTH;
     const probes = SECONDS_A_MONTH / aMeasurement.tickSeconds;
     expect(quantity(through('api'), 'HTTP API') - quantity(through('url'), 'HTTP API')).toBeCloseTo(beats, 0);
-    for (const item of ['Lambda invocations', 'DynamoDB writes, health']) {
-      expect(quantity(through('url'), item) - quantity(through('api'), item)).toBeCloseTo(probes, 0);
-    }
+    const more = (item: string) => quantity(through('url'), item) - quantity(through('api'), item);
+    expect(more('Lambda invocations')).toBeCloseTo(probes, 0);
+    // Both probes renew one Lease. In every second tick one of them is refused and repeated.
+    expect(more('DynamoDB writes, health')).toBeCloseTo(1.5 * probes, 0);
   });
 
   it('shares requests and invocations between the heartbeats of a batch, and no write unit', () => {
@@ -131,6 +133,19 @@ describe('a bill', () => {
     }
     // A batch has 100 items at most.
     expect(bill({ relayMachines: 300 }).dollars).toBe(bill({ relayMachines: 100 }).dollars);
+    // With an interval of 60 s heartbeats stay spread: one in five is sent directly, the others in batches of 1.8.
+    const slow = lineOf(bill({ relayMachines: 25, beatSeconds: 60 }), 'Lambda invocations')?.quantity;
+    expect(slow).toBeCloseTo(((100 * BEATS_PER_MONTH) / 6) * (1 / 5 + 4 / 5 / 1.8), 0);
+  });
+
+  // docs/relay.md has the figures of the relay itself: 25, 100, 1.9 and 4.1.
+  it.each([
+    [25, 10, 25],
+    [100, 12.5, 100],
+    [25, 60, 1.8],
+    [100, 60, 4.3],
+  ])('has batches of %d machines, every %d s, with %d heartbeats', (machines, beatSeconds, items) => {
+    expect(batchItems(machines, beatSeconds)).toBeCloseTo(items, 6);
   });
 
   it('estimates Lambda time of a batch from its items, a signature check for each, and its round trips', () => {

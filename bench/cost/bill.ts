@@ -11,6 +11,9 @@
  */
 
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
+import { COLLECT_AFTER_LEADER_MS, COLLECT_MS } from '../../agent/app/relay.ts';
+import { CHECK_INTERVAL_MS } from '../../agent/app/relay-route.ts';
+import { INTERVAL_JITTER } from '../../agent/rules/lease.ts';
 import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
 import { LEASE_BATCH_ITEMS_MAX } from '../../shared/domain/nodes/lease-batch.ts';
@@ -92,8 +95,11 @@ export const POD_LIFE_SECONDS = SECONDS_PER_DAY;
  */
 export const POLLERS = 5;
 export const POLLERS_MIN = 2;
-/** Interval of the heartbeats that a machine with a relay sends directly (agent/app/relay-route.ts). */
-const DIRECT_BEAT_SECONDS = 300;
+/**
+ * Two probes of a tick renew one Lease, one through each way. The one with the older version is refused and repeated: a
+ * write unit more. Assumed for every second tick, as if their order were chance.
+ */
+const REFUSED_PROBES_PER_TICK = 0.5;
 /**
  * CPU time of the check of one signature. Each item of a batch has a token of its own, where a direct heartbeat uses
  * one for minutes. Batches are measured with a token that is compared (docs/decisions/0007-node-keys.md).
@@ -166,14 +172,26 @@ const throughDoor = (taken: Taken, door: BillSettings['door']): Taken =>
 function beatThrough(measurement: Measurement, { door, relayMachines, beatSeconds }: BillSettings): Taken {
   const direct = throughDoor(beatOf(measurement), door);
   if (relayMachines === 0) return direct;
-  const relayed = throughDoor(relayedBeatOf(measurement, Math.min(relayMachines, LEASE_BATCH_ITEMS_MAX)), door);
-  const directShare = Math.min(1, beatSeconds / DIRECT_BEAT_SECONDS);
+  const items = batchItems(Math.min(relayMachines, LEASE_BATCH_ITEMS_MAX), beatSeconds);
+  const relayed = throughDoor(relayedBeatOf(measurement, items), door);
+  const directShare = Math.min(1, (1_000 * beatSeconds) / CHECK_INTERVAL_MS);
   return plus(times(direct, directShare), relayed, 1 - directShare);
 }
 
 /**
- * Counts of one item of a batch. The batches of a site have all its machines: those of one batch send the next heartbeat
- * together, because each counts its interval from the answer.
+ * Heartbeats per batch. Machines of one batch send the next heartbeat together, because each counts its interval from the
+ * answer: the batches of a site have all its machines. With a long interval its random part is longer than the wait for the
+ * leader. Then heartbeats stay spread, and a batch has those of the time of collecting (docs/relay.md has both, measured).
+ * From 13 to 30 s batches are larger in truth, so the bill is an upper bound.
+ */
+export function batchItems(machines: number, beatSeconds: number): number {
+  const beatMs = 1_000 * beatSeconds;
+  if (INTERVAL_JITTER * beatMs <= COLLECT_AFTER_LEADER_MS) return machines;
+  return 1 + (machines - 1) * Math.min(1, COLLECT_MS / beatMs);
+}
+
+/**
+ * Counts of one item of a batch.
  *
  * @throws Error if the measurement has no batches
  */
@@ -243,7 +261,8 @@ function takenASecond(measurement: Measurement, settings: BillSettings): Taken {
   // One probe more per tick: the HTTP API stays in service.
   if (settings.door === 'url') {
     const probe = { ...throughDoor(beatOf(measurement), 'url'), answeredBytes: 0 };
-    sum = plus(sum, probe, 1 / tickSeconds);
+    const refused = { ...NOTHING, tables: { health: { readUnits: 0, writeUnits: REFUSED_PROBES_PER_TICK } } };
+    sum = plus(sum, plus(probe, refused, 1), 1 / tickSeconds);
   }
   sum = plus(sum, each.statusPost, reports);
   sum = plus(sum, each.podList, podsPerNode > 0 ? reports : (1_000 * nodes) / LIST_WITHOUT_PODS_MS);
