@@ -26,8 +26,11 @@ export interface LeaseClientDependencies {
   readonly registerAgain: () => Promise<boolean>;
   /** What this machine used in the last minute. Absent: not reported. */
   readonly usage?: () => NodeUsage | undefined;
-  /** Called with each Lease that the server accepted from us: renewed or created. */
-  readonly onAccepted: (lease: KubeObject) => void;
+  /**
+   * Called with each Lease that the server accepted from us: renewed or created. `isRelayed`: a relay may have made up the
+   * answer.
+   */
+  readonly onAccepted: (lease: KubeObject, isRelayed: boolean) => void;
 }
 
 type EnsureAttempt =
@@ -51,7 +54,7 @@ export class LeaseClient {
     const { nodeName, log, stop, onAccepted } = this.#dependencies;
     for (let attempt = 0; !stop.aborted; attempt += 1) {
       const ensured = await this.#readOrCreate();
-      if (ensured.kind === 'created') onAccepted(ensured.lease);
+      if (ensured.kind === 'created') onAccepted(ensured.lease, false);
       if (ensured.kind === 'noOwner') return undefined;
       if (ensured.kind !== 'failed') return ensured;
       const waitMs = doublingWaitMs(ENSURE_LEASE_WAITS, attempt);
@@ -82,7 +85,7 @@ export class LeaseClient {
       const answer = await this.#send(renewal);
       const written = leaseWrite(answer, nodeName);
       if (written.kind === 'written') {
-        onAccepted(renewedBy(body, written.lease));
+        onAccepted(renewedBy(body, written.lease), answer.kind === 'answered' && answer.isRelayed === true);
         return true;
       }
       log.warn('the Lease was not renewed', { node: nodeName, why: this.#whyNoLease(answer), attempt });

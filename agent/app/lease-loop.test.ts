@@ -261,12 +261,10 @@ describe('the times in the answer to a heartbeat', () => {
     };
     return { ...rest, metadata: { ...metadata, annotations } };
   };
-  const run = async (answers: readonly object[]) => {
+  const run = async (leases: readonly object[]) => runAnswered(leases.map((each) => answered(200, each)));
+  const runAnswered = async (answers: readonly KubeAnswer[]) => {
     const sleepsMax = answers.length;
-    const { api, time, loop } = world({
-      answer: inOrder([answered(200, lease('0')), ...answers.map((each) => answered(200, each))]),
-      sleepsMax,
-    });
+    const { api, time, loop } = world({ answer: inOrder([answered(200, lease('0')), ...answers]), sleepsMax });
     await loop.run();
     const bodies = api.requests.filter(({ method }) => method === 'PUT').map(({ body }) => body as KubeObject);
     return {
@@ -298,6 +296,21 @@ describe('the times in the answer to a heartbeat', () => {
     expect(durations.slice(0, short + 1)).toEqual(durations.slice(0, short + 1).map(() => 40));
     // The configured interval again, at once, and the longer one not at once.
     expect(waits.slice(-2)).toEqual([10_200, 10_200]);
+  });
+
+  it('are not followed when only a relay asks for a longer interval: it could silence the machine', async () => {
+    const asked = (interval: string, isRelayed: boolean): KubeAnswer => ({
+      kind: 'answered',
+      status: 200,
+      body: timed('1', interval, String(3 * Number(interval))),
+      isRelayed,
+    });
+    const lies = Array.from({ length: 60 }, () => asked('3600', true));
+    const lied = await runAnswered([...lies, asked('5', true), asked('5', false)]);
+    expect(lied.waits).toEqual([...lies.slice(1).map(() => 10_200), 5_100, 5_100]);
+    // The cluster confirms it, five minutes after the relay.
+    const confirmed = await runAnswered([...lies.map(() => asked('60', true)), asked('60', false), asked('60', true)]);
+    expect(confirmed.waits.slice(-3)).toEqual([10_200, 61_200, 61_200]);
   });
 
   it.each([

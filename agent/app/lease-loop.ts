@@ -71,9 +71,9 @@ export function createLeaseLoop(
     ...dependencies,
     nodeName,
     durationSeconds: () => timing.durationSeconds,
-    onAccepted: (lease) => {
+    onAccepted: (lease, isRelayed) => {
       cached = lease;
-      timing = followedTiming(timing, answeredTiming(lease) ?? configured, time.monotonicMs());
+      timing = followedTiming(timing, answeredTiming(lease) ?? configured, time.monotonicMs(), isRelayed);
       beats.add(lease);
     },
   });

@@ -149,14 +149,21 @@ export interface FollowedTiming extends LeaseTiming {
   readonly longerSinceMs?: number | undefined;
 }
 
-/** The timing to follow after an answer that asks for `wanted`: a shorter interval at once, a longer one later. */
+/**
+ * The timing to follow after an answer that asks for `wanted`: a shorter interval at once, a longer one later.
+ *
+ * @param isRelayed whether a relay may have made up the answer. A longer interval waits for an answer of the cluster itself:
+ * otherwise a relay could silence the machine for an hour.
+ */
 export function followedTiming(
   { longerSinceMs, ...followed }: FollowedTiming,
   wanted: LeaseTiming,
   monotonicMs: number,
+  isRelayed = false,
 ): FollowedTiming {
+  if (wanted.intervalMs <= followed.intervalMs) return wanted;
   const sinceMs = longerSinceMs ?? monotonicMs;
-  const waits = wanted.intervalMs > followed.intervalMs && monotonicMs - sinceMs < LONGER_INTERVAL_AFTER_MS;
+  const waits = isRelayed || monotonicMs - sinceMs < LONGER_INTERVAL_AFTER_MS;
   return waits ? { ...followed, longerSinceMs: sinceMs } : wanted;
 }
 
