@@ -107,7 +107,7 @@ async function measure(
         cuts,
       };
       cells.push(cell);
-      tell(report, cell);
+      reportCell(report, cell);
     }
   }
   const measured = Object.entries(POLICIES).filter(([name]) => !(name in CUT_ONLY));
@@ -200,7 +200,7 @@ async function measureCut(nodes: number, policy: Policy, minutes: number): Promi
   };
 }
 
-function tell(report: Report, { policy, nodes, detection, falseMarks, cuts }: Cell): void {
+function reportCell(report: Report, { policy, nodes, detection, falseMarks, cuts }: Cell): void {
   report({
     policy,
     nodes,

@@ -77,7 +77,7 @@ interface Look {
 
 /** By the rules alone. */
 export function cutByRules(options: ZoneCutOptions): Promise<ZoneCutResult> {
-  return tell(options, ruledCluster(options));
+  return cutResult(options, ruledCluster(options));
 }
 
 /** By the controllers over tables in memory, a pod with the usual tolerations on every node. */
@@ -85,11 +85,11 @@ export async function cutByControllers(
   options: ZoneCutOptions,
 ): Promise<ZoneCutResult & { readonly podsDeleted: number }> {
   const { cluster, podsDeleted } = await controlledCluster(options);
-  const result = await tell(options, cluster);
+  const result = await cutResult(options, cluster);
   return { ...result, podsDeleted: await podsDeleted() };
 }
 
-async function tell({ nodes, policy, cutSeconds }: ZoneCutOptions, cluster: Cluster): Promise<ZoneCutResult> {
+async function cutResult({ nodes, policy, cutSeconds }: ZoneCutOptions, cluster: Cluster): Promise<ZoneCutResult> {
   const random = seededFraction(SEED);
   const beatMs = policy.beatIntervalSeconds * 1_000;
   const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;

@@ -41,7 +41,7 @@ export interface MeasureOptions {
   /** Measured time of each fleet. Seconds. */
   readonly seconds: number;
   readonly idleSeconds: number;
-  tell(line: string): void;
+  onStep(line: string): void;
 }
 
 const ZONES = 3;
@@ -113,9 +113,9 @@ class Run {
   }
 
   async all(): Promise<Omit<Measurement, 'standing'>> {
-    const { tell, seconds, idleSeconds, fleets: sizes } = this.#options;
+    const { onStep, seconds, idleSeconds, fleets: sizes } = this.#options;
     await pause(SETTLE_IDLE_MS);
-    tell(`an idle cluster for ${idleSeconds} s`);
+    onStep(`an idle cluster for ${idleSeconds} s`);
     const metricsBefore = this.#metricLines();
     const idle = await this.#window(() => pause(idleSeconds * 1_000));
     const fixedMetrics = this.#seriesSince(metricsBefore);
@@ -125,7 +125,7 @@ class Run {
     try {
       for (const nodes of sizes) {
         fleet = await this.#grown(fleet, nodes);
-        tell(`${nodes} nodes for ${seconds} s`);
+        onStep(`${nodes} nodes for ${seconds} s`);
         const beats = fleet.status().beats;
         steadyFrom = this.#metricLines();
         const window = await this.#window(() => pause(seconds * 1_000));
@@ -179,7 +179,7 @@ class Run {
 
   async #acts(background: Background): Promise<Pick<Measurement, 'each' | 'bytes'>> {
     const { local } = this.#parts;
-    const { tell } = this.#options;
+    const { onStep } = this.#options;
     const client = createApiClient({
       url: local.url,
       ca: local.ca,
@@ -191,7 +191,7 @@ class Run {
       const nodes = await listedNodes(client);
       const nameAt = (index: number): string => nodes[index % nodes.length]!.metadata.name!;
       const many = (what: string, act: (index: number) => Promise<unknown>) => {
-        tell(`${ACTS} ${what}`);
+        onStep(`${ACTS} ${what}`);
         return this.#each(background, ACTS, () => actsOf(ACTS, act));
       };
       // The first of each may have something else to report.
@@ -205,7 +205,7 @@ class Run {
           await client.send({ method: 'GET', path: `/api/v1/pods?fieldSelector=spec.nodeName%3D${nameAt(index)}` }),
         ),
       );
-      tell('a watch');
+      onStep('a watch');
       const end = await holdWatch(local);
       await pause(2_000);
       const watchSecond = await this.#each(background, WATCH_MS / 1_000, () => pause(WATCH_MS - STREAM_LAG_MS));
@@ -239,7 +239,7 @@ class Run {
       const nameAt = (index: number): string => nodes[index % nodes.length]!.metadata.name!;
       const batches: { items: number; taken: Taken }[] = [];
       for (const items of BATCH_SIZES) {
-        this.#options.tell(`${BATCHES} batches of ${items} heartbeats`);
+        this.#options.onStep(`${BATCHES} batches of ${items} heartbeats`);
         const taken = await this.#each(background, BATCHES, () =>
           actsOf(BATCHES, (index) => sendBatch(client, token, { items, index, nameAt })),
         );
@@ -256,7 +256,7 @@ class Run {
     client: ApiClient,
     nodeName: (index: number) => string,
   ): Promise<{ readonly taken: Taken; readonly bytes: number }> {
-    this.#options.tell(`${PODS} pods from creation to end`);
+    this.#options.onStep(`${PODS} pods from creation to end`);
     let bytes = 0;
     const taken = await this.#each(background, PODS, async () => {
       await actsOf(PODS, async (index) => {

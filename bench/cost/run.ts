@@ -158,8 +158,8 @@ function readJson(file: string): unknown {
 
 async function measurementOf({ from, fleets, minutes, idleMinutes }: CostOptions): Promise<Measurement | undefined> {
   if (from === undefined) {
-    const tell = (line: string): void => console.error(`measuring ${line}`);
-    return measureCost({ fleets, seconds: 60 * minutes, idleSeconds: 60 * idleMinutes, tell });
+    const onStep = (line: string): void => console.error(`measuring ${line}`);
+    return measureCost({ fleets, seconds: 60 * minutes, idleSeconds: 60 * idleMinutes, onStep });
   }
   const outcome = readMeasurement(readJson(from));
   if (outcome.kind === 'measurement') return outcome.measurement;
