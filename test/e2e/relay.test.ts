@@ -121,19 +121,17 @@ healthzPort: ${healthzPort}
     expect(await metrics()).not.toContain('nodekeeper_agent_relay_batches_total{outcome="failed"}');
   });
 
-  it('loses no heartbeat when the relay is killed: its machines send directly at once', async () => {
+  it('is not needed: when the relay is killed, its machines send directly', async () => {
     const child = agents.get('relay')!;
     const exited = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     await exited;
     const before = await Promise.all(MACHINES.map(versionOf));
-    const killedMs = performance.now();
+    // Far from the grace period of 40 s.
     await until(
       async () => (await Promise.all(MACHINES.map(versionOf))).every((version, index) => version > before[index]!),
-      { withinMs: 20_000, everyMs: 250 },
+      { withinMs: 20_000, everyMs: 250, what: 'direct heartbeats' },
     );
-    // Far from the grace period of 40 s.
-    expect(performance.now() - killedMs).toBeLessThan(20_000);
     for (const name of MACHINES) {
       expect(await readyOf(name)).toBe('True');
       expect(logs.get(name)).toContain('the relay fails; heartbeats are sent directly');
