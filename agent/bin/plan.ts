@@ -40,7 +40,7 @@ export interface PlanIo {
   readonly mountMode?: () => MountMode;
 }
 
-const USAGE = `Usage: nodekeeper-agent plan shutdown|swap|topology --config FILE --pods FILE [--json]
+const USAGE = `Usage: nodekeeper-agent plan shutdown|limits|swap|topology --config FILE --pods FILE [--json]
 
   shutdown   when each pod is terminated, and its grace period, in a shutdown of the machine
   limits     what the runtime exec writes to control groups, and which limits this machine cannot enforce
