@@ -21,6 +21,7 @@ import {
 } from '../support/browser.ts';
 import { readKubeconfig } from '../support/kubeconfig.ts';
 import { type MemoryApi, startMemoryApi } from '../support/memory-api.ts';
+import { silenceHour } from '../support/silence-hour.ts';
 import { type StandInApi, startStandInApi } from '../support/stand-in-api.ts';
 
 const WAIT = { timeout: 30_000 };
@@ -284,8 +285,10 @@ it('shows the advice on the grace period as a chart, and the last marks', async 
   const hours = 30 * 24;
   const firstMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - hours * HOUR_MS;
   for (let index = 0; index < hours; index += 1) {
-    for (const profile of ['default', 'cell'])
-      await items.write(silenceHourWrite(silenceHour(firstMs, index, profile)));
+    for (const profile of ['default', 'cell']) {
+      const hour = silenceHour({ index, firstMs, profile, counts: silences(profile, index) });
+      await items.write(silenceHourWrite(hour));
+    }
   }
   await createNodes('a', 1);
   const { page, errors } = await open();
@@ -297,21 +300,9 @@ it('shows the advice on the grace period as a chart, and the last marks', async 
   expect(errors).toEqual([]);
 });
 
-/** An hour of 300 live nodes; every day has one silence of 25 s in profile `cell`. */
-const silenceHour = (firstMs: number, index: number, profile: string): SilenceHour => ({
-  hourStartMs: firstMs + index * HOUR_MS,
-  zone: 'a',
-  profile,
-  slot: index,
-  observedSeconds: 3_600,
-  nodeSeconds: 300 * 3_600,
-  nodes: 300,
-  beatIntervalSeconds: 10,
-  graceSeconds: 40,
-  periodSeconds: 5,
-  counts: profile === 'cell' && index % 24 === 0 ? [[silenceBucketOf(25), 1]] : [],
-  uncounted: 0,
-});
+/** Every day has one silence of 25 s in profile `cell`. */
+const silences = (profile: string, index: number): SilenceHour['counts'] =>
+  profile === 'cell' && index % 24 === 0 ? [[silenceBucketOf(25), 1]] : [];
 
 it('says when its data is stale, and resumes the watch without another list', async () => {
   const standIn = await standInConsole(30);

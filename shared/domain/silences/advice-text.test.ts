@@ -1,24 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import { silenceHour } from '../../../test/support/silence-hour.ts';
 import { recommendation } from './advice-text.ts';
 import { adviseGrace } from './advise-grace.ts';
 import type { SilenceHour } from './silence-hour.ts';
 
 /** 29 days of 312 machines; every hour has these buckets. */
 const advised = (counts: SilenceHour['counts'], limit = 1, graceSeconds = 40) => {
-  const hours = Array.from({ length: 29 * 24 }, (_, index) => ({
-    hourStartMs: index * 3_600_000,
-    zone: 'a',
-    profile: 'default',
-    slot: index,
-    observedSeconds: 3_600,
-    nodeSeconds: 312 * 3_600,
-    nodes: 312,
-    beatIntervalSeconds: 10,
-    graceSeconds,
-    periodSeconds: 5,
-    counts,
-    uncounted: 0,
-  }));
+  const hours = Array.from({ length: 29 * 24 }, (_, index) => silenceHour({ index, nodes: 312, graceSeconds, counts }));
   return recommendation(adviseGrace(hours, limit)[0]!, limit);
 };
 

@@ -1,25 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { silenceHour } from '../../../test/support/silence-hour.ts';
 import { adviseGrace } from './advise-grace.ts';
 import { type SilenceHour, silenceBucketOf } from './silence-hour.ts';
 
-const HOUR_MS = 3_600_000;
-
 /** An hour of 300 machines with these silences, in seconds. */
-const hourOf = (index: number, silences: readonly number[] = [], more: Partial<SilenceHour> = {}): SilenceHour => ({
-  hourStartMs: index * HOUR_MS,
-  zone: 'a',
-  profile: 'default',
-  slot: index,
-  observedSeconds: 3_600,
-  nodeSeconds: 300 * 3_600,
-  nodes: 300,
-  beatIntervalSeconds: 10,
-  graceSeconds: 40,
-  periodSeconds: 5,
-  counts: silences.map((seconds) => [silenceBucketOf(seconds), 1] as const),
-  uncounted: 0,
-  ...more,
-});
+const hourOf = (index: number, silences: readonly number[] = [], more: Partial<SilenceHour> = {}): SilenceHour =>
+  silenceHour({ index, counts: silences.map((seconds) => [silenceBucketOf(seconds), 1] as const), ...more });
 const days = (count: number, silences: (hour: number) => readonly number[] = () => []): SilenceHour[] =>
   Array.from({ length: count * 24 }, (_, index) => hourOf(index, silences(index)));
 const onlyAdvice = (hours: readonly SilenceHour[], limit = 1) => adviseGrace(hours, limit)[0]!;
