@@ -174,7 +174,7 @@ function beatApi(identity: Credentials): KubeApi {
 
 /** @throws AgentStartError for a certificate that cannot be used, and for a port that is in use */
 async function startRelay(identity: Credentials, { certificateFile, privateKeyFile, ...listen }: RelayConfig) {
-  const api = clusterDoor(identity, RELAY_CONNECTIONS_MAX);
+  const api = counted(clusterDoor(identity, RELAY_CONNECTIONS_MAX));
   const relay = new HeartbeatRelay({ api, time: systemTime, log, meter: metrics });
   try {
     const certificate = {

@@ -119,6 +119,8 @@ healthzPort: ${healthzPort}
     await until(async () => (await relayedHeartbeats()) >= 6, soon);
     for (const name of MACHINES) expect(await readyOf(name)).toBe('True');
     expect(await metrics()).not.toContain('nodekeeper_agent_relay_batches_total{outcome="failed"}');
+    // Creations are answered 201: these are the batches.
+    expect(await metrics()).toMatch(/nodekeeper_agent_requests_total\{code="200",method="POST"\} \d/);
   });
 
   it('is not needed: when the relay is killed, its machines send directly', async () => {
