@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startTlsServer, startTunnelProxy } from '../../../test/support/tls-server.ts';
 import type { Credentials } from '../../ports/credentials.ts';
+import type { KubeRequest } from '../../ports/kube-api.ts';
 import { createDialler } from './dial.ts';
 import { createHttpKubeApi, type HttpKubeApiOptions } from './kube-api.ts';
 
@@ -58,6 +59,26 @@ describe('requests to the API', () => {
         url: '/x?y=1',
       },
     });
+  });
+
+  it.each<[string, boolean, KubeRequest, string]>([
+    ['a heartbeat to the cluster', false, { method: 'PUT', path: '/lease', body: {}, isHeartbeat: true }, 'beat'],
+    ['another request to the cluster', false, get, 'all'],
+    ['a heartbeat to a relay', true, { method: 'PUT', path: '/lease', body: {}, isHeartbeat: true }, 'boundBeat {}'],
+    ['another request to a relay', true, { method: 'PUT', path: '/lease', body: {} }, 'boundBeat {}'],
+    ['a request without a body to a relay', true, { ...get, isHeartbeat: true }, 'boundBeat '],
+  ])('carry for %s a token that is good for no more', async (_, isRelay, request, token) => {
+    const { api } = await world(
+      ({ headers }, response) => response.end(JSON.stringify({ authorization: headers.authorization })),
+      {
+        isRelay,
+        credentials: {
+          bearer: async (use) => (use.kind === 'boundBeat' ? `${use.kind} ${String(use.body)}` : use.kind),
+          answered: () => false,
+        },
+      },
+    );
+    expect(await api.send(request)).toMatchObject({ body: { authorization: `Bearer ${token}`.trim() } });
   });
 
   it('are JSON unless they say otherwise', async () => {

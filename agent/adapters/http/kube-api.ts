@@ -19,7 +19,7 @@ export interface HttpKubeApiOptions {
   /** PEM text; the authorities of the system when absent. */
   readonly certificateAuthority?: string | undefined;
   readonly credentials: Credentials;
-  /** Whether the server is a relay: the token of a heartbeat is then bound to its body. Default: no. */
+  /** Whether the server is a relay: each token is then bound to the body of its request. Default: no. */
   readonly isRelay?: boolean;
   /** HTTPS_PROXY and NO_PROXY are read from it. */
   readonly environment?: ProxyEnvironment;
@@ -60,7 +60,7 @@ export function createHttpKubeApi(options: HttpKubeApiOptions): HttpKubeApi {
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     let token: string;
     try {
-      token = await credentials.bearer(useOf(request, body, options.isRelay ?? false));
+      token = await credentials.bearer(useOf(request, body, options.isRelay));
     } catch (cause) {
       return { answer: { kind: 'failed', cause }, mayRetry: false };
     }
@@ -105,9 +105,10 @@ interface Connection {
   readonly answerBytesMax: number;
 }
 
-function useOf({ isHeartbeat = false }: KubeRequest, body: Buffer | undefined, isRelay: boolean): TokenUse {
-  if (!isHeartbeat) return { kind: 'all' };
-  return isRelay && body !== undefined ? { kind: 'boundBeat', body } : { kind: 'beat' };
+/** A relay receives bound tokens only, whatever is sent to it: any other token could be used again. */
+function useOf({ isHeartbeat = false }: KubeRequest, body = Buffer.alloc(0), isRelay = false): TokenUse {
+  if (isRelay) return { kind: 'boundBeat', body };
+  return { kind: isHeartbeat ? 'beat' : 'all' };
 }
 
 interface PreparedRequest extends KubeRequest {
