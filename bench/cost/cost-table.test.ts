@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PRICES } from '../../shared/domain/cost/prices.ts';
-import { type BillSettings, billReport, POLLERS_MIN } from './bill.ts';
+import { type BillReport, type BillSettings, billReport, POLLERS_MIN } from './bill.ts';
 import { costTable, dollarsText, tableLines, targetLines } from './cost-table.ts';
 import { NOTHING } from './measurement.ts';
-import { parseCostOptions } from './options.ts';
+import { type CostOptions, parseCostOptions } from './options.ts';
 import { readMeasurement } from './recorded.ts';
 
 const outcome = readMeasurement(JSON.parse(readFileSync(new URL('./measurement.json', import.meta.url), 'utf8')));
@@ -82,6 +82,18 @@ describe('the cost table', () => {
     expect(cells.slice(1, 3)).toEqual(['HTTP API', '10 s']);
     expect([cells[4], cells[6]]).toEqual([perNode(onDemand), perNode(provisioned)].map(dollarsText));
     expect(lines).toHaveLength(10);
+  });
+
+  it('is in docs/cost.md as the command in front of it prints it', () => {
+    // mixed-fleet.yaml: half of the nodes every 10 s, half every 60 s.
+    const mixed = 2 / (1 / 10 + 1 / 60);
+    const intervals = [...INTERVALS, { name: `mix, ${mixed.toFixed(1)} s`, beatSeconds: mixed }];
+    const { nodes: sizes } = parseCostOptions(['--table']) as CostOptions;
+    const all = costTable(recorded, { sizes, intervals }, settings, PRICES);
+    const docs = readFileSync(new URL('../../docs/cost.md', import.meta.url), 'utf8').split('\n');
+    for (const figure of [perNode, ({ bill }: BillReport) => bill.dollars]) {
+      expect([...tableLines(all, figure)].filter((line) => !docs.includes(line))).toEqual([]);
+    }
   });
 
   it('states each target with the most expensive size', () => {
