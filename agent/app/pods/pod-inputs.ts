@@ -175,9 +175,11 @@ export class PodInputs implements ContainerInputSource {
 
   async #remove(podUid: string): Promise<void> {
     // Before the first wait: a refresh would write the files again.
-    const wasPrepared = this.#pods.delete(podUid);
+    if (this.#pods.delete(podUid)) this.#forgetUnusedObjects();
     await this.#dependencies.volumes.remove(podUid);
-    if (!wasPrepared) return;
+  }
+
+  #forgetUnusedObjects(): void {
     const used = [...this.#pods.values()].flatMap(({ pod }) =>
       ReferencedObjects.keysOf(pod.metadata.namespace ?? '', objectsOf(pod)),
     );
@@ -193,7 +195,9 @@ export class PodInputs implements ContainerInputSource {
 
   async #refresh(prepared: PreparedPod): Promise<void> {
     await this.#read(prepared, OBJECT_REFRESH_MS / 2);
-    this.#setUpVolumes(prepared);
+    // It may have been removed meanwhile, and its files with it.
+    const isKnown = this.#pods.get(prepared.pod.metadata.uid ?? '') === prepared;
+    if (isKnown) this.#setUpVolumes(prepared);
   }
 
   async #read(prepared: PreparedPod, ageMaxMs: number): Promise<void> {
