@@ -1,0 +1,67 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
+import { silentLog } from '../../../test/support/agent-api.ts';
+import { memoryCgroups } from '../../../test/support/memory-cgroups.ts';
+import { SteppedTime } from '../../../test/support/stepped-time.ts';
+import type { PodRuntime } from '../../ports/pod-runtime.ts';
+import { execRuntime } from '../runtime-exec/runtime-exec.ts';
+import { ownPods } from './own-pods.ts';
+import { PodCgroups } from './pod-cgroups.ts';
+
+let rootDirectory: string;
+let directory: string;
+let runtime: PodRuntime | undefined;
+beforeEach(() => {
+  rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-own-'));
+  directory = join(rootDirectory, 'cgroups');
+});
+afterEach(async () => {
+  for (const { uid } of (await runtime?.pods()) ?? []) await runtime?.stop(uid, 0);
+  await runtime?.close();
+  rmSync(rootDirectory, { recursive: true });
+});
+
+function open() {
+  const tree = memoryCgroups();
+  const time = new SteppedTime(0);
+  const swap = { cgroupVersion: 2, controllerPresent: true, swapBehavior: '', memoryBytes: 0, swapBytes: 0 } as const;
+  const cgroups = new PodCgroups({
+    tree,
+    node: { swap, enforceCpuLimits: true, podPidsMax: undefined },
+    allocatable: { capacity: {}, systemReserved: {}, kubeReserved: {}, enforced: false },
+    own: ownPods(directory),
+    log: silentLog,
+  });
+  runtime = execRuntime({ rootDirectory, time, log: silentLog, hostIp: () => undefined, cgroups });
+  return { tree, time, runtime };
+}
+
+describe('the own pods in the tree of control groups', () => {
+  it('are swept although the file of a removed one cannot be removed, as on a disk that is read-only', async () => {
+    // The removal of a file refuses a directory.
+    mkdirSync(join(directory, 'a-bad'), { recursive: true });
+    writeFileSync(join(directory, 'b-gone'), '');
+    const { tree, time } = open();
+    for (const round of [1, 2]) {
+      tree.apply('kubepods/podb-gone', {});
+      tree.apply('kubepods/podother', {});
+      await time.pass(10_000);
+      expect(tree.children('kubepods'), `round ${round}`).toEqual(['podother']);
+    }
+  });
+
+  it('wait while they cannot be recorded, and start then', async () => {
+    writeFileSync(directory, 'no directory');
+    const { time, runtime: exec } = open();
+    const pod = shellPod(['true']);
+    await exec.start(pod);
+    expect(await stateWithin(exec, pod, 'waiting')).toMatchObject({ reason: 'CreateContainerError' });
+    rmSync(directory);
+    await time.pass(10_000);
+    expect(await stateWithin(exec, pod, 'terminated')).toMatchObject({ exitCode: 0 });
+    expect(readdirSync(directory)).toEqual([uidOf(pod)]);
+  });
+});
