@@ -6,6 +6,7 @@ import { shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { memoryCgroups } from '../../../test/support/memory-cgroups.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
+import { CgroupError } from '../../ports/cgroup-tree.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import { execRuntime } from '../runtime-exec/runtime-exec.ts';
 import { ownPods } from './own-pods.ts';
@@ -24,8 +25,7 @@ afterEach(async () => {
   rmSync(rootDirectory, { recursive: true });
 });
 
-function open() {
-  const tree = memoryCgroups();
+function open(tree = memoryCgroups()) {
   const time = new SteppedTime(0);
   const swap = { cgroupVersion: 2, controllerPresent: true, swapBehavior: '', memoryBytes: 0, swapBytes: 0 } as const;
   const cgroups = new PodCgroups({
@@ -51,6 +51,29 @@ describe('the own pods in the tree of control groups', () => {
       await time.pass(10_000);
       expect(tree.children('kubepods'), `round ${round}`).toEqual(['podother']);
     }
+  });
+
+  it('are swept again after a sweep that could not list them, as without free descriptors', async () => {
+    mkdirSync(directory);
+    writeFileSync(join(directory, 'gone'), '');
+    const cgroups = memoryCgroups();
+    let canList = false;
+    const { tree, time } = open({
+      ...cgroups,
+      children(path) {
+        if (!canList) throw new CgroupError('EMFILE');
+        return cgroups.children(path);
+      },
+    });
+    tree.apply('kubepods/podgone', {});
+    await time.pass(10_000);
+    expect(cgroups.children('kubepods')).toEqual(['podgone']);
+    expect(readdirSync(directory)).toEqual(['gone']);
+    canList = true;
+    await time.pass(10_000);
+    expect(cgroups.children('kubepods')).toEqual([]);
+    await time.pass(10_000);
+    expect(readdirSync(directory)).toEqual([]);
   });
 
   it('wait while they cannot be recorded, and start then', async () => {

@@ -122,17 +122,23 @@ export class PodCgroups {
     return Number.isNaN(limitBytes) || workingSetBytes === undefined ? undefined : { limitBytes, workingSetBytes };
   }
 
-  /** Kills and removes groups of own pods that are not known. Those of others in the same tree stay. */
+  /** Kills and removes groups of own pods that are not known. Those of others in the same tree stay. Never throws. */
   sweep(knownUids: ReadonlySet<string>): void {
-    const { own } = this.#options;
+    const { own, log } = this.#options;
     const present = new Set<string>();
-    for (const above of [ALL_PODS, `${ALL_PODS}/burstable`, `${ALL_PODS}/besteffort`]) {
-      for (const name of this.tree.children(above)) {
-        const uid = /^pod(.+)$/.exec(name)?.[1];
-        if (uid === undefined || knownUids.has(uid) || !own.uids.has(uid)) continue;
-        present.add(uid);
-        this.discard(`${above}/${name}`);
+    try {
+      for (const above of [ALL_PODS, `${ALL_PODS}/burstable`, `${ALL_PODS}/besteffort`]) {
+        for (const name of this.tree.children(above)) {
+          const uid = /^pod(.+)$/.exec(name)?.[1];
+          if (uid === undefined || knownUids.has(uid) || !own.uids.has(uid)) continue;
+          present.add(uid);
+          this.discard(`${above}/${name}`);
+        }
       }
+    } catch (cause) {
+      // The next sweep lists them again.
+      log.warn('control groups of removed pods cannot be listed', { cause: String(cause) });
+      return;
     }
     // Without a group: it was removed by an earlier sweep.
     for (const uid of own.uids) if (!knownUids.has(uid) && !present.has(uid)) own.remove(uid);
