@@ -98,7 +98,7 @@ has_podman() { if [ -n "$root" ]; then [ -x "$root/usr/bin/podman" ]; else comma
 # The unit must fit the configuration, which is kept.
 if [ -e "$config" ]; then
   kept=$(sed -n "s/^runtime: *[\"']\{0,1\}\([a-z]*\).*/\1/p" "$config" | head -n 1)
-  kept=${kept:-none}
+  kept=${kept:-${runtime:-none}}
   [ "${runtime:-$kept}" = "$kept" ] || echo "$config has runtime $kept: --runtime $runtime has no effect" >&2
   runtime=$kept
 fi

@@ -254,6 +254,10 @@ describe('install.sh', () => {
     // The configuration is kept, so the unit must not be that of another runtime.
     install('--runtime', 'podman');
     expect(dropIns()).toEqual(['exec.conf']);
+    // In JSON the script does not find the runtime.
+    writeFileSync(join(root, 'etc/nodekeeper/agent.yaml'), '{"runtime": "podman"}\n');
+    install('--runtime', 'podman');
+    expect(dropIns()).toEqual(['podman.conf']);
   });
 
   it('installs the unit with the group of the pods, and starts it before the agent', () => {
