@@ -126,12 +126,14 @@ export class MarkBounds {
 
   /** When the node is Unknown at the latest. `calmMs`: no fault, regular ticks and one policy since then. */
   dueMs(node: number, nowMs: number, calmMs: number): number {
-    const { clock, skewMs } = this.#options;
+    const { clock, heartbeats, skewMs } = this.#options;
     const periodMs = this.#most(node, periodMsOf);
     const { of, atMs } = this.silenceStart(node, nowMs);
     const graceMs = this.#most(node, of === 'creation' ? startupMsOf : graceMsOf);
     const startMs = of === 'promise' ? atMs + this.#promiseSlackMs(atMs, nowMs) : atMs;
-    const fromMs = Math.max(startMs, calmMs + 2 * periodMs, this.#learnedMs(node, atMs));
+    // Only a heartbeat has an answer: the end of a promise after the change proves nothing about the interval.
+    const learnedMs = this.#learnedMs(node, heartbeats.lastMs(node, nowMs));
+    const fromMs = Math.max(startMs, calmMs + 2 * periodMs, learnedMs);
     return fromMs + graceMs + periodMs + EFFECT_MS + skewMs + clock.sizeSince(fromMs - graceMs);
   }
 
