@@ -213,10 +213,10 @@ module.exports = {
     {
       name: 'simulation-apart',
       comment:
-        'Simulations connect adapters to shared and to the rules of the agent. They start the engine of local mode.',
+        'Simulations connect adapters to shared, to the rules of the agent and to its relay. They start the engine of local mode.',
       severity: 'error',
       from: { path: '^(test/fixtures/imports/)?simulation/' },
-      to: { path: ['^functions/', agent('(?!rules/)'), '^cdk/', '^local/(?!engine/|start-error)'] },
+      to: { path: ['^functions/', agent('(?!rules/|ports/|app/relay)'), '^cdk/', '^local/(?!engine/|start-error)'] },
     },
     {
       name: 'nothing-rests-on-simulation',

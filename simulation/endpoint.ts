@@ -4,6 +4,7 @@
  */
 import { defined } from '../shared/domain/defined.ts';
 import { HEARTBEAT_URL_HEADER } from '../shared/domain/nodes/heartbeat-url.ts';
+import { isLeaseBatchPath } from '../shared/domain/nodes/lease-batch.ts';
 import type { Clock } from '../shared/ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../shared/ports/http.ts';
 import { headersOf } from './access.ts';
@@ -31,10 +32,11 @@ export interface Endpoint {
   failShare: number;
 }
 
-/** PUT and PATCH of one Lease of a node; everything else is the API's. */
+/** PUT and PATCH of one Lease of a node, and a relay's batch of them; everything else is the API's. */
 const HEARTBEAT_PATH = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases\/[^/]+$/;
 export const isRenewal = ({ method, path }: EndpointRequest): boolean =>
-  (method === 'PUT' || method === 'PATCH') && HEARTBEAT_PATH.test(path);
+  ((method === 'PUT' || method === 'PATCH') && HEARTBEAT_PATH.test(path)) ||
+  (method === 'POST' && isLeaseBatchPath(path));
 const EMPTY = new Uint8Array();
 const decoder = new TextDecoder();
 

@@ -17,7 +17,7 @@ export type DoorUse = (typeof USES)[number];
 export const doorUseOf = (seed: number, name: string): DoorUse =>
   USES[hashOf(`${seed} door of ${name}`) % USES.length]!;
 
-type SendRequest = (request: EndpointRequest) => Promise<EndpointAnswer>;
+export type SendRequest = (request: EndpointRequest) => Promise<EndpointAnswer>;
 
 export function throughDoors(send: SendRequest, use: DoorUse, nowMs: () => number): SendRequest {
   if (use === 'api') return send;

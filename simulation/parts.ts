@@ -12,6 +12,7 @@ export const PARTS = {
   plannedSilence: 'machines that announce a silence, and keep, break or withdraw their promise',
   heartbeatUrl:
     'machines that send heartbeats to the URL of function heartbeat, with or without the API as the other way',
+  relays: 'sites with a relay, through which most of their machines send heartbeats',
   markParts: 'ticks that mark at most one node themselves: node-marker marks the others, in parts',
 } as const;
 export type PartName = keyof typeof PARTS;
@@ -25,6 +26,7 @@ const SHARES: Readonly<Record<PartName, number>> = {
   profiles: 0.4,
   plannedSilence: 0.4,
   heartbeatUrl: 0.3,
+  relays: 0.4,
   scheduling: 0.5,
   taints: 0.5,
   workloads: 0.25,

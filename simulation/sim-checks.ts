@@ -16,6 +16,7 @@ import { podCountsAreKept } from './laws/pod-counts.ts';
 import { podsHaveTheirTime } from './laws/pods.ts';
 import { profilesAreKept } from './laws/profiles.ts';
 import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
+import { relaysOnlyDelay } from './laws/relays.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
 import { chainIsOne, type TicksLaw } from './laws/ticks.ts';
 import { createTruth, type Truth, type Writer } from './laws/truth.ts';
@@ -123,6 +124,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     outageIsForgiven(context),
     profilesAreKept(context),
     flappingFollowsMarks(context, coverage.hit),
+    ...(parts.includes('relays') ? [relaysOnlyDelay(context)] : []),
     nodesOfLiveInstancesStay(context),
     podsHaveTheirTime(context),
     badObjectsAffectOnlyThemselves(context),

@@ -1,6 +1,9 @@
 /** Options and result of a run of the simulation. */
+import type { RelayRouteOptions } from '../agent/app/relay-route.ts';
+import type { KubeApi } from '../agent/ports/kube-api.ts';
 import type { FleetControllers } from '../shared/controllers/index.ts';
 import type { Policy } from '../shared/domain/policy.ts';
+import type { Authenticator } from '../shared/ports/authenticator.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Probe } from '../shared/ports/probe.ts';
 import type { TickQueue } from '../shared/ports/tick-queue.ts';
@@ -35,6 +38,9 @@ export interface SimOptions {
     /** One for each way of a heartbeat. */
     readonly probes?: (probes: readonly Probe[]) => readonly Probe[];
     readonly tickQueue?: (queue: TickQueue) => TickQueue;
+    readonly authenticator?: (authenticator: Authenticator) => Authenticator;
+    /** How a machine of a site sends its heartbeats. */
+    readonly relayRoute?: (options: RelayRouteOptions) => KubeApi;
     readonly controllers?: (controllers: FleetControllers, queue: TickQueue) => FleetControllers;
   };
 }

@@ -12,7 +12,7 @@ import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
 import type { RandomSource } from '../shared/ports/clock.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Log } from '../shared/ports/log.ts';
-import { simulationAuthenticator } from './access.ts';
+import { sha256Of, simulationAuthenticator } from './access.ts';
 import { createEndpoint } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import { faultyCloud } from './faults/faulty-cloud.ts';
@@ -105,7 +105,7 @@ export function simPrograms(
       log: logOf(process),
       pause: (milliseconds: number): Promise<void> => time.sleep(milliseconds),
     };
-    const authenticator = simulationAuthenticator;
+    const authenticator = plant.authenticator?.(simulationAuthenticator) ?? simulationAuthenticator;
     const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
     const tickQueue = plant.tickQueue?.(ticks.queueOf(process)) ?? ticks.queueOf(process);
     const controllers = fleetControllers({
@@ -126,6 +126,8 @@ export function simPrograms(
         heartbeat: serveHeartbeat({
           ...{ items, authenticator, clock, random: source, log: shared.log },
           beatTimes: beatTimesOf(process.policy),
+          sha256: sha256Of,
+          startTimeLimit: (milliseconds) => ({ reached: time.sleep(milliseconds), cancel: () => undefined }),
         }),
         clock,
         seed,

@@ -7,7 +7,8 @@ import { type FaultyStreams, faultyStreams } from './faults/faulty-streams.ts';
 import { faultyTicks } from './faults/faulty-ticks.ts';
 import { type LieKind, lyingClock } from './faults/lying-clocks.ts';
 import { lambdaFunctions } from './faults/processes.ts';
-import { doorUseOf } from './heartbeat-doors.ts';
+import { type DoorUse, doorUseOf } from './heartbeat-doors.ts';
+import type { TrueMachine } from './laws/law.ts';
 import { givePodCidrs } from './people-cidrs.ts';
 import { wantPods } from './people-pods.ts';
 import { changeProfiles, linkLabels } from './people-profiles.ts';
@@ -15,6 +16,7 @@ import { promiseSilences } from './people-silence.ts';
 import { BY_MACHINE, taintByHand } from './people-taints.ts';
 import { useWorkloads } from './people-workloads.ts';
 import { createPoison, type Poison } from './poison.ts';
+import { type SiteRelays, siteRelays } from './relays.ts';
 import { runEpisodes } from './run-episodes.ts';
 import { hashOf, seededUuid } from './seeded-random.ts';
 import type { SimChecks } from './sim-checks.ts';
@@ -128,11 +130,13 @@ function zoneCuts({ plan, time, random, zones }: SimSetup): () => string | undef
 
 function startStory(
   setup: SimSetup,
-  { log, writes, coverage }: SimChecks,
+  checks: SimChecks,
   { send, cutZone }: { readonly send: Send; readonly cutZone: () => string | undefined },
 ): Story {
+  const { log, writes, coverage } = checks;
   const { seed, options, time, plan, parts, nodes, zones, policy, random, view, cloud, hasWrongClock } = setup;
   const mode = options.clocks ?? 'any';
+  const doorOf = (name: string): DoorUse => (parts.includes('heartbeatUrl') ? doorUseOf(seed, name) : 'api');
   const onLie = (kind: LieKind): void => {
     plan.count('lyingClocks');
     coverage.hit(`lie:${kind}`);
@@ -143,7 +147,8 @@ function startStory(
     clockOf: (name) => (hasWrongClock(name) ? lyingClock({ seed, name, startMs: START_MS, mode, onLie }) : undefined),
     taintsOf: (name) => (isTainting(name) ? [BY_MACHINE] : []),
     labelsOf: (name) => (parts.includes('profiles') ? linkLabels(seed, name) : {}),
-    doorOf: (name) => (parts.includes('heartbeatUrl') ? doorUseOf(seed, name) : 'api'),
+    doorOf,
+    relays: parts.includes('relays') ? startRelays(setup, checks, { send, doorOf }) : undefined,
     nodes,
     zones,
     beatEveryMs: policy.beatIntervalSeconds * 1_000,
@@ -157,6 +162,27 @@ function startStory(
     log: log.add,
     onAcknowledged: (write) => writes.onAcknowledged(write),
     onConflict: () => coverage.hit('write:conflict'),
+  });
+}
+
+const NO_MACHINES: ReadonlyMap<string, TrueMachine> = new Map();
+
+function startRelays(
+  { seed, zones, time, plan, options, isPoisoned }: SimSetup,
+  { state, coverage, fail }: SimChecks,
+  { send, doorOf }: { readonly send: Send; readonly doorOf: (name: string) => DoorUse },
+): SiteRelays {
+  return siteRelays({
+    ...{ seed, zones, time, send, doorOf },
+    plan: plan.apart('relays'),
+    machines: () => state.story?.machines ?? NO_MACHINES,
+    onMark: (mark, node) => {
+      coverage.hit(`relay:${mark}`);
+      if (mark !== 'mistrusted' || isPoisoned(node)) return;
+      const message = `${node} does not use its relay for an hour, although no relay acknowledged what it dropped`;
+      fail({ law: 'relays', subjects: [node], message });
+    },
+    route: options.plant?.relayRoute,
   });
 }
 

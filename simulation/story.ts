@@ -14,11 +14,12 @@ import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Send } from './faults/faulty-network.ts';
 import type { MachineClock } from './faults/lying-clocks.ts';
-import { type DoorUse, throughDoors } from './heartbeat-doors.ts';
+import { type DoorUse, type SendRequest, throughDoors } from './heartbeat-doors.ts';
 import type { TrueMachine } from './laws/law.ts';
 import { COUNTER } from './laws/truth.ts';
 import type { CountedWrite } from './laws/writes.ts';
 import { createMachine, type Machine } from './machine.ts';
+import type { SiteRelays } from './relays.ts';
 import type { MachineSpec } from './scenario.ts';
 import { oneOf } from './seeded-random.ts';
 import { instanceIdOf, instanceOf } from './simulated-instance.ts';
@@ -52,6 +53,7 @@ interface SimulatedMachine {
   readonly spec: MachineSpec;
   readonly zone: string;
   readonly door: DoorUse;
+  readonly isRelayed: boolean;
   machine: Machine | undefined;
   /** Grows with every start. Loops of an earlier life stop when they see a new number. */
   life: number;
@@ -69,7 +71,7 @@ export interface Story {
   machine(name: string): TrueMachine | undefined;
   /** Switches a machine off for a while, if it is on. */
   crash(name: string, offMs: number): void;
-  readonly machines: ReadonlyMap<string, unknown>;
+  readonly machines: ReadonlyMap<string, TrueMachine>;
 }
 
 interface FleetStoryOptions {
@@ -91,6 +93,8 @@ interface FleetStoryOptions {
   readonly labelsOf: (name: string) => MachineSpec['labels'];
   /** The ways of its heartbeats. */
   readonly doorOf: (name: string) => DoorUse;
+  /** The relays of its sites; undefined without any. */
+  readonly relays: SiteRelays | undefined;
   readonly log: (subject: string, text: string) => void;
   readonly onAcknowledged: (write: CountedWrite) => void;
   readonly onConflict: () => void;
@@ -187,6 +191,7 @@ class FleetStory implements Story {
       spec,
       zone,
       door: this.#options.doorOf(name),
+      isRelayed: this.#options.relays?.isUsedBy(name) ?? false,
       machine: undefined,
       life: 0,
       isOn: false,
@@ -214,14 +219,15 @@ class FleetStory implements Story {
   /** Sends heartbeats until the machine is switched off. */
   async #live(machine: SimulatedMachine, life: number): Promise<void> {
     const isGone = (): boolean => machine.life !== life || !machine.isOn;
-    const endpoint = {
-      failShare: 0,
-      send: throughDoors(
-        (request) => this.#options.send(request, { zone: machine.zone, isGone }),
-        machine.door,
-        this.#options.time.nowMs,
-      ),
-    };
+    const direct: SendRequest = throughDoors(
+      (request) => this.#options.send(request, { zone: machine.zone, isGone }),
+      machine.door,
+      this.#options.time.nowMs,
+    );
+    const { spec, zone, isRelayed } = machine;
+    const { relays } = this.#options;
+    const send = isRelayed && relays !== undefined ? relays.through({ name: spec.name, zone, isGone }, direct) : direct;
+    const endpoint = { failShare: 0, send };
     const kubelet = createMachine(machine.spec, endpoint, this.#options.view, this.#options.clockOf(machine.spec.name));
     machine.machine = kubelet;
     await this.#options.time.sleep(machine.spec.phaseMs);

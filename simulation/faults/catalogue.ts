@@ -36,6 +36,10 @@ export const FAULTS = {
   siteCut: 'no request passes between any machine and the endpoint',
   apiOutage: 'the endpoint answers 503 to all clients, probes of node-monitor included',
   urlOutage: 'the URL of function heartbeat throttles all clients or does not answer, probes of node-monitor included',
+  relayDown: 'the relays of all sites are killed, once or again and again',
+  relayCut: 'relays cannot reach the endpoint, although their machines can',
+  relayDrops: 'relays lose heartbeats, or the answers to batches',
+  relayHolds: 'batches of relays arrive up to five minutes late and in another order, or a second time',
   ec2Stale: 'EC2 shows its instances as they were up to 20 s ago',
   ec2Throttled: 'EC2 throttles, fails or times out',
   ec2Wrong: 'EC2 omits an instance for less than a period',
@@ -49,6 +53,14 @@ export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[];
 
 /** Faults of the whole run that must affect only their own objects: no law allows for them, and no calm ends. */
 const STANDING: ReadonlySet<FaultName> = new Set(['lyingClocks', 'poison']);
+/** Faults of relays. No law allows for them: machines have a second way. */
+export const RELAY_FAULTS = [
+  'relayDown',
+  'relayCut',
+  'relayDrops',
+  'relayHolds',
+] as const satisfies readonly FaultName[];
+const IN_CALM: ReadonlySet<FaultName> = new Set<FaultName>(RELAY_FAULTS);
 /** The mean is over this many faults. It stays when a fault is added: the storms of a seed then keep their faults. */
 const FAULTS_IN_MEAN = 34;
 /**
@@ -65,6 +77,7 @@ const SEED_SHARES: Readonly<Partial<Record<FaultName, number>>> = {
 export const faultsOf = (seed: number): readonly FaultName[] =>
   FAULT_NAMES.filter((name) => {
     if (name === 'urlOutage') return partsOf(seed).includes('heartbeatUrl');
+    if (IN_CALM.has(name)) return partsOf(seed).includes('relays');
     const share = SEED_SHARES[name];
     return share === undefined || seededFraction(hashOf(`${seed} has ${name}`))() < share;
   });
@@ -82,6 +95,10 @@ const CALM_MAX_MS = 420_000;
 const FAULTS_A_STORM = 3.5;
 /** Faults that need more storms to find something to befall. */
 const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
+  relayDown: 4,
+  relayCut: 4,
+  relayDrops: 4,
+  relayHolds: 6,
   ec2Events: 4,
   ec2Wrong: 2,
   ec2Stale: 2,
@@ -108,7 +125,7 @@ export interface FaultPlan {
   fraction(name: FaultName): number;
   count(name: FaultName): void;
   readonly counts: Readonly<Record<FaultName, number>>;
-  /** No fault since then, if none is going on. */
+  /** No fault since then, if none is going on. Those of relays do not count. */
   calmSinceMs(): number | undefined;
   /** The last episode of a fault that has begun. */
   last(name: FaultName): { readonly fromMs: number; readonly untilMs: number } | undefined;
@@ -157,7 +174,7 @@ export function faultPlan(options: {
     });
     episodes.set(name, own);
   }
-  const turmoil = merged([...episodes.values()].flat());
+  const turmoil = merged([...episodes].flatMap(([name, own]) => (IN_CALM.has(name) ? [] : own)));
   let lastEndMs = startMs;
   const counts = Object.fromEntries(FAULT_NAMES.map((name) => [name, 0])) as Record<FaultName, number>;
   const current = new Map<FaultName, number>();

@@ -77,7 +77,8 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     if (last === undefined) return;
     const periodMs = 1_000 * most(({ nodeMonitorPeriodSeconds }) => nodeMonitorPeriodSeconds);
     const stableMs = 1_000 * most(({ flapStableSeconds }) => flapStableSeconds);
-    const dueMs = Math.max(last + stableMs, calmMs) + 2 * periodMs + EFFECT_MS + ROUNDED_MS + context.poisonSlackMs();
+    // After a step of all clocks back, the stable time since the mark ends later by true time.
+    const dueMs = Math.max(last + stableMs, calmMs) + 2 * periodMs + slackMs(last) + context.poisonSlackMs();
     const isFlapping = node.noSchedule.has(FLAPPING_TAINT_KEY);
     if (isFlapping && nowMs() > dueMs) {
       const message = `${node.name} still flaps ${seconds(nowMs() - last)} after its last mark`;

@@ -26,6 +26,7 @@ export type LawName =
   | 'workloads'
   | 'ticks'
   | 'flapping'
+  | 'relays'
   | 'calm';
 
 export interface Broken {
@@ -45,6 +46,8 @@ export interface TrueMachine {
   readonly sinceMs: number;
   /** The ways of its heartbeats. */
   readonly door: DoorUse;
+  /** Its heartbeats pass through the relay of its site, while that works. */
+  readonly isRelayed: boolean;
   /** When a network partition last separated it from the API. */
   readonly lastCutMs: number;
   readonly instance: 'none' | 'lives' | 'ended';

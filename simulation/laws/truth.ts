@@ -166,12 +166,12 @@ class ObservedTruth implements Truth {
         happened.push({ kind: 'control', change });
       }
     }
-    // A heartbeat counts when the node's own request is stored in its row.
-    const own = changes.find(
-      ({ key, newImage }) => key.table === 'health' && key.sk === by.who && newImage !== undefined,
+    // A heartbeat counts when the node's own request is stored in its row. A relay sends those of its machines.
+    const own = changes.filter(
+      ({ key, newImage }) =>
+        key.table === 'health' && (key.sk === by.who || by.name === 'heartbeat') && newImage !== undefined,
     );
-    const heard = own === undefined ? undefined : this.#recordHeartbeat(by.who, own.atMs);
-    return heard === undefined ? happened : [...happened, heard];
+    return [...happened, ...own.flatMap(({ key, atMs }) => this.#recordHeartbeat(key.sk, atMs) ?? [])];
   }
 
   #countZone(zone: string): { ready: number; notReady: number } {

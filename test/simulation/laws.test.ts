@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MARKS } from '../../simulation/coverage.ts';
-import { FAULT_NAMES, type FaultName } from '../../simulation/faults/catalogue.ts';
+import { FAULT_NAMES, type FaultName, RELAY_FAULTS } from '../../simulation/faults/catalogue.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
 import { runWithTwin } from '../../simulation/laws/twin.ts';
 import { PART_NAMES, type PartName } from '../../simulation/parts.ts';
@@ -39,7 +39,14 @@ const WORKLOAD_HOURS = 0.5;
 /** In most of them two nodes of a zone wait for a taint, one with a wrong clock. */
 const TWIN_SEEDS = [37, 11, 39, 58];
 /** Those that there were when the failed seeds were found. */
-const NEWER_FAULTS: readonly FaultName[] = ['poison', 'lyingClocks', 'freeze', 'throttledInvocation', 'urlOutage'];
+const NEWER_FAULTS: readonly FaultName[] = [
+  'poison',
+  'lyingClocks',
+  'freeze',
+  'throttledInvocation',
+  'urlOutage',
+  ...RELAY_FAULTS,
+];
 const OLDER_FAULTS = FAULT_NAMES.filter((name) => !NEWER_FAULTS.includes(name));
 const DAY_MS = 86_400_000;
 const SEEDS_A_DAY = 1_000;
