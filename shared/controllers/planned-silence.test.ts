@@ -139,6 +139,55 @@ describe('a node with planned silence', () => {
     expect(await fleet.taints('a-0')).toEqual([]);
   });
 
+  describe('returns, and its stream record is lost', () => {
+    /** Record or work of the return, in a row of `health`. */
+    const loseRecords = (fleet: ControlledFleet) => fleet.tables.forgetChanges('health', Number.MAX_SAFE_INTEGER);
+
+    it('its promise ends at the next tick', async () => {
+      const { fleet, run } = await sleepyFleet(3_000);
+      await run(5, 200);
+      fleet.at(202);
+      await fleet.beat('a-0');
+      loseRecords(fleet);
+      await run(205, 205);
+      expect(await fleet.taints('a-0')).toEqual([]);
+      // From then on it is not protected.
+      await run(210, 300);
+      expect(await markedAt(fleet, 'a-0')).toBe(250);
+      const ended = (await recordsOf(fleet, 'a-0')).find(({ act }) => act === 'SilenceEnded')!;
+      expect(replay(ended)).toMatchObject({ same: true, checked: true });
+    });
+
+    it('its promise stays when the silence was an outage of ours', async () => {
+      let accepted = true;
+      const probe = {
+        beat: async () => (accepted ? ({ kind: 'accepted' } as const) : ({ kind: 'failed', reason: 'x' } as const)),
+      };
+      const { fleet, names } = await settledFleet({ a: 3 }, { probe });
+      await fleet.beat(...names);
+      await promise(fleet, 'a-0', 3_000);
+      accepted = false;
+      await fleet.run(5, 120, async () => {});
+      accepted = true;
+      await fleet.run(125, 300, async (seconds) => {
+        if (seconds % 10 === 0) await fleet.beat(...names);
+        loseRecords(fleet);
+      });
+      expect(await fleet.taints('a-0')).toEqual([TAINT]);
+    });
+
+    it('its newer promise stays', async () => {
+      const { fleet, run } = await sleepyFleet(3_000);
+      await run(5, 200);
+      fleet.at(202);
+      await fleet.beat('a-0');
+      loseRecords(fleet);
+      await promise(fleet, 'a-0', 6_000);
+      await run(205, 215);
+      expect(await fleet.taints('a-0')).toEqual([TAINT]);
+    });
+  });
+
   it('leaves the eviction queue, also when its own status is not ready', async () => {
     const { fleet, run } = await sleepyFleet(3_000);
     await run(5, 10);

@@ -15,6 +15,7 @@ import { type FleetStore, fleetStore } from '../../store/fleet-store.ts';
 import { type NamespacePolicies, namespacePolicies } from '../../store/namespace-policies.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
 import { type NodeCopy, nodeCopy } from '../daemonsets/node-copy.ts';
+import { type ReturnWatch, returnWatch } from '../node-monitor/return-watch.ts';
 import { type SilenceWatch, silenceWatch } from '../node-monitor/silence-watch.ts';
 import { type EvictionTimerStore, evictionTimerStore } from '../pod-evictor/timer-store.ts';
 import { type PodGcStore, podGcStore } from '../pod-gc/work-list-store.ts';
@@ -68,6 +69,8 @@ export interface ControllerDependencies extends ControllerOptions {
   readonly daemonNodes: NodeCopy;
   /** Silences of live machines that node-monitor has seen. */
   readonly silences: SilenceWatch;
+  /** Nodes that return from a planned silence. */
+  readonly returns: ReturnWatch;
   /** Bounds the reports of report-unwritable.ts. */
   readonly unwritableReports: ReportLimit;
 }
@@ -86,6 +89,7 @@ export function controllerDependencies(options: ControllerOptions): ControllerDe
     daemonNodes: nodeCopy({ ...options, objects }),
     ledger: ledgerOver(options.items, options.policy),
     silences: silenceWatch(),
+    returns: returnWatch(),
     unwritableReports: reportLimit(),
   };
 }

@@ -47,7 +47,7 @@ import { podsMarked, scanHealth } from '../../store/health-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import { silenceHourWrite } from '../../store/silence-store.ts';
 import type { DecisionDraft } from '../decisions/decision-record.ts';
-import { UNBOUNDED, workThrough } from '../framework/bounded-work.ts';
+import { UNBOUNDED, type WorkBudget, workThrough } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
 import { zoneDimension } from '../framework/metrics.ts';
@@ -67,6 +67,7 @@ import { awaitsFollowUp } from './mark-parts.ts';
 import { markPods, markPodsOfNode } from './mark-pods.ts';
 import * as metric from './metrics.ts';
 import { reportMarks } from './report-marks.ts';
+import type { WatchedTick } from './return-watch.ts';
 import { decideMonitor, type MarkDecision, type MonitorDecision, type MonitorOutcome } from './rule.ts';
 import { setFlapping } from './set-flapping.ts';
 import type { ObservedTick } from './silence-watch.ts';
@@ -289,6 +290,7 @@ async function applyTick(
   faults.push(...reportFaults);
   if (isQuiet(decided.outcome)) {
     if (reportFaults.length === 0 && gateTransition(decided) !== undefined) await fleet.finish(nowMs);
+    faults.push(...(await endKeptPromises(dependencies, { nowMs, nodes, decided, budget: budget() })));
     return { kind: 'ran', decisions: 0, marked: 0, left: 0, sent: 0, awaited: 0 };
   }
   const zones = zoneTransitions(decided.outcome.decisions, decided.before.gate.lastTickAtMs);
@@ -307,6 +309,7 @@ async function applyTick(
   // transition that could not be reported leaves the tick unfinished, so that the next one reports it.
   if (reportFaults.length === 0) await fleet.finish(nowMs, applied.sentAfter);
   faults.push(...applied.faults);
+  faults.push(...(await endKeptPromises(dependencies, { nowMs, nodes, decided, budget: budget() })));
   const { marked, left, sent, awaited } = applied;
   return { kind: 'ran', decisions: decided.outcome.decisions.length, marked, left, sent, awaited };
 }
@@ -321,6 +324,37 @@ function limitsByProfile(policy: Policy): ObservedTick['limitsOf'] {
   );
   const ofDefault = known.get(DEFAULT_PROFILE)!;
   return ({ profile = DEFAULT_PROFILE }) => known.get(profile) ?? ofDefault;
+}
+
+/**
+ * Ends the promises of nodes that have returned, where health-stream did not. Fails only itself: the next tick tries again.
+ */
+async function endKeptPromises(
+  dependencies: ControllerDependencies,
+  {
+    nowMs,
+    nodes,
+    decided: { gate },
+    budget,
+  }: Pick<WatchedTick, 'nowMs' | 'nodes'> & { readonly decided: Decided; readonly budget: WorkBudget },
+): Promise<readonly unknown[]> {
+  const { returns, policy } = dependencies;
+  const limits = limitsByProfile(policy);
+  const returned = returns.returned({
+    nowMs,
+    nodes,
+    gateOf(health) {
+      const { reasons, freshSinceMs } = gateOf(gate, health.profile);
+      return { isOpen: reasons.length === 0, freshSinceMs, graceMs: limits(health).graceSeconds * 1_000 };
+    },
+  });
+  const ended = await workThrough(
+    returned,
+    { concurrencyMax: APPLY_CONCURRENCY_MAX, budget },
+    ({ nodeName, uid, plannedUntilMs = 0 }) =>
+      endPlannedSilence(dependencies, { nodeName, uid, plannedUntilMs }, nowMs),
+  );
+  return ended.faults;
 }
 
 /**
