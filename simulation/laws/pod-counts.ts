@@ -404,6 +404,8 @@ const TOLERATED = new Set([
   'node.kubernetes.io/memory-pressure:NoSchedule',
   'node.kubernetes.io/pid-pressure:NoSchedule',
   'node.kubernetes.io/unschedulable:NoSchedule',
+  'nodekeeper.dev/planned-silence:NoSchedule',
+  'nodekeeper.dev/flapping:NoSchedule',
 ]);
 
 /** 0 when it is suspended or its end is decided. Succeeded pods that are not counted yet need no other one. */

@@ -30,6 +30,12 @@ export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
   added(POD, /^metadata\.labels\.batch\.kubernetes\.io\//, '1.27'),
   added(POD, /^metadata\.finalizers\.0$/, '1.23: a pod is counted once'),
   added(POD, /^status\.conditions\.DisruptionTarget\./, '1.26'),
+  {
+    object: POD,
+    path: /^spec\.tolerations/,
+    upstream: ABSENT,
+    reason: 'pods of DaemonSets tolerate our taints of flapping nodes and of planned silence',
+  },
   added(/^DaemonSet\//, /rollingUpdate\.maxSurge$/, '1.22'),
   added(STATEFUL, /^spec\.persistentVolumeClaimRetentionPolicy\./, '1.27'),
   added(STATEFUL, /^status\.availableReplicas$/, '1.22'),

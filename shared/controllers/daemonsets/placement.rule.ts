@@ -6,6 +6,8 @@
  * pkg/controller/daemon/util/daemonset_util.go.
  */
 import type { Taint, Toleration } from '../../domain/kubernetes.ts';
+import { FLAPPING_TAINT_KEY } from '../../domain/nodes/flapping.ts';
+import { PLANNED_SILENCE_TAINT } from '../../domain/nodes/planned-silence.ts';
 import {
   TAINT_DISK_PRESSURE,
   TAINT_MEMORY_PRESSURE,
@@ -46,6 +48,10 @@ export const daemonNodeOf = ({ metadata, spec }: KubeNode): DaemonNode => ({
 
 const exists = (key: string, effect: 'NoSchedule' | 'NoExecute'): Toleration => ({ key, operator: 'Exists', effect });
 
+/**
+ * Those of upstream, and of our own taints that prevent new pods, for the reason of `unschedulable`: a machine in use
+ * needs its daemons. Otherwise a rollout would delete the pod of such a node and create no other one.
+ */
 const DAEMON_TOLERATIONS: readonly Toleration[] = [
   exists(TAINT_NOT_READY, 'NoExecute'),
   exists(TAINT_UNREACHABLE, 'NoExecute'),
@@ -53,6 +59,8 @@ const DAEMON_TOLERATIONS: readonly Toleration[] = [
   exists(TAINT_MEMORY_PRESSURE, 'NoSchedule'),
   exists(TAINT_PID_PRESSURE, 'NoSchedule'),
   exists(TAINT_UNSCHEDULABLE, 'NoSchedule'),
+  exists(PLANNED_SILENCE_TAINT.key, 'NoSchedule'),
+  exists(FLAPPING_TAINT_KEY, 'NoSchedule'),
 ];
 
 /** An equal entry of the user, apart from its seconds, is replaced. */
