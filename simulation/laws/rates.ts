@@ -12,7 +12,7 @@ const unnoticedMs = (context: LawContext, sinceMs: number): number =>
   effectMs(context) +
   context.clockSlackMs(sinceMs);
 
-const RATE_EVENTS: ReadonlySet<string> = new Set(['ready', 'nodeCreated', 'nodeGone', 'tainted']);
+const RATE_EVENTS: ReadonlySet<string> = new Set(['ready', 'nodeCreated', 'nodeGone', 'tainted', 'promise']);
 const isEviction = (kind: string): boolean => kind === 'evictor' || kind === 'node-monitor';
 
 /** L3: in any window of T seconds a zone gets at most 1 + rate·T NoExecute taintings. */

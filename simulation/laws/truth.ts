@@ -67,6 +67,8 @@ export type Happened =
     }
   | { readonly kind: 'tainted'; readonly node: TrueNode; readonly key: string; readonly isSwap: boolean }
   | { readonly kind: 'untainted'; readonly node: TrueNode; readonly key: string; readonly isSwap: boolean }
+  /** A promise of silence began or ended: the node is not counted in its zone meanwhile. */
+  | { readonly kind: 'promise'; readonly node: TrueNode; readonly stands: boolean }
   | { readonly kind: 'flapping'; readonly node: TrueNode; readonly isFlapping: boolean }
   | { readonly kind: 'shutdownTaint'; readonly node: TrueNode; readonly isThere: boolean }
   | { readonly kind: 'podEnds'; readonly pod: TruePod; readonly isGone: boolean }
@@ -241,7 +243,10 @@ class ObservedTruth implements Truth {
     if (node.plannedUntilMs !== undefined && untilMs === undefined) {
       node.promiseEndedAtMs = Math.min(node.plannedUntilMs, atMs);
     }
+    const stands = untilMs !== undefined;
+    const isChanged = stands !== (node.plannedUntilMs !== undefined);
     node.plannedUntilMs = untilMs;
+    if (isChanged) yield { kind: 'promise', node, stands };
     yield* this.#changeTaints(node, taintsOf(object), atMs);
     const ready = readyOf(object);
     const from = node.ready;
