@@ -48,6 +48,10 @@ export interface BatchContext {
   readonly arrivedAtMs: number;
   readonly nowMs: () => number;
   readonly startTimeLimit?: StartTimeLimit;
+  /** Whether the token of a further item is checked. */
+  readonly mayCheck: () => boolean;
+  /** The token of an item was refused. */
+  readonly onRefused: () => void;
   /** Serves one heartbeat. Never rejects. */
   readonly beat: (request: HttpRequest) => Promise<HttpResponse>;
   /** For the answer: the URL of this function, where it has one. */
@@ -62,7 +66,10 @@ export async function serveBatch(request: HttpRequest, context: BatchContext): P
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let index = next++; index < items.length; index = next++) {
-      answers[index] = context.nowMs() > untilMs ? lateAnswer() : await answerTo(items[index], index, request, context);
+      const unserved = context.nowMs() > untilMs ? lateAnswer() : context.mayCheck() ? undefined : uncheckedAnswer();
+      const answered = unserved ?? (await answerTo(items[index], index, request, context));
+      if (answered.status === 401) context.onRefused();
+      answers[index] = answered;
     }
   };
   const limit = context.startTimeLimit?.(Math.max(0, context.arrivedAtMs + ANSWER_MS - context.nowMs()));
@@ -82,6 +89,13 @@ const lateAnswer = (): HttpResponse =>
   statusResponse(
     status.serviceUnavailable('the batch took too long, this heartbeat was not stored', { retryAfterSeconds: 1 })
       .status,
+  );
+
+const uncheckedAnswer = (): HttpResponse =>
+  statusResponse(
+    status.serviceUnavailable('too many tokens of this relay were refused, this heartbeat was not stored', {
+      retryAfterSeconds: 60,
+    }).status,
   );
 
 function itemsOf(request: HttpRequest): readonly unknown[] {

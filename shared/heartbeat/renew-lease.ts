@@ -60,6 +60,7 @@ import { peekRow } from '../store/peek-row.ts';
 import { type BatchContext, serveBatch } from './lease-batch.ts';
 import { leaseChangeOf } from './lease-change.ts';
 import { leases } from './lease-kind.ts';
+import { type RefusedItems, refusedItems } from './refused-items.ts';
 
 /** A kubelet's Lease has about 600 bytes. */
 const LEASE_BODY_BYTES_MAX = 65_536;
@@ -86,7 +87,7 @@ export interface RenewLeaseDependencies {
   readonly startTimeLimit?: StartTimeLimit;
 }
 
-type Serving = RenewLeaseDependencies & { readonly noteRefusal: NoteRefusal };
+type Serving = RenewLeaseDependencies & { readonly noteRefusal: NoteRefusal; readonly refusedItems: RefusedItems };
 
 interface Beat {
   readonly request: HttpRequest;
@@ -95,7 +96,7 @@ interface Beat {
 }
 
 export function serveHeartbeat(options: RenewLeaseDependencies): (request: HttpRequest) => Promise<HttpResponse> {
-  const dependencies = { ...options, noteRefusal: refusedSignIns(options.log) };
+  const dependencies = { ...options, noteRefusal: refusedSignIns(options.log), refusedItems: refusedItems() };
   const noteFault = failedRequests(options.log, 'heartbeat failed');
   const answered =
     (serve: (dependencies: Serving, request: HttpRequest) => Promise<HttpResponse>) =>
@@ -128,11 +129,17 @@ async function answerBatch(
   const arrivedAtMs = clock.nowMs();
   const { batchThrottle, throttle: _own, ...others } = dependencies;
   const sender = { ...others, ...defined({ throttle: batchThrottle }) };
-  await admit(sender, request, { verb: 'create', target, nowMs: arrivedAtMs });
+  const { username } = await admit(sender, request, { verb: 'create', target, nowMs: arrivedAtMs });
   const heartbeatUrl = heartbeatUrlOf(request);
   const annotations = heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl };
   const times = { arrivedAtMs, nowMs: () => clock.nowMs(), ...defined({ startTimeLimit }) };
-  return serveBatch(request, { ...times, beat, annotations });
+  const { refusedItems: refused } = dependencies;
+  return serveBatch(request, {
+    ...times,
+    ...{ beat, annotations },
+    mayCheck: () => refused.mayCheck(username, arrivedAtMs),
+    onRefused: () => refused.note(username, arrivedAtMs),
+  });
 }
 
 /** The URL of this function, which the HTTP API adds to each request. */
@@ -146,7 +153,11 @@ interface Admission {
 }
 
 /** @throws StatusError 401, 403 or 429 unless the sender may do this now */
-async function admit(dependencies: Serving, request: HttpRequest, { verb, target, nowMs }: Admission): Promise<void> {
+async function admit(
+  dependencies: Serving,
+  request: HttpRequest,
+  { verb, target, nowMs }: Admission,
+): Promise<UserInfo> {
   const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
   if (authentication.kind === 'refused') dependencies.noteRefusal(authentication.reason, request.sourceIp, nowMs);
   if (authentication.kind !== 'authenticated') throw status.unauthorized();
@@ -159,7 +170,7 @@ async function admit(dependencies: Serving, request: HttpRequest, { verb, target
   dependencies.throttle?.admit(user, nowMs);
   refuseImpersonation(request, user);
   const access = authorize(user, { verb, ...target });
-  if (access.allowed) return;
+  if (access.allowed) return user;
   throw status.accessDenied({ user: user.username, verb, target, ...namespaceAndName(target) }, access.reason);
 }
 
