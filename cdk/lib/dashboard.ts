@@ -148,7 +148,7 @@ function heartbeatGraphs(metrics: ClusterMetrics, { heartbeat, policy }: Dashboa
         expression: 'beats / PERIOD(beats)',
         usingMetrics: { beats },
         period: PERIOD,
-        label: 'heartbeats per second, probes included',
+        label: 'heartbeats per second, with probes; a batch of a relay counts as one',
       }),
     ]),
     graph(

@@ -12,12 +12,15 @@ const WATCH_DOLLARS_PER_HOUR = 0.0078;
 /** node-monitor claims its slot. */
 const TICK_WRITE_UNITS = 1;
 
-/** Assumes the default intervals of the policy, which the API does not serve. */
+/** Between two heartbeats of a node: the default. The API does not serve the policy with its profiles. */
+export const ASSUMED_INTERVAL_SECONDS = defaultPolicy.beatIntervalSeconds;
+
+/** Assumes the default intervals of the policy. */
 export function costItems(nodes: number, watches: number): readonly RunningCostItem[] {
   return [
     ...runningCostItems({
       nodes,
-      beatIntervalSeconds: defaultPolicy.beatIntervalSeconds,
+      beatIntervalSeconds: ASSUMED_INTERVAL_SECONDS,
       periodSeconds: defaultPolicy.nodeMonitorPeriodSeconds,
       tickReadUnits: Math.max(1, Math.ceil((nodes * ROW_BYTES) / PAGE_BYTES)) * PAGE_READ_UNITS,
       tickWriteUnits: TICK_WRITE_UNITS,

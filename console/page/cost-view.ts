@@ -1,6 +1,6 @@
 /** What the cluster costs while it runs. */
 import { h, type JSX } from 'preact';
-import { costItems } from '../model/running-cost.ts';
+import { ASSUMED_INTERVAL_SECONDS, costItems } from '../model/running-cost.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { Table } from './elements.ts';
 
@@ -26,7 +26,9 @@ export function CostView({ view }: { readonly view: ClusterView }): JSX.Element 
     h(
       'p',
       { class: 'note' },
-      'List prices on demand, default intervals. Not counted: the other functions, pods, other clients, ',
+      `List prices on demand, with a heartbeat of each node every ${ASSUMED_INTERVAL_SECONDS} s through the HTTP API. `,
+      'Longer intervals of profiles, relays and the URL of function heartbeat cost less: npm run cost counts them. ',
+      'Not counted: the other functions, pods, other clients, ',
       'logs, metrics, alarms, storage and outgoing data. ',
       'Local mode costs nothing: the figures are those of an account with as many nodes.',
     ),
