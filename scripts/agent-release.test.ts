@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { updateKeyOf, updateSource } from '../agent/adapters/updates/update-source.ts';
+import { signatureFault } from '../agent/rules/update-check.ts';
 import { apiInMemory } from '../test/support/api-in-memory.ts';
 
 const SCRIPT = fileURLToPath(new URL('agent-release.ts', import.meta.url));
@@ -31,8 +32,23 @@ it('prints a release that the API stores and a machine accepts', async () => {
     const options = { directory, environment: {}, certificateAuthority: undefined, apiHost: '' };
     const [artifact] = release.spec.artifacts;
     const offered = { ...artifact, name: 'agent', version: '3.2.1' };
-    const source = updateSource({ ...options, publicKey });
-    expect([source.isSigned(offered), source.isSigned({ ...offered, version: '3.2.2' })]).toEqual([true, false]);
+    const { isSigned } = updateSource({ ...options, publicKey });
+    expect(signatureFault(offered, '3.2.0', isSigned)).toBeUndefined();
+    expect(signatureFault({ ...offered, version: '3.2.2' }, '3.2.0', isSigned)).toMatch(
+      /^the signature of 3.2.2 is not/,
+    );
+    expect(signatureFault(offered, '3.3.0', isSigned)).toBe(
+      '3.2.1 is older than 3.3.0, and is not signed as a downgrade',
+    );
+
+    const file = ['--file', at('agent.mjs'), '--url', url, '--key', at('key')];
+    const downgrade = parse(run(...file, '--name', 'older', '--allow-downgrade'));
+    expect((await apiInMemory().send('POST', path, { body: downgrade })).code).toBe(201);
+    const allowed = { ...downgrade.spec.artifacts[0], name: 'older', version: '3.2.1' };
+    expect(signatureFault(allowed, '3.3.0', isSigned)).toBeUndefined();
+    // The ordinary signature does not serve as the other one.
+    const forged = { ...offered, downgradeSignature: offered.signature };
+    expect(signatureFault(forged, '3.3.0', isSigned)).toMatch(/is not signed as a downgrade$/);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -9,16 +9,18 @@ import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:cr
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { stringify } from 'yaml';
-import { signedStatement } from '../agent/rules/update-check.ts';
+import { signedDowngrade, signedStatement } from '../agent/rules/update-check.ts';
+import { defined } from '../shared/domain/defined.ts';
 
-const USAGE = `Usage: npm run --silent agent:release -- --file FILE --url URL --key FILE [--name NAME]
+const USAGE = `Usage: npm run --silent agent:release -- --file FILE --url URL --key FILE [--name NAME] [--allow-downgrade]
        npm run --silent agent:release -- --new-key FILE
 
-  --file FILE      the built agent (npm run agent:build)
-  --url URL        where the machines download it
-  --key FILE       private key in PEM
-  --name NAME      name of the AgentRelease (agent)
-  --new-key FILE   makes a private key, and FILE.pub for install.sh --update-key
+  --file FILE        the built agent (npm run agent:build)
+  --url URL          where the machines download it
+  --key FILE         private key in PEM
+  --name NAME        name of the AgentRelease (agent)
+  --allow-downgrade  machines that run a newer version install it, too
+  --new-key FILE     makes a private key, and FILE.pub for install.sh --update-key
 `;
 
 const OWNER_ONLY = 0o600;
@@ -30,17 +32,24 @@ interface ReleaseInput {
   readonly bytes: Uint8Array;
   /** Private key in PEM. */
   readonly key: string;
+  readonly allowsDowngrade: boolean;
 }
 
-function agentReleaseOf({ name, version, url, bytes, key }: ReleaseInput) {
+function agentReleaseOf({ name, version, url, bytes, key, allowsDowngrade }: ReleaseInput) {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  const statement = Buffer.from(signedStatement({ version, sha256 }));
-  const signature = sign(null, statement, createPrivateKey(key)).toString('base64');
+  const signed = (statement: string): string =>
+    sign(null, Buffer.from(statement), createPrivateKey(key)).toString('base64');
+  const signature = signed(signedStatement({ version, sha256 }));
+  const downgradeSignature = allowsDowngrade ? signed(signedDowngrade({ version, sha256 })) : undefined;
   return {
     apiVersion: 'nodekeeper.dev/v1alpha1',
     kind: 'AgentRelease',
     metadata: { name },
-    spec: { version, artifacts: [{ url, sha256, signature, sizeBytes: bytes.length }] },
+    spec: {
+      version,
+      artifacts: [{ url, sha256, signature, ...defined({ downgradeSignature }), sizeBytes: bytes.length }],
+      ...(allowsDowngrade ? { allowDowngrade: true } : {}),
+    },
   };
 }
 
@@ -57,10 +66,11 @@ function main(): number {
       url: { type: 'string' },
       key: { type: 'string' },
       name: { type: 'string', default: 'agent' },
+      'allow-downgrade': { type: 'boolean', default: false },
       'new-key': { type: 'string' },
     },
   });
-  const { file, url, key, name, 'new-key': newKey } = values;
+  const { file, url, key, name, 'new-key': newKey, 'allow-downgrade': allowsDowngrade } = values;
   if (newKey !== undefined) {
     makeKey(newKey);
     return 0;
@@ -70,7 +80,8 @@ function main(): number {
     return 2;
   }
   const version = execFileSync(process.execPath, [file, '--version'], { encoding: 'utf8' }).trim();
-  const release = agentReleaseOf({ name, version, url, bytes: readFileSync(file), key: readFileSync(key, 'utf8') });
+  const bytes = readFileSync(file);
+  const release = agentReleaseOf({ name, version, url, bytes, key: readFileSync(key, 'utf8'), allowsDowngrade });
   process.stdout.write(stringify(release));
   return 0;
 }

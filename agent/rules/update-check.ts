@@ -1,4 +1,5 @@
 /** The report of the agent's version to the API, and what the answer means. */
+import { isOlderVersion } from '../../shared/domain/agents/version-order.ts';
 import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { describeAnswer } from './kube-answer.ts';
@@ -16,6 +17,8 @@ export interface OfferedRelease {
   readonly sha256: string;
   /** Base64. */
   readonly signature: string;
+  /** Base64. Undefined: the release is no downgrade. */
+  readonly downgradeSignature: string | undefined;
   readonly sizeBytes: number | undefined;
 }
 
@@ -66,7 +69,7 @@ export function updateAnswer(answer: KubeAnswer): UpdateAnswer {
 }
 
 function offeredRelease(value: unknown): OfferedRelease | undefined {
-  const { name, version, url, sha256, signature, sizeBytes } = isJsonObject(value) ? value : {};
+  const { name, version, url, sha256, signature, downgradeSignature, sizeBytes } = isJsonObject(value) ? value : {};
   if (typeof version !== 'string' || !VERSION.test(version)) return undefined;
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) return undefined;
   if (typeof url !== 'string' || typeof signature !== 'string') return undefined;
@@ -76,6 +79,7 @@ function offeredRelease(value: unknown): OfferedRelease | undefined {
     url,
     sha256,
     signature,
+    downgradeSignature: typeof downgradeSignature === 'string' ? downgradeSignature : undefined,
     sizeBytes: typeof sizeBytes === 'number' ? sizeBytes : undefined,
   };
 }
@@ -83,3 +87,24 @@ function offeredRelease(value: unknown): OfferedRelease | undefined {
 /** What a release is signed over. The version is part of it: a signature makes no old file a new version. */
 export const signedStatement = ({ version, sha256 }: Pick<OfferedRelease, 'version' | 'sha256'>): string =>
   `nodekeeper-agent ${version} ${sha256}\n`;
+
+/**
+ * What a release is signed over for machines that run a newer version. Without it, whoever may write AgentReleases could
+ * install an old version with known defects: its signature stays valid.
+ */
+export const signedDowngrade = ({ version, sha256 }: Pick<OfferedRelease, 'version' | 'sha256'>): string =>
+  `nodekeeper-agent ${version} ${sha256} downgrade\n`;
+
+/** Why a machine that runs `version` does not install the release; undefined if nothing prevents it. */
+export function signatureFault(
+  release: OfferedRelease,
+  version: string,
+  isSigned: (statement: string, signature: string) => boolean,
+): string | undefined {
+  if (!isSigned(signedStatement(release), release.signature)) {
+    return `the signature of ${release.version} is not by the key of this machine (updatePublicKey)`;
+  }
+  if (!isOlderVersion(release.version, version)) return undefined;
+  if (isSigned(signedDowngrade(release), release.downgradeSignature ?? '')) return undefined;
+  return `${release.version} is older than ${version}, and is not signed as a downgrade`;
+}

@@ -21,12 +21,13 @@ const releaseOf = (spec: object = {}) => ({
 });
 
 /** Ready nodes with agents of version 1.0.0; n1 is a canary. */
-async function cluster(spec?: object) {
+async function cluster(spec?: object, architectures: Readonly<Record<string, string>> = {}) {
   const api = apiInMemory({ users });
   for (const name of NAMES) {
     const labels = name === 'n1' ? { ring: 'canary' } : {};
     const metadata = { name, labels, annotations: { 'nodekeeper.dev/agent-version': '1.0.0' } };
-    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+    const nodeInfo = { architecture: architectures[name] ?? 'amd64' };
+    const status = { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo };
     await api.send('POST', '/api/v1/nodes', { body: { apiVersion: 'v1', kind: 'Node', metadata, status } });
   }
   if (spec !== undefined) await api.send('POST', RELEASES, { body: releaseOf(spec) });
@@ -72,7 +73,7 @@ describe('an AgentRelease', () => {
     expect(await action('n2')).toBe('update');
     expect((await release()).status).toMatchObject({ nodes: 4, updated: 0, wave: 0, updating: [{ node: 'n2' }] });
     const table = await api.send('GET', RELEASES, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
-    expect(table.body.rows[0].cells).toEqual(['agent', '2.0.0', 4, 0, 1, 0, '1 of 1', 'false', '0s']);
+    expect(table.body.rows[0].cells).toEqual(['agent', '2.0.0', 4, 0, 1, 0, 0, '1 of 1', 'false', '0s']);
   });
 });
 
@@ -186,6 +187,123 @@ describe('a node that asks', () => {
     await api.send('DELETE', '/api/v1/nodes/n1');
     expect((await ask('n1')).body).toMatchObject({ action: 'none', reason: 'the Node does not exist' });
   });
+});
+
+describe('a node without an artifact for its architecture', () => {
+  const amd64 = { ...artifact, architecture: 'amd64' };
+  const waves = [{ name: 'canary', nodeSelector: { ring: 'canary' } }, { name: 'rest' }];
+  const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+
+  it('is skipped and named, and the next wave begins', async () => {
+    const { api, ask, action, updated, release } = await cluster({ waves, artifacts: [amd64] }, { n1: 'arm64' });
+    const answer = await ask('n1', { architecture: 'arm64' });
+    expect(answer.body).toMatchObject({ action: 'none', reason: 'no artifact for arm64' });
+    expect(await action('n2')).toBe('update');
+    const { status } = await release();
+    expect(status).toMatchObject({ nodes: 4, skipped: 1, wave: 1 });
+    expect(status?.skippedNodes).toEqual([{ node: 'n1', reason: 'no artifact for arm64' }]);
+    expect(status?.conditions).toMatchObject([
+      {
+        type: 'NodesSkipped',
+        status: 'True',
+        reason: 'NotInstallable',
+        message: 'Nodes that keep their version: n1 (no artifact for arm64).',
+      },
+    ]);
+    const listed = await api.send('GET', RELEASES, table);
+    expect(listed.body.rows[0].cells).toEqual(['agent', '2.0.0', 4, 0, 1, 0, 1, 'rest', 'false', '0s']);
+    for (const name of ['n2', 'n3', 'n4']) {
+      expect(await action(name)).toBe('update');
+      await updated(name);
+    }
+    expect((await release()).status).toMatchObject({ nodes: 4, updated: 3, skipped: 1, wave: 2 });
+  });
+
+  it('updates when the release has an artifact for it, and the condition ends', async () => {
+    const { api, action, release } = await cluster({ waves, artifacts: [amd64] }, { n1: 'arm64' });
+    expect(await action('n1', { architecture: 'arm64' })).toBe('none');
+    const arm64 = { ...artifact, architecture: 'arm64', sha256: 'b'.repeat(64) };
+    const body = { spec: { artifacts: [amd64, arm64] } };
+    await api.send('PATCH', `${RELEASES}/agent`, { contentType: MERGE, body });
+    expect(await action('n1', { architecture: 'arm64' })).toBe('update');
+    const { status } = await release();
+    expect(status).toMatchObject({ skipped: 0, skippedNodes: [], wave: 0 });
+    expect(status?.conditions).toMatchObject([{ type: 'NodesSkipped', status: 'False', reason: 'AllInstallable' }]);
+  });
+});
+
+describe('a downgrade', () => {
+  const downgrade = { ...artifact, downgradeSignature: SIGNATURE };
+
+  it('is refused without allowDowngrade, and without a signature for it', async () => {
+    const { api } = await cluster({});
+    const patch = async (spec: object) => {
+      const { body } = await api.send('PATCH', `${RELEASES}/agent`, { contentType: MERGE, body: { spec } });
+      return body.details?.causes ?? body.kind;
+    };
+    expect(await patch({ version: '1.9.0' })).toEqual([
+      {
+        reason: 'FieldValueInvalid',
+        field: 'spec.version',
+        message: 'Invalid value: "1.9.0": must not be older than 2.0.0 unless spec.allowDowngrade is true',
+      },
+    ]);
+    expect(await patch({ version: '1.9.0', allowDowngrade: true })).toMatchObject([
+      { reason: 'FieldValueRequired', field: 'spec.artifacts[0].downgradeSignature' },
+    ]);
+    expect(await patch({ artifacts: [{ ...artifact, downgradeSignature: 'x' }] })).toMatchObject([
+      { reason: 'FieldValueInvalid', field: 'spec.artifacts[0].downgradeSignature' },
+    ]);
+    expect(await patch({ version: '1.9.0', allowDowngrade: true, artifacts: [downgrade] })).toBe('AgentRelease');
+  });
+
+  it('skips nodes with a newer version, unless it is allowed', async () => {
+    const { api, ask, action, release } = await cluster({});
+    const newer = { version: '2.1.0' };
+    const reason = 'runs the newer version 2.1.0, and allowDowngrade is not set';
+    expect((await ask('n2', newer)).body).toMatchObject({ action: 'none', reason });
+    expect((await release()).status?.skippedNodes).toEqual([{ node: 'n2', reason }]);
+    const body = { spec: { allowDowngrade: true, artifacts: [downgrade] } };
+    await api.send('PATCH', `${RELEASES}/agent`, { contentType: MERGE, body });
+    expect((await ask('n2', newer)).body).toMatchObject({
+      action: 'update',
+      release: { version: '2.0.0', downgradeSignature: SIGNATURE },
+    });
+    expect(await action('n3')).toBe('wait');
+  });
+});
+
+it('stores every failure of its nodes, however long their names and messages are', async () => {
+  const { api } = await cluster({ maxUnavailable: '100%' });
+  const names = Array.from({ length: 240 }, (_, index) => `e${index}.`.padEnd(253, 'x'));
+  for (const name of names) {
+    const metadata = { name, annotations: { 'nodekeeper.dev/agent-version': '1.0.0' } };
+    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+    await api.send('POST', '/api/v1/nodes', { body: { apiVersion: 'v1', kind: 'Node', metadata, status } });
+  }
+  const ask = async (name: string, more: object = {}) => {
+    const body = { version: '1.0.0', architecture: 'amd64', ...more };
+    const answer = await api.send('PUT', `${UPDATES}/${name}`, { body, contentType: JSON_TYPE });
+    expect([name, answer.code]).toEqual([name, 200]);
+    return answer.body;
+  };
+  const granted: string[] = [];
+  let reason = '';
+  for (const name of names) {
+    const answer = await ask(name);
+    if (answer.action === 'update') granted.push(name);
+    else reason = answer.reason;
+  }
+  expect(reason).toBe('the status of the release can list no further node');
+  expect(granted.length).toBeGreaterThan(150);
+  const message = '\u0001"\u{1F4A5}é '.repeat(100);
+  for (const name of names) expect((await ask(name, { failed: { sha256: SHA, message } })).action).toBe('none');
+  const { status }: KubeAgentRelease = (await api.send('GET', `${RELEASES}/agent`)).body;
+  expect(status?.updating).toEqual([]);
+  const failed = status?.failed ?? [];
+  expect(failed.map(({ node }) => node)).toEqual(granted);
+  expect(failed.filter((each) => each.message !== '')).toHaveLength(50);
+  for (const each of failed) expect(JSON.stringify(each.message).length).toBeLessThanOrEqual(202);
 });
 
 describe('the rights of a machine', () => {

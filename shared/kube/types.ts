@@ -500,6 +500,7 @@ export type AgentReleaseArtifactSpec = {
   url?: string;
   sha256?: string;
   signature?: string;
+  downgradeSignature?: string;
   sizeBytes?: number;
 };
 
@@ -509,6 +510,16 @@ export type AgentReleaseSpec = {
   waves?: { name?: string; nodeSelector?: Record<string, string> }[];
   maxUnavailable?: IntOrString;
   paused?: boolean;
+  allowDowngrade?: boolean;
+};
+
+export type AgentReleaseCondition = {
+  type: string;
+  status: ConditionStatus;
+  observedGeneration?: number;
+  lastTransitionTime: string;
+  reason: string;
+  message: string;
 };
 
 export type AgentReleaseStatus = {
@@ -516,7 +527,10 @@ export type AgentReleaseStatus = {
   refreshedAt?: string;
   nodes?: number;
   updated?: number;
+  skipped?: number;
   wave?: number;
+  conditions?: AgentReleaseCondition[];
+  skippedNodes?: { node: string; reason: string }[];
   updating?: { node: string; sha256: string; since: string }[];
   failed?: { node: string; sha256: string; message: string; at: string }[];
 };

@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { join } from 'node:path';
 import type { UpdateSource } from '../../ports/update-source.ts';
-import { signedStatement } from '../../rules/update-check.ts';
 import { type DownloadOptions, download } from './download.ts';
 
 /** A slow machine with a slow disk. Milliseconds. */
@@ -27,8 +26,8 @@ export function updateKeyOf(pem: string): KeyObject {
 export function updateSource({ directory, publicKey, ...options }: UpdateSourceOptions): UpdateSource {
   return {
     download: (url, limits) => download(url, limits, options),
-    isSigned: (release) =>
-      verify(null, Buffer.from(signedStatement(release)), publicKey, Buffer.from(release.signature, 'base64')),
+    isSigned: (statement, signature) =>
+      verify(null, Buffer.from(statement), publicKey, Buffer.from(signature, 'base64')),
     digest() {
       const hash = createHash('sha256');
       return { update: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') };

@@ -1,13 +1,14 @@
 /** The agent's side of updates over the API itself, on a disk in memory. */
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../../shared/domain/defined.ts';
 import { apiInMemory } from '../../../test/support/api-in-memory.ts';
 import { CutDisk } from '../../../test/support/cut-disk.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';
 import { updateSource } from '../../adapters/updates/update-source.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
 import type { UpdateSource } from '../../ports/update-source.ts';
-import { signedStatement } from '../../rules/update-check.ts';
+import { signedDowngrade, signedStatement } from '../../rules/update-check.ts';
 import { InstalledVersions } from './installed-versions.ts';
 import { SelfUpdate } from './self-update.ts';
 
@@ -24,14 +25,18 @@ interface Options {
   readonly signature?: string;
   readonly printed?: string | Error;
   readonly sizeBytes?: number;
+  /** Of the release, as the API stores it. */
+  readonly downgradeSignature?: string;
 }
 
-async function cluster({ signature = signed('2.0.0'), sizeBytes }: Options = {}) {
+async function cluster({ signature = signed('2.0.0'), sizeBytes, downgradeSignature }: Options = {}) {
   const api = apiInMemory({ users: { n1: { name: 'system:node:n1', groups: ['system:nodes'] } } });
   const annotations = { 'nodekeeper.dev/agent-version': '1.0.0' };
   await api.send('POST', '/api/v1/nodes', { body: { kind: 'Node', metadata: { name: 'n1', annotations } } });
-  const artifact = { url: 'https://files.example/a', sha256: SHA, signature, ...(sizeBytes ? { sizeBytes } : {}) };
-  const spec = { version: '2.0.0', artifacts: [artifact] };
+  const artifact = { url: 'https://files.example/a', sha256: SHA, signature };
+  const allowDowngrade = downgradeSignature !== undefined;
+  const artifacts = [{ ...artifact, ...defined({ sizeBytes, downgradeSignature }) }];
+  const spec = { version: '2.0.0', artifacts, allowDowngrade };
   await api.send('POST', RELEASES, { body: { kind: 'AgentRelease', metadata: { name: 'agent' }, spec } });
   const release = async () => (await api.send('GET', `${RELEASES}/agent`)).body;
   return { api, release };
@@ -220,6 +225,44 @@ describe('an update', () => {
     for (let starts = 1; starts <= 3; starts += 1) expect((await versions.start()).trial?.starts).toBe(starts);
     expect(await versions.start()).toEqual({ file: '', trial: undefined });
     expect(await versions.failed()).toMatchObject([{ message: '3 starts without 2 accepted heartbeats' }]);
+  });
+});
+
+describe('a downgrade', () => {
+  const later = { version: '2.0.1' };
+  const granted = async (downgradeSignature: string) => {
+    const before = agent(await cluster({ downgradeSignature }), new CutDisk(), later);
+    await before.pass(60_000);
+    return before;
+  };
+
+  it('is installed if the owner of the key signed it as one', async () => {
+    const statement = Buffer.from(signedDowngrade({ version: '2.0.0', sha256: SHA }));
+    expect((await granted(sign(null, statement, privateKey).toString('base64'))).restarts()).toBe(1);
+  });
+
+  it('is refused with an event if it has the signature of the version alone, whatever the release allows', async () => {
+    const { restarts, events, pass, end } = await granted(signed('2.0.0'));
+    await pass(HOUR_MS);
+    expect(restarts()).toBe(0);
+    expect(new Set(events)).toEqual(
+      new Set([
+        'AgentUpdateDelayed: nodekeeper-agent 2.0.0 is not installed: ' +
+          '2.0.0 is older than 2.0.1, and is not signed as a downgrade',
+      ]),
+    );
+    await end();
+  });
+
+  it('after a failed trial needs no signature', async () => {
+    const world = await cluster();
+    const disk = new CutDisk();
+    const { versions, pass } = agent(world, disk);
+    await pass(60_000);
+    const { trial } = await versions.start();
+    if (trial === undefined) throw new Error('no trial');
+    expect(await versions.rollBack(trial, 'it does not start')).toBe('');
+    expect((await versions.start()).file).toBe('');
   });
 });
 

@@ -13,7 +13,13 @@ import type { KubeApi } from '../../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../../ports/time.ts';
 import type { UpdateSource } from '../../ports/update-source.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
-import { type OfferedRelease, UPDATE_BYTES_MAX, updateAnswer, updateRequest } from '../../rules/update-check.ts';
+import {
+  type OfferedRelease,
+  signatureFault,
+  UPDATE_BYTES_MAX,
+  updateAnswer,
+  updateRequest,
+} from '../../rules/update-check.ts';
 import { CONFIRMING_BEATS, type FailedArtifact } from '../../rules/update-record.ts';
 import { describeError } from '../describe-error.ts';
 import type { InstalledVersions } from './installed-versions.ts';
@@ -163,8 +169,11 @@ export class SelfUpdate {
   async #install(release: OfferedRelease, stop: AbortSignal): Promise<boolean> {
     const { source, versions, log, recordEvent } = this.#dependencies;
     const { version, sha256 } = release;
-    if (!source.isSigned(release)) {
-      throw new Error(`the signature of ${version} is not by the key of this machine (updatePublicKey)`);
+    const fault = signatureFault(release, this.#dependencies.version, source.isSigned);
+    if (fault !== undefined) {
+      const message = `nodekeeper-agent ${version} is not installed: ${fault}`;
+      recordEvent({ type: 'Warning', reason: 'AgentUpdateDelayed', message });
+      throw new Error(fault);
     }
     recordEvent({ type: 'Normal', reason: 'AgentUpdating', message: `Installing nodekeeper-agent ${version}.` });
     const temporary = await this.#download(release, stop);

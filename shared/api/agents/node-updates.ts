@@ -27,6 +27,7 @@ import {
   type ReleaseArtifact,
   type ReleaseSpec,
   type RolloutState,
+  STATUS_RESERVE_UNITS,
   summarize,
   type UpdateVerdict,
   updateVerdict,
@@ -42,9 +43,10 @@ import type { ResourceTarget } from '../../kube/request/request.ts';
 import { isStatusError, json } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import { formatTime, parseTimeMs } from '../../kube/time.ts';
-import type { KubeAgentRelease, KubeNode } from '../../kube/types.ts';
+import type { AgentReleaseCondition, KubeAgentRelease, KubeNode } from '../../kube/types.ts';
 import { isJsonObject } from '../../kube/wire/json-value.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import { CLIENT_TEXT_MAX } from '../../store/object-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { agentreleases, nodes } from '../kinds/registry.ts';
 import { modifyObject } from '../verbs/modify-object.ts';
@@ -89,13 +91,16 @@ export async function answerNodeUpdate(dependencies: ApiDependencies, call: Node
   });
 }
 
-const forAgent = (release: KubeAgentRelease | undefined, { url, sha256, signature, sizeBytes }: ReleaseArtifact) => ({
+const forAgent = (
+  release: KubeAgentRelease | undefined,
+  { url, sha256, signature, downgradeSignature, sizeBytes }: ReleaseArtifact,
+) => ({
   name: release?.metadata.name ?? '',
   version: release?.spec?.version ?? '',
   url,
   sha256,
   signature,
-  ...defined({ sizeBytes }),
+  ...defined({ downgradeSignature, sizeBytes }),
 });
 
 function refuseOthers({ user, target }: NodeUpdateCall): void {
@@ -175,10 +180,11 @@ async function decideOn(dependencies: ApiDependencies, question: Question): Prom
   const decide = async (release: KubeAgentRelease): Promise<KubeAgentRelease> => {
     const spec = specOf(release);
     const before = stateOf(release);
-    const state = withReport(before, spec, report, at);
+    const options = { at, listedUnitsMax: listedUnitsMax(release) };
+    const state = withReport(before, spec, report, options);
     const known = summaryOf(release, report, { nowMs, completed: before.updating.length - state.updating.length });
     const counted = known ?? (await countNodes(dependencies, { spec, earlier, state, report }));
-    const verdict = updateVerdict(spec, report, { ...counted, state: counted.state ?? state, at });
+    const verdict = updateVerdict(spec, report, { ...options, ...counted, state: counted.state ?? state });
     answered = { release, verdict };
     const next = verdict.kind === 'update' ? verdict.state : (counted.state ?? state);
     return withStatus(release, next, { fleet: counted.fleet, countedAt: known === undefined ? at : undefined });
@@ -212,6 +218,7 @@ const specOf = ({ spec = {} }: KubeAgentRelease): ReleaseSpec => ({
   waves: spec.waves ?? [],
   maxUnavailable: spec.maxUnavailable ?? 1,
   isPaused: spec.paused === true,
+  allowsDowngrade: spec.allowDowngrade === true,
 });
 
 const NO_NODES: RolloutState = { updating: [], failed: [] };
@@ -240,10 +247,11 @@ function summaryOf(
   { nowMs, completed }: { readonly nowMs: number; readonly completed: number },
 ): Counted | undefined {
   const { observedGeneration, refreshedAt, nodes: count = 0, updated = 0, wave = 0 } = known;
+  const { skipped = 0, skippedNodes = [] } = known;
   const isUpdated = report.version === spec.version;
   const now = isUpdated ? updated + completed : updated;
-  const isComplete = now >= count;
-  const fleet = { nodes: count, updated: now, wave };
+  const isComplete = now + skipped >= count;
+  const fleet = { nodes: count, updated: now, skipped, skippedNodes, wave };
   if (observedGeneration !== metadata.generation) return undefined;
   if (isUpdated && isComplete) return completed === 0 ? { fleet } : undefined;
   const ageMs = nowMs - (parseTimeMs(refreshedAt) ?? 0);
@@ -276,9 +284,11 @@ async function countNodes(
       if (!isFor(spec, labels, earlier)) continue;
       names.add(name);
       const version = name === report.node ? report.version : annotations[AGENT_VERSION_ANNOTATION];
+      const known = node.status?.nodeInfo?.['architecture'];
+      const architecture = name === report.node ? report.architecture : known;
       // Other nodes run a kubelet, or an agent without updates: no release waits for them.
       if (version === undefined) continue;
-      fleet.push({ name, labels, version, isReady: readyStatusOf(node.status?.conditions) === 'True' });
+      fleet.push({ name, labels, version, architecture, isReady: readyStatusOf(node.status?.conditions) === 'True' });
     }
     after = page.next;
   } while (after !== undefined && listed < NODES_MAX);
@@ -301,10 +311,47 @@ const withStatus = (
   status: {
     ...release.status,
     ...fleet,
+    skippedNodes: [...fleet.skippedNodes],
     ...(countedAt === undefined
       ? {}
-      : { observedGeneration: release.metadata.generation ?? 0, refreshedAt: countedAt }),
+      : {
+          observedGeneration: release.metadata.generation ?? 0,
+          refreshedAt: countedAt,
+          ...defined({ conditions: conditionsOf(release, fleet, countedAt) }),
+        }),
     updating: [...updating],
     failed: [...failed],
   },
 });
+
+/** Names in the message of a condition. */
+const NAMED_NODES_MAX = 5;
+
+/** Whether nodes are skipped. Absent until the first one is. */
+function conditionsOf(
+  { metadata, status: known = {} }: KubeAgentRelease,
+  { skipped, skippedNodes }: FleetSummary,
+  at: string,
+): AgentReleaseCondition[] | undefined {
+  const [before] = known.conditions ?? [];
+  if (before === undefined && skipped === 0) return undefined;
+  const state = skipped > 0 ? 'True' : 'False';
+  const named = skippedNodes.slice(0, NAMED_NODES_MAX).map(({ node, reason }) => `${node} (${reason})`);
+  const others = skipped > named.length ? `, and ${skipped - named.length} more` : '';
+  return [
+    {
+      type: 'NodesSkipped',
+      status: state,
+      observedGeneration: metadata.generation ?? 0,
+      lastTransitionTime: before?.status === state ? before.lastTransitionTime : at,
+      reason: skipped > 0 ? 'NotInstallable' : 'AllInstallable',
+      message: skipped > 0 ? `Nodes that keep their version: ${named.join(', ')}${others}.` : 'No node is skipped.',
+    },
+  ];
+}
+
+/** Length of the listed nodes at most: what the object has left of its own limit. UTF-16 units. */
+function listedUnitsMax({ status: known = {}, ...release }: KubeAgentRelease): number {
+  const { updating, failed, skippedNodes, conditions, ...counts } = known;
+  return CLIENT_TEXT_MAX - JSON.stringify({ ...release, status: counts }).length - STATUS_RESERVE_UNITS;
+}

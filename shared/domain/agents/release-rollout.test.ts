@@ -23,12 +23,15 @@ const spec: ReleaseSpec = {
   waves: [{ nodeSelector: { ring: 'canary' } }, {}],
   maxUnavailable: 1,
   isPaused: false,
+  allowsDowngrade: false,
 };
+const OPTIONS = { at: AT, listedUnitsMax: 80_000 };
 const EMPTY: RolloutState = { updating: [], failed: [] };
 const node = (name: string, version: string, canary = false, isReady = true): AgentNode => ({
   name,
   labels: canary ? { ring: 'canary' } : {},
   version,
+  architecture: 'amd64',
   isReady,
 });
 const report = (over: Partial<NodeReport> = {}): NodeReport => ({
@@ -60,15 +63,57 @@ describe('the waves of a release', () => {
     expect(summarize(spec, [node('c', '2.0.0', true), node('a', '2.0.0')], EMPTY)).toEqual({
       nodes: 2,
       updated: 2,
+      skipped: 0,
+      skippedNodes: [],
       wave: 2,
     });
   });
 });
 
+describe('a node that does not install the release', () => {
+  const arm = { ...node('arm', '1.0.0'), architecture: 'arm64' };
+  const amdOnly = { ...spec, waves: [], artifacts: [{ ...artifact, architecture: 'amd64' }] };
+
+  it('is skipped with its reason, and its wave is complete without it', () => {
+    expect(summarize(amdOnly, [arm, node('a', '2.0.0')], EMPTY)).toEqual({
+      nodes: 2,
+      updated: 1,
+      skipped: 1,
+      skippedNodes: [{ node: 'arm', reason: 'no artifact for arm64' }],
+      wave: 1,
+    });
+    expect(summarize(amdOnly, [arm, node('a', '1.0.0')], EMPTY)).toMatchObject({ skipped: 1, wave: 0 });
+  });
+
+  it('is not skipped before it reported its architecture, nor when it runs the version', () => {
+    const unknown = { ...arm, architecture: undefined };
+    expect(summarize(amdOnly, [unknown], EMPTY)).toMatchObject({ skipped: 0, wave: 0 });
+    expect(summarize(amdOnly, [{ ...arm, version: '2.0.0' }], EMPTY)).toMatchObject({ skipped: 0, updated: 1 });
+  });
+
+  it('runs a newer version, unless the release allows a downgrade', () => {
+    const reason = 'runs the newer version 2.0.1, and allowDowngrade is not set';
+    const newer = { ...spec, waves: [] };
+    const skippedNodes = [{ node: 'n', reason }];
+    expect(summarize(newer, [node('n', '2.0.1')], EMPTY)).toMatchObject({ skipped: 1, skippedNodes, wave: 1 });
+    const fleet = { nodes: 1, updated: 0, skipped: 0, skippedNodes: [], wave: 0 };
+    const verdict = (allowsDowngrade: boolean) =>
+      updateVerdict({ ...newer, allowsDowngrade }, report({ version: '2.0.1' }), { state: EMPTY, fleet, ...OPTIONS });
+    expect(verdict(false)).toEqual({ kind: 'none', reason });
+    expect(verdict(true).kind).toBe('update');
+  });
+
+  it('is counted when twenty others are named', () => {
+    const fleet = Array.from({ length: 5_000 }, (_, index) => ({ ...arm, name: `arm-${index}` }));
+    const { skipped, skippedNodes } = summarize(amdOnly, fleet, EMPTY);
+    expect([skipped, skippedNodes.length]).toEqual([5_000, 20]);
+  });
+});
+
 describe('the verdict for a node', () => {
-  const fleet = { nodes: 10, updated: 0, wave: 1 };
+  const fleet = { nodes: 10, updated: 0, skipped: 0, skippedNodes: [], wave: 1 };
   const verdict = (over: Partial<NodeReport> = {}, state = EMPTY, of = spec) =>
-    updateVerdict(of, report(over), { state, fleet, at: AT });
+    updateVerdict(of, report(over), { state, fleet, ...OPTIONS });
 
   it('is the update, with the place of the node', () => {
     expect(verdict()).toEqual({ kind: 'update', artifact, state: { updating: [claim('a')], failed: [] } });
@@ -80,7 +125,7 @@ describe('the verdict for a node', () => {
   });
 
   it('is to wait for an earlier wave, for a free place, and while paused', () => {
-    const early = updateVerdict(spec, report(), { state: EMPTY, fleet: { ...fleet, wave: 0 }, at: AT });
+    const early = updateVerdict(spec, report(), { state: EMPTY, fleet: { ...fleet, wave: 0 }, ...OPTIONS });
     expect(early).toMatchObject({ kind: 'wait', reason: 'an earlier wave is not complete' });
     expect(verdict({}, { updating: [claim('b')], failed: [] })).toMatchObject({ kind: 'wait', waitSeconds: 60 });
     expect(verdict({}, { updating: [], failed: [failure('b')] })).toMatchObject({ kind: 'wait' });
@@ -97,8 +142,10 @@ describe('the verdict for a node', () => {
   });
 
   it('spreads the requests of many waiting nodes', () => {
-    const many = { nodes: 1_000, updated: 100, wave: 0 };
-    expect(updateVerdict(spec, report(), { state: EMPTY, fleet: many, at: AT })).toMatchObject({ waitSeconds: 900 });
+    const many = { nodes: 1_000, updated: 100, skipped: 0, skippedNodes: [], wave: 0 };
+    expect(updateVerdict(spec, report(), { state: EMPTY, fleet: many, ...OPTIONS })).toMatchObject({
+      waitSeconds: 900,
+    });
   });
 });
 
@@ -106,23 +153,23 @@ describe('the report of a node', () => {
   const updating: RolloutState = { updating: [claim('a'), claim('b')], failed: [] };
 
   it('frees its place when it runs the version', () => {
-    expect(withReport(updating, spec, report({ version: '2.0.0' }), AT).updating).toEqual([claim('b')]);
+    expect(withReport(updating, spec, report({ version: '2.0.0' }), OPTIONS).updating).toEqual([claim('b')]);
   });
 
   it('counts it as failed once', () => {
     const failed = { sha256: A, message: 'no heartbeat' };
-    const once = withReport(updating, spec, report({ failed }), AT);
+    const once = withReport(updating, spec, report({ failed }), OPTIONS);
     expect(once).toEqual({ updating: [claim('b')], failed: [failure('a')] });
-    expect(withReport(once, spec, report({ failed }), AT)).toBe(once);
+    expect(withReport(once, spec, report({ failed }), OPTIONS)).toBe(once);
   });
 
   it('changes nothing while it updates, and frees the place of an artifact that the release no longer has', () => {
-    expect(withReport(updating, spec, report(), AT)).toBe(updating);
+    expect(withReport(updating, spec, report(), OPTIONS)).toBe(updating);
     const replaced = { ...spec, artifacts: [{ ...artifact, sha256: B }] };
-    expect(withReport(updating, replaced, report(), AT).updating).toEqual([claim('b')]);
-    expect(withReport(updating, { ...spec, isPaused: true }, report(), AT).updating).toEqual([claim('b')]);
+    expect(withReport(updating, replaced, report(), OPTIONS).updating).toEqual([claim('b')]);
+    expect(withReport(updating, { ...spec, isPaused: true }, report(), OPTIONS).updating).toEqual([claim('b')]);
     const old = report({ failed: { sha256: B, message: '' } });
-    expect(withReport(EMPTY, spec, old, AT)).toBe(EMPTY);
+    expect(withReport(EMPTY, spec, old, OPTIONS)).toBe(EMPTY);
   });
 
   it('of deleted nodes and of replaced artifacts is forgotten', () => {

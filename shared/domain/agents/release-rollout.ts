@@ -2,13 +2,29 @@
  * Which node may update its agent now: the rule of AgentReleases (docs/agent.md, "Updates").
  *
  * - A node belongs to the first wave of the release with a selector that matches its labels. Waves run in order.
- * - A wave is complete when each of its Ready nodes runs the version. A failed node keeps its wave incomplete.
+ * - A wave is complete when each of its Ready nodes runs the version or is skipped. A failed node keeps its wave
+ *   incomplete.
+ * - A node is skipped if the release has no artifact for its architecture, or if it runs a newer version and the release
+ *   allows no downgrade. The status counts skipped nodes and names the first of them.
  * - Nodes that update now and nodes that failed together are at most `maxUnavailable`.
  * - A node that is not Ready does not block its wave. It updates when it is Ready again.
+ *
+ * The status lists the nodes that update and those that failed, so their number is bounded by the size of an object.
  */
+import { isOlderVersion } from './version-order.ts';
 
-/** Most nodes that update at the same time, whatever the release allows: they are listed in its status. */
+/** Most nodes that update or have failed, whatever the release allows: they are listed in its status. */
 export const UPDATING_NODES_MAX = 500;
+/** Skipped nodes that the status names. The others are counted. */
+export const SKIPPED_NODES_LISTED = 20;
+/** Failed nodes with a message in the status. The event of a Node has the whole message. */
+const MESSAGES_MAX = 50;
+/** Length of such a message as JSON. UTF-16 units. */
+const MESSAGE_UNITS_MAX = 200;
+/** Length of a listed node as JSON, without its name and message: digest, time and the names of the members. UTF-16 units. */
+const LISTED_NODE_UNITS = 130;
+/** What a status needs beside the listed nodes at most: messages, skipped nodes, a condition, counts. UTF-16 units. */
+export const STATUS_RESERVE_UNITS = 26_000;
 /** Shortest and longest time until a waiting node asks again. Seconds. */
 const WAIT_SECONDS_MIN = 60;
 const WAIT_SECONDS_MAX = 1_800;
@@ -21,6 +37,8 @@ export interface ReleaseArtifact {
   readonly sha256: string;
   /** Ed25519, base64. */
   readonly signature: string;
+  /** Ed25519, base64. Absent: no node with a newer version installs it. */
+  readonly downgradeSignature?: string;
   readonly sizeBytes?: number;
 }
 
@@ -38,6 +56,8 @@ export interface ReleaseSpec {
   /** A count, or a share of the nodes such as `10%`, rounded up. */
   readonly maxUnavailable: number | string;
   readonly isPaused: boolean;
+  /** Whether nodes with a newer version install this one. */
+  readonly allowsDowngrade: boolean;
 }
 
 /** A Node with an agent that updates itself. */
@@ -46,6 +66,8 @@ export interface AgentNode {
   readonly labels: Readonly<Record<string, string>>;
   /** That the agent reports. */
   readonly version: string;
+  /** Undefined until the node reports it. */
+  readonly architecture: string | undefined;
   readonly isReady: boolean;
 }
 
@@ -65,12 +87,21 @@ export interface FailedNode {
   readonly at: string;
 }
 
+export interface SkippedNode {
+  readonly node: string;
+  readonly reason: string;
+}
+
 /** What the nodes looked like when they were last listed. */
 export interface FleetSummary {
   /** Nodes of the release. */
   readonly nodes: number;
   /** Of them, those that run the version. */
   readonly updated: number;
+  /** Of them, those that do not install it. */
+  readonly skipped: number;
+  /** The first of the skipped nodes. */
+  readonly skippedNodes: readonly SkippedNode[];
   /** Index of the first wave that is not complete; the number of waves when all are. */
   readonly wave: number;
 }
@@ -127,17 +158,40 @@ export function summarize(spec: ReleaseSpec, fleet: readonly AgentNode[], state:
   const busy = new Set([...state.updating, ...state.failed].map(({ node }) => node));
   const waves = wavesOf(spec);
   const incomplete = new Set<number>();
+  const skippedNodes: SkippedNode[] = [];
   let nodes = 0;
   let updated = 0;
-  for (const { name, labels, version, isReady } of fleet) {
+  let skipped = 0;
+  for (const node of fleet) {
+    const { name, labels, version, isReady } = node;
     const wave = waveOf(spec, labels);
     if (wave === undefined) continue;
     nodes += 1;
     if (version === spec.version) updated += 1;
-    if (busy.has(name) || (version !== spec.version && isReady)) incomplete.add(wave);
+    const reason = skipReason(spec, node);
+    if (reason !== undefined) {
+      skipped += 1;
+      if (skippedNodes.length < SKIPPED_NODES_LISTED) skippedNodes.push({ node: name, reason: shortMessage(reason) });
+    }
+    const waits = version !== spec.version && isReady && reason === undefined;
+    if (busy.has(name) || waits) incomplete.add(wave);
   }
   const first = waves.findIndex((_, index) => incomplete.has(index));
-  return { nodes, updated, wave: first < 0 ? waves.length : first };
+  return { nodes, updated, skipped, skippedNodes, wave: first < 0 ? waves.length : first };
+}
+
+/** Why a node does not install the release; undefined if it does, or runs it already. */
+function skipReason(
+  spec: ReleaseSpec,
+  { version, architecture }: Pick<AgentNode, 'version' | 'architecture'>,
+): string | undefined {
+  if (version === spec.version) return undefined;
+  if (architecture !== undefined && artifactFor(spec, architecture) === undefined) {
+    return `no artifact for ${architecture}`;
+  }
+  return isOlderVersion(spec.version, version) && !spec.allowsDowngrade
+    ? `runs the newer version ${version}, and allowDowngrade is not set`
+    : undefined;
 }
 
 /** Without nodes that were deleted or are no longer in the release, and without artifacts that the release no longer has. */
@@ -150,8 +204,41 @@ export function withoutObsolete(state: RolloutState, spec: ReleaseSpec, names: R
   };
 }
 
+export interface ReportOptions {
+  /** RFC 3339. */
+  readonly at: string;
+  /** Length of the listed nodes as JSON at most. UTF-16 units. */
+  readonly listedUnitsMax: number;
+}
+
+/** Whether one more node can be listed. A node keeps its place when it fails: both lists count alike. */
+function hasRoom({ updating, failed }: RolloutState, node: string, listedUnitsMax: number): boolean {
+  if (updating.length + failed.length >= UPDATING_NODES_MAX) return false;
+  const units = (name: string): number => name.length + LISTED_NODE_UNITS;
+  return [...updating, ...failed].reduce((sum, each) => sum + units(each.node), units(node)) <= listedUnitsMax;
+}
+
+/** The text as one line, cut at MESSAGE_UNITS_MAX units of its JSON. */
+function shortMessage(message: string): string {
+  const line = message.replace(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ').trim();
+  if (JSON.stringify(line).length <= MESSAGE_UNITS_MAX) return line;
+  let short = line.slice(0, MESSAGE_UNITS_MAX);
+  while (JSON.stringify(short).length >= MESSAGE_UNITS_MAX) short = short.slice(0, -1);
+  // Half of a surrogate pair is no character.
+  return `${short.replace(/[\uD800-\uDBFF]$/, '')}…`;
+}
+
+/** The first failures have a message, and each of them is short. */
+const withShortMessages = (failed: readonly FailedNode[]): readonly FailedNode[] =>
+  failed.map((each, index) => ({ ...each, message: index < MESSAGES_MAX ? shortMessage(each.message) : '' }));
+
 /** The state after the report of a node: an update that completed or failed no longer counts as updating. */
-export function withReport(state: RolloutState, spec: ReleaseSpec, report: NodeReport, at: string): RolloutState {
+export function withReport(
+  state: RolloutState,
+  spec: ReleaseSpec,
+  report: NodeReport,
+  { at, listedUnitsMax }: ReportOptions,
+): RolloutState {
   const { node, version, failed } = report;
   const others = {
     updating: state.updating.filter((each) => each.node !== node),
@@ -161,7 +248,9 @@ export function withReport(state: RolloutState, spec: ReleaseSpec, report: NodeR
   const isOfRelease = spec.artifacts.some(({ sha256 }) => sha256 === failed?.sha256);
   if (failed !== undefined && isOfRelease) {
     if (state.failed.some((each) => each.node === node && each.sha256 === failed.sha256)) return state;
-    return { ...others, failed: [...others.failed, { node, ...failed, at }] };
+    // A node that was never granted may not be listed: it does not install the artifact either way.
+    if (!hasRoom(others, node, listedUnitsMax) && !state.updating.some((each) => each.node === node)) return state;
+    return { ...others, failed: withShortMessages([...others.failed, { node, ...failed, at }]) };
   }
   // It runs another version, so it does not update to an artifact that the release no longer has.
   const claim = state.updating.find((each) => each.node === node);
@@ -183,17 +272,19 @@ export type UpdateVerdict =
 export function updateVerdict(
   spec: ReleaseSpec,
   report: NodeReport,
-  { state, fleet, at }: { readonly state: RolloutState; readonly fleet: FleetSummary; readonly at: string },
+  { state, fleet, at, listedUnitsMax }: ReportOptions & { readonly state: RolloutState; readonly fleet: FleetSummary },
 ): UpdateVerdict {
   const wave = waveOf(spec, report.labels);
   if (wave === undefined) return { kind: 'none', reason: 'the node is in no wave' };
   if (report.version === spec.version) return { kind: 'none', reason: 'the node runs this version' };
+  const reason = skipReason(spec, report);
+  if (reason !== undefined) return { kind: 'none', reason };
   const artifact = artifactFor(spec, report.architecture);
   if (artifact === undefined) return { kind: 'none', reason: `no artifact for ${report.architecture}` };
   if (report.failed?.sha256 === artifact.sha256 || state.failed.some(({ node }) => node === report.node)) {
     return { kind: 'none', reason: 'the update failed on this node' };
   }
-  const remaining = fleet.nodes - fleet.updated;
+  const remaining = fleet.nodes - fleet.updated - fleet.skipped;
   const wait = (reason: string): UpdateVerdict => ({
     kind: 'wait',
     reason,
@@ -206,6 +297,7 @@ export function updateVerdict(
   const unavailable = state.updating.length + state.failed.length;
   const max = unavailableMax(spec, fleet.nodes);
   if (unavailable >= max) return wait(`${unavailable} nodes update or have failed, maxUnavailable is ${max}`);
+  if (!hasRoom(state, report.node, listedUnitsMax)) return wait('the status of the release can list no further node');
   const claim = { node: report.node, sha256: artifact.sha256, since: at };
   return { kind: 'update', artifact, state: { ...state, updating: [...state.updating, claim] } };
 }

@@ -1,4 +1,5 @@
 /** AgentRelease. Limits keep the object, and what a node downloads, small. */
+import { isOlderVersion } from '../../domain/agents/version-order.ts';
 import type { Cause } from '../status.ts';
 import type { AgentReleaseArtifactSpec, KubeAgentRelease } from '../types.ts';
 import { duplicate, invalidValue, required, tooMany } from './causes.ts';
@@ -11,19 +12,26 @@ export const ARTIFACT_BYTES_MAX = 64 * 1_024 * 1_024;
 const ARTIFACTS_MAX = 16;
 const WAVES_MAX = 32;
 const URL_CHARACTERS_MAX = 2_048;
-const SIGNATURE_BYTES = 64;
+/** 64 bytes. */
+const SIGNATURE = /^[A-Za-z0-9+/]{86}==$/;
+const SIGNATURE_FORM = 'must be an Ed25519 signature: 64 bytes in base64';
 /** A file name has the version. */
 const VERSION = /^[0-9A-Za-z][0-9A-Za-z.+-]{0,62}$/;
 
 export function validateAgentRelease(release: KubeAgentRelease, old: KubeAgentRelease | undefined): Cause[] {
   const causes = validateObjectMetadata(release, old, { namespaced: false, name: subdomainName });
-  const { version = '', artifacts = [], waves = [], maxUnavailable } = release.spec ?? {};
+  const { version = '', artifacts = [], waves = [], maxUnavailable, allowDowngrade = false } = release.spec ?? {};
   if (!VERSION.test(version)) {
     causes.push(invalidValue('spec.version', version, 'must be 1 to 63 letters, digits, dots, plus signs and hyphens'));
   }
+  const before = old?.spec?.version ?? version;
+  if (!allowDowngrade && isOlderVersion(version, before)) {
+    const why = `must not be older than ${before} unless spec.allowDowngrade is true`;
+    causes.push(invalidValue('spec.version', version, why));
+  }
   if (artifacts.length === 0) causes.push(required('spec.artifacts'));
   if (artifacts.length > ARTIFACTS_MAX) causes.push(tooMany('spec.artifacts', artifacts.length, ARTIFACTS_MAX));
-  else for (const [index] of artifacts.entries()) causes.push(...validateArtifact(artifacts, index));
+  else for (const [index] of artifacts.entries()) causes.push(...validateArtifact(artifacts, index, allowDowngrade));
   if (waves.length > WAVES_MAX) causes.push(tooMany('spec.waves', waves.length, WAVES_MAX));
   else {
     for (const [index, { nodeSelector }] of waves.entries()) {
@@ -37,8 +45,13 @@ export function validateAgentRelease(release: KubeAgentRelease, old: KubeAgentRe
   return causes;
 }
 
-function validateArtifact(artifacts: readonly AgentReleaseArtifactSpec[], index: number): Cause[] {
+function validateArtifact(
+  artifacts: readonly AgentReleaseArtifactSpec[],
+  index: number,
+  allowDowngrade: boolean,
+): Cause[] {
   const { architecture = '', url = '', sha256 = '', signature = '', sizeBytes = 0 } = artifacts[index] ?? {};
+  const { downgradeSignature = '' } = artifacts[index] ?? {};
   const field = `spec.artifacts[${index}]`;
   const causes: Cause[] = [];
   if (artifacts.findIndex((each) => (each.architecture ?? '') === architecture) < index) {
@@ -51,9 +64,11 @@ function validateArtifact(artifacts: readonly AgentReleaseArtifactSpec[], index:
   if (!/^[0-9a-f]{64}$/.test(sha256)) {
     causes.push(invalidValue(`${field}.sha256`, sha256, 'must be a SHA-256 in lower-case hex'));
   }
-  if (!/^[A-Za-z0-9+/]{86}==$/.test(signature)) {
-    const why = `must be an Ed25519 signature: ${SIGNATURE_BYTES} bytes in base64`;
-    causes.push(invalidValue(`${field}.signature`, signature, why));
+  if (!SIGNATURE.test(signature)) causes.push(invalidValue(`${field}.signature`, signature, SIGNATURE_FORM));
+  if (downgradeSignature === '') {
+    if (allowDowngrade) causes.push(required(`${field}.downgradeSignature`));
+  } else if (!SIGNATURE.test(downgradeSignature)) {
+    causes.push(invalidValue(`${field}.downgradeSignature`, downgradeSignature, SIGNATURE_FORM));
   }
   if (sizeBytes < 0 || sizeBytes > ARTIFACT_BYTES_MAX) {
     causes.push(invalidValue(`${field}.sizeBytes`, sizeBytes, `must be from 0 to ${ARTIFACT_BYTES_MAX}`));
