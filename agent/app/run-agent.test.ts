@@ -3,6 +3,7 @@ import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import { silentLog } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
+import { CutDisk } from '../../test/support/cut-disk.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { memoryVolumes } from '../../test/support/memory-volumes.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
@@ -11,8 +12,10 @@ import type { AgentConfig } from '../config.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { Machine } from '../ports/machine.ts';
+import type { UpdateSource } from '../ports/update-source.ts';
 import { type AgentParts, runAgent } from './run-agent.ts';
 import { AgentStartError } from './start-checks.ts';
+import { InstalledVersions } from './updates/installed-versions.ts';
 
 const GIB = 2 ** 30;
 const fileSystem = { capacityBytes: 100 * GIB, availableBytes: 90 * GIB, inodes: 1_000, inodesFree: 900 };
@@ -184,6 +187,32 @@ describe('the agent', () => {
     stop.abort();
     await running;
     expect(runtime.asked.filter((each) => each.startsWith('stop'))).toEqual([]);
+  });
+
+  it.each([
+    ['kept for another trial if its own first heartbeat fails, too', 1, []],
+    ['failed if its own first heartbeat is accepted', 0, [{ version: '2.0.0' }]],
+  ])('starts after a trial without heartbeats; the artifact is %s', async (_what, failures, expected) => {
+    const versions = new InstalledVersions(new CutDisk().files());
+    const trial = { version: '2.0.0', sha256: 'a'.repeat(64), file: 'agent-2.0.0-a.mjs', previous: '', starts: 1 };
+    await versions.rollBack(trial, 'no accepted heartbeats in 120 s', { isDoubtful: true });
+    const known = parts();
+    let left = failures;
+    const beatApi: KubeApi = {
+      ...known.beatApi,
+      send: async (request) => {
+        if (!request.path.includes('/leases') || left === 0) return known.beatApi.send(request);
+        left -= 1;
+        return { kind: 'failed', cause: new Error('unreachable') };
+      },
+    };
+    const source = { isSigned: () => false } as unknown as UpdateSource;
+    const updates = { version: '1.0.0', versions, source, restart: () => undefined };
+    void runAgent({ ...known, beatApi, updates }, stop.signal);
+    await pass(20_000);
+    await get('/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/edge-1');
+    expect(await versions.failed()).toEqual(expected.map((each) => expect.objectContaining(each)));
+    for (const each of await versions.failed()) expect(each.isDoubtful).toBeUndefined();
   });
 
   const eventsOf = async (name: string): Promise<string[]> => {

@@ -10,7 +10,7 @@
 import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
 import type { KubeNode, KubePod } from '../../shared/kube/types.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
-import type { KubeApi } from '../ports/kube-api.ts';
+import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
@@ -119,7 +119,12 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
   const timeoutMs = Math.min(config.nodeStatusUpdateFrequencyMs, leaseSecondsOf(parts) * 1_000);
   const events = createEventRecorder({ ...common, nodeName, api });
   const keyRotation = keys === undefined ? undefined : createKeyRotation(config, { ...common, keys, api });
-  const beats = observedBeats(parts, (keyId) => keyRotation?.beatAnswered(keyId));
+  const beats = observedBeats(parts, {
+    onAnswer: (keyId) => keyRotation?.beatAnswered(keyId),
+    onMissed: () => {
+      if (!stop.aborted) selfUpdate?.missed();
+    },
+  });
   const runtimeHealth = new RuntimeHealth({ runtime, time, recordEvent: events.aboutNode });
   const pressure = new NodePressure(config, () => runtime.podsMemory?.());
   const computation = statusComputation(parts, started, runtimeHealth, pressure, () => shutdown.shuttingDown());
@@ -390,6 +395,17 @@ async function runLoops(loops: Loops, hasStaticPods: boolean, stop: AbortSignal)
   ]);
 }
 
+interface BeatObserver {
+  /** A heartbeat was answered, accepted with a request that this key signed. */
+  readonly onAnswer: (acceptedKeyId: string | undefined) => void;
+  /** The Lease could be neither read nor written. */
+  readonly onMissed: () => void;
+}
+
+/** A Lease that does not exist, or that changed since, is no sign of an outage. */
+const isMissed = (answer: KubeAnswer): boolean =>
+  answer.kind === 'failed' || (answer.status >= 400 && answer.status !== 404 && answer.status !== 409);
+
 interface ObservedBeats {
   readonly api: KubeApi;
   /** When the last answer was received. Monotonic milliseconds. */
@@ -399,16 +415,14 @@ interface ObservedBeats {
 /**
  * The API for heartbeats. It records when an answer was received, and reports which key signed an accepted heartbeat.
  */
-function observedBeats(
-  { beatApi, keys, time }: AgentParts,
-  onAnswer: (acceptedKeyId: string | undefined) => void,
-): ObservedBeats {
+function observedBeats({ beatApi, keys, time }: AgentParts, { onAnswer, onMissed }: BeatObserver): ObservedBeats {
   let answeredAtMs = time.monotonicMs();
   const api: KubeApi = {
     async send(request) {
       const signedBy = keys?.signingKeyId();
       const answer = await beatApi.send(request);
       answeredAtMs = time.monotonicMs();
+      if (isMissed(answer)) onMissed();
       if (request.method === 'PUT') {
         // A key that signs before and after the request also signed the request. What a relay says proves nothing.
         const isRelayed = answer.kind === 'answered' && answer.isRelayed === true;

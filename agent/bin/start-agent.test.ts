@@ -29,10 +29,9 @@ describe('the start program', () => {
   });
   afterEach(() => rmSync(state, { recursive: true }));
 
-  const start = (...args: readonly string[]) => {
-    const command = args.length === 0 ? ['--config', '/none'] : args;
+  const start = (env: Readonly<Record<string, string>> = {}, command: readonly string[] = ['--config', '/none']) => {
     const { stdout, status, stderr } = spawnSync(process.execPath, [join(built, 'start-agent.mjs'), ...command], {
-      env: { ...process.env, STATE_DIRECTORY: state },
+      env: { ...process.env, STATE_DIRECTORY: state, ...env },
       encoding: 'utf8',
       timeout: 30_000,
     });
@@ -54,14 +53,28 @@ describe('the start program', () => {
     await install(prints('new', 'process.exit(3);'));
     for (let count = 0; count < 3; count += 1) expect(start()).toMatchObject({ lines: ['new'], status: 3 });
     expect(start().lines[0]).toBe('installed');
-    expect((await versions.failed()).map(({ message }) => message)).toEqual(['3 starts without 2 accepted heartbeats']);
+    // Whether the version or the cluster is at fault is decided by the first heartbeat of the installed agent.
+    expect(await versions.failed()).toMatchObject([
+      { message: '3 starts without 2 accepted heartbeats', isDoubtful: true },
+    ]);
+  });
+
+  it('ends a trial without heartbeats after two minutes, and leaves open who is at fault', async () => {
+    await install(prints('new', 'setInterval(() => {}, 1_000);'));
+    // The two minutes pass at once.
+    const hurry = 'const wait = setTimeout; globalThis.setTimeout = (then, ms) => wait(then, ms === 120_000 ? 1 : ms);';
+    const options = `--import=data:text/javascript,${encodeURIComponent(hurry)}`;
+    expect(start({ NODE_OPTIONS: options })).toMatchObject({ lines: ['new'], status: 1 });
+    expect(await versions.failed()).toMatchObject([{ message: 'no accepted heartbeats in 120 s', isDoubtful: true }]);
+    expect(start().lines[0]).toBe('installed');
   });
 
   it('returns at once from a version that is no program', async () => {
     await install('this is no program');
     expect(start().status).toBe(1);
     expect(start().lines[0]).toBe('installed');
-    expect((await versions.failed())[0]?.message).toMatch(/^it does not start: /);
+    const [failed] = await versions.failed();
+    expect([failed?.message, failed?.isDoubtful]).toEqual([expect.stringMatching(/^it does not start: /), undefined]);
   });
 
   it('keeps a confirmed version, whatever its exit code', async () => {
@@ -77,7 +90,7 @@ describe('the start program', () => {
 
   it('counts no start for a command', async () => {
     await install(prints('new'));
-    for (let count = 0; count < 5; count += 1) expect(start('plan').lines).toEqual(['new']);
+    for (let count = 0; count < 5; count += 1) expect(start({}, ['plan']).lines).toEqual(['new']);
     expect((await versions.trial())?.starts).toBe(0);
   });
 

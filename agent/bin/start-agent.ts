@@ -41,9 +41,9 @@ async function chosen(): Promise<Started> {
   }
 }
 
-async function endTrial(trial: Trial, message: string): Promise<never> {
+async function endTrial(trial: Trial, message: string, doubt?: { readonly isDoubtful: boolean }): Promise<never> {
   log.error('the new version is not kept', { version: trial.version, why: message });
-  await versions.rollBack(trial, message).catch((error: unknown) => {
+  await versions.rollBack(trial, message, doubt).catch((error: unknown) => {
     log.error('the previous version could not be restored; the next start tries again', { error });
   });
   process.exit(1);
@@ -54,7 +54,9 @@ function watchTrial(trial: Trial): void {
   const seconds = TRIAL_MS / 1_000;
   setTimeout(() => {
     void versions.trial().then((still) => {
-      if (still?.file === trial.file) void endTrial(trial, `no accepted heartbeats in ${seconds} s`);
+      if (still?.file === trial.file) {
+        void endTrial(trial, `no accepted heartbeats in ${seconds} s`, { isDoubtful: true });
+      }
     });
   }, TRIAL_MS).unref();
   // The next start differs in its count, so only this process is killed.

@@ -7,6 +7,8 @@ export const CURRENT_LINK = 'current';
 export const TRIAL_RECORD = 'trial.json';
 /** Artifacts that this machine does not try again. */
 export const FAILED_RECORD = 'failed.json';
+/** Trials that proved nothing: neither the new version nor the one before could reach the cluster. */
+export const INCONCLUSIVE_RECORD = 'inconclusive.json';
 export const TEMPORARY_PREFIX = '.new-';
 
 /** Starts of a version that is not confirmed. A power cut uses one. */
@@ -15,6 +17,8 @@ export const TRIAL_STARTS_MAX = 3;
 export const CONFIRMING_BEATS = 2;
 /** Time for these heartbeats after a start. Shorter than the 300 s after which pods are evicted. Milliseconds. */
 export const TRIAL_MS = 120_000;
+/** Trials of an artifact without heartbeats. The last one counts as a failure even if the cluster was unreachable. */
+export const SILENT_TRIALS_MAX = 3;
 const FAILED_MAX = 20;
 const MESSAGE_CHARACTERS_MAX = 500;
 
@@ -31,6 +35,17 @@ export interface FailedArtifact {
   readonly version: string;
   readonly sha256: string;
   readonly message: string;
+  /**
+   * It sent no accepted heartbeats, which may be the fault of the network or the cluster. The first heartbeat of the
+   * version before decides: accepted, the new version is broken; otherwise it is tried again.
+   */
+  readonly isDoubtful?: boolean;
+}
+
+/** Trials of an artifact that proved nothing. */
+export interface InconclusiveTrials {
+  readonly sha256: string;
+  readonly trials: number;
 }
 
 /** Digest characters in a file name: two builds of one version differ. */
@@ -55,10 +70,20 @@ export function parseFailed(text: string | undefined): readonly FailedArtifact[]
   if (!Array.isArray(items)) return [];
   return items
     .filter(isJsonObject)
-    .flatMap(({ version, sha256, message }) =>
+    .flatMap(({ version, sha256, message, isDoubtful }) =>
       typeof version === 'string' && typeof sha256 === 'string' && typeof message === 'string'
-        ? [{ version, sha256, message }]
+        ? [{ version, sha256, message, ...(isDoubtful === true ? { isDoubtful } : {}) }]
         : [],
+    );
+}
+
+export function parseInconclusive(text: string | undefined): readonly InconclusiveTrials[] {
+  const { items } = parseObject(text);
+  if (!Array.isArray(items)) return [];
+  return items
+    .filter(isJsonObject)
+    .flatMap(({ sha256, trials }) =>
+      typeof sha256 === 'string' && typeof trials === 'number' ? [{ sha256, trials }] : [],
     );
 }
 
@@ -80,6 +105,15 @@ export function failedText(known: readonly FailedArtifact[], added: FailedArtifa
   return `${JSON.stringify({ items: [...others, item].slice(-FAILED_MAX) })}\n`;
 }
 
+export const failedWithoutText = (known: readonly FailedArtifact[], removed: string): string =>
+  `${JSON.stringify({ items: known.filter(({ sha256 }) => sha256 !== removed) })}\n`;
+
+/** The newest last; the oldest are dropped. */
+export function inconclusiveText(known: readonly InconclusiveTrials[], added: InconclusiveTrials): string {
+  const others = known.filter(({ sha256 }) => sha256 !== added.sha256);
+  return `${JSON.stringify({ items: [...others, added].slice(-FAILED_MAX) })}\n`;
+}
+
 export interface StartRecords {
   /** Target of the link; undefined without one. */
   readonly current: string | undefined;
@@ -95,7 +129,7 @@ export type StartDecision =
   /** The trial was never begun, or was ended already: its record is removed first. */
   | { readonly kind: 'discard'; readonly file: string }
   | { readonly kind: 'try'; readonly trial: Trial }
-  | { readonly kind: 'rollBack'; readonly trial: Trial; readonly message: string };
+  | { readonly kind: 'rollBack'; readonly trial: Trial; readonly message: string; readonly isDoubtful?: boolean };
 
 export function startDecision({ current, trial, failed, names }: StartRecords): StartDecision {
   // A link to a missing file, such as after a restored backup.
@@ -107,7 +141,7 @@ export function startDecision({ current, trial, failed, names }: StartRecords): 
   if (linked === '') return { kind: 'rollBack', trial, message: `${trial.file} is missing` };
   if (trial.starts >= TRIAL_STARTS_MAX) {
     const message = `${trial.starts} starts without ${CONFIRMING_BEATS} accepted heartbeats`;
-    return { kind: 'rollBack', trial, message };
+    return { kind: 'rollBack', trial, message, isDoubtful: true };
   }
   return { kind: 'try', trial: { ...trial, starts: trial.starts + 1 } };
 }

@@ -9,16 +9,22 @@
  *
  * A power cut leaves the state before or after a step. The next start continues from there (startDecision).
  */
+import { defined } from '../../../shared/domain/defined.ts';
 import type { UpdateFiles } from '../../ports/update-files.ts';
 import {
   CURRENT_LINK,
   FAILED_RECORD,
   type FailedArtifact,
   failedText,
+  failedWithoutText,
   fileNameOf,
+  INCONCLUSIVE_RECORD,
+  inconclusiveText,
   isAgentFile,
   parseFailed,
+  parseInconclusive,
   parseTrial,
+  SILENT_TRIALS_MAX,
   startDecision,
   TEMPORARY_PREFIX,
   TRIAL_RECORD,
@@ -104,19 +110,48 @@ export class InstalledVersions {
         await this.#replace(TRIAL_RECORD, trialText(decision.trial));
         return { file: decision.trial.file, trial: decision.trial };
       case 'rollBack':
-        return { file: await this.rollBack(decision.trial, decision.message), trial: undefined };
+        return { file: await this.rollBack(decision.trial, decision.message, decision), trial: undefined };
     }
   }
 
-  /** Returns to the version before, and remembers the artifact. Returns the file of that version. */
-  async rollBack(trial: Trial, message: string): Promise<string> {
+  /**
+   * Returns to the version before, and remembers the artifact. Returns the file of that version. Doubtful is a trial that
+   * ended without heartbeats: `judge` decides about the artifact.
+   */
+  async rollBack(
+    trial: Trial,
+    message: string,
+    { isDoubtful }: Pick<FailedArtifact, 'isDoubtful'> = {},
+  ): Promise<string> {
     const { version, sha256 } = trial;
     const known = await this.failed();
     if (!known.some((each) => each.sha256 === sha256)) {
-      await this.#replace(FAILED_RECORD, failedText(known, { version, sha256, message }));
+      const failed = { version, sha256, message, ...defined({ isDoubtful }) };
+      await this.#replace(FAILED_RECORD, failedText(known, failed));
     }
     await this.abandon(trial);
     return trial.previous;
+  }
+
+  /**
+   * Decides about an artifact after a trial without heartbeats. The version before could send a heartbeat: the
+   * artifact has failed. It could not, either: the artifact may be installed again, and is returned. After
+   * SILENT_TRIALS_MAX trials it has failed in any case. A power cut between the two records counts a trial twice.
+   */
+  async judge(isReachable: boolean): Promise<FailedArtifact | undefined> {
+    const known = await this.failed();
+    const failed = known.find(({ isDoubtful }) => isDoubtful === true);
+    if (failed === undefined) return undefined;
+    const { isDoubtful, ...certain } = failed;
+    const inconclusive = parseInconclusive(await this.#files.readText(INCONCLUSIVE_RECORD));
+    const trials = 1 + (inconclusive.find(({ sha256 }) => sha256 === failed.sha256)?.trials ?? 0);
+    if (isReachable || trials >= SILENT_TRIALS_MAX) {
+      await this.#replace(FAILED_RECORD, failedText(known, certain));
+      return undefined;
+    }
+    await this.#replace(INCONCLUSIVE_RECORD, inconclusiveText(inconclusive, { sha256: failed.sha256, trials }));
+    await this.#replace(FAILED_RECORD, failedWithoutText(known, failed.sha256));
+    return failed;
   }
 
   /** Ends a trial that did not start. The artifact may be installed again. */

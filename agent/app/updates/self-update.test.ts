@@ -161,6 +161,92 @@ describe('an update', () => {
     await after.end();
   });
 
+  describe('after a trial without heartbeats', () => {
+    /** The trial ends after 120 s, and the version before starts. Its first heartbeat is accepted, or not. */
+    async function afterTrial(world: Cluster, disk: CutDisk, isReachable: boolean) {
+      const installing = agent(world, disk);
+      await installing.pass(60_000);
+      expect(installing.restarts()).toBe(1);
+      const { trial } = await installing.versions.start();
+      if (trial === undefined) throw new Error('no trial');
+      await installing.versions.rollBack(trial, 'no accepted heartbeats in 120 s', { isDoubtful: true });
+      const before = agent(world, disk);
+      if (!isReachable) before.update.missed();
+      before.update.beat();
+      await before.update.settled();
+      return before;
+    }
+
+    it('is tried again later if the version before could not send one, either', async () => {
+      const world = await cluster();
+      const disk = new CutDisk();
+      const before = await afterTrial(world, disk, false);
+      await before.pass(60_000);
+      expect(before.restarts()).toBe(0);
+      expect((await world.release()).status).toMatchObject({ updating: [{ node: 'n1' }], failed: [] });
+      expect(before.events).toEqual([
+        'AgentUpdateDelayed: nodekeeper-agent 2.0.0 was not kept: no accepted heartbeats in 120 s, ' +
+          'and 1.0.0 could not send one, either. It is tried again.',
+      ]);
+      await before.pass(10 * 60_000);
+      expect(before.restarts()).toBe(1);
+      const { file, trial } = await before.versions.start();
+      expect([disk.contentOf(file), trial?.starts]).toEqual([FILE, 1]);
+      const after = agent(world, disk, { version: '2.0.0' });
+      after.update.beat();
+      after.update.beat();
+      await after.update.settled();
+      await after.pass(60_000);
+      expect((await world.release()).status).toMatchObject({ updated: 1, updating: [], failed: [] });
+      await after.end();
+    });
+
+    it('has failed if the version before reaches the cluster at once, also after later outages', async () => {
+      const world = await cluster();
+      const disk = new CutDisk();
+      const before = await afterTrial(world, disk, true);
+      await before.pass(60_000);
+      expect((await world.release()).status.failed).toMatchObject([{ node: 'n1', sha256: SHA }]);
+      await before.end();
+      const later = agent(world, disk);
+      later.update.missed();
+      await later.update.settled();
+      await later.pass(5 * HOUR_MS);
+      expect(later.restarts()).toBe(0);
+      expect(await later.versions.failed()).toMatchObject([{ sha256: SHA }]);
+      await later.end();
+    });
+
+    it('has failed after three such trials', async () => {
+      const world = await cluster();
+      const disk = new CutDisk();
+      for (let trials = 1; trials <= 3; trials += 1) await (await afterTrial(world, disk, false)).end();
+      const last = agent(world, disk);
+      await last.pass(5 * HOUR_MS);
+      expect(last.restarts()).toBe(0);
+      expect((await world.release()).status).toMatchObject({ updating: [], failed: [{ node: 'n1', sha256: SHA }] });
+      await last.end();
+    });
+
+    it('is not reported before the first heartbeat decided', async () => {
+      const world = await cluster();
+      const disk = new CutDisk();
+      const installing = agent(world, disk);
+      await installing.pass(60_000);
+      for (let starts = 1; starts <= 3; starts += 1) await installing.versions.start();
+      expect((await installing.versions.start()).file).toBe('');
+      const before = agent(world, disk);
+      await before.pass(60_000);
+      expect(before.requests()).toBe(0);
+      before.update.beat();
+      await before.pass(60_000);
+      expect((await world.release()).status.failed).toMatchObject([
+        { message: '3 starts without 2 accepted heartbeats' },
+      ]);
+      await before.end();
+    });
+  });
+
   it('is not confirmed by heartbeats of the version before, and is installed again', async () => {
     const world = await cluster();
     const disk = new CutDisk();

@@ -7,6 +7,9 @@
  * A download that fails is tried again with the next report, and a file that is not the signed one too: both may be
  * faults of the way. A file that is signed but does not run here is remembered, and not tried again. Heartbeats never
  * wait for any of this.
+ *
+ * A version that sent no accepted heartbeats on trial may have met an outage. The first heartbeat of the version before
+ * decides: if it is not accepted either, the new version is tried again, a few times at most.
  */
 import type { Log } from '../../../shared/ports/log.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
@@ -56,6 +59,8 @@ export class SelfUpdate {
   #beats = 0;
   #confirming: Promise<void> | undefined;
   #reportNow = new AbortController();
+  /** Set by the first outcome of a heartbeat. Resolves with an artifact that may be tried again. */
+  #judging: Promise<FailedArtifact | undefined> | undefined;
   /** The failure that was recorded as an event. */
   #reportedFailure: string | undefined;
 
@@ -63,8 +68,14 @@ export class SelfUpdate {
     this.#dependencies = dependencies;
   }
 
+  /** The cluster could not be reached, or did not accept the request for the Lease. */
+  missed(): void {
+    this.#judge(false);
+  }
+
   /** A heartbeat was accepted. */
   beat(): void {
+    this.#judge(true);
     this.#beats += 1;
     if (this.#beats !== CONFIRMING_BEATS) return;
     this.#confirming = this.#confirm().catch((error: unknown) => {
@@ -76,7 +87,17 @@ export class SelfUpdate {
 
   /** Resolves when the confirmation that began is done. */
   async settled(): Promise<void> {
+    await this.#judging;
     await this.#confirming;
+  }
+
+  /** Later outcomes say nothing of the time of the trial. */
+  #judge(isReachable: boolean): void {
+    const { versions, log } = this.#dependencies;
+    this.#judging ??= versions.judge(isReachable).catch((error: unknown) => {
+      log.warn('the record of a failed trial could not be written', { error });
+      return undefined;
+    });
   }
 
   /** Runs until stopped, or until the next version is installed. */
@@ -124,7 +145,11 @@ export class SelfUpdate {
     if (trial?.version === version) return RETRY_MS;
     // The start program could not write its records, and started the installed version.
     if (trial !== undefined) await versions.abandon(trial);
+    const again = await this.#judging;
     const failures = await versions.failed();
+    // The first heartbeat decides about it.
+    if (this.#judging === undefined && failures.some(({ isDoubtful }) => isDoubtful)) return FIRST_WAIT_MS_MAX;
+    if (again !== undefined) return this.#delay(again);
     const failed = failures.at(-1);
     this.#recordFailure(failed);
     const request = updateRequest({ nodeName, version, architecture, failed });
@@ -156,6 +181,19 @@ export class SelfUpdate {
     await versions.refuse(failed);
     this.#reportedFailure = failed.sha256;
     return undefined;
+  }
+
+  /** The time until the next trial. It begins when the API offers the artifact again. */
+  #delay({ version, message }: FailedArtifact): number {
+    const { version: running, recordEvent, fraction } = this.#dependencies;
+    this.#judging = Promise.resolve(undefined);
+    const why = `${message}, and ${running} could not send one, either`;
+    recordEvent({
+      type: 'Warning',
+      reason: 'AgentUpdateDelayed',
+      message: `nodekeeper-agent ${version} was not kept: ${why}. It is tried again.`,
+    });
+    return RETRY_MS * (1 + fraction());
   }
 
   #recordFailure(failed: FailedArtifact | undefined): void {
