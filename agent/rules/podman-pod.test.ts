@@ -17,6 +17,7 @@ function planOf(container: Partial<Container>, more: Partial<PodmanContainerFact
     limits: [],
     run: 2,
     logPath: '/var/log/main.2.log',
+    envFilePath: '/pods/main.env',
   };
   return podmanContainerPlan({ ...facts, container: { ...main, ...container }, ...more });
 }
@@ -96,14 +97,36 @@ describe('a container in podman', () => {
   });
 
   it.each(['LD_PRELOAD', 'PATH', 'HOME', 'XDG_RUNTIME_DIR', 'CONTAINERS_CONF', 'https_proxy', 'TMPDIR', 'GODEBUG'])(
-    'gets %s on the command line, because podman would read it',
+    'gets %s in a file, because podman would read it',
     (name) => {
-      const plan = planOf({}, { variables: { [name]: 'x', SECRET: 'two\nlines' } });
+      const value = 'http://user:pass@proxy.example:3128';
+      const plan = planOf({}, { variables: { [name]: value, SECRET: 'two\nlines' } });
       if (plan.kind === 'refused') throw new Error(plan.message);
-      expect(plan.env).toEqual({ SECRET: 'two\nlines' });
-      expect(valuesOf(plan.args, '--env')).toEqual(['SECRET', `${name}=x`]);
+      expect([plan.env, plan.envFile]).toEqual([{ SECRET: 'two\nlines' }, `${name}=${value}\n`]);
+      expect([valuesOf(plan.args, '--env'), valuesOf(plan.args, '--env-file')]).toEqual([
+        ['SECRET'],
+        ['/pods/main.env'],
+      ]);
     },
   );
+
+  it.each(['', 'a b', '"a"', 'a#b', 'two\nlines', 'a\r', 'a\\', '$a', "'", 'x'.repeat(60_001)])(
+    'gets a variable of podman with a value that its versions read differently (%j) on the command line',
+    (value) => {
+      const plan = planOf({}, { variables: { DOCKER_AUTH: value, 'LD_a.b': 'x' } });
+      if (plan.kind === 'refused') throw new Error(plan.message);
+      expect([plan.env, plan.envFile]).toEqual([{}, '']);
+      expect(valuesOf(plan.args, '--env')).toEqual([`DOCKER_AUTH=${value}`, 'LD_a.b=x']);
+      expect(plan.args).not.toContain('--env-file');
+    },
+  );
+
+  it('gets variables that podman does not read as variables of the call, whatever their values', () => {
+    const variables = { GOOGLE_CREDENTIALS: '{"key":\n"x"}', TOKEN: '#"' };
+    const plan = planOf({}, { variables });
+    if (plan.kind === 'refused') throw new Error(plan.message);
+    expect([plan.env, valuesOf(plan.args, '--env')]).toEqual([variables, ['GOOGLE_CREDENTIALS', 'TOKEN']]);
+  });
 
   it('mounts paths with spaces and with colons', () => {
     const mount = { isFile: false, readOnly: true };

@@ -92,6 +92,8 @@ export interface PodmanContainerFacts {
   readonly run: number;
   /** The output of the run is appended to this file. */
   readonly logPath: string;
+  /** Where `envFile` of the plan is stored while the container is created. */
+  readonly envFilePath: string;
 }
 
 export type PodmanContainerPlan =
@@ -101,31 +103,43 @@ export type PodmanContainerPlan =
       readonly args: readonly string[];
       /** Variables of podman itself, which the options `--env NAME` pass to the container. */
       readonly env: Readonly<Record<string, string>>;
+      /** Content of the file of variables, which may contain secrets; '' without such a file. */
+      readonly envFile: string;
     }
   /** The spec requires something that podman cannot do here. */
   | { readonly kind: 'refused'; readonly message: string };
 
 /**
  * Variables of podman, its helpers and the C library. As variables of podman they would change what podman itself does, so
- * they are passed on its command line.
+ * they are passed in a file.
+ *
+ * Versions of podman differ in what quotes, comments, spaces and line ends in that file mean. A value with such
+ * characters, or a name that is no identifier, is passed on the command line.
  */
 const OF_PODMAN =
-  /^(?:LD_|GLIBC_|MALLOC_|GO[A-Z]|XDG_|_?CONTAINERS?_|_?PODMAN|BUILDAH|STORAGE_|REGISTRY_|DOCKER_|NETAVARK|CNI|CRUN|OCI_|CONMON|SSL_CERT|DBUS_|LISTEN_|NOTIFY_|LC_|RES_|RESOLV_|TZ|TMP|NODEKEEPER_)|^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|IFS|GCONV_PATH|GETCONF_DIR|HOSTALIASES|LOCALDOMAIN|LOCPATH|NIS_PATH|NLSPATH|JOURNAL_STREAM|INVOCATION_ID)$|_proxy$/i;
+  /^(?:LD_|GLIBC_|MALLOC_|GO[A-Z]+$|XDG_|_?CONTAINERS?_|_?PODMAN|BUILDAH|STORAGE_|REGISTRY_|DOCKER_|NETAVARK|CNI|CRUN|OCI_|CONMON|SSL_CERT|DBUS_|LISTEN_|NOTIFY_|LC_|RES_|RESOLV_|TZ|TMP|NODEKEEPER_)|^(?:PATH|HOME|USER|LOGNAME|SHELL|LANG|IFS|GCONV_PATH|GETCONF_DIR|HOSTALIASES|LOCALDOMAIN|LOCPATH|NIS_PATH|NLSPATH|JOURNAL_STREAM|INVOCATION_ID)$|_proxy$/i;
+
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** Means itself in the file in each version of podman. podman reads lines of at most 64 KiB. */
+const PLAIN_VALUE = /^[\w.,:;/@%+=~!?&()[\]{}|<>^*-]{1,60000}$/;
 
 /** Arguments of `podman create` for one run of a container. */
 export function podmanContainerPlan(facts: PodmanContainerFacts): PodmanContainerPlan {
-  const { pod, container, variables, mounts, limits, run, logPath } = facts;
+  const { pod, container, variables, mounts, limits, run, logPath, envFilePath } = facts;
   const { uid = '' } = pod.metadata;
   const spec = recordOf(pod.spec);
   const fault = unsupportedProbe(container) ?? securityFault(facts) ?? mountFault(mounts);
   if (fault !== undefined) return { kind: 'refused', message: fault };
   const names = Object.keys(variables);
   const carried = names.filter((name) => !OF_PODMAN.test(name));
+  const others = names.filter((name) => OF_PODMAN.test(name));
+  const filed = others.filter((name) => IDENTIFIER.test(name) && PLAIN_VALUE.test(variables[name] ?? ''));
   const words = (list: readonly string[] = []): readonly string[] => list.map((word) => expand(word, variables));
   const entrypoint = words(container.command);
   return {
     kind: 'create',
     env: Object.fromEntries(carried.map((name) => [name, variables[name] ?? ''])),
+    envFile: filed.map((name) => `${name}=${variables[name]}\n`).join(''),
     args: [
       ...['--pod', podmanPodName(uid), '--name', podmanContainerName(uid, container.name ?? '', run)],
       // The agent pulls images, restarts containers and rotates their output.
@@ -140,9 +154,10 @@ export function podmanContainerPlan(facts: PodmanContainerFacts): PodmanContaine
       ...securityOptions(pod, container),
       ...mounts.flatMap(mountOption),
       ...each('--env', carried),
+      ...(filed.length === 0 ? [] : ['--env-file', envFilePath]),
       ...each(
         '--env',
-        names.filter((name) => OF_PODMAN.test(name)).map((name) => `${name}=${variables[name]}`),
+        others.filter((name) => !filed.includes(name)).map((name) => `${name}=${variables[name]}`),
       ),
       ...(entrypoint.length === 0 ? [] : ['--entrypoint', JSON.stringify(entrypoint)]),
       '--',

@@ -7,7 +7,7 @@
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { lstatSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { defined } from '../../../shared/domain/defined.ts';
@@ -55,6 +55,8 @@ const NOT_EXECUTABLE = 126;
 const NOT_FOUND = 127;
 const NOT_STARTED = 128;
 const EXIT_UNKNOWN = 137;
+/** Variables may be secrets. */
+const OWNER_ONLY = 0o600;
 /** As the kernel. */
 const LINKS_MAX = 40;
 /** Variable with an id of its own for each command in a container. */
@@ -221,6 +223,7 @@ export class PodmanEngine implements ContainerEngine {
     removeOlderRuns({ ...processes.logOf(next), run: run - 1 });
     prepareMessageFiles(messageFile);
     const target = spec.terminationMessagePath || TERMINATION_PATH;
+    const envFilePath = join(processes.directory, `${container.name}.env`);
     const plan = podmanContainerPlan({
       pod,
       container: spec,
@@ -230,13 +233,18 @@ export class PodmanEngine implements ContainerEngine {
       limits: this.#limitsOf(container),
       run,
       logPath: logPath(processes.logOf(next)),
+      envFilePath,
     });
     if (plan.kind === 'refused') throw new CreationFault(CONFIG_ERROR, plan.message, true);
     if (image.stopSignal !== '') this.#stopSignals.set(container.name, image.stopSignal);
     const pidFile = join(processes.directory, `${container.name}.pid`);
     const call = { timeoutMs: CALL_TIMEOUT_MS, stop };
     const create = ['create', '--pidfile', pidFile, ...plan.args];
-    const id = await this.#created(name, () => this.#podman.run(create, { ...call, env: plan.env }));
+    if (plan.envFile !== '') writeFileSync(envFilePath, plan.envFile, { mode: OWNER_ONLY });
+    const id = await this.#created(name, () => this.#podman.run(create, { ...call, env: plan.env })).finally(() =>
+      // An agent that is killed here leaves the file to the next start of the container, or to the end of the pod.
+      rmSync(envFilePath, { force: true }),
+    );
     if (run > 0) void this.#remove(this.#nameOf(container, run - 1));
     try {
       await this.#initialise(name, inputs.mounts, pidFile);

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -133,17 +133,28 @@ describe('podman', () => {
   });
 
   it('never gets a variable of a container that it would read itself', async () => {
-    const opened = open();
+    const copied = join(directory, 'copied');
+    const copy =
+      'previous=; for word; do [ "$previous" != --env-file ] || cp -p "$word" "$copied"; previous=$word; done';
+    const opened = open(`copied=${copied}; ${copy}`);
+    const variables = { PASSWORD: 'secret', LD_PRELOAD: '/none.so', https_proxy: 'http://me:secret@proxy.example' };
     opened.useInputs?.({
-      inputsOf: () => ({ kind: 'ready', variables: { PASSWORD: 'secret', LD_PRELOAD: '/none.so' }, mounts: [] }),
+      inputsOf: () => ({ kind: 'ready', variables, mounts: [] }),
       readMissing: async () => undefined,
     });
     await opened.start(POD);
     await running();
-    expect(calls('create')[0]).toMatch(/--env PASSWORD .*--env LD_PRELOAD=\/none\.so/);
+    expect(calls('create')[0]).toMatch(/--env PASSWORD .*--env-file \S+\.env/);
     expect(calls('').join()).not.toContain('secret');
     const env = readFileSync(join(directory, 'env'), 'utf8');
     expect([env.includes('PASSWORD=secret'), env.includes('LD_PRELOAD')]).toEqual([true, false]);
+    const filed = readFileSync(copied, 'utf8').split('\n');
+    expect(filed).toEqual(
+      expect.arrayContaining(['LD_PRELOAD=/none.so', 'https_proxy=http://me:secret@proxy.example']),
+    );
+    expect(statSync(copied).mode & 0o777).toBe(0o600);
+    const names = readdirSync(join(directory, 'root'), { recursive: true, encoding: 'utf8' });
+    expect(names.filter((name) => name.endsWith('.env'))).toEqual([]);
   });
 
   it.each(['--help', 'docker-archive:/etc/shadow', 'dir:/srv/image', 'Web:1', 'a b'])(
