@@ -148,14 +148,15 @@ export class LogSender {
         if (ended.aborted) return;
         const { bytes, end } = output.take(LOG_CHUNK_BYTES_MAX);
         const isSign = bytes.length === 0 && end === undefined && hasSent;
-        const answer = await this.#send(request.id, {
+        const { answer, atMs } = await this.#send(request.id, {
           sequence,
           ...(isSign || (bytes.length === 0 && end?.message !== undefined) ? {} : { data: this.#encoded(bytes) }),
           ...(end === undefined ? {} : { end }),
         });
         if (answer !== 'stored' || end !== undefined) return;
         if (!isSign) sequence += 1;
-        sentMs = time.monotonicMs();
+        // Counted from the request, not from its answer: a distant API would make each log slower than its limit.
+        sentMs = atMs;
         lastBytes = bytes.length;
       }
     } finally {
@@ -186,18 +187,20 @@ export class LogSender {
     }
   }
 
-  /** Sends one chunk until the API has answered. */
-  async #send(id: string, chunk: Chunk): Promise<ChunkAnswer> {
+  /** Sends one chunk until the API has answered. `atMs`: when it was sent the last time, monotonic. */
+  async #send(id: string, chunk: Chunk): Promise<{ readonly answer: ChunkAnswer; readonly atMs: number }> {
     const { api, nodeName, time, fraction, stop } = this.#dependencies;
     const body = { sender: this.#sender, ...chunk };
+    let atMs = time.monotonicMs();
     for (let attempt = 1; attempt <= CHUNK_ATTEMPTS_MAX && !stop.aborted; attempt += 1) {
+      atMs = time.monotonicMs();
       const answer = await api.send({ method: 'PUT', path: chunkPath(nodeName, id), body, signal: stop });
       const meaning = chunkAnswer(answer);
-      if (meaning === 'stored' || meaning === 'ended') return meaning;
+      if (meaning === 'stored' || meaning === 'ended') return { answer: meaning, atMs };
       const askedMs = answer.kind === 'answered' ? retryAfterWaitMs(answer, fraction()) : 0;
       await time.sleep(meaning === 'notOpened' ? NOT_OPENED_MS : Math.max(RETRY_MS, askedMs), stop);
     }
-    return 'ended';
+    return { answer: 'ended', atMs };
   }
 }
 

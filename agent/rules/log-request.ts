@@ -81,7 +81,7 @@ export function chunkAnswer(answer: KubeAnswer): ChunkAnswer {
 }
 
 export interface ChunkTiming {
-  /** When the last chunk was sent, or the answer was begun. Monotonic milliseconds. */
+  /** When the request with the last chunk was sent, or the answer was begun. Monotonic milliseconds. */
   readonly sentMs: number;
   readonly hasSent: boolean;
   /** Output that was read and not sent. `complete`: a full chunk, or the end of the log. */

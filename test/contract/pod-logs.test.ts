@@ -38,6 +38,17 @@ describe('the log of a container', () => {
     expect(cluster.stored()).toEqual([]);
   });
 
+  it('is followed with 1 MB per second, and no faster, also by an agent far from the API', async () => {
+    const log = await cluster.read('ann', '?follow=true');
+    cluster.agent('n1', undefined, { answerMs: 200 }).requested();
+    await cluster.time.pass(2_000);
+    for (let piece = 0; piece < 400; piece += 1) cluster.output.write(Buffer.alloc(65_536, 'x'));
+    await cluster.time.pass(10_000);
+    const perSecond = log.text().length / 10;
+    expect(perSecond).toBeGreaterThan(950_000);
+    expect(perSecond).toBeLessThanOrEqual(1_049_000);
+  });
+
   it('is requested from the node with the options of the client', async () => {
     await cluster.read(
       'ann',

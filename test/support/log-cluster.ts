@@ -166,12 +166,17 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
       await settle();
       return opened;
     },
-    /** The agent of a node. `intercept` may answer in place of the API. */
-    agent(nodeName: string, intercept?: (method: string, path: string) => KubeAnswer | undefined) {
+    /** The agent of a node. `intercept` may answer in place of the API, which is `answerMs` away. */
+    agent(
+      nodeName: string,
+      intercept?: (method: string, path: string) => KubeAnswer | undefined,
+      { answerMs = 0 }: { readonly answerMs?: number } = {},
+    ) {
       const stop = new AbortController();
       const kubeApi: KubeApi = {
         async send({ method, path, body }) {
           const answer = await send(`system:node:${nodeName}`, method, path, body);
+          if (answerMs > 0) await time.sleep(answerMs);
           return intercept?.(method, path) ?? { kind: 'answered', status: answer.status, body: answer.body };
         },
         reconnect() {},
