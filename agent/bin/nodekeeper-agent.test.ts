@@ -1,11 +1,14 @@
-/** The agent as a process that cannot start: it exits, and names the reason once. */
+/** The agent as a process that cannot start, or not all of it: it names the reason once. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { until } from '../../test/support/until.ts';
+import { makeRelayCertificate, makeSiteAuthority } from '../adapters/relay/certificates.ts';
 
 const PROGRAM = fileURLToPath(new URL('nodekeeper-agent.ts', import.meta.url));
 /** Longer than a start on a busy machine. Milliseconds. */
@@ -37,6 +40,7 @@ describe('an agent that cannot start', { timeout: 2 * EXIT_WITHIN_MS }, () => {
       process: started,
       exitCode: async (): Promise<number | null> =>
         (await once(started, 'close', { signal: AbortSignal.timeout(EXIT_WITHIN_MS) }))[0],
+      log: () => errors,
       /** What is not the log. */
       lines: () => errors.split('\n').filter((line) => line !== '' && !line.startsWith('{')),
     };
@@ -48,6 +52,32 @@ describe('an agent that cannot start', { timeout: 2 * EXIT_WITHIN_MS }, () => {
     expect(agent.lines()).toEqual([
       expect.stringMatching(/^nodekeeper-agent: rootDirectory \/proc\/nope cannot be made: ENOENT/),
     ]);
+  });
+
+  it('as a relay, because its port is in use, continues, and listens when the port is free', async () => {
+    const authority = makeSiteAuthority({ commonName: 'site', nowMs: Date.now(), validDays: 1 });
+    const certificate = makeRelayCertificate(authority, { names: ['127.0.0.1'], nowMs: Date.now(), validDays: 1 });
+    const at = (name: string): string => join(directory, name);
+    writeFileSync(at('relay.pem'), certificate.certificatePem);
+    writeFileSync(at('relay.key'), certificate.privateKeyPem);
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const relay = { address: '127.0.0.1', port, certificateFile: at('relay.pem'), privateKeyFile: at('relay.key') };
+    const document = { apiVersion: 'nodekeeper.dev/v1alpha1', kind: 'AgentConfiguration', relay };
+    writeFileSync(at('agent.yaml'), JSON.stringify(document));
+    const agent = start(at('state'), '--token', 't', '--config', at('agent.yaml'));
+    const logs = (text: string) => async () => agent.log().includes(text);
+    const waiting = { withinMs: EXIT_WITHIN_MS, everyMs: 50 };
+    await until(logs('the relay cannot listen; it is tried again'), { ...waiting, what: 'the fault of the relay' });
+    expect(agent.log()).toMatch(new RegExp(`"port":${port},"why":"listen EADDRINUSE`));
+    // Nothing answers it, but it sends heartbeats.
+    await until(logs('the Lease could be neither read nor created'), { ...waiting, what: 'a heartbeat' });
+    await new Promise((resolve) => other.close(resolve));
+    await until(logs('the relay listens'), { ...waiting, what: 'the relay' });
+    expect(agent.log()).toContain('the certificate of the relay expires soon');
+    agent.process.kill('SIGTERM');
+    expect(await agent.exitCode()).toBe(0);
   });
 
   it('obeys SIGTERM meanwhile', async () => {

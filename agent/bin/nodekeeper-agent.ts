@@ -17,6 +17,7 @@ import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { logind } from '../adapters/logind/logind.ts';
 import { readNuma } from '../adapters/numa/numa.ts';
 import { probeClient } from '../adapters/probe/probe-client.ts';
+import { readRelayCertificate } from '../adapters/relay/certificate-files.ts';
 import { serveRelay } from '../adapters/relay/relay-server.ts';
 import { mountMode } from '../adapters/runtime-exec/isolation.ts';
 import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
@@ -33,6 +34,7 @@ import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
 import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
 import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
 import { HeartbeatRelay } from '../app/relay.ts';
+import { RelayListener } from '../app/relay-listener.ts';
 import { withRelay } from '../app/relay-route.ts';
 import { runAgent, type UpdateParts } from '../app/run-agent.ts';
 import { AgentStartError } from '../app/start-checks.ts';
@@ -172,19 +174,19 @@ function beatApi(identity: Credentials): KubeApi {
   return withRelay({ relay, direct, nodeName, monotonicMs: () => systemTime.monotonicMs(), log });
 }
 
-/** @throws AgentStartError for a certificate that cannot be used, and for a port that is in use */
-async function startRelay(identity: Credentials, { certificateFile, privateKeyFile, ...listen }: RelayConfig) {
+function relayListener(identity: Credentials, relayConfig: RelayConfig): RelayListener {
+  const { address, port } = relayConfig;
   const api = counted(clusterDoor(identity, RELAY_CONNECTIONS_MAX));
   const relay = new HeartbeatRelay({ api, time: systemTime, log, meter: metrics });
-  try {
-    const certificate = {
-      certificatePem: readFileSync(certificateFile, 'utf8'),
-      privateKeyPem: readFileSync(privateKeyFile, 'utf8'),
-    };
-    return await serveRelay({ ...listen, certificate, relay: (item) => relay.relay(item) });
-  } catch (cause) {
-    throw new AgentStartError(`the relay cannot start: ${(cause as Error).message}`);
-  }
+  return new RelayListener({
+    address,
+    port,
+    readCertificate: () => readRelayCertificate(relayConfig),
+    open: (certificate) => serveRelay({ address, port, certificate, relay: (item) => relay.relay(item) }),
+    time: systemTime,
+    log,
+    meter: metrics,
+  });
 }
 
 const counted = (api: KubeApi): KubeApi => ({
@@ -298,7 +300,9 @@ async function main(): Promise<void> {
   const sleepSignal = logind({ ...bus, event: 'sleep' });
   let sent = 0;
   let received = 0;
-  const relay = config.relay === undefined ? undefined : await startRelay(identity, config.relay);
+  const relay = config.relay === undefined ? undefined : relayListener(identity, config.relay);
+  const stopRelay = new AbortController();
+  const relaying = relay?.run(stopRelay.signal);
   try {
     await runAgent(
       {
@@ -329,7 +333,10 @@ async function main(): Promise<void> {
         shutdownState: stateFile(join(config.rootDirectory, SHUTDOWN_STATE_FILE), `.tmp-${SHUTDOWN_STATE_FILE}`),
         time: systemTime,
         updates: updateParts(),
-        checks: [{ name: 'identity', complaint: () => identity.complaint() }],
+        checks: [
+          { name: 'identity', complaint: () => identity.complaint() },
+          ...(relay === undefined ? [] : [{ name: 'relay', complaint: () => relay.complaint() }]),
+        ],
         fraction: Math.random,
         compress: gzip,
         log,
@@ -356,7 +363,8 @@ async function main(): Promise<void> {
       stop.signal,
     );
   } finally {
-    await relay?.close();
+    stopRelay.abort();
+    await relaying;
     await runtime.close();
     await healthz?.close();
     shutdownSignal.close();

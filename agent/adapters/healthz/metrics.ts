@@ -44,6 +44,11 @@ export const AGENT_METRICS: readonly MetricDefinition[] = [
     'nodekeeper_agent_requests_total',
     'Requests to the API by method and code; code 0 when there was no answer.',
   ),
+  gauge('nodekeeper_agent_relay_listening', 'Whether the relay listens: 1, or 0.'),
+  gauge(
+    'nodekeeper_agent_relay_certificate_expires_time_seconds',
+    'When the certificate of the relay expires, since the epoch.',
+  ),
   counter('nodekeeper_agent_relay_batches_total', 'Batches of heartbeats that were relayed, by outcome.'),
   counter('nodekeeper_agent_relayed_heartbeats_total', 'Heartbeats that were relayed, by code of the answer.'),
   counter('nodekeeper_agent_sent_bytes_total', 'Bytes sent to the API.'),

@@ -55,6 +55,18 @@ async function world(
 const beat: KubeRequest = { method: 'PUT', path: leasePath('n1'), body: { é: 1 }, isHeartbeat: true };
 
 describe('the server of a relay', () => {
+  it('uses a new certificate for new connections, and none that does not fit its key', async () => {
+    const { client, server } = await world();
+    const other = makeSiteAuthority({ commonName: 'other site', ...today });
+    const renewed = makeRelayCertificate(other, { names: ['127.0.0.1'], ...today });
+    expect(() => server.useCertificate({ ...renewed, privateKeyPem: certificate.privateKeyPem })).toThrow(/key/);
+    expect(await client().send(beat)).toMatchObject({ kind: 'answered', status: 200 });
+    server.useCertificate(renewed);
+    expect(await client().send(beat)).toMatchObject({ kind: 'failed' });
+    const trusting = client({ certificateAuthority: other.certificatePem });
+    expect(await trusting.send(beat)).toMatchObject({ kind: 'answered', status: 200 });
+  });
+
   it('passes on path, body and token of a heartbeat unchanged, and returns the answer', async () => {
     const { client, items } = await world(() => ({ status: 429, retryAfterSeconds: 3, body: { kind: 'Status' } }));
     expect(await client().send(beat)).toEqual({

@@ -24,6 +24,8 @@ export interface RelayServerOptions {
 
 export interface RelayServer {
   readonly port: number;
+  /** New connections use it. @throws Error for a certificate that does not fit its key */
+  useCertificate(certificate: CertifiedKey): void;
   close(): Promise<void>;
 }
 
@@ -36,12 +38,13 @@ const IDLE_TIMEOUT_MS = 150_000;
 /** A head has the token, some 500 bytes. */
 const HEADER_BYTES_MAX = 8_192;
 
+const contextOf = ({ certificatePem, privateKeyPem }: CertifiedKey) =>
+  ({ cert: certificatePem, key: privateKeyPem, minVersion: 'TLSv1.2' }) as const;
+
 /** Rejects if the server cannot listen. @throws Error for an unusable certificate or key */
 export async function serveRelay(options: RelayServerOptions): Promise<RelayServer> {
   const server = createServer({
-    cert: options.certificate.certificatePem,
-    key: options.certificate.privateKeyPem,
-    minVersion: 'TLSv1.2',
+    ...contextOf(options.certificate),
     handshakeTimeout: REQUEST_TIMEOUT_MS,
     headersTimeout: REQUEST_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -65,7 +68,11 @@ export async function serveRelay(options: RelayServerOptions): Promise<RelayServ
       resolve();
     });
   });
-  return { port: (server.address() as AddressInfo).port, close: () => close(server) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    useCertificate: (certificate) => server.setSecureContext(contextOf(certificate)),
+    close: () => close(server),
+  };
 }
 
 async function answerTo(request: IncomingMessage, { relay }: RelayServerOptions): Promise<LeaseBatchAnswerItem> {
