@@ -1,7 +1,7 @@
 /** Decision records of the controller of ReplicaSets and ReplicationControllers: which pods it created and deleted, and the numbers. */
 import type { DecisionAbout, DraftOf, ReplayRules } from '../decisions/decision-record.ts';
 import type { OwnedPod } from '../workload-rules/owned-pod.rule.ts';
-import { firstToDelete } from './deletion-order.rule.ts';
+import { byLogShard, firstToDelete } from './deletion-order.rule.ts';
 import { BURST_PODS, type ReplicaSetDecision } from './rule.ts';
 import type { SetKind } from './set-kinds.rule.ts';
 
@@ -21,6 +21,8 @@ interface ReplicaSetInputs {
     /** Pods of this decision that an earlier transaction deleted. */
     readonly before: number;
     readonly count: number;
+    /** The pods were ordered by these shards of the change log. Absent in older records: in the order of deletion. */
+    readonly logShards?: number;
   };
 }
 
@@ -67,6 +69,7 @@ export function podsDeletedDraft(
     readonly relatedPods: readonly OwnedPod[];
     readonly names: readonly string[];
     readonly before: number;
+    readonly logShards: number;
   },
   nowMs: number,
 ): ReplicaSetDraft {
@@ -84,6 +87,7 @@ export function podsDeletedDraft(
       relatedOn: of.relatedPods.map(({ nodeName }) => nodeName),
       before: of.before,
       count: of.names.length,
+      logShards: of.logShards,
     },
     outcome: { names: [...of.names] },
   };
@@ -123,10 +127,12 @@ const asPod = (pod: RankedPod): OwnedPod => ({
 
 export const replicaSetReplay: ReplayRules<ReplicaSetInputs> = {
   missingPods: ({ replicas, active }) => ({ missing: replicas - active }),
-  surplusPods({ replicas, pods, relatedOn, before, count }, { atMs }) {
+  surplusPods({ replicas, pods, relatedOn, before, count, logShards }, { about, atMs }) {
     const surplus = Math.min(pods.length - replicas, BURST_PODS);
     const relatedPods = relatedOn.map((nodeName) => ({ nodeName }) as OwnedPod);
-    const order = firstToDelete(pods.map(asPod), surplus, { relatedPods, nowMs: atMs });
+    const chosen = firstToDelete(pods.map(asPod), surplus, { relatedPods, nowMs: atMs });
+    const { namespace = '' } = about;
+    const order = logShards === undefined ? chosen : byLogShard(chosen, { namespace, logShards });
     return { names: order.slice(before, before + count).map(({ name }) => name) };
   },
 };

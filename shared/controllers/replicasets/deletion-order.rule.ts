@@ -2,6 +2,7 @@
  * Which pods of a ReplicaSet are deleted first when it has too many. Source: ActivePodsWithRanks.Less in
  * pkg/controller/controller_utils.go.
  */
+import { textHash } from '../../domain/text-hash.ts';
 import type { OwnedPod } from '../workload-rules/owned-pod.rule.ts';
 
 export interface OrderContext {
@@ -19,6 +20,19 @@ export function firstToDelete(pods: readonly OwnedPod[], count: number, context:
   for (const { nodeName } of context.relatedPods) relatedOn.set(nodeName, (relatedOn.get(nodeName) ?? 0) + 1);
   return pods.toSorted((left, right) => compare(left, right, relatedOn, context.nowMs)).slice(0, count);
 }
+
+/**
+ * The chosen pods by the shard of their change log (store/layout.ts). A transaction of several pods then raises few heads.
+ * Pods of one shard keep their order. Upstream deletes the chosen pods concurrently, without an order (manageReplicas
+ * in pkg/controller/replicaset/replica_set.go).
+ */
+export const byLogShard = (
+  chosen: readonly OwnedPod[],
+  { namespace, logShards }: { readonly namespace: string; readonly logShards: number },
+): readonly OwnedPod[] => {
+  const shard = ({ name }: OwnedPod): number => textHash(`${namespace}/${name}`) % logShards;
+  return chosen.toSorted((left, right) => shard(left) - shard(right));
+};
 
 /** Negative: `left` is deleted first. */
 function compare(left: OwnedPod, right: OwnedPod, relatedOn: ReadonlyMap<string, number>, nowMs: number): number {

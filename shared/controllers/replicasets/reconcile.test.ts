@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { type WorkloadCluster, workloadCluster } from '../../../test/support/workload-cluster.ts';
 import type { KubeResourceQuota } from '../../kube/application-types.ts';
+import { formatTime } from '../../kube/time.ts';
+import { type DecisionRecord, sealed } from '../decisions/decision-record.ts';
+import { replay } from '../decisions/replay.ts';
+import { ownedPodOf } from '../workload-rules/owned-pod.rule.ts';
 import { addDue } from '../workloads/due-store.ts';
+import { podsDeletedDraft, type ReplicaSetDraft } from './decisions.ts';
+import { byLogShard, firstToDelete } from './deletion-order.rule.ts';
 
 const names = (objects: readonly { metadata: { name?: string } }[]) => objects.map(({ metadata }) => metadata.name);
 
@@ -73,6 +79,45 @@ describe('a ReplicaSet', () => {
     const shards = cluster.tables.items('objects').flatMap(({ pk }) => (/^l#pods#/.test(String(pk)) ? [pk] : []));
     expect(new Set(shards).size).toBeGreaterThan(4);
     expect(new Set(names(await cluster.pods())).size).toBe(200);
+  });
+
+  it('deletes the pods of one shard of the change log together, and its decisions replay', async () => {
+    const cluster = workloadCluster();
+    await cluster.createSet(100);
+    await cluster.settleRunning();
+    const before = logItems(cluster, 'pods');
+    await cluster.change('replicasets', 'web', (set) => ({ ...set, spec: { ...set.spec, replicas: 10 } }));
+    await cluster.settle();
+    expect(await cluster.pods()).toHaveLength(10);
+    // 6 transactions; each of the 8 shards ends in one of them.
+    expect(logItems(cluster, 'pods') - before).toBeLessThanOrEqual(6 + 8);
+    const deleted = (await cluster.decisions()).filter(({ act }) => act === 'PodsDeleted');
+    expect(deleted).toHaveLength(6);
+    expect(deleted.filter((record) => !replay(record).same)).toEqual([]);
+  });
+
+  it('replays an older record: its pods were deleted in the order of deletion', () => {
+    const set = { metadata: { namespace: 'default', name: 'web', uid: 'u' }, spec: { replicas: 1 } };
+    const pods = ['e', 'd', 'c', 'b', 'a'].map((name, index) =>
+      ownedPodOf({
+        metadata: { name, namespace: 'default', uid: name, creationTimestamp: formatTime(index * 1_000) },
+      }),
+    );
+    const relatedPods: typeof pods = [];
+    const remove = firstToDelete(pods, 4, { relatedPods, nowMs: 9_000 });
+    const decision = { create: 0, remove };
+    const inOrder = remove.map(({ name }) => name);
+    const byShard = byLogShard(remove, { namespace: 'default', logShards: 8 }).map(({ name }) => name);
+    expect(byShard).not.toEqual(inOrder);
+    const record = (names: readonly string[], hasShards: boolean) => {
+      const of = { decision, pods, relatedPods, names, before: 0, logShards: 8 };
+      const draft = podsDeletedDraft('ReplicaSet', set, of, 9_000) as ReplicaSetDraft & { rule: 'surplusPods' };
+      const { logShards: _, ...older } = draft.inputs;
+      return sealed({ ...draft, inputs: hasShards ? draft.inputs : older, v: 1, policy: '' } as DecisionRecord);
+    };
+    expect(replay(record(inOrder, false))).toMatchObject({ same: true, checked: true });
+    expect(replay(record(byShard, true))).toMatchObject({ same: true, checked: true });
+    expect(replay(record(inOrder, true)).same).toBe(false);
   });
 
   it('decides and writes nothing when it is settled', async () => {

@@ -5,6 +5,7 @@
  * when it commits, no other worker has changed the set of pods since it was read, and spec.replicas is still what was
  * read. Names of pods follow from the claim, so nothing depends on a random number.
  */
+import { shardsOf } from '../../api/storage/cluster-objects.ts';
 import { selectorFromSpec } from '../../kube/selectors.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
 import type { KubeReplicaSet } from '../../kube/workload-types.ts';
@@ -25,6 +26,7 @@ import {
   type PodOwner,
 } from '../workload-rules/pod-commits.ts';
 import { podsCreatedDraft, podsDeletedDraft } from './decisions.ts';
+import { byLogShard } from './deletion-order.rule.ts';
 import { decideReplicas, type ReplicaSetDecision, replicaSetStatus } from './rule.ts';
 import { type SetKind, setKindOf } from './set-kinds.rule.ts';
 
@@ -155,10 +157,12 @@ function deleteSurplus(
     readonly relatedPods: readonly OwnedPod[];
   },
 ): Promise<Applied | 'overtaken'> {
-  const { kind, replicaSet, nowMs } = world;
+  const { kind, ref, replicaSet, nowMs } = world;
   const stored = new Map(world.pods.map((pod) => [pod.metadata.name, pod]));
+  const logShards = shardsOf('pods');
+  const remove = byLogShard(of.decision.remove, { namespace: ref.namespace, logShards });
   return deletePods(dependencies, world, {
-    pods: of.decision.remove.flatMap(({ name }) => stored.get(name) ?? []),
-    draft: (names, before) => podsDeletedDraft(kind, replicaSet, { ...of, names, before }, nowMs),
+    pods: remove.flatMap(({ name }) => stored.get(name) ?? []),
+    draft: (names, before) => podsDeletedDraft(kind, replicaSet, { ...of, names, before, logShards }, nowMs),
   });
 }
