@@ -15,7 +15,12 @@ import { decisionsIn, decisionWrite } from '../shared/controllers/decisions/deci
 import { defined } from '../shared/domain/defined.ts';
 import type { Item, ItemPosition, ItemStore, Write } from '../shared/ports/item-store.ts';
 import { is } from '../shared/store/conditions.ts';
-import { decisionsPartition, objectSortKey, resourceVersionKey } from '../shared/store/layout.ts';
+import {
+  decisionsPartition,
+  objectSortKey,
+  podDecisionsPartition,
+  resourceVersionKey,
+} from '../shared/store/layout.ts';
 import { logAttributes, logEntries, objectText } from '../shared/store/object-record.ts';
 import { type StoredText, unpackText } from '../shared/store/packed-text.ts';
 
@@ -63,7 +68,7 @@ function plainWrites(item: Item): Write[] {
   const key = { table: 'objects', pk, sk } as const;
   if (o instanceof Uint8Array) return [{ kind: 'update', key, set: { o: unpackText(o) }, when: is('rv', rv) }];
   // An older release reads each decision by its own key.
-  if (pk.startsWith(decisionsPartition())) {
+  if (pk.startsWith(decisionsPartition()) || pk.startsWith(podDecisionsPartition())) {
     return [
       ...decisionsIn(item).map((record) => decisionWrite(record, { textFormat: 'plain' })),
       { kind: 'delete', key },

@@ -10,6 +10,7 @@
  *          pk `w#<owner uid>` sk `<resource>:[namespace/]name`   the objects of an owner (owner-index.ts)
  *          pk `d#<shard>` sk <about>.<ms>-<hash>             a decision, TTL (decision-store.ts)
  *          pk `ds#<shard>` sk <ms>-<node>                    decisions of one commit about several Nodes, TTL
+ *          pk `dp#<shard>` sk <set>.<time>-<hash>            decisions of one commit about pods of one set, TTL
  *          pk `r#<parked row>` sk `-`                        starts a retry of a parked row, TTL (parked-store.ts)
  * control  pk `fleet` sk `state`                   node-monitor's last claim, gate, total disruption (fleet-store.ts)
  *          pk `fleet` sk `zone#<zone>`              zone state and eviction limiter
@@ -69,6 +70,7 @@ export const ownedPartition = (ownerUid: string): string => `w#${ownerUid}`;
 export const decisionPartition = (shard: number): string => `d#${twoDigits(shard)}`;
 /** Without a shard: what all of its keys begin with. */
 export const decisionsPartition = (shard?: number): string => `ds#${shard === undefined ? '' : twoDigits(shard)}`;
+export const podDecisionsPartition = (shard?: number): string => `dp#${shard === undefined ? '' : twoDigits(shard)}`;
 
 export const objectSortKey = (namespace: string, name: string): string =>
   namespace === '' ? name : `${namespace}/${name}`;

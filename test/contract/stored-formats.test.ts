@@ -139,6 +139,33 @@ describeOnStores('objects in two formats', (fixture) => {
     expect((await decisionStore(items).list({ nowMs: T0, limit: 9, about })).decisions).toHaveLength(2);
   });
 
+  it('stores each decision about pods of one set in an item of its own, as an older release reads it', async () => {
+    const records = Array.from({ length: 5 }, (_, index): DecisionRecord => {
+      const about = { kind: 'Pod', namespace: 'default', name: `${resource}-web-${index}`, uid: resource } as const;
+      return {
+        ...{ v: 1, act: 'PodScheduled', about, atMs: T0, reason: FILLER },
+        ...{ rule: 'podPlacement', inputs: {}, outcome: {}, policy: '', sum: '' },
+      };
+    });
+    const items = fixture.items();
+    const writes = decisionWrites(records, 'compressed');
+    expect(writes).toHaveLength(1);
+    for (const write of writes) await items.write(write);
+    // A release before the shared items, and one with them, while texts are stored plain.
+    expect(decisionWrites(records, 'plain').map(({ key }) => key)).toEqual(
+      records.map((each) => decisionWrite(each).key),
+    );
+    expect(await items.get(decisionWrite(records[0]!).key, { consistent: true })).toBeUndefined();
+    await storePlainTexts(items);
+    for (const record of records) {
+      const item = await items.get(decisionWrite(record).key, { consistent: true });
+      expect(JSON.parse(item?.['d'] as string)).toEqual(record);
+      const { about } = record;
+      expect((await decisionStore(items).list({ nowMs: T0, limit: 9, about })).decisions).toHaveLength(1);
+    }
+    expect(await storePlainTexts(items)).toBe(0);
+  });
+
   it('does not overwrite an object that changes while texts are stored plain', async () => {
     const [first] = await commit(compressing, create('a'));
     const items = fixture.items();

@@ -238,7 +238,7 @@ describe('docs/explain.md', () => {
 describe('the resource', () => {
   const DECISIONS = '/apis/nodekeeper.dev/v1alpha1/decisions';
 
-  it('lists by what it is about, in a table, reading one partition', async () => {
+  it('lists by what it is about, in a table, with one query for its records and one for shared ones', async () => {
     const { body } = await api.send('GET', `${DECISIONS}?fieldSelector=node%3Ddark-2`, { accept: TABLE });
     expect(body.columnDefinitions.slice(0, 4).map(({ name }: { name: string }) => name)).toEqual([
       'Age',
@@ -255,7 +255,7 @@ describe('the resource', () => {
     ]);
     fleet.consumed();
     await api.send('GET', `${DECISIONS}?fieldSelector=pod%3Ddefault%2Fon-dark-2`);
-    expect(fleet.consumed().requests).toHaveLength(1);
+    expect(fleet.consumed().requests).toHaveLength(2);
   });
 
   it.each(['on-dark-2', 'a/b/c'])(

@@ -55,7 +55,11 @@ export function decisionStorage(decisions: DecisionStore, clock: Clock): Resourc
         limit,
         ...defined({ about, continueAfter }),
       });
-      return { items: page.decisions.map(objectOf), ...defined({ next: page.next }) };
+      return {
+        items: page.decisions.map(objectOf),
+        positions: page.decisions.map(({ name, position = name }) => position),
+        ...defined({ next: page.next }),
+      };
     },
     listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
     readsInsteadOfLog: () => true,

@@ -23,6 +23,8 @@ export interface ListPage {
   readonly items: readonly KubeObject[];
   /** Key of the last object read, when there may be more. */
   readonly next?: string;
+  /** `continueAfter` of what follows each item. Absent: listKeyOf. */
+  readonly positions?: readonly string[];
 }
 
 export type WriteResult =

@@ -41,7 +41,7 @@ interface ContinueToken {
   readonly v: 1;
   /** resourceVersion of the first page. */
   readonly rv: string;
-  /** Key of the last object that was returned (listKeyOf). */
+  /** Key of the last object that was returned (listKeyOf), or its position in the storage. */
   readonly after: string;
   /** When the first page was read. */
   readonly atMs: number;
@@ -107,7 +107,7 @@ export async function listObjects(
       fields: request.fields,
     });
     for (const [index, object] of read.items.entries()) {
-      after = listKeyOf(object);
+      after = read.positions?.[index] ?? listKeyOf(object);
       if (!matches(descriptor, object, request.labels, request.fields)) continue;
       items.push(object);
       characters += JSON.stringify(object).length;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryItemStore } from '../../adapters/memory/item-store.ts';
 import { defaultPolicy } from '../../domain/policy.ts';
-import type { ConsumedUnits } from '../../ports/item-store.ts';
+import type { ConsumedUnits, ItemStore } from '../../ports/item-store.ts';
 import { ledgerOver } from '../framework/ledger.ts';
 import type { DecisionDraft } from './decision-record.ts';
 import { decisionName, decisionStore } from './decision-store.ts';
@@ -139,5 +139,102 @@ describe('records about many Nodes in one commit', () => {
     expect(writes).toHaveLength(2);
     expect((await store.list({ nowMs, limit: 10, about: long[0]!.about })).decisions).toHaveLength(1);
     expect(await store.get(decisionName(long[1]!), nowMs)).toBeDefined();
+  });
+});
+
+describe('records about pods in one commit', () => {
+  const nowMs = Date.UTC(2026, 0, 1);
+  const draftOf = (name: string, atMs = nowMs, namespace = 'my-shop'): DecisionDraft => ({
+    act: 'PodScheduled',
+    about: { kind: 'Pod', namespace, name, uid: `uid-${name}` },
+    atMs,
+    reason: 'bound to edge-1: 1 of 1 examined nodes is feasible',
+    rule: 'podPlacement',
+    inputs: { podUid: `uid-${name}`, best: [], nodeName: 'edge-1', nodes: 1, examined: 1, feasible: 1, rejected: {} },
+    outcome: { nodeName: 'edge-1' },
+  });
+  const podNames = (set: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${set}-${index.toString(36).padStart(5, 'b')}`);
+  const about = (name: string) => ({ kind: 'Pod', namespace: 'my-shop', name }) as const;
+  async function stored(commits: readonly (readonly DecisionDraft[])[]) {
+    const items = memoryItemStore();
+    const ledger = ledgerOver(items, defaultPolicy);
+    const writes = commits.flatMap((drafts) => ledger.writeAll(drafts));
+    for (const write of writes) await items.write(write);
+    return { items, ledger, writes, store: decisionStore(items) };
+  }
+
+  it('share an item with those of the same set', async () => {
+    const pods = [...podNames('web-7d9c6b8f4', 8), ...podNames('api-5c8', 3), 'single', 'db-0'];
+    const { writes, store } = await stored([pods.map((name) => draftOf(name))]);
+    expect(writes.map(({ key }) => key.pk.split('#')[0]).sort()).toEqual(['d', 'd', 'dp', 'dp']);
+    for (const name of pods) {
+      const { decisions } = await store.list({ nowMs, limit: 10, about: about(name) });
+      expect(decisions.map(({ record }) => record)).toMatchObject([draftOf(name)]);
+      expect(await store.get(decisionName(draftOf(name)), nowMs)).toEqual(decisions[0]);
+    }
+    expect(await store.get(decisionName(draftOf('web-7d9c6b8f4-other')), nowMs)).toBeUndefined();
+    expect(await store.get('pod.my-shop.web-7d9c6b8f4-bbbb0.never-abc', nowMs)).toBeUndefined();
+  });
+
+  it('are listed beside a record of its own, and apart from those of other namespaces and sets', async () => {
+    const pods = podNames('web', 4);
+    const others = [
+      ...pods.map((name) => draftOf(name, nowMs, 'my')),
+      ...podNames('web.1', 3).map((name) => draftOf(name)),
+    ];
+    const { ledger, store } = await stored([pods.map((name) => draftOf(name)), others]);
+    const held: DecisionDraft = { ...draftOf(pods[2]!, nowMs + 5_000), act: 'EvictionHeld', rule: 'podEviction' };
+    await ledger.recordOnce(held, {});
+    const { decisions } = await store.list({ nowMs, limit: 10, about: about(pods[2]!) });
+    expect(decisions.map(({ record }) => record.act)).toEqual(['PodScheduled', 'EvictionHeld']);
+  });
+
+  it.each([1, 3, 8, 100])('are listed in pages of %i, each record once', async (limit) => {
+    const sets = ['web-7d9c6b8f4', 'web', 'api-5c8'].map((set) => podNames(set, 12));
+    const commits = [0, 1_000].flatMap((later) => sets.map((pods) => pods.map((name) => draftOf(name, nowMs + later))));
+    const { store } = await stored([...commits, [draftOf('single')]]);
+    const listed: string[] = [];
+    let after: string | undefined;
+    for (let pages = 0; pages < 200; pages += 1) {
+      const page = await store.list({ nowMs, limit, ...(after === undefined ? {} : { continueAfter: after }) });
+      expect(page.decisions.length).toBeLessThanOrEqual(limit);
+      listed.push(...page.decisions.map(({ name }) => name));
+      after = page.next;
+      if (after === undefined) break;
+    }
+    expect(new Set(listed).size).toBe(73);
+    expect(listed).toHaveLength(73);
+  });
+
+  it('are continued after the last record although another item appeared before theirs', async () => {
+    const { items, ledger, store } = await stored([podNames('web', 12).map((name) => draftOf(name))]);
+    const first = await store.list({ nowMs, limit: 5 });
+    for (const write of ledger.writeAll([draftOf('earlier')])) await items.write(write);
+    const rest = await store.list({ nowMs, limit: 100, ...(first.next && { continueAfter: first.next }) });
+    expect(rest.decisions.map(({ record }) => record.about.name).sort()).toEqual(
+      ['earlier', ...podNames('web', 12).slice(5)].sort(),
+    );
+  });
+
+  it('end after their retention', async () => {
+    const { store } = await stored([podNames('web', 4).map((name) => draftOf(name))]);
+    const laterMs = nowMs + 31 * 86_400_000;
+    expect((await store.list({ nowMs: laterMs, limit: 10 })).decisions).toEqual([]);
+    expect((await store.list({ nowMs: laterMs, limit: 10, about: about('web-bbbb1') })).decisions).toEqual([]);
+    expect(await store.get(decisionName(draftOf('web-bbbb1')), laterMs)).toBeUndefined();
+  });
+
+  it('of a large set are read from the newest one', async () => {
+    const commits = Array.from({ length: 6 }, (_, index) =>
+      podNames('web', 2).map((name) => draftOf(name, nowMs + index)),
+    );
+    const { items } = await stored(commits);
+    const onePerPage: Pick<ItemStore, 'get' | 'query'> = {
+      get: items.get,
+      query: (request) => items.query({ ...request, limit: 1 }),
+    };
+    const page = await decisionStore(onePerPage).list({ nowMs, limit: 10, about: about('web-bbbb1') });
+    expect(page.decisions.map(({ record }) => record.atMs - nowMs)).toEqual([2, 3, 4, 5]);
   });
 });

@@ -21,8 +21,9 @@
  * A refused transaction changes nothing. The process reads what changed, and decides again. After a fault it is not known
  * whether the transaction was applied; the same read shows it.
  *
- * Cost in write units, besides the Pod itself: 2 for use, 2 per 1 KB of the Node, 2 for the record, about 6 for the event;
- * 2 for the order, shared by the group. 2 per missing Node, which is rare.
+ * Cost in write units, besides the Pod itself: 2 for use, 2 per 1 KB of the Node, 2 and a share of head and log for the
+ * event. Shared by the group: 2 for the order, 2 per 1 KB for the records of pods of one set
+ * (decisions/decision-store.ts). 2 per missing Node, which is rare.
  */
 import { bindPod } from '../../api/kinds/pods.ts';
 import { shardsOf } from '../../api/storage/cluster-objects.ts';
@@ -37,14 +38,17 @@ import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { eventWrite } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
-import { placementDraft, type QueueHistory } from './decisions.ts';
+import { placementDraft, type QueueHistory, type SchedulerDraft } from './decisions.ts';
 import { relatedMissingNodes } from './missing-nodes.rule.ts';
 import { advanceOrder } from './queue-store.ts';
 import type { Fit } from './rule.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from './world.rule.ts';
 
-/** Bindings in one transaction: at most 85 of its 100 actions. */
-export const GROUP_MAX = 8;
+/**
+ * Bindings in one transaction. They have at most 80 of its 100 actions, and 91 if each has a record of its own. With
+ * missing Nodes they may be too many: then half of them are bound.
+ */
+export const GROUP_MAX = 12;
 /** Missing Nodes of a group, and of a pod that is bound alone. One pod has at most 11 actions. */
 const MISSING_MAX = { ofGroup: 15, ofPod: 80 } as const;
 
@@ -117,7 +121,7 @@ export async function bindGroup(
         break;
       case 'overfull':
       case 'tooLarge': {
-        const index = outcome.kind === 'overfull' ? 0 : Math.floor(outcome.index / 2);
+        const index = Math.floor(outcome.kind === 'overfull' ? placements.length / 2 : outcome.index / 2);
         if (placements.length > 1) {
           placements = placements.slice(0, Math.max(1, index));
           break;
@@ -159,7 +163,7 @@ function planOf(
   const timeoutOn = podEvictionTimeoutOn(policy);
   const fromSeconds = policy.podEvictionTimeoutSeconds;
   const writes: ObjectWrite[] = [];
-  const records: TransactWrite[] = [];
+  const drafts: SchedulerDraft[] = [];
   // Events of one group share the head of their shard.
   const wantedShard = textHash(placements[0]!.pod.uid) % shardsOf('events');
   for (const [index, { pod, fit, queue }] of placements.entries()) {
@@ -172,7 +176,7 @@ function planOf(
     if (outcome.kind === 'refused') return { kind: 'refused', index };
     writes.push({ kind: 'update', ref: refOf(pod), object: outcome.pod, previous });
     writes.push(eventWrite(scheduledEvent(pod, fit.nodeName), { nowMs, eventUid: random.uuid(), wantedShard }));
-    records.push(ledger.write(placementDraft(pod, fit, { nowMs, nodes: nodes.size, queue })));
+    drafts.push(placementDraft(pod, fit, { nowMs, nodes: nodes.size, queue }));
   }
   const missing = [...new Set(placements.flatMap(({ pod }) => relatedMissingNodes(pod, copy.snapshot)))];
   if (placements.length > 1 && missing.length > MISSING_MAX.ofGroup) return { kind: 'refused', index: 1 };
@@ -182,7 +186,8 @@ function planOf(
     useNode(nodeName, copy.useOf(nodeName)),
     nodeUnchanged(nodeName, nodes.get(nodeName)!.node.resourceVersion),
   ]);
-  return { kind: 'plan', writes, extra: [advanceOrder(copy.order), ...guards, ...absent, ...records], nodeNames };
+  const extra = [advanceOrder(copy.order), ...guards, ...absent, ...ledger.writeAll(drafts)];
+  return { kind: 'plan', writes, extra, nodeNames };
 }
 
 const scheduledEvent = ({ key, namespace, name, uid }: SchedulablePod, nodeName: string) =>

@@ -1,9 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { MERGE } from '../../../test/support/api-in-memory.ts';
 import { ScheduledCluster } from '../../../test/support/scheduled-cluster.ts';
-import type { KubePod } from '../../kube/types.ts';
-import type { ItemStore } from '../../ports/item-store.ts';
+import type { KubeDecision, KubePod } from '../../kube/types.ts';
+import type { ItemStore, TransactWrite } from '../../ports/item-store.ts';
+import { decisionStore } from '../decisions/decision-store.ts';
 import { queueStore } from './queue-store.ts';
+
+interface ListedDecisions {
+  readonly items: readonly KubeDecision[];
+  readonly metadata: { readonly continue?: string };
+}
+
+/** A store that also appends each written transaction to `commits`. */
+const recording =
+  (commits: (readonly TransactWrite[])[]) =>
+  (items: ItemStore): ItemStore => ({
+    ...items,
+    async transact(writes) {
+      const outcome = await items.transact(writes);
+      if (outcome.kind === 'written') commits.push(writes);
+      return outcome;
+    },
+  });
 
 describe('the scheduler', () => {
   it('binds a new pod after its stream record, without a sweep', async () => {
@@ -80,6 +98,63 @@ describe('the scheduler', () => {
     // Two pods still name n2, so one more has room.
     expect([await cluster.nodeOf('q'), await cluster.nodeOf('r')]).toEqual(['n2', '']);
     expect(await rows()).toEqual(['n1 2', 'n2 1']);
+  });
+
+  it('binds twelve pods in one transaction, with one decision record for those of one owner', async () => {
+    const commits: (readonly TransactWrite[])[] = [];
+    const cluster = new ScheduledCluster({ between: recording(commits) });
+    await cluster.node('n1');
+    const names = Array.from({ length: 12 }, (_, index) => `web-7d9c6b8f4-${index.toString(36).padStart(5, 'b')}`);
+    for (const name of names) await cluster.pod(name);
+    await cluster.settle();
+    const [binding, ...others] = commits.filter((writes) => writes.some(({ key }) => key.sk === 'order'));
+    expect(others).toEqual([]);
+    expect(binding!.filter(({ key }) => /^dp?#/.test(key.pk))).toHaveLength(1);
+    for (const name of names) {
+      expect(await cluster.nodeOf(name)).toBe('n1');
+      const about = { kind: 'Pod', namespace: 'default', name } as const;
+      const { decisions } = await decisionStore(cluster.fleet.tables).list({ nowMs: 0, limit: 10, about });
+      expect(decisions.map(({ record }) => record.act)).toEqual(['PodScheduled']);
+    }
+    for (const limit of [1, 5, 12, 50]) {
+      const path = `/apis/nodekeeper.dev/v1alpha1/decisions?fieldSelector=act%3DPodScheduled&limit=${limit}`;
+      const listed: (string | undefined)[] = [];
+      let next = '';
+      for (let pages = 0; pages <= names.length; pages += 1) {
+        const page = (await cluster.send('GET', `${path}&continue=${next}`)) as unknown as ListedDecisions;
+        listed.push(...page.items.map(({ spec }) => spec?.about?.name));
+        next = page.metadata.continue ?? '';
+        if (next === '') break;
+      }
+      expect(listed.sort()).toEqual(names);
+    }
+  });
+
+  it('binds half of a group that has too many actions for one transaction', async () => {
+    const commits: (readonly TransactWrite[])[] = [];
+    const cluster = new ScheduledCluster({ between: recording(commits) });
+    const numbers = Array.from({ length: 12 }, (_, index) => index);
+    const gone = Array.from({ length: 15 }, (_, index) => `gone${index}`);
+    const labels = { app: 'web' };
+    for (const name of gone) {
+      await cluster.node(name);
+      await cluster.running(`on${name}`, name, { labels });
+      await cluster.send('DELETE', `/api/v1/nodes/${name}`);
+    }
+    for (const index of numbers) await cluster.createNode(`n${index}`);
+    const term = { labelSelector: { matchLabels: labels }, topologyKey: 'kubernetes.io/hostname' };
+    const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+    // Each on a node of its own, with a decision record of its own.
+    for (const index of numbers) {
+      await cluster.pod(`p${index}`, { spec: { affinity }, requests: { cpu: '3' } });
+    }
+    commits.length = 0;
+    await cluster.settle();
+    const bound = commits
+      .filter((writes) => writes.some(({ key }) => key.sk === 'order'))
+      .map((writes) => writes.filter(({ key }) => key.pk.startsWith('o#pods#')).length);
+    expect(bound).toEqual([6, 6]);
+    for (const index of numbers) expect(await cluster.nodeOf(`p${index}`)).not.toBe('');
   });
 
   it('ends its pass in time while there is a request at each end, and the next pass serves it', async () => {
