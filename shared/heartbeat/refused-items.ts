@@ -1,5 +1,5 @@
 /**
- * Items of batches whose token is refused. A relay cannot check tokens, so anyone in its site can fill its batches with
+ * Items of batches with a refused token. A relay cannot check tokens, so anyone in its site can fill its batches with
  * invented names. Each name costs two reads of keys: 200 per batch, where a request of its own would cost two. When a relay
  * has sent too many of them, its further items are answered 503 without a look at their tokens. Machines of the site then
  * send their heartbeats directly. Other relays are not affected.

@@ -75,7 +75,7 @@ describe('the laws find', () => {
     },
     { bug: 'machines that do not fall back', plant: { relayRoute: ({ relay }) => relay } },
     {
-      bug: 'machines that take their failing relay at its word',
+      bug: 'machines that believe their failing relay',
       plant: {
         relayRoute: ({ relay, ...options }) =>
           withRelay({

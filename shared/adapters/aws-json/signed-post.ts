@@ -1,6 +1,6 @@
 /**
  * One signed POST to an AWS service with JSON protocol, without the SDK's client, which adds 200 KB to a bundle, and
- * without fetch, whose first call takes 10 to 20 ms of CPU in each new execution environment.
+ * without fetch: its first call needs 10 to 20 ms of CPU in each new execution environment.
  */
 import { type AwsConnection, endpointOf } from '../aws-connection/connection.ts';
 import { type PostAnswer, postClient } from '../aws-connection/post-client.ts';

@@ -7,8 +7,8 @@
  * A record is never reported as failed. node-monitor decides the same at its next tick, so another delivery would gain
  * less than one period, and it would delay the recovery of the nodes behind the record (law L12). That also holds when
  * the tables are unavailable and every record fails: the first tick after the outage does this work. So a fault that may
- * pass is retried once in place, and then left to node-monitor and counted. It also ends promises whose node has returned
- * (node-monitor/return-watch.ts), where this function could not.
+ * pass is retried once in place, and then left to node-monitor and counted. A promise that this function could
+ * not end is ended by node-monitor (return-watch.ts).
  */
 import { lastSpokeAtMs } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';

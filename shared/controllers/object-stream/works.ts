@@ -197,7 +197,7 @@ async function recordAnnotations(
 }
 
 /**
- * Removes a node that became Ready, or was deleted, from its zone's eviction queue. A node whose Ready status is absent,
+ * Removes a node that became Ready, or was deleted, from its zone's eviction queue. A node without a Ready status,
  * such as one that registers, is not queued: it is marked first.
  */
 async function leaveQueue({ fleet }: ControllerDependencies, change: NodeChange): Promise<void> {
