@@ -12,7 +12,7 @@ import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
 import { MetricRegistry } from '../adapters/healthz/registry.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.ts';
 import { presentMachineKey, UnfitKeyError } from '../adapters/identity/key-file.ts';
-import { createNodeIdentity, staticToken } from '../adapters/identity/node-identity.ts';
+import { createNodeIdentity, type NodeIdentity, staticToken } from '../adapters/identity/node-identity.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { logind } from '../adapters/logind/logind.ts';
 import { readNuma } from '../adapters/numa/numa.ts';
@@ -41,6 +41,7 @@ import { AgentStartError } from '../app/start-checks.ts';
 import { InstalledVersions } from '../app/updates/installed-versions.ts';
 import type { AgentConfig, RelayConfig } from '../config.ts';
 import type { Credentials } from '../ports/credentials.ts';
+import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
@@ -189,6 +190,12 @@ function relayListener(identity: Credentials, relayConfig: RelayConfig): RelayLi
   });
 }
 
+function checksOf(identity: NodeIdentity, relay: RelayListener | undefined): HealthCheck[] {
+  const checks: HealthCheck[] = [{ name: 'identity', complaint: () => identity.complaint() }];
+  if (relay !== undefined) checks.push({ name: 'relay', complaint: () => relay.complaint() });
+  return checks;
+}
+
 const counted = (api: KubeApi): KubeApi => ({
   async send(request) {
     const answer = await api.send(request);
@@ -333,10 +340,7 @@ async function main(): Promise<void> {
         shutdownState: stateFile(join(config.rootDirectory, SHUTDOWN_STATE_FILE), `.tmp-${SHUTDOWN_STATE_FILE}`),
         time: systemTime,
         updates: updateParts(),
-        checks: [
-          { name: 'identity', complaint: () => identity.complaint() },
-          ...(relay === undefined ? [] : [{ name: 'relay', complaint: () => relay.complaint() }]),
-        ],
+        checks: checksOf(identity, relay),
         fraction: Math.random,
         compress: gzip,
         log,

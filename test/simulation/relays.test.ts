@@ -30,7 +30,7 @@ describe('the laws of a fleet with relays', () => {
   });
 });
 
-/** A relay whose answers are changed on their way to the machine. */
+/** A relay, with answers that are changed on their way to the machine. */
 const relayThat = (relay: KubeApi, answer: (request: KubeRequest) => Promise<KubeAnswer>): KubeApi => ({
   ...relay,
   send: answer,
