@@ -7,7 +7,7 @@
  *           n transitions, h holder when it is not the node's name ('' for none), o 1: owned by the Node with the uid `u`,
  *           x JSON of all other fields of the Lease, U what the machine used (domain/nodes/node-usage.ts)
  *   both    r server receipt time of the last renewal (ms)
- *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect (the stream's filter reads it),
+ *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect,
  *           k our NoExecute taints (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
  *           P name of the profile, absent for the default one; C when the profile last changed (s);
  *           S end of the planned silence (s); negative: when it ended early or was removed

@@ -429,10 +429,11 @@ describe('streams', () => {
       (filter) => JSON.parse(filter.Pattern) as unknown,
     );
 
-  it('send only first and suspect heartbeats to health-stream', () => {
+  it('send only rows of tainted, marked and planned silent nodes to health-stream', () => {
     expect(patternsOf('health-stream')).toEqual([
-      { eventName: ['INSERT'] },
-      { dynamodb: { NewImage: { s: { N: ['1'] } } } },
+      { dynamodb: { NewImage: { y: { S: ['T'] }, k: { N: ['1', '2', '3'] } } } },
+      { dynamodb: { NewImage: { y: { S: ['U'] }, m: { N: [{ exists: true }] } } } },
+      { dynamodb: { NewImage: { S: { N: [{ exists: true }] } } } },
     ]);
   });
 

@@ -2,9 +2,26 @@ import { describe, expect, it } from 'vitest';
 import { compileFilters } from '../../local/streams/filter.ts';
 import { healthStreamManifest } from '../../shared/controllers/health-stream/manifest.ts';
 import { objectStreamManifest } from '../../shared/controllers/object-stream/manifest.ts';
+import { defined } from '../../shared/domain/defined.ts';
 import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
+import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const patternsOf = (filters: readonly object[]) => filters.map((filter) => JSON.stringify(filter));
+
+/** Every combination of the attributes that the filter of the table `health` may read. */
+const HEALTH_ROWS = [undefined, 'T', 'F', 'U'].flatMap((y) =>
+  [undefined, 1, 2, 3].flatMap((k) =>
+    [undefined, 5_000].flatMap((m) => [undefined, -5, 5].map((S) => defined({ y, k, m, S, s: 1 as const }))),
+  ),
+);
+
+const onWire = (image: Readonly<Record<string, string | number>>) =>
+  Object.fromEntries(
+    Object.entries(image).map(([name, value]) => [
+      name,
+      typeof value === 'number' ? { N: String(value) } : { S: value },
+    ]),
+  );
 
 const TYPES = ['INSERT', 'MODIFY', 'REMOVE'] as const;
 
@@ -13,13 +30,13 @@ describe('the filters of simulated streams', () => {
     const health = compileFilters(patternsOf(healthStreamManifest.triggers[0].filters), 'health');
     const objects = compileFilters(patternsOf(objectStreamManifest.triggers[0].filters), 'objects');
     for (const type of TYPES) {
-      for (const suspect of [true, false]) {
-        const image = type === 'REMOVE' ? undefined : { pk: 's01', sk: 'a', ...(suspect ? { s: 1 } : {}) };
-        const wire = image === undefined ? {} : { NewImage: suspect ? { s: { N: '1' } } : { sk: { S: 'a' } } };
-        const change = { type, ...(image === undefined ? {} : { newImage: image }) };
-        expect([type, suspect, passesHealthFilter(change)]).toEqual([
+      for (const row of HEALTH_ROWS) {
+        const image = type === 'REMOVE' ? undefined : { pk: 's01', sk: 'a', ...row };
+        const wire = image === undefined ? {} : { NewImage: onWire(image) };
+        const change = defined({ newImage: image });
+        expect([type, row, passesHealthFilter(change)]).toEqual([
           type,
-          suspect,
+          row,
           health({ eventName: type, dynamodb: wire }),
         ]);
       }
@@ -35,5 +52,45 @@ describe('the filters of simulated streams', () => {
         ]);
       }
     }
+  });
+});
+
+describe('the filter of the table health', () => {
+  it('leaves out only changes that health-stream does nothing for', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    const { newImage: stored } = fleet.tables.changes('health').at(-1)!;
+    const createdAtMs = Number(stored!['b']);
+    let passed = 0;
+    for (const row of HEALTH_ROWS) {
+      // The first sign of life after a silence, and after a mark.
+      const marked = row.m === undefined ? {} : { m: createdAtMs + 50_000 };
+      const before = { ...stored!, ...row, ...marked, r: createdAtMs + 1_000 };
+      const after = { ...before, r: createdAtMs + 100_000 };
+      for (const oldImage of [undefined, before]) {
+        const key = { table: 'health', pk: String(stored!['pk']), sk: 'n1' } as const;
+        const change = { type: oldImage === undefined ? 'INSERT' : 'MODIFY', key, newImage: after } as const;
+        fleet.consumed();
+        await fleet.controllers.onHealthRecords([{ ...change, ...defined({ oldImage }) }]);
+        const hasWork = fleet.consumed().requests.length > 0;
+        if (passesHealthFilter(change)) passed += 1;
+        else expect([row, hasWork]).toEqual([row, false]);
+      }
+    }
+    expect(passed).toBeGreaterThan(0);
+  });
+
+  it('passes nothing of a node that registers, becomes Ready and sends heartbeats', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    await fleet.beat('n1');
+    await fleet.post('n1');
+    await fleet.streams();
+    for (const seconds of [10, 20]) {
+      fleet.at(seconds);
+      await fleet.beat('n1');
+    }
+    expect(fleet.tables.changes('health').length).toBeGreaterThan(3);
+    expect(fleet.tables.changes('health').filter(passesHealthFilter)).toEqual([]);
   });
 });

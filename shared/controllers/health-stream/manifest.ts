@@ -2,15 +2,20 @@ import { COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../domain/f
 
 export const healthStreamManifest = {
   name: 'health-stream',
-  description: 'Reacts to first heartbeats and to heartbeats of suspect nodes',
+  description: 'Reacts to signs of life of nodes that are tainted, marked or planned to be silent',
   triggers: [
     {
       kind: 'stream',
       id: 'HealthChanges',
       table: 'health',
-      // The first row of a node, and every change of a row with the suspect flag (`s` = 1). Heartbeats of healthy nodes
-      // match neither, so in steady state this stream invokes nothing.
-      filters: [{ eventName: ['INSERT'] }, { dynamodb: { NewImage: { s: { N: ['1'] } } } }],
+      // What reconcile.ts may have work for (attributes: shared/store/health-row.ts): a Ready node with NoExecute taints of
+      // ours, a node that was marked Unknown, and one with a planned silence. A node that registers, is NotReady or healthy
+      // invokes nothing.
+      filters: [
+        { dynamodb: { NewImage: { y: { S: ['T'] }, k: { N: ['1', '2', '3'] } } } },
+        { dynamodb: { NewImage: { y: { S: ['U'] }, m: { N: [{ exists: true }] } } } },
+        { dynamodb: { NewImage: { S: { N: [{ exists: true }] } } } },
+      ],
     },
   ],
   memoryMegabytes: 256,

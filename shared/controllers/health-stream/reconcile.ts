@@ -2,7 +2,8 @@
  * Reacts to a heartbeat or status post of a suspect node. The node leaves the eviction queue at once, and if its status is
  * Ready, our NoExecute taints are removed. Taints that its own status demands stay until its next status post.
  *
- * The stream is filtered to new rows and rows of suspect nodes, so a healthy fleet never invokes this function.
+ * The filter of the stream passes what workOf and endOfSilence may act on (manifest.ts). A healthy fleet and a node that
+ * registers never invoke this function.
  *
  * A record is never reported as failed. node-monitor decides the same at its next tick, so another delivery would gain
  * less than one period, and it would delay the recovery of the nodes behind the record (law L12). That also holds when
