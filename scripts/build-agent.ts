@@ -12,16 +12,34 @@ const BYTES_MAX = 2 * 1024 * 1024;
 /**
  * An import statement makes Node evaluate every export of a built-in module. That of node:http loads fetch and
  * WebSocket: 5 MB of memory for unused code. Loaded as an object, only the used parts are evaluated.
+ *
+ * For an import statement the object is a module with an export per member. The bundle keeps the used members. As
+ * a CommonJS module, each file that imports it would have an object of its own with a getter per member: 5,000 closures.
  */
 const builtinsUnlinked: Plugin = {
   name: 'builtins-unlinked',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: /.*/ }, ({ path }) => (isBuiltin(path) ? { path, namespace: 'builtin' } : undefined));
-    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => ({
-      contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});`,
+    onResolve({ filter: /.*/ }, ({ path, kind }) => {
+      if (!isBuiltin(path)) return undefined;
+      return { path, namespace: kind === 'require-call' ? 'builtin-object' : 'builtin-members' };
+    });
+    onLoad({ filter: /.*/, namespace: 'builtin-object' }, ({ path }) => ({
+      contents: `module.exports = ${builtin(path)};`,
     }));
+    onLoad({ filter: /.*/, namespace: 'builtin-members' }, ({ path }) => ({ contents: membersOf(path) }));
   },
 };
+
+const builtin = (path: string): string => `process.getBuiltinModule(${JSON.stringify(path)})`;
+
+/** The annotation permits the bundler to drop a member that nothing imports. */
+function membersOf(path: string): string {
+  const names = Object.keys(process.getBuiltinModule(path) ?? {}).filter((name) => /^[A-Za-z_]\w*$/.test(name));
+  const members = names
+    .filter((name) => name !== 'default')
+    .map((name) => `const own_${name} = /* @__PURE__ */ (() => object.${name})(); export { own_${name} as ${name} };`);
+  return [`const object = /* @__PURE__ */ (() => ${builtin(path)})(); export default object;`, ...members].join('\n');
+}
 
 /** The ES modules of the library, without its unused code. For Node it exports itself as a whole. */
 const yamlInParts: Plugin = {

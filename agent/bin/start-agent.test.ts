@@ -115,4 +115,19 @@ describe('the start program', () => {
     const { stdout } = spawnSync(process.execPath, [join(built, 'real.mjs'), '--version'], { encoding: 'utf8' });
     expect(stdout).toBe('7.8.9\n');
   });
+
+  it('is built without a copy of each built-in module per file, which costs more than 1 MB of memory', () => {
+    const count = `let getters = 0;
+      const define = Object.defineProperty;
+      Object.defineProperty = (...args) => {
+        if (args[2].get !== undefined) getters += 1;
+        return define(...args);
+      };
+      process.once('exit', () => console.log(getters));`;
+    const options = ['--import', `data:text/javascript,${encodeURIComponent(count)}`, join(built, 'real.mjs')];
+    const { stdout } = spawnSync(process.execPath, [...options, '--version'], { encoding: 'utf8' });
+    const [version, getters] = stdout.trim().split('\n');
+    expect(version).toBe('7.8.9');
+    expect(Number(getters)).toBeLessThan(1_000);
+  });
 });
