@@ -4,8 +4,10 @@
  * step. The first broken law ends the run. The same options replay it exactly.
  */
 
+import type { ItemChange } from '../shared/adapters/memory/changes.ts';
 import { PROBE_LEASE } from '../shared/domain/access/probe-identity.ts';
-import type { ItemKey } from '../shared/ports/item-store.ts';
+import type { Item, ItemKey } from '../shared/ports/item-store.ts';
+import { nodeHealthOf } from '../shared/store/health-row.ts';
 import { decidesNothingTwice } from './laws/idempotence.ts';
 import type { Happened, Writer } from './laws/truth.ts';
 import { createChecks, type SimChecks } from './sim-checks.ts';
@@ -74,7 +76,8 @@ function publishChanges(setup: SimSetup, checks: SimChecks, { streams }: World, 
   state.writer = undefined;
   const changes = recent.take(time.nowMs());
   if (changes.length === 0) return;
-  if (by.name !== 'node-monitor' && changes.some(({ key }) => isReadByNodeMonitor(key))) {
+  const isOther = by.name !== 'node-monitor';
+  if (changes.some((change) => (isOther ? isReadByNodeMonitor(change.key) : endsPromise(change)))) {
     state.othersWroteAtMs = time.nowMs();
   }
   view.refresh();
@@ -114,6 +117,15 @@ function recordHappened(setup: SimSetup, checks: SimChecks, happened: Happened, 
 /** What decisions of node-monitor rest on: digests of nodes, zones, queue. The Lease of its own probe is no node. */
 const isReadByNodeMonitor = ({ table, pk, sk }: ItemKey): boolean =>
   (table === 'health' && sk !== PROBE_LEASE) || (table === 'control' && pk === 'fleet');
+
+/**
+ * A tick ends promises of silence after it has decided (node-monitor/return-watch.ts). Its next tick decides by them, as
+ * if another controller had ended them.
+ */
+const endsPromise = ({ key, oldImage, newImage }: ItemChange): boolean =>
+  key.table === 'health' && endOfSilenceMs(oldImage) !== endOfSilenceMs(newImage);
+const endOfSilenceMs = (row: Item | undefined): number | undefined =>
+  row === undefined ? undefined : nodeHealthOf(row)?.silenceEndedAtMs;
 
 /** L10, while one policy alone is in use. */
 async function decideAgain(setup: SimSetup, checks: SimChecks, look: () => number): Promise<void> {

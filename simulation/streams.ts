@@ -22,12 +22,12 @@ const RETRY_PREFIX = 'r#';
 /** Every change of a Node or Pod, and every started retry of a parked row. */
 export const passesObjectFilter = ({ type, key }: Pick<ItemChange, 'type' | 'key'>): boolean =>
   OBJECT_PREFIXES.some((prefix) => key.pk.startsWith(prefix)) || (key.pk.startsWith(RETRY_PREFIX) && type !== 'REMOVE');
-/** A change of a Ready node with NoExecute taints, of one that is marked Unknown, or of one with a planned silence. */
+/** A change of a Ready node with NoExecute taints, of one that is marked Unknown, or of one with a planned silence that stands. */
 export const passesHealthFilter = ({ newImage: row }: Pick<ItemChange, 'newImage'>): boolean =>
   row !== undefined &&
   ((row['y'] === 'T' && row['k'] !== undefined) ||
     (row['y'] === 'U' && row['m'] !== undefined) ||
-    row['S'] !== undefined);
+    (row['s'] === 1 && row['S'] !== undefined));
 
 const REMOVED: ReadonlySet<unknown> = new Set(REMOVED_KINDS);
 /** A change of what workload controllers read, and the removal of an object of a namespace. */

@@ -433,7 +433,7 @@ describe('streams', () => {
     expect(patternsOf('health-stream')).toEqual([
       { dynamodb: { NewImage: { y: { S: ['T'] }, k: { N: ['1', '2', '3'] } } } },
       { dynamodb: { NewImage: { y: { S: ['U'] }, m: { N: [{ exists: true }] } } } },
-      { dynamodb: { NewImage: { S: { N: [{ exists: true }] } } } },
+      { dynamodb: { NewImage: { s: { N: ['1'] }, S: { N: [{ exists: true }] } } } },
     ]);
   });
 

@@ -3,15 +3,22 @@ import { compileFilters } from '../../local/streams/filter.ts';
 import { healthStreamManifest } from '../../shared/controllers/health-stream/manifest.ts';
 import { objectStreamManifest } from '../../shared/controllers/object-stream/manifest.ts';
 import { defined } from '../../shared/domain/defined.ts';
+import { rfc3339 } from '../../shared/domain/rfc3339.ts';
 import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
-import { controlledFleet } from '../support/controlled-fleet.ts';
+import { controlledFleet, START_MS } from '../support/controlled-fleet.ts';
 
 const patternsOf = (filters: readonly object[]) => filters.map((filter) => JSON.stringify(filter));
 
 /** Every combination of the attributes that the filter of the table `health` may read. */
 const HEALTH_ROWS = [undefined, 'T', 'F', 'U'].flatMap((y) =>
   [undefined, 1, 2, 3].flatMap((k) =>
-    [undefined, 5_000].flatMap((m) => [undefined, -5, 5].map((S) => defined({ y, k, m, S, s: 1 as const }))),
+    [undefined, 5_000].flatMap((m) =>
+      // A planned silence that stands makes its node suspect.
+      [{}, { S: -5 }, { s: 1 }, { S: -5, s: 1 }, { S: 5, s: 1 }].map((silence) => ({
+        ...defined({ y, k, m }),
+        ...silence,
+      })),
+    ),
   ),
 );
 
@@ -92,5 +99,29 @@ describe('the filter of the table health', () => {
     }
     expect(fleet.tables.changes('health').length).toBeGreaterThan(3);
     expect(fleet.tables.changes('health').filter(passesHealthFilter)).toEqual([]);
+  });
+
+  it('passes no heartbeat of a healthy node after its planned silence ended', async () => {
+    const fleet = controlledFleet();
+    await fleet.register('n1');
+    await fleet.post('n1');
+    const annotate = (annotations: Record<string, string>): Promise<unknown> =>
+      fleet.changeNode('n1', (node) => ({ ...node, metadata: { ...node.metadata, annotations } }));
+    await annotate({ 'nodekeeper.dev/planned-silence-until': rfc3339(START_MS + 100_000) });
+    await fleet.streams();
+    fleet.at(10);
+    await fleet.beat('n1');
+    expect(fleet.tables.changes('health').slice(-1).filter(passesHealthFilter)).toHaveLength(1);
+    await annotate({});
+    await fleet.streams();
+    fleet.at(20);
+    await fleet.beat('n1');
+    expect(
+      fleet.tables
+        .changes('health')
+        .slice(-1)
+        .map(({ newImage }) => newImage?.['S']),
+    ).toEqual([expect.any(Number)]);
+    expect(fleet.tables.changes('health').slice(-1).filter(passesHealthFilter)).toEqual([]);
   });
 });

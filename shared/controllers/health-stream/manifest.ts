@@ -10,11 +10,11 @@ export const healthStreamManifest = {
       table: 'health',
       // What reconcile.ts may have work for (attributes: shared/store/health-row.ts): a Ready node with NoExecute taints of
       // ours, a node that was marked Unknown, and one with a planned silence. A node that registers, is NotReady or healthy
-      // invokes nothing.
+      // invokes nothing. `S` stays in the row after the silence ended; only one that stands is suspect (`s`).
       filters: [
         { dynamodb: { NewImage: { y: { S: ['T'] }, k: { N: ['1', '2', '3'] } } } },
         { dynamodb: { NewImage: { y: { S: ['U'] }, m: { N: [{ exists: true }] } } } },
-        { dynamodb: { NewImage: { S: { N: [{ exists: true }] } } } },
+        { dynamodb: { NewImage: { s: { N: ['1'] }, S: { N: [{ exists: true }] } } } },
       ],
     },
   ],
