@@ -62,6 +62,8 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
 
   function ended(node: TrueNode): void {
     hit('flapping:end');
+    // A poisoned machine replaces all taints of its Node.
+    if (context.isPoisoned(node.name)) return;
     const { marksMs, discountedMs } = flappingOf(node);
     const last = marksMs.at(-1) ?? 0;
     const stableMs = 1_000 * least(({ flapStableSeconds }) => flapStableSeconds);
