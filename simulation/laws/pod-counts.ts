@@ -69,6 +69,8 @@ class PodCounts implements PodCountsLaw {
   readonly #changedAtMs = new Map<string, number>();
   /** The most available pods that a ReplicaSet had since it was last settled, by uid. */
   readonly #availableBefore = new Map<string, number>();
+  /** When active pods of an owner ended that the controller did not delete, by its uid. True times, oldest first. */
+  readonly #endedByOthersAtMs = new Map<string, readonly number[]>();
 
   constructor(context: LawContext, world: WorkloadWorld, hit: (mark: Mark) => void) {
     this.#context = context;
@@ -91,7 +93,10 @@ class PodCounts implements PodCountsLaw {
         if (change.resource === 'jobs') this.#checkCounts(change as Changed<KubeJob>, pods);
       }
     }
-    for (const change of pods) this.#checkName(change, by);
+    for (const change of pods) {
+      this.#checkName(change, by);
+      if (by.name !== WORKLOADS) this.#noteEnd(change);
+    }
     this.#noteChanges(changed);
   }
 
@@ -157,7 +162,8 @@ class PodCounts implements PodCountsLaw {
     if (owner === undefined || isDeleting(owner.object)) return;
     const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
     const pods = this.#world.controlledBy(uidOf(owner.object), 'pods');
-    const active = pods.filter(isActive).length;
+    // A commit fails when another controller changed the set of pods since it was read, but not when a person deleted one.
+    const active = pods.filter(isActive).length + this.#recentEnds(uidOf(owner.object)).length;
     if (owner.resource === 'replicasets') {
       this.#hit('L14:replicaset-delete');
       const wanted = sizeOf(owner.object);
@@ -252,6 +258,19 @@ class PodCounts implements PodCountsLaw {
     const most = this.#availableOf(set);
     this.#availableBefore.set(uid, most);
     this.#changedAtMs.set(`${uid} `, nowMs);
+  }
+
+  #noteEnd({ before, after }: Changed<KubePod>): void {
+    if (before === undefined || !isActive(before)) return;
+    const uid = controllerOf(before)?.uid;
+    if (uid === undefined || (after !== undefined && isActive(after))) return;
+    this.#endedByOthersAtMs.set(uid, [...this.#recentEnds(uid), this.#context.nowMs()]);
+  }
+
+  /** When pods ended that a running invocation may have counted as active. */
+  #recentEnds(uid: string): readonly number[] {
+    const sinceMs = this.#context.nowMs() - effectMs(this.#context);
+    return (this.#endedByOthersAtMs.get(uid) ?? []).filter((atMs) => atMs >= sinceMs);
   }
 
   #noteChanges(changed: readonly Changed[]): void {

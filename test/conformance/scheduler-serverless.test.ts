@@ -118,19 +118,19 @@ describe('SX concurrency and the serverless form', () => {
       }),
     });
     await on.node('n1');
-    for (let index = 0; index < 10; index += 1) await on.pod(`p${index}`, cpu('100m'));
+    for (let index = 0; index < 14; index += 1) await on.pod(`p${index}`, cpu('100m'));
     await on.settle().catch(() => undefined);
     expect(isDead).toBe(true);
     const bound = async () => {
-      const names = await Promise.all(Array.from({ length: 10 }, (_, index) => on.nodeOf(`p${index}`)));
+      const names = await Promise.all(Array.from({ length: 14 }, (_, index) => on.nodeOf(`p${index}`)));
       return names.filter((name) => name === 'n1').length;
     };
-    expect(await bound()).toBe(8);
+    expect(await bound()).toBe(12);
     isDead = false;
     commits = 10;
     // The turn of the dead pass ends by itself.
     await on.at(40);
-    expect(await bound()).toBe(10);
+    expect(await bound()).toBe(14);
   });
 
   it('SX-07: the last cpu is used by a person after the decision', async () => {
