@@ -77,7 +77,9 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
   }
 
   function start(): void {
-    const time = scaledTime(50);
+    // Slower than elsewhere: events about one Node are limited to 25 and one per five minutes, and each round of
+    // eviction is one.
+    const time = scaledTime(20);
     const api: KubeApi = {
       async send({ method, path, body, contentType }) {
         const answer = await server.send(method, path, { body, contentType: contentType ?? 'application/json' });
