@@ -33,8 +33,11 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     most((policy) => Math.max(...[policy, ...policy.profiles].map((each) => each.nodeMonitorGracePeriodSeconds ?? 0)));
   const slackMs = (sinceMs: number): number => effectMs(context, sinceMs) + clockSlackMs(sinceMs) + ROUNDED_MS;
 
+  let faultAtMs = Number.NEGATIVE_INFINITY;
+
   /** Every mark of the last grace period may belong to a fault of ours. */
   function discount(): void {
+    faultAtMs = nowMs();
     const sinceMs = nowMs() - graceMs() - slackMs(nowMs() - graceMs());
     for (const node of truth.nodes.values()) {
       const { marksMs, discountedMs } = flappingOf(node);
@@ -45,7 +48,8 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
   function mark(node: TrueNode): void {
     const { marksMs, discountedMs } = flappingOf(node);
     marksMs.push(nowMs());
-    if (truth.total.isOn) discountedMs.add(nowMs());
+    // The tick that finds the fault may write its marks later. They have the time of the tick.
+    if (truth.total.isOn || nowMs() - faultAtMs <= slackMs(faultAtMs)) discountedMs.add(nowMs());
     if (marksMs.length > MARKS_MAX) marksMs.shift();
   }
 
