@@ -267,7 +267,7 @@ class PodCounts implements PodCountsLaw {
     this.#endedByOthersAtMs.set(uid, [...this.#recentEnds(uid), this.#context.nowMs()]);
   }
 
-  /** When pods ended that a running invocation may have counted as active. */
+  /** When pods became inactive that a running invocation may have counted as active. */
   #recentEnds(uid: string): readonly number[] {
     const sinceMs = this.#context.nowMs() - effectMs(this.#context);
     return (this.#endedByOthersAtMs.get(uid) ?? []).filter((atMs) => atMs >= sinceMs);
