@@ -33,7 +33,7 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     most((policy) => Math.max(...[policy, ...policy.profiles].map((each) => each.nodeMonitorGracePeriodSeconds ?? 0)));
   const slackMs = (sinceMs: number): number => effectMs(context, sinceMs) + clockSlackMs(sinceMs) + ROUNDED_MS;
 
-  let faultAtMs = Number.NEGATIVE_INFINITY;
+  let faultAtMs: number | undefined;
 
   /** Every mark of the last grace period may belong to a fault of ours. */
   function discount(): void {
@@ -49,7 +49,8 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     const { marksMs, discountedMs } = flappingOf(node);
     marksMs.push(nowMs());
     // The tick that finds the fault may write its marks later. They have the time of the tick.
-    if (truth.total.isOn || nowMs() - faultAtMs <= slackMs(faultAtMs)) discountedMs.add(nowMs());
+    const isOfFault = faultAtMs !== undefined && nowMs() - faultAtMs <= slackMs(faultAtMs);
+    if (truth.total.isOn || isOfFault) discountedMs.add(nowMs());
     if (marksMs.length > MARKS_MAX) marksMs.shift();
   }
 

@@ -20,7 +20,7 @@ const deployed = (fields: Partial<Policy>): NonNullable<SimOptions['plant']> => 
 
 describe('the law of flapping nodes', () => {
   it('holds without faults', { timeout: TIMEOUT_MS }, async () => {
-    const result = await runSim({ seed: 4, ...QUIET });
+    const result = await runSim({ seed: 1, ...QUIET });
     expect(result.failure).toBeUndefined();
     expect(result.marks['flapping:begin']).toBeGreaterThan(0);
     expect(result.marks['flapping:end']).toBeGreaterThan(0);
@@ -32,7 +32,7 @@ describe('the law of flapping nodes', () => {
     { bug: 'an early end', fields: { flapStableSeconds: 60 }, message: /stopped flapping/ },
     { bug: 'a late end', fields: { flapStableSeconds: 300 }, message: /still flaps/ },
   ])('finds $bug', { timeout: TIMEOUT_MS }, async ({ fields, message }) => {
-    const { failure } = await runSim({ seed: 4, ...QUIET, plant: deployed(fields) });
+    const { failure } = await runSim({ seed: 1, ...QUIET, plant: deployed(fields) });
     expect(failure).toMatchObject({ law: 'flapping', message: expect.stringMatching(message) });
   });
 });
