@@ -51,7 +51,7 @@ export function handlerBundles(functionName: FunctionName): readonly OutputFile[
 /**
  * An import statement makes Node.js evaluate every export of a built-in module. That of node:http loads fetch and
  * WebSocket: 15 ms of CPU and 2 MB of memory at each cold start, for unused code. Loaded as an object, only the used
- * parts are evaluated.
+ * parts are evaluated. The agent does it by a plugin (scripts/build-agent.ts), which buildSync does not accept.
  */
 const builtinAliases = (): Record<string, string> =>
   Object.fromEntries(

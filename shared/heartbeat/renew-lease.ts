@@ -136,7 +136,8 @@ async function answerBatch(
   const { refusedItems: refused } = dependencies;
   return serveBatch(request, {
     ...times,
-    ...{ beat, annotations },
+    beat,
+    annotations,
     mayCheck: () => refused.mayCheck(username, arrivedAtMs),
     onRefused: () => refused.note(username, arrivedAtMs),
   });

@@ -11,7 +11,7 @@ export type SignedPost = (body: string, nowMs: number) => Promise<PostAnswer>;
 
 /** Maximum number of connections of one caller. */
 const SOCKETS_MAX = 8;
-/** Shorter than servers keep an idle connection: many close it after 5 s. Each call is tried twice only. */
+/** Shorter than servers keep an idle connection: those of Node.js, in local mode, for 5 s. Each call is tried twice only. */
 const IDLE_MS_MAX = 4_000;
 
 export function signedPost(

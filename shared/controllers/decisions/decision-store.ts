@@ -173,7 +173,10 @@ function sharedPlaceOf(subject: string): SharedPlace | undefined {
 }
 
 const nodeShard = (shard: number) => ({
-  ...{ pk: decisionsPartition(shard), prefix: '', pagesMax: SHARED_PAGES_MAX, isCut: false },
+  pk: decisionsPartition(shard),
+  prefix: '',
+  pagesMax: SHARED_PAGES_MAX,
+  isCut: false,
 });
 
 /** The place of a record, if its name shows its object. A long name does not. */

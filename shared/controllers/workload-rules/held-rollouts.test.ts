@@ -31,6 +31,19 @@ async function wait(cluster: WorkloadCluster, seconds: number): Promise<void> {
   }
 }
 
+/** Two running pods of a DaemonSet with a new image, in total disruption. */
+async function daemonsInDisruption() {
+  const cluster = daemonCluster();
+  await cluster.createNodes(2);
+  await cluster.createDaemonSet();
+  await cluster.settleRunning();
+  await cluster.setTotalDisruption(true);
+  cluster.advance(5_000);
+  await cluster.setImage('v2');
+  await cluster.settleDeleted();
+  return cluster;
+}
+
 describe('total disruption', () => {
   it('WX-T1 holds a rollout, records that once, and lets it continue within ten seconds of its end', async () => {
     const cluster = workloadCluster();
@@ -94,14 +107,7 @@ describe('total disruption', () => {
   });
 
   it('WX-T4 holds the rolling update of a DaemonSet, and records the pods', async () => {
-    const cluster = daemonCluster();
-    await cluster.createNodes(2);
-    await cluster.createDaemonSet();
-    await cluster.settleRunning();
-    await cluster.setTotalDisruption(true);
-    cluster.advance(5_000);
-    await cluster.setImage('v2');
-    await cluster.settleDeleted();
+    const cluster = await daemonsInDisruption();
     await wait(cluster, 30);
     expect(await imagesOf(cluster)).toEqual(['v1', 'v1']);
     expect(await heldReasons(cluster)).toEqual([expect.stringMatching(/: the rollout waits with \S+-\w+$/)]);
@@ -112,14 +118,7 @@ describe('total disruption', () => {
   });
 
   it('WX-T8 creates the pod of a DaemonSet that a person deletes from the new template', async () => {
-    const cluster = daemonCluster();
-    await cluster.createNodes(2);
-    await cluster.createDaemonSet();
-    await cluster.settleRunning();
-    await cluster.setTotalDisruption(true);
-    cluster.advance(5_000);
-    await cluster.setImage('v2');
-    await cluster.settleDeleted();
+    const cluster = await daemonsInDisruption();
     await cluster.remove('pods', (await cluster.pods())[0]?.metadata.name ?? '');
     await cluster.settleRunning();
     await wait(cluster, 30);
