@@ -339,3 +339,14 @@ it('writes nothing for a node that waits or is up to date', async () => {
   await action('n2', { version: '2.0.0' });
   expect((await release()).metadata.resourceVersion).toBe(resourceVersion);
 });
+
+it('lists the nodes of a paused release once in half an hour, however often one of them asks', async () => {
+  const { api, action, release } = await cluster({ paused: true });
+  const versions = new Set<string | undefined>();
+  for (let minute = 0; minute < 30; minute += 1) {
+    expect(await action('n2')).toBe('wait');
+    versions.add((await release()).metadata.resourceVersion);
+    api.advance(60_000);
+  }
+  expect(versions.size).toBe(1);
+});

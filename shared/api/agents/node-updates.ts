@@ -238,8 +238,8 @@ interface Counted {
  * The counts of the last list of the nodes, with the nodes that completed their update since. undefined if the nodes
  * must be listed: the counts are too old, are those of another spec, or show that all nodes are updated.
  *
- * A node that runs the version already waits for nothing, so older counts do for it. Otherwise one node that stays
- * offline would cause a list per minute.
+ * A node that runs the version already waits for nothing, and a paused release grants nothing, so older counts do.
+ * Otherwise one node that stays offline, or waits for the end of the pause, would cause a list per minute.
  */
 function summaryOf(
   { metadata, spec = {}, status: known = {} }: KubeAgentRelease,
@@ -255,7 +255,8 @@ function summaryOf(
   if (observedGeneration !== metadata.generation) return undefined;
   if (isUpdated && isComplete) return completed === 0 ? { fleet } : undefined;
   const ageMs = nowMs - (parseTimeMs(refreshedAt) ?? 0);
-  return ageMs < (isUpdated ? QUIET_REFRESH_MS : REFRESH_MS) ? { fleet } : undefined;
+  const isQuiet = isUpdated || spec.paused === true;
+  return ageMs < (isQuiet ? QUIET_REFRESH_MS : REFRESH_MS) ? { fleet } : undefined;
 }
 
 interface Counting extends Pick<Question, 'report' | 'earlier'> {
