@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ec2Cloud } from './cloud.ts';
 import { failureOf } from './errors.ts';
-import { ec2ConnectionFrom, sdkEc2Api } from './sdk-api.ts';
+import { sdkEc2Api } from './sdk-api.ts';
 
 const EMPTY = '<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>';
 const ERROR = (code: string) =>
@@ -100,15 +100,5 @@ describe('the calls to EC2', () => {
     const detach = api.detachVolume({ volumeId: 'vol-1', instanceId: 'i-1', force: true });
     await expect(detach).rejects.toMatchObject({ name: 'InternalError' });
     expect(requests()).toBe(1);
-  });
-
-  it('use the connection of the environment; an error names all missing variables', () => {
-    const environment = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' };
-    expect(ec2ConnectionFrom({ ...environment, AWS_SESSION_TOKEN: 'c', AWS_ENDPOINT_URL_EC2: 'http://e' })).toEqual({
-      region: 'eu-west-1',
-      endpoint: 'http://e',
-      credentials: { accessKeyId: 'a', secretAccessKey: 'b', sessionToken: 'c' },
-    });
-    expect(() => ec2ConnectionFrom({ AWS_REGION: 'x' })).toThrow(/AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY$/);
   });
 });

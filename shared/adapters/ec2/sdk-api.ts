@@ -13,7 +13,7 @@ import {
   type EC2ClientConfig,
 } from '@aws-sdk/client-ec2';
 import { defined } from '../../domain/defined.ts';
-import { type AwsConnection, awsConnectionFrom } from '../aws-connection/connection.ts';
+import type { AwsConnection } from '../aws-connection/connection.ts';
 import type { DescribeById, DescribeInput, Ec2Api } from './api.ts';
 
 export interface Ec2Connection extends AwsConnection {
@@ -26,10 +26,6 @@ export interface Ec2Connection extends AwsConnection {
 const REQUEST_TIMEOUT_MS = 3_000;
 const CONNECTION_TIMEOUT_MS = 1_000;
 const SOCKETS_MAX = 8;
-
-/** @throws RangeError that names every missing variable at once */
-export const ec2ConnectionFrom = (environment: Readonly<Record<string, string | undefined>>): Ec2Connection =>
-  awsConnectionFrom(environment, 'AWS_ENDPOINT_URL_EC2');
 
 export function ec2Client(connection: Ec2Connection): EC2Client {
   const { region, endpoint, credentials, maxAttempts = 2, requestTimeoutMs = REQUEST_TIMEOUT_MS } = connection;
