@@ -9,7 +9,8 @@ export interface GatewayResponse {
   readonly statusCode: number;
   /** A header with several values is sent several times. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  readonly body: Buffer;
+  /** Text, or the bytes of a response that was Base64. */
+  readonly body: string | Buffer;
 }
 
 /** Headers the gateway writes itself or that belong to one connection. */
@@ -19,7 +20,7 @@ export function gatewayMessage(statusCode: number, message: string): GatewayResp
   return {
     statusCode,
     headers: { 'content-type': 'application/json' },
-    body: Buffer.from(JSON.stringify({ message })),
+    body: JSON.stringify({ message }),
   };
 }
 
@@ -29,7 +30,7 @@ export function gatewayResponse(payload: string): GatewayResponse {
   if (!isObject(returned) || returned['statusCode'] === undefined) {
     if (returned === null) return gatewayMessage(500, 'Internal Server Error');
     const body = typeof returned === 'string' ? returned : JSON.stringify(returned);
-    return { statusCode: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(body) };
+    return { statusCode: 200, headers: { 'content-type': 'application/json' }, body };
   }
   const statusCode = Number(returned['statusCode']);
   const body = returned['body'] ?? '';
@@ -38,7 +39,7 @@ export function gatewayResponse(payload: string): GatewayResponse {
   return {
     statusCode,
     headers: responseHeaders(returned),
-    body: Buffer.from(body, returned['isBase64Encoded'] === true ? 'base64' : 'utf8'),
+    body: returned['isBase64Encoded'] === true ? Buffer.from(body, 'base64') : body,
   };
 }
 

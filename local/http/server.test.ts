@@ -1,6 +1,6 @@
 import { connect } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { makeAuthority, makeServerCertificate } from '../access/certificate.ts';
 import { type HttpFront, openHttpFront } from './server.ts';
 
@@ -8,18 +8,21 @@ const BODY_MS = 200;
 let front: HttpFront | undefined;
 afterEach(() => front?.kill());
 
-async function open(): Promise<{ port: number; ca: string }> {
+/** @param payload what the function behind `GET /text` returns; without one there is no route */
+async function open(payload?: string): Promise<{ port: number; ca: string }> {
   const nowMs = Date.now();
   const authority = await makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
   const certificate = await makeServerCertificate(authority, { names: ['127.0.0.1'], nowMs, validDays: 1 });
   front = await openHttpFront({ port: 0, ...certificate, bodyMs: BODY_MS });
   front.serve({
-    api: { apiId: 'a', routes: [] } as never,
+    api: {
+      apiId: 'a',
+      routes:
+        payload === undefined ? [] : [{ routeKey: 'GET /text', functionId: 'f', timeoutMs: 5_000, setHeaders: {} }],
+    } as never,
     accountId: '1',
     throttles: false,
-    functionOf: () => {
-      throw new Error('no request gets this far');
-    },
+    functionOf: () => ({ invoke: async () => ({ kind: 'returned', payload }) }) as never,
     nowMs: Date.now,
   });
   return { port: front.port, ca: authority.certificatePem };
@@ -85,4 +88,57 @@ it('a body that comes in parts and in time is served', async () => {
   });
   // There are no routes here: the request was whole.
   expect(status).toBe(404);
+});
+
+describe('a text that is written in parts', () => {
+  // A character of two UTF-16 units begins at an odd position, so the end of each part is between its units.
+  const text = `-${'\u{1f600}'.repeat(200_000)}\u00e9`;
+  const payload = JSON.stringify({ statusCode: 200, headers: { 'content-type': 'text/plain' }, body: text });
+
+  it('arrives whole over HTTP/1.1, and its length is that of its bytes', async () => {
+    const { port, ca } = await open(payload);
+    const [length, received] = await new Promise<[string | undefined, string]>((resolve, reject) => {
+      const request = httpsRequest({ host: '127.0.0.1', port, ca, path: '/text' }, (response) => {
+        const parts: Buffer[] = [];
+        response.on('data', (part: Buffer) => parts.push(part));
+        response.on('end', () => resolve([response.headers['content-length'], Buffer.concat(parts).toString()]));
+      });
+      request.on('error', reject);
+      request.end();
+    });
+    expect(Number(length)).toBe(Buffer.byteLength(text));
+    expect(received === text).toBe(true);
+  });
+
+  it('arrives whole over HTTP/2', async () => {
+    const { port, ca } = await open(payload);
+    const session = connect(`https://127.0.0.1:${port}`, { ca });
+    const received = await new Promise<string>((resolve, reject) => {
+      const stream = session.request({ ':path': '/text' });
+      const parts: Buffer[] = [];
+      stream.on('data', (part: Buffer) => parts.push(part));
+      stream.on('end', () => resolve(Buffer.concat(parts).toString()));
+      stream.on('error', reject);
+    });
+    session.destroy();
+    expect(received === text).toBe(true);
+  });
+
+  it('does not disturb the next request when its client leaves', async () => {
+    const { port, ca } = await open(payload);
+    await new Promise<void>((resolve) => {
+      const request = httpsRequest({ host: '127.0.0.1', port, ca, path: '/text', agent: false });
+      request.on('response', () => request.destroy());
+      request.on('error', () => {});
+      request.on('close', resolve);
+      request.end();
+    });
+    const status = await new Promise((resolve, reject) => {
+      const request = httpsRequest({ host: '127.0.0.1', port, ca, path: '/none' });
+      request.on('response', (response) => resolve(response.resume().statusCode));
+      request.on('error', reject);
+      request.end();
+    });
+    expect(status).toBe(404);
+  });
 });

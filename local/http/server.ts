@@ -62,6 +62,9 @@ const STOP_GRACE_MS = 1_000;
 /** A connection that rests longer is closed. Node's own 5 s lie below a beat, and clients met closing ones. */
 const IDLE_MS = 60_000;
 
+/** Part of a body that is written at a time. */
+const PART_CHARACTERS = 65_536;
+
 /** Longest time of a client for a body; the service ends a request after 30 s. */
 const BODY_MS = 30_000;
 
@@ -131,12 +134,13 @@ export async function openHttpFront(options: {
     for (const [name, value] of Object.entries(answered.headers)) {
       response.setHeader(name, typeof value === 'string' ? value : [...value]);
     }
-    response.setHeader('content-length', answered.body.length);
+    const bodyBytes = Buffer.byteLength(answered.body);
+    response.setHeader('content-length', bodyBytes);
     const headers = Object.entries(answered.headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
-    counters.answeredBytes += Buffer.byteLength(headers.join('')) + answered.body.length;
+    counters.answeredBytes += Buffer.byteLength(headers.join('')) + bodyBytes;
     // What is left of a body that was refused is not waited for: the connection ends with the answer.
     const after = isWhole ? () => {} : () => leaveRequest(request, response);
-    response.end(request.method === 'HEAD' ? '' : answered.body, after);
+    response.end(request.method === 'HEAD' ? '' : await lastPart(response, answered.body), after);
   }
 
   await new Promise<void>((resolve, reject) => {
@@ -314,8 +318,28 @@ function breakOff(response: Http2ServerResponse): void {
   else http1.destroy();
 }
 
+/**
+ * Writes a long text except for its last part, and returns that. A long text is not encoded as a whole: V8 collects
+ * buffers outside of its heap only after 64 MB of them, and the parts of a text are encoded and freed by Node itself.
+ */
+async function lastPart(response: Http2ServerResponse, body: string | Buffer): Promise<string | Buffer> {
+  if (typeof body !== 'string' || body.length <= PART_CHARACTERS) return body;
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  let start = 0;
+  while (body.length - start > PART_CHARACTERS && !gone.signal.aborted) {
+    // The two halves of a surrogate pair are one character of UTF-8.
+    const end = start + PART_CHARACTERS + (isHighSurrogate(body.charCodeAt(start + PART_CHARACTERS - 1)) ? 1 : 0);
+    await written(response, body.slice(start, end), gone.signal);
+    start = end;
+  }
+  return body.slice(start);
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+
 /** Settles when the connection accepts more, or is closed. */
-function written(response: Http2ServerResponse, chunk: Uint8Array, gone: AbortSignal): Promise<void> {
+function written(response: Http2ServerResponse, chunk: string | Uint8Array, gone: AbortSignal): Promise<void> {
   if (chunk.length === 0) {
     sendHead(response);
     return Promise.resolve();
