@@ -1,5 +1,5 @@
+import { createRequire } from 'node:module';
 import { App, type AppProps, Stack, Validations } from 'aws-cdk-lib';
-import { AwsSolutionsChecks, ServerlessChecks } from 'cdk-nag';
 import { clusterPropsFromContext } from './context.ts';
 import { NodekeeperCluster, type NodekeeperClusterProps } from './nodekeeper-cluster.ts';
 
@@ -14,7 +14,7 @@ export interface NodekeeperAppProps {
  */
 export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: App; readonly stack: Stack } {
   const app = new App({ analyticsReporting: false, autoSynth: false, ...props.app });
-  Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));
+  if (process.env['CDK_VALIDATION'] !== 'false') addChecks(app);
   const stackName = app.node.tryGetContext('stackName') as string | undefined;
   const stack = new Stack(app, 'Nodekeeper', {
     description: 'The Kubernetes node controller without a control plane',
@@ -23,4 +23,12 @@ export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: A
   const fromContext = clusterPropsFromContext((name) => app.node.tryGetContext(name));
   new NodekeeperCluster(stack, 'Cluster', { outputPrefix: '', ...fromContext, ...props.cluster });
   return { app, stack };
+}
+
+/** cdk-nag needs a fifth of the time of a synthesis. It is loaded where a synthesis is validated. */
+function addChecks(app: App): void {
+  const { AwsSolutionsChecks, ServerlessChecks } = createRequire(import.meta.url)(
+    'cdk-nag',
+  ) as typeof import('cdk-nag');
+  Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));
 }

@@ -84,22 +84,25 @@ describe('synth', () => {
   );
 
   it(
-    'writes the same bytes from any directory into any other',
+    'writes the same bytes from any directory into any other, validated or not',
     () => {
-      const synthFrom = (cwd: string, outputFolder: string) => {
+      const synthFrom = (cwd: string, outputFolder: string, environment: Record<string, string> = {}) => {
         const { status, stderr } = spawnSync(process.execPath, [entry], {
           cwd,
           encoding: 'utf8',
           timeout: SYNTH_TIMEOUT_MS,
-          env: { PATH: process.env['PATH'], CDK_OUTDIR: outputFolder },
+          env: { PATH: process.env['PATH'], CDK_OUTDIR: outputFolder, ...environment },
         });
         expect(status, stderr).toBe(0);
         return readFileSync(join(outputFolder, 'Nodekeeper.template.json'), 'utf8');
       };
       const one = synthFrom(repositoryRoot, join(scratch, 'one'));
-      const other = synthFrom(tmpdir(), join(scratch, 'deeper', 'than', 'the', 'other'));
+      const elsewhere = join(scratch, 'deeper', 'than', 'the', 'other');
+      const other = synthFrom(tmpdir(), elsewhere, { CDK_VALIDATION: 'false' });
       // The asset hashes are the hashes of the bundles, source maps included.
       expect(other).toBe(one);
+      const checked = (folder: string): boolean => existsSync(join(folder, 'validation-report.json'));
+      expect([checked(join(scratch, 'one')), checked(elsewhere)]).toEqual([true, false]);
     },
     2 * SYNTH_TIMEOUT_MS,
   );
