@@ -70,7 +70,7 @@ export interface AgentParts extends StartParts {
   readonly compress: (bytes: Uint8Array) => Uint8Array;
   /** Further health checks of the machine. */
   readonly checks?: readonly HealthCheck[];
-  /** Serves these checks. The caller stops the server. */
+  /** Serves these checks, or tries to. The caller stops the server. */
   readonly serveHealth: (checks: readonly HealthCheck[]) => Promise<void>;
 }
 

@@ -14,6 +14,14 @@ const PROGRAM = fileURLToPath(new URL('nodekeeper-agent.ts', import.meta.url));
 /** Longer than a start on a busy machine. Milliseconds. */
 const EXIT_WITHIN_MS = 30_000;
 
+/** A port of loopback that another server uses until it is released. */
+async function takePort() {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const { port } = other.address() as AddressInfo;
+  return { port, release: () => new Promise((resolve) => other.close(resolve)) };
+}
+
 describe('an agent that cannot start', { timeout: 2 * EXIT_WITHIN_MS }, () => {
   let directory: string;
   let child: ChildProcess | undefined;
@@ -27,7 +35,8 @@ describe('an agent that cannot start', { timeout: 2 * EXIT_WITHIN_MS }, () => {
 
   function start(rootDirectory: string, ...more: readonly string[]) {
     // Nothing answers there: an agent that started would try for ever.
-    const args = ['--endpoint', 'https://127.0.0.1:9', '--fail-swap-on=false', '--healthz-port', '0'];
+    const args = ['--endpoint', 'https://127.0.0.1:9', '--fail-swap-on=false'];
+    if (!more.includes('--healthz-port')) args.push('--healthz-port', '0');
     const started = spawn(process.execPath, [PROGRAM, ...args, '--root-dir', rootDirectory, ...more], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -60,9 +69,7 @@ describe('an agent that cannot start', { timeout: 2 * EXIT_WITHIN_MS }, () => {
     const at = (name: string): string => join(directory, name);
     writeFileSync(at('relay.pem'), certificate.certificatePem);
     writeFileSync(at('relay.key'), certificate.privateKeyPem);
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    const { port } = other.address() as AddressInfo;
+    const { port, release } = await takePort();
     const relay = { address: '127.0.0.1', port, certificateFile: at('relay.pem'), privateKeyFile: at('relay.key') };
     const document = { apiVersion: 'nodekeeper.dev/v1alpha1', kind: 'AgentConfiguration', relay };
     writeFileSync(at('agent.yaml'), JSON.stringify(document));
@@ -73,9 +80,24 @@ describe('an agent that cannot start', { timeout: 2 * EXIT_WITHIN_MS }, () => {
     expect(agent.log()).toMatch(new RegExp(`"port":${port},"why":"listen EADDRINUSE`));
     // Nothing answers it, but it sends heartbeats.
     await until(logs('the Lease could be neither read nor created'), { ...waiting, what: 'a heartbeat' });
-    await new Promise((resolve) => other.close(resolve));
+    await release();
     await until(logs('the relay listens'), { ...waiting, what: 'the relay' });
     expect(agent.log()).toContain('the certificate of the relay expires soon');
+    agent.process.kill('SIGTERM');
+    expect(await agent.exitCode()).toBe(0);
+  });
+
+  it('with its port of /healthz in use continues, and serves it when the port is free', async () => {
+    const { port, release } = await takePort();
+    const agent = start(join(directory, 'state'), '--token', 't', '--healthz-port', String(port));
+    const logs = (text: string) => async () => agent.log().includes(text);
+    const waiting = { withinMs: EXIT_WITHIN_MS, everyMs: 50 };
+    await until(logs('/healthz cannot be served; it is tried again'), { ...waiting, what: 'the fault' });
+    expect(agent.log()).toMatch(new RegExp(`"port":${port},"why":"listen EADDRINUSE`));
+    await until(logs('the Lease could be neither read nor created'), { ...waiting, what: 'a heartbeat' });
+    await release();
+    await until(logs('/healthz is served'), { ...waiting, what: 'the server' });
+    expect(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()).toContain('kubelet_node_name');
     agent.process.kill('SIGTERM');
     expect(await agent.exitCode()).toBe(0);
   });

@@ -7,7 +7,7 @@ import { gzip } from '../../shared/adapters/gzip/gzip.ts';
 import { defined } from '../../shared/domain/defined.ts';
 import { cgroupNode, openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
-import { type HealthzServer, serveHealthz } from '../adapters/healthz/healthz-server.ts';
+import { serveHealthz } from '../adapters/healthz/healthz-server.ts';
 import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
 import { MetricRegistry } from '../adapters/healthz/registry.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.ts';
@@ -32,6 +32,7 @@ import { updateFiles } from '../adapters/updates/update-files.ts';
 import { updateKeyOf, updateSource } from '../adapters/updates/update-source.ts';
 import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
 import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
+import { keepHealthServed } from '../app/health-listener.ts';
 import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
 import { HeartbeatRelay } from '../app/relay.ts';
 import { RelayListener } from '../app/relay-listener.ts';
@@ -136,7 +137,6 @@ const probes = probeClient(PROBE_USER_AGENT);
 const metrics = new MetricRegistry(AGENT_METRICS);
 const clients: HttpKubeApi[] = [];
 const stop = new AbortController();
-let healthz: HealthzServer | undefined;
 
 function client(credentials: Credentials, connectionsMax: number, endpoint = config.endpoint): HttpKubeApi {
   const made = createHttpKubeApi({
@@ -194,6 +194,21 @@ function checksOf(identity: NodeIdentity, relay: RelayListener | undefined): Hea
   const checks: HealthCheck[] = [{ name: 'identity', complaint: () => identity.complaint() }];
   if (relay !== undefined) checks.push({ name: 'relay', complaint: () => relay.complaint() });
   return checks;
+}
+
+let sentBytes = 0;
+let receivedBytes = 0;
+
+/** All metrics, with the traffic until now. */
+function metricsText(): string {
+  const traffic = clients.map((each) => each.traffic());
+  const sentNow = traffic.reduce((sum, { bytesUp }) => sum + bytesUp, 0);
+  const receivedNow = traffic.reduce((sum, { bytesDown }) => sum + bytesDown, 0);
+  metrics.count('nodekeeper_agent_sent_bytes_total', {}, sentNow - sentBytes);
+  metrics.count('nodekeeper_agent_received_bytes_total', {}, receivedNow - receivedBytes);
+  sentBytes = sentNow;
+  receivedBytes = receivedNow;
+  return metrics.text();
 }
 
 const counted = (api: KubeApi): KubeApi => ({
@@ -305,11 +320,10 @@ async function main(): Promise<void> {
   const bus = { log, ...defined({ busAddress: process.env['DBUS_SYSTEM_BUS_ADDRESS'] }) };
   const shutdownSignal = logind(bus);
   const sleepSignal = logind({ ...bus, event: 'sleep' });
-  let sent = 0;
-  let received = 0;
   const relay = config.relay === undefined ? undefined : relayListener(identity, config.relay);
-  const stopRelay = new AbortController();
-  const relaying = relay?.run(stopRelay.signal);
+  const stopServers = new AbortController();
+  const relaying = relay?.run(stopServers.signal);
+  let servingHealth: Promise<void> | undefined;
   try {
     await runAgent(
       {
@@ -346,31 +360,19 @@ async function main(): Promise<void> {
         log,
         meter: metrics,
         async serveHealth(checks) {
-          if (config.healthzPort === 0) return;
-          healthz = await serveHealthz({
-            port: config.healthzPort,
-            checks,
-            metrics() {
-              const traffic = clients.map((each) => each.traffic());
-              const [sentNow, receivedNow] = [
-                traffic.reduce((sum, each) => sum + each.bytesUp, 0),
-                traffic.reduce((sum, each) => sum + each.bytesDown, 0),
-              ];
-              metrics.count('nodekeeper_agent_sent_bytes_total', {}, sentNow - sent);
-              metrics.count('nodekeeper_agent_received_bytes_total', {}, receivedNow - received);
-              [sent, received] = [sentNow, receivedNow];
-              return metrics.text();
-            },
-          });
+          const { healthzPort: port } = config;
+          if (port === 0) return;
+          const open = () => serveHealthz({ port, checks, metrics: metricsText });
+          servingHealth = keepHealthServed({ port, open, time: systemTime, log }, stopServers.signal);
         },
       },
       stop.signal,
     );
   } finally {
-    stopRelay.abort();
+    stopServers.abort();
     await relaying;
+    await servingHealth;
     await runtime.close();
-    await healthz?.close();
     shutdownSignal.close();
     sleepSignal.close();
     for (const each of clients) each.close();
