@@ -61,17 +61,34 @@ async function startedAtLast(runtime: PodRuntime, pod: ReturnType<typeof shellPo
 }
 
 /** A container that crashes and is started again, a stop, a removal, and the next agent. */
-async function lifeOfAPod(n: number): Promise<void> {
+const lifeOfAPod = (n: number): Promise<void> =>
+  life(n, shellPod(['exit 1'], { restartPolicy: 'Always' }), (container) => {
+    return container?.state.kind === 'waiting' && container.state.reason === 'CrashLoopBackOff';
+  });
+
+/** The same with a failed postStart hook. The container is terminated for it, after its preStop hook. */
+function lifeWithHooks(n: number): Promise<void> {
+  const hook = (script: string) => ({ exec: { command: ['/bin/sh', '-c', script] } });
+  const pod = shellPod(['while :; do sleep 0.05; done'], { restartPolicy: 'Never', terminationGracePeriodSeconds: 1 });
+  const lifecycle = { postStart: hook('echo hook; exit 1'), preStop: hook('echo ending') };
+  const { containers } = pod.spec as { readonly containers: readonly object[] };
+  const hooked = { ...pod, spec: { ...pod.spec, containers: containers.map((each) => ({ ...each, lifecycle })) } };
+  return life(n, hooked, (container) => container?.state.kind === 'terminated');
+}
+
+type Container = NonNullable<Awaited<ReturnType<typeof podIn>>>['containers'][number];
+
+async function life(
+  n: number,
+  pod: ReturnType<typeof shellPod>,
+  isLived: (container: Container | undefined) => boolean | undefined,
+): Promise<void> {
   const time = scaledTime(100);
   const options = { rootDirectory: root, time, log: silentLog, hostIp: () => undefined };
   const runtime = execRuntime(options);
-  const pod = shellPod(['exit 1'], { restartPolicy: 'Always' });
   const what = `call ${n}`;
   await startedAtLast(runtime, pod);
-  await until(async () => {
-    const container = (await podIn(runtime, pod))?.containers[0];
-    return container?.state.kind === 'waiting' && container.state.reason === 'CrashLoopBackOff';
-  }, soon).catch(() => undefined);
+  await until(async () => isLived((await podIn(runtime, pod))?.containers[0]), soon).catch(() => undefined);
   // Where /proc cannot be read, the answer is that nothing is known.
   const stopped = await runtime.stop(uidOf(pod), 1).then(
     () => 'stopped',
@@ -96,6 +113,10 @@ describe('pods as processes', () => {
   // A life costs several processes, so each call fails once, with one of the codes.
   it('live and end though a call fails', { timeout: 120_000 }, async () => {
     expect(await eachCall(['ENOSPC', 'EMFILE', 'EIO'], lifeOfAPod)).toBeGreaterThan(10);
+  });
+
+  it('end after a failed hook though a call fails', { timeout: 120_000 }, async () => {
+    expect(await eachCall(['ENOSPC', 'EMFILE', 'EIO'], lifeWithHooks)).toBeGreaterThan(10);
   });
 });
 

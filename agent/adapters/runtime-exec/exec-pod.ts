@@ -327,19 +327,27 @@ export class ExecPod {
     if (postStart === undefined) return;
     this.#hooksUnderWay.add(run);
     const isCurrent = (): boolean => container.containerId === run && container.state.kind === 'running';
-    void this.#hooks.run(container, postStart, isCurrent).then(async (why) => {
-      if (why === undefined || !isCurrent()) {
+    void this.#hooks
+      .run(container, postStart, isCurrent)
+      .then((why) => (why === undefined || !isCurrent() ? undefined : this.#failPostStart(container, why)))
+      .catch((cause: unknown) => {
+        const { log } = this.#dependencies;
+        log.error('a container is killed: its termination failed', { podUid: processes.uid, cause: String(cause) });
+        if (isCurrent()) processes.guarded(() => this.#engine.signal(container, 'SIGKILL'));
+      })
+      .then(() => {
         this.#hooksUnderWay.delete(run);
         processes.guarded(() => this.advance());
-        return;
-      }
-      const { log, onEvent } = this.#dependencies;
-      log.warn('a postStart hook failed', { podUid: processes.uid, container: container.name, why });
-      onEvent({ type: 'Warning', reason: 'FailedPostStartHook', message: 'PostStartHook failed' });
-      const graceSeconds = processes.pod.spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
-      await this.restart(container.name, graceSeconds, 'FailedPostStartHook');
-      this.#hooksUnderWay.delete(run);
-    });
+      });
+  }
+
+  async #failPostStart(container: ContainerRecord, why: string): Promise<void> {
+    const { log, onEvent } = this.#dependencies;
+    const { pod, uid: podUid } = this.#processes;
+    log.warn('a postStart hook failed', { podUid, container: container.name, why });
+    onEvent({ type: 'Warning', reason: 'FailedPostStartHook', message: 'PostStartHook failed' });
+    const graceSeconds = pod.spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
+    await this.restart(container.name, graceSeconds, 'FailedPostStartHook');
   }
 
   #backOff(container: ContainerRecord, ended: Terminated): void {

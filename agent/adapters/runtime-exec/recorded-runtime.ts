@@ -91,7 +91,7 @@ export function recordedRuntime(options: RecordedRuntimeOptions): RecordedRuntim
       for (const listener of listeners) listener(podUid);
     },
   });
-  startBackgroundChecks(recorded, options.time, closed.signal);
+  startBackgroundChecks(recorded, options, closed.signal);
   const runtime: RecordedRuntime['runtime'] = {
     complaint: () => recorded.complaint(),
     podsMemory: () => options.cgroups?.podsMemory(),
@@ -158,17 +158,29 @@ export function recordedRuntime(options: RecordedRuntimeOptions): RecordedRuntim
   return { recorded, podsDirectory, runtime };
 }
 
-function startBackgroundChecks(recorded: RecordedPods, time: AgentTime, closed: AbortSignal): void {
-  void repeatedly(time, EXIT_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.check()));
-  void repeatedly(time, EXIT_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.recordOutputTimes()));
-  void repeatedly(time, LOG_SIZE_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.boundLogs()));
-  void repeatedly(time, RETRY_MS, closed, () => recorded.retry());
+function startBackgroundChecks(recorded: RecordedPods, loop: Loop, closed: AbortSignal): void {
+  void repeatedly(loop, EXIT_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.check()));
+  void repeatedly(loop, EXIT_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.recordOutputTimes()));
+  void repeatedly(loop, LOG_SIZE_CHECK_MS, closed, () => recorded.checkEach((pod) => pod.boundLogs()));
+  void repeatedly(loop, RETRY_MS, closed, () => recorded.retry());
 }
 
-async function repeatedly(time: AgentTime, intervalMs: number, closed: AbortSignal, act: () => void): Promise<void> {
+type Loop = Pick<RecordedRuntimeOptions, 'time' | 'log'>;
+
+/** No caller waits for it: an error would end the agent. The next round tries again. */
+async function repeatedly(
+  { time, log }: Loop,
+  intervalMs: number,
+  closed: AbortSignal,
+  act: () => void,
+): Promise<void> {
   while (!closed.aborted) {
     await time.sleep(intervalMs, closed);
-    if (!closed.aborted) act();
+    try {
+      if (!closed.aborted) act();
+    } catch (cause) {
+      log.error('pods could not be checked', { cause: String(cause) });
+    }
   }
 }
 
