@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { podRequests } from './pods.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
-const at = { nowMs, nodeName: 'n', machineAddress: '10.16.0.10' };
+const machine = { name: 'n', zone: 'a', zoneIndex: 0, index: 0 };
 const pod = (more: { metadata?: object; status?: object }) => ({
   metadata: { name: 'p', namespace: 'default', uid: 'uid-1', ...more.metadata },
   spec: { containers: [{ name: 'main', image: 'web' }] },
@@ -11,7 +11,7 @@ const pod = (more: { metadata?: object; status?: object }) => ({
 
 describe('the pods of a simulated machine', () => {
   it('are said to run as soon as they are bound', () => {
-    expect(podRequests([pod({})], at)).toMatchObject([
+    expect(podRequests([pod({})], machine, nowMs)).toMatchObject([
       {
         method: 'PATCH',
         path: '/api/v1/namespaces/default/pods/p/status',
@@ -19,7 +19,7 @@ describe('the pods of a simulated machine', () => {
           status: {
             phase: 'Running',
             hostIP: '10.16.0.10',
-            podIP: '10.16.0.100',
+            podIP: '10.128.0.1',
             containerStatuses: [{ name: 'main', ready: true }],
           },
         },
@@ -34,31 +34,31 @@ describe('the pods of a simulated machine', () => {
 
   it('wait for an image that cannot be pulled, and are reported once', () => {
     const absent = { ...pod({}), spec: { containers: [{ name: 'main', image: 'web:404' }] } };
-    const [report, ...more] = podRequests([absent], at);
+    const [report, ...more] = podRequests([absent], machine, nowMs);
     expect(more).toEqual([]);
     const status = (report as { body: { status: Record<string, unknown> } }).body.status;
     expect(status).toMatchObject({
       phase: 'Pending',
       containerStatuses: [{ ready: false, state: { waiting: { reason: 'ErrImagePull' } } }],
     });
-    expect(podRequests([{ ...absent, status }], at)).toEqual([]);
+    expect(podRequests([{ ...absent, status }], machine, nowMs)).toEqual([]);
     const fixed = { ...absent, spec: { containers: [{ name: 'main', image: 'web' }] }, status };
-    expect(podRequests([fixed], at)[0]).toMatchObject({ body: { status: { phase: 'Running' } } });
+    expect(podRequests([fixed], machine, nowMs)[0]).toMatchObject({ body: { status: { phase: 'Running' } } });
   });
 
   it('are left alone when they run, or have ended', () => {
     const running = pod({ status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } });
-    expect(podRequests([running, pod({ status: { phase: 'Failed' } })], at)).toEqual([]);
+    expect(podRequests([running, pod({ status: { phase: 'Failed' } })], machine, nowMs)).toEqual([]);
   });
 
   it('are said to be ready again after their node was silent', () => {
     const marked = pod({ status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'False' }] } });
-    expect(podRequests([marked], at)).toHaveLength(1);
+    expect(podRequests([marked], machine, nowMs)).toHaveLength(1);
   });
 
   it('end when they are deleted, before their grace period is over', () => {
     const deleted = pod({ metadata: { deletionTimestamp: '2026-01-01T00:00:30Z' } });
-    expect(podRequests([deleted], at)).toEqual([
+    expect(podRequests([deleted], machine, nowMs)).toEqual([
       {
         method: 'DELETE',
         path: '/api/v1/namespaces/default/pods/p',

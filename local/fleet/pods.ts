@@ -13,7 +13,9 @@ import { formatTime } from '../../shared/kube/time.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
 import type { ApiAnswer, ApiRequest } from './api-client.ts';
 import { DONE, failed, type MachineContext, type Step } from './machine-state.ts';
+import type { MachineIdentity } from './names.ts';
 import { addressOf } from './node-object.ts';
+import { podAddresses } from './pod-addresses.ts';
 
 /** Lists its pods when the answer to a beat says that they changed. */
 export async function processPods(context: MachineContext): Promise<Step> {
@@ -22,8 +24,7 @@ export async function processPods(context: MachineContext): Promise<Step> {
   if (version === state.podsVersion) return DONE;
   const found = await send({ method: 'GET', path: `/api/v1/pods?fieldSelector=spec.nodeName%3D${identity.name}` });
   if (!answeredWith(found, 200)) return failed(context, 'listing its pods', found);
-  const at = { nowMs: clock.nowMs(), nodeName: identity.name, machineAddress: addressOf(identity) };
-  for (const request of podRequests(podsIn(found), at)) {
+  for (const request of podRequests(podsIn(found), identity, clock.nowMs())) {
     const answer = await send(request);
     if (!answeredWith(answer, 200, 201) && !isPodMissing(answer)) return failed(context, 'reporting a pod', answer);
   }
@@ -60,24 +61,22 @@ function startedEvents(
   return [{ method: 'POST', path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`, body: event }];
 }
 
-/** The address of a pod: in the network of its machine, unique among up to 150 pods of the machine. */
-const podAddress = (machineAddress: string, index: number): string =>
-  `${machineAddress.split('.').slice(0, 3).join('.')}.${100 + (index % 150)}`;
-
+/** @param pods all pods that are bound to the machine */
 export function podRequests(
   pods: readonly KubeObject[],
-  {
-    nowMs,
-    nodeName,
-    machineAddress,
-  }: { readonly nowMs: number; readonly nodeName: string; readonly machineAddress: string },
+  machine: MachineIdentity,
+  nowMs: number,
 ): readonly ApiRequest[] {
-  return pods.flatMap((pod, index): ApiRequest[] => {
+  const hostIp = addressOf(machine);
+  const addresses = podAddresses(machine, pods);
+  return pods.flatMap((pod): ApiRequest[] => {
     if (pod.metadata.deletionTimestamp !== undefined) return [finalPodDeletion(pod)];
     if (!needsStartedStatus(pod)) return [];
-    const podIP = podAddress(machineAddress, index);
-    const status: PodStatus = { ...startedStatus(pod, nowMs, machineAddress), podIP, podIPs: [{ ip: podIP }] };
+    const podIP = addresses.get(pod.metadata.uid ?? '');
+    const network = podIP === undefined ? {} : { podIP, podIPs: [{ ip: podIP }] };
+    const status: PodStatus = { ...startedStatus(pod, nowMs, hostIp), ...network };
     const isFirst = pod.status?.['phase'] !== status['phase'];
-    return [podStatusReport(pod, status), ...(isFirst ? startedEvents(pod, status, { nowMs, nodeName }) : [])];
+    const at = { nowMs, nodeName: machine.name };
+    return [podStatusReport(pod, status), ...(isFirst ? startedEvents(pod, status, at) : [])];
   });
 }
