@@ -9,6 +9,8 @@ import {
   podsIn,
   STRATEGIC,
 } from '../../test/support/api-in-memory.ts';
+import { memoryItemStore } from '../adapters/memory/item-store.ts';
+import { StoreFault } from '../ports/item-store.ts';
 
 const YAML = 'application/yaml';
 
@@ -391,5 +393,27 @@ describe('many writers', () => {
     expect(Object.keys(body.metadata.labels)).toHaveLength(40);
     const versions = answers.map((each) => each.body.metadata.resourceVersion);
     expect(new Set(versions).size).toBe(40);
+  });
+});
+
+describe('tables that are throttled', () => {
+  it('are answered with 503 and the time to wait, and the fault is logged', async () => {
+    const items = memoryItemStore();
+    let isThrottled = true;
+    const api = apiInMemory({
+      items: {
+        ...items,
+        transact: (writes) =>
+          isThrottled
+            ? Promise.reject(new StoreFault('throttled', 'hot item', { retryable: true }))
+            : items.transact(writes),
+      },
+    });
+    const { code, headers, body } = await api.send('POST', NODES, { body: node('a') });
+    expect([code, body.reason]).toEqual([503, 'ServiceUnavailable']);
+    expect(headers['retry-after']).toBe(String(body.details.retryAfterSeconds));
+    expect(api.faults).toEqual([expect.stringContaining('hot item')]);
+    isThrottled = false;
+    expect((await api.send('POST', NODES, { body: node('a') })).code).toBe(201);
   });
 });

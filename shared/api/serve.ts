@@ -2,7 +2,7 @@
  * The Kubernetes API: one request, one response.
  *
  * Steps: parse the path, authenticate, authorize, run the verb. An error of the client becomes a Status. A fault of
- * ours is logged with its cause, each cause once per minute, and becomes a 500 without detail.
+ * ours is logged with its cause, each cause once per minute, and becomes a 500 or 503 without detail.
  */
 
 import { type AccessQuestion, METRICS_PATH } from '../domain/access/authorize.ts';
@@ -27,6 +27,7 @@ import { isNodeLogs } from './logs/node-logs.ts';
 import { readLog } from './logs/read-log.ts';
 import { isConnection, refuseConnection } from './logs/refuse-connections.ts';
 import type { Call, ServeDependencies } from './request/call.ts';
+import { statusOfFault } from './request/fault-status.ts';
 import { negotiateShape } from './request/response-shape.ts';
 import { compressedIfLarge } from './request/response-size.ts';
 import { withJsonBody } from './request/yaml-body.ts';
@@ -71,7 +72,7 @@ async function respond(dependencies: ServeDependencies, request: HttpRequest, au
       return statusResponse(error.status);
     }
     note(error);
-    return statusResponse(status.internalError('the request could not be completed').status);
+    return statusResponse(statusOfFault(error, dependencies.random).status);
   }
 }
 
