@@ -46,6 +46,8 @@ const toleratingFor = (tolerationSeconds: number): readonly object[] =>
 export interface Poison {
   /** Names of the nodes whose items in the tables are throttled at present. */
   readonly throttled: ReadonlySet<string>;
+  /** Whether items were throttled at this time or later. Epoch milliseconds. */
+  hasThrottledSince(atMs: number): boolean;
 }
 
 interface BadObjectsOptions {
@@ -61,7 +63,7 @@ interface BadObjectsOptions {
   readonly crash: (name: string, offMs: number) => void;
   readonly log: (subject: string, text: string) => void;
   readonly onPoison: (name: string) => void;
-  readonly onAnswer: (request: Omit<EndpointRequest, 'who'>, answer: EndpointAnswer) => void;
+  readonly onAnswer: (request: Omit<EndpointRequest, 'who'>, answer: EndpointAnswer, sentAtMs: number) => void;
 }
 
 export function createPoison(options: BadObjectsOptions): Poison {
@@ -73,6 +75,7 @@ export function createPoison(options: BadObjectsOptions): Poison {
 class BadObjects implements Poison {
   readonly #options: BadObjectsOptions;
   readonly throttled = new Set<string>();
+  #throttledUntilMs = 0;
   #made = 0;
   /** Actions on one Node and its pods, by their text in the timeline. */
   readonly #actions: Readonly<Record<string, (node: KubeNode, name: string) => Promise<unknown>>>;
@@ -100,6 +103,10 @@ class BadObjects implements Poison {
     void this.#live();
   }
 
+  hasThrottledSince(atMs: number): boolean {
+    return this.throttled.size > 0 || this.#throttledUntilMs >= atMs;
+  }
+
   #between(least: number, most: number): number {
     return least + this.#options.fraction() * (most - least);
   }
@@ -109,8 +116,9 @@ class BadObjects implements Poison {
   }
 
   async #ask(who: string, request: Omit<EndpointRequest, 'who'>): Promise<EndpointAnswer> {
+    const sentAtMs = this.#options.time.nowMs();
     const answer = await this.#options.send({ who, ...request }, { isGone: () => false });
-    this.#options.onAnswer(request, answer);
+    this.#options.onAnswer(request, answer, sentAtMs);
     return answer;
   }
 
@@ -364,6 +372,7 @@ class BadObjects implements Poison {
     this.throttled.add(name);
     await this.#options.time.sleep(this.#between(60_000, 240_000));
     this.throttled.delete(name);
+    this.#throttledUntilMs = this.#options.time.nowMs();
   }
 
   async #writeNodeContinuously(name: string): Promise<void> {

@@ -213,8 +213,10 @@ function startPoison(
       plan.count('poison');
       state.poisonedSinceMs ??= time.nowMs();
     },
-    onAnswer: ({ method, path }, { status, body }) => {
-      if (status < 500 || context.calmSinceMs() === undefined || state.poison!.throttled.size > 0) return;
+    onAnswer: ({ method, path }, { status, body }, sentAtMs) => {
+      if (status < 500 || context.calmSinceMs() === undefined) return;
+      // The throttle may have ended while the API worked on the answer.
+      if (status === 503 && state.poison!.hasThrottledSince(sentAtMs)) return;
       const message = `${method} ${path} of a bad object answered ${status}: ${JSON.stringify(body)}`;
       fail({ law: 'calm', subjects: [], message });
     },
