@@ -61,6 +61,10 @@ export const RELAY_FAULTS = [
   'relayHolds',
 ] as const satisfies readonly FaultName[];
 const IN_CALM: ReadonlySet<FaultName> = new Set<FaultName>(RELAY_FAULTS);
+/** Maximum time that a process is frozen. Below the time limit of an invocation: one that is frozen for longer is killed. */
+export const FROZEN_MAX_MS = 25_000;
+/** A fault that struck at the end of its episode may have its effect for as long afterwards. Milliseconds. */
+const LASTING_MS: Readonly<Partial<Record<FaultName, number>>> = { freeze: FROZEN_MAX_MS };
 /** The mean is over this many faults. It stays when a fault is added: the storms of a seed then keep their faults. */
 const FAULTS_IN_MEAN = 34;
 /**
@@ -174,7 +178,13 @@ export function faultPlan(options: {
     });
     episodes.set(name, own);
   }
-  const turmoil = merged([...episodes].flatMap(([name, own]) => (IN_CALM.has(name) ? [] : own)));
+  const turmoil = merged(
+    [...episodes].flatMap(([name, own]) =>
+      IN_CALM.has(name)
+        ? []
+        : own.map((episode) => ({ ...episode, untilMs: episode.untilMs + (LASTING_MS[name] ?? 0) })),
+    ),
+  );
   let lastEndMs = startMs;
   const counts = Object.fromEntries(FAULT_NAMES.map((name) => [name, 0])) as Record<FaultName, number>;
   const current = new Map<FaultName, number>();

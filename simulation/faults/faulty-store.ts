@@ -19,7 +19,7 @@ import {
 import { compareKeys } from '../../shared/ports/key-order.ts';
 import type { RecentChanges, TimedChange } from '../recent-changes.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
-import type { FaultPlan } from './catalogue.ts';
+import { type FaultPlan, FROZEN_MAX_MS } from './catalogue.ts';
 import type { Process } from './processes.ts';
 
 /** Duration of a call. Milliseconds. */
@@ -29,8 +29,6 @@ const SLOW_CALL_MAX_MS = 3_000;
 /** Answers that never come are given up after so long. */
 const TIMEOUT_MS = 1_000;
 const STALE_MAX_MS = 3_000;
-/** Below the time limit of an invocation: a process that is frozen for longer is terminated, which `kill` does. */
-const FROZEN_MAX_MS = 25_000;
 const SHARES = {
   throttle: 0.3,
   timeout: 0.15,
