@@ -2,6 +2,8 @@ import { connect } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeAuthority, makeServerCertificate } from '../access/certificate.ts';
+import type { StreamReceiver } from '../functions/environment.ts';
+import type { InvocationOutcome, LocalFunction } from '../functions/local-function.ts';
 import { type HttpFront, openHttpFront } from './server.ts';
 
 const BODY_MS = 200;
@@ -88,6 +90,54 @@ it('a body that comes in parts and in time is served', async () => {
   });
   // There are no routes here: the request was whole.
   expect(status).toBe(404);
+});
+
+describe('a function that streams', () => {
+  /** Streams until the receiver has taken `parts` after its client has left. */
+  function streaming(parts: number): { readonly fn: LocalFunction; readonly taken: Promise<number> } {
+    let settle: (taken: number) => void;
+    const taken = new Promise<number>((resolve) => {
+      settle = resolve;
+    });
+    const invoke = async (_event: unknown, receiver: StreamReceiver): Promise<InvocationOutcome> => {
+      receiver.head({ statusCode: 200, headers: {} });
+      await receiver.chunk(Buffer.from('first'));
+      await new Promise((resolve) => receiver.gone.addEventListener('abort', resolve));
+      for (let part = 0; part < parts; part += 1) await receiver.chunk(Buffer.from('more'));
+      settle(parts);
+      return { kind: 'returned', payload: 'null' };
+    };
+    return { fn: { plan: { functionName: 'f' }, invoke } as never, taken };
+  }
+
+  async function openFunction(fn: LocalFunction): Promise<{ port: number; ca: string }> {
+    const nowMs = Date.now();
+    const authority = await makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
+    const certificate = await makeServerCertificate(authority, { names: ['127.0.0.1'], nowMs, validDays: 1 });
+    front = await openHttpFront({ port: 0, ...certificate });
+    front.serveFunction({ accountId: '1', fn, nowMs: Date.now });
+    return { port: front.port, ca: authority.certificatePem };
+  }
+
+  it('can write on after its client has left over HTTP/2', async () => {
+    const { fn, taken } = streaming(3);
+    const { port, ca } = await openFunction(fn);
+    const session = connect(`https://127.0.0.1:${port}`, { ca });
+    session.on('error', () => {});
+    session.request({ ':path': '/' }).once('data', () => session.destroy());
+    expect(await taken).toBe(3);
+  });
+
+  it('can write on after its client has left over HTTP/1.1', async () => {
+    const { fn, taken } = streaming(3);
+    const { port, ca } = await openFunction(fn);
+    const request = httpsRequest({ host: '127.0.0.1', port, ca, agent: false }, (response) => {
+      response.once('data', () => request.destroy());
+    });
+    request.on('error', () => {});
+    request.end();
+    expect(await taken).toBe(3);
+  });
 });
 
 describe('a text that is written in parts', () => {

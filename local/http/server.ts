@@ -344,7 +344,8 @@ function written(response: Http2ServerResponse, chunk: string | Uint8Array, gone
     sendHead(response);
     return Promise.resolve();
   }
-  if (response.destroyed || response.write(chunk)) return Promise.resolve();
+  // An HTTP/2 response that was closed never drains.
+  if (gone.aborted || response.destroyed || response.write(chunk)) return Promise.resolve();
   return new Promise((resolve) => {
     const settle = () => {
       response.off('drain', settle);

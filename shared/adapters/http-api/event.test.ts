@@ -57,3 +57,12 @@ it('ends a response after a write failed', async () => {
   await streamAnswer({ head: HEAD, lines }, broken);
   expect(state.isReturned).toBe(true);
 });
+
+it('ends a response when the client does not take its last bytes within the bound', async () => {
+  async function* lines() {
+    yield 'a\n';
+  }
+  const stuck = new Writable({ write: () => {} });
+  await streamAnswer({ head: HEAD, lines: lines() }, stuck, 1);
+  expect(stuck.destroyed).toBe(true);
+});

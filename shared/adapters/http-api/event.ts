@@ -53,7 +53,8 @@ const DRAIN_MS = 30_000;
 
 /**
  * Writes a response to a function URL's response stream. Lines of its body may follow later. They are not continued after
- * a write failed, or when the client accepted nothing for `drainMs`.
+ * a write failed, or when the client accepted nothing for `drainMs`. The end does not wait longer for the client either: it
+ * would hold the execution until its time limit.
  */
 export async function streamAnswer(
   answer: {
@@ -73,18 +74,18 @@ export async function streamAnswer(
   for await (const line of lines ?? output ?? []) {
     if (out.destroyed) return;
     if (out.write(line)) continue;
-    if (await isDrained(out, drainMs)) continue;
+    if (await hasEmitted(out, 'drain', drainMs)) continue;
     out.destroy();
     return;
   }
   out.end();
-  await once(out, 'finish');
+  if (!(await hasEmitted(out, 'finish', drainMs))) out.destroy();
 }
 
-async function isDrained(out: Writable, drainMs: number): Promise<boolean> {
-  const bound = AbortSignal.timeout(drainMs);
+async function hasEmitted(out: Writable, event: 'drain' | 'finish', withinMs: number): Promise<boolean> {
+  const bound = AbortSignal.timeout(withinMs);
   try {
-    await once(out, 'drain', { signal: bound });
+    await once(out, event, { signal: bound });
     return true;
   } catch {
     return false;
