@@ -1,7 +1,7 @@
 /**
  * What updates of the agent cost: the API over the memory store, in virtual time. Counted are requests and units. At
  * rest a node reports once per period. In a release each node needs a minute for its update, and waits as long as the
- * answer says. The billed duration of a request is assumed.
+ * answer says. A stopped release waits for a node that failed. The billed duration of a request is assumed.
  */
 import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
 import { apiManifest } from '../shared/api/manifest.ts';
@@ -24,13 +24,15 @@ const artifact = { url: 'https://f.example/a', sha256: 'a'.repeat(64), signature
 
 export const agentUpdates: Benchmark = {
   name: 'agent-updates',
-  about: 'requests, units and dollars of updates of the agent: at rest, and for one release, by nodes',
+  about:
+    'requests, units and dollars of updates of the agent: at rest, for a release, and while one is stopped, by nodes',
   async run(report) {
-    for (const nodes of SIZES) report(await rollOut(nodes));
+    for (const nodes of SIZES) report({ ...(await rollOut(nodes)), ...(await stoppedHour(nodes)) });
   },
 };
 
-async function rollOut(nodes: number) {
+/** A release of all nodes, and the requests and units that are counted. */
+async function cluster(nodes: number, maxUnavailable: number | string) {
   const counted = { requests: 0, writeUnits: 0, readUnits: 0 };
   const items = memoryItemStore({
     onConsumed({ writeUnits, readUnits }) {
@@ -40,24 +42,29 @@ async function rollOut(nodes: number) {
   });
   const api = apiInMemory({ items });
   const reset = (): void => void Object.assign(counted, { requests: 0, writeUnits: 0, readUnits: 0 });
-  const next = randomFrom(1);
   for (let index = 0; index < nodes; index += 1) {
     const metadata = { name: `n${index}`, annotations: { 'nodekeeper.dev/agent-version': '1.0.0' } };
     const status = { conditions: [{ type: 'Ready', status: 'True' }] };
     await api.send('POST', '/api/v1/nodes', { body: { kind: 'Node', metadata, status } });
   }
-  const spec = { version: '2.0.0', artifacts: [artifact], maxUnavailable: '10%' };
+  const spec = { version: '2.0.0', artifacts: [artifact], maxUnavailable };
   const metadata = { name: 'agent' };
   await api.send('POST', '/apis/nodekeeper.dev/v1alpha1/agentreleases', {
     body: { kind: 'AgentRelease', metadata, spec },
   });
-  const ask = async (name: string, version: string) => {
+  const ask = async (name: string, version: string, more: object = {}) => {
     counted.requests += 1;
     const path = `/apis/nodekeeper.dev/v1alpha1/nodeupdates/${name}`;
-    const body = { version, architecture: 'amd64' };
+    const body = { version, architecture: 'amd64', ...more };
     return (await api.send('PUT', path, { body, contentType: 'application/json' })).body;
   };
 
+  return { api, ask, counted, reset };
+}
+
+async function rollOut(nodes: number) {
+  const { api, ask, counted, reset } = await cluster(nodes, '10%');
+  const next = randomFrom(1);
   reset();
   const due = Array.from({ length: nodes }, (_, index) => ({
     name: `n${index}`,
@@ -100,6 +107,31 @@ async function rollOut(nodes: number) {
     releaseWriteUnits: rounded(release.writeUnits),
     releaseReadUnits: rounded(release.readUnits),
     releaseDollars: rounded(dollarsOf(release), 4),
+  };
+}
+
+async function stoppedHour(nodes: number) {
+  const { api, ask, counted, reset } = await cluster(nodes, 1);
+  await ask('n0', '1.0.0');
+  await ask('n0', '1.0.0', { failed: { sha256: artifact.sha256, message: 'no accepted heartbeats in 120 s' } });
+  const next = randomFrom(1);
+  const due = Array.from({ length: nodes - 1 }, (_, index) => ({ name: `n${index + 1}`, atSeconds: next() * 3_600 }));
+  reset();
+  let nowSeconds = 0;
+  for (let reports = 0; reports < REPORTS_MAX; reports += 1) {
+    due.sort((one, other) => one.atSeconds - other.atSeconds);
+    const node = due[0];
+    if (node === undefined || node.atSeconds >= 3_600) break;
+    api.advance((node.atSeconds - nowSeconds) * 1_000);
+    nowSeconds = node.atSeconds;
+    const { waitSeconds } = await ask(node.name, '1.0.0');
+    node.atSeconds += waitSeconds;
+  }
+  return {
+    stoppedRequestsPerHour: counted.requests,
+    stoppedWriteUnitsPerHour: rounded(counted.writeUnits),
+    stoppedReadUnitsPerHour: rounded(counted.readUnits),
+    stoppedDollarsPerHour: rounded(dollarsOf(counted), 4),
   };
 }
 
