@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { apiInMemory, MERGE } from '../../test/support/api-in-memory.ts';
+import { apiInMemory, MERGE, STRATEGIC } from '../../test/support/api-in-memory.ts';
+import { memoryItemStore } from '../adapters/memory/item-store.ts';
 import type { KubeAgentRelease } from '../kube/types.ts';
 
 const RELEASES = '/apis/nodekeeper.dev/v1alpha1/agentreleases';
@@ -22,28 +23,56 @@ const releaseOf = (spec: object = {}) => ({
 
 /** Ready nodes with agents of version 1.0.0; n1 is a canary. */
 async function cluster(spec?: object, architectures: Readonly<Record<string, string>> = {}) {
-  const api = apiInMemory({ users });
-  for (const name of NAMES) {
+  const items = memoryItemStore();
+  let lists = 0;
+  const query: typeof items.query = (request) => {
+    // The first page of the first shard: once per list.
+    if (request.pk === 'o#nodes#00' && request.after === undefined) lists += 1;
+    return items.query(request);
+  };
+  const api = apiInMemory({ users, items: { ...items, query } });
+  const join = async (name: string): Promise<void> => {
     const labels = name === 'n1' ? { ring: 'canary' } : {};
     const metadata = { name, labels, annotations: { 'nodekeeper.dev/agent-version': '1.0.0' } };
     const nodeInfo = { architecture: architectures[name] ?? 'amd64' };
     const status = { conditions: [{ type: 'Ready', status: 'True' }], nodeInfo };
     await api.send('POST', '/api/v1/nodes', { body: { apiVersion: 'v1', kind: 'Node', metadata, status } });
-  }
+  };
+  for (const name of NAMES) await join(name);
   if (spec !== undefined) await api.send('POST', RELEASES, { body: releaseOf(spec) });
   const ask = async (name: string, more: object = {}, who = name) => {
     const body = { version: '1.0.0', architecture: 'amd64', ...more };
     const headers = { authorization: `Bearer ${who}` };
     return api.send('PUT', `${UPDATES}/${name}`, { body, contentType: JSON_TYPE, headers });
   };
-  const action = async (name: string, more?: object): Promise<string> => (await ask(name, more)).body.action;
+  const action = async (name: string, more?: object, who?: string): Promise<string> =>
+    (await ask(name, more, who)).body.action;
   const updated = async (name: string): Promise<string> => {
     const annotations = { 'nodekeeper.dev/agent-version': '2.0.0' };
     await api.send('PATCH', `/api/v1/nodes/${name}`, { contentType: MERGE, body: { metadata: { annotations } } });
     return action(name, { version: '2.0.0' });
   };
   const release = async (): Promise<KubeAgentRelease> => (await api.send('GET', `${RELEASES}/agent`)).body;
-  return { api, ask, action, updated, release };
+  const label = async (name: string, labels: Readonly<Record<string, string | null>>) => {
+    await api.send('PATCH', `/api/v1/nodes/${name}`, { contentType: MERGE, body: { metadata: { labels } } });
+  };
+  const ready = async (name: string, state: string) => {
+    const body = { status: { conditions: [{ type: 'Ready', status: state }] } };
+    await api.send('PATCH', `/api/v1/nodes/${name}/status`, { contentType: STRATEGIC, body });
+  };
+  const patch = async (spec: object) => {
+    await api.send('PATCH', `${RELEASES}/agent`, { contentType: MERGE, body: { spec } });
+  };
+  /** Lists of the Nodes in an hour in which each of the nodes asks every minute. */
+  const listsPerHour = async (names: readonly string[], expected: string, more?: object): Promise<number> => {
+    lists = 0;
+    for (let minute = 0; minute < 60; minute += 1) {
+      api.advance(60_000);
+      for (const name of names) expect(await action(name, more)).toBe(expected);
+    }
+    return lists;
+  };
+  return { api, join, ask, action, updated, release, label, ready, patch, listsPerHour };
 }
 
 describe('an AgentRelease', () => {
@@ -340,13 +369,130 @@ it('writes nothing for a node that waits or is up to date', async () => {
   expect((await release()).metadata.resourceVersion).toBe(resourceVersion);
 });
 
-it('lists the nodes of a paused release once in half an hour, however often one of them asks', async () => {
-  const { api, action, release } = await cluster({ paused: true });
-  const versions = new Set<string | undefined>();
-  for (let minute = 0; minute < 30; minute += 1) {
-    expect(await action('n2')).toBe('wait');
-    versions.add((await release()).metadata.resourceVersion);
-    api.advance(60_000);
+describe('the nodes are listed twice per hour', () => {
+  const failed = { sha256: SHA, message: 'no accepted heartbeat in 120 s' };
+  const waves = [{ name: 'canary', nodeSelector: { ring: 'canary' } }, { name: 'rest' }];
+
+  it('while the release is paused', async () => {
+    const { listsPerHour } = await cluster({ paused: true });
+    expect(await listsPerHour(['n2', 'n3'], 'wait')).toBe(2);
+  });
+
+  it('while maxUnavailable nodes have failed', async () => {
+    const { action, listsPerHour } = await cluster({ maxUnavailable: 2 });
+    for (const name of ['n1', 'n2']) {
+      expect(await action(name)).toBe('update');
+      expect(await action(name, { failed })).toBe('none');
+    }
+    expect(await listsPerHour(['n3', 'n4'], 'wait')).toBe(2);
+  });
+
+  it('while maxUnavailable nodes update', async () => {
+    const { action, listsPerHour } = await cluster({ maxUnavailable: '25%' });
+    expect(await action('n2')).toBe('update');
+    expect(await listsPerHour(['n1', 'n3', 'n4'], 'wait')).toBe(2);
+  });
+
+  it('while a failed node keeps its wave incomplete', async () => {
+    const { action, listsPerHour } = await cluster({ waves, maxUnavailable: '100%' });
+    expect(await action('n1')).toBe('update');
+    expect(await action('n1', { failed })).toBe('none');
+    expect(await listsPerHour(['n2', 'n3', 'n4'], 'wait')).toBe(2);
+  });
+
+  it.each([
+    ['failed', { failed }],
+    ['are skipped', { version: '2.1.0' }],
+  ])('while only nodes that %s report', async (_, report) => {
+    const { listsPerHour } = await cluster({ maxUnavailable: 4 });
+    expect(await listsPerHour(NAMES, 'none', report)).toBe(2);
+  });
+
+  it('while a node that was granted the update asks again', async () => {
+    const { action, listsPerHour } = await cluster({ maxUnavailable: 2 });
+    expect(await action('n2')).toBe('update');
+    expect(await listsPerHour(['n2'], 'update')).toBe(2);
+  });
+});
+
+describe('a release that waited for long continues with the next question', () => {
+  const failed = { sha256: SHA, message: 'no accepted heartbeat in 120 s' };
+  const waves = [{ name: 'canary', nodeSelector: { ring: 'canary' } }, { name: 'rest' }];
+  /** n1 updates or has failed, and n2 has asked for 10 minutes. */
+  async function held(spec: object, { ring = 'rest', ...report }: { ring?: string; failed?: object } = {}) {
+    const all = await cluster(spec);
+    await all.label('n2', { ring });
+    expect(await all.action('n1')).toBe('update');
+    if (report.failed !== undefined) expect(await all.action('n1', report)).toBe('none');
+    for (let minute = 0; minute < 10; minute += 1) {
+      expect(await all.action('n2')).toBe('wait');
+      all.api.advance(60_000);
+    }
+    return all;
   }
-  expect(versions.size).toBe(1);
+
+  it('after the node is updated', async () => {
+    const { action, updated } = await held({});
+    expect(await updated('n1')).toBe('none');
+    expect(await action('n2')).toBe('update');
+  });
+
+  it('after the wave is complete', async () => {
+    const { action, updated } = await held({ waves, maxUnavailable: '100%' }, { failed });
+    expect(await updated('n1')).toBe('none');
+    expect(await action('n2')).toBe('update');
+  });
+
+  it.each([
+    ['place', {}],
+    ['wave', { waves, maxUnavailable: '100%' }],
+  ])('after the failed Node that kept the %s is deleted', async (_, spec) => {
+    const { api, action } = await held(spec, { failed });
+    await api.send('DELETE', '/api/v1/nodes/n1');
+    expect(await action('n2')).toBe('update');
+  });
+
+  it('after the labels of the failed node put it into no wave', async () => {
+    const { label, action } = await held({ waves: waves.slice(0, 1) }, { failed, ring: 'canary' });
+    await label('n1', { ring: 'rest' });
+    expect(await action('n2')).toBe('update');
+  });
+
+  it('after its spec is changed', async () => {
+    const { patch, action } = await held({}, { failed });
+    await patch({ maxUnavailable: 2 });
+    expect(await action('n2')).toBe('update');
+  });
+
+  it('within three minutes after one of 25 failed Nodes is deleted', async () => {
+    const all = await cluster({ maxUnavailable: 25 });
+    const names = Array.from({ length: 25 }, (_, index) => `e${index}`);
+    for (const name of names) await all.join(name);
+    for (const name of names) await all.action(name, { failed }, 'token');
+    const { api, action } = all;
+    for (let minute = 0; minute < 10; minute += 1) {
+      expect(await action('n1')).toBe('wait');
+      api.advance(60_000);
+    }
+    await api.send('DELETE', '/api/v1/nodes/e13');
+    const actions: string[] = [];
+    for (let minute = 0; minute < 3; minute += 1) {
+      actions.push(await action('n1'));
+      api.advance(60_000);
+    }
+    expect(actions).toContain('update');
+  });
+
+  it('with the first wave, where a node became Ready in the meantime', async () => {
+    const { api, ready, action, updated } = await cluster({ waves });
+    await ready('n1', 'Unknown');
+    expect(await action('n2')).toBe('update');
+    expect(await action('n3')).toBe('wait');
+    await ready('n1', 'True');
+    api.advance(600_000);
+    expect(await action('n3')).toBe('wait');
+    expect(await updated('n2')).toBe('none');
+    expect(await action('n3')).toBe('wait');
+    expect(await action('n1')).toBe('update');
+  });
 });

@@ -25,6 +25,7 @@ import { authorizer } from './access/authorizer.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
 import { nodeGraph } from './admission/node-graph.ts';
+import { releaseHolders } from './agents/release-holders.ts';
 import { issuerDocuments } from './discovery/issuer-documents.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
@@ -93,6 +94,7 @@ export function apiDependencies(options: ApiOptions): ServeDependencies {
     storageOf,
     budgetsCovering: budgets.covering,
     namespacePolicies,
+    readHolders: releaseHolders({ storageOf }),
     authorizer: access,
     descriptorOf: findResource,
     random,

@@ -14,7 +14,10 @@
  * the place; the node gets it with its next request.
  *
  * Cost: a node that runs the version is one query and one read. While a release progresses, the nodes are listed at
- * most once per minute for the whole cluster, and each update of a node is two writes of the release.
+ * most once per minute for the whole cluster, and each update of a node is two writes of the release. They are listed
+ * twice per hour while nothing can change an answer: the release is paused, or waits for nodes that update or failed.
+ * What ends the wait is in the release itself (a report, a new spec), or in the Node of such a node (deleted, other
+ * labels): these are read once per minute (release-holders.ts).
  */
 import { authorize } from '../../domain/access/authorize.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
@@ -22,8 +25,11 @@ import { AGENT_VERSION_ANNOTATION } from '../../domain/agents/agent-version.ts';
 import {
   type AgentNode,
   type FleetSummary,
+  holdersAt,
   isFor,
+  isHeldBy,
   type NodeReport,
+  needsCounts,
   type ReleaseArtifact,
   type ReleaseSpec,
   type RolloutState,
@@ -50,6 +56,7 @@ import { CLIENT_TEXT_MAX } from '../../store/object-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { agentreleases, nodes } from '../kinds/registry.ts';
 import { modifyObject } from '../verbs/modify-object.ts';
+import { HOLDERS_MS, type ReadHolders } from './release-holders.ts';
 
 export const isNodeUpdate = ({ group, version, resource }: ResourceTarget): boolean =>
   group === 'nodekeeper.dev' && version === 'v1alpha1' && resource === 'nodeupdates';
@@ -61,6 +68,7 @@ const PAGE_NODES = 500;
 const NODES_MAX = 100_000;
 /** The nodes are listed again when the last list is older than this. Milliseconds. */
 const REFRESH_MS = 60_000;
+/** The same while no count can change the answer. Milliseconds. */
 const QUIET_REFRESH_MS = 30 * 60_000;
 /** A node asks again after a conflict. Seconds. */
 const CONFLICT_WAIT_SECONDS = 60;
@@ -74,8 +82,16 @@ export interface NodeUpdateCall {
   readonly nowMs: number;
 }
 
+export interface NodeUpdateDependencies extends ApiDependencies {
+  /** The Nodes that a stopped release waits for. */
+  readonly readHolders: ReadHolders;
+}
+
 /** @throws StatusError 400, 403, 404, 405, 413 */
-export async function answerNodeUpdate(dependencies: ApiDependencies, call: NodeUpdateCall): Promise<HttpResponse> {
+export async function answerNodeUpdate(
+  dependencies: NodeUpdateDependencies,
+  call: NodeUpdateCall,
+): Promise<HttpResponse> {
   const { target, request } = call;
   refuseOthers(call);
   if (target.name === '' || target.namespace !== '' || target.name.length > NAME_LENGTH_MAX) throw status.unknownPath();
@@ -144,7 +160,7 @@ interface Answered {
 }
 
 async function verdictFor(
-  dependencies: ApiDependencies,
+  dependencies: NodeUpdateDependencies,
   reported: Reported,
   { target, nowMs }: NodeUpdateCall,
 ): Promise<Answered> {
@@ -173,7 +189,7 @@ interface Question {
 }
 
 /** Decides on the current release, and stores what the decision changes. Decides again after a conflict. */
-async function decideOn(dependencies: ApiDependencies, question: Question): Promise<Answered> {
+async function decideOn(dependencies: NodeUpdateDependencies, question: Question): Promise<Answered> {
   const { report, name, earlier, nowMs } = question;
   let answered: Answered | undefined;
   const at = formatTime(nowMs);
@@ -182,7 +198,8 @@ async function decideOn(dependencies: ApiDependencies, question: Question): Prom
     const before = stateOf(release);
     const options = { at, listedUnitsMax: listedUnitsMax(release) };
     const state = withReport(before, spec, report, options);
-    const known = summaryOf(release, report, { nowMs, completed: before.updating.length - state.updating.length });
+    const completed = before.updating.length - state.updating.length;
+    const known = await knownCounts(dependencies, release, { question, state, completed });
     const counted = known ?? (await countNodes(dependencies, { spec, earlier, state, report }));
     const verdict = updateVerdict(spec, report, { ...options, ...counted, state: counted.state ?? state });
     answered = { release, verdict };
@@ -234,29 +251,52 @@ interface Counted {
   readonly state?: RolloutState;
 }
 
+interface Deciding {
+  readonly question: Question;
+  /** After the report. */
+  readonly state: RolloutState;
+  /** Updates that the report ended. */
+  readonly completed: number;
+}
+
 /**
- * The counts of the last list of the nodes, with the nodes that completed their update since. undefined if the nodes
- * must be listed: the counts are too old, are those of another spec, or show that all nodes are updated.
- *
- * A node that runs the version already waits for nothing, and a paused release grants nothing, so older counts do.
- * Otherwise one node that stays offline, or waits for the end of the pause, would cause a list per minute.
+ * The counts of the last list of the nodes. undefined if the nodes must be listed: a place is granted on counts of the
+ * last minute only, and a wait that may have ended is decided on such counts. Otherwise one node that waits for a node
+ * that failed would cause a list per minute.
  */
+async function knownCounts(
+  dependencies: NodeUpdateDependencies,
+  release: KubeAgentRelease,
+  { question, state, completed }: Deciding,
+): Promise<Counted | undefined> {
+  const { report, earlier, nowMs } = question;
+  const spec = specOf(release);
+  const fleet = summaryOf(release, report, completed);
+  if (fleet === undefined) return undefined;
+  const isComplete = report.version === spec.version && fleet.updated + fleet.skipped >= fleet.nodes;
+  if (isComplete) return completed === 0 ? { fleet } : undefined;
+  const ageMs = nowMs - (parseTimeMs(release.status?.refreshedAt) ?? 0);
+  if (ageMs < REFRESH_MS) return { fleet };
+  if (ageMs >= QUIET_REFRESH_MS) return undefined;
+  if (!needsCounts(spec, report, state)) return { fleet };
+  const names = holdersAt(state, Math.floor(nowMs / HOLDERS_MS));
+  const holders = (await dependencies.readHolders(names, nowMs)).map((holder) =>
+    holder !== undefined && isFor(spec, holder.labels, earlier) ? holder : undefined,
+  );
+  const view = { state, fleet, listedUnitsMax: listedUnitsMax(release) };
+  return isHeldBy(holders, spec, report, view) ? { fleet } : undefined;
+}
+
+/** The last counts, with the nodes that completed their update since. undefined if they are those of another spec. */
 function summaryOf(
   { metadata, spec = {}, status: known = {} }: KubeAgentRelease,
   report: NodeReport,
-  { nowMs, completed }: { readonly nowMs: number; readonly completed: number },
-): Counted | undefined {
-  const { observedGeneration, refreshedAt, nodes: count = 0, updated = 0, wave = 0 } = known;
-  const { skipped = 0, skippedNodes = [] } = known;
-  const isUpdated = report.version === spec.version;
-  const now = isUpdated ? updated + completed : updated;
-  const isComplete = now + skipped >= count;
-  const fleet = { nodes: count, updated: now, skipped, skippedNodes, wave };
+  completed: number,
+): FleetSummary | undefined {
+  const { observedGeneration, nodes: count = 0, updated = 0, skipped = 0, skippedNodes = [], wave = 0 } = known;
   if (observedGeneration !== metadata.generation) return undefined;
-  if (isUpdated && isComplete) return completed === 0 ? { fleet } : undefined;
-  const ageMs = nowMs - (parseTimeMs(refreshedAt) ?? 0);
-  const isQuiet = isUpdated || spec.paused === true;
-  return ageMs < (isQuiet ? QUIET_REFRESH_MS : REFRESH_MS) ? { fleet } : undefined;
+  const now = report.version === spec.version ? updated + completed : updated;
+  return { nodes: count, updated: now, skipped, skippedNodes, wave };
 }
 
 interface Counting extends Pick<Question, 'report' | 'earlier'> {

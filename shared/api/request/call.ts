@@ -19,7 +19,7 @@ import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import type { Authorizer } from '../access/authorizer.ts';
-import type { ApiDependencies } from '../dependencies.ts';
+import type { NodeUpdateDependencies } from '../agents/node-updates.ts';
 import type { AnswerIssuer } from '../discovery/issuer-documents.ts';
 import type { AnswerNodeLogs } from '../logs/node-logs.ts';
 import type { PodLog } from '../logs/pod-log.ts';
@@ -27,7 +27,7 @@ import type { ReadYaml } from '../verbs/server-side-apply.ts';
 import type { WatchCall, WatchSource } from '../watch/watch-request.ts';
 import type { Shape } from './response-shape.ts';
 
-export interface ServeDependencies extends ApiDependencies {
+export interface ServeDependencies extends NodeUpdateDependencies {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly clock: Clock;

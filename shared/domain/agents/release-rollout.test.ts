@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import {
   type AgentNode,
   artifactFor,
+  holdersAt,
+  isHeldBy,
   type NodeReport,
+  needsCounts,
   type ReleaseSpec,
   type RolloutState,
   summarize,
@@ -186,4 +189,51 @@ it('limits unavailable nodes by a count or a share, with at least one', () => {
   expect(unavailableMax({ maxUnavailable: '25%' }, 10)).toBe(3);
   expect(unavailableMax({ maxUnavailable: '1%' }, 0)).toBe(1);
   expect(unavailableMax({ maxUnavailable: '100%' }, 10_000)).toBe(500);
+});
+
+describe('a node that waits', () => {
+  const later = { ...spec, maxUnavailable: 5 };
+  const fleet = { nodes: 9, updated: 0, skipped: 0, skippedNodes: [], wave: 0 };
+  const view = { state: { updating: [claim('c')], failed: [] }, fleet, listedUnitsMax: 80_000 };
+  const canary = { labels: { ring: 'canary' }, version: '1.0.0' };
+  const rest = { labels: {}, version: '1.0.0' };
+
+  it('waits for certain while a holder is in an earlier wave, and reports a version', () => {
+    expect(isHeldBy([rest, canary], later, report(), view)).toBe(true);
+    expect(isHeldBy([{ ...canary, version: undefined }], later, report(), view)).toBe(false);
+    expect(isHeldBy([canary], later, report({ labels: canary.labels }), view)).toBe(false);
+    expect(isHeldBy([rest], later, report(), view)).toBe(false);
+  });
+
+  it('waits for certain while no place is free, or the status has no room', () => {
+    expect(isHeldBy([rest], spec, report(), view)).toBe(true);
+    expect(isHeldBy([rest], later, report(), { ...view, listedUnitsMax: 200 })).toBe(true);
+  });
+
+  it('may continue when a holder left the release, or there is none', () => {
+    expect(isHeldBy([canary, undefined], spec, report(), view)).toBe(false);
+    expect(isHeldBy([], { ...spec, maxUnavailable: 0 }, report(), view)).toBe(false);
+  });
+
+  it('needs counts for a place alone', () => {
+    expect(needsCounts(spec, report(), EMPTY)).toBe(true);
+    expect(needsCounts({ ...spec, isPaused: true }, report(), EMPTY)).toBe(false);
+    expect(needsCounts(spec, report(), { updating: [claim('a')], failed: [] })).toBe(false);
+    expect(needsCounts(spec, report(), { updating: [], failed: [failure('a')] })).toBe(false);
+    expect(needsCounts(spec, report({ version: '2.0.0' }), EMPTY)).toBe(false);
+    expect(needsCounts(spec, report({ version: '2.1.0' }), EMPTY)).toBe(false);
+  });
+
+  it('has every holder read in turn', () => {
+    const names = Array.from({ length: 23 }, (_, index) => `n${index}`);
+    const state = {
+      updating: names.slice(0, 9).map((name) => claim(name)),
+      failed: names.slice(9).map((n) => failure(n)),
+    };
+    const read = [7, 8, 9].map((slot) => holdersAt(state, slot));
+    expect(read.map(({ length }) => length)).toEqual([10, 10, 10]);
+    expect(new Set(read.flat())).toEqual(new Set(names));
+    expect(holdersAt(EMPTY, 7)).toEqual([]);
+    expect(holdersAt({ updating: [claim('c')], failed: [failure('f')] }, 7)).toEqual(['c', 'f']);
+  });
 });

@@ -28,6 +28,8 @@ export const STATUS_RESERVE_UNITS = 26_000;
 /** Shortest and longest time until a waiting node asks again. Seconds. */
 const WAIT_SECONDS_MIN = 60;
 const WAIT_SECONDS_MAX = 1_800;
+/** Nodes that are read to learn whether a release still waits for them. */
+const HOLDERS_READ_MAX = 10;
 
 export interface ReleaseArtifact {
   /** `amd64`, `arm64`, …; absent: every architecture without an artifact of its own. */
@@ -268,22 +270,21 @@ export type UpdateVerdict =
   | { readonly kind: 'wait'; readonly reason: string; readonly waitSeconds: number }
   | { readonly kind: 'update'; readonly artifact: ReleaseArtifact; readonly state: RolloutState };
 
-/** @param state after the report of this node (`withReport`) */
+/** What the cluster knows when a node asks. `state` is that after the report of this node (`withReport`). */
+export interface RolloutView {
+  readonly state: RolloutState;
+  readonly fleet: FleetSummary;
+}
+
 export function updateVerdict(
   spec: ReleaseSpec,
   report: NodeReport,
-  { state, fleet, at, listedUnitsMax }: ReportOptions & { readonly state: RolloutState; readonly fleet: FleetSummary },
+  { state, fleet, at, listedUnitsMax }: ReportOptions & RolloutView,
 ): UpdateVerdict {
-  const wave = waveOf(spec, report.labels);
-  if (wave === undefined) return { kind: 'none', reason: 'the node is in no wave' };
-  if (report.version === spec.version) return { kind: 'none', reason: 'the node runs this version' };
-  const reason = skipReason(spec, report);
+  const reason = refusalOf(spec, report, state);
   if (reason !== undefined) return { kind: 'none', reason };
   const artifact = artifactFor(spec, report.architecture);
   if (artifact === undefined) return { kind: 'none', reason: `no artifact for ${report.architecture}` };
-  if (report.failed?.sha256 === artifact.sha256 || state.failed.some(({ node }) => node === report.node)) {
-    return { kind: 'none', reason: 'the update failed on this node' };
-  }
   const remaining = fleet.nodes - fleet.updated - fleet.skipped;
   const wait = (reason: string): UpdateVerdict => ({
     kind: 'wait',
@@ -292,12 +293,80 @@ export function updateVerdict(
     waitSeconds: Math.min(WAIT_SECONDS_MAX, Math.max(WAIT_SECONDS_MIN, remaining)),
   });
   if (spec.isPaused) return wait('the release is paused');
-  if (state.updating.some(({ node }) => node === report.node)) return { kind: 'update', artifact, state };
-  if (wave > fleet.wave) return wait('an earlier wave is not complete');
-  const unavailable = state.updating.length + state.failed.length;
-  const max = unavailableMax(spec, fleet.nodes);
-  if (unavailable >= max) return wait(`${unavailable} nodes update or have failed, maxUnavailable is ${max}`);
-  if (!hasRoom(state, report.node, listedUnitsMax)) return wait('the status of the release can list no further node');
+  if (isUpdating(report, state)) return { kind: 'update', artifact, state };
+  if (waveIndex(spec, report.labels) > fleet.wave) return wait('an earlier wave is not complete');
+  const full = noPlaceReason(spec, report, { state, fleet, listedUnitsMax });
+  if (full !== undefined) return wait(full);
   const claim = { node: report.node, sha256: artifact.sha256, since: at };
   return { kind: 'update', artifact, state: { ...state, updating: [...state.updating, claim] } };
+}
+
+/** Why the node does not install the release, whatever other nodes do; undefined if it may. */
+function refusalOf(spec: ReleaseSpec, report: NodeReport, state: RolloutState): string | undefined {
+  if (waveOf(spec, report.labels) === undefined) return 'the node is in no wave';
+  if (report.version === spec.version) return 'the node runs this version';
+  const reason = skipReason(spec, report);
+  if (reason !== undefined) return reason;
+  const { node, failed } = report;
+  const isOfRelease = failed !== undefined && failed.sha256 === artifactFor(spec, report.architecture)?.sha256;
+  const isFailed = isOfRelease || state.failed.some((each) => each.node === node);
+  return isFailed ? 'the update failed on this node' : undefined;
+}
+
+const isUpdating = ({ node }: Pick<NodeReport, 'node'>, { updating }: RolloutState): boolean =>
+  updating.some((each) => each.node === node);
+
+/** Infinity for a node in no wave. */
+const waveIndex = (spec: ReleaseSpec, labels: Readonly<Record<string, string>>): number =>
+  waveOf(spec, labels) ?? Number.POSITIVE_INFINITY;
+
+/** Why no further node can update now; undefined if one can. */
+function noPlaceReason(
+  spec: ReleaseSpec,
+  { node }: Pick<NodeReport, 'node'>,
+  { state, fleet, listedUnitsMax }: RolloutView & Pick<ReportOptions, 'listedUnitsMax'>,
+): string | undefined {
+  const unavailable = state.updating.length + state.failed.length;
+  const max = unavailableMax(spec, fleet.nodes);
+  if (unavailable >= max) return `${unavailable} nodes update or have failed, maxUnavailable is ${max}`;
+  return hasRoom(state, node, listedUnitsMax) ? undefined : 'the status of the release can list no further node';
+}
+
+/** Whether the answer depends on the counts of the nodes. */
+export const needsCounts = (spec: ReleaseSpec, report: NodeReport, state: RolloutState): boolean =>
+  refusalOf(spec, report, state) === undefined && !spec.isPaused && !isUpdating(report, state);
+
+/**
+ * Some of the nodes that update or failed. Their Nodes are read to learn whether the release still waits for them
+ * (`isHeldBy`). Others follow in the next slot, so each deleted Node is found.
+ */
+export function holdersAt({ updating, failed }: RolloutState, slot: number): readonly string[] {
+  const all = [...updating, ...failed].map(({ node }) => node);
+  const first = all.length === 0 ? 0 : (slot * HOLDERS_READ_MAX) % all.length;
+  return [...all.slice(first), ...all.slice(0, first)].slice(0, HOLDERS_READ_MAX);
+}
+
+/** A node of the release that updates or has failed. */
+export interface Holder {
+  readonly labels: Readonly<Record<string, string>>;
+  /** Undefined: it counts in no wave, as it no longer reports one. */
+  readonly version: string | undefined;
+}
+
+/**
+ * Whether a node waits for certain, with counts that may be old: no place is free, or a holder is in an earlier wave,
+ * which is then not complete. undefined is a holder without a Node, or one that left the release: a list of the nodes
+ * then ends its part in the release.
+ */
+export function isHeldBy(
+  holders: readonly (Holder | undefined)[],
+  spec: ReleaseSpec,
+  report: NodeReport,
+  view: RolloutView & Pick<ReportOptions, 'listedUnitsMax'>,
+): boolean {
+  if (holders.length === 0 || holders.includes(undefined)) return false;
+  const wave = waveIndex(spec, report.labels);
+  const isEarlier = (holder: Holder | undefined): boolean =>
+    holder?.version !== undefined && waveIndex(spec, holder.labels) < wave;
+  return holders.some(isEarlier) || noPlaceReason(spec, report, view) !== undefined;
 }
