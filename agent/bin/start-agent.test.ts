@@ -1,7 +1,7 @@
 /** The start program as a process, with small programs in place of the agent. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -10,6 +10,11 @@ import { updateFiles } from '../adapters/updates/update-files.ts';
 import { InstalledVersions } from '../app/updates/installed-versions.ts';
 
 const prints = (text: string, then = ''): string => `console.log(${JSON.stringify(text)}); ${then}`;
+
+/** Time passes at once. */
+const HURRY = 'const wait = setTimeout; globalThis.setTimeout = (then, ms) => wait(then, ms >= 1_000 ? 1 : ms);';
+const preloads = (...programs: readonly string[]): string =>
+  programs.map((program) => `--import=data:text/javascript,${encodeURIComponent(program)}`).join(' ');
 
 describe('the start program', () => {
   let built: string;
@@ -30,12 +35,16 @@ describe('the start program', () => {
   afterEach(() => rmSync(state, { recursive: true }));
 
   const start = (env: Readonly<Record<string, string>> = {}, command: readonly string[] = ['--config', '/none']) => {
-    const { stdout, status, stderr } = spawnSync(process.execPath, [join(built, 'start-agent.mjs'), ...command], {
-      env: { ...process.env, STATE_DIRECTORY: state, ...env },
-      encoding: 'utf8',
-      timeout: 30_000,
-    });
-    return { lines: stdout.trim().split('\n'), status, stderr };
+    const { stdout, status, signal, stderr } = spawnSync(
+      process.execPath,
+      [join(built, 'start-agent.mjs'), ...command],
+      {
+        env: { ...process.env, STATE_DIRECTORY: state, ...env },
+        encoding: 'utf8',
+        timeout: 30_000,
+      },
+    );
+    return { lines: stdout.trim().split('\n'), status, signal, stderr };
   };
   async function install(program: string, version = '2.0.0'): Promise<void> {
     const sha256 = createHash('sha256').update(program).digest('hex');
@@ -61,12 +70,74 @@ describe('the start program', () => {
 
   it('ends a trial without heartbeats after two minutes, and leaves open who is at fault', async () => {
     await install(prints('new', 'setInterval(() => {}, 1_000);'));
-    // The two minutes pass at once.
-    const hurry = 'const wait = setTimeout; globalThis.setTimeout = (then, ms) => wait(then, ms === 120_000 ? 1 : ms);';
-    const options = `--import=data:text/javascript,${encodeURIComponent(hurry)}`;
-    expect(start({ NODE_OPTIONS: options })).toMatchObject({ lines: ['new'], status: 1 });
+    expect(start({ NODE_OPTIONS: preloads(HURRY) })).toMatchObject({ lines: ['new'], status: 1 });
     expect(await versions.failed()).toMatchObject([{ message: 'no accepted heartbeats in 120 s', isDoubtful: true }]);
     expect(start().lines[0]).toBe('installed');
+  });
+
+  it.each(['EIO', 'EMFILE'])('leaves it to the next start when the record cannot be read: %s', async (code) => {
+    await install(prints('new', 'setInterval(() => {}, 1_000);'));
+    // After the read of the start.
+    const fault = `const fs = process.getBuiltinModule('node:fs');
+      const { readFile } = fs;
+      let reads = 0;
+      fs.readFile = (path, ...rest) => {
+        if (!String(path).endsWith('/trial.json') || ++reads === 1) return readFile(path, ...rest);
+        rest.at(-1)(Object.assign(new Error('${code}: made to fail'), { code: '${code}' }));
+      };
+      process.getBuiltinModule('node:module').syncBuiltinESMExports();`;
+    const unreadable = { NODE_OPTIONS: preloads(HURRY, fault) };
+    for (let count = 1; count <= 3; count += 1) {
+      const { lines, status, stderr } = start(unreadable);
+      expect([lines, status]).toEqual([['new'], 1]);
+      const logged = stderr
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(logged).toMatchObject([
+        {
+          message: 'the record of the trial cannot be read; the agent ends, and the next start decides',
+          version: '2.0.0',
+        },
+      ]);
+      expect(await versions.failed()).toEqual([]);
+      expect((await versions.trial())?.starts).toBe(count);
+    }
+    // Three starts are the limit: the version may be at fault, as the cluster may.
+    expect(start(unreadable).lines[0]).toBe('installed');
+    expect(await versions.failed()).toMatchObject([{ isDoubtful: true }]);
+  });
+
+  describe('with a version that blocks its event loop', () => {
+    const blocks = 'for (;;) {}';
+    /** With a sleep of the shell that ends at once. */
+    function startInHaste() {
+      const bin = join(state, 'bin');
+      mkdirSync(bin);
+      writeFileSync(join(bin, 'sleep'), '#!/bin/sh\nexit 0\n', { mode: 0o755 });
+      return start({ PATH: `${bin}:${process.env['PATH']}` });
+    }
+
+    it('kills it after the trial', async () => {
+      await install(prints('new', blocks));
+      expect(startInHaste()).toMatchObject({ lines: ['new'], signal: 'SIGKILL' });
+      expect((await versions.trial())?.starts).toBe(1);
+    });
+
+    it('kills it though the record cannot be read', async () => {
+      const record = JSON.stringify(join(state, 'agents', 'trial.json'));
+      const unreadable = `process.getBuiltinModule('fs').rmSync(${record}); process.getBuiltinModule('fs').mkdirSync(${record});`;
+      await install(prints('new', `${unreadable} ${blocks}`));
+      expect(startInHaste()).toMatchObject({ lines: ['new'], signal: 'SIGKILL' });
+    });
+
+    it('does not kill it when it was confirmed', async () => {
+      const record = JSON.stringify(join(state, 'agents', 'trial.json'));
+      const confirmed = `process.getBuiltinModule('fs').rmSync(${record});`;
+      const end = 'const end = Date.now() + 1_000; while (Date.now() < end) {} process.exit(4);';
+      await install(prints('new', `${confirmed} ${end}`));
+      expect(startInHaste()).toMatchObject({ lines: ['new'], status: 4, signal: null });
+    });
   });
 
   it('returns at once from a version that is no program', async () => {

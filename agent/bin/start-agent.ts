@@ -12,6 +12,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { jsonLog } from '../adapters/system/json-log.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
 import { InstalledVersions, type Started } from '../app/updates/installed-versions.ts';
+import { trialOutcome } from '../app/updates/trial-watch.ts';
 import { CURRENT_LINK, TRIAL_MS, TRIAL_RECORD, type Trial, trialText } from '../rules/update-record.ts';
 
 const STATE_DIRECTORY = process.env['STATE_DIRECTORY'] ?? '/var/lib/nodekeeper';
@@ -21,6 +22,8 @@ const INSTALLED = join(dirname(fileURLToPath(import.meta.url)), 'nodekeeper-agen
 const GUARD_EXTRA_SECONDS = 10;
 /** The guard ends this long after the agent at the latest. Seconds. */
 const GUARD_PERIOD_SECONDS = 5;
+/** Reads of a record that cannot be read. */
+const GUARD_READS_MAX = 12;
 
 const log = jsonLog({
   write: (line) => process.stderr.write(line),
@@ -49,28 +52,58 @@ async function endTrial(trial: Trial, message: string, doubt?: { readonly isDoub
   process.exit(1);
 }
 
-/** Ends the trial in time, whatever the version does. A confirmed version has removed the record. */
-function watchTrial(trial: Trial): void {
-  const seconds = TRIAL_MS / 1_000;
-  setTimeout(() => {
-    void versions.trial().then((still) => {
-      if (still?.file === trial.file) {
-        void endTrial(trial, `no accepted heartbeats in ${seconds} s`, { isDoubtful: true });
-      }
-    });
-  }, TRIAL_MS).unref();
-  // The next start differs in its count, so only this process is killed.
-  const looks = Math.ceil((seconds + GUARD_EXTRA_SECONDS) / GUARD_PERIOD_SECONDS);
-  const wait = `n=0; while [ $n -lt ${looks} ]; do sleep ${GUARD_PERIOD_SECONDS}; kill -0 "$3" || exit 0; n=$((n+1)); done`;
-  const script = `${wait}; [ "$(cat "$1" 2>/dev/null)" = "$2" ] && kill -9 "$3"`;
-  const args = ['-c', script, 'sh', join(DIRECTORY, TRIAL_RECORD), trialText(trial).trim(), String(process.pid)];
+/** Ends the trial in time. A confirmed version has removed the record. */
+async function watchTrial(trial: Trial): Promise<void> {
+  // The watch does not keep a process alive.
+  const sleep = (milliseconds: number) =>
+    new Promise<void>((resolve) => void setTimeout(resolve, milliseconds).unref());
+  const outcome = await trialOutcome(trial, { versions, time: { sleep } });
+  switch (outcome.kind) {
+    case 'ended':
+      return;
+    case 'silent':
+      return endTrial(trial, `no accepted heartbeats in ${TRIAL_MS / 1_000} s`, { isDoubtful: true });
+    case 'unreadable':
+      log.error('the record of the trial cannot be read; the agent ends, and the next start decides', {
+        version: trial.version,
+        error: outcome.cause,
+      });
+      process.exit(1);
+  }
+}
+
+/**
+ * Ends a version that blocks its event loop, from a process of its own: after the trial, and a minute later if the
+ * record cannot be read. The next start differs in its count, so only this process is killed.
+ */
+const GUARD = `record=$1 text=$2 agent=$3 directory=$4
+  wait_or_exit() { sleep ${GUARD_PERIOD_SECONDS}; kill -0 "$agent" || exit 0; }
+  n=0; while [ $n -lt ${Math.ceil((TRIAL_MS / 1_000 + GUARD_EXTRA_SECONDS) / GUARD_PERIOD_SECONDS)} ]; do
+    wait_or_exit; n=$((n+1))
+  done
+  n=0; while [ $n -lt ${GUARD_READS_MAX} ]; do
+    if read=$(cat "$record" 2>/dev/null); then
+      [ "$read" = "$text" ] && kill -9 "$agent"
+      exit 0
+    fi
+    [ ! -e "$record" ] && ls "$directory" >/dev/null 2>&1 && exit 0
+    wait_or_exit; n=$((n+1))
+  done
+  kill -9 "$agent"`;
+
+function guardTrial(trial: Trial): void {
+  const record = join(DIRECTORY, TRIAL_RECORD);
+  const args = ['-c', GUARD, 'sh', record, trialText(trial).trim(), String(process.pid), DIRECTORY];
   spawn('/bin/sh', args, { detached: true, stdio: 'ignore' })
     .on('error', (error) => log.warn('a blocked version would not be noticed', { error }))
     .unref();
 }
 
 const { file, trial } = await chosen();
-if (trial !== undefined) watchTrial(trial);
+if (trial !== undefined) {
+  void watchTrial(trial);
+  guardTrial(trial);
+}
 process.env['NODEKEEPER_AGENTS'] = DIRECTORY;
 try {
   await import(pathToFileURL(file === '' ? INSTALLED : join(DIRECTORY, file)).href);

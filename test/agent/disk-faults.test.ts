@@ -11,6 +11,9 @@ import { createNodeIdentity } from '../../agent/adapters/identity/node-identity.
 import { markedProcesses } from '../../agent/adapters/runtime-exec/process-table.ts';
 import { execRuntime } from '../../agent/adapters/runtime-exec/runtime-exec.ts';
 import { stateFile } from '../../agent/adapters/system/state-file.ts';
+import { updateFiles } from '../../agent/adapters/updates/update-files.ts';
+import { InstalledVersions } from '../../agent/app/updates/installed-versions.ts';
+import { trialOutcome } from '../../agent/app/updates/trial-watch.ts';
 import type { PodRuntime } from '../../agent/ports/pod-runtime.ts';
 import { thumbprintOf } from '../../shared/adapters/tokens/public-keys.ts';
 import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
@@ -153,6 +156,68 @@ describe('the identity of the machine', () => {
       diskFaults.failed = failed;
     });
     expect(calls).toBeGreaterThan(10);
+  });
+});
+
+describe('the trial of a new version', () => {
+  const release = { version: '2.0.0', sha256: 'a'.repeat(64) };
+  const READS: readonly DiskFault[] = ['EMFILE', 'EIO'];
+  const ALWAYS = Number.POSITIVE_INFINITY;
+
+  /** The new version starts, and confirms itself before the second look at the record if it `works`. */
+  async function trialOn(directory: string, { works, from, to }: { works: boolean; from: number; to: number }) {
+    const versions = new InstalledVersions(updateFiles(directory));
+    async function* content() {
+      yield Buffer.from('new');
+    }
+    await versions.tryNext(await versions.store(release.sha256, content()), release);
+    const { trial } = await versions.start();
+    if (trial === undefined) throw new Error('no trial');
+    let sleeps = 0;
+    let passedMs = 0;
+    const sleep = async (milliseconds: number): Promise<void> => {
+      sleeps += 1;
+      passedMs += milliseconds;
+      if (sleeps === 2 && works) await versions.confirm(trial);
+      if (sleeps === 2) diskFaults.arm(directory, [...READS], from, to);
+    };
+    const outcome = await trialOutcome(trial, { versions, time: { sleep } });
+    const failed = diskFaults.release();
+    return { versions, trial, outcome, passedMs, failed };
+  }
+
+  it.each([
+    [true, 'ended'],
+    [false, 'silent'],
+  ])('ends as it should though a read of its record fails (confirmed: %s)', async (works, kind) => {
+    let reads = 0;
+    for (let n = 1; n <= CALLS_MAX; n += 1) {
+      const { outcome, failed } = await trialOn(join(root, String(n)), { works, from: n, to: n });
+      expect(outcome.kind, `call ${n}`).toBe(kind);
+      if (failed === 0) break;
+      reads += 1;
+    }
+    expect(reads).toBeGreaterThan(works ? 1 : 20);
+  });
+
+  it('never ends a version that was confirmed before the disk failed', async () => {
+    const { outcome, versions } = await trialOn(root, { works: true, from: 3, to: ALWAYS });
+    expect(outcome.kind).toBe('ended');
+    expect(await versions.failed()).toEqual([]);
+  });
+
+  it('ends in time on a disk that cannot be read, and the next start tries the version again', async () => {
+    const { outcome, versions, trial, passedMs } = await trialOn(root, { works: false, from: 1, to: ALWAYS });
+    expect(outcome).toMatchObject({ kind: 'unreadable', cause: { message: expect.stringMatching(/^E(IO|MFILE)/) } });
+    expect(passedMs).toBeLessThan(130_000);
+    expect(await versions.failed()).toEqual([]);
+    expect(await versions.start()).toEqual({ file: trial.file, trial: { ...trial, starts: 2 } });
+  });
+
+  it('ends on a disk that cannot be read since the version was confirmed, and the next start runs it', async () => {
+    const { outcome, versions, trial } = await trialOn(root, { works: true, from: 1, to: ALWAYS });
+    expect(outcome.kind).toBe('unreadable');
+    expect(await versions.start()).toEqual({ file: trial.file, trial: undefined });
   });
 });
 

@@ -31,7 +31,7 @@ const WRITES = new Set(
   'mkdirSync writeFileSync renameSync rmSync ftruncateSync writeFile rename rm link fchmod fsync'.split(' '),
 );
 const OPENS = new Set(
-  'openSync readFileSync readdirSync statSync accessSync readSync open readFile stat statfs'.split(' '),
+  'openSync readFileSync readdirSync statSync accessSync readSync open readFile readlink stat statfs'.split(' '),
 );
 
 /** Undefined when this call goes through. */
