@@ -467,6 +467,7 @@ export interface KubeClusterStatus extends KubeObject {
     nodes?: number;
     gate?: { state: 'Open' | 'Closed'; reasons?: string[]; since?: string };
     totalDisruption?: boolean;
+    heartbeats?: { profile: string; intervalSeconds: number }[];
   };
 }
 

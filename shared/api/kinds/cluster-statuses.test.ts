@@ -36,10 +36,24 @@ describe('the status of the cluster', () => {
         ticks: 1,
         gate: { state: 'Open', reasons: [] },
         totalDisruption: false,
+        heartbeats: [{ profile: 'default', intervalSeconds: 10 }],
       },
     });
     const { rows } = (await api.send('GET', PATH, { accept: TABLE })).body;
     expect(rows[0].cells).toEqual(['cluster', 'Open', '4s', '7']);
+  });
+
+  it('has the heartbeat interval of each profile, also one that has only the default', async () => {
+    const profiles = [
+      { name: 'cell', nodeSelector: { matchLabels: { link: 'cell' } }, beatIntervalSeconds: 20 },
+      { name: 'gpu', nodeSelector: { matchLabels: { gpu: 'yes' } }, podEvictionTimeoutSeconds: 900 },
+    ];
+    api = apiInMemory({ policy: { profiles, beatIntervalSeconds: 15 } });
+    expect((await api.send('GET', `${PATH}/cluster`)).body.status.heartbeats).toEqual([
+      { profile: 'cell', intervalSeconds: 20 },
+      { profile: 'gpu', intervalSeconds: 15 },
+      { profile: 'default', intervalSeconds: 15 },
+    ]);
   });
 
   it('keeps the last finished tick when a later one began and did not finish', async () => {

@@ -1,6 +1,7 @@
 /** The state of the cluster as its controllers see it, read-only: one object. */
 
 import { defined } from '../../domain/defined.ts';
+import { policyOf, profileNames } from '../../domain/nodes/node-profile.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import { ageSince } from '../../kube/age.ts';
@@ -69,6 +70,10 @@ export function clusterStatusObject(
         ...defined({ since: sinceMs === 0 ? undefined : formatTime(sinceMs) }),
       },
       totalDisruption: disruption.total,
+      heartbeats: profileNames(at.policy).map((profile) => ({
+        profile,
+        intervalSeconds: policyOf(at.policy, profile).beatIntervalSeconds,
+      })),
     },
   };
 }

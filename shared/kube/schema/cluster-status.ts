@@ -10,6 +10,11 @@ const gate = struct(`${OURS}.ClusterGate`, 'The safety gate.', {
   since: pointer(time('Its last transition; for missed ticks, the last finished tick.')),
 });
 
+const heartbeats = struct(`${OURS}.ProfileHeartbeats`, 'Heartbeats of the nodes with a profile.', {
+  profile: text('Name of the profile; default: nodes without another one.'),
+  intervalSeconds: int64('Time between two heartbeats of a node. Seconds.'),
+});
+
 export const clusterStatus: StructSchema = kindStruct(
   `${OURS}.ClusterStatus`,
   { group: IDENTITY_GROUP, version: 'v1alpha1', kind: 'ClusterStatus' },
@@ -23,6 +28,7 @@ export const clusterStatus: StructSchema = kindStruct(
         nodes: pointer(int64('Nodes that the last tick saw; absent before the first.')),
         gate: embedded(gate, 'The safety gate.'),
         totalDisruption: bool('Whether all zones are in full disruption: no pod is evicted.'),
+        heartbeats: list(embedded(heartbeats, ''), 'Heartbeat intervals of the policy, by profile.'),
       }),
       'State at the last tick.',
     ),
