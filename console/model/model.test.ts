@@ -5,7 +5,7 @@ import { parseMetrics, sampleValue } from './metrics-text.ts';
 import { byName, cellOf, cellText, letterOf, lookOf } from './node-cell.ts';
 import { type PodSummary, replacementsOf } from './replacements.ts';
 import { whyNodesAreReadOnly } from './rights.ts';
-import { costItems } from './running-cost.ts';
+import { beatsByProfile, costItems, intervalsText } from './running-cost.ts';
 import { rateText, zonesOf } from './zone-summary.ts';
 
 interface NodeParts {
@@ -214,7 +214,7 @@ describe('replacements', () => {
 });
 
 it('costs what heartbeats, status posts, ticks and the own watch cost', () => {
-  const items = costItems(1_000, 1);
+  const items = costItems([{ profile: 'default', nodes: 1_000, intervalSeconds: 10 }], 1);
   expect(items.map(({ item }) => item)).toEqual([
     'Heartbeats',
     'Status posts',
@@ -224,4 +224,39 @@ it('costs what heartbeats, status posts, ticks and the own watch cost', () => {
   const sum = items.reduce((total, { dollarsPerDay }) => total + dollarsPerDay, 0);
   // 1,000 nodes: $16.1 for heartbeats, $0.65 for status posts; ticks and the watch $0.3.
   expect(sum).toBeCloseTo(17.0, 0);
+});
+
+describe('the heartbeat intervals of the estimate', () => {
+  const heartbeats = [
+    { profile: 'cell', intervalSeconds: 60 },
+    { profile: 'gpu', intervalSeconds: 15 },
+    { profile: 'default', intervalSeconds: 15 },
+  ];
+  const nodes = [{ profile: undefined }, { profile: 'cell' }, { profile: 'cell' }, { profile: 'removed' }];
+
+  it('are those of the profiles of the nodes', () => {
+    const beats = beatsByProfile(nodes, heartbeats);
+    expect(beats).toEqual([
+      { profile: 'default', nodes: 2, intervalSeconds: 15 },
+      { profile: 'cell', nodes: 2, intervalSeconds: 60 },
+    ]);
+    expect(intervalsText(beats, true)).toBe(
+      'Heartbeats of the nodes by policy: 2 every 15 s (profile default), 2 every 60 s (profile cell).',
+    );
+    const [heartbeatsOf] = costItems(beats, 1);
+    const [of10] = costItems([{ profile: 'default', nodes: 1, intervalSeconds: 10 }], 1);
+    // 2 ÷ 15 s and 2 ÷ 60 s instead of 1 ÷ 10 s.
+    expect(heartbeatsOf!.dollarsPerDay / of10!.dollarsPerDay).toBeCloseTo(5 / 3);
+  });
+
+  it('are assumed to be the default where the API reports none', () => {
+    const beats = beatsByProfile(nodes, undefined);
+    expect(beats).toEqual([{ profile: 'default', nodes: 4, intervalSeconds: 10 }]);
+    expect(intervalsText(beats, false)).toBe('The API reports no heartbeat intervals: 10 s are assumed for each node.');
+  });
+
+  it('are none without nodes', () => {
+    expect(intervalsText(beatsByProfile([], heartbeats), true)).toBe('There are no nodes.');
+    expect(costItems([], 1)[0]?.dollarsPerDay).toBe(0);
+  });
 });

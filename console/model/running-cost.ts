@@ -1,6 +1,9 @@
 /** The cost of the cluster as the page knows it. Counts and exclusions: shared/domain/cost/running-cost.ts. */
 import { type RunningCostItem, runningCostItems } from '../../shared/domain/cost/running-cost.ts';
+import { DEFAULT_PROFILE } from '../../shared/domain/nodes/node-profile.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { KubeClusterStatus } from '../../shared/kube/types.ts';
+import type { NodeCell } from './node-cell.ts';
 
 /** A row of the table `health`, which a tick reads. */
 const ROW_BYTES = 250;
@@ -12,19 +15,58 @@ const WATCH_DOLLARS_PER_HOUR = 0.0078;
 /** node-monitor claims its slot. */
 const TICK_WRITE_UNITS = 1;
 
-/** Between two heartbeats of a node: the default. The API does not serve the policy with its profiles. */
+/** The nodes of one profile. */
+export interface ProfileBeats {
+  /** Name of the profile. */
+  readonly profile: string;
+  readonly nodes: number;
+  readonly intervalSeconds: number;
+}
+
+/** Assumed where the API reports no intervals, as before an update of the cluster. */
 export const ASSUMED_INTERVAL_SECONDS = defaultPolicy.beatIntervalSeconds;
 
-/** Assumes the default intervals of the policy. */
-export function costItems(nodes: number, watches: number): readonly RunningCostItem[] {
+/** The nodes by profile. `heartbeats`: intervals by profile, undefined if they are unknown. */
+export function beatsByProfile(
+  nodes: Iterable<Pick<NodeCell, 'profile'>>,
+  heartbeats: NonNullable<KubeClusterStatus['status']>['heartbeats'],
+): readonly ProfileBeats[] {
+  const intervals = new Map((heartbeats ?? []).map(({ profile, intervalSeconds }) => [profile, intervalSeconds]));
+  const counts = new Map<string, number>();
+  for (const { profile = DEFAULT_PROFILE } of nodes) {
+    // A name that the policy no longer has means `default`.
+    const known = intervals.has(profile) ? profile : DEFAULT_PROFILE;
+    counts.set(known, (counts.get(known) ?? 0) + 1);
+  }
+  return [...counts].map(([profile, count]) => ({
+    profile,
+    nodes: count,
+    intervalSeconds: intervals.get(profile) ?? ASSUMED_INTERVAL_SECONDS,
+  }));
+}
+
+/** Assumes the default period of node-monitor. */
+export function costItems(beats: readonly ProfileBeats[], watches: number): readonly RunningCostItem[] {
+  const nodes = beats.reduce((sum, each) => sum + each.nodes, 0);
   return [
     ...runningCostItems({
       nodes,
-      beatIntervalSeconds: ASSUMED_INTERVAL_SECONDS,
+      beatsPerSecond: beats.reduce((sum, each) => sum + each.nodes / each.intervalSeconds, 0),
       periodSeconds: defaultPolicy.nodeMonitorPeriodSeconds,
       tickReadUnits: Math.max(1, Math.ceil((nodes * ROW_BYTES) / PAGE_BYTES)) * PAGE_READ_UNITS,
       tickWriteUnits: TICK_WRITE_UNITS,
     }),
     { item: 'Watches of this page, while it is open', dollarsPerDay: watches * WATCH_DOLLARS_PER_HOUR * 24 },
   ];
+}
+
+/** Which intervals the estimate uses, as a sentence. */
+export function intervalsText(beats: readonly ProfileBeats[], isKnown: boolean): string {
+  if (beats.length === 0) return 'There are no nodes.';
+  if (!isKnown)
+    return `The API reports no heartbeat intervals: ${ASSUMED_INTERVAL_SECONDS} s are assumed for each node.`;
+  const texts = beats.map(
+    ({ profile, nodes, intervalSeconds }) => `${nodes} every ${intervalSeconds} s (profile ${profile})`,
+  );
+  return `Heartbeats of the nodes by policy: ${texts.join(', ')}.`;
 }

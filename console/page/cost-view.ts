@@ -1,6 +1,6 @@
 /** What the cluster costs while it runs. */
 import { h, type JSX } from 'preact';
-import { ASSUMED_INTERVAL_SECONDS, costItems } from '../model/running-cost.ts';
+import { beatsByProfile, costItems, intervalsText } from '../model/running-cost.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { Table } from './elements.ts';
 
@@ -10,7 +10,9 @@ const WATCHES = 1;
 const dollars = (amount: number): string => `$${amount.toFixed(2)}`;
 
 export function CostView({ view }: { readonly view: ClusterView }): JSX.Element {
-  const items = costItems(view.nodes.size, WATCHES);
+  const heartbeats = view.status?.heartbeats;
+  const beats = beatsByProfile(view.nodes.values(), heartbeats);
+  const items = costItems(beats, WATCHES);
   const sum = items.reduce((total, { dollarsPerDay }) => total + dollarsPerDay, 0);
   return h(
     'section',
@@ -26,8 +28,9 @@ export function CostView({ view }: { readonly view: ClusterView }): JSX.Element 
     h(
       'p',
       { class: 'note' },
-      `List prices on demand, with a heartbeat of each node every ${ASSUMED_INTERVAL_SECONDS} s through the HTTP API. `,
-      'Longer intervals of profiles, relays and the URL of function heartbeat cost less: npm run cost counts them. ',
+      'List prices on demand, with heartbeats through the HTTP API. ',
+      `${intervalsText(beats, heartbeats !== undefined)} Kubelets keep an interval of their own. `,
+      'Relays and the URL of function heartbeat cost less: npm run cost counts them. ',
       'Not counted: the other functions, pods, other clients, ',
       'logs, metrics, alarms, storage and outgoing data. ',
       'Local mode costs nothing: the figures are those of an account with as many nodes.',

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { memoryItemStore } from '../adapters/memory/item-store.ts';
-import { defaultPolicy } from '../domain/policy.ts';
+import { defaultPolicy, type Policy } from '../domain/policy.ts';
 import { describeNode } from '../store/health-store.ts';
 import { fleetControllers } from './index.ts';
 
 const NODES = 1_000;
 const START_MS = Date.UTC(2026, 0, 1);
 
-async function world() {
+async function world(policy: Policy = defaultPolicy) {
   const metrics: [name: string, value: number][] = [];
   let taken = { readUnits: 0, writeUnits: 0 };
   const items = memoryItemStore({
@@ -23,6 +23,7 @@ async function world() {
       excluded: false,
       suspect: false,
       noExecute: { notReady: false, unreachable: false },
+      ...(node % 2 === 0 ? { profile: 'cell' } : {}),
       createdAtMs: START_MS - 60_000,
       statusAtMs: START_MS,
     } as const;
@@ -34,7 +35,7 @@ async function world() {
     items,
     clock: { nowMs: () => nowMs },
     random: { fraction: () => 0.5, uuid: () => 'u' },
-    policy: defaultPolicy,
+    policy,
     log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
     meter: { add: (name, value) => metrics.push([name, value]) },
     takeUnits: () => {
@@ -64,5 +65,15 @@ describe('the running cost of a cluster', () => {
     expect(dollars).toBeLessThan(19);
     expect(units).toBeGreaterThan(16);
     expect(units).toBeLessThan(100);
+  });
+
+  it('follows the heartbeat intervals of profiles', async () => {
+    const cell = { name: 'cell', nodeSelector: { matchLabels: { link: 'cell' } }, beatIntervalSeconds: 30 };
+    const { metrics, tickAt } = await world({ ...defaultPolicy, profiles: [cell] });
+    await tickAt(0);
+    const [, dollars] = metrics.find(([name]) => name === 'cost_dollars_per_day') ?? [];
+    // 500 nodes every 10 s cost $8 and 500 every 30 s $2.7; $1 of status posts and ticks.
+    expect(dollars).toBeGreaterThan(11);
+    expect(dollars).toBeLessThan(13);
   });
 });

@@ -5,6 +5,7 @@ import { openConsole } from '../../cli/console.ts';
 import { type Console, serveConsole } from '../../console/server/serve-console.ts';
 import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { type SilenceHour, silenceBucketOf } from '../../shared/domain/silences/silence-hour.ts';
 import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
 import { type GateReason, UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
@@ -367,6 +368,29 @@ it.each([
   await visit(page, hash);
   await page.getByRole('heading', { name: heading, exact: true }).waitFor(WAIT);
   expect(await flawsOf(page, story)).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+it('estimates the cost with the intervals of profiles, and sends no request for them', async () => {
+  const profile = { name: 'cell', nodeSelector: { matchLabels: { link: 'cell' } }, beatIntervalSeconds: 60 };
+  const cellular = await startMemoryApi(items, { ...defaultPolicy, profiles: [profile] });
+  ending.push(() => cellular.stop());
+  const running = await openConsole({ port: 0, values: { kubeconfig: cellular.kubeconfig }, environment: {} });
+  const { url, ca, token } = readKubeconfig(cellular.kubeconfig);
+  const cellClient = createApiClient({ url, ca: ca!, token, connectionsMax: 1, timeoutMs: 10_000 });
+  for (const [name, link] of Object.entries({ e1: 'cell', e2: 'cell', e3: 'cable' })) {
+    const body = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { link } } };
+    await cellClient.send({ method: 'POST', path: '/api/v1/nodes', contentType: 'application/json', body });
+  }
+  cellClient.close();
+  const { page, errors } = await show(running);
+  await seen(page, '0 of 3');
+  const requests: string[] = [];
+  page.on('request', (request) => void requests.push(new URL(request.url()).pathname));
+  await visit(page, '#/cost');
+  const intervals = '2 every 60 s (profile cell), 1 every 10 s (profile default).';
+  await seen(page, intervals);
+  expect(requests.filter((path) => !/clusterstatuses|metrics|pods/.test(path))).toEqual([]);
   expect(errors).toEqual([]);
 });
 

@@ -20,7 +20,7 @@ import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../../shared/api/compose.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
 import { watchLines } from '../../shared/api/watch/watch-stream.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
 import type { HttpResponse } from '../../shared/ports/http.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { accountKeys, keepAccountKey } from '../../shared/store/process-key-store.ts';
@@ -36,7 +36,10 @@ export interface MemoryApi {
 }
 
 /** `items`: what is there already. The context `viewer` is that of a user who may only read. */
-export async function startMemoryApi(items: ItemStore = memoryItemStore()): Promise<MemoryApi> {
+export async function startMemoryApi(
+  items: ItemStore = memoryItemStore(),
+  policy: Policy = defaultPolicy,
+): Promise<MemoryApi> {
   const log: string[] = [];
   const note = (message: string, fields?: Record<string, unknown>): void => {
     const error = fields?.['error'];
@@ -61,7 +64,7 @@ export async function startMemoryApi(items: ItemStore = memoryItemStore()): Prom
     random: systemRandom,
     pause,
     log: { debug: note, info: note, warn: note, error: note },
-    policy: defaultPolicy,
+    policy,
     hash,
     async answerWatch(source, watch) {
       const answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '' };

@@ -282,7 +282,7 @@ async function applyTick(
   { slot, nowMs, budget, faults }: RunningTick,
 ): Promise<MonitorReport> {
   const { fleet, meter, policy } = dependencies;
-  measureCost(dependencies, { slot, nodes: nodes.length });
+  measureCost(dependencies, { slot, nodes });
   faults.push(...(await recordSilences(dependencies, { slot, nowMs, nodes, decided })));
   measure(dependencies, records, decided, nowMs);
   reportTickAge(meter, { slot, slotBefore: records.state.slot, periodSeconds: policy.nodeMonitorPeriodSeconds, nowMs });
@@ -687,15 +687,14 @@ function measure(
 /** From the units that this tick consumed to read, decide and claim. A quiet tick does nothing after that. */
 function measureCost(
   { meter, policy, takeUnits }: ControllerDependencies,
-  { slot, nodes }: { readonly slot: number; readonly nodes: number },
+  { slot, nodes }: { readonly slot: number; readonly nodes: readonly NodeHealth[] },
 ): void {
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
   if (takeUnits === undefined || !reportsCost(slotStartMs(slot, periodSeconds))) return;
   const { readUnits, writeUnits } = takeUnits();
-  const { beatIntervalSeconds } = policy;
   const dollars = runningDollarsPerDay({
-    nodes,
-    beatIntervalSeconds,
+    nodes: nodes.length,
+    beatsPerSecond: nodes.reduce((sum, { profile }) => sum + 1 / policyOf(policy, profile).beatIntervalSeconds, 0),
     periodSeconds,
     tickReadUnits: readUnits,
     tickWriteUnits: writeUnits,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { reportsCost, runningDollarsPerDay } from './running-cost.ts';
 
-const fleet = { nodes: 1_000, beatIntervalSeconds: 10, periodSeconds: 5, tickReadUnits: 40, tickWriteUnits: 1 };
+const fleet = { nodes: 1_000, beatsPerSecond: 100, periodSeconds: 5, tickReadUnits: 40, tickWriteUnits: 1 };
 
 describe('what a cluster costs while it runs', () => {
   it('is beats, status posts and ticks at list price', () => {
@@ -10,13 +10,13 @@ describe('what a cluster costs while it runs', () => {
   });
 
   it('is a tick alone without nodes', () => {
-    expect(runningDollarsPerDay({ ...fleet, nodes: 0 })).toBeCloseTo(0.106, 3);
+    expect(runningDollarsPerDay({ ...fleet, nodes: 0, beatsPerSecond: 0 })).toBeCloseTo(0.106, 3);
   });
 
   it('grows with the fleet and with haste', () => {
     const dollars = runningDollarsPerDay(fleet);
-    expect(runningDollarsPerDay({ ...fleet, nodes: 2_000 })).toBeGreaterThan(1.9 * dollars);
-    expect(runningDollarsPerDay({ ...fleet, beatIntervalSeconds: 20 })).toBeLessThan(0.6 * dollars);
+    expect(runningDollarsPerDay({ ...fleet, nodes: 2_000, beatsPerSecond: 200 })).toBeGreaterThan(1.9 * dollars);
+    expect(runningDollarsPerDay({ ...fleet, beatsPerSecond: 50 })).toBeLessThan(0.6 * dollars);
   });
 });
 

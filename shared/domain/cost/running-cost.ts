@@ -10,7 +10,8 @@ import { PRICES, SECONDS_PER_DAY } from './prices.ts';
 
 export interface RunningFleet {
   readonly nodes: number;
-  readonly beatIntervalSeconds: number;
+  /** Of all nodes together. */
+  readonly beatsPerSecond: number;
   /** Between two ticks of node-monitor. Seconds. */
   readonly periodSeconds: number;
   /** Consumed by one tick. */
@@ -63,7 +64,7 @@ export function runningCostItems(fleet: RunningFleet): readonly RunningCostItem[
     dollarsPerDay: dollarsPerSecond * SECONDS_PER_DAY,
   });
   return [
-    perDay('Heartbeats', (fleet.nodes * DOLLARS_PER_BEAT) / fleet.beatIntervalSeconds),
+    perDay('Heartbeats', fleet.beatsPerSecond * DOLLARS_PER_BEAT),
     perDay('Status posts', (fleet.nodes * DOLLARS_PER_REPORT) / REPORT_INTERVAL_SECONDS),
     perDay('Ticks of node-monitor', dollarsPerTick / fleet.periodSeconds),
   ];
