@@ -10,13 +10,14 @@ import { marksNodes, type TrueNode } from './truth.ts';
 
 /** Times of marks that are remembered per node. */
 const MARKS_MAX = 20;
+const FAULTS_MAX = 100;
 /** The row stores whole seconds. */
 const ROUNDED_MS = 1_000;
 
 interface Flapping {
   /** Oldest first. Epoch milliseconds. */
   readonly marksMs: number[];
-  /** Marks that were made in total disruption, or that total disruption or a failing path followed. */
+  /** Marks that were made in total disruption, or after a fault of ours that its tick found. */
   readonly discountedMs: Set<number>;
 }
 
@@ -33,22 +34,27 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     most((policy) => Math.max(...[policy, ...policy.profiles].map((each) => each.nodeMonitorGracePeriodSeconds ?? 0)));
   const slackMs = (sinceMs: number): number => effectMs(context, sinceMs) + clockSlackMs(sinceMs) + ROUNDED_MS;
 
-  let faultAtMs: number | undefined;
+  /** Newest last. Epoch milliseconds. */
+  const faultsMs: number[] = [];
 
-  /** Every mark of the last grace period may belong to a fault of ours. */
   function discount(): void {
-    faultAtMs = nowMs();
-    const sinceMs = nowMs() - graceMs() - slackMs(nowMs() - graceMs());
-    for (const node of truth.nodes.values()) {
-      const { marksMs, discountedMs } = flappingOf(node);
-      for (const each of marksMs) if (each >= sinceMs) discountedMs.add(each);
-    }
+    faultsMs.push(nowMs());
+    if (faultsMs.length > FAULTS_MAX) faultsMs.shift();
   }
+
+  /**
+   * Every mark of the grace period before a fault of ours may belong to it. The grace period is that of the policy now: a
+   * longer one discounts more marks, also of earlier faults.
+   */
+  const isDiscounted = ({ discountedMs }: Flapping, markMs: number): boolean =>
+    discountedMs.has(markMs) ||
+    faultsMs.some((atMs) => markMs <= atMs && markMs >= atMs - graceMs() - slackMs(atMs - graceMs()));
 
   function mark(node: TrueNode): void {
     const { marksMs, discountedMs } = flappingOf(node);
     marksMs.push(nowMs());
     // The tick that finds the fault may write its marks later. They have the time of the tick.
+    const faultAtMs = faultsMs.at(-1);
     const isOfFault = faultAtMs !== undefined && nowMs() - faultAtMs <= slackMs(faultAtMs);
     if (truth.total.isOn || isOfFault) discountedMs.add(nowMs());
     if (marksMs.length > MARKS_MAX) marksMs.shift();
@@ -69,17 +75,18 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     hit('flapping:end');
     // A poisoned machine replaces all taints of its Node.
     if (context.isPoisoned(node.name)) return;
-    const { marksMs, discountedMs } = flappingOf(node);
-    const last = marksMs.at(-1) ?? 0;
+    const flapping = flappingOf(node);
+    const last = flapping.marksMs.at(-1) ?? 0;
     const stableMs = 1_000 * least(({ flapStableSeconds }) => flapStableSeconds);
-    if (discountedMs.has(last) || nowMs() - last >= stableMs - slackMs(last)) return;
+    if (isDiscounted(flapping, last) || nowMs() - last >= stableMs - slackMs(last)) return;
     const message = `${node.name} stopped flapping ${seconds(nowMs() - last)} after its last mark`;
     fail({ law: 'flapping', subjects: [node.name], message });
   }
 
   function failIfOverdue(node: TrueNode, calmMs: number): void {
     if (context.isPoisoned(node.name)) return;
-    const { marksMs, discountedMs } = flappingOf(node);
+    const flapping = flappingOf(node);
+    const { marksMs } = flapping;
     const last = marksMs.at(-1);
     if (last === undefined) return;
     const periodMs = 1_000 * most(({ nodeMonitorPeriodSeconds }) => nodeMonitorPeriodSeconds);
@@ -96,7 +103,7 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     const first = marksMs.at(-threshold);
     const windowMs = 1_000 * least(({ flapWindowSeconds }) => flapWindowSeconds);
     if (isFlapping || first === undefined || last - first > windowMs - slackMs(first)) return;
-    if (marksMs.some((each) => each >= first && discountedMs.has(each)) || truth.total.isOn) return;
+    if (marksMs.some((each) => each >= first && isDiscounted(flapping, each)) || truth.total.isOn) return;
     const begunMs = Math.max(last, calmMs) + 2 * periodMs + EFFECT_MS + context.poisonSlackMs();
     if (nowMs() <= begunMs || nowMs() >= last + stableMs - slackMs(last)) return;
     const message = `${node.name} does not flap ${seconds(nowMs() - last)} after mark ${marksMs.length}`;
