@@ -266,7 +266,7 @@ async function beat(machine: Machine, api: KubeApi): Promise<number | undefined>
     method: 'PUT',
     path: leasePath(machine.name),
     body,
-    isHeartbeat: true,
+    heartbeat: { intervalMs: 10_000 },
     prefersMinimal: true,
   };
   const startedMs = performance.now();

@@ -42,6 +42,7 @@ export const MARKS = [
   'relay:expired',
   'relay:failed',
   'relay:used-again',
+  'relay:interval-short',
   'part:done',
   'part:expired',
   'part:repeated',

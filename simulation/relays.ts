@@ -38,12 +38,14 @@ const REPEATED_SHARE = 0.6;
 const SHARES = { lostRequest: 0.4, lostAnswer: 0.3, held: 0.9 };
 
 /** What came of a heartbeat that was sent through a relay. */
-export type RelayMark = 'stored' | 'conflict' | 'expired' | 'failed' | 'used-again' | 'mistrusted';
+export type RelayMark = 'stored' | 'conflict' | 'expired' | 'failed' | 'used-again' | 'mistrusted' | 'interval-short';
 
 /** A machine of a site. */
 interface SiteMachine {
   readonly name: string;
   readonly zone: string;
+  /** The interval of heartbeats that it follows. Milliseconds. */
+  intervalMs(): number;
   /** Whether it was switched off. Its requests then never return. */
   isGone(): boolean;
 }
@@ -85,7 +87,7 @@ export function siteRelays(options: SiteRelaysOptions): SiteRelays {
   return {
     isUsedBy,
     through(machine, direct) {
-      const { name: nodeName, zone } = machine;
+      const { name: nodeName, zone, intervalMs } = machine;
       const api = route({
         relay: siteOf(zone).clientOf(machine),
         direct: kubeApi(async (request) => answered(await direct(endpointRequest(nodeName, request)))),
@@ -96,7 +98,7 @@ export function siteRelays(options: SiteRelaysOptions): SiteRelays {
       return async (request) => {
         if (!isRenewal(request)) return direct(request);
         const { method, path, body } = request;
-        const answer = await api.send({ method: method as 'PUT', path, body, isHeartbeat: true });
+        const answer = await api.send({ method: method as 'PUT', path, body, heartbeat: { intervalMs: intervalMs() } });
         return answer.kind === 'answered' ? { status: answer.status, body: answer.body } : NO_ANSWER;
       };
     },
@@ -233,11 +235,20 @@ function markOf({ status }: LeaseBatchAnswerItem): RelayMark | undefined {
 }
 
 /** What the route of a machine logs, as marks. */
-const routeLog = (node: string, onMark: SiteRelaysOptions['onMark']): Log => ({
-  ...SILENT,
-  info: () => onMark('used-again', node),
-  warn: (message) => onMark(message.startsWith('the relay fails') ? 'failed' : 'mistrusted', node),
-});
+const ROUTE_MARKS: readonly (readonly [beginning: string, RelayMark])[] = [
+  ['the relay is used again', 'used-again'],
+  ['the relay fails', 'failed'],
+  ['the relay acknowledged', 'mistrusted'],
+  ['the relay is not used', 'interval-short'],
+];
+
+function routeLog(node: string, onMark: SiteRelaysOptions['onMark']): Log {
+  const mark = (message: string): void => {
+    const found = ROUTE_MARKS.find(([beginning]) => message.startsWith(beginning));
+    if (found !== undefined) onMark(found[1], node);
+  };
+  return { ...SILENT, info: mark, warn: mark };
+}
 
 const noop = (): void => undefined;
 const SILENT: Log = { debug: noop, info: noop, warn: noop, error: noop };

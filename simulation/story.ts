@@ -226,7 +226,9 @@ class FleetStory implements Story {
     );
     const { spec, zone, isRelayed } = machine;
     const { relays } = this.#options;
-    const send = isRelayed && relays !== undefined ? relays.through({ name: spec.name, zone, isGone }, direct) : direct;
+    const intervalMs = (): number => machine.machine?.beatEveryMs ?? spec.beatEveryMs;
+    const site = { name: spec.name, zone, intervalMs, isGone };
+    const send = isRelayed && relays !== undefined ? relays.through(site, direct) : direct;
     const endpoint = { failShare: 0, send };
     const kubelet = createMachine(machine.spec, endpoint, this.#options.view, this.#options.clockOf(machine.spec.name));
     machine.machine = kubelet;

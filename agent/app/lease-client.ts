@@ -14,6 +14,8 @@ export interface LeaseClientDependencies {
   readonly nodeName: string;
   /** leaseDurationSeconds of the Lease, current. Seconds. */
   readonly durationSeconds: () => number;
+  /** Interval of heartbeats, current. Milliseconds. */
+  readonly intervalMs: () => number;
   readonly api: KubeApi;
   readonly time: AgentTime;
   readonly fraction: Fraction;
@@ -70,7 +72,7 @@ export class LeaseClient {
 
   /** Renews this Lease, or the stored one after a conflict. False if all attempts failed. */
   async renew(lease: KubeObject): Promise<boolean> {
-    const { nodeName, api, log, stop, onAccepted } = this.#dependencies;
+    const { nodeName, intervalMs, api, log, stop, onAccepted } = this.#dependencies;
     let base: KubeObject | undefined = lease;
     for (let attempt = 1; attempt <= RENEWAL_ATTEMPTS_MAX && !stop.aborted; attempt += 1) {
       const body = await this.#renewalOf(base);
@@ -80,7 +82,7 @@ export class LeaseClient {
         path: leasePath(nodeName),
         body,
         prefersMinimal: true,
-        isHeartbeat: true,
+        heartbeat: { intervalMs: intervalMs() },
       } as const;
       const answer = await this.#send(renewal);
       const written = leaseWrite(answer, nodeName);

@@ -33,7 +33,10 @@ import {
 } from '../rules/lease.ts';
 import { LeaseClient, type LeaseClientDependencies } from './lease-client.ts';
 
-export type LeaseLoopDependencies = Omit<LeaseClientDependencies, 'nodeName' | 'durationSeconds' | 'onAccepted'>;
+export type LeaseLoopDependencies = Omit<
+  LeaseClientDependencies,
+  'nodeName' | 'durationSeconds' | 'intervalMs' | 'onAccepted'
+>;
 
 export type BeatListener = (atMs: number, silentMs: number) => void;
 
@@ -71,6 +74,7 @@ export function createLeaseLoop(
     ...dependencies,
     nodeName,
     durationSeconds: () => timing.durationSeconds,
+    intervalMs: () => timing.intervalMs,
     onAccepted: (lease, isRelayed) => {
       cached = lease;
       timing = followedTiming(timing, answeredTiming(lease) ?? configured, time.monotonicMs(), isRelayed);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { answered, refused, silentLog, timedOut } from '../../test/support/agent-api.ts';
+import { randomFrom } from '../../test/support/seeded.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { leasePath } from '../rules/lease.ts';
 import { withRelay } from './relay-route.ts';
@@ -9,7 +10,13 @@ const lease = (name = 'n1', metadata: object = {}) => ({
   metadata: { name, resourceVersion: '1', ...metadata },
 });
 const body = { ...lease(), spec: { holderIdentity: 'n1' } };
-const beat: KubeRequest = { method: 'PUT', path: leasePath('n1'), body, isHeartbeat: true, timeoutMs: 10_000 };
+const beat: KubeRequest = {
+  method: 'PUT',
+  path: leasePath('n1'),
+  body,
+  heartbeat: { intervalMs: 10_000 },
+  timeoutMs: 10_000,
+};
 const accepted = answered(200, lease());
 const conflict = refused(409, 'Conflict');
 
@@ -17,18 +24,24 @@ let nowMs: number;
 let sent: [way: string, timeoutMs: number | undefined][];
 let answers: { relay: KubeAnswer; direct: KubeAnswer };
 let reconnects: string[];
+let lines: string[];
 let warnings: string[];
+/** How long each way needs for an answer. Milliseconds. */
+let needs: { relay: number; direct: number };
 let api: KubeApi;
 
 beforeEach(() => {
   nowMs = 0;
   sent = [];
   reconnects = [];
+  lines = [];
   warnings = [];
+  needs = { relay: 0, direct: 0 };
   answers = { relay: accepted, direct: accepted };
   const client = (way: 'relay' | 'direct'): KubeApi => ({
     send: async ({ timeoutMs }) => {
       sent.push([way, timeoutMs]);
+      nowMs += needs[way];
       return answers[way];
     },
     reconnect: () => void reconnects.push(way),
@@ -38,7 +51,14 @@ beforeEach(() => {
     direct: client('direct'),
     nodeName: 'n1',
     monotonicMs: () => nowMs,
-    log: { ...silentLog, warn: (message) => void warnings.push(message) },
+    log: {
+      ...silentLog,
+      info: (message, fields) => void lines.push(`${message} ${JSON.stringify(fields)}`),
+      warn: (message, fields) => {
+        warnings.push(message);
+        lines.push(`${message} ${JSON.stringify(fields)}`);
+      },
+    },
   });
 });
 
@@ -143,7 +163,10 @@ describe('heartbeats of a machine with a relay', () => {
     answers = { relay: timedOut, direct: conflict };
     expect(await ways()).toBe('relay, direct');
     answers = { relay: accepted, direct: accepted };
-    pass(60_000);
+    expect(await ways()).toBe('direct');
+    pass(50_000);
+    expect(await ways()).toBe('direct');
+    pass(10_000);
     expect(await ways()).toBe('relay');
   });
 
@@ -208,6 +231,93 @@ describe('heartbeats of a machine with a relay', () => {
     await ways();
     answers.relay = timedOut;
     expect(await ways({ ...beat, signal: AbortSignal.abort() })).toBe('relay');
+  });
+});
+
+describe('a relay that hangs', () => {
+  /** With this interval. */
+  const beatEvery = (intervalMs: number): KubeRequest => ({ ...beat, heartbeat: { intervalMs } });
+
+  it('delays no heartbeat while the interval is too short for it, which is logged once per change', async () => {
+    await ways();
+    expect(await ways()).toBe('relay');
+    pass(10_000);
+    answers.relay = timedOut;
+    for (let beats = 0; beats < 20; beats += 1) {
+      expect(await ways(beatEvery(5_000))).toBe('direct');
+      pass(5_000);
+    }
+    // The idle connection to the relay was closed, once.
+    expect(reconnects).toEqual(['relay']);
+    expect(lines).toEqual([
+      'the relay is not used: the heartbeat interval is too short for it {"node":"n1","intervalSeconds":5}',
+    ]);
+    answers.relay = accepted;
+    expect(await ways()).toBe('relay');
+    expect(await ways()).toBe('relay');
+    expect(lines.slice(1)).toEqual([
+      'the relay is used: the heartbeat interval is long enough for it {"node":"n1","intervalSeconds":10}',
+    ]);
+  });
+
+  it('delays no heartbeat after an acknowledgement that needed much of the grace period', async () => {
+    await ways();
+    // At most 20 s of grace period, 5 s of waiting and 1 s for the direct heartbeat: 14 s from the begin of one to the next.
+    needs.relay = 3_600;
+    expect(await ways()).toBe('relay');
+    pass(10_400);
+    needs.relay = 3_601;
+    expect(await ways()).toBe('relay');
+    pass(10_400);
+    needs.relay = 5_000;
+    expect(await ways()).toBe('direct');
+    pass(10_400);
+    expect(await ways()).toBe('relay');
+    expect(lines).toEqual([]);
+  });
+
+  it('delays no further attempt of a heartbeat that was delayed before', async () => {
+    await ways();
+    pass(10_400);
+    needs.relay = 4_900;
+    answers = { relay: conflict, direct: conflict };
+    expect(await ways()).toBe('relay, direct');
+    answers = { relay: timedOut, direct: accepted };
+    expect(await ways()).toBe('direct');
+  });
+
+  it('is still used for a late heartbeat while the direct way fails', async () => {
+    await ways();
+    pass(300_000);
+    answers.direct = timedOut;
+    expect(await ways()).toBe('direct, relay');
+    pass(20_000);
+    expect(await ways()).toBe('relay');
+  });
+
+  it('never delays a heartbeat beyond the shortest grace period of its interval', async () => {
+    const random = randomFrom(5);
+    let delayed = 0;
+    for (const intervalMs of [1_000, 5_000, 8_000, 9_000, 9_200, 10_000, 12_000, 30_000]) {
+      answers.relay = accepted;
+      await ways(beatEvery(intervalMs));
+      let storedAtMs = nowMs;
+      for (let beats = 0; beats < 500; beats += 1) {
+        pass(intervalMs * (1 + 0.04 * random()));
+        const fromMs = nowMs;
+        const hangs = random() < 0.3;
+        needs.relay = hangs ? 5_000 : 5_000 * random();
+        answers.relay = hangs ? timedOut : accepted;
+        const used = await ways(beatEvery(intervalMs));
+        if (used === 'relay, direct') {
+          delayed += 1;
+          expect(nowMs - storedAtMs, `${intervalMs}`).toBeLessThanOrEqual(2 * intervalMs - 1_000);
+        }
+        // The relay has a heartbeat stored at once, and holds back the answer.
+        storedAtMs = used === 'relay' ? fromMs : nowMs;
+      }
+    }
+    expect(delayed).toBeGreaterThan(100);
   });
 });
 

@@ -9,14 +9,16 @@
  * or another client wrote the Lease: the relay is not used for an hour. Direct heartbeats also keep our estimate of the
  * server's clock. While the direct way fails, it proves nothing about the relay: the same heartbeat is sent through it, and
  * the next one in a minute is direct again.
+ *
+ * A relay that hangs may never mark this node. So the relay is not used while the heartbeat interval is short, and a
+ * heartbeat that is already late is sent directly first (rules/relay-use.ts).
  */
 import type { Log } from '../../shared/ports/log.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { answeredWith, isTransient } from '../rules/kube-answer.ts';
+import { isRelayUsable, isTimeForRelay, RELAY_WAIT_MS } from '../rules/relay-use.ts';
 import { relayedLease } from '../rules/relayed-lease.ts';
 
-/** Time limit of a heartbeat through the relay: 2 s of collecting, and the request of the batch. Milliseconds. */
-const RELAY_TIMEOUT_MS = 5_000;
 /** After a failure the relay is not used for this long. Milliseconds. */
 const RETRY_AFTER_MS = 60_000;
 /** Interval of direct heartbeats. Milliseconds. */
@@ -41,6 +43,11 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
   let isFailing = false;
   /** Whether the newest acknowledgement is the relay's. */
   let isRelayed = false;
+  /** Begin of the last heartbeat that was accepted. It is stored later. Monotonic milliseconds. */
+  let acceptedFromMs = Number.NEGATIVE_INFINITY;
+  /** Whether the newest direct heartbeat got no answer of the cluster. */
+  let isDirectFailing = false;
+  let isIntervalShort = false;
 
   function close(forMs: number): void {
     closedUntilMs = monotonicMs() + forMs;
@@ -48,11 +55,14 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
   }
 
   async function sendDirect(request: KubeRequest): Promise<KubeAnswer> {
+    const fromMs = monotonicMs();
     const answer = await direct.send(request);
+    isDirectFailing = isTransient(answer);
     if (answeredWith(answer, 200)) {
+      acceptedFromMs = fromMs;
       checkAtMs = monotonicMs() + CHECK_INTERVAL_MS;
       isRelayed = false;
-    } else if (answer.kind === 'failed' || isTransient(answer) || answer.isRepeated === true) {
+    } else if (answer.kind === 'failed' || isDirectFailing || answer.isRepeated === true) {
       // This heartbeat may be stored. A conflict from now on can be with our own write.
       isRelayed = false;
     } else if (answeredWith(answer, 409) && isRelayed) {
@@ -65,13 +75,15 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
 
   /** Undefined: the heartbeat is sent directly. */
   async function sendRelayed(request: KubeRequest): Promise<KubeAnswer | undefined> {
-    const timeoutMs = Math.min(request.timeoutMs ?? RELAY_TIMEOUT_MS, RELAY_TIMEOUT_MS);
+    const fromMs = monotonicMs();
+    const timeoutMs = Math.min(request.timeoutMs ?? RELAY_WAIT_MS, RELAY_WAIT_MS);
     const answer = await relay.send({ ...request, timeoutMs });
     const lease = relayedLease(answer, request.body, nodeName);
     if (lease !== undefined) {
       if (isFailing) log.info('the relay is used again', { node: nodeName });
       isFailing = false;
       isRelayed = true;
+      acceptedFromMs = fromMs;
       return { kind: 'answered', status: 200, body: lease, isRelayed: true };
     }
     if (request.signal?.aborted === true) return answer;
@@ -84,12 +96,28 @@ export function withRelay({ relay, direct, nodeName, monotonicMs, log }: RelayRo
     return undefined;
   }
 
+  /** Logs each change of the answer once. */
+  function isUsable(intervalMs: number): boolean {
+    const isShort = !isRelayUsable(intervalMs);
+    if (isShort !== isIntervalShort) {
+      isIntervalShort = isShort;
+      const details = { node: nodeName, intervalSeconds: intervalMs / 1_000 };
+      if (isShort) log.warn('the relay is not used: the heartbeat interval is too short for it', details);
+      else log.info('the relay is used: the heartbeat interval is long enough for it', details);
+      relay.reconnect();
+    }
+    return !isShort;
+  }
+
   return {
     async send(request) {
-      if (request.isHeartbeat !== true) return direct.send(request);
+      if (request.heartbeat === undefined) return direct.send(request);
+      const { intervalMs } = request.heartbeat;
       const nowMs = monotonicMs();
-      if (nowMs < closedUntilMs) return sendDirect(request);
-      if (nowMs < checkAtMs) return (await sendRelayed(request)) ?? sendDirect(request);
+      if (!isUsable(intervalMs) || nowMs < closedUntilMs) return sendDirect(request);
+      // While the direct way fails, the relay is the better way, also for a late heartbeat.
+      const isInTime = isDirectFailing || isTimeForRelay(nowMs - acceptedFromMs, intervalMs);
+      if (nowMs < checkAtMs && isInTime) return (await sendRelayed(request)) ?? sendDirect(request);
       const checked = await sendDirect(request);
       const isReached = checked.kind === 'answered' && !isTransient(checked);
       if (isReached || request.signal?.aborted === true) return checked;

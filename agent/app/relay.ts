@@ -22,11 +22,10 @@ import type { KubeApi } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';
 import { batchAnswers, batchRequest, notRelayed } from '../rules/relay.ts';
+import { BATCH_WAIT_MS } from '../rules/relay-use.ts';
 
 /** How long a batch is collected. Milliseconds. */
 export const COLLECT_MS = 2_000;
-/** Time limit of a batch. A machine waits 5 s for its answer. Milliseconds. */
-const SEND_MS = 2_800;
 /** Batches that wait for their answers. Further ones are answered 503 at once. */
 const BATCHES_IN_FLIGHT_MAX = 4;
 /**
@@ -137,7 +136,7 @@ export class HeartbeatRelay {
     this.#fullAtMs = admission.fullAtMs;
     this.#inFlight += 1;
     const items = waiting.map(({ item }) => item);
-    const answer = await api.send({ ...batchRequest(items), timeoutMs: SEND_MS });
+    const answer = await api.send({ ...batchRequest(items), timeoutMs: BATCH_WAIT_MS });
     this.#inFlight -= 1;
     const outcome = batchAnswers(answer, items);
     if (outcome.kind === 'failed') {

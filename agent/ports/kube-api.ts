@@ -9,10 +9,15 @@ export interface KubeRequest {
   /** Asks for an answer without what was sent (`Prefer: return=minimal`, RFC 7240). A server may ignore it. */
   readonly prefersMinimal?: boolean;
   /** A renewal of this node's Lease. Its token is good for nothing else. */
-  readonly isHeartbeat?: boolean;
+  readonly heartbeat?: Heartbeat;
   /** A request without an answer in this time has failed. Milliseconds. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+}
+
+export interface Heartbeat {
+  /** The interval that the machine follows, before jitter. Milliseconds. */
+  readonly intervalMs: number;
 }
 
 export type KubeAnswer =

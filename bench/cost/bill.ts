@@ -14,6 +14,7 @@ import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
 import { COLLECT_AFTER_LEADER_MS, COLLECT_MS } from '../../agent/app/relay.ts';
 import { CHECK_INTERVAL_MS } from '../../agent/app/relay-route.ts';
 import { INTERVAL_JITTER } from '../../agent/rules/lease.ts';
+import { isRelayUsable } from '../../agent/rules/relay-use.ts';
 import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
 import { LEASE_BATCH_ITEMS_MAX } from '../../shared/domain/nodes/lease-batch.ts';
@@ -168,10 +169,10 @@ function beatOf({ idle, fleets }: Measurement): Taken {
 const throughDoor = (taken: Taken, door: BillSettings['door']): Taken =>
   door === 'url' ? { ...taken, httpRequests: 0 } : taken;
 
-/** The average heartbeat of a machine. With a relay most are items of a batch. */
+/** The average heartbeat of a machine. With a relay most are items of a batch, unless the interval is too short for one. */
 function beatThrough(measurement: Measurement, { door, relayMachines, beatSeconds }: BillSettings): Taken {
   const direct = throughDoor(beatOf(measurement), door);
-  if (relayMachines === 0) return direct;
+  if (relayMachines === 0 || !isRelayUsable(1_000 * beatSeconds)) return direct;
   const items = batchItems(Math.min(relayMachines, LEASE_BATCH_ITEMS_MAX), beatSeconds);
   const relayed = throughDoor(relayedBeatOf(measurement, items), door);
   const directShare = Math.min(1, (1_000 * beatSeconds) / CHECK_INTERVAL_MS);

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { formatCidr } from '../domain/cidrs/cidr.ts';
 import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
 import { FLAP_THRESHOLD_MAX } from '../domain/nodes/flapping.ts';
-import { defaultPolicy, type Policy } from '../domain/policy.ts';
+import { defaultPolicy, GRACE_INTERVALS_MIN, type Policy } from '../domain/policy.ts';
 import type { FieldRule, PolicyFault, Relation } from './policy-rules.ts';
 import { profileFaults, profileRelationFaults, profilesRule } from './profiles.ts';
 
@@ -156,8 +156,8 @@ const relations: readonly Relation[] = [
   {
     field: 'nodeMonitorGracePeriodSeconds',
     other: 'beatIntervalSeconds',
-    rule: 'must be at least 2 × beatIntervalSeconds, because one lost beat must not mark a node',
-    holds: (policy) => policy.nodeMonitorGracePeriodSeconds >= 2 * policy.beatIntervalSeconds,
+    rule: `must be at least ${GRACE_INTERVALS_MIN} × beatIntervalSeconds, because one lost beat must not mark a node`,
+    holds: (policy) => policy.nodeMonitorGracePeriodSeconds >= GRACE_INTERVALS_MIN * policy.beatIntervalSeconds,
   },
   {
     field: 'nodeMonitorGracePeriodSeconds',

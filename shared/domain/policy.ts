@@ -26,6 +26,12 @@ export interface NodeProfile extends Partial<ProfileTimes> {
 }
 
 /**
+ * Heartbeat intervals in the shortest grace period that a policy may have. Machines rely on it: agent/rules/relay-use.ts
+ * derives from it with which intervals a relay is safe.
+ */
+export const GRACE_INTERVALS_MIN = 2;
+
+/**
  * Every tunable of the controllers: one object for deploy, local mode and scenarios.
  * shared/config/policy.ts validates it (ranges and relations) and reads it from YAML.
  */

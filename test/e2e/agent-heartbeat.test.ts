@@ -37,11 +37,11 @@ afterEach(() => {
 /** As the HTTP adapter does: one token per request, and a retry when another token may succeed. */
 function apiFor(credentials: Credentials): KubeApi {
   return {
-    async send({ method, path, body, contentType, isHeartbeat }) {
+    async send({ method, path, body, contentType, heartbeat }) {
       for (let number = 0; ; number += 1) {
         let token: string;
         try {
-          token = await credentials.bearer({ kind: isHeartbeat === true ? 'beat' : 'all' });
+          token = await credentials.bearer({ kind: heartbeat === undefined ? 'all' : 'beat' });
         } catch (cause) {
           return { kind: 'failed', cause };
         }

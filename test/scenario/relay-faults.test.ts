@@ -43,12 +43,17 @@ type Fault =
   | 'cut off'
   /** Each batch is sent twice. */
   | 'repeats'
+  /** Answers to batches arrive late, shortly before the relay gives up. */
+  | 'slow cluster'
+  /** Answers to machines arrive late, shortly before they give up. */
+  | 'slow site'
   /** Heartbeats are acknowledged and dropped. */
   | 'lies';
 
 class Site {
   readonly time = new SteppedTime(START_MS);
-  readonly fleet: ControlledFleet = controlledFleet();
+  readonly fleet: ControlledFleet;
+  readonly #leaseSeconds: number;
   readonly random = randomFrom(23);
   fault: Fault = 'none';
   relayedAnswers = 0;
@@ -58,7 +63,16 @@ class Site {
   readonly #held: (() => Promise<unknown>)[] = [];
   #relay: HeartbeatRelay;
 
-  constructor() {
+  /** The times of the policy. The machines follow this interval. */
+  constructor({ intervalSeconds, graceSeconds } = { intervalSeconds: 10, graceSeconds: 40 }) {
+    this.#leaseSeconds = 4 * intervalSeconds;
+    this.fleet = controlledFleet({
+      policy: {
+        beatIntervalSeconds: intervalSeconds,
+        leaseDurationSeconds: this.#leaseSeconds,
+        nodeMonitorGracePeriodSeconds: graceSeconds,
+      },
+    });
     const { time, fleet } = this;
     // A server's clock has whole milliseconds.
     const clock = { nowMs: () => Math.floor(time.nowMs()) };
@@ -108,7 +122,7 @@ class Site {
     const relay: KubeApi = { send: (request) => this.#toRelay(nodeName, request), reconnect: () => {} };
     const { time } = this;
     const loop = createLeaseLoop(
-      { nodeName, nodeLeaseDurationSeconds: 40 },
+      { nodeName, nodeLeaseDurationSeconds: this.#leaseSeconds },
       {
         api: withRelay({ relay, direct, nodeName, monotonicMs: () => time.monotonicMs(), log: silentLog }),
         time,
@@ -182,7 +196,13 @@ class Site {
       body: JSON.stringify(body),
     });
     if (received.kind === 'refused') throw new Error(JSON.stringify(received.answer));
-    return Promise.race([limit, this.#relayed(received.item)]);
+    const sentAtMs = this.time.nowMs();
+    const relayed = this.#relayed(received.item);
+    if (this.fault !== 'slow site') return Promise.race([limit, relayed]);
+    const late = relayed.then((answer) =>
+      this.time.sleep(sentAtMs + timeoutMs - 100 - this.time.nowMs()).then(() => answer),
+    );
+    return Promise.race([limit, late]);
   }
 
   async #relayed(item: LeaseBatchItem): Promise<KubeAnswer> {
@@ -207,6 +227,11 @@ class Site {
       case 'repeats':
         await send();
         return send();
+      case 'slow cluster': {
+        const answer = await send();
+        await this.time.sleep(timeoutMs - 300);
+        return answer;
+      }
       case 'delays and reorders':
         this.#held.push(send);
         if (this.#held.length > 2) for (const held of this.#held.splice(0).reverse()) await held();
@@ -230,19 +255,26 @@ describe('a site with a relay', () => {
     expect(site.relayedAnswers).toBeGreaterThan(80);
   });
 
-  it.each<Fault>(['dead', 'hangs', 'drops answers', 'drops requests', 'delays and reorders', 'cut off', 'repeats'])(
-    'has no node marked while the relay is like this: %s',
-    async (fault) => {
-      await site.run(60);
-      site.fault = fault;
-      expect(await site.run(300)).toEqual(new Set());
-      site.fault = 'none';
-      const before = site.relayedAnswers;
-      expect(await site.run(120)).toEqual(new Set());
-      // Its machines use it again.
-      expect(site.relayedAnswers - before).toBeGreaterThan(40);
-    },
-  );
+  it.each<Fault>([
+    'dead',
+    'hangs',
+    'drops answers',
+    'drops requests',
+    'delays and reorders',
+    'cut off',
+    'repeats',
+    'slow cluster',
+    'slow site',
+  ])('has no node marked while the relay is like this: %s', async (fault) => {
+    await site.run(60);
+    site.fault = fault;
+    expect(await site.run(300)).toEqual(new Set());
+    site.fault = 'none';
+    const before = site.relayedAnswers;
+    expect(await site.run(120)).toEqual(new Set());
+    // Its machines use it again.
+    expect(site.relayedAnswers - before).toBeGreaterThan(40);
+  });
 
   it('has no node marked when faults change every few seconds and the relay restarts', async () => {
     const faults: readonly Fault[] = [
@@ -254,6 +286,8 @@ describe('a site with a relay', () => {
       'delays and reorders',
       'cut off',
       'repeats',
+      'slow cluster',
+      'slow site',
     ];
     const marked = await site.run(1_200, () => {
       if (site.random() < 0.4) site.fault = faults[Math.floor(site.random() * faults.length)]!;
@@ -272,6 +306,30 @@ describe('a site with a relay', () => {
       site.stop('edge-7');
       // The grace period, one period, and the time that a heartbeat was held.
       expect(await site.run(60)).toEqual(new Set(['edge-7']));
+    },
+  );
+
+  it.each([
+    { intervalSeconds: 2, graceSeconds: 10 },
+    { intervalSeconds: 5, graceSeconds: 10 },
+    { intervalSeconds: 8, graceSeconds: 16 },
+    { intervalSeconds: 9, graceSeconds: 18 },
+    { intervalSeconds: 10, graceSeconds: 20 },
+    { intervalSeconds: 12, graceSeconds: 24 },
+    { intervalSeconds: 20, graceSeconds: 40 },
+  ])(
+    'has no node marked with the shortest grace period of an interval, whatever the relay does: $intervalSeconds s',
+    async (times) => {
+      const strict = new Site(times);
+      await strict.start();
+      const faults: readonly Fault[] = ['none', 'none', 'hangs', 'slow cluster', 'slow site', 'drops answers'];
+      const marked = await strict.run(1_800, () => {
+        if (strict.random() < 0.5) strict.fault = faults[Math.floor(strict.random() * faults.length)]!;
+      });
+      expect(marked).toEqual(new Set());
+      // Policies have whole seconds.
+      if (times.intervalSeconds < 10) expect(strict.relayedAnswers).toBe(0);
+      else expect(strict.relayedAnswers).toBeGreaterThan(100);
     },
   );
 

@@ -28,6 +28,16 @@ describe('the laws of a fleet with relays', () => {
       expect(result.marks[mark]).toBeGreaterThan(0);
     }
   });
+
+  it('hold with an interval that is too short for a relay, and no machine uses its relay', {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    const policy = { beatIntervalSeconds: 5, leaseDurationSeconds: 20, nodeMonitorGracePeriodSeconds: 20 };
+    const result = await runSim({ ...SITES, seed: 5, policy });
+    expect(result.failure).toBeUndefined();
+    expect(result.marks['relay:interval-short']).toBeGreaterThan(0);
+    expect(result.marks['relay:stored']).toBe(0);
+  });
 });
 
 /** A relay, with answers that are changed on their way to the machine. */

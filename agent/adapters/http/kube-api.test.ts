@@ -62,11 +62,21 @@ describe('requests to the API', () => {
   });
 
   it.each<[string, boolean, KubeRequest, string]>([
-    ['a heartbeat to the cluster', false, { method: 'PUT', path: '/lease', body: {}, isHeartbeat: true }, 'beat'],
+    [
+      'a heartbeat to the cluster',
+      false,
+      { method: 'PUT', path: '/lease', body: {}, heartbeat: { intervalMs: 10_000 } },
+      'beat',
+    ],
     ['another request to the cluster', false, get, 'all'],
-    ['a heartbeat to a relay', true, { method: 'PUT', path: '/lease', body: {}, isHeartbeat: true }, 'boundBeat {}'],
+    [
+      'a heartbeat to a relay',
+      true,
+      { method: 'PUT', path: '/lease', body: {}, heartbeat: { intervalMs: 10_000 } },
+      'boundBeat {}',
+    ],
     ['another request to a relay', true, { method: 'PUT', path: '/lease', body: {} }, 'boundBeat {}'],
-    ['a request without a body to a relay', true, { ...get, isHeartbeat: true }, 'boundBeat '],
+    ['a request without a body to a relay', true, { ...get, heartbeat: { intervalMs: 10_000 } }, 'boundBeat '],
   ])('carry for %s a token that is good for no more', async (_, isRelay, request, token) => {
     const { api } = await world(
       ({ headers }, response) => response.end(JSON.stringify({ authorization: headers.authorization })),

@@ -106,9 +106,9 @@ interface Connection {
 }
 
 /** A relay receives bound tokens only, whatever is sent to it: any other token could be used again. */
-function useOf({ isHeartbeat = false }: KubeRequest, body = Buffer.alloc(0), isRelay = false): TokenUse {
+function useOf({ heartbeat }: KubeRequest, body = Buffer.alloc(0), isRelay = false): TokenUse {
   if (isRelay) return { kind: 'boundBeat', body };
-  return { kind: isHeartbeat ? 'beat' : 'all' };
+  return { kind: heartbeat === undefined ? 'all' : 'beat' };
 }
 
 interface PreparedRequest extends KubeRequest {

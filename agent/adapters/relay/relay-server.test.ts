@@ -52,7 +52,7 @@ async function world(
   return { server, items, client };
 }
 
-const beat: KubeRequest = { method: 'PUT', path: leasePath('n1'), body: { é: 1 }, isHeartbeat: true };
+const beat: KubeRequest = { method: 'PUT', path: leasePath('n1'), body: { é: 1 }, heartbeat: { intervalMs: 10_000 } };
 
 describe('the server of a relay', () => {
   it('uses a new certificate for new connections, and none that does not fit its key', async () => {
