@@ -8,13 +8,12 @@ import type { Log } from '../../shared/ports/log.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';
 import { type Doubling, doublingWaitMs } from '../rules/backoff.ts';
+import { certificateAge } from '../rules/relay-certificate.ts';
 import { describeError } from './describe-error.ts';
 
 const OPEN_WAITS: Doubling = { firstMs: 1_000, limitMs: 60_000 };
 const CHECK_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-/** Before the end of the certificate. Milliseconds. */
-const WARN_MS = 30 * DAY_MS;
 
 /** A certificate that was read from its files. */
 export interface RelayCertificate {
@@ -57,8 +56,8 @@ export class RelayListener {
   /** What is wrong; undefined while machines can use the relay. */
   complaint(): string | undefined {
     if (this.#fault !== undefined) return this.#fault;
-    const isExpired = this.#expiresAtMs <= this.#dependencies.time.nowMs();
-    return isExpired ? `the certificate of the relay expired at ${timeText(this.#expiresAtMs)}` : undefined;
+    const age = certificateAge(this.#expiresAtMs, this.#dependencies.time.nowMs());
+    return age === 'expired' ? `the certificate of the relay expired at ${timeText(this.#expiresAtMs)}` : undefined;
   }
 
   /** Serves until stopped. */
@@ -117,10 +116,11 @@ export class RelayListener {
     this.#expiresAtMs = expiresAtMs;
     meter.gauge('nodekeeper_agent_relay_certificate_expires_time_seconds', Math.floor(expiresAtMs / 1_000));
     const nowMs = time.nowMs();
-    if (expiresAtMs - nowMs > WARN_MS || nowMs - this.#warnedAtMs < DAY_MS) return;
+    const age = certificateAge(expiresAtMs, nowMs);
+    if (age === 'valid' || nowMs - this.#warnedAtMs < DAY_MS) return;
     this.#warnedAtMs = nowMs;
     const details = { expiresAt: timeText(expiresAtMs), renew: 'nodekeeper-agent relay init' };
-    if (expiresAtMs > nowMs) log.warn('the certificate of the relay expires soon', details);
+    if (age === 'expiresSoon') log.warn('the certificate of the relay expires soon', details);
     else log.error('the certificate of the relay has expired; no machine can use the relay', details);
   }
 

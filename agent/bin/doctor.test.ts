@@ -1,11 +1,15 @@
 /** The doctor on this machine, against an API of its own. */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../test/support/engine.ts';
 import { startTlsServer, type TlsServer } from '../../test/support/tls-server.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
+import { readRelayCertificate } from '../adapters/relay/certificate-files.ts';
+import { serveRelay } from '../adapters/relay/relay-server.ts';
 import { doctor } from './doctor.ts';
+import { relayInit } from './relay-init.ts';
 
 let directory: string;
 let server: TlsServer;
@@ -107,6 +111,107 @@ it('finds that nothing answers at the endpoint, and that logind is not there', a
   const { code, lineOf } = await run('--root-dir', join(directory, 'state'));
   expect([code, lineOf('endpoint')]).toEqual([1, expect.stringMatching(/^failed .*ECONNREFUSED.*firewalls/)]);
   server = await startTlsServer(() => undefined);
+});
+
+describe('with a relay', () => {
+  const closers: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close();
+  });
+
+  const init = (...names: readonly string[]) =>
+    expect(relayInit(['init', '--directory', directory, '--name', names.join(',')], Date.now()).exitCode).toBe(0);
+  const files = () => ({ certificateFile: `${directory}/relay.pem`, privateKeyFile: `${directory}/relay.key` });
+  const forwarded: unknown[] = [];
+
+  /** The relay of a running agent, on any free port. */
+  async function serve(): Promise<number> {
+    const relay = async (item: unknown) => {
+      forwarded.push(item);
+      return { status: 503, body: {} };
+    };
+    const server = await serveRelay({
+      address: '127.0.0.1',
+      port: 0,
+      certificate: readRelayCertificate(files()),
+      relay,
+    });
+    closers.push(() => server.close());
+    return server.port;
+  }
+
+  const relaySettings = (port: number, more = '') =>
+    `${CA()}\nrelay:\n  address: 127.0.0.1\n  port: ${port}\n  certificateFile: ${directory}/relay.pem\n  privateKeyFile: ${directory}/relay.key${more}`;
+
+  it('finds that the port of the relay is free, and that its certificate is for this machine', async () => {
+    init('127.0.0.1');
+    configure(relaySettings(await freePort()));
+    const { lineOf } = await run();
+    expect(lineOf('relay-port')).toMatch(/^ok .*127\.0\.0\.1, port \d+: can be listened on$/);
+    expect(lineOf('relay-cert')).toMatch(/^ok .*fits its key, is for 127\.0\.0\.1, ends in 39\d days$/);
+  });
+
+  it('finds that the agent relays there, with its certificate or with an older one', async () => {
+    init('127.0.0.1');
+    const port = await serve();
+    configure(relaySettings(port));
+    expect((await run()).lineOf('relay-port')).toMatch(/^ok .*: the agent relays$/);
+    init('127.0.0.1');
+    expect((await run()).lineOf('relay-port')).toMatch(/^warning .*with another certificate/);
+    expect(forwarded).toEqual([]);
+  });
+
+  it('finds that another program uses the port', async () => {
+    init('127.0.0.1');
+    configure(relaySettings(server.port));
+    const { code, lineOf } = await run();
+    expect([code, lineOf('relay-port')]).toEqual([1, expect.stringMatching(/^failed .*EADDRINUSE.*ss -ltnp/)]);
+  });
+
+  it('finds an address that is not of this machine, for the port and for the certificate', async () => {
+    init('192.0.2.1');
+    configure(relaySettings(await freePort()).replace('address: 127.0.0.1', 'address: 192.0.2.1'));
+    const found = await run();
+    expect(found.lineOf('relay-port')).toMatch(/^failed .*EADDRNOTAVAIL.*relay\.address/);
+    configure(relaySettings(await freePort()));
+    expect((await run()).lineOf('relay-cert')).toMatch(/^warning .*for 192\.0\.2\.1: none is .*\(127\.0\.0\.1\)/);
+  });
+
+  it('finds files that are missing, that are no certificate, and a key of another certificate', async () => {
+    configure(relaySettings(await freePort()));
+    expect((await run()).lineOf('relay-cert')).toMatch(/^failed .*ENOENT.*relay\.pem/);
+    init('127.0.0.1');
+    const key = readFileSync(`${directory}/relay.key`);
+    init('127.0.0.1');
+    writeFileSync(`${directory}/relay.key`, key);
+    expect((await run()).lineOf('relay-cert')).toMatch(/^failed .*mismatch/);
+    writeFileSync(`${directory}/relay.pem`, 'nothing');
+    const { code, lineOf } = await run();
+    expect([code, lineOf('relay-cert')]).toEqual([1, expect.stringMatching(/^failed .*relay\.pem is no certificate/)]);
+  });
+
+  it('finds that the relay of the site answers, and is trusted', async () => {
+    init('127.0.0.1');
+    const port = await serve();
+    const heartbeats = `${CA()}\nheartbeatEndpoint: https://127.0.0.1:${port}`;
+    configure(`${heartbeats}\nheartbeatCertificateAuthorityFile: ${directory}/site-ca.pem`);
+    expect((await run()).lineOf('relay ')).toMatch(
+      /^ok .* answered in \d+ ms, its certificate is trusted and ends in 39/,
+    );
+    // Without the site CA.
+    configure(heartbeats);
+    const { code, lineOf } = await run();
+    expect([code, lineOf('relay ')]).toEqual([1, expect.stringMatching(/^failed .*site-ca\.pem/)]);
+    expect(forwarded).toEqual([]);
+  });
+
+  it('finds that the relay of the site does not answer, or is something else', async () => {
+    const site = `${CA()}\nheartbeatCertificateAuthorityFile: ${directory}/ca.pem`;
+    configure(`${site}\nheartbeatEndpoint: https://127.0.0.1:${await freePort()}`);
+    expect((await run()).lineOf('relay ')).toMatch(/^warning .*ECONNREFUSED.*sent directly\. Check host and port/);
+    configure(`${site}\nheartbeatEndpoint: ${server.url}`);
+    expect((await run()).lineOf('relay ')).toMatch(/^failed .*is no relay: it answered 200/);
+  });
 });
 
 it('reports the faults of a configuration, each with its line', async () => {

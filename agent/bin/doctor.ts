@@ -14,12 +14,14 @@ import {
   readShutdown,
   readToken,
 } from '../adapters/doctor/measure.ts';
+import { readOwnRelay, readUsedRelay } from '../adapters/doctor/measure-relay.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
 import { InstalledVersions } from '../app/updates/installed-versions.ts';
 import type { AgentConfig } from '../config.ts';
 import { describeConfigFault } from '../rules/config-settings.ts';
-import { type Finding, findingsOf, type Readings } from '../rules/doctor.ts';
+import { findingsOf, type Readings } from '../rules/doctor.ts';
+import type { Finding } from '../rules/finding.ts';
 import { swapStartFault } from '../rules/swap-detection.ts';
 
 const CONFIG_FILE = '/etc/nodekeeper/agent.yaml';
@@ -79,7 +81,10 @@ async function examine(
   { environment, agentVersion, nowMs }: DoctorIo,
 ): Promise<readonly Finding[]> {
   const key = await readKey(config);
-  const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps] = await Promise.all([
+  const machine = new LinuxMachine({ rootDirectory: config.rootDirectory });
+  // Before the others: it listens on the port for a moment.
+  const ownRelay = await readOwnRelay(config, machine);
+  const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps, usedRelay] = await Promise.all([
     readEndpoint(config, environment),
     readToken(config, key, environment),
     readShutdown(environment['DBUS_SYSTEM_BUS_ADDRESS']),
@@ -87,7 +92,8 @@ async function examine(
     readRuntime(config.runtime),
     readAgent(config.healthzPort),
     readUpdates(environment['NODEKEEPER_AGENTS']),
-    new LinuxMachine({ rootDirectory: config.rootDirectory }).swaps(),
+    machine.swaps(),
+    readUsedRelay(config),
   ]);
   const readings: Readings = {
     agentVersion,
@@ -101,6 +107,8 @@ async function examine(
     runtime,
     agent,
     updates,
+    usedRelay,
+    ownRelay,
     swapFault: swapStartFault(config.failSwapOn, swaps),
   };
   return findingsOf(config, readings, nowMs());

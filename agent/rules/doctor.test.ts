@@ -28,6 +28,8 @@ const healthy: Readings = {
   runtime: { kind: 'exec', mounts: 'mounts' },
   agent: { kind: 'healthy' },
   updates: { isOnTrial: false, failed: undefined },
+  usedRelay: undefined,
+  ownRelay: undefined,
   swapFault: undefined,
 };
 

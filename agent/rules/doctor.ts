@@ -1,13 +1,7 @@
 /** `nodekeeper-agent doctor`: what each measurement of the machine means, and what to do. */
 import type { AgentConfig } from '../config.ts';
-
-export interface Finding {
-  readonly check: string;
-  readonly outcome: 'ok' | 'warning' | 'failed';
-  readonly message: string;
-  /** What to do. Absent: nothing. */
-  readonly todo?: string;
-}
+import { type RelayReadings, relayFindings } from './doctor-relay.ts';
+import { type Finding, failed, isCertificateFault, ok, warning } from './finding.ts';
 
 /** One HTTPS request to the endpoint, without a token. */
 export type EndpointReading =
@@ -66,7 +60,7 @@ export interface UpdatesReading {
   readonly failed: { readonly version: string; readonly message: string } | undefined;
 }
 
-export interface Readings {
+export interface Readings extends RelayReadings {
   readonly agentVersion: string;
   readonly nodeVersion: string;
   readonly endpoint: EndpointReading;
@@ -84,7 +78,14 @@ export interface Readings {
 
 export type DoctorConfig = Pick<
   AgentConfig,
-  'endpoint' | 'nodeName' | 'rootDirectory' | 'runtime' | 'shutdownGracePeriodMs' | 'updatePublicKey'
+  | 'endpoint'
+  | 'nodeName'
+  | 'rootDirectory'
+  | 'runtime'
+  | 'shutdownGracePeriodMs'
+  | 'updatePublicKey'
+  | 'heartbeatEndpoint'
+  | 'relay'
 >;
 
 const DAY_MS = 86_400_000;
@@ -94,21 +95,13 @@ const CLOCK_AHEAD_MAX_MS = 30_000;
 const DISK_SHARE_MIN = 0.1;
 const GIGABYTE = 1_024 ** 3;
 
-const ok = (check: string, message: string): Finding => ({ check, outcome: 'ok', message });
-const warning = (check: string, message: string, todo: string): Finding => ({
-  check,
-  outcome: 'warning',
-  message,
-  todo,
-});
-const failed = (check: string, message: string, todo: string): Finding => ({ check, outcome: 'failed', message, todo });
-
 export function findingsOf(config: DoctorConfig, readings: Readings, nowMs: number): readonly Finding[] {
   return [
     versions(readings),
     ...endpoint(config, readings.endpoint, nowMs),
     key(config, readings.key),
     token(config, readings.token),
+    ...relayFindings(config, readings, { isRunning: isRunning(readings.agent), nowMs }),
     runtime(readings.runtime),
     ...(readings.runtime.kind === 'exec' ? [cgroups(readings.cgroups)] : []),
     shutdown(config, readings.shutdown),
@@ -137,8 +130,6 @@ const CERTIFICATE_TODO: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'Use the host name of the certificate in `endpoint`.',
 };
 const AUTHORITY_TODO = 'Set `certificateAuthorityFile` to the certificate of the authority that signed the server.';
-
-const isCertificateFault = (code: string): boolean => code.includes('CERT') || code.includes('SIGNATURE');
 
 function endpoint({ endpoint: url }: DoctorConfig, read: EndpointReading, nowMs: number): Finding[] {
   if (read.kind === 'failed') {
@@ -286,6 +277,9 @@ function updates({ updatePublicKey }: DoctorConfig, { isOnTrial, failed: bad }: 
   const todo = 'Release another file, or remove agents/failed.json and restart the agent.';
   return warning('updates', `${bad.version} was not kept: ${bad.message}`, todo);
 }
+
+/** Undefined: unknown. */
+const isRunning = ({ kind }: AgentReading): boolean | undefined => (kind === 'unknown' ? undefined : kind !== 'absent');
 
 function agent(read: AgentReading): Finding {
   switch (read.kind) {

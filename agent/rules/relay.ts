@@ -21,6 +21,8 @@ export const RELAYED_BODY_BYTES_MAX = 8_192;
 /** Longest token, as on the server (shared/domain/access/node-token.ts). */
 const TOKEN_CHARACTERS_MAX = 2_048;
 
+const METHOD_NOT_ALLOWED = 405;
+const HEARTBEATS_ONLY = 'a relay serves heartbeats only: PUT or PATCH of a Lease';
 const LEASE_PATH = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases\/[a-z0-9.-]{1,253}$/;
 const BEARER = /^bearer +(\S+) *$/i;
 
@@ -41,12 +43,16 @@ export type RelayedRequest =
 export function relayedRequest({ method, target, authorization, body }: ReceivedHeartbeat): RelayedRequest {
   if (!LEASE_PATH.test(target)) return refused(404, 'NotFound', 'a relay serves heartbeats only');
   if (method !== 'PUT' && method !== 'PATCH') {
-    return refused(405, 'MethodNotAllowed', 'a relay serves heartbeats only: PUT or PATCH of a Lease');
+    return refused(METHOD_NOT_ALLOWED, 'MethodNotAllowed', HEARTBEATS_ONLY);
   }
   const token = BEARER.exec(authorization ?? '')?.[1];
   if (token === undefined || token.length > TOKEN_CHARACTERS_MAX) return refused(401, 'Unauthorized', 'Unauthorized');
   return { kind: 'heartbeat', item: { method, path: target, token, body } };
 }
+
+/** Whether a server refused a read of a Lease as a relay does: a cluster asks for a token. */
+export const refusesReads = ({ status, body }: { readonly status: number; readonly body: unknown }): boolean =>
+  status === METHOD_NOT_ALLOWED && isJsonObject(body) && body['message'] === HEARTBEATS_ONLY;
 
 const refused = (...status: Parameters<typeof statusAnswer>): RelayedRequest => ({
   kind: 'refused',

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Finding } from '../../agent/rules/doctor.ts';
+import type { Finding } from '../../agent/rules/finding.ts';
 import { buildAgent } from '../../scripts/build-agent.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));

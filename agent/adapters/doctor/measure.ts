@@ -1,9 +1,6 @@
 /** Measurements for `nodekeeper-agent doctor`. None of them changes anything, and none rejects. */
 import { execFile } from 'node:child_process';
 import { get } from 'node:http';
-import { request } from 'node:https';
-import type { Duplex } from 'node:stream';
-import type { TLSSocket } from 'node:tls';
 import { defined } from '../../../shared/domain/defined.ts';
 import { isJsonObject } from '../../../shared/kube/wire/json-value.ts';
 import type { AgentConfig } from '../../config.ts';
@@ -21,9 +18,8 @@ import { describeAnswer } from '../../rules/kube-answer.ts';
 import { nodePath } from '../../rules/lease.ts';
 import { findCgroupDirectory, WANTED_CONTROLLERS } from '../cgroup/find-tree.ts';
 import { writeFault } from '../cgroup/unified-tree.ts';
-import { createDialler } from '../http/dial.ts';
 import { createHttpKubeApi } from '../http/kube-api.ts';
-import { type ProxyEnvironment, proxyFor } from '../http/proxy-choice.ts';
+import type { ProxyEnvironment } from '../http/proxy-choice.ts';
 import { readEnrolment } from '../identity/enrolment-file.ts';
 import { presentMachineKey } from '../identity/key-file.ts';
 import { createNodeIdentity } from '../identity/node-identity.ts';
@@ -31,68 +27,22 @@ import { logind } from '../logind/logind.ts';
 import { mountMode } from '../runtime-exec/isolation.ts';
 import { access, statfs, W_OK } from '../system/files.ts';
 import { systemTime } from '../system/time.ts';
+import { ANSWER_BYTES_MAX, askServer, NETWORK_MS } from './ask-server.ts';
 
-const NETWORK_MS = 10_000;
 const COMMAND_MS = 10_000;
-const ANSWER_BYTES_MAX = 65_536;
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** The version of the API, without a token. */
-export function readEndpoint(
+export async function readEndpoint(
   { endpoint, certificateAuthority }: Pick<AgentConfig, 'endpoint' | 'certificateAuthority'>,
   environment: ProxyEnvironment,
 ): Promise<EndpointReading> {
-  const server = new URL(endpoint);
-  const startMs = systemTime.monotonicMs();
-  return new Promise((resolve) => {
-    const fail = (error: NodeJS.ErrnoException): void => {
-      // Several addresses were tried: the first error says why.
-      const cause = error instanceof AggregateError ? (error.errors[0] as NodeJS.ErrnoException) : error;
-      resolve({ kind: 'failed', code: cause.code ?? '', message: cause.message });
-    };
-    try {
-      const proxy = proxyFor(server, environment);
-      const dialler = createDialler({ server, proxy, timeoutMs: NETWORK_MS, ...defined({ certificateAuthority }) });
-      const createConnection = (_: unknown, callback: (error: Error | null, connection: Duplex) => void) =>
-        dialler.dial((error, connection) => callback(error, connection as Duplex));
-      const path = `${server.pathname.replace(/\/$/, '')}/version`;
-      const outgoing = request({ host: server.hostname, path, createConnection }, (incoming) => {
-        const { valid_to: ends = '' } = (incoming.socket as TLSSocket).getPeerCertificate();
-        let text = '';
-        incoming.setEncoding('utf8').on('data', (piece: string) => {
-          if (text.length < ANSWER_BYTES_MAX) text += piece;
-        });
-        incoming.once('error', fail).once('end', () => {
-          const dateMs = Date.parse(incoming.headers.date ?? '');
-          resolve({
-            kind: 'answered',
-            tookMs: systemTime.monotonicMs() - startMs,
-            serverVersion: versionIn(text),
-            certificateEndsMs: numberOr(Date.parse(ends)),
-            clockAheadMs: numberOr(dateMs - Date.now()),
-          });
-        });
-      });
-      const timeout = () => Object.assign(new Error(`no answer in ${NETWORK_MS} ms`), { code: 'ETIMEDOUT' });
-      setTimeout(() => outgoing.destroy(timeout()), NETWORK_MS).unref();
-      outgoing.once('error', fail).end();
-    } catch (error) {
-      fail(error as NodeJS.ErrnoException);
-    }
-  });
-}
-
-const numberOr = (value: number): number | undefined => (Number.isNaN(value) ? undefined : value);
-
-function versionIn(text: string): string {
-  try {
-    const body: unknown = JSON.parse(text);
-    return isJsonObject(body) ? String(body['gitVersion'] ?? 'unknown') : 'unknown';
-  } catch {
-    return 'unknown';
-  }
+  const answer = await askServer({ endpoint, path: '/version', certificateAuthority, environment });
+  if (answer.kind === 'failed') return answer;
+  const { body } = answer;
+  return { ...answer, serverVersion: isJsonObject(body) ? String(body['gitVersion'] ?? 'unknown') : 'unknown' };
 }
 
 export async function readKey({

@@ -10,6 +10,14 @@ export function readRelayCertificate({
   privateKeyFile,
 }: Pick<RelayConfig, 'certificateFile' | 'privateKeyFile'>): RelayCertificate {
   const certificatePem = readFileSync(certificateFile, 'utf8');
-  const expiresAtMs = Date.parse(new X509Certificate(certificatePem).validTo);
+  const expiresAtMs = Date.parse(certificateIn(certificatePem, certificateFile).validTo);
   return { certificatePem, privateKeyPem: readFileSync(privateKeyFile, 'utf8'), expiresAtMs };
+}
+
+function certificateIn(pem: string, file: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (cause) {
+    throw new Error(`${file} is no certificate: ${(cause as Error).message}`, { cause });
+  }
 }

@@ -5,7 +5,8 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server as NetServer } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/domain/nodes/lease-batch.ts';
 import { notRelayed, RELAYED_BODY_BYTES_MAX, relayedRequest, statusAnswer } from '../../rules/relay.ts';
 import type { CertifiedKey } from './certificates.ts';
@@ -41,6 +42,25 @@ const HEADER_BYTES_MAX = 8_192;
 const contextOf = ({ certificatePem, privateKeyPem }: CertifiedKey) =>
   ({ cert: certificatePem, key: privateKeyPem, minVersion: 'TLSv1.2' }) as const;
 
+/** @throws Error for an unusable certificate or key, as serveRelay */
+export function checkFit(certificate: CertifiedKey): void {
+  createSecureContext(contextOf(certificate));
+}
+
+/** Rejects if the server cannot listen. `address` '': all addresses of the machine. */
+export function listenOn(
+  server: NetServer,
+  { address, port }: Pick<RelayServerOptions, 'address' | 'port'>,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, ...(address === '' ? {} : { host: address }) }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
 /** Rejects if the server cannot listen. @throws Error for an unusable certificate or key */
 export async function serveRelay(options: RelayServerOptions): Promise<RelayServer> {
   const server = createServer({
@@ -60,14 +80,7 @@ export async function serveRelay(options: RelayServerOptions): Promise<RelayServ
     waiting -= 1;
     if (answer !== undefined) send(response, answer);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    const { port, address } = options;
-    server.listen({ port, ...(address === '' ? {} : { host: address }) }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+  await listenOn(server, options);
   return {
     port: (server.address() as AddressInfo).port,
     useCertificate: (certificate) => server.setSecureContext(contextOf(certificate)),
