@@ -136,6 +136,8 @@ describe('a bill', () => {
     // With an interval of 60 s heartbeats stay spread: one in five is sent directly, the others in batches of 1.8.
     const slow = lineOf(bill({ relayMachines: 25, beatSeconds: 60 }), 'Lambda invocations')?.quantity;
     expect(slow).toBeCloseTo(((100 * BEATS_PER_MONTH) / 6) * (1 / 5 + 4 / 5 / 1.8), 0);
+    // With an interval of 5 s machines do not use their relay.
+    expect(bill({ relayMachines: 25, beatSeconds: 5 }).dollars).toBe(bill({ beatSeconds: 5 }).dollars);
   });
 
   // docs/relay.md has the figures of the relay itself: 25, 100, 1.9 and 4.1.
