@@ -34,10 +34,10 @@ it('110 pods of one machine, and pods of two machines, have different addresses'
   for (const address of all) expect(address).toMatch(/^10\.1(2[89]|\d\d)\.\d{1,3}\.\d{1,3}$/);
 });
 
-it('a pod in the network of its machine has the address of the machine, and an ended pod has none', () => {
+it('a pod in the network of its machine has the address of the machine, and a pod that succeeded has none', () => {
   const pods = [
     pod('host', {}, { hostNetwork: true }),
-    pod('ended', { phase: 'Succeeded', podIP: '10.128.0.1' }),
+    pod('done', { phase: 'Succeeded', podIP: '10.128.0.1' }),
     pod('n'),
   ];
   expect([...podAddresses(machine!, pods)]).toEqual([

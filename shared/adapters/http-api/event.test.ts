@@ -58,7 +58,7 @@ it('ends a response after a write failed', async () => {
   expect(state.isReturned).toBe(true);
 });
 
-it('ends a response when the client does not take its last bytes within the bound', async () => {
+it('ends a response when the client does not accept its last bytes within the bound', async () => {
   async function* lines() {
     yield 'a\n';
   }
