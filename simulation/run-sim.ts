@@ -61,8 +61,10 @@ function stepChecks(setup: SimSetup, checks: SimChecks, world: World): () => boo
         tables.expire('objects', nowMs / 1_000);
       }
     }
-    if (state.mayDecideAgain) {
-      state.mayDecideAgain = false;
+    const beganAtMs = state.finishedTickBeganAtMs;
+    state.finishedTickBeganAtMs = undefined;
+    // The last write of the tick was in this step, too: it is counted above.
+    if (beganAtMs !== undefined && state.othersWroteAtMs < beganAtMs) {
       if (!isOver() && context.calmSinceMs() !== undefined) return decideAgain(setup, checks, look).then(isOver);
     }
     return isOver();

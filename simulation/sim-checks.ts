@@ -45,8 +45,9 @@ export interface SimState {
   poison: Poison | undefined;
   /** Who wrote in this step. */
   writer: Writer | undefined;
-  /** node-monitor finished a tick during which no other writer changed what it reads. */
-  mayDecideAgain: boolean;
+  /** When the tick began that node-monitor finished in this step. */
+  finishedTickBeganAtMs: number | undefined;
+  /** When another writer changed what node-monitor reads, as of the steps that are over. */
   othersWroteAtMs: number;
   /** Steps of all clocks together. */
   readonly clockSteps: { readonly atMs: number; readonly byMs: number }[];
@@ -85,7 +86,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     poisonedSinceMs: undefined,
     poison: undefined,
     writer: undefined,
-    mayDecideAgain: false,
+    finishedTickBeganAtMs: undefined,
     othersWroteAtMs: START_MS,
     clockSteps: [],
     functions: undefined,

@@ -46,8 +46,7 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
     onSent: checks.ticks.onSent,
     onReport: (report) => {
       coverage.onReport(report);
-      const isUndisturbed = state.othersWroteAtMs < report.beganAtMs && report.kind === 'ran';
-      state.mayDecideAgain = report.name === 'node-monitor' && isUndisturbed;
+      if (report.name === 'node-monitor' && report.kind === 'ran') state.finishedTickBeganAtMs = report.beganAtMs;
     },
   });
   const markParts = faultyParts({
