@@ -329,14 +329,15 @@ async function lastPart(response: Http2ServerResponse, body: string | Buffer): P
   let start = 0;
   while (body.length - start > PART_CHARACTERS && !gone.signal.aborted) {
     // The two halves of a surrogate pair are one character of UTF-8.
-    const end = start + PART_CHARACTERS + (isHighSurrogate(body.charCodeAt(start + PART_CHARACTERS - 1)) ? 1 : 0);
+    const end = start + PART_CHARACTERS + (isPairAt(body, start + PART_CHARACTERS - 1) ? 1 : 0);
     await written(response, body.slice(start, end), gone.signal);
     start = end;
   }
   return body.slice(start);
 }
 
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
+/** Whether this unit and the next one are a pair. A half without the other is a character of its own. */
+const isPairAt = (text: string, at: number): boolean => (text.codePointAt(at) ?? 0) > 0xffff;
 
 /** Settles when the connection accepts more, or is closed. */
 function written(response: Http2ServerResponse, chunk: string | Uint8Array, gone: AbortSignal): Promise<void> {
