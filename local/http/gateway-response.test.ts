@@ -30,11 +30,17 @@ describe('responses of an HTTP API', () => {
     expect(response.body.toString()).toBe('{"hello":1}');
   });
 
-  it.each([[{ statusCode: 'soon' }], [{ statusCode: 200, body: { a: 1 } }], [{ statusCode: 999 }], [null]])(
-    'answers 500 to the malformed %j',
-    (value) => {
-      expect(respond(value)).toMatchObject({ statusCode: 500 });
-      expect(respond(value).body.toString()).toBe('{"message":"Internal Server Error"}');
-    },
-  );
+  it.each([
+    [{ statusCode: 'soon' }],
+    [{ statusCode: 200, body: { a: 1 } }],
+    [{ statusCode: 999 }],
+    [null],
+    [{ statusCode: 200, headers: { warning: 'two\nlines' } }],
+    [{ statusCode: 200, headers: { warning: '\u5927' } }],
+    [{ statusCode: 200, headers: { 'a name': 'a' } }],
+    [{ statusCode: 200, multiValueHeaders: { warning: ['one', 'two\r\n'] } }],
+  ])('answers 500 to the malformed %j', (value) => {
+    expect(respond(value)).toMatchObject({ statusCode: 500 });
+    expect(respond(value).body.toString()).toBe('{"message":"Internal Server Error"}');
+  });
 });

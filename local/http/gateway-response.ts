@@ -1,9 +1,10 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { isObject } from '../assembly/template.ts';
 
 /**
  * The HTTP response an API makes of what a function returned (payload format 2.0). Without a statusCode the whole value
  * becomes a JSON body with 200. A function that fails answers 500, an integration that takes too long 503: HTTP APIs do
- * not use the 502 and 504 of REST APIs.
+ * not use the 502 and 504 of REST APIs. A header that cannot be sent counts as a failure of the function.
  */
 export interface GatewayResponse {
   readonly statusCode: number;
@@ -35,12 +36,24 @@ export function gatewayResponse(payload: string): GatewayResponse {
   const statusCode = Number(returned['statusCode']);
   const body = returned['body'] ?? '';
   const wellFormed = Number.isInteger(statusCode) && statusCode >= 100 && statusCode <= 599 && typeof body === 'string';
-  if (!wellFormed) return gatewayMessage(500, 'Internal Server Error');
+  const headers = responseHeaders(returned);
+  if (!wellFormed || !Object.entries(headers).every(isSendable)) return gatewayMessage(500, 'Internal Server Error');
   return {
     statusCode,
-    headers: responseHeaders(returned),
+    headers,
     body: returned['isBase64Encoded'] === true ? Buffer.from(body, 'base64') : body,
   };
+}
+
+/** Whether the header has only characters that HTTP permits. */
+function isSendable([name, value]: readonly [string, string | readonly string[]]): boolean {
+  try {
+    validateHeaderName(name);
+    for (const each of typeof value === 'string' ? [value] : value) validateHeaderValue(name, each);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function responseHeaders(returned: Record<string, unknown>): Record<string, string | string[]> {
