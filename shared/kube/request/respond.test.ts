@@ -1,0 +1,25 @@
+import { validateHeaderValue } from 'node:http';
+import { expect, it } from 'vitest';
+import { warningHeaders } from './respond.ts';
+
+const warning = (...texts: string[]): string | undefined => warningHeaders(texts)['warning'];
+
+it('sends each warning as a quoted text', () => {
+  expect(warning()).toBeUndefined();
+  expect(warning('unknown field "spec.a\\b"', 'two')).toBe('299 - "unknown field \\"spec.a\\\\b\\"", 299 - "two"');
+});
+
+it('escapes what a header cannot have', () => {
+  const text = warning('unknown field "spec.\u5927\n\u{1f600}"') ?? '';
+  expect(text).toBe('299 - "unknown field \\"spec.\\\\u5927\\\\u000a\\\\ud83d\\\\ude00\\""');
+  expect(() => validateHeaderValue('warning', text)).not.toThrow();
+});
+
+it('cuts long warnings, and sends the first of many', () => {
+  const some = ['x'.repeat(3_000), 'y'.repeat(1_096)];
+  expect(warning(...some)).toBe(`299 - "${some[0]}", 299 - "${some[1]}"`);
+  expect(warning(...some, 'z')).toBe(`299 - "${'x'.repeat(256)}", 299 - "${'y'.repeat(256)}", 299 - "z"`);
+  expect(warning(...Array(200).fill('x'.repeat(900)))?.match(/299/g)).toHaveLength(16);
+  expect(warning(...Array(200).fill('\u5927'.repeat(900)))!.length).toBeLessThan(10_240);
+  expect(warning(...Array(200).fill('x'.repeat(30)))!.length).toBeLessThan(10_240);
+});
