@@ -415,6 +415,22 @@ describe('the nodes are listed twice per hour', () => {
   });
 });
 
+it('counts again when a node of an earlier wave updates or failed since the last list', async () => {
+  const waves = [{ name: 'canary', nodeSelector: { ring: 'canary' } }, { name: 'rest' }];
+  const { api, action, ready } = await cluster({ waves, maxUnavailable: '100%' });
+  await ready('n1', 'Unknown');
+  // The wave of the canaries waits for no silent node.
+  expect(await action('n2')).toBe('update');
+  api.advance(30_000);
+  await ready('n1', 'True');
+  expect(await action('n1')).toBe('update');
+  api.advance(60_000);
+  expect(await action('n3')).toBe('wait');
+  expect(await action('n1', { failed: { sha256: SHA, message: 'no accepted heartbeat in 120 s' } })).toBe('none');
+  api.advance(60_000);
+  expect(await action('n3')).toBe('wait');
+});
+
 describe('a release that waited for long continues with the next question', () => {
   const failed = { sha256: SHA, message: 'no accepted heartbeat in 120 s' };
   const waves = [{ name: 'canary', nodeSelector: { ring: 'canary' } }, { name: 'rest' }];

@@ -355,8 +355,9 @@ export interface Holder {
 
 /**
  * Whether a node waits for certain, with counts that may be old: no place is free, or a holder is in an earlier wave,
- * which is then not complete. undefined is a holder without a Node, or one that left the release: a list of the nodes
- * then ends its part in the release.
+ * which is then not complete. Counts on which that wave is complete are older than the holder: they are no reason to
+ * wait. undefined is a holder without a Node, or one that left the release: a list of the nodes then ends its part in
+ * the release.
  */
 export function isHeldBy(
   holders: readonly (Holder | undefined)[],
@@ -368,5 +369,6 @@ export function isHeldBy(
   const wave = waveIndex(spec, report.labels);
   const isEarlier = (holder: Holder | undefined): boolean =>
     holder?.version !== undefined && waveIndex(spec, holder.labels) < wave;
-  return holders.some(isEarlier) || noPlaceReason(spec, report, view) !== undefined;
+  const isBehind = wave > view.fleet.wave && holders.some(isEarlier);
+  return isBehind || noPlaceReason(spec, report, view) !== undefined;
 }
