@@ -7,6 +7,7 @@ import type { CloudConfig } from '../shared/config/environment.ts';
 import { meter } from '../shared/observability/meter.ts';
 import type { Cloud } from '../shared/ports/cloud.ts';
 import type { Environment } from './controllers.ts';
+import { loadOnDemand } from './load-on-demand.ts';
 
 export type CloudScope = Pick<CloudConfig, 'clusterId' | 'region' | 'accountId'>;
 
@@ -17,11 +18,7 @@ export function composeCloud(environment: Environment, { clusterId, region, acco
 
 /** EC2's client is as large as the rest of a function. It is loaded with the first call: few ticks ask EC2. */
 function ec2OnDemand(connection: AwsConnection): Ec2Api {
-  let loading: Promise<Ec2Api> | undefined;
-  const loaded = (): Promise<Ec2Api> => {
-    loading ??= import('../shared/adapters/ec2/sdk-api.ts').then(({ sdkEc2Api }) => sdkEc2Api(connection));
-    return loading;
-  };
+  const loaded = loadOnDemand(async () => (await import('../shared/adapters/ec2/sdk-api.ts')).sdkEc2Api(connection));
   return {
     describeInstances: async (input) => (await loaded()).describeInstances(input),
     describeVolumes: async (input) => (await loaded()).describeVolumes(input),

@@ -27,6 +27,7 @@ import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { accountKeys, keepAccountKey, keepTicketKey, probeKeys } from '../../shared/store/process-key-store.ts';
 import type { CloudScope } from '../cloud.ts';
 import type { Environment } from '../controllers.ts';
+import { loadOnDemand } from '../load-on-demand.ts';
 import { composeServing } from '../serving.ts';
 import { systemClock } from '../system-clock.ts';
 
@@ -93,11 +94,6 @@ const readYamlOnDemand: ReadYaml = async (text) =>
 
 /** EC2's client is as large as the rest of this function. It is loaded when the first instance enrols. */
 function ec2OnDemand(environment: Environment, scope: CloudScope): Pick<Cloud, 'describeInstances'> {
-  let loading: Promise<Cloud> | undefined;
-  return {
-    async describeInstances(instances) {
-      loading ??= import('../cloud.ts').then(({ composeCloud }) => composeCloud(environment, scope));
-      return (await loading).describeInstances(instances);
-    },
-  };
+  const loaded = loadOnDemand(async () => (await import('../cloud.ts')).composeCloud(environment, scope));
+  return { describeInstances: async (instances) => (await loaded()).describeInstances(instances) };
 }
