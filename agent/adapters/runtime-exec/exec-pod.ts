@@ -326,7 +326,8 @@ export class ExecPod {
     const run = container.containerId ?? '';
     if (postStart === undefined) return;
     this.#hooksUnderWay.add(run);
-    const isCurrent = (): boolean => container.containerId === run && container.state.kind === 'running';
+    const isCurrent = (): boolean =>
+      container.containerId === run && container.state.kind === 'running' && !processes.isDetached;
     void this.#hooks
       .run(container, postStart, isCurrent)
       .then((why) => (why === undefined || !isCurrent() ? undefined : this.#failPostStart(container, why)))

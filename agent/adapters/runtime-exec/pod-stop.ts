@@ -145,6 +145,8 @@ export class PodStop {
     const processes = this.#processes;
     const run = container.containerId;
     const { hooks, onEvent, log } = this.#dependencies;
+    // The next agent continues the stop, if there is one.
+    if (processes.isDetached) return;
     const { preStop } = processes.specOf(container).lifecycle ?? {};
     if (preStop !== undefined && leftMs() > 0) {
       const why = await hooks.run(
