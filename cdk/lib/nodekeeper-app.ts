@@ -14,7 +14,7 @@ export interface NodekeeperAppProps {
  */
 export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: App; readonly stack: Stack } {
   const app = new App({ analyticsReporting: false, autoSynth: false, ...props.app });
-  if (process.env['CDK_VALIDATION'] !== 'false') addChecks(app);
+  if (process.env['NODEKEEPER_CDK_NAG'] !== 'false') addChecks(app);
   const stackName = app.node.tryGetContext('stackName') as string | undefined;
   const stack = new Stack(app, 'Nodekeeper', {
     description: 'The Kubernetes node controller without a control plane',
@@ -25,7 +25,10 @@ export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: A
   return { app, stack };
 }
 
-/** cdk-nag needs a fifth of the time of a synthesis. It is loaded where a synthesis is validated. */
+/**
+ * cdk-nag needs a fifth of the time of a synthesis. Local mode leaves it out by a variable of its own: a shell, a CI job
+ * or a ~/.cdk.json without the CDK's validation must not deploy without these rules.
+ */
 function addChecks(app: App): void {
   const { AwsSolutionsChecks, ServerlessChecks } = createRequire(import.meta.url)(
     'cdk-nag',

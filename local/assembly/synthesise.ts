@@ -131,8 +131,9 @@ function runApp(app: string, cwd: string, outputDirectory: string, context: obje
           ...process.env,
           CDK_OUTDIR: outputDirectory,
           CDK_CONTEXT_JSON: JSON.stringify(context),
-          // The validator of the CDK reports on the template and does not change it. `npm run synth` runs it.
+          // The validator of the CDK and cdk-nag report on the template and do not change it. `npm run synth` runs them.
           CDK_VALIDATION: 'false',
+          NODEKEEPER_CDK_NAG: 'false',
         },
       },
       (error, stdout, stderr) => {
