@@ -1,6 +1,7 @@
 /** L6: a Node is deleted only by a user or because its instance no longer exists (D11), and then in time. */
 import { EC2_STALE_MAX_MS } from '../faults/faulty-cloud.ts';
 import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
+import { promiseEndMs } from './profiles.ts';
 
 /** Maximum number of polls until the Node of a terminated instance is deleted. */
 const POLLS_MAX = 3;
@@ -24,7 +25,9 @@ export function nodesOfLiveInstancesStay(context: LawContext): Law {
       for (const node of truth.nodes.values()) {
         const real = machine(node.name);
         if (real?.instance !== 'ended' || node.ready === 'True' || isPoisoned(node.name)) continue;
-        const seenMs = Math.max(calmMs, real.instanceEndedAtMs + EC2_STALE_MAX_MS, node.lastHeartbeatAtMs);
+        // A node in planned silence is not marked.
+        const endedMs = Math.max(real.instanceEndedAtMs + EC2_STALE_MAX_MS, promiseEndMs(node));
+        const seenMs = Math.max(calmMs, endedMs, node.lastHeartbeatAtMs);
         // Only while it is marked is EC2 asked; that it is marked in time is L2. A young one that vanished is waited for.
         const youngMs = most((policy) => policy.cloudYoungInstanceSeconds) * 1_000;
         const graceMs = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;

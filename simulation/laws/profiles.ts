@@ -18,7 +18,7 @@ const ON_THE_WAY_MS = 10_000;
 
 type TimesOf = (of: (policy: Policy) => number) => number;
 /** The end of the last promise of silence, in the future while it stands. The row stores whole seconds. */
-const promiseEndMs = (node: TrueNode): number =>
+export const promiseEndMs = (node: TrueNode): number =>
   Math.max(node.plannedUntilMs ?? node.promiseEndedAtMs, node.promiseEndedAtMs);
 
 const inMs = (of: TimesOf, node: TrueNode, field: keyof ProfileTimes): number =>
