@@ -114,6 +114,8 @@ export class Environment {
     }
     if (this.#pending !== undefined) throw new Error('an execution environment runs one event at a time');
     if (this.#deathReason !== undefined) return { kind: 'failed', error: this.#deathReason };
+    // It disconnected while the function was loaded. There is no event for a signal that is already aborted.
+    if (!this.#awsLimits && receiver?.gone.aborted === true) return { kind: 'abandoned' };
     return await new Promise<RunOutcome>((resolve) => {
       const end = (outcome: RunOutcome) => {
         this.#deathReason = { errorType: 'Sandbox.Ended', errorMessage: outcome.kind, stack: '' };

@@ -239,6 +239,17 @@ describe('a function on this machine', () => {
     await expect.poll(() => lines).toEqual(Array(kept).fill('ended after 5 lines'));
   });
 
+  it('runs nothing for a receiver that disconnected while the function was loaded, and takes the next event', async () => {
+    const { fn, lines } = aFunction({ handler: 'index.streamed' }, { awsLimits: false });
+    const gone = new AbortController();
+    const loading = fn.invoke({ lines: 5 }, { gone: gone.signal, head: () => {}, chunk: async () => {} });
+    gone.abort();
+    expect((await loading).kind).toBe('abandoned');
+    expect(lines).toEqual([]);
+    expect((await fn.invoke({ lines: 1 })).kind).toBe('returned');
+    expect(fn.counters.environmentsStarted).toBe(1);
+  });
+
   it('is throttled at the concurrency limit of the account, also while an event waits for an environment', async () => {
     const { fn } = aFunction({}, { concurrency: accountConcurrency(2, new Map()) });
     const running = [fn.invoke({ verb: 'wait', ms: 30 }), fn.invoke({ verb: 'wait', ms: 0 })];

@@ -290,6 +290,8 @@ function functionUrlHandler(options: FunctionUrlOptions, domainName: string): Ha
         return gatewayResponse(outcome.payload);
       case 'throttled':
         return gatewayMessage(429, 'Too Many Requests');
+      case 'abandoned':
+        return undefined;
       default:
         return gatewayMessage(502, 'Internal Server Error');
     }
