@@ -239,7 +239,7 @@ describe('a function on this machine', () => {
     await expect.poll(() => lines).toEqual(Array(kept).fill('ended after 5 lines'));
   });
 
-  it('runs nothing for a receiver that disconnected while the function was loaded, and takes the next event', async () => {
+  it('runs nothing for a receiver that disconnected while the function was loaded, and processes the next event', async () => {
     const { fn, lines } = aFunction({ handler: 'index.streamed' }, { awsLimits: false });
     const gone = new AbortController();
     const loading = fn.invoke({ lines: 5 }, { gone: gone.signal, head: () => {}, chunk: async () => {} });
