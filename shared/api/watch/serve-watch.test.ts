@@ -135,7 +135,7 @@ it('watches that fail during an outage of the store are logged once', async () =
     throw new StoreFault('unreachable', 'the keys of tickets cannot be read', { retryable: true });
   });
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    expect((await openByTicket('/api/v1/nodes')).head.status).toBe(500);
+    expect((await openByTicket('/api/v1/nodes')).head.status).toBe(503);
   }
   expect(failed).toEqual(['request failed']);
 });
