@@ -82,7 +82,7 @@ describe('an agent that cannot start', { timeout: 2 * EXIT_WITHIN_MS }, () => {
     await until(logs('the Lease could be neither read nor created'), { ...waiting, what: 'a heartbeat' });
     await release();
     await until(logs('the relay listens'), { ...waiting, what: 'the relay' });
-    expect(agent.log()).toContain('the certificate of the relay expires soon');
+    await until(logs('the certificate of the relay expires soon'), { ...waiting, what: 'the warning' });
     agent.process.kill('SIGTERM');
     expect(await agent.exitCode()).toBe(0);
   });
