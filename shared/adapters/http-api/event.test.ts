@@ -3,6 +3,8 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { streamAnswer } from './event.ts';
 
 const HEAD = { status: 200, headers: {}, body: '' };
+/** Beyond the time limit of a test. */
+const NEVER_MS = 3_600_000;
 
 beforeEach(() => {
   vi.stubGlobal('awslambda', { HttpResponseStream: { from: (stream: Writable) => stream } });
@@ -66,3 +68,17 @@ it('ends a response when the client does not accept its last bytes within the bo
   await streamAnswer({ head: HEAD, lines: lines() }, stuck, 1);
   expect(stuck.destroyed).toBe(true);
 });
+
+it.each(['while it waits for the client', 'before its end'])(
+  'ends a response at once when the connection closed %s',
+  async (when) => {
+    const stuck = new Writable({ highWaterMark: 5_000, write: () => {} });
+    async function* lines() {
+      yield 'x'.repeat(when === 'before its end' ? 1 : 5_000);
+      stuck.destroy();
+    }
+    if (when !== 'before its end') setImmediate(() => stuck.destroy());
+    await streamAnswer({ head: HEAD, lines: lines() }, stuck, NEVER_MS);
+    expect(stuck.destroyed).toBe(true);
+  },
+);

@@ -69,25 +69,23 @@ export async function streamAnswer(
   const out = awslambda.HttpResponseStream.from(stream, { statusCode: head.status, headers: { ...head.headers } });
   // A failed write is noticed by its state below. Without a listener it would end the process.
   out.on('error', () => {});
+  const closed = new AbortController();
+  out.once('close', () => closed.abort());
+  const hasEmitted = (event: 'drain' | 'finish'): Promise<boolean> =>
+    once(out, event, { signal: AbortSignal.any([closed.signal, AbortSignal.timeout(drainMs)]) }).then(
+      () => true,
+      () => false,
+    );
   // The first bytes send the head. Without them the client would receive it only with the first event.
   out.write(head.body);
   for await (const line of lines ?? output ?? []) {
     if (out.destroyed) return;
     if (out.write(line)) continue;
-    if (await hasEmitted(out, 'drain', drainMs)) continue;
+    if (await hasEmitted('drain')) continue;
     out.destroy();
     return;
   }
+  if (out.destroyed) return;
   out.end();
-  if (!(await hasEmitted(out, 'finish', drainMs))) out.destroy();
-}
-
-async function hasEmitted(out: Writable, event: 'drain' | 'finish', withinMs: number): Promise<boolean> {
-  const bound = AbortSignal.timeout(withinMs);
-  try {
-    await once(out, event, { signal: bound });
-    return true;
-  } catch {
-    return false;
-  }
+  if (!(await hasEmitted('finish'))) out.destroy();
 }
