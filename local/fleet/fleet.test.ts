@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { firstWaitMs } from '../../agent/rules/lease.ts';
+import { batchRequest } from '../../agent/rules/relay.ts';
+import { parseUsage, USAGE_ANNOTATION } from '../../shared/domain/nodes/node-usage.ts';
 import { applyStrategicMergePatch } from '../../shared/kube/patch/strategic.ts';
 import { node as nodeSchema } from '../../shared/kube/schema/node.ts';
 import type { KubeObject } from '../../shared/kube/types.ts';
@@ -10,6 +12,7 @@ const START_MS = Date.parse('2026-01-01T00:00:00Z');
 const NODE = '/api/v1/nodes/edge-a-0';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 const LEASE = `${LEASES}/edge-a-0`;
+const BATCHES = batchRequest([]).path;
 
 function patchedNode(node: KubeObject, patch: KubeObject): KubeObject {
   const result = applyStrategicMergePatch(node, patch, nodeSchema);
@@ -34,6 +37,7 @@ function fakeApi(clock: { nowMs: () => number }) {
   };
   const respond = (request: ApiRequest): ApiAnswer => {
     if (down) return { kind: 'failed', cause: new Error('connection refused') };
+    if (request.path === BATCHES) return { kind: 'answered', status: 404, body: { message: 'not found' } };
     const body = request.body as KubeObject;
     const object = request.method === 'POST' ? undefined : objects.get(request.path.replace(/\/status$/, ''));
     if (request.method === 'POST') {
@@ -207,6 +211,24 @@ describe('a machine that beats', () => {
     expect(world.api.log.length).toBe(4 + 2);
   });
 
+  it('reports its usage with a beat once it ran for a minute, and again a minute after a power cut', async () => {
+    const world = stage();
+    const fleet = world.start();
+    const usages = () =>
+      world.api.requests
+        .filter(({ method }) => method === 'PUT')
+        .map(({ body }) => parseUsage((body as KubeObject).metadata.annotations?.[USAGE_ANNOTATION])?.atSeconds);
+    await world.runTo(130);
+    const minute = START_MS / 1_000 + 60;
+    expect([...new Set(usages())]).toEqual([undefined, minute, minute + 60]);
+    fleet.silence(['edge-a-0']);
+    await world.runTo(200);
+    const before = usages().length;
+    fleet.beat(['edge-a-0']);
+    await world.runTo(270);
+    expect([...new Set(usages().slice(before))]).toEqual([minute + 60, START_MS / 1_000 + 260]);
+  });
+
   it('posts status every five minutes, reading its Node first', async () => {
     const world = stage();
     const fleet = world.start();
@@ -286,6 +308,22 @@ describe('a machine that beats', () => {
     await world.runTo(30);
     expect(fleet.status().statusPosts).toBe(1);
     expect(world.api.log.filter((line) => line === `GET ${NODE}`).length).toBe(1);
+  });
+});
+
+describe('a machine with a relay in its zone', () => {
+  it.each([
+    { beatIntervalSeconds: 9, way: 'direct', sent: `PUT ${LEASE}` },
+    { beatIntervalSeconds: 10, way: 'relay', sent: `POST ${BATCHES}` },
+  ])('with an interval of $beatIntervalSeconds s sends heartbeats $way, as an agent does', async (of) => {
+    const { beatIntervalSeconds, way, sent } = of;
+    const world = stage({ beatIntervalSeconds, followsProfile: false });
+    const fleet = world.start();
+    expect(fleet.relay(['*'], 'start')).toMatchObject({ kind: 'done' });
+    expect(fleet.list()).toMatchObject([{ way }]);
+    await world.runTo(15);
+    const first = world.api.log.find((request) => request.startsWith('PUT') || request.endsWith(BATCHES));
+    expect(first).toBe(sent);
   });
 });
 

@@ -3,11 +3,12 @@ import { setTimeout as startTimer } from 'node:timers';
 import { answeredWith, describeAnswer } from '../../agent/rules/kube-answer.ts';
 import { leaseDurationSeconds, nodePath, renewIntervalMs } from '../../agent/rules/lease.ts';
 import { promiseOfSilence } from '../../agent/rules/planned-silence.ts';
+import { isRelayUsable } from '../../agent/rules/relay-use.ts';
 import type { Clock, RandomSource } from '../../shared/ports/clock.ts';
 import { createApiClient, type SendRequest } from './api-client.ts';
 import { createMachine, type Machine, type MachineStatus, type Timers } from './machine.ts';
 import type { FleetCounters, MachineSettings } from './machine-state.ts';
-import { nameMachines, selectNames } from './names.ts';
+import { type MachineIdentity, nameMachines, selectNames } from './names.ts';
 import { ZoneRelay } from './relay.ts';
 
 export interface FleetOptions {
@@ -147,10 +148,13 @@ export function startFleet(options: FleetOptions): Fleet {
   };
   const machines = new Map<string, Machine>();
   const relays = new Map<string, ZoneRelay>();
+  /** Undefined also while the machine's interval is too short for a relay (agent/rules/relay-use.ts). */
+  const relayOf = ({ name, zone }: MachineIdentity): ZoneRelay | undefined =>
+    isRelayUsable(machines.get(name)!.status().beatEverySeconds * 1_000) ? relays.get(zone) : undefined;
   for (const identity of nameMachines(options.nodes, options.zones ?? DEFAULT_ZONES)) {
     const providerId = options.providerIds?.get(identity.name);
     const known = providerId === undefined ? identity : { ...identity, providerId };
-    const send: SendRequest = (request) => (relays.get(identity.zone) ?? dependencies).send(request);
+    const send: SendRequest = (request) => (relayOf(identity) ?? dependencies).send(request);
     machines.set(identity.name, createMachine(known, settings, { ...dependencies, send }));
   }
   for (const [name, machine] of machines) if (options.silent?.has(name) !== true) machine.beat();
@@ -242,8 +246,8 @@ export function startFleet(options: FleetOptions): Fleet {
     },
     list: () =>
       [...machines.values()].map((machine) => {
-        const { name, zone } = machine.identity;
-        return { ...machine.status(), way: relays.get(zone)?.isUsedBy(name) === true ? 'relay' : 'direct' };
+        const isRelayed = relayOf(machine.identity)?.isUsedBy(machine.identity.name) === true;
+        return { ...machine.status(), way: isRelayed ? 'relay' : 'direct' };
       }),
     status() {
       const all = [...machines.values()].map((machine) => machine.status());

@@ -19,6 +19,7 @@ import {
   type Step,
 } from './machine-state.ts';
 import { readNode } from './status-report.ts';
+import { usageAt } from './usage.ts';
 
 type Ensured = Step & { readonly created?: boolean };
 
@@ -33,7 +34,7 @@ export async function renewLease(context: MachineContext, isStale: () => boolean
       if (ensured.kind !== 'done' || ensured.created === true || state.lease === undefined) return ensured;
     }
     if (isStale()) return DONE;
-    const body = renewedLease(state.lease, { ...timingOf(context), node: state.owner });
+    const body = renewedLease(state.lease, { ...renewalOf(context), node: state.owner });
     const answer = await send({ method: 'PUT', path, body, urgent: true, prefersMinimal: true });
     const written = leaseWrite(answer, identity.name);
     switch (written.kind) {
@@ -71,7 +72,7 @@ async function ensureLease(context: MachineContext): Promise<Ensured> {
     if (step.kind !== 'done') return step;
   }
   if (state.owner === undefined) return forgetNode(context);
-  const body = newLease(state.owner, timingOf(context));
+  const body = newLease(state.owner, renewalOf(context));
   const created = await send({ method: 'POST', path: LEASES_PATH, body, urgent: true });
   const written = leaseWrite(created, identity.name);
   if (written.kind === 'written') {
@@ -81,9 +82,10 @@ async function ensureLease(context: MachineContext): Promise<Ensured> {
   return written.kind === 'missing' ? forgetNode(context) : failed(context, 'creating the Lease', created);
 }
 
-const timingOf = ({ settings, state, clock }: MachineContext) => ({
+const renewalOf = ({ settings, state, clock }: MachineContext) => ({
   leaseDurationSeconds: leaseTimingOf(settings, state).durationSeconds,
   nowMs: clock.nowMs(),
+  usage: usageAt(state.use, state.startedAtMs, clock.nowMs()),
 });
 
 /** The times that the last answer asked for, or those of the settings. */

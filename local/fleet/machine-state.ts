@@ -8,6 +8,7 @@ import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
 import type { Clock, RandomSource } from '../../shared/ports/clock.ts';
 import type { ApiAnswer, SendRequest } from './api-client.ts';
 import type { MachineIdentity } from './names.ts';
+import { type MachineUse, useOf } from './usage.ts';
 
 export interface MachineSettings {
   readonly region: string;
@@ -45,6 +46,10 @@ export interface MachineState {
   lookDueAtMs: number;
   /** Another client may have written the conditions: the Node is read in this turn. */
   mustLook: boolean;
+  /** When its power was switched on. Epoch milliseconds. */
+  startedAtMs: number;
+  /** With the pods that it listed last. */
+  use: MachineUse;
   lastBeatAtMs: number | undefined;
   /** Failed turns since the last successful one. */
   failures: number;
@@ -79,6 +84,8 @@ export const initialState = (): MachineState => ({
   report: NEVER_REPORTED,
   lookDueAtMs: 0,
   mustLook: false,
+  startedAtMs: 0,
+  use: useOf([]),
   lastBeatAtMs: undefined,
   failures: 0,
   lastFailure: undefined,

@@ -97,6 +97,7 @@ export function createMachine(
     identity,
     beat() {
       endLife();
+      if (!beating) state.startedAtMs = dependencies.clock.nowMs();
       beating = true;
       state.report = NEVER_REPORTED;
       state.freshNode = undefined;

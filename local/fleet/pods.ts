@@ -16,6 +16,7 @@ import { DONE, failed, type MachineContext, type Step } from './machine-state.ts
 import type { MachineIdentity } from './names.ts';
 import { addressOf } from './node-object.ts';
 import { podAddresses } from './pod-addresses.ts';
+import { useOf } from './usage.ts';
 
 /** Lists its pods when the answer to a beat says that they changed. */
 export async function processPods(context: MachineContext): Promise<Step> {
@@ -24,7 +25,9 @@ export async function processPods(context: MachineContext): Promise<Step> {
   if (version === state.podsVersion) return DONE;
   const found = await send({ method: 'GET', path: `/api/v1/pods?fieldSelector=spec.nodeName%3D${identity.name}` });
   if (!answeredWith(found, 200)) return failed(context, 'listing its pods', found);
-  for (const request of podRequests(podsIn(found), identity, clock.nowMs())) {
+  const pods = podsIn(found);
+  state.use = useOf(pods);
+  for (const request of podRequests(pods, identity, clock.nowMs())) {
     const answer = await send(request);
     if (!answeredWith(answer, 200, 201) && !isPodMissing(answer)) return failed(context, 'reporting a pod', answer);
   }
