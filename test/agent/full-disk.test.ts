@@ -1,5 +1,6 @@
 /** The agent, with processes as pods, on a small file system of its own that fills up. */
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -59,7 +60,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
     rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-full-'));
     mount(rootDirectory);
     mkdirSync(join(rootDirectory, 'pods'));
-    server = apiInMemory();
+    server = apiInMemory({ uuid: randomUUID });
     beats = 0;
   });
   afterEach(async () => {

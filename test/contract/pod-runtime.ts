@@ -1,4 +1,5 @@
 /** What every PodRuntime must do. A runtime that refuses pods is held to refusing them. */
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +32,10 @@ export const IMAGE = 'docker.io/library/busybox:1';
 
 let pods = 0;
 
-/** A pod of shell scripts, one per container; `container` is merged into each container. */
+/**
+ * A pod of shell scripts, one per container; `container` is merged into each container. Its uid is unique on this machine:
+ * a runtime kills every process with the uid of a pod that it stops, also one that another test file started.
+ */
 export function shellPod(
   scripts: readonly string[],
   spec: Record<string, unknown> = {},
@@ -44,7 +48,7 @@ export function shellPod(
     metadata: {
       name: `pod-${pods}`,
       namespace: 'default',
-      uid: `00000000-0000-4000-8000-${String(pods).padStart(12, '0')}`,
+      uid: randomUUID(),
     },
     spec: {
       restartPolicy: 'Never',

@@ -65,6 +65,11 @@ export function apiInMemory(
     readonly answerWatch?: AnswerWatch;
     /** Absent: a clock of its own. Pauses and `advance` are added to it. */
     readonly clock?: Clock;
+    /**
+     * Absent: the same uids in each run. Where pods are processes, their uids must be unique on the machine
+     * (test/contract/pod-runtime.ts).
+     */
+    readonly uuid?: () => string;
   } = {},
 ): ApiInMemory {
   const items = options.items ?? memoryItemStore();
@@ -79,10 +84,11 @@ export function apiInMemory(
   let uuids = 0;
   let state = options.seed ?? 1;
   const planned: { atMs: number; what: () => Promise<unknown> }[] = [];
-  const uuid = (): string => {
+  const countedUuid = (): string => {
     uuids += 1;
     return `00000000-0000-4000-8000-${String(uuids).padStart(12, '0')}`;
   };
+  const { uuid = countedUuid } = options;
   const objects = clusterObjects({ items, clock, random: { uuid, fraction: () => 0.5 } });
   const staticTokens = staticTokenAuthenticator([
     {

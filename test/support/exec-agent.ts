@@ -1,4 +1,5 @@
 /** The pods of one node: the API in memory, the pod loop of the agent, and real processes with real volumes. */
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,6 +64,7 @@ export const conditionOf = (pod: KubePod | undefined, type: string): string | un
 /** @param factor how much faster the time of the agent passes */
 export async function execAgent(factor = 1): Promise<ExecAgent> {
   const server = apiInMemory({
+    uuid: randomUUID,
     users: { [NODE_TOKEN]: { name: 'system:node:edge-1', groups: ['system:nodes', 'system:authenticated'] } },
   });
   const rootDirectory = mkdtempSync(join(tmpdir(), 'nodekeeper-pods-'));

@@ -5,6 +5,7 @@
  *   story.ts AGENT_DIST RESULTS
  */
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -42,6 +43,7 @@ async function doctorReport(): Promise<unknown> {
 
 const certificates: string[] = [];
 const api = apiInMemory({
+  uuid: randomUUID,
   clock: { nowMs: Date.now },
   users: { 'node-token': { name: `system:node:${NODE}`, groups: ['system:nodes', 'system:authenticated'] } },
   apiAuthorities: () => certificates.join(''),

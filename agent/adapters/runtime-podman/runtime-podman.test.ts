@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +16,7 @@ const LIMITS: CgroupNode = {
   enforceCpuLimits: true,
   podPidsMax: 64,
 };
-const UID = '00000000-0000-4000-8000-000000000001';
+const UID = randomUUID();
 const POD: KubePod = {
   metadata: { name: 'web', namespace: 'shop', uid: UID },
   spec: {
