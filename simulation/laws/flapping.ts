@@ -104,7 +104,8 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     const windowMs = 1_000 * least(({ flapWindowSeconds }) => flapWindowSeconds);
     if (isFlapping || first === undefined || last - first > windowMs - slackMs(first)) return;
     if (marksMs.some((each) => each >= first && isDiscounted(flapping, each)) || truth.total.isOn) return;
-    const begunMs = Math.max(last, calmMs) + 2 * periodMs + EFFECT_MS + context.poisonSlackMs();
+    // After a fault, the gate opens when all probes of an interval were accepted. A grace period is longer than that.
+    const begunMs = Math.max(last, calmMs + graceMs()) + 2 * periodMs + EFFECT_MS + context.poisonSlackMs();
     if (nowMs() <= begunMs || nowMs() >= last + stableMs - slackMs(last)) return;
     const message = `${node.name} does not flap ${seconds(nowMs() - last)} after mark ${marksMs.length}`;
     fail({ law: 'flapping', subjects: [node.name], message, isLate: true });

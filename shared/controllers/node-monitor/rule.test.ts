@@ -217,6 +217,16 @@ describe('decideMonitor for a node with three marks', () => {
     expect(kindsOf({ decisions })).toContain('markUnknown');
     expect(kindsOf({ decisions })).not.toContain('setFlapping');
   });
+
+  it('does not end in the pass that marks it in total disruption, evaluated again, but in the next', () => {
+    const flapping = packedFlaps({ isFlapping: true, marksSeconds: [nowMs / 1_000 - 600] }, defaultPolicy)!;
+    const nodes = [aNode({ nodeName: 'a', ready: 'Unknown', markedAtMs: nowMs, flaps: flapping, renewedAtMs: 0 })];
+    const disruption = { total: true, sinceMs: nowMs, freshSinceMs: 0, startedAtMs: nowMs };
+    const kindsAt = (atMs: number) =>
+      kindsOf(decideMonitor(anEmptyWorld({ nodes, disruption }), { nowMs: atMs, policy: defaultPolicy }));
+    expect(kindsAt(nowMs)).not.toContain('setFlapping');
+    expect(kindsAt(nowMs + 5_000)).toContain('setFlapping');
+  });
 });
 
 describe('decideMonitor under the gate', () => {

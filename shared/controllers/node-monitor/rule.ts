@@ -383,13 +383,17 @@ const ownFaultsAt = (gate: GateRecord, { startedAtMs, earlierStartsMs = [] }: Di
     (atMs) => atMs !== undefined,
   );
 
-/** Whether the node begins or ends flapping. A node that this pass marks is evaluated by the next one. */
+/**
+ * Whether the node begins or ends flapping. A node that this pass marks is evaluated by the next one, also where this pass
+ * is evaluated again after its mark was written (L10).
+ */
 function* decideFlapping(
   { health, marked }: EvaluatedNode,
   at: FlapTime & { readonly mayBegin: boolean },
 ): Generator<MonitorDecision> {
-  if (health.flaps === undefined || marked) return;
-  const verdict = flapVerdict(flapHistoryOf(health.flaps, at.nowMs, at.policy), at);
+  const { flaps, markedAtMs } = health;
+  if (flaps === undefined || marked || (markedAtMs !== undefined && markedAtMs >= at.nowMs)) return;
+  const verdict = flapVerdict(flapHistoryOf(flaps, at.nowMs, at.policy), at);
   if (verdict.kind === 'unchanged') return;
   yield { kind: 'setFlapping', ...identity(health), verdict, ownFaultsAtMs: at.ownFaultsAtMs };
 }
