@@ -32,3 +32,27 @@ it('a read of the change log ends, though pages without an entry never do', asyn
   });
   expect(pages).toBe(LOG_PAGES_MAX);
 });
+
+it('reads a log of more pages than one read may have in several reads, each from where the last one ended', async () => {
+  const items = memoryItemStore();
+  const startMs = Date.UTC(2026, 0, 1);
+  const options = { clock: { nowMs: () => startMs }, shardsOf: () => 1 };
+  const store = objectStore({ ...options, items });
+  const names = Array.from({ length: 2 * LOG_PAGES_MAX + 10 }, (_, at) => `a-${at}`);
+  for (const name of names) {
+    const ref = { resource: 'things', namespace: '', name };
+    await store.commit({ writes: [{ kind: 'create', ref, object: { metadata: { name } } }] });
+  }
+  const onePerPage: ItemStore = { ...items, query: (request) => items.query({ ...request, limit: 1 }) };
+  const { readChanges } = changeLog({ ...options, items: onePerPage });
+  const read: string[][] = [];
+  let after = (startMs - 60_000) * 1_000;
+  while (read.flat().length < names.length && read.length < 4) {
+    const outcome = await readChanges({ resource: 'things', after, limit: 1_000, eager: true });
+    if (outcome.kind !== 'changes') throw new Error('the log has expired');
+    read.push(outcome.changes.map(({ object }) => object.metadata.name!));
+    after = outcome.through;
+  }
+  expect(read.flat()).toEqual(names);
+  expect(read.map((each) => each.length)).toEqual([LOG_PAGES_MAX, LOG_PAGES_MAX, 10]);
+});
