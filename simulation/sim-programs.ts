@@ -73,7 +73,7 @@ export function simPrograms(
       plan: faults,
       fraction: calls,
       onEffect: (by) => {
-        state.writer = { name: by.name, who: by.who };
+        state.writer = { name: by.name, who: by.who, sinceMs: by.sinceMs };
       },
     });
   const logOf = (process: Process): Log => ({

@@ -24,6 +24,8 @@ export interface Process {
   readonly clock: Clock;
   /** The caller: a machine, the operator or the probe; '' for a tick or a stream. */
   readonly who: string;
+  /** When its invocation began. Epoch milliseconds. */
+  readonly sinceMs: number;
   isDead(): boolean;
   /** Called before each external call. `before`: killed before the call is sent. `after`: killed after it. */
   beforeCall(): 'before' | 'after' | undefined;
@@ -61,6 +63,7 @@ interface Running<P> extends Process {
   callsLeft: number;
   lastCallGoesOut: boolean;
   who: string;
+  sinceMs: number;
   isRetired: boolean;
   onDeath: (() => void) | undefined;
   readonly program: P;
@@ -89,6 +92,7 @@ export function lambdaFunctions<P = Program>(options: {
       policy: functions.policy,
       clock: { nowMs: () => Math.round(time.nowMs() + functions.clockAheadMs + process.skewMs) },
       who: '',
+      sinceMs: time.nowMs(),
       skewMs: skew(),
       dead: false,
       callsLeft: Number.POSITIVE_INFINITY,
@@ -120,6 +124,7 @@ export function lambdaFunctions<P = Program>(options: {
       idle.set(name, free);
       const process = free.pop() ?? begin(name);
       process.who = who;
+      process.sinceMs = time.nowMs();
       process.callsLeft = Number.POSITIVE_INFINITY;
       if (plan.strikes('kill', KILL_SHARE)) {
         process.callsLeft = 1 + Math.floor(plan.fraction('kill') ** 2 * CALLS_BEFORE_KILL_MAX);

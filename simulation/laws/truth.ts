@@ -16,6 +16,8 @@ import type { TimedChange } from '../recent-changes.ts';
 export interface Writer {
   readonly name: string;
   readonly who: string;
+  /** When its invocation began; absent: it writes at once. Epoch milliseconds. */
+  readonly sinceMs?: number;
 }
 
 export interface TrueNode {
@@ -173,7 +175,7 @@ class ObservedTruth implements Truth {
       ({ key, newImage }) =>
         key.table === 'health' && (key.sk === by.who || by.name === 'heartbeat') && newImage !== undefined,
     );
-    return [...happened, ...own.flatMap(({ key, atMs }) => this.#recordHeartbeat(key.sk, atMs) ?? [])];
+    return [...happened, ...own.flatMap(({ key, atMs }) => this.#recordHeartbeat(key.sk, by.sinceMs ?? atMs) ?? [])];
   }
 
   #countZone(zone: string): { ready: number; notReady: number } {
@@ -312,12 +314,13 @@ class ObservedTruth implements Truth {
     }
   }
 
-  #recordHeartbeat(name: string, nowMs: number): Happened | undefined {
+  /** A process may freeze between the receipt of a heartbeat and its write. The receipt counts. */
+  #recordHeartbeat(name: string, receivedAtMs: number): Happened | undefined {
     const node = this.nodes.get(name);
     if (node === undefined) return undefined;
     const beforeMs = node.lastHeartbeatAtMs;
-    if (nowMs - beforeMs > this.#steadyGapMs()) node.steadySinceMs = nowMs;
-    node.lastHeartbeatAtMs = nowMs;
+    if (receivedAtMs - beforeMs > this.#steadyGapMs()) node.steadySinceMs = receivedAtMs;
+    node.lastHeartbeatAtMs = Math.max(beforeMs, receivedAtMs);
     return { kind: 'heard', node, beforeMs };
   }
 }
