@@ -4,9 +4,10 @@
  *   - It does not end before the stable time since the last mark is over, unless that mark is discounted.
  *   - Without faults, it begins and ends in time.
  */
+import { partValidMs } from '../../shared/controllers/node-monitor/mark-parts.ts';
 import { FLAPPING_TAINT_KEY } from '../../shared/domain/nodes/flapping.ts';
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
-import { marksNodes, type TrueNode } from './truth.ts';
+import { marksNodes, type TrueNode, type Writer } from './truth.ts';
 
 /** Times of marks that are remembered per node. */
 const MARKS_MAX = 20;
@@ -15,8 +16,10 @@ const FAULTS_MAX = 100;
 const ROUNDED_MS = 1_000;
 
 interface Flapping {
-  /** Oldest first. Epoch milliseconds. */
+  /** When the invocations that wrote them began, oldest first: a mark has the time of its tick. Epoch milliseconds. */
   readonly marksMs: number[];
+  /** By how much the tick of the last mark may be older: node-marker writes it later. Milliseconds. */
+  lastWaitedMs: number;
   /** Marks that were made in total disruption, or after a fault of ours that its tick found. */
   readonly discountedMs: Set<number>;
 }
@@ -25,7 +28,7 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
   const { truth, nowMs, most, least, clockSlackMs, fail } = context;
   const known = new WeakMap<TrueNode, Flapping>();
   const flappingOf = (node: TrueNode): Flapping => {
-    const found = known.get(node) ?? { marksMs: [], discountedMs: new Set() };
+    const found = known.get(node) ?? { marksMs: [], lastWaitedMs: 0, discountedMs: new Set() };
     known.set(node, found);
     return found;
   };
@@ -50,13 +53,15 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     discountedMs.has(markMs) ||
     faultsMs.some((atMs) => markMs <= atMs && markMs >= atMs - graceMs() - slackMs(atMs - graceMs()));
 
-  function mark(node: TrueNode): void {
-    const { marksMs, discountedMs } = flappingOf(node);
-    marksMs.push(nowMs());
+  function mark(node: TrueNode, { name, sinceMs = nowMs() }: Writer): void {
+    const flapping = flappingOf(node);
+    const { marksMs, discountedMs } = flapping;
+    marksMs.push(sinceMs);
+    flapping.lastWaitedMs = name === 'node-marker' ? partValidMs(most((each) => each.nodeMonitorPeriodSeconds)) : 0;
     // The tick that finds the fault may write its marks later. They have the time of the tick.
     const faultAtMs = faultsMs.at(-1);
     const isOfFault = faultAtMs !== undefined && nowMs() - faultAtMs <= slackMs(faultAtMs);
-    if (truth.total.isOn || isOfFault) discountedMs.add(nowMs());
+    if (truth.total.isOn || isOfFault) discountedMs.add(sinceMs);
     if (marksMs.length > MARKS_MAX) marksMs.shift();
   }
 
@@ -78,7 +83,7 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
     const flapping = flappingOf(node);
     const last = flapping.marksMs.at(-1) ?? 0;
     const stableMs = 1_000 * least(({ flapStableSeconds }) => flapStableSeconds);
-    if (isDiscounted(flapping, last) || nowMs() - last >= stableMs - slackMs(last)) return;
+    if (isDiscounted(flapping, last) || nowMs() - last >= stableMs - flapping.lastWaitedMs - slackMs(last)) return;
     const message = `${node.name} stopped flapping ${seconds(nowMs() - last)} after its last mark`;
     fail({ law: 'flapping', subjects: [node.name], message });
   }
@@ -114,7 +119,7 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
   return {
     name: 'flapping',
     onHappened(happened, by) {
-      if (happened.kind === 'ready' && happened.to === 'Unknown' && marksNodes(by.name)) mark(happened.node);
+      if (happened.kind === 'ready' && happened.to === 'Unknown' && marksNodes(by.name)) mark(happened.node, by);
       if (happened.kind === 'flapping') (happened.isFlapping ? begun : ended)(happened.node);
       if (happened.kind !== 'control' || happened.change.key.sk !== 'state') return;
       const { newImage = {}, oldImage = {} } = happened.change;
