@@ -62,6 +62,8 @@ interface Stage {
   gone(path: string): Promise<void>;
   /** Until the text of the object holds this. */
   shows(path: string, text: string): Promise<void>;
+  /** Until it does not hold this. @throws Error with the object as it was last */
+  lacks(path: string, text: string): Promise<void>;
   /** For the local EC2. */
   ec2(action: string, parameters: Readonly<Record<string, string>>): Promise<string>;
   power(verb: 'stop' | 'start' | 'terminate', name: string): Promise<void>;
@@ -146,6 +148,16 @@ function stageOf(local: LocalForTest): Stage {
     },
     shows: async (path, text) => {
       await wait(`${text} in ${path}`, async () => JSON.stringify((await send('GET', path)).body).includes(text));
+    },
+    async lacks(path, text) {
+      let last = '';
+      const look = async (): Promise<boolean> => {
+        last = JSON.stringify((await send('GET', path)).body);
+        return !last.includes(text);
+      };
+      await wait(`the end of ${text} in ${path}`, look).catch((cause: unknown) => {
+        throw new Error(`the last answer was ${last}`, { cause });
+      });
     },
     async ec2(action, parameters) {
       const { endpoint } = await listedCloud(local);
@@ -568,14 +580,8 @@ async function taintedByHand({ send, gone }: Stage): Promise<void> {
   await mustBe(200, send('DELETE', node));
 }
 
-async function reachable({ send }: Stage, ...nodes: string[]): Promise<void> {
-  for (const node of nodes) {
-    await until(
-      async () =>
-        !JSON.stringify((await send('GET', `${NODES}/${node}`)).body).includes('node.kubernetes.io/unreachable'),
-      { withinMs: STORY_MS_MAX, what: `the taints of ${node}, which has recovered, to be lifted` },
-    );
-  }
+async function reachable({ lacks }: Stage, ...nodes: string[]): Promise<void> {
+  for (const node of nodes) await lacks(`${NODES}/${node}`, 'node.kubernetes.io/unreachable');
 }
 
 /** Whether there is such a decision by this rule outside of any tick. */
@@ -607,7 +613,7 @@ async function darkZone({ shows, machines, send }: Stage): Promise<void> {
 }
 
 /** Instances are terminated and stopped; a volume is detached from the stopped one. */
-async function machinesInTheCloud({ local, send, gone, shows, ec2, power }: Stage): Promise<void> {
+async function machinesInTheCloud({ local, send, gone, shows, lacks, ec2, power }: Stage): Promise<void> {
   const stopped = 'edge-b-0';
   const { instances } = await listedCloud(local);
   const instance = instances.find(({ name }) => name === stopped)!;
@@ -639,10 +645,7 @@ async function machinesInTheCloud({ local, send, gone, shows, ec2, power }: Stag
   await gone(`${attachments}/csi-data`);
   await gone(`${NODES}/edge-a-0`);
   await power('start', stopped);
-  await until(
-    async () => !JSON.stringify((await send('GET', `${NODES}/${stopped}`)).body).includes('kubernetes.io/shutdown'),
-    { withinMs: STORY_MS_MAX, what: 'the shutdown taint to be lifted' },
-  );
+  await lacks(`${NODES}/${stopped}`, 'node.cloudprovider.kubernetes.io/shutdown');
 }
 
 /** A Node with a zone that the cloud sets, not its kubelet. */
