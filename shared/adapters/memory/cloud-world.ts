@@ -342,11 +342,13 @@ export class CloudWorld {
     return changes.toSorted((one, other) => one.atMs - other.atMs);
   }
 
-  /** Time of the next planned change. */
+  /**
+   * Time of the next change that takeStateChanges has not returned. It has passed if it came since that call: time went on
+   * meanwhile, so the clock does not say which changes were returned.
+   */
   nextChangeAtMs(): number | undefined {
-    const nowMs = this.nowMs;
     const due = [...this.#instances.values()].flatMap(({ timeline }) =>
-      timeline.entries.filter((entry) => entry.atMs > nowMs && entry.value !== null).map((entry) => entry.atMs),
+      timeline.entries.filter((entry) => !this.#reported.has(entry) && entry.value !== null).map((entry) => entry.atMs),
     );
     return due.length === 0 ? undefined : Math.min(...due);
   }

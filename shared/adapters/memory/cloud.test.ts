@@ -81,6 +81,16 @@ describe('memoryCloud', () => {
     expect(cloud.takeStateChanges()).toEqual([]);
   });
 
+  it('names the time of a change until it is reported, also when it became due since the last report', () => {
+    const { cloud, at } = aCloud({ stoppingMs: 5_000 });
+    cloud.stop(ID);
+    cloud.takeStateChanges();
+    at(5_000);
+    expect(cloud.world.nextChangeAtMs()).toBe(T0 + 5_000);
+    expect(cloud.takeStateChanges().map(({ state }) => state)).toEqual(['stopped']);
+    expect(cloud.world.nextChangeAtMs()).toBeUndefined();
+  });
+
   it('continues from a restored state without reporting earlier changes', async () => {
     const { cloud, at } = aCloud({ stoppingMs: 5_000 });
     cloud.stop(ID);
