@@ -75,7 +75,7 @@ nodeLeaseDurationSeconds: ${LEASE_SECONDS}
   }, 120_000);
 
   afterAll(async () => {
-    // Not 0: the object would be gone before its processes, and an agent that ends leaves them running.
+    // Not 0: then the object no longer exists while its processes still run, and an agent that ends leaves them running.
     for (const name of ['web', 'pair', 'crash', 'ticks']) {
       await local?.client.send({ method: 'DELETE', path: `${PODS}/${name}`, body: { gracePeriodSeconds: 1 } });
     }
