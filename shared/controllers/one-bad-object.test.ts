@@ -194,6 +194,67 @@ describe('an object that cannot be read or written', () => {
     expect(tainted(await fleet.node('a-1'))).toBe(true);
     expect(tainted(await fleet.node('a-0'))).toBe(false);
   });
+
+  it('does not prevent the taint of the last node in the queue of its zone, with 60 of them before it', async () => {
+    let last = '';
+    const refused = new Set<string>();
+    const { fleet, names } = await settledFleet(
+      { a: 125 },
+      {
+        between: (items) => ({
+          ...items,
+          get: (key, options) => {
+            if (last === '' || !key.pk.startsWith('o#nodes#') || key.sk === last) return items.get(key, options);
+            refused.add(key.sk);
+            return Promise.reject(new StoreFault('throttled', 'this item is throttled', { retryable: true }));
+          },
+        }),
+      },
+    );
+    const dead = names.slice(0, 61);
+    await fleet.run(0, 40, beats(fleet, ...names.slice(61)));
+    fleet.at(45);
+    await fleet.controllers.tickNodeMonitor(fleet.slot());
+    expect((await fleet.records()).queue).toHaveLength(61);
+    last = [...dead].sort().at(-1)!;
+    await expect(fleet.controllers.tickEvictor(fleet.slot())).rejects.toThrow('evictor could not finish');
+    expect(refused.size).toBe(60);
+    expect(await fleet.taints(last)).toContain('unreachable:NoExecute');
+    expect((await fleet.records()).queue).toHaveLength(60);
+  });
+
+  it('does not use up the time of a tick: due pods are evicted while the taints of 40 nodes fail slowly', async () => {
+    let broken = false;
+    let refused = 0;
+    const { fleet, ofZone } = await settledFleet(
+      { a: 100, b: 3 },
+      {
+        between: (items) => ({
+          ...items,
+          get: (key, options) => {
+            if (!broken || !key.pk.startsWith('o#nodes#') || !key.sk.startsWith('a-')) return items.get(key, options);
+            refused += 1;
+            fleet.at(110 + refused * 0.5);
+            return Promise.reject(new StoreFault('throttled', 'this item is throttled', { retryable: true }));
+          },
+        }),
+      },
+    );
+    await fleet.addPod('due', 'b-2', { tolerations: tolerating(62) });
+    const alive = [...ofZone('a').slice(40), 'b-0', 'b-1'];
+    await fleet.run(0, 60, beats(fleet, ...alive, ...ofZone('a').slice(0, 40)));
+    await fleet.run(65, 100, beats(fleet, ...alive));
+    fleet.at(105);
+    await fleet.controllers.tickNodeMonitor(fleet.slot());
+    fleet.at(110);
+    expect((await fleet.records()).queue).toHaveLength(40);
+    expect((await fleet.pod('due'))?.metadata.deletionTimestamp).toBeUndefined();
+    broken = true;
+    await expect(fleet.controllers.tickEvictor(fleet.slot())).rejects.toThrow('evictor could not finish');
+    expect(refused).toBeGreaterThan(5);
+    expect(refused).toBeLessThanOrEqual(10);
+    expect((await fleet.pod('due'))?.metadata.deletionTimestamp).toBeDefined();
+  });
 });
 
 /** Stored before the API refused it, or written to the table directly. */

@@ -3,7 +3,7 @@
  *
  *   1. Read the control records, the due timers and the due retries of object-stream. Done if there is no work.
  *   2. Claim the slot. The loser exits.
- *   3. Process each zone's queue once, and evict the due pods. At the same time start the retries (start-retries.ts).
+ *   3. At the same time: process each zone's queue once, evict the due pods, start the retries (start-retries.ts).
  *
  * Only a claimed slot has effects; a slot without work is not claimed. Another tick may have done the same work since
  * the records were read: every effect carries its own condition, as for overlapping ticks.
@@ -25,7 +25,7 @@ import { all } from '../../store/conditions.ts';
 import { acquireTokenWrite, dequeueWrite, type FleetRecords, mayTaint } from '../../store/fleet-store.ts';
 import { readHealth, samePromise, unchangedSince } from '../../store/health-store.ts';
 import type { ParkedRow } from '../../store/parked-store.ts';
-import { groupedBy, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
+import { groupedBy, inParts, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import { changeNode, withTaints } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import type { TickMark } from '../framework/ledger.ts';
@@ -52,8 +52,10 @@ import { decideEvictions, type EvictionDecision, type EvictionHold, evictionHold
 import { readDueRetries, startRetries } from './start-retries.ts';
 
 const EVICTOR = 'evictor';
-/** Queue entries read per zone and tick: those that leave untainted, and the one that is tainted. */
-const ITEMS_PER_ZONE_MAX = 25;
+/** Queue entries that are read at once: those that leave untainted, and the one that is tainted. */
+const ITEMS_PER_READ_MAX = 25;
+/** Reads per zone and round. More than one only while every taint fails: up to 200 nodes that cannot be written. */
+const READS_PER_ZONE_MAX = 8;
 const ZONE_CONCURRENCY_MAX = 8;
 const NODE_CONCURRENCY_MAX = 8;
 
@@ -137,12 +139,14 @@ async function workOn(
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
   const mark = { slot };
   const within = budget();
-  // Concurrently: slow retries must not delay evictions, and many evictions must not delay retries.
+  // Concurrently: work of one kind that is slow, or fails slowly, must not use up the time of the others.
   const retrying = startRetries(dependencies, retries, { nowMs, budget: within });
-  const queues = await processQueues(dependencies, records, { nowMs, gate, budget: within, tick: mark });
-  const evictions = await workThrough(due, { concurrencyMax: NODE_CONCURRENCY_MAX, budget: within }, (nodeName) =>
-    evictPods(dependencies, nodeName, { nowMs, state: records.state, tick: mark }),
-  );
+  const [queues, evictions] = await Promise.all([
+    processQueues(dependencies, records, { nowMs, gate, budget: within, tick: mark }),
+    workThrough(due, { concurrencyMax: NODE_CONCURRENCY_MAX, budget: within }, (nodeName) =>
+      evictPods(dependencies, nodeName, { nowMs, state: records.state, tick: mark }),
+    ),
+  ]);
   faults.push(...readFaults, ...queues.faults, ...evictions.faults, ...(await retrying));
   const { tainted, holds, nextTokenAtMs } = queues;
   if (faults.length === 0) reportHolds(dependencies, holds);
@@ -300,46 +304,67 @@ interface QueueResult {
   readonly faults: readonly unknown[];
 }
 
-/** Processes the queue of one zone: removes entries that need no taint, and taints one node at most. */
+/**
+ * Processes the queue of one zone: removes entries that need no taint, and taints one node at most. While the taint of
+ * every node in a part fails, the next part is read: nodes that cannot be written do not keep the others of their zone
+ * from being evicted.
+ */
 async function processQueue(
   dependencies: ControllerDependencies,
   records: FleetRecords,
   waiting: readonly QueuedNode[],
-  at: QueueTime,
+  at: QueueTime & { readonly budget: WorkBudget },
 ): Promise<QueueResult> {
   const { nowMs, gate } = at;
-  const { items, policy } = dependencies;
+  const { items } = dependencies;
   const { disruption } = records.state;
   const record = records.zones.find(({ zone }) => zone === waiting[0]?.zone);
   if (record === undefined) return { tainted: false, hold: { kind: 'never' }, faults: [] };
+  const { limiter } = record;
   // No node of this zone can be tainted now, so no digest is read. node-monitor removes entries that should leave the
   // queue.
-  const hold = evictionHold(record.limiter, { nowMs, gate, totalDisruption: disruption.total });
+  const hold = evictionHold(limiter, { nowMs, gate, totalDisruption: disruption.total });
   if (hold !== undefined) return { tainted: false, hold, faults: [] };
   const freshSinceMs = Math.max(records.state.gate.freshSinceMs, disruption.freshSinceMs);
-  const heads = [...waiting].sort(compareQueueItems).slice(0, ITEMS_PER_ZONE_MAX);
-  const nodes = await readHealth(
-    items,
-    heads.map(({ nodeName }) => nodeName),
-  );
-  const zone: QueuedZone = { heads, nodes, limiter: record.limiter, freshSinceMs, waiting: waiting.length };
   const faults: unknown[] = [];
-  // If the stored state of a node makes its taint impossible, the next node is tried. Each round settles at least one.
-  let rest = heads;
-  while (rest.length > 0) {
-    const outcome = decideEvictions(
-      { items: rest, nodes, limiter: record.limiter },
-      { nowMs, gate, totalDisruption: disruption.total, policy, freshSinceMs },
-    );
-    const settled = new Set(outcome.decisions.map(({ nodeName }) => nodeName));
-    const result = await applyEvictions(dependencies, outcome.decisions, zone, at, faults);
-    if (result !== 'next') return { tainted: result === 'tainted', hold: outcome.hold, faults };
-    rest = rest.filter(({ nodeName }) => !settled.has(nodeName));
+  const inOrder = [...waiting].sort(compareQueueItems);
+  for (const heads of inParts(inOrder, ITEMS_PER_READ_MAX).slice(0, READS_PER_ZONE_MAX)) {
+    const names = heads.map(({ nodeName }) => nodeName);
+    const nodes = await readHealth(items, names);
+    const zone: QueuedZone = { heads, nodes, limiter, freshSinceMs, waiting: waiting.length };
+    const { result, hold: stillHeld } = await processHeads(dependencies, zone, { ...at, disruption }, faults);
+    if (result !== 'next') return { tainted: result === 'tainted', hold: stillHeld, faults };
   }
   return { tainted: false, hold: undefined, faults };
 }
 
-/** What was read of one zone's queue. */
+/** `next`: the taint of every one of these nodes failed. */
+async function processHeads(
+  dependencies: ControllerDependencies,
+  zone: QueuedZone,
+  at: QueueTime & { readonly budget: WorkBudget; readonly disruption: { readonly total: boolean } },
+  faults: unknown[],
+): Promise<{ readonly result: TaintResult; readonly hold?: EvictionHold | undefined }> {
+  const { nowMs, gate, disruption, budget } = at;
+  const { policy } = dependencies;
+  const { nodes, limiter, freshSinceMs } = zone;
+  // If the stored state of a node makes its taint impossible, the next node is tried. Each round settles at least one.
+  let rest = zone.heads;
+  while (rest.length > 0) {
+    if (!budget.hasTime()) return { result: 'stop' };
+    const { decisions, hold } = decideEvictions(
+      { items: rest, nodes, limiter },
+      { nowMs, gate, totalDisruption: disruption.total, policy, freshSinceMs },
+    );
+    const settled = new Set(decisions.map(({ nodeName }) => nodeName));
+    const result = await applyEvictions(dependencies, decisions, zone, at, faults);
+    if (result !== 'next') return { result, hold };
+    rest = rest.filter(({ nodeName }) => !settled.has(nodeName));
+  }
+  return { result: 'next' };
+}
+
+/** A part of a zone's queue, as it was read. */
 interface QueuedZone {
   readonly heads: readonly QueuedNode[];
   readonly nodes: ReadonlyMap<string, NodeHealth>;
