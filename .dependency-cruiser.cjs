@@ -213,10 +213,17 @@ module.exports = {
     {
       name: 'simulation-apart',
       comment:
-        'Simulations connect adapters to shared, to the rules of the agent and to its relay. They start the engine of local mode.',
+        'Simulations connect adapters to shared, to the rules of the agent and to its ways of sending heartbeats. They start the engine of local mode.',
       severity: 'error',
       from: { path: '^(test/fixtures/imports/)?simulation/' },
-      to: { path: ['^functions/', agent('(?!rules/|ports/|app/relay)'), '^cdk/', '^local/(?!engine/|start-error)'] },
+      to: {
+        path: [
+          '^functions/',
+          agent('(?!rules/|ports/|app/(relay|heartbeat-door))'),
+          '^cdk/',
+          '^local/(?!engine/|start-error)',
+        ],
+      },
     },
     {
       name: 'nothing-rests-on-simulation',

@@ -24,6 +24,8 @@ export interface EndpointRequest {
 export interface EndpointAnswer {
   readonly status: number;
   readonly body: unknown;
+  /** The sender sent the same request before, and it may have been stored. */
+  readonly isRepeated?: boolean;
 }
 
 export interface Endpoint {

@@ -1,16 +1,15 @@
 /**
  * The ways of a heartbeat: the HTTP API, and the URL of function heartbeat. A third of the machines uses only the API, as a
- * kubelet does. A third uses the URL that an answer names, and the API for a minute after a failure, as the agent does. A
- * third can only reach the URL.
+ * kubelet does. A third uses the URL that an answer names, and the API for a minute after a failure: that is the agent's
+ * own code (agent/app/heartbeat-door.ts) on virtual time. A third can only reach the URL.
  */
-import { heartbeatUrlOf } from '../agent/rules/lease.ts';
+import { withHeartbeatDoor } from '../agent/app/heartbeat-door.ts';
+import type { KubeApi } from '../agent/ports/kube-api.ts';
 import { type EndpointAnswer, type EndpointRequest, isRenewal } from './endpoint.ts';
+import { answerOf, apiOver, requestOf } from './kube-requests.ts';
 import { hashOf } from './seeded-random.ts';
 
 export const SIMULATED_URL = 'https://heartbeat.sim';
-/** After a failure the URL is not used for this long. Milliseconds, as in the agent. */
-const NOT_USED_MS = 60_000;
-
 const USES = ['api', 'both', 'url'] as const;
 export type DoorUse = (typeof USES)[number];
 
@@ -19,20 +18,11 @@ export const doorUseOf = (seed: number, name: string): DoorUse =>
 
 export type SendRequest = (request: EndpointRequest) => Promise<EndpointAnswer>;
 
-export function throughDoors(send: SendRequest, use: DoorUse, nowMs: () => number): SendRequest {
+/** @param who sends all these requests */
+export function throughDoors(send: SendRequest, use: DoorUse, who: string, nowMs: () => number): SendRequest {
   if (use === 'api') return send;
   if (use === 'url') return (request) => send(isRenewal(request) ? { ...request, door: 'url' } : request);
-  let isNamed = false;
-  let notUsedUntilMs = 0;
-  return async (request) => {
-    if (!isRenewal(request)) return send(request);
-    if (isNamed && nowMs() >= notUsedUntilMs) {
-      const answer = await send({ ...request, door: 'url' });
-      if (answer.status !== 429 && answer.status < 500) return answer;
-      notUsedUntilMs = nowMs() + NOT_USED_MS;
-    }
-    const answer = await send(request);
-    if (answer.status === 200) isNamed = heartbeatUrlOf(answer.body) !== undefined;
-    return answer;
-  };
+  const open = (door?: 'url'): KubeApi => apiOver((request) => send({ ...request, ...(door && { door }) }), who);
+  const api = withHeartbeatDoor({ api: open(), open: () => open('url'), monotonicMs: nowMs });
+  return async (request) => (isRenewal(request) ? answerOf(await api.send(requestOf(request))) : send(request));
 }

@@ -12,10 +12,11 @@ import { relayedRequest } from '../agent/rules/relay.ts';
 import type { LeaseBatchAnswerItem } from '../shared/domain/nodes/lease-batch.ts';
 import type { Log } from '../shared/ports/log.ts';
 import { boundToken } from './access.ts';
-import { type EndpointAnswer, type EndpointRequest, isRenewal } from './endpoint.ts';
+import { type EndpointRequest, isRenewal } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Send } from './faults/faulty-network.ts';
 import { type DoorUse, type SendRequest, throughDoors } from './heartbeat-doors.ts';
+import { answered, answerOf, apiOver, endpointRequest, kubeApi } from './kube-requests.ts';
 import type { TrueMachine } from './laws/law.ts';
 import { hashOf, seededFraction } from './seeded-random.ts';
 import { never, type VirtualTime } from './virtual-time.ts';
@@ -90,7 +91,7 @@ export function siteRelays(options: SiteRelaysOptions): SiteRelays {
       const { name: nodeName, zone, intervalMs } = machine;
       const api = route({
         relay: siteOf(zone).clientOf(machine),
-        direct: kubeApi(async (request) => answered(await direct(endpointRequest(nodeName, request)))),
+        direct: apiOver(direct, nodeName),
         nodeName,
         monotonicMs: time.nowMs,
         log: routeLog(nodeName, onMark),
@@ -99,7 +100,7 @@ export function siteRelays(options: SiteRelaysOptions): SiteRelays {
         if (!isRenewal(request)) return direct(request);
         const { method, path, body } = request;
         const answer = await api.send({ method: method as 'PUT', path, body, heartbeat: { intervalMs: intervalMs() } });
-        return answer.kind === 'answered' ? { status: answer.status, body: answer.body } : NO_ANSWER;
+        return answerOf(answer);
       };
     },
   };
@@ -187,7 +188,7 @@ class Site {
     const isDead = (): boolean => this.#process()?.key !== key;
     const door = doorOf(host);
     const sendAs = (isGone: () => boolean): SendRequest =>
-      throughDoors((request) => send(request, { zone: this.#zone, isGone }), door, time.nowMs);
+      throughDoors((request) => send(request, { zone: this.#zone, isGone }), door, host, time.nowMs);
     const [ownWay, heldWay] = [sendAs(isDead), sendAs(() => false)];
     return new HeartbeatRelay({
       api: kubeApi((request) => (isDead() ? never() : this.#sendBatch(host, request, { ownWay, heldWay }))),
@@ -252,20 +253,8 @@ function routeLog(node: string, onMark: SiteRelaysOptions['onMark']): Log {
 
 const noop = (): void => undefined;
 const SILENT: Log = { debug: noop, info: noop, warn: noop, error: noop };
-const NO_ANSWER: EndpointAnswer = { status: 504, body: { kind: 'Status', message: 'no answer' } };
 const TIMED_OUT: KubeAnswer = { kind: 'failed', cause: new Error('no answer in time') };
 const REFUSED: KubeAnswer = { kind: 'failed', cause: new Error('connection refused') };
-
-const kubeApi = (send: KubeApi['send']): KubeApi => ({ send, reconnect: noop });
-
-const answered = ({ status, body }: EndpointAnswer): KubeAnswer => ({ kind: 'answered', status, body });
-
-const endpointRequest = (who: string, { method, path, body }: KubeRequest): EndpointRequest => ({
-  who,
-  method,
-  path,
-  body,
-});
 
 const sleep = (time: VirtualTime, forMs: number, signal: AbortSignal | undefined): Promise<void> =>
   new Promise((resolve) => {

@@ -222,6 +222,7 @@ class FleetStory implements Story {
     const direct: SendRequest = throughDoors(
       (request) => this.#options.send(request, { zone: machine.zone, isGone }),
       machine.door,
+      machine.spec.name,
       this.#options.time.nowMs,
     );
     const { spec, zone, isRelayed } = machine;

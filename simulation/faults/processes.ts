@@ -113,6 +113,14 @@ export function lambdaFunctions<P = Program>(options: {
     return whole;
   }
 
+  /** An idle process. A call that went on after the answer may have been its last one. */
+  function warm(free: Running<P>[]): Running<P> | undefined {
+    const process = free.pop();
+    if (process?.dead !== true) return process;
+    alive.delete(process);
+    return warm(free);
+  }
+
   const functions: Functions<P> = {
     policy: options.policy,
     clockAheadMs: 0,
@@ -122,7 +130,7 @@ export function lambdaFunctions<P = Program>(options: {
     async invoke<T>(name: FunctionName, who: string, run: (program: P) => Promise<T>): Promise<Invocation<T>> {
       const free = idle.get(name) ?? [];
       idle.set(name, free);
-      const process = free.pop() ?? begin(name);
+      const process = warm(free) ?? begin(name);
       process.who = who;
       process.sinceMs = time.nowMs();
       process.callsLeft = Number.POSITIVE_INFINITY;
