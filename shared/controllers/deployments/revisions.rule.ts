@@ -14,6 +14,7 @@ const REVISION_HISTORY = 'deployment.kubernetes.io/revision-history';
 export const DESIRED_REPLICAS = 'deployment.kubernetes.io/desired-replicas';
 export const MAX_REPLICAS = 'deployment.kubernetes.io/max-replicas';
 const HISTORY_CHARACTERS_MAX = 2_000;
+const REVISION_MAX = 2n ** 63n - 1n;
 const NOT_COPIED = new Set([
   'kubectl.kubernetes.io/last-applied-configuration',
   'deprecated.deployment.rollback.to',
@@ -41,18 +42,31 @@ export function revisionsOf(deployment: KubeDeployment, sets: readonly KubeRepli
   return { newSet, oldSets: sorted.filter((set) => set !== newSet) };
 }
 
-/** Undefined: it has none, or none that is a number. */
-export function wholeAnnotation({ metadata }: KubeObject, name: string): number | undefined {
-  const text = metadata.annotations?.[name];
-  return text !== undefined && /^-?\d{1,15}$/.test(text) ? Number(text) : undefined;
+/** As Go's strconv.ParseInt reads it. Undefined: there is none, or none with so many bits. */
+function integerOf({ metadata }: KubeObject, name: string, bits: 32 | 64): bigint | undefined {
+  const text = metadata.annotations?.[name] ?? '';
+  if (!/^[+-]?\d{1,40}$/.test(text)) return undefined;
+  const number = BigInt(text.replace('+', ''));
+  return BigInt.asIntN(bits, number) === number ? number : undefined;
 }
 
-const revisionAfter = (oldSets: readonly KubeReplicaSet[]): number =>
-  1 + Math.max(0, ...oldSets.map((set) => wholeAnnotation(set, REVISION) ?? 0));
+const revisionNumber = (set: KubeReplicaSet): bigint | undefined => integerOf(set, REVISION, 64);
+
+/** Undefined: it has none, or none that is a number of replicas. */
+function replicasAnnotation(set: KubeReplicaSet, name: string): number | undefined {
+  const number = integerOf(set, name, 32);
+  return number === undefined ? undefined : Number(number);
+}
+
+/** The largest int64 is followed by itself. */
+function revisionAfter(oldSets: readonly KubeReplicaSet[]): bigint {
+  const highest = oldSets.map(revisionNumber).reduce<bigint>((max, each = 0n) => (each > max ? each : max), 0n);
+  return highest < REVISION_MAX ? highest + 1n : highest;
+}
 
 export function sizedSet(set: KubeReplicaSet): SizedSet {
-  const desired = wholeAnnotation(set, DESIRED_REPLICAS);
-  const max = wholeAnnotation(set, MAX_REPLICAS);
+  const desired = replicasAnnotation(set, DESIRED_REPLICAS);
+  const max = replicasAnnotation(set, MAX_REPLICAS);
   return {
     name: set.metadata.name ?? '',
     size: set.spec?.replicas ?? 0,
@@ -84,7 +98,7 @@ export function updatedNewSet(
   const stored = newSet.metadata.annotations ?? {};
   const annotations = { ...stored, ...copiedAnnotations(deployment) };
   const revision = revisionAfter(oldSets);
-  const former = wholeAnnotation(newSet, REVISION);
+  const former = revisionNumber(newSet);
   if (former === undefined || former < revision) {
     annotations[REVISION] = String(revision);
     if (former !== undefined) annotations[REVISION_HISTORY] = historyWith(stored[REVISION_HISTORY], former);
@@ -107,7 +121,7 @@ function withMinReady(spec: ReplicaSetSpec, minReadySeconds: number): ReplicaSet
   return minReadySeconds === 0 ? others : { ...others, minReadySeconds };
 }
 
-function historyWith(history: string | undefined, revision: number): string {
+function historyWith(history: string | undefined, revision: bigint): string {
   const revisions = [...(history === undefined || history === '' ? [] : history.split(',')), String(revision)];
   while (revisions.join(',').length > HISTORY_CHARACTERS_MAX) revisions.shift();
   return revisions.join(',');

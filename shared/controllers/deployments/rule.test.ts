@@ -301,6 +301,19 @@ describe('a sync of a Deployment', () => {
     expect(decide({ ...of, status }, [...old, current], { isHeld: true }).remove).toEqual([]);
   });
 
+  it.each([
+    ['9007199254740993', '9007199254740994'],
+    ['+41', '42'],
+    ['9223372036854775807', '9223372036854775807'],
+    ['9223372036854775808', '1'],
+    ['1e3', '1'],
+  ])('numbers the ReplicaSet after one of revision %s with %s, an int64', (stored, next) => {
+    const old = madeSet(deployment(), { size: 3 });
+    old.metadata.annotations!['deployment.kubernetes.io/revision'] = stored;
+    const { create } = decide(deployment({ template: template('v2') }), [old]);
+    expect(create?.metadata.annotations?.['deployment.kubernetes.io/revision']).toBe(next);
+  });
+
   it('WD-55 makes no ReplicaSet while paused, and says so', () => {
     const of = deployment({ paused: true, template: template('v2') });
     const decision = decide(of, [madeSet(deployment(), { size: 3 })]);
