@@ -103,6 +103,48 @@ describe('a Deployment', () => {
     expect(await imagesOf(cluster)).toEqual(['v2', 'v2', 'v2']);
   });
 
+  it.each([
+    [0, 'RollingUpdate'],
+    [2, 'RollingUpdate'],
+    [0, 'Recreate'],
+  ] as const)('keeps %i old ReplicaSets after each rollout, with %s', async (revisionHistoryLimit, type) => {
+    const cluster = workloadCluster();
+    await cluster.createDeployment({ revisionHistoryLimit, strategy: { type } });
+    await cluster.settleRunning();
+    for (let change = 1; change <= 4; change += 1) {
+      cluster.advance(1_000);
+      await image(cluster, `v${change + 1}`);
+      await cluster.settleRunning();
+      for (const pod of await cluster.list('pods')) {
+        if (pod.metadata.deletionTimestamp !== undefined) await cluster.remove('pods', pod.metadata.name ?? '');
+      }
+      await cluster.settleRunning();
+      expect(await imagesOf(cluster)).toEqual(Array(3).fill(`v${change + 1}`));
+      const revisions = (await cluster.sets()).map(({ metadata }) =>
+        Number(metadata.annotations?.['deployment.kubernetes.io/revision']),
+      );
+      const kept = Math.min(revisionHistoryLimit, change);
+      const wanted = Array.from({ length: kept + 1 }, (_, index) => change + 1 - kept + index);
+      expect(revisions.toSorted()).toEqual(wanted);
+    }
+  });
+
+  it('cleans its history later, if the safety gate was closed when the rollout was complete', async () => {
+    const cluster = workloadCluster();
+    await cluster.createDeployment({ revisionHistoryLimit: 0, replicas: 0 });
+    await cluster.settle();
+    cluster.stopTicks();
+    cluster.advance(60_000);
+    await image(cluster, 'v2');
+    await cluster.settle();
+    expect(await cluster.sets()).toHaveLength(2);
+    cluster.startTicks();
+    cluster.advance(10_000);
+    await cluster.tick();
+    await cluster.settle();
+    expect(await cluster.sets()).toHaveLength(1);
+  });
+
   it('follows spec.replicas up and down', async () => {
     const cluster = workloadCluster();
     await cluster.createDeployment();

@@ -89,7 +89,8 @@ async function attemptSync(
   if (outcome === 'overtaken') return outcome;
   if (outcome === 'refused') return { lookAgainAtMs: world.nowMs + REFUSED_RETRY_MS };
   // A held rollout resumes by itself.
-  const heldUntilMs = decision.held.length > 0 ? world.nowMs + HELD_RETRY_MS : undefined;
+  const isHeld = decision.held.length > 0 || decision.holdsHistory === true;
+  const heldUntilMs = isHeld ? world.nowMs + HELD_RETRY_MS : undefined;
   const lookAgainAtMs = Math.min(decision.lookAgainAtMs ?? Infinity, heldUntilMs ?? Infinity);
   return Number.isFinite(lookAgainAtMs) ? { lookAgainAtMs } : {};
 }
@@ -194,7 +195,7 @@ async function apply(
   return 'applied';
 }
 
-/** At most as many as fit a transaction; the rest follows with the next sync, which the status write starts. */
+/** At most as many as fit a transaction; the rest follows with the next sync, which changed ReplicaSets start. */
 function writesOf(
   { ref, deployment, nowMs }: World,
   decision: DeploymentDecision,

@@ -65,6 +65,8 @@ export interface DeploymentDecision {
   readonly lookAgainAtMs?: number;
   /** Reductions that are held. */
   readonly held: readonly Resize[];
+  /** Old ReplicaSets beyond the limit stay until rollouts are no longer held. */
+  readonly holdsHistory?: true;
 }
 
 const NO_LIMIT = 2 ** 31 - 1;
@@ -125,7 +127,7 @@ function decideScale({ deployment, isHeld, nowMs }: DeploymentSync, revisions: D
   });
   return {
     update: resized(deployment, allSets(revisions), resizes, 'annotate'),
-    remove: spec.paused === true && !isHeld ? expiredSets(deployment, revisions.oldSets) : [],
+    ...historyCleanUp(deployment, spec.paused === true ? revisions.oldSets : [], isHeld),
     held: [],
     status: deploymentCounts(deployment, revisions, nowMs),
   };
@@ -217,8 +219,7 @@ function decideRollingUpdate(sync: DeploymentSync, revisions: DeploymentSets): D
     ...defined({ create: current.create }),
     update: [...own, ...(isHeld ? [] : resized(deployment, revisions.oldSets, reductions))],
     held: isHeld ? reductions : [],
-    remove:
-      isHeld || !isComplete(deployment, deployment.status ?? {}) ? [] : expiredSets(deployment, revisions.oldSets),
+    ...historyCleanUp(deployment, isComplete(deployment, rest.status) ? revisions.oldSets : [], isHeld),
     ...rest,
   };
 }
@@ -265,13 +266,26 @@ function decideRecreate(sync: DeploymentSync, revisions: DeploymentSets): Draft 
       : current.isUpdated
         ? [{ previous: newSet!, next: set }]
         : [];
-  const isDone = isComplete(deployment, deployment.status ?? {});
-  return { update, held: [], remove: isDone && !isHeld ? expiredSets(deployment, oldSets) : [], ...rest };
+  const cleanUp = historyCleanUp(deployment, isComplete(deployment, rest.status) ? oldSets : [], isHeld);
+  return { update, held: [], ...cleanUp, ...rest };
 }
 
 function revisionOf(deployment: KubeDeployment, set: KubeReplicaSet) {
   const revision = set.metadata.annotations?.[REVISION];
   return revision === undefined || deployment.metadata.annotations?.[REVISION] === revision ? {} : { revision };
+}
+
+/**
+ * The history is cleaned in the commit that stores the complete status. Upstream waits for the next sync, but here the
+ * write of a status starts none.
+ */
+function historyCleanUp(
+  deployment: KubeDeployment,
+  oldSets: readonly KubeReplicaSet[],
+  isHeld: boolean,
+): Pick<DeploymentDecision, 'remove' | 'holdsHistory'> {
+  const remove = expiredSets(deployment, oldSets);
+  return isHeld && remove.length > 0 ? { remove: [], holdsHistory: true } : { remove };
 }
 
 /**
