@@ -55,4 +55,5 @@ export const deviations: readonly Deviation[] = [
   { id: 'TE-44', deviation: 'D7', reason: 'timers of a deleted node are dropped; pod garbage collection owns its pods' },
   { id: 'TE-48', deviation: 'L7', reason: 'a failed deletion stays due and is retried at the next decision, while the taint is present' },
   { id: 'WC-13', deviation: 'workloads', reason: 'the most recent time of a schedule is computed, not estimated' },
+  { id: 'WJ-24', deviation: 'workloads', reason: 'the deadline of a resumed Job counts from its resumption' },
 ];

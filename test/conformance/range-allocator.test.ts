@@ -5,7 +5,7 @@ import { allocateForNode } from '../../shared/controllers/cidr-allocator/rule.ts
 import { type CidrSet, releaseBlocks } from '../../shared/domain/cidrs/cidr-set.ts';
 import { blocksOfNode, type CidrPolicy, createCidrSets } from '../../shared/domain/cidrs/cluster-cidrs.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { StoreFault } from '../../shared/ports/item-store.ts';
+import { type ItemStore, StoreFault } from '../../shared/ports/item-store.ts';
 import { cidr, occupy } from '../support/cidr-sets.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 
@@ -141,6 +141,28 @@ describe('range allocator', () => {
       tried = outcome.sets;
     }
     expect((tried[0]?.size ?? 0) - (tried[0]?.usedCount ?? 0)).toBe(10);
+  });
+
+  it('RA-20 reports a Node that others write all the time, and assigns its block later', async () => {
+    let isContended = true;
+    const between = (items: ItemStore): ItemStore => ({
+      ...items,
+      transact: async (writes) =>
+        isContended && writes.some(({ key }) => key.pk.startsWith('cidr#'))
+          ? { kind: 'contended' }
+          : items.transact(writes),
+    });
+    const fleet = controlledFleet({ policy: { clusterCIDRs: ['10.0.0.0/16'] }, between });
+    await fleet.register('node0');
+    await expect(fleet.streams()).rejects.toMatchObject({ code: 'throttled', retryable: true });
+    const [event, ...others] = await fleet.events('CIDRAssignmentFailed');
+    expect(event).toMatchObject({ type: 'Warning', message: 'Node node0 status is now: CIDRAssignmentFailed' });
+    expect(others).toEqual([]);
+    expect((await cidrStore(fleet.tables).read('10.0.0.0/16#24')).taken).toEqual([]);
+    isContended = false;
+    await fleet.changeNode('node0', (node) => ({ ...node, metadata: { ...node.metadata, labels: { a: 'b' } } }));
+    await fleet.streams();
+    expect((await fleet.node('node0'))?.spec?.podCIDRs).toEqual(['10.0.0.0/24']);
   });
 
   it('RA-21 a write that timed out keeps its block if it happened, and is tried again', async () => {

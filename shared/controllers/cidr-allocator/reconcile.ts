@@ -21,8 +21,8 @@ import { blocksOfNode, type CidrFault, createCidrSets } from '../../domain/cidrs
 import { defined } from '../../domain/defined.ts';
 import type { EventText } from '../../domain/events/event-text.ts';
 import type { KubeNode } from '../../kube/types.ts';
-import { StoreFault } from '../../ports/item-store.ts';
-import { changeNode, nodeRef } from '../framework/change-node.ts';
+import { StoreFault, type TransactWrite } from '../../ports/item-store.ts';
+import { changeNode, type NodeChangeOutcome, nodeRef } from '../framework/change-node.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { recordEvents, subjectOf } from '../framework/record-event.ts';
 import { reportUnwritable } from '../framework/report-unwritable.ts';
@@ -193,7 +193,7 @@ class Allocator implements CidrAllocator {
   }
 
   async #allocate(node: KubeNode, nowMs: number): Promise<void> {
-    const { objects, meter } = this.#dependencies;
+    const { meter } = this.#dependencies;
     const { name: nodeName = '', uid = '' } = node.metadata;
     let refusals = 0;
     let isNew = this.#sets === undefined;
@@ -211,16 +211,10 @@ class Allocator implements CidrAllocator {
       const blocks = blocksOfNode(sets, { nodeName, podCIDRs }).flatMap((entry) =>
         entry.kind === 'readable' ? [entry] : [],
       );
-      const outcome = await changeNode(objects, { nodeName, uid, nowMs }, (current) =>
-        (current.spec?.podCIDRs ?? []).length > 0
-          ? undefined
-          : {
-              next: { ...current, spec: { ...current.spec, podCIDR: podCIDRs[0] as string, podCIDRs: [...podCIDRs] } },
-              extra: blocks.map(({ index, blocks: { first } }) =>
-                takeBlockWrite(setKey(sets[index] as CidrSet), first, { nodeName, uid }),
-              ),
-            },
+      const extra = blocks.map(({ index, blocks: { first } }) =>
+        takeBlockWrite(setKey(sets[index] as CidrSet), first, { nodeName, uid }),
       );
+      const outcome = await this.#assign(node, podCIDRs, extra, nowMs);
       if (outcome.kind === 'refused') {
         refusals += 1;
         const refused = blocks[outcome.index];
@@ -244,6 +238,30 @@ class Allocator implements CidrAllocator {
     }
     await this.#recordFailure(node, nowMs);
     throw new StoreFault('throttled', 'other processes claimed every block that was tried', { retryable: true });
+  }
+
+  /** @throws StoreFault after an event on the Node, as upstream writes it when it gives up an update */
+  async #assign(
+    node: KubeNode,
+    podCIDRs: readonly string[],
+    extra: readonly TransactWrite[],
+    nowMs: number,
+  ): Promise<NodeChangeOutcome> {
+    const { name: nodeName = '', uid = '' } = node.metadata;
+    const target = { nodeName, uid, nowMs };
+    try {
+      return await changeNode(this.#dependencies.objects, target, (current) =>
+        (current.spec?.podCIDRs ?? []).length > 0
+          ? undefined
+          : {
+              next: { ...current, spec: { ...current.spec, podCIDR: podCIDRs[0] as string, podCIDRs: [...podCIDRs] } },
+              extra,
+            },
+      );
+    } catch (fault) {
+      await this.#recordFailure(node, nowMs);
+      throw fault;
+    }
   }
 
   async #reread(): Promise<readonly CidrSet[]> {

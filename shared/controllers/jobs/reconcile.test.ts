@@ -186,6 +186,30 @@ describe('a Job', () => {
     },
   );
 
+  it('WJ-24 counts the deadline of a resumed Job from its new start', async () => {
+    const cluster = await running({ parallelism: 2, completions: 4, activeDeadlineSeconds: 30 });
+    const suspend = (value: boolean) =>
+      cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, suspend: value } }));
+    cluster.advance(20_000);
+    await suspend(true);
+    await cluster.settle();
+    await cluster.confirmDeletions();
+    cluster.advance(60_000);
+    await cluster.tick();
+    await suspend(false);
+    await cluster.settle();
+    expect(await cluster.pods()).toHaveLength(2);
+    cluster.advance(29_000);
+    await cluster.tick();
+    expect(await cluster.conditions()).toEqual(['Suspended False JobResumed']);
+    cluster.advance(1_000);
+    await cluster.tick();
+    await cluster.settle();
+    expect(await cluster.pods()).toEqual([]);
+    await cluster.confirmDeletions();
+    expect(await cluster.conditions()).toContain('Failed True DeadlineExceeded');
+  });
+
   it('WJ-37 counts an evicted pod of a silent node as failed, and replaces it at once', async () => {
     const cluster = await running({ parallelism: 1, completions: 1 });
     const [pod] = await cluster.jobPods();

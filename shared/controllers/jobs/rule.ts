@@ -72,7 +72,10 @@ export function decideJob({ job, pods, failureCount: before, nowMs }: JobSync): 
   const isSuspended = spec.suspend === true;
   const active = pods.filter(isActive);
   const counts = countsOf(job, pods);
-  const startedAtMs = parseTimeMs(status.startTime) ?? (isSuspended ? undefined : nowMs);
+  const hasSuspended = status.conditions?.find(({ type }) => type === 'Suspended')?.status === 'True';
+  // A resumed Job starts anew, before its deadline is compared: its suspension does not count.
+  const startedAtMs =
+    hasSuspended && !isSuspended ? nowMs : (parseTimeMs(status.startTime) ?? (isSuspended ? undefined : nowMs));
   const failureInputs: FailureInputs = {
     failed: counts.failed,
     backoffLimit: spec.backoffLimit ?? BACKOFF_LIMIT,
@@ -95,7 +98,6 @@ export function decideJob({ job, pods, failureCount: before, nowMs }: JobSync): 
     decided ??
     (!isDeleting && left === 0 && hasEnoughSuccesses(counts.succeeded, spec.completions) ? COMPLETE : undefined);
   const changes = changesOf({ pods, counts, removed: managed.remove }, outcome, isDeleting);
-  const hasSuspended = status.conditions?.find(({ type }) => type === 'Suspended')?.status === 'True';
   const suspension =
     outcome !== undefined || isDeleting || isSuspended === hasSuspended
       ? undefined
@@ -111,7 +113,7 @@ export function decideJob({ job, pods, failureCount: before, nowMs }: JobSync): 
     succeeded: counts.succeeded,
     suspension,
     hasTooManySuccesses: spec.completions !== undefined && counts.succeeded > spec.completions && left === 0,
-    startedAtMs: suspension === 'resumed' ? nowMs : startedAtMs,
+    startedAtMs,
     ...defined({ lookAgainAtMs: nextTimeMs({ failureInputs, failureCount, outcome, isDeleting }) }),
   };
 }
