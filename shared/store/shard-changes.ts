@@ -32,17 +32,21 @@ export interface ShardChangesOptions {
   readonly shardsOf: (resource: string) => number;
 }
 
-/** The cursors of a list that is read afterwards. Strongly consistent: one read unit per shard. */
+/**
+ * The cursors of a list that is read afterwards. One read unit per shard; half of one if a late answer suffices
+ * (`consistent` false).
+ */
 export async function readShardCursors(
   { items, clock, shardsOf }: ShardChangesOptions,
   resource: string,
+  { consistent = true } = {},
 ): Promise<ShardCursors> {
   const readAtMs = clock.nowMs();
   const keys = Array.from(
     { length: shardsOf(resource) },
     (_, shard): ItemKey => ({ table: 'objects', pk: headPartition(resource, shard), sk: ALONE }),
   );
-  const heads = await items.getMany(keys, { consistent: true });
+  const heads = await items.getMany(keys, { consistent });
   return { versions: heads.map((item) => (item?.['c'] as number | undefined) ?? 0), readAtMs };
 }
 

@@ -245,9 +245,37 @@ describe('SX concurrency and the serverless form', () => {
     for (let minute = 1; minute <= 60; minute += 1) await on.tick();
     const sweeps = on.fleet.consumed();
     expect(sweeps.writeUnits).toBe(0);
-    expect(sweeps.readUnits).toBe(30);
+    // The turn, and the heads of the 8 shards of pods; 0.5 each.
+    expect(sweeps.readUnits).toBe(60 * 4.5);
     expect(requests.filter(({ table, writeUnits }) => table === 'control' && writeUnits > 0)).toEqual([]);
     expect(await on.fleet.tables.query({ table: 'control', pk: 'scheduler', consistent: true })).toEqual(before);
+  });
+
+  it('SX-22 binds a pod at the next sweep, if its record was lost and nothing else asks', async () => {
+    const on = new ScheduledCluster();
+    await on.node('n1');
+    await on.pod('first');
+    await on.settle();
+    const lost = async (name: string) => {
+      await on.pod(name, { spec: { schedulingGates: [{ name: 'wait' }] } });
+      await on.settle();
+      await on.send('PATCH', `/api/v1/namespaces/default/pods/${name}`, {
+        body: { spec: { schedulingGates: [] } },
+        contentType: MERGE,
+      });
+      on.fleet.loseRecords();
+      expect(on.woken.splice(0)).toEqual([]);
+    };
+    await lost('p');
+    expect(await on.nodeOf('p')).toBe('');
+    on.fleet.at(60);
+    await on.tick();
+    expect(await on.nodeOf('p')).toBe('n1');
+    // A process that has just started.
+    await lost('q');
+    on.fleet.at(120);
+    await on.fleet.makeControllers(on.fleet.tables).tickScheduler(on.fleet.slot());
+    expect(await on.nodeOf('q')).toBe('n1');
   });
 
   it('SX-17 attempts that say nothing new cost a write unit each', async () => {

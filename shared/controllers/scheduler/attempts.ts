@@ -1,4 +1,5 @@
 /** One attempt for each due pod of a pass: decide, then bind, or show why not. */
+import { defined } from '../../domain/defined.ts';
 import { healthVerdict } from '../../domain/nodes/health.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import { StoreFault } from '../../ports/item-store.ts';
@@ -7,6 +8,7 @@ import { readHealth } from '../../store/health-store.ts';
 import type { WorkBudget } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import { bindGroup, GROUP_MAX, type Placement } from './bind.ts';
+import { claimsRejection } from './claims.rule.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
 import { heldDraft, preemptionDraft, type QueueHistory, rejectionDraft, withPreemption } from './decisions.ts';
 import * as metric from './metrics.ts';
@@ -120,7 +122,8 @@ class Attempts {
     if (pod === undefined || pod.uid !== due.uid || !isPending(pod) || pod.isGated) return isLast ? this.flush() : [];
     const { clock, meter } = this.#context.dependencies;
     const startMs = clock.nowMs();
-    const outcome = schedulePod(pod, copy.snapshot, options);
+    const claims = defined({ claimsRejection: await this.#claimsRejection(pod) });
+    const outcome = schedulePod(pod, copy.snapshot, { ...options, ...claims });
     const result = outcome.kind === 'fits' ? 'scheduled' : 'unschedulable';
     meter.add(metric.ATTEMPT_DURATION, (clock.nowMs() - startMs) / 1_000, 'Seconds', { result });
     if (outcome.kind === 'fits') {
@@ -131,6 +134,13 @@ class Attempts {
     if (this.#group.length > 0) return [...(await this.flush()), due];
     await this.#reject(pod, due, outcome);
     return [];
+  }
+
+  /** One read unit per claim, for the few pods that have one. */
+  async #claimsRejection({ namespace, claims }: SchedulablePod): Promise<string | undefined> {
+    if (claims.length === 0) return undefined;
+    const refs = claims.map((name) => ({ resource: 'persistentvolumeclaims', namespace, name }));
+    return claimsRejection(claims, await this.#context.dependencies.objects.getMany(refs));
   }
 
   /** Commits the group. Returns the pods that must be decided again. */

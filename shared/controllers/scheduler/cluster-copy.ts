@@ -90,6 +90,14 @@ export class ClusterCopy {
     this.#uses.delete(nodeName);
   }
 
+  /** Whether a pod changed since the last read. Maybe late; half a read unit per shard of pods. */
+  async hasNewPods(): Promise<boolean> {
+    const known = this.#cursors?.pods.versions;
+    if (known === undefined) return true;
+    const { versions } = await readShardCursors({ ...this.#dependencies, shardsOf }, 'pods', { consistent: false });
+    return versions.some((version, shard) => version > (known[shard] ?? 0));
+  }
+
   /** Reads what changed. `versions`: also those of nodes and of the order, after a binding was refused or has no known outcome. */
   async refresh({ versions = false } = {}): Promise<void> {
     const before = this.#cursors;

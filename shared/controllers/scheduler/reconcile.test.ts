@@ -33,6 +33,26 @@ describe('the scheduler', () => {
     expect(cluster.fleet.told.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
+  it('says of a pod with claims what keeps them from it', async () => {
+    const cluster = new ScheduledCluster();
+    await cluster.node('n1');
+    const claims = '/api/v1/namespaces/default/persistentvolumeclaims';
+    const volumes = ['data', 'logs'].map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
+    await cluster.pod('p', { spec: { volumes } });
+    await cluster.settle();
+    expect(await cluster.reasons('p')).toBe('persistentvolumeclaim "data" not found.');
+    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+    await cluster.send('POST', claims, { body: { metadata: { name: 'data' }, spec } });
+    await cluster.at(301);
+    expect(await cluster.reasons('p')).toBe('persistentvolumeclaim "logs" not found.');
+    await cluster.send('POST', claims, { body: { metadata: { name: 'logs', finalizers: ['a/b'] }, spec } });
+    await cluster.at(602);
+    expect(await cluster.reasons('p')).toBe('pod has unbound immediate PersistentVolumeClaims.');
+    await cluster.send('DELETE', `${claims}/logs`);
+    await cluster.at(903);
+    expect(await cluster.reasons('p')).toBe('persistentvolumeclaim "logs" is being deleted.');
+  });
+
   it('sets the seconds of the node’s profile in the default tolerations', async () => {
     const nodeSelector = { matchLabels: { link: 'cell' } };
     const profiles = [{ name: 'cell', nodeSelector, podEvictionTimeoutSeconds: 900 }];

@@ -9,7 +9,7 @@
  * minute. They may come late, twice or at once: `turn` avoids work that is done twice, and the conditions of each binding
  * make it safe (bind.ts).
  *
- * Cost without work: half a read unit.
+ * Cost of a sweep without work: four and a half read units, and what changed of pods since the last one.
  */
 import type { Policy } from '../../domain/policy.ts';
 import { workUntil } from '../framework/bounded-work.ts';
@@ -82,7 +82,7 @@ async function runPass(dependencies: ControllerDependencies, parts: PassParts): 
   const { queue } = parts;
   if (policy.scheduling === 'off') return NOTHING;
   const startMs = clock.nowMs();
-  if (!hasWork(await queue.peek(), startMs)) return NOTHING;
+  if (!hasWork(await queue.peek(), startMs) && !(await hasUntriedPod(parts))) return NOTHING;
   const limitMs = Math.min(PASS_MS, parts.budgetMs);
   const id = random.uuid();
   const wanted = await queue.begin({ id, nowMs: startMs, untilMs: startMs + limitMs + TURN_RESERVE_MS });
@@ -100,6 +100,16 @@ async function runPass(dependencies: ControllerDependencies, parts: PassParts): 
     countAttempts(dependencies, report);
   }
   return { kind: 'ran', ...report };
+}
+
+/** A pod that was never tried, because its stream record was lost: no pass was requested, and it has no row. */
+async function hasUntriedPod({ queue, copy }: PassParts): Promise<boolean> {
+  if (!(await copy.hasNewPods())) return false;
+  await copy.refresh();
+  const keys = [...copy.pending.keys()].filter((key) => copy.snapshot.pods.get(key)?.isGated === false);
+  if (keys.length === 0) return false;
+  const rows = new Set((await queue.rows()).map(({ key }) => key));
+  return keys.some((key) => !rows.has(key));
 }
 
 async function runRounds(

@@ -26,6 +26,8 @@ export interface CycleOptions {
    * While the safety gate is closed: whether the node had a heartbeat within one grace period. Absent: the gate is open.
    */
   readonly hasRecentHeartbeat?: (nodeName: string) => boolean;
+  /** Why the claims of the pod keep it from every node. Absent: it has none. */
+  readonly claimsRejection?: string;
 }
 
 const WEIGHTS = {
@@ -96,13 +98,14 @@ export function feasibleNodesWanted(nodes: number, percentage: number): number {
 }
 
 /** A property of the pod alone that no node can satisfy. */
-function podRejection(pod: SchedulablePod): { readonly plugin: PluginName; readonly text: string } | undefined {
+function podRejection(
+  pod: SchedulablePod,
+  { claimsRejection }: CycleOptions,
+): { readonly plugin: PluginName; readonly text: string } | undefined {
   if (pod.usesResourceClaims) {
     return { plugin: 'DynamicResources', text: 'dynamic resource claims are not supported' };
   }
-  if (pod.claim !== undefined) {
-    return { plugin: 'VolumeBinding', text: `persistentvolumeclaim ${JSON.stringify(pod.claim)} not found` };
-  }
+  if (claimsRejection !== undefined) return { plugin: 'VolumeBinding', text: claimsRejection };
   return namedNodes(pod)?.size === 0 ? { plugin: 'NodeAffinity', text: 'pod affinity terms conflict' } : undefined;
 }
 
@@ -153,7 +156,7 @@ export const nominationFilter = (pod: SchedulablePod, snapshot: Snapshot, option
 export function schedulePod(pod: SchedulablePod, snapshot: Snapshot, options: CycleOptions): CycleOutcome {
   const nodes = snapshot.nodes.size;
   if (nodes === 0) return { kind: 'rejected', message: NO_NODES, rejections: new Map(), plugins: [] };
-  const ownRejection = podRejection(pod);
+  const ownRejection = podRejection(pod, options);
   if (ownRejection !== undefined) {
     const message = `0/${nodes} nodes are available: ${ownRejection.text}.`;
     return { kind: 'rejected', message, rejections: new Map(), plugins: [ownRejection.plugin] };

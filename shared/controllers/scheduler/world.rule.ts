@@ -86,8 +86,8 @@ export interface SchedulablePod {
   readonly containers: number;
   /** uid of the controlling owner; '' without one. */
   readonly controllerUid: string;
-  /** Name of a claim that its volumes need; undefined: none. */
-  readonly claim: string | undefined;
+  /** Names of the claims that its volumes need. */
+  readonly claims: readonly string[];
   readonly usesResourceClaims: boolean;
   /** The PodScheduled condition, as stored. */
   readonly scheduledCondition:
@@ -139,13 +139,13 @@ function spreadConstraint(constraint: TopologySpreadConstraint, labels: Labels):
   };
 }
 
-/** The claim of the first volume that needs one. Claims are not served, so it does not exist. */
-function claimOf(pod: KubePod): string | undefined {
-  for (const volume of pod.spec?.volumes ?? []) {
-    if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName ?? '';
-    if (volume.ephemeral !== undefined) return `${pod.metadata.name}-${volume.name}`.slice(0, NAME_LENGTH_MAX);
-  }
-  return undefined;
+function claimsOf(pod: KubePod): readonly string[] {
+  const names = (pod.spec?.volumes ?? EMPTY).flatMap((volume) => {
+    if (volume.persistentVolumeClaim !== undefined) return [volume.persistentVolumeClaim.claimName ?? ''];
+    if (volume.ephemeral !== undefined) return [`${pod.metadata.name}-${volume.name}`.slice(0, NAME_LENGTH_MAX)];
+    return [];
+  });
+  return names.length === 0 ? EMPTY : names;
 }
 
 /** Without a tag after the last slash: `:latest` (pkg/util/parsers). */
@@ -219,7 +219,7 @@ export function schedulablePod(pod: KubePod): SchedulablePod {
     images: imagesOf(spec),
     containers: (spec.containers ?? EMPTY).length + (spec.initContainers ?? EMPTY).length,
     controllerUid: metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid ?? '',
-    claim: claimOf(pod),
+    claims: claimsOf(pod),
     usesResourceClaims: (spec.resourceClaims ?? EMPTY).length > 0,
     scheduledCondition:
       scheduled === undefined
