@@ -9,6 +9,7 @@ import { HeartbeatRelay } from '../agent/app/relay.ts';
 import { type RelayRouteOptions, withRelay } from '../agent/app/relay-route.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../agent/ports/kube-api.ts';
 import { relayedRequest } from '../agent/rules/relay.ts';
+import { earliestStoredMs, limitedAttempt } from '../agent/rules/relay-use.ts';
 import type { LeaseBatchAnswerItem } from '../shared/domain/nodes/lease-batch.ts';
 import type { Log } from '../shared/ports/log.ts';
 import { boundToken } from './access.ts';
@@ -36,7 +37,10 @@ const HELD_MAX_MS = 300_000;
 /** Of the held ones: the relay sent them before. */
 const REPEATED_SHARE = 0.6;
 /** Shares at the worst severity. */
-const SHARES = { lostRequest: 0.4, lostAnswer: 0.3, held: 0.9 };
+const SHARES = { lostRequest: 0.4, lostAnswer: 0.3, held: 0.9, waysHang: 0.3 };
+
+/** Attempts to send one heartbeat while no answer arrives. */
+const ATTEMPTS_MAX = 2;
 
 /** What came of a heartbeat that was sent through a relay. */
 export type RelayMark = 'stored' | 'conflict' | 'expired' | 'failed' | 'used-again' | 'mistrusted' | 'interval-short';
@@ -89,18 +93,29 @@ export function siteRelays(options: SiteRelaysOptions): SiteRelays {
     isUsedBy,
     through(machine, direct) {
       const { name: nodeName, zone, intervalMs } = machine;
+      const site = siteOf(zone);
       const api = route({
-        relay: siteOf(zone).clientOf(machine),
-        direct: apiOver(direct, nodeName),
+        relay: site.clientOf(machine),
+        direct: site.directClientOf(nodeName, apiOver(direct, nodeName)),
         nodeName,
         monotonicMs: time.nowMs,
         log: routeLog(nodeName, onMark),
       });
+      let storedAtMs: number | undefined;
       return async (request) => {
         if (!isRenewal(request)) return direct(request);
         const { method, path, body } = request;
-        const answer = await api.send({ method: method as 'PUT', path, body, heartbeat: { intervalMs: intervalMs() } });
-        return answerOf(answer);
+        for (let attempt = 1; ; attempt += 1) {
+          const fromMs = time.nowMs();
+          const heartbeat = { intervalMs: intervalMs(), storedAtMs };
+          const answer = await api.send({ method: method as 'PUT', path, body, heartbeat, timeoutMs: TIMEOUT_MS });
+          if (answer.kind === 'failed' && attempt < ATTEMPTS_MAX) continue;
+          if (answer.kind === 'answered' && answer.status === 200) {
+            const isRelayed = answer.isRelayed === true;
+            storedAtMs = earliestStoredMs({ fromMs, answeredAtMs: time.nowMs(), isRelayed });
+          }
+          return answerOf(answer);
+        }
       };
     },
   };
@@ -118,6 +133,8 @@ class Site {
   readonly #options: SiteRelaysOptions;
   readonly #usesRelay: (name: string) => boolean;
   #running: RunningRelay | undefined;
+  /** Machines with a direct request that will hang. */
+  readonly #hangsDirectly = new Set<string>();
 
   constructor(zone: string, options: SiteRelaysOptions, usesRelay: (name: string) => boolean) {
     this.#zone = zone;
@@ -130,6 +147,16 @@ class Site {
     return kubeApi((request) => this.#request(machine, request));
   }
 
+  /** The direct way of a machine. */
+  directClientOf(name: string, api: KubeApi): KubeApi {
+    const { time } = this.#options;
+    return kubeApi((request) => {
+      if (!this.#hangsDirectly.delete(name)) return api.send(request);
+      const { timeoutMs = TIMEOUT_MS } = limitedAttempt(request, time.nowMs());
+      return time.sleep(timeoutMs).then(() => TIMED_OUT);
+    });
+  }
+
   async #request({ name, isGone }: SiteMachine, request: KubeRequest): Promise<KubeAnswer> {
     const { time, plan, onMark } = this.#options;
     const limit = time.sleep(request.timeoutMs ?? TIMEOUT_MS).then(() => TIMED_OUT);
@@ -139,6 +166,10 @@ class Site {
     if (isGone()) return never();
     const running = this.#process();
     if (running === undefined) return REFUSED;
+    if (plan.strikes('waysHang', SHARES.waysHang)) {
+      this.#hangsDirectly.add(name);
+      return limit;
+    }
     if (plan.strikes('relayDrops', SHARES.lostRequest)) return limit;
     const received = relayedRequest({
       method: request.method,

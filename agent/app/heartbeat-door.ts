@@ -4,11 +4,13 @@
  *
  * A heartbeat is sent through the API until an answer names a URL. When a heartbeat through the URL fails, it is sent
  * through the API at once, and so are all heartbeats of the next minute. The answer then names the URL again, or another
- * one, or none where the URL is no longer deployed. Requests that are no renewal of a Lease always use the API.
+ * one, or none where the URL is no longer deployed. Requests that are no renewal of a Lease always use the API. An attempt
+ * that hangs leaves time for another one (rules/relay-use.ts).
  */
 import { LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/domain/nodes/lease-batch.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { heartbeatUrlOf } from '../rules/lease.ts';
+import { limitedAttempt } from '../rules/relay-use.ts';
 
 /** After a failure the URL is not used for this long. Milliseconds. */
 const RETRY_AFTER_MS = 60_000;
@@ -49,7 +51,7 @@ export function withHeartbeatDoor({ api, open, monotonicMs }: HeartbeatDoorOptio
         door.client.reconnect();
         isRepeated = true;
       }
-      const answer = await api.send(request);
+      const answer = await api.send(limitedAttempt(request, monotonicMs()));
       learn(answer);
       // Neither way works: the next attempt begins with the URL again.
       if (!isFromFunction(answer)) closedUntilMs = 0;

@@ -9,6 +9,7 @@ import { doublingWaitMs, ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/b
 import { answeredWith, describeAnswer, nodeIn } from '../rules/kube-answer.ts';
 import { LEASES_PATH, leasePath, needsOwner, newLease, nodePath, type Renewal, renewedLease } from '../rules/lease.ts';
 import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX, renewedBy } from '../rules/lease-answers.ts';
+import { earliestStoredMs } from '../rules/relay-use.ts';
 
 export interface LeaseClientDependencies {
   readonly nodeName: string;
@@ -46,6 +47,8 @@ export type EnsuredLease = Extract<EnsureAttempt, { kind: 'found' | 'created' }>
 
 export class LeaseClient {
   readonly #dependencies: LeaseClientDependencies;
+  /** The earliest time at which the last accepted heartbeat was stored. Monotonic milliseconds. */
+  #storedAtMs: number | undefined;
 
   constructor(dependencies: LeaseClientDependencies) {
     this.#dependencies = dependencies;
@@ -72,7 +75,7 @@ export class LeaseClient {
 
   /** Renews this Lease, or the stored one after a conflict. False if all attempts failed. */
   async renew(lease: KubeObject): Promise<boolean> {
-    const { nodeName, intervalMs, api, log, stop, onAccepted } = this.#dependencies;
+    const { nodeName, intervalMs, api, time, log, stop, onAccepted } = this.#dependencies;
     let base: KubeObject | undefined = lease;
     for (let attempt = 1; attempt <= RENEWAL_ATTEMPTS_MAX && !stop.aborted; attempt += 1) {
       const body = await this.#renewalOf(base);
@@ -82,12 +85,15 @@ export class LeaseClient {
         path: leasePath(nodeName),
         body,
         prefersMinimal: true,
-        heartbeat: { intervalMs: intervalMs() },
+        heartbeat: { intervalMs: intervalMs(), storedAtMs: this.#storedAtMs },
       } as const;
+      const fromMs = time.monotonicMs();
       const answer = await this.#send(renewal);
       const written = leaseWrite(answer, nodeName);
       if (written.kind === 'written') {
-        onAccepted(renewedBy(body, written.lease), answer.kind === 'answered' && answer.isRelayed === true);
+        const isRelayed = answer.kind === 'answered' && answer.isRelayed === true;
+        this.#storedAtMs = earliestStoredMs({ fromMs, answeredAtMs: time.monotonicMs(), isRelayed });
+        onAccepted(renewedBy(body, written.lease), isRelayed);
         return true;
       }
       log.warn('the Lease was not renewed', { node: nodeName, why: this.#whyNoLease(answer), attempt });

@@ -6,6 +6,7 @@ import { LEASE_NAMESPACE } from '../../shared/domain/access/node-restriction.ts'
 import { HEARTBEAT_URL_ANNOTATION } from '../../shared/domain/nodes/heartbeat-url.ts';
 import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
 import { type NodeUsage, USAGE_ANNOTATION, usageText } from '../../shared/domain/nodes/node-usage.ts';
+import { INTERVAL_JITTER } from '../../shared/domain/policy.ts';
 import { formatMicroTime } from '../../shared/kube/time.ts';
 import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/types.ts';
 
@@ -18,8 +19,6 @@ export const LOGS_VERSION_ANNOTATION = 'nodekeeper.dev/logs-version';
 const DEFAULT_LEASE_DURATION_SECONDS = 40;
 /** A Lease is renewed four times per lease duration. */
 const RENEWAL_FRACTION = 0.25;
-/** A wait is longer than the interval by up to this share, never shorter. */
-export const INTERVAL_JITTER = 0.04;
 
 export const LEASES_PATH = `/apis/coordination.k8s.io/v1/namespaces/${LEASE_NAMESPACE}/leases`;
 export const leasePath = (nodeName: string): string => `${LEASES_PATH}/${encodeURIComponent(nodeName)}`;

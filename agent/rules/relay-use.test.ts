@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parsePolicy } from '../../shared/config/policy.ts';
-import { isRelayUsable, isTimeForRelay } from './relay-use.ts';
+import { earliestStoredMs, isRelayUsable, isTimeForRelay, limitedAttempt } from './relay-use.ts';
 
 const isPermitted = (beatIntervalSeconds: number, nodeMonitorGracePeriodSeconds: number): boolean =>
   parsePolicy({
@@ -9,23 +9,49 @@ const isPermitted = (beatIntervalSeconds: number, nodeMonitorGracePeriodSeconds:
     leaseDurationSeconds: 3 * beatIntervalSeconds,
   }).kind === 'ok';
 
-it('a relay is used only if every permitted grace period is long enough for one that hangs', () => {
+it('a relay is used only if every permitted grace period is long enough for two ways that hang', () => {
   for (let intervalSeconds = 1; intervalSeconds <= 120; intervalSeconds += 1) {
     if (!isRelayUsable(1_000 * intervalSeconds)) continue;
-    // Late answer, interval with jitter, 5 s of waiting, direct heartbeat.
-    const needed = 2.8 + 1.04 * intervalSeconds + 5 + 1;
+    // Late answer, interval with jitter, wait for the relay, direct request that hangs, direct heartbeat.
+    const needed = 2.8 + 1.04 * intervalSeconds + 5 + 3 + 1;
     for (let graceSeconds = 1; graceSeconds < needed; graceSeconds += 1) {
       expect(isPermitted(intervalSeconds, graceSeconds), `${intervalSeconds} ${graceSeconds}`).toBe(false);
     }
   }
 });
 
-it('a relay is used with the default interval and longer ones, and with none below 9.2 s', () => {
-  expect([10_000, 9_200, 60_000, 3_600_000].map(isRelayUsable)).toEqual([true, true, true, true]);
-  expect([9_100, 9_000, 5_000, 2_000, 1_000].map(isRelayUsable)).toEqual(new Array(5).fill(false));
+it('a relay is used with the default interval and longer ones, and with none below', () => {
+  expect([10_000, 12_000, 60_000, 3_600_000].map(isRelayUsable)).toEqual([true, true, true, true]);
+  expect([9_999, 9_000, 5_000, 2_000, 1_000].map(isRelayUsable)).toEqual(new Array(5).fill(false));
 });
 
 it('a heartbeat is sent through the relay until a direct one after the wait would be too late', () => {
-  expect([0, 14_000, 14_001].map((silentMs) => isTimeForRelay(silentMs, 10_000))).toEqual([true, true, false]);
+  expect([0, 16_200, 16_201].map((silentMs) => isTimeForRelay(silentMs, 10_000))).toEqual([true, true, false]);
   expect(isTimeForRelay(Number.POSITIVE_INFINITY, 3_600_000)).toBe(false);
+});
+
+it('a direct attempt ends while another one is in time; one that is too late for that keeps its limit', () => {
+  const limitAfter = (silentMs: number, intervalMs: number): number | undefined =>
+    limitedAttempt(
+      { method: 'PUT', path: '/', timeoutMs: 10_000, heartbeat: { intervalMs, storedAtMs: 50_000 } },
+      50_000 + silentMs,
+    ).timeoutMs;
+  expect([0, 10_400, 18_200, 18_201, 19_500].map((silentMs) => limitAfter(silentMs, 10_000))).toEqual([
+    10_000, 10_000, 3_000, 10_000, 10_000,
+  ]);
+  expect(limitAfter(31_200, 30_000)).toBe(10_000);
+});
+
+it('requests that are no heartbeat, and the first heartbeat, keep their limit', () => {
+  const read = { method: 'GET', path: '/', timeoutMs: 10_000 } as const;
+  expect(limitedAttempt(read, 0)).toBe(read);
+  const first = { ...read, heartbeat: { intervalMs: 1_000, storedAtMs: undefined } };
+  expect(limitedAttempt(first, 0)).toBe(first);
+});
+
+it('a relayed heartbeat was stored within the time limit of its batch before the answer', () => {
+  const beat = { fromMs: 1_000, answeredAtMs: 5_000 };
+  expect(earliestStoredMs({ ...beat, isRelayed: false })).toBe(1_000);
+  expect(earliestStoredMs({ ...beat, isRelayed: true })).toBe(2_200);
+  expect(earliestStoredMs({ ...beat, answeredAtMs: 1_100, isRelayed: true })).toBe(1_000);
 });

@@ -13,12 +13,11 @@
 import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
 import { COLLECT_AFTER_LEADER_MS, COLLECT_MS } from '../../agent/app/relay.ts';
 import { CHECK_INTERVAL_MS } from '../../agent/app/relay-route.ts';
-import { INTERVAL_JITTER } from '../../agent/rules/lease.ts';
 import { isRelayUsable } from '../../agent/rules/relay-use.ts';
 import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
 import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
 import { LEASE_BATCH_ITEMS_MAX } from '../../shared/domain/nodes/lease-batch.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { defaultPolicy, INTERVAL_JITTER } from '../../shared/domain/policy.ts';
 import type { FunctionName } from '../../shared/function-list.ts';
 import { scanSegmentsFor } from '../../shared/store/health-store.ts';
 import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type Taken, times } from './measurement.ts';

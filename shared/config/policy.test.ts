@@ -125,7 +125,7 @@ describe('a policy', () => {
   });
 
   it('needs a grace of two beats and two periods', () => {
-    accepts({ nodeMonitorGracePeriodSeconds: 20 });
+    accepts({ beatIntervalSeconds: 9, nodeMonitorGracePeriodSeconds: 18 });
     expect(faultyFields({ nodeMonitorGracePeriodSeconds: 19 })).toEqual(['nodeMonitorGracePeriodSeconds']);
     accepts({ nodeMonitorPeriodSeconds: 20, nodeMonitorGracePeriodSeconds: 40 });
     const [fault] = faultsOf(parsePolicy({ nodeMonitorPeriodSeconds: 30, nodeMonitorGracePeriodSeconds: 40 }));
@@ -135,6 +135,17 @@ describe('a policy', () => {
       rule: 'must be at least 2 × nodeMonitorPeriodSeconds (nodeMonitorPeriodSeconds is 30)',
       other: 'nodeMonitorPeriodSeconds',
     });
+  });
+
+  it('needs a grace in which a relay and a direct request may hang, where machines use relays', () => {
+    accepts({ nodeMonitorGracePeriodSeconds: 23 });
+    accepts({ beatIntervalSeconds: 13, nodeMonitorGracePeriodSeconds: 26 });
+    const [fault, ...others] = faultsOf(parsePolicy({ nodeMonitorGracePeriodSeconds: 22 }));
+    expect(others).toEqual([]);
+    expect(describePolicyFault(fault!)).toBe(
+      'nodeMonitorGracePeriodSeconds 22 must be at least 1.04 × beatIntervalSeconds + 11.8, because a relay and a direct ' +
+        'request that hang must not mark a node (intervals of 10 s and more) (beatIntervalSeconds is 10)',
+    );
   });
 
   it('needs a startup grace of one period', () => {

@@ -2,7 +2,14 @@ import * as z from 'zod/mini';
 import { formatCidr } from '../domain/cidrs/cidr.ts';
 import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
 import { FLAP_THRESHOLD_MAX } from '../domain/nodes/flapping.ts';
-import { defaultPolicy, GRACE_INTERVALS_MIN, type Policy } from '../domain/policy.ts';
+import {
+  defaultPolicy,
+  GRACE_INTERVALS_MIN,
+  graceSecondsMin,
+  type Policy,
+  RELAYED_INTERVAL_SECONDS_MIN,
+  TWO_HANGS_SECONDS,
+} from '../domain/policy.ts';
 import type { FieldRule, PolicyFault, Relation } from './policy-rules.ts';
 import { profileFaults, profileRelationFaults, profilesRule } from './profiles.ts';
 
@@ -158,6 +165,15 @@ const relations: readonly Relation[] = [
     other: 'beatIntervalSeconds',
     rule: `must be at least ${GRACE_INTERVALS_MIN} × beatIntervalSeconds, because one lost beat must not mark a node`,
     holds: (policy) => policy.nodeMonitorGracePeriodSeconds >= GRACE_INTERVALS_MIN * policy.beatIntervalSeconds,
+  },
+  {
+    field: 'nodeMonitorGracePeriodSeconds',
+    other: 'beatIntervalSeconds',
+    rule:
+      `must be at least 1.04 × beatIntervalSeconds + ${TWO_HANGS_SECONDS}, because a relay and a direct request that hang ` +
+      `must not mark a node (intervals of ${RELAYED_INTERVAL_SECONDS_MIN} s and more)`,
+    holds: ({ nodeMonitorGracePeriodSeconds: graceSeconds, beatIntervalSeconds }) =>
+      graceSeconds < GRACE_INTERVALS_MIN * beatIntervalSeconds || graceSeconds >= graceSecondsMin(beatIntervalSeconds),
   },
   {
     field: 'nodeMonitorGracePeriodSeconds',

@@ -25,11 +25,30 @@ export interface NodeProfile extends Partial<ProfileTimes> {
   readonly nodeSelector: NodeSelector;
 }
 
-/**
- * Heartbeat intervals in the shortest grace period that a policy may have. Machines rely on it: agent/rules/relay-use.ts
- * derives from it with which intervals a relay is safe.
- */
+/** Heartbeat intervals in the shortest grace period that a policy may have. */
 export const GRACE_INTERVALS_MIN = 2;
+/** Machines use a relay with this heartbeat interval and longer ones (docs/relay.md). Seconds. */
+export const RELAYED_INTERVAL_SECONDS_MIN = 10;
+/** By how much an interval is longer at most, at random. Source: JitterFactor of the kubelet's lease controller. */
+export const INTERVAL_JITTER = 0.04;
+/**
+ * Longest time from one stored heartbeat to the next, besides the interval, if the relay and the first direct request
+ * hang. Seconds. agent/rules/relay-use.ts has its parts and keeps them.
+ */
+export const TWO_HANGS_SECONDS = 11.8;
+
+/**
+ * The shortest grace period that a policy may have with this heartbeat interval. One lost heartbeat marks no node. Nor do
+ * a relay and a direct request that hang at the same time, where machines use relays. Machines do not know their grace
+ * period and rely on this one: it is longer for a longer interval. Seconds; a policy has whole ones.
+ */
+export const graceSecondsMin = (beatIntervalSeconds: number): number =>
+  Math.max(
+    GRACE_INTERVALS_MIN * beatIntervalSeconds,
+    beatIntervalSeconds < RELAYED_INTERVAL_SECONDS_MIN
+      ? 0
+      : (1 + INTERVAL_JITTER) * beatIntervalSeconds + TWO_HANGS_SECONDS,
+  );
 
 /**
  * Every tunable of the controllers: one object for deploy, local mode and scenarios.

@@ -40,6 +40,7 @@ export const FAULTS = {
   relayCut: 'relays cannot reach the endpoint, although their machines can',
   relayDrops: 'relays lose heartbeats, or the answers to batches',
   relayHolds: 'batches of relays arrive up to five minutes late and in another order, or a second time',
+  waysHang: 'the relay of a machine and its first direct request after it hang',
   ec2Stale: 'EC2 shows its instances as they were up to 20 s ago',
   ec2Throttled: 'EC2 throttles, fails or times out',
   ec2Wrong: 'EC2 omits an instance for less than a period',
@@ -59,6 +60,7 @@ export const RELAY_FAULTS = [
   'relayCut',
   'relayDrops',
   'relayHolds',
+  'waysHang',
 ] as const satisfies readonly FaultName[];
 const IN_CALM: ReadonlySet<FaultName> = new Set<FaultName>(RELAY_FAULTS);
 /** Maximum time that a process is frozen. Below the time limit of an invocation: one that is frozen for longer is killed. */
@@ -103,6 +105,7 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
   relayCut: 4,
   relayDrops: 4,
   relayHolds: 6,
+  waysHang: 6,
   ec2Events: 4,
   ec2Wrong: 2,
   ec2Stale: 2,

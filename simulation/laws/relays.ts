@@ -15,11 +15,19 @@ const TOKEN_PRECISION_MS = 1_000;
 const HELD_MAX_MS = (BOUND_TOKEN_LIFE_SECONDS + NODE_CLOCK_TOLERANCE_SECONDS) * 1_000 + TOKEN_PRECISION_MS;
 /** By how much a wait for the next heartbeat is longer than the interval: its random part. */
 const INTERVAL_SHARE_MAX = 1.05;
-/** How long a machine waits for its relay. Milliseconds. Source: docs/relay.md. */
+/** How long a machine waits for its relay, and then for a direct request at most. Milliseconds. Source: docs/relay.md. */
 const RELAY_WAIT_MS = 5_000;
+const DIRECT_WAIT_MS = 10_000;
 
 export function relaysOnlyDelay(context: LawContext): Law {
   const { truth, nowMs, most, machine, calmSinceMs, clockSlackMs, isPoisoned, fail } = context;
+
+  /** What a machine waits for before its heartbeat is stored: its relay, and a direct request while such requests hang. */
+  function waitsMs(sinceMs: number): number {
+    const hangs = context.plan.last('waysHang');
+    const mayHang = hangs !== undefined && hangs.untilMs + RELAY_WAIT_MS >= sinceMs;
+    return mayHang ? RELAY_WAIT_MS + DIRECT_WAIT_MS : RELAY_WAIT_MS;
+  }
 
   const intervalMs = ({ profile }: TrueNode): number =>
     1_000 * most((policy) => policyOf(policy, profile).beatIntervalSeconds);
@@ -31,7 +39,7 @@ export function relaysOnlyDelay(context: LawContext): Law {
     // A machine that has just started, or changed its profile, may have any interval before it.
     const longestMs = 1_000 * most(({ beatIntervalSeconds }) => beatIntervalSeconds);
     const isSteady = fromMs === node.lastHeartbeatAtMs && node.profileChangedAtMs === undefined;
-    const waitMs = (isSteady ? intervalMs(node) : 2 * longestMs) * INTERVAL_SHARE_MAX + RELAY_WAIT_MS + EFFECT_MS;
+    const waitMs = (isSteady ? intervalMs(node) : 2 * longestMs) * INTERVAL_SHARE_MAX + waitsMs(fromMs) + EFFECT_MS;
     const silentMs = nowMs() - fromMs;
     if (silentMs <= waitMs) return;
     const message = `no heartbeat of ${node.name} was stored for ${seconds(silentMs)}, although it is on and has two ways`;

@@ -18,7 +18,7 @@ beforeAll(async () => {
     nodes: 6,
     ec2Nodes: 0,
     console: true,
-    policy: { nodeMonitorGracePeriodSeconds: 20, podEvictionTimeoutSeconds: 5, nodeEvictionRatePerSecond: 1 },
+    policy: { nodeMonitorGracePeriodSeconds: 23, podEvictionTimeoutSeconds: 5, nodeEvictionRatePerSecond: 1 },
   });
 }, 120_000);
 afterAll(async () => {

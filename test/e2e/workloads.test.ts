@@ -15,7 +15,7 @@ beforeAll(async () => {
   local = await startLocalForTest({
     nodes: 4,
     ec2Nodes: 0,
-    policy: { nodeMonitorGracePeriodSeconds: 20, podEvictionTimeoutSeconds: 5, nodeEvictionRatePerSecond: 1 },
+    policy: { nodeMonitorGracePeriodSeconds: 23, podEvictionTimeoutSeconds: 5, nodeEvictionRatePerSecond: 1 },
   });
 }, 120_000);
 afterAll(() => local?.stop());

@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { withHeartbeatDoor } from '../../agent/app/heartbeat-door.ts';
 import { createLeaseLoop } from '../../agent/app/lease-loop.ts';
 import { HeartbeatRelay } from '../../agent/app/relay.ts';
 import { withRelay } from '../../agent/app/relay-route.ts';
@@ -33,6 +34,8 @@ type Fault =
   | 'dead'
   /** Requests are accepted and never answered. */
   | 'hangs'
+  /** The same, and so does the next direct request of each machine that waited in vain. */
+  | 'both hang'
   /** Batches are sent, and their answers are lost. */
   | 'drops answers'
   /** A share of the requests is lost. */
@@ -61,6 +64,9 @@ class Site {
   readonly #api: ApiInMemory;
   readonly #stops = new Map<string, AbortController>();
   readonly #held: (() => Promise<unknown>)[] = [];
+  /** Machines with a direct request that will hang. */
+  readonly #hangsDirectly = new Set<string>();
+  hungDirectly = 0;
   #relay: HeartbeatRelay;
 
   /** The times of the policy. The machines follow this interval. */
@@ -118,13 +124,15 @@ class Site {
   resume(nodeName: string): void {
     const stop = new AbortController();
     this.#stops.set(nodeName, stop);
-    const direct: KubeApi = { send: (request) => this.#toCluster(nodeName, request), reconnect: () => {} };
-    const relay: KubeApi = { send: (request) => this.#toRelay(nodeName, request), reconnect: () => {} };
     const { time } = this;
+    const monotonicMs = () => time.monotonicMs();
+    const api: KubeApi = { send: (request) => this.#directly(nodeName, request), reconnect: () => {} };
+    const direct = withHeartbeatDoor({ api, open: () => api, monotonicMs });
+    const relay: KubeApi = { send: (request) => this.#toRelay(nodeName, request), reconnect: () => {} };
     const loop = createLeaseLoop(
       { nodeName, nodeLeaseDurationSeconds: this.#leaseSeconds },
       {
-        api: withRelay({ relay, direct, nodeName, monotonicMs: () => time.monotonicMs(), log: silentLog }),
+        api: withRelay({ relay, direct, nodeName, monotonicMs, log: silentLog }),
         time,
         fraction: this.random,
         log: silentLog,
@@ -159,6 +167,13 @@ class Site {
     return this.time.nowMs() - Math.min(...received);
   }
 
+  /** A request of a machine to the cluster, within its time limit. */
+  #directly(nodeName: string, request: KubeRequest): Promise<KubeAnswer> {
+    if (!this.#hangsDirectly.delete(nodeName)) return this.#toCluster(nodeName, request);
+    this.hungDirectly += 1;
+    return this.time.sleep(request.timeoutMs ?? 10_000).then(() => timedOut);
+  }
+
   async #toCluster(token: string, { method, path, body, contentType }: KubeRequest): Promise<KubeAnswer> {
     await this.time.sleep(NETWORK_MS);
     this.fleet.at(this.time.monotonicMs() / 1_000);
@@ -187,7 +202,9 @@ class Site {
   async #toRelay(token: string, { method, path, body, timeoutMs = 10_000 }: KubeRequest): Promise<KubeAnswer> {
     if (this.fault === 'dead') return timedOut;
     const limit = this.time.sleep(timeoutMs).then(() => timedOut);
-    const isLost = this.fault === 'hangs' || (this.fault === 'drops requests' && this.random() < 0.5);
+    if (this.fault === 'both hang') this.#hangsDirectly.add(token);
+    const isLost =
+      this.fault === 'hangs' || this.fault === 'both hang' || (this.fault === 'drops requests' && this.random() < 0.5);
     if (isLost) return limit;
     const received = relayedRequest({
       method,
@@ -258,6 +275,7 @@ describe('a site with a relay', () => {
   it.each<Fault>([
     'dead',
     'hangs',
+    'both hang',
     'drops answers',
     'drops requests',
     'delays and reorders',
@@ -281,6 +299,7 @@ describe('a site with a relay', () => {
       'none',
       'dead',
       'hangs',
+      'both hang',
       'drops answers',
       'drops requests',
       'delays and reorders',
@@ -314,22 +333,33 @@ describe('a site with a relay', () => {
     { intervalSeconds: 5, graceSeconds: 10 },
     { intervalSeconds: 8, graceSeconds: 16 },
     { intervalSeconds: 9, graceSeconds: 18 },
-    { intervalSeconds: 10, graceSeconds: 20 },
-    { intervalSeconds: 12, graceSeconds: 24 },
+    { intervalSeconds: 10, graceSeconds: 23 },
+    { intervalSeconds: 12, graceSeconds: 25 },
     { intervalSeconds: 20, graceSeconds: 40 },
   ])(
     'has no node marked with the shortest grace period of an interval, whatever the relay does: $intervalSeconds s',
     async (times) => {
       const strict = new Site(times);
       await strict.start();
-      const faults: readonly Fault[] = ['none', 'none', 'hangs', 'slow cluster', 'slow site', 'drops answers'];
+      const faults: readonly Fault[] = [
+        'none',
+        'none',
+        'hangs',
+        'both hang',
+        'slow cluster',
+        'slow site',
+        'drops answers',
+      ];
       const marked = await strict.run(1_800, () => {
         if (strict.random() < 0.5) strict.fault = faults[Math.floor(strict.random() * faults.length)]!;
       });
       expect(marked).toEqual(new Set());
       // Policies have whole seconds.
       if (times.intervalSeconds < 10) expect(strict.relayedAnswers).toBe(0);
-      else expect(strict.relayedAnswers).toBeGreaterThan(100);
+      else {
+        expect(strict.relayedAnswers).toBeGreaterThan(100);
+        expect(strict.hungDirectly).toBeGreaterThan(5);
+      }
     },
   );
 

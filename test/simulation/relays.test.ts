@@ -29,6 +29,15 @@ describe('the laws of a fleet with relays', () => {
     }
   });
 
+  it('hold while both ways of machines hang at once, with the shortest grace period', {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    const policy = { nodeMonitorGracePeriodSeconds: 23 };
+    const result = await runSim({ ...SITES, seed: 5, policy, faults: ['waysHang'] });
+    expect(result.failure).toBeUndefined();
+    expect(result.faults.waysHang).toBeGreaterThan(20);
+  });
+
   it('hold with an interval that is too short for a relay, and no machine uses its relay', {
     timeout: TIMEOUT_MS,
   }, async () => {
@@ -99,8 +108,9 @@ describe('the laws find', () => {
     },
   ])('$bug', { timeout: TIMEOUT_MS }, async ({ plant }) => {
     const found: string[] = [];
+    const faults = RELAY_FAULTS.filter((name) => name !== 'waysHang');
     for (let seed = 1; seed <= SEEDS_MAX && found.length === 0; seed += 1) {
-      const { failure } = await runSim({ ...SITES, seed, plant });
+      const { failure } = await runSim({ ...SITES, faults, seed, plant });
       if (failure !== undefined) found.push(`${failure.law}: ${failure.message}`);
     }
     expect(found).toEqual([expect.stringMatching(/^relays: /)]);

@@ -30,7 +30,7 @@
  */
 import { defined } from '../defined.ts';
 import { DEFAULT_PROFILE, overProfiles, policyOf, profileNames } from '../nodes/node-profile.ts';
-import type { Policy } from '../policy.ts';
+import { INTERVAL_JITTER, type Policy } from '../policy.ts';
 import { periodsBetween, tickGapMaxMs, ticksWereMissing } from '../tick.ts';
 import { earlierFaults, rememberedFaults } from './fault-times.ts';
 
@@ -253,14 +253,12 @@ interface ProfileTick extends GateTick {
   readonly earlierBeatSeconds?: number;
 }
 
-/** An interval is longer by up to this share, at random. Source: JitterFactor of the kubelet's lease controller. */
-const BEAT_JITTER_SHARE = 0.04;
 /** A heartbeat on its way, and the difference between the clocks of two processes. Milliseconds. */
 const BEAT_RECEIVED_WITHIN_MS = 2_000;
 
 /** For how long after a proven stretch no live node exceeds its grace period. Milliseconds. */
 const proofMaxMs = ({ nodeMonitorGracePeriodSeconds, beatIntervalSeconds }: GatePolicy): number =>
-  1_000 * (nodeMonitorGracePeriodSeconds - beatIntervalSeconds * (1 + BEAT_JITTER_SHARE)) - BEAT_RECEIVED_WITHIN_MS;
+  1_000 * (nodeMonitorGracePeriodSeconds - beatIntervalSeconds * (1 + INTERVAL_JITTER)) - BEAT_RECEIVED_WITHIN_MS;
 
 /** The gate by one set of times. */
 function decideOne(record: GateRecord, at: ProfileTick): GateRecord {
