@@ -1,8 +1,6 @@
 /**
  * Which objects an owner has: one item per ownerReference, in the partition of the owner's uid. It is written in the
  * commit that writes the reference, so it is never behind the object. A change of status costs nothing here.
- *
- * References to Nodes have none: no controller asks for the objects of a Node by owner.
  */
 import { defined } from '../domain/defined.ts';
 import type { KubeObject, ObjectRef } from '../kube/types.ts';
@@ -16,11 +14,7 @@ const SEPARATOR = ':';
 
 /** uids of the owners that the index has, without repetition. */
 export const indexedOwners = (object: KubeObject | undefined): readonly string[] => [
-  ...new Set(
-    (object?.metadata.ownerReferences ?? [])
-      .filter(({ kind, uid }) => kind !== 'Node' && uid !== '')
-      .map(({ uid }) => uid),
-  ),
+  ...new Set((object?.metadata.ownerReferences ?? []).map(({ uid }) => uid).filter((uid) => uid !== '')),
 ];
 
 /** For the commit that changes `before` to `after`. */

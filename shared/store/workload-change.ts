@@ -10,6 +10,9 @@ import { isNamespaceContent } from '../kube/namespace-contents.ts';
 import type { KubeObject, KubePod } from '../kube/types.ts';
 import { jsonEqual } from '../kube/wire/json-value.ts';
 
+/** Finalizers of an object that is deleted after its dependents. */
+const DEPENDENTS_FINALIZERS: ReadonlySet<string> = new Set(['foregroundDeletion', 'orphan']);
+
 /** The part of an object that the controllers read. Undefined: they read the object for its owners alone. */
 type ReadPart = (object: KubeObject) => unknown;
 
@@ -84,7 +87,15 @@ const REPAIRED_PARTS: Readonly<Record<string, ReadPart>> = {
   configmaps: ({ data }: KubeConfigMap) => data,
 };
 
+/** An owner, or an object with dependents: the garbage collector reads this of every kind. */
+function ownershipOf(object: KubeObject | undefined): unknown {
+  const { ownerReferences = [], finalizers = [], deletionTimestamp } = object?.metadata ?? {};
+  const waits = deletionTimestamp === undefined ? [] : finalizers.filter((each) => DEPENDENTS_FINALIZERS.has(each));
+  return [ownerReferences, waits];
+}
+
 export function changesWorkloads(resource: string, before: KubeObject | undefined, after: KubeObject): boolean {
+  if (!jsonEqual(ownershipOf(before), ownershipOf(after))) return true;
   const isRepaired = before !== undefined && isNamespaceContent(resource, before.metadata.name ?? '');
   const part = READ_PARTS[resource] ?? (isRepaired ? REPAIRED_PARTS[resource] : undefined);
   if (part === undefined) return false;

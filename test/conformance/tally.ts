@@ -63,6 +63,7 @@ const AREAS: Readonly<Record<string, string>> = {
   WT: 'StatefulSet',
   WJ: 'Job',
   WC: 'CronJob',
+  WG: 'garbage collection by owner',
   'agent/LI': 'lease: interval',
   'agent/LB': 'lease: waits',
   'agent/LO': 'lease: object',

@@ -3,6 +3,7 @@
  * The stream has the filter of the deployed one.
  */
 import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { findStored } from '../../shared/api/kinds/registry.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
 import { decisionStore } from '../../shared/controllers/decisions/decision-store.ts';
 import { fleetControllers } from '../../shared/controllers/index.ts';
@@ -49,7 +50,7 @@ export function workloadCluster(options: { readonly onConsumed?: (units: Consume
   }
   const refTo = (resource: string, name: string): ObjectRef => ({
     resource,
-    namespace: resource === 'nodes' ? '' : 'default',
+    namespace: findStored(resource)?.namespaced === false ? '' : 'default',
     name,
   });
 

@@ -77,17 +77,16 @@ export function requestedDelete(options: object): RequestedDelete {
 }
 
 /**
- * Kinds that the garbage collector completes (shared/store/workload-change.ts has the same). Objects of other kinds have no
- * dependents, and are deleted at once.
+ * Objects of these do not wait for their dependents: they are not in the table of the garbage collector, or have a deletion
+ * of their own.
  */
-const WAITING_OWNERS: ReadonlySet<string> = new Set([
-  'cronjobs',
-  'daemonsets',
-  'deployments',
-  'jobs',
-  'replicasets',
-  'replicationcontrollers',
-  'statefulsets',
+const NEVER_WAITING: ReadonlySet<string> = new Set([
+  'bootstraptokens',
+  'events',
+  'leases',
+  'namespaces',
+  'nodeidentities',
+  'nodes',
 ]);
 
 /** A DELETE of these orphans the pods by default, for old clients (DefaultGarbageCollectionPolicy of their strategies). */
@@ -133,7 +132,7 @@ function deleteOne(
   }
   const orphans = !requested.namesPolicy && ORPHANING_OWNERS.has(descriptor.resource);
   const waitsWith = orphans ? 'orphan' : requested.waitsWith;
-  const decide = waitsWith === undefined || !WAITING_OWNERS.has(descriptor.resource) ? undefined : waiting(waitsWith);
+  const decide = waitsWith === undefined || NEVER_WAITING.has(descriptor.resource) ? undefined : waiting(waitsWith);
   return deleteObject(dependencies, descriptor, target, requested.options, options, decide);
 }
 

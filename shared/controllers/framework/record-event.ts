@@ -36,15 +36,20 @@ const COMMIT_ATTEMPTS_MAX = 6;
 const NAMES_MAX = 64;
 
 export interface EventSubject {
-  readonly kind: 'Node' | 'Pod' | 'Namespace' | 'VolumeAttachment' | 'PodDisruptionBudget' | WorkloadKind;
+  readonly kind: SubjectKind;
   /** '' for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
 }
 
+type SubjectKind = 'Node' | 'Pod' | 'Namespace' | 'VolumeAttachment' | 'PodDisruptionBudget' | WorkloadKind;
+
+/** An object of any kind. */
+type AnySubject = Omit<EventSubject, 'kind'> & { readonly kind: string; readonly apiVersion: string };
+
 export interface PendingEvent extends EventText {
-  readonly about: EventSubject;
+  readonly about: EventSubject | AnySubject;
   /** Distinguishes occurrences of the same reason on the same object. Each occurrence is recorded once. */
   readonly once?: string | number;
   /** Distinguishes series of the same reason on the same object, such as by message. Repetitions are counted. */
@@ -53,7 +58,7 @@ export interface PendingEvent extends EventText {
   readonly action?: string;
 }
 
-const API_VERSIONS: Readonly<Partial<Record<EventSubject['kind'], string>>> = {
+const API_VERSIONS: Readonly<Partial<Record<SubjectKind, string>>> = {
   VolumeAttachment: 'storage.k8s.io/v1',
   ReplicaSet: 'apps/v1',
   Deployment: 'apps/v1',
@@ -123,7 +128,7 @@ export function eventWrite(
         namespace: about.namespace,
         name: about.name,
         uid: about.uid,
-        apiVersion: API_VERSIONS[about.kind] ?? 'v1',
+        apiVersion: 'apiVersion' in about ? about.apiVersion : (API_VERSIONS[about.kind] ?? 'v1'),
       },
       reason: event.reason,
       ...defined({ action: event.action }),

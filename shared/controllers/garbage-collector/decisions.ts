@@ -4,7 +4,7 @@ import type { DraftOf, ReplayRules } from '../decisions/decision-record.ts';
 import { fateOf, type JudgedOwner } from './rule.ts';
 
 interface CollectorInputs {
-  readonly ownersGone: { readonly owners: readonly JudgedOwner[] };
+  readonly ownersGone: { readonly owners: readonly JudgedOwner[]; readonly hasDependents: boolean };
 }
 
 export type CollectorDraft = DraftOf<CollectorInputs>;
@@ -12,7 +12,7 @@ export type CollectorDraft = DraftOf<CollectorInputs>;
 export function collectedDraft(
   ref: { readonly resource: string; readonly namespace: string; readonly name: string },
   object: { readonly kind?: string; readonly metadata: { readonly uid?: string } },
-  owners: readonly JudgedOwner[],
+  { owners, hasDependents }: CollectorInputs['ownersGone'],
   nowMs: number,
 ): CollectorDraft {
   const names = owners.map(({ reference: { kind, name } }) => `${kind} ${name}`).join(', ');
@@ -27,11 +27,11 @@ export function collectedDraft(
     atMs: nowMs,
     reason: `its owners no longer exist or wait for it: ${names}`,
     rule: 'ownersGone',
-    inputs: { owners },
-    outcome: { kind: 'delete' },
+    inputs: { owners, hasDependents },
+    outcome: { ...fateOf(owners, { isDeleting: false, hasDependents }) },
   };
 }
 
 export const collectorReplay: ReplayRules<CollectorInputs> = {
-  ownersGone: ({ owners }) => ({ kind: fateOf(owners, false).kind }),
+  ownersGone: ({ owners, hasDependents }) => ({ ...fateOf(owners, { isDeleting: false, hasDependents }) }),
 };

@@ -20,18 +20,19 @@ describe('the fate of an object', () => {
     [['absent', 'unknown'], 'release'],
     [[], 'keep'],
   ] as const)('with owners %j is: %s', (states, kind) => {
-    expect(
-      fateOf(
-        states.map((state, index) => owner(`u${index}`, state)),
-        false,
-      ).kind,
-    ).toBe(kind);
-    expect(
-      fateOf(
-        states.map((state, index) => owner(`u${index}`, state)),
-        true,
-      ).kind,
-    ).toBe('keep');
+    const owners = states.map((state, index) => owner(`u${index}`, state));
+    expect(fateOf(owners, { isDeleting: false, hasDependents: false }).kind).toBe(kind);
+    expect(fateOf(owners, { isDeleting: true, hasDependents: true }).kind).toBe('keep');
+  });
+
+  it.each([
+    [['waiting'], true, 'Foreground'],
+    [['absent', 'waiting'], true, 'Foreground'],
+    [['waiting'], false, 'Background'],
+    [['absent'], true, 'Background'],
+  ] as const)('with owners %j and dependents %j is a deletion in the %s', (states, hasDependents, policy) => {
+    const owners = states.map((state, index) => owner(`u${index}`, state));
+    expect(fateOf(owners, { isDeleting: false, hasDependents })).toEqual({ kind: 'delete', policy });
   });
 });
 

@@ -4,9 +4,18 @@
  * The owner index (store/owner-index.ts) finds them without a graph in memory. Each one is evaluated by live reads of all
  * its owners, and its deletion is refused if it changed since. A uid is never used again: an owner that is created again has
  * another uid. So an owner that was absent when it was read is absent when the deletion commits (L16).
+ *
+ * Who finds a dependent:
+ *
+ *   its owner is removed            the record of the owner (collectDependents)
+ *   its owner waits for it          the record of the owner, and of each dependent that ends (finishDeletion)
+ *   its owner was absent before it  the record of its own reference (checkOwner): one read unit per owner and batch
+ *
+ * The two commits of an owner's removal and of a new reference have an order. If the reference is first, the owner's
+ * record finds it in the index. If it is second, its own record finds no owner. So at rest nothing has to be scanned.
  */
 import { resources } from '../../api/kinds/registry.ts';
-import type { KubeObject, ObjectRef, OwnerReference } from '../../kube/types.ts';
+import type { KubeObject, ObjectRef } from '../../kube/types.ts';
 import { StoreFault } from '../../ports/item-store.ts';
 import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
@@ -14,18 +23,23 @@ import { dropClaim } from '../../store/owner-claim-store.ts';
 import { ownedRefs } from '../../store/owner-index.ts';
 import { UNBOUNDED, workThrough } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
+import { type PendingEvent, recordEvents } from '../framework/record-event.ts';
 import { deletionWrite } from '../workload-rules/deletion-write.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 import { withOwners } from '../workload-rules/owner.ts';
 import { isReleased, isTracked, withoutTracking } from '../workload-rules/tracking.rule.ts';
 import { collectedDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
-import { fateOf, type JudgedOwner, type OwnerState } from './rule.ts';
+import { fateOf, type JudgedOwner, type OwnerCoordinates, type OwnerState } from './rule.ts';
 
 const CONCURRENCY_MAX = 8;
 const ATTEMPTS_MAX = 4;
 const FOREGROUND = 'foregroundDeletion';
 const ORPHAN = 'orphan';
+/** To find an owner in another namespace, for an event alone. Half of a BatchGetItem at most. */
+const NAMESPACES_SEARCHED_MAX = 50;
+/** Dependents with an event, of one owner and namespace. */
+const DEPENDENTS_REPORTED_MAX = 50;
 
 /**
  * Evaluates everything that had this owner. `hasClaim`: false if such an owner never has one, which saves a write.
@@ -46,6 +60,62 @@ export async function collectDependents(
   if (hasClaim) await dropClaim(items, ownerUid);
 }
 
+/**
+ * A new reference. If its owner does not exist, or is being deleted with its dependents, these are evaluated.
+ *
+ * @throws AggregateError of the objects that could not be evaluated
+ */
+export async function checkOwner(
+  dependencies: ControllerDependencies,
+  namespace: string,
+  owner: OwnerCoordinates,
+): Promise<void> {
+  const ref = ownerRef(namespace, owner);
+  const state = ref === undefined ? 'unknown' : stateOf(await dependencies.objects.get(ref), owner.uid);
+  if (state === 'solid') return;
+  if (state !== 'waiting') await reportOtherNamespace(dependencies, namespace, owner);
+  if (state !== 'unknown') await collectDependents(dependencies, owner.uid, false);
+}
+
+/**
+ * An owner in another namespace does not count. Upstream shows that on the dependent, if it knows the owner. Source:
+ * reportInvalidNamespaceOwnerRef in pkg/controller/garbagecollector/graph_builder.go.
+ */
+async function reportOtherNamespace(
+  dependencies: ControllerDependencies,
+  namespace: string,
+  owner: OwnerCoordinates,
+): Promise<void> {
+  const { objects, items, clock } = dependencies;
+  const descriptor = descriptorOf(owner);
+  if (descriptor?.namespaced !== true) return;
+  const { resource } = descriptor;
+  const namespaces = await objects.list({ resource: 'namespaces', limit: NAMESPACES_SEARCHED_MAX });
+  const others = namespaces.objects.flatMap(({ metadata: { name = '' } }) => (name === namespace ? [] : [name]));
+  const found = await objects.getMany(others.map((other) => ({ resource, namespace: other, name: owner.name })));
+  if (!found.some((other) => other?.metadata.uid === owner.uid)) return;
+  const refs = (await ownedRefs(items, owner.uid)).filter((dependent) => dependent.namespace === namespace);
+  const dependents = await objects.getMany(refs.slice(0, DEPENDENTS_REPORTED_MAX));
+  const { apiVersion, kind, name, uid } = owner;
+  const coordinates = `[${apiVersion}/${kind}, namespace: ${namespace}, name: ${name}, uid: ${uid}]`;
+  const events = dependents.flatMap((dependent): readonly PendingEvent[] => {
+    if (dependent === undefined) return [];
+    const { metadata } = dependent;
+    const about = { namespace, name: metadata.name ?? '', uid: metadata.uid ?? '' };
+    return [
+      {
+        type: 'Warning',
+        reason: 'OwnerRefInvalidNamespace',
+        message: `ownerRef ${coordinates} does not exist in namespace "${namespace}"`,
+        source: 'garbage-collector-controller',
+        about: { ...about, kind: dependent.kind ?? '', apiVersion: dependent.apiVersion ?? 'v1' },
+        once: uid,
+      },
+    ];
+  });
+  await recordEvents(dependencies, events, clock.nowMs());
+}
+
 /** One object. Its owners may no longer exist. @throws StoreFault if other writes won every attempt */
 export async function judge(dependencies: ControllerDependencies, ref: ObjectRef): Promise<void> {
   const { objects, ledger, meter, clock } = dependencies;
@@ -53,17 +123,26 @@ export async function judge(dependencies: ControllerDependencies, ref: ObjectRef
     const object = await objects.get(ref);
     if (object === undefined) return;
     const owners = await judgedOwners(dependencies, ref, object);
-    const fate = fateOf(owners, object.metadata.deletionTimestamp !== undefined);
+    const dependents = owners.some(({ state }) => state === 'waiting')
+      ? await ownedRefs(dependencies.items, object.metadata.uid ?? '')
+      : [];
+    const evaluated = { owners, hasDependents: dependents.length > 0 };
+    const isDeleting = object.metadata.deletionTimestamp !== undefined;
+    const fate = fateOf(owners, { isDeleting, hasDependents: evaluated.hasDependents });
     const isUncounted = isTracked(object) && !owners.some(countsPod);
     if (fate.kind === 'keep' && !isUncounted) return;
     const nowMs = clock.nowMs();
-    const next = isUncounted ? withoutTracking(object) : object;
+    const counted = isUncounted ? withoutTracking(object) : object;
+    const next =
+      fate.kind === 'delete' && fate.policy === 'Foreground'
+        ? await inForeground(dependencies, counted, dependents)
+        : counted;
     const outcome =
       fate.kind !== 'delete'
         ? await objects.commit({ writes: [releaseWrite(ref, object, next, fate.kind === 'keep' ? [] : fate.uids)] })
         : await objects.commit({
             writes: [deletionWrite(ref, next, nowMs, object)],
-            extra: [ledger.write(collectedDraft(ref, object, owners, nowMs))],
+            extra: [ledger.write(collectedDraft(ref, object, evaluated, nowMs))],
           });
     if (outcome.kind !== 'committed') continue;
     if (fate.kind === 'delete') meter.add(metric.COLLECTED, 1, 'Count', { kind: object.kind ?? '' });
@@ -71,6 +150,25 @@ export async function judge(dependencies: ControllerDependencies, ref: ObjectRef
   }
   throw new StoreFault('throttled', 'an object changed too often to be collected', { retryable: true });
 }
+
+/**
+ * The object that waits for its own dependents. If one of them waits as well, they may form a cycle: then the object no
+ * longer blocks its owners.
+ */
+async function inForeground(
+  { objects }: ControllerDependencies,
+  object: KubeObject,
+  dependents: readonly ObjectRef[],
+): Promise<KubeObject> {
+  const { finalizers = [], ownerReferences = [] } = object.metadata;
+  const isInCycle = (await objects.getMany(dependents)).some(waitsForDependents);
+  const owners = isInCycle ? ownerReferences.map((each) => ({ ...each, blockOwnerDeletion: false })) : ownerReferences;
+  const waiting = finalizers.filter((each) => each !== ORPHAN && each !== FOREGROUND);
+  return withOwners({ ...object, metadata: { ...object.metadata, finalizers: [...waiting, FOREGROUND] } }, owners);
+}
+
+const waitsForDependents = (object: KubeObject | undefined): boolean =>
+  object?.metadata.deletionTimestamp !== undefined && (object.metadata.finalizers ?? []).includes(FOREGROUND);
 
 /** A Job counts its pods until it is removed. Without it, nothing removes the finalizer of a pod. */
 const countsPod = ({ reference, state }: JudgedOwner): boolean =>
@@ -91,30 +189,33 @@ async function judgedOwners(
 ): Promise<readonly JudgedOwner[]> {
   return Promise.all(
     (metadata.ownerReferences ?? []).map(async (reference) => {
-      const owner = ownerRef(ref, reference);
+      const owner = ownerRef(ref.namespace, reference);
       if (owner === undefined) return { reference, state: 'unknown' as const };
-      return { reference, state: stateOf(await objects.get(owner), reference) };
+      return { reference, state: stateOf(await objects.get(owner), reference.uid) };
     }),
   );
 }
 
-function stateOf(owner: KubeObject | undefined, { uid }: OwnerReference): OwnerState {
+function stateOf(owner: KubeObject | undefined, uid: string): OwnerState {
   if (owner === undefined || owner.metadata.uid !== uid) return 'absent';
-  const isWaiting =
-    owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(FOREGROUND);
-  return isWaiting ? 'waiting' : 'solid';
+  return waitsForDependents(owner) ? 'waiting' : 'solid';
 }
 
-/** Where the owner would be stored: in the namespace of the dependent. Undefined: its kind is not stored as an object. */
-function ownerRef({ namespace }: ObjectRef, { apiVersion, kind, name }: OwnerReference): ObjectRef | undefined {
-  const descriptor = resources.find(
+const descriptorOf = ({ apiVersion, kind }: OwnerCoordinates) =>
+  resources.find(
     (each) => each.kind === kind && (each.group === '' ? each.version : `${each.group}/${each.version}`) === apiVersion,
   );
+
+/**
+ * Where the owner of an object in this namespace would be stored: in the same namespace, or in none. Undefined: its kind is
+ * not stored as an object, or it has a namespace and the object has none.
+ */
+export function ownerRef(namespace: string, owner: OwnerCoordinates): ObjectRef | undefined {
+  const descriptor = descriptorOf(owner);
   if (descriptor === undefined || NOT_OBJECTS.has(descriptor.resource)) return undefined;
   if (descriptor.resource === 'leases' && namespace === LEASE_NAMESPACE) return undefined;
-  // A namespaced owner of a cluster-scoped object cannot be looked up.
   if (descriptor.namespaced && namespace === '') return undefined;
-  return { resource: descriptor.resource, namespace: descriptor.namespaced ? namespace : '', name };
+  return { resource: descriptor.resource, namespace: descriptor.namespaced ? namespace : '', name: owner.name };
 }
 
 /** Served from elsewhere than the objects table. */
@@ -140,7 +241,13 @@ export async function finishDeletion(dependencies: ControllerDependencies, ref: 
     await dropFinalizer(dependencies, ref, owner, ORPHAN);
   } else if (finalizers.includes(FOREGROUND)) {
     const refs = await ownedRefs(items, uid);
-    const { faults } = await workThrough(refs, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, (dependent) =>
+    const found = await objects.getMany(refs);
+    // The others were evaluated before, and are being deleted.
+    const open = refs.filter((_, index) => {
+      const dependent = found[index];
+      return dependent !== undefined && (dependent.metadata.deletionTimestamp === undefined || isTracked(dependent));
+    });
+    const { faults } = await workThrough(open, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, (dependent) =>
       judge(dependencies, dependent),
     );
     if (faults.length > 0) throw new AggregateError(faults, 'dependents could not be deleted before their owner');
@@ -165,7 +272,7 @@ async function release({ objects }: ControllerDependencies, ref: ObjectRef, owne
 }
 
 /**
- * The object is removed with its last finalizer. A status that its controller writes meanwhile is no reason to wait: such a
+ * The object is removed with its last finalizer, except for a pod that its node still has to end. A status that its controller writes meanwhile is no reason to wait: such a
  * write starts no function.
  */
 async function dropFinalizer(
@@ -180,11 +287,12 @@ async function dropFinalizer(
     const { finalizers = [], ...metadata } = owner.metadata;
     if (!finalizers.includes(finalizer)) return;
     const kept = finalizers.filter((each) => each !== finalizer);
+    const next: KubeObject = { ...owner, metadata: { ...metadata, ...(kept.length > 0 && { finalizers: kept }) } };
     const { kind } = await objects.commit({
       writes: [
-        kept.length === 0
+        isReleased(next)
           ? { kind: 'delete', ref, previous: owner }
-          : { kind: 'update', ref, object: { ...owner, metadata: { ...metadata, finalizers: kept } }, previous: owner },
+          : { kind: 'update', ref, object: next, previous: owner },
       ],
     });
     if (kind === 'committed') return;

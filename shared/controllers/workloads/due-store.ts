@@ -20,7 +20,8 @@ export type DueKey =
   | { readonly kind: 'sweep' }
   | { readonly kind: 'daemonSets' }
   | { readonly kind: 'workload' | RepeatedKind; readonly ref: ObjectRef }
-  | { readonly kind: 'collect'; readonly ownerUid: string };
+  /** Dependents of an owner: that was removed, or, `dependents`, that may exist. */
+  | { readonly kind: 'collect' | 'dependents'; readonly ownerUid: string };
 
 type RepeatedKind = 'finish' | 'adopt' | 'podEnded';
 
@@ -31,13 +32,13 @@ export interface DueRow {
 
 const SWEEP = 'sweep';
 const DAEMON_SETS = 'daemonSets';
-const COLLECT = 'collect=';
+const OF_OWNER = ['collect', 'dependents'] as const;
 const REPEATED: readonly RepeatedKind[] = ['finish', 'adopt', 'podEnded'];
 
 export function textOf(key: DueKey): string {
   if (key.kind === 'sweep') return SWEEP;
   if (key.kind === 'daemonSets') return DAEMON_SETS;
-  if (key.kind === 'collect') return COLLECT + key.ownerUid;
+  if ('ownerUid' in key) return `${key.kind}=${key.ownerUid}`;
   const { resource, namespace, name } = key.ref;
   return `${key.kind === 'workload' ? '' : `${key.kind}=`}${resource}:${namespace}/${name}`;
 }
@@ -45,7 +46,8 @@ export function textOf(key: DueKey): string {
 function keyOfText(text: string): DueKey {
   if (text === SWEEP) return { kind: 'sweep' };
   if (text === DAEMON_SETS) return { kind: 'daemonSets' };
-  if (text.startsWith(COLLECT)) return { kind: 'collect', ownerUid: text.slice(COLLECT.length) };
+  const ofOwner = OF_OWNER.find((each) => text.startsWith(`${each}=`));
+  if (ofOwner !== undefined) return { kind: ofOwner, ownerUid: text.slice(ofOwner.length + 1) };
   const kind = REPEATED.find((each) => text.startsWith(`${each}=`));
   const [resource = '', name = ''] = (kind === undefined ? text : text.slice(kind.length + 1)).split(':', 2);
   const slash = name.indexOf('/');

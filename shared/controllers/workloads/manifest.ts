@@ -2,11 +2,17 @@ import { CLAIM, COMMIT, type FunctionManifest, POLICY_AND_TABLES } from '../../d
 import { workloadAlarms } from './alarms.ts';
 
 /**
- * Every kind in namespaces but Event, and Nodes, which DaemonSets read. Objects of these may own others, quotas count
- * them, and some are created again. Events expire by the thousand, and no quota counts them.
+ * Every kind in the table but Event. Objects of these may own others, quotas count them, and some are created again.
+ * Events expire by the thousand, and no quota counts them.
  */
 export const REMOVED_KINDS: readonly string[] = [
+  'AgentRelease',
+  'CSIDriver',
+  'CSINode',
   'CSIStorageCapacity',
+  'CertificateSigningRequest',
+  'ClusterRole',
+  'ClusterRoleBinding',
   'ConfigMap',
   'ControllerRevision',
   'CronJob',
@@ -16,24 +22,31 @@ export const REMOVED_KINDS: readonly string[] = [
   'Endpoints',
   'HorizontalPodAutoscaler',
   'Ingress',
+  'IngressClass',
   'Job',
   'Lease',
   'LimitRange',
+  'Namespace',
   'NetworkPolicy',
   'Node',
+  'PersistentVolume',
   'PersistentVolumeClaim',
   'Pod',
   'PodDisruptionBudget',
   'PodTemplate',
+  'PriorityClass',
   'ReplicaSet',
   'ReplicationController',
   'ResourceQuota',
   'Role',
   'RoleBinding',
+  'RuntimeClass',
   'Secret',
   'Service',
   'ServiceAccount',
   'StatefulSet',
+  'StorageClass',
+  'VolumeAttachment',
 ];
 
 export const workloadsManifest = {

@@ -40,7 +40,7 @@ import {
 } from '../framework/item-change.ts';
 import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../framework/tick-runner.ts';
 import type { WorkCheck } from '../framework/wake-up.ts';
-import { collectDependents, finishDeletion } from '../garbage-collector/reconcile.ts';
+import { checkOwner, collectDependents, finishDeletion, ownerRef } from '../garbage-collector/reconcile.ts';
 import { finishedCondition } from '../jobs/outcome.rule.ts';
 import { stopTracking, syncJob } from '../jobs/reconcile.ts';
 import { syncNamespace } from '../namespaces/reconcile.ts';
@@ -115,6 +115,11 @@ const repeatLater = ({ items, clock }: ControllerDependencies, work: Work): Prom
 function dueKeyOf(work: Work): DueKey {
   if (work.kind === 'nodesChanged') return { kind: 'daemonSets' };
   if (work.kind === 'collect') return { kind: 'collect', ownerUid: work.ownerUid };
+  if (work.kind === 'checkOwner') return { kind: 'dependents', ownerUid: work.owner.uid };
+  if (work.kind === 'finishOwner') {
+    const { resource = '', namespace = '', name = '' } = ownerRef(work.namespace, work.owner) ?? {};
+    return { kind: 'finish', ref: { resource, namespace, name } };
+  }
   const { kind, ref } = work;
   return { kind: kind === 'finish' || kind === 'adopt' || kind === 'podEnded' ? kind : 'workload', ref };
 }
@@ -156,6 +161,12 @@ async function perform(dependencies: ControllerDependencies, work: Work): Promis
       return collectDependents(dependencies, work.ownerUid, work.hasClaim);
     case 'finish':
       return finishDeletion(dependencies, work.ref);
+    case 'checkOwner':
+      return checkOwner(dependencies, work.namespace, work.owner);
+    case 'finishOwner': {
+      const owner = ownerRef(work.namespace, work.owner);
+      return owner === undefined ? undefined : finishDeletion(dependencies, owner);
+    }
   }
 }
 
@@ -375,6 +386,8 @@ async function runDue(dependencies: ControllerDependencies, key: DueKey): Promis
     case 'collect':
       // The kind of the owner is not stored.
       return collectDependents(dependencies, key.ownerUid, true);
+    case 'dependents':
+      return collectDependents(dependencies, key.ownerUid, false);
     case 'adopt': {
       const orphan = await dependencies.objects.get(key.ref);
       return orphan === undefined || controllerOf(orphan) !== undefined

@@ -2,9 +2,10 @@
 import { defined } from '../../domain/defined.ts';
 import { isNamespaceContent } from '../../kube/namespace-contents.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
-import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../kube/types.ts';
+import type { KubeNode, KubeObject, KubePod, ObjectRef, OwnerReference } from '../../kube/types.ts';
 import { labelsOfConcern } from '../disruption/rule.ts';
 import { labelsOfEndpoints, SERVICE_NAME_LABEL } from '../endpoints/rule.ts';
+import type { OwnerCoordinates } from '../garbage-collector/rule.ts';
 import { controllerOf } from '../workload-rules/owned-pod.rule.ts';
 
 export interface ObjectRecord {
@@ -48,7 +49,11 @@ export type Work =
   /** An object was removed: what becomes of its dependents. */
   | { readonly kind: 'collect'; readonly ownerUid: string; readonly hasClaim: boolean }
   /** An object is being deleted and waits for its dependents. */
-  | { readonly kind: 'finish'; readonly ref: ObjectRef };
+  | { readonly kind: 'finish'; readonly ref: ObjectRef }
+  /** This owner of an object in `namespace` may be absent, or deleted before it. */
+  | { readonly kind: 'checkOwner'; readonly namespace: string; readonly owner: OwnerCoordinates }
+  /** An object no longer blocks the deletion of this owner. */
+  | { readonly kind: 'finishOwner'; readonly namespace: string; readonly owner: OwnerCoordinates };
 
 export interface RequiredWork {
   readonly of: readonly number[];
@@ -89,8 +94,7 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
   const byKey = new Map<string, { of: number[]; work: Work }>();
   const ofNodes = records.filter(({ ref }) => ref.resource === 'nodes');
   for (const record of records) {
-    if (record.ref.resource === 'nodes') continue;
-    for (const work of worksOf(record)) {
+    for (const work of record.ref.resource === 'nodes' ? dependentsWorks(record) : worksOf(record)) {
       const isKeyedByRef = work.kind === 'adopt' || work.kind === 'budgets' || work.kind === 'services';
       const key = JSON.stringify(isKeyedByRef ? { kind: work.kind, ref: work.ref } : work);
       const found = byKey.get(key);
@@ -118,26 +122,59 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
   const labels = labelsOfConcern(ref.resource, before, after);
   const budgets = { resource: 'poddisruptionbudgets', namespace: ref.namespace, name: '' };
   const works: Work[] = [
-    ...ownersOf(ref, before, after === undefined),
-    ...ownersOf(ref, after, false),
+    ...controllersOf(ref, before, after === undefined),
+    ...controllersOf(ref, after, false),
+    ...ofOwners(ref, before, after),
     ...ofNamespace(ref, before, after),
     ...(labels.length === 0 ? [] : [{ kind: 'budgets' as const, ref: budgets, labels }]),
     ...ofServices(ref, before, after),
   ];
-  if (after === undefined) {
-    const uid = before?.metadata.uid ?? '';
-    return uid === '' ? works : [...works, { kind: 'collect', ownerUid: uid, hasClaim: isClaimed(ref.resource) }];
-  }
-  const { metadata } = after;
-  if (metadata.deletionTimestamp !== undefined && WAITING.some((each) => (metadata.finalizers ?? []).includes(each))) {
-    works.push({ kind: 'finish', ref });
-  }
+  works.push(...dependentsWorks({ ref, ...defined({ before, after }) }));
+  if (after === undefined) return works;
   const isSynced = syncedResources.includes(ref.resource);
   if (isSynced) works.push({ kind: before === undefined ? 'adoptAll' : 'sync', ref });
   if (adoptersOf(ref.resource).length > 0 && isOrphan(after) && mayBeAdoptedNow(before, after)) {
     works.push({ kind: 'adopt', orphan: after, ref });
   }
   return works;
+}
+
+/** What becomes of the dependents of an object that was removed, or that waits for them. */
+function dependentsWorks({ ref, before, after }: Omit<ObjectRecord, 'position'>): readonly Work[] {
+  if (after === undefined) {
+    const uid = before?.metadata.uid ?? '';
+    return uid === '' ? [] : [{ kind: 'collect', ownerUid: uid, hasClaim: isClaimed(ref.resource) }];
+  }
+  const { deletionTimestamp, finalizers = [] } = after.metadata;
+  const isWaiting = deletionTimestamp !== undefined && WAITING.some((each) => finalizers.includes(each));
+  return isWaiting ? [{ kind: 'finish', ref }] : [];
+}
+
+const coordinatesOf = ({ apiVersion, kind, name, uid }: OwnerReference): OwnerCoordinates => ({
+  apiVersion,
+  kind,
+  name,
+  uid,
+});
+
+/** Owners of new references, which may not exist, and owners that the object no longer blocks. */
+function ofOwners(
+  { namespace }: ObjectRef,
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+): readonly Work[] {
+  const [former, current] = [before?.metadata.ownerReferences ?? [], after?.metadata.ownerReferences ?? []];
+  const blocks = (references: readonly OwnerReference[], uid: string): boolean =>
+    references.some((each) => each.uid === uid && each.blockOwnerDeletion === true);
+  const known = new Set(former.map((each) => JSON.stringify(coordinatesOf(each))));
+  return [
+    ...current
+      .filter((each) => !known.has(JSON.stringify(coordinatesOf(each))))
+      .map((each): Work => ({ kind: 'checkOwner', namespace, owner: coordinatesOf(each) })),
+    ...former
+      .filter(({ uid }) => blocks(former, uid) && !blocks(current, uid))
+      .map((each): Work => ({ kind: 'finishOwner', namespace, owner: coordinatesOf(each) })),
+  ];
 }
 
 /** Services of a changed pod; the Service of removed endpoints, and a removed Service, which leaves its Endpoints. */
@@ -190,21 +227,18 @@ function countsLess(ref: ObjectRef, before: KubeObject | undefined, after: KubeO
   );
 }
 
-/** The controller, which counts the object; and an owner that waits for the object's end. */
-function ownersOf({ namespace }: ObjectRef, object: KubeObject | undefined, isRemoved: boolean): readonly Work[] {
-  if (object === undefined) return [];
-  const controller = controllerOf(object);
+/** The controller, which counts the object. */
+function controllersOf({ namespace }: ObjectRef, object: KubeObject | undefined, isRemoved: boolean): readonly Work[] {
+  const controller = object === undefined ? undefined : controllerOf(object);
   const synced = controller === undefined ? undefined : SYNCED[controller.kind];
-  const sync: readonly Extract<Work, { kind: 'sync' }>[] =
-    synced === undefined ? [] : [{ kind: 'sync', ref: { resource: synced, namespace, name: controller?.name ?? '' } }];
-  const blocked = (object.metadata.ownerReferences ?? []).flatMap(({ kind, name, blockOwnerDeletion }): Work[] => {
-    const resource = SYNCED[kind];
-    return resource === undefined || blockOwnerDeletion !== true
-      ? []
-      : [{ kind: 'finish', ref: { resource, namespace, name } }];
-  });
-  const ended = isRemoved && synced === 'replicasets' ? sync.map(({ ref }): Work => ({ kind: 'podEnded', ref })) : [];
-  return [...sync, ...ended, ...(isRemoved ? blocked : [])];
+  if (synced === undefined) return [];
+  const ref = { resource: synced, namespace, name: controller?.name ?? '' };
+  return isRemoved && synced === 'replicasets'
+    ? [
+        { kind: 'sync', ref },
+        { kind: 'podEnded', ref },
+      ]
+    : [{ kind: 'sync', ref }];
 }
 
 const isOrphan = (object: KubeObject): boolean =>
