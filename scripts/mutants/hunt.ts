@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Accepted, accepts } from './accepted.ts';
 import { Compiler } from './compiler.ts';
+import { Lint } from './lint.ts';
 import { apply, type Mutant } from './mutators.ts';
 import type { RelatedTests } from './related-tests.ts';
 import { TestProcess } from './test-process.ts';
@@ -12,8 +13,15 @@ export type Verdict =
   /** Hangs, or breaks the process: detected too. */
   | { readonly kind: 'timeout'; readonly test: string }
   | { readonly kind: 'refused by the compiler' }
+  | { readonly kind: 'refused by the linter' }
   | { readonly kind: 'accepted'; readonly reason: string }
   | { readonly kind: 'survived'; readonly tests: readonly string[] };
+
+/**
+ * Test files per mutant. A survivor of wiring that every test builds would otherwise run for minutes. What only a test
+ * further away detects lacks a test that is near.
+ */
+const TEST_FILES_MAX = 12;
 
 /** A test that takes this much longer than without a mutant hangs. The machine may be busy with other things. */
 const HANG_FACTOR = 8;
@@ -28,6 +36,7 @@ export async function* hunt(
 ): AsyncGenerator<{ readonly mutant: Mutant; readonly verdict: Verdict }> {
   const process = new TestProcess(root);
   const compiler = new Compiler(root);
+  const lint = new Lint(root);
   try {
     for (const mutant of mutants) {
       const entry = accepted.find((each) => accepts(each, mutant));
@@ -36,11 +45,14 @@ export async function* hunt(
         continue;
       }
       const verdict = await testsAgainst(root, process, mutant, related, hangExtraMs);
-      const refused = verdict.kind === 'survived' && compiler.refuses(mutant);
-      yield { mutant, verdict: refused ? { kind: 'refused by the compiler' } : verdict };
+      if (verdict.kind !== 'survived') yield { mutant, verdict };
+      else if (compiler.refuses(mutant)) yield { mutant, verdict: { kind: 'refused by the compiler' } };
+      else if (lint.refuses(mutant)) yield { mutant, verdict: { kind: 'refused by the linter' } };
+      else yield { mutant, verdict };
     }
   } finally {
     process.close();
+    lint.close();
   }
 }
 
@@ -52,7 +64,7 @@ async function testsAgainst(
   hangExtraMs: number,
 ): Promise<Verdict> {
   const change = { file: mutant.file, text: apply(readFileSync(join(root, mutant.file), 'utf8'), mutant) };
-  const tests = related.of(mutant);
+  const tests = related.of(mutant).slice(0, TEST_FILES_MAX);
   for (const { test, tookMs } of tests) {
     const answer = await process.run({ test, change }, HANG_FACTOR * tookMs + hangExtraMs);
     if (answer === 'timeout') return { kind: 'timeout', test };

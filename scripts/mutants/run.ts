@@ -83,7 +83,7 @@ const seconds = (ms: number) => Math.round(ms / 1_000);
 console.log(
   `score ${((100 * detected) / Math.max(1, of)).toFixed(1)} %: ${detected} of ${of} detected ` +
     `(${count('timeout')} by a timeout), ${survivors.length} survived; outside of it ${count('refused by the compiler')} ` +
-    `refused by the compiler, ${count('accepted')} accepted as equivalent. ` +
+    `refused by the compiler, ${count('refused by the linter')} by the linter, ${count('accepted')} accepted as equivalent. ` +
     `${seconds(reachedMs - startedMs)} s to find the tests, ${seconds(performance.now() - reachedMs)} s for ${sample.length} mutants`,
 );
 process.exitCode = detected >= SCORE_MIN * of ? 0 : 1;

@@ -418,6 +418,33 @@ describe('a DaemonSet', () => {
     expect(await targets(cluster)).toEqual(['late', 'n0']);
   });
 
+  it('gets pods for a node whose record failed, at its due time and from the next tick on', async () => {
+    const cluster = daemonCluster();
+    await cluster.createNodes(1);
+    await cluster.createDaemonSet();
+    await cluster.settleRunning();
+    await cluster.tick();
+    await cluster.createNode('late');
+    const failing = cluster.makeControllers({
+      ...cluster.tables,
+      query: async (query) => {
+        if (query.pk.startsWith('o#daemonsets')) throw new Error('the table does not answer');
+        return cluster.tables.query(query);
+      },
+    });
+    expect((await failing.onWorkloadRecords(await cluster.records())).postponed).toHaveLength(1);
+    const due = async () =>
+      (await cluster.tables.query({ table: 'control', pk: 'workloads-due', consistent: true })).items
+        .map(({ sk }) => String(sk))
+        .filter((sk) => sk.endsWith('#daemonSets'));
+    expect(await due()).toHaveLength(1);
+    expect(await targets(cluster)).toEqual(['n0']);
+    cluster.advance(60_000);
+    expect(await cluster.tick()).toMatchObject({ due: 1 });
+    expect(await targets(cluster)).toEqual(['late', 'n0']);
+    expect(await due()).toEqual([]);
+  });
+
   it('records decisions that replay to the same', async () => {
     const cluster = daemonCluster();
     await cluster.createNodes(3);

@@ -321,6 +321,45 @@ describe('a sync of a Deployment', () => {
     expect(progressing({ status: decision.status! })).toMatchObject({ status: 'Unknown', reason: 'DeploymentPaused' });
   });
 
+  it.each<[string, Partial<DeploymentSpec>]>([
+    ['a pause', { paused: true }],
+    ['a resume', {}],
+    ['a rollout', { template: template('v2') }],
+    ['Recreate', { strategy: { type: 'Recreate' }, template: template('v2') }],
+    ['a new size', { replicas: 5 }],
+    ['a selector of all pods', { selector: {} }],
+  ])('keeps the other fields and conditions of the status through %s', (name, spec) => {
+    const own = { type: 'example.com/own', status: 'True' as const };
+    const pause = { type: 'Progressing', status: 'Unknown' as const, reason: 'DeploymentPaused' };
+    const of = deployment(spec, {
+      metadata: { name: 'web', namespace: 'default', uid: 'd', generation: 7 },
+      status: { collisionCount: 4, replicas: 3, conditions: name === 'a resume' ? [own, pause] : [own] },
+    });
+    const { status } = decide(of, [madeSet(deployment(), { size: 3 })]);
+    expect(status).toMatchObject({ collisionCount: 4, observedGeneration: 7, replicas: 3 });
+    expect(status?.conditions).toContainEqual(own);
+  });
+
+  it('removes no old ReplicaSet before the status shows the current generation as complete', () => {
+    const of = deployment({ revisionHistoryLimit: 0 });
+    const old = madeSet(deployment({ template: template('old') }), { size: 0, ageSeconds: 1_000 });
+    const current = madeSet(of, { size: 3 });
+    current.metadata.annotations!['deployment.kubernetes.io/revision'] = '9';
+    const complete = { replicas: 3, updatedReplicas: 3, readyReplicas: 3, availableReplicas: 3, observedGeneration: 1 };
+    const removed = (status: object) => decide({ ...of, status }, [old, current]).remove.length;
+    expect(removed(complete)).toBe(1);
+    for (const [field, value] of Object.entries({
+      replicas: 4,
+      updatedReplicas: 2,
+      availableReplicas: 2,
+      observedGeneration: 0,
+    })) {
+      expect([field, removed({ ...complete, [field]: value })]).toEqual([field, 0]);
+    }
+    const { observedGeneration: _, ...unseen } = complete;
+    expect(removed(unseen)).toBe(0);
+  });
+
   it('WD-57 starts no rollout for a change of replicas and labels', () => {
     const of = deployment();
     const only = madeSet(of, { size: 3 });
