@@ -12,7 +12,7 @@ afterAll(() => {
   rmSync(root, { recursive: true });
 });
 
-it('refuses a call whose promise nobody awaits, and no other mutant', () => {
+it('refuses a call without an await, and no other mutant', () => {
   const text = `async function store(): Promise<number> {
   return 1;
 }

@@ -110,14 +110,16 @@ export class RelatedTests {
     const beside = mutant.file.replace(/\.ts$/, '.test.ts');
     return [...this.#tests]
       .filter(([, { reached }]) => reached.includes(key))
-      .map(([test, { tookMs, distances }]) => ({
+      .map(([test, { tookMs, distances, reached }]) => ({
         test,
         tookMs,
-        // Each detected mutant before is worth a second and a half, each import in between costs half a second.
+        // Each detected mutant before is worth a second and a half, each import in between costs half a second. The more
+        // of the file's functions a test reaches, the more it is about this file.
         rank:
           (test === beside ? -5_000 : 0) +
           tookMs +
           500 * (distances.get(mutant.file) ?? 0) -
+          500 * reached.filter((each) => each.startsWith(`${mutant.file}:`)).length -
           1_500 * Math.min(5, this.#kills.get(`${test} ${mutant.file}`) ?? 0),
       }))
       .sort((a, b) => a.rank - b.rank);

@@ -76,3 +76,17 @@ describe('a parked row', () => {
     expect(await parked.list()).toMatchObject([{ dueMs: 6_000, tries: 1 }]);
   });
 });
+
+it('a park ends after a bounded number of attempts when the row keeps changing', async () => {
+  let writes = 0;
+  const parked = parkedStore({
+    ...memoryItemStore(),
+    write: async () => {
+      writes += 1;
+      return { kind: 'refused' };
+    },
+  });
+  await expect(parked.park(object(5), ['node'], 1_000)).rejects.toMatchObject({ code: 'throttled', retryable: true });
+  // Two per attempt.
+  expect(writes).toBe(8);
+});

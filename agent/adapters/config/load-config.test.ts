@@ -228,6 +228,58 @@ tokenFile: /token
   });
 
   it.each([
+    ['endpoint', 'http://example.test'],
+    ['endpoint', 'https://'],
+    ['heartbeatEndpoint', 'https://relay/path'],
+    ['clusterId', 'a b'],
+    ['keyRotationPeriod', '9s'],
+    ['updateCheckPeriod', '9s'],
+    ['rootDirectory', 'var/lib'],
+    ['runtime', 'docker'],
+  ])('names the field %s of the agent and its line for %s', (field, value) => {
+    const text = `${AGENT.replace(field === 'endpoint' ? /endpoint:.*\n/ : /$^/, '')}${field}: ${value}\n`;
+    const faults = faultsOf(['--config', 'a.yaml'], { 'a.yaml': text });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(new RegExp(`^a.yaml:${text.split('\n').length - 1}: ${field}`));
+  });
+
+  it.each([
+    ['cgroupRoot', 'kubepods', 'cgroupRoot'],
+    ['cgroupRoot', '/a/../b', 'cgroupRoot'],
+    ['memorySwap', '{swapBehavior: Swap}', 'invalid configuration: memorySwap.swapBehavior'],
+    ['topologyManagerPolicy', 'best', 'unknown policy'],
+    ['nodeLeaseDurationSeconds', '-1', 'nodeLeaseDurationSeconds'],
+    ['evictionSoft', '{memory.available: 1Gi}', 'grace period must be specified'],
+    ['registerWithTaints', '[{key: a, value: 1}]', 'registerWithTaints[0].value'],
+    ['registerWithTaints', '[{key: a, odd: b}]', 'registerWithTaints[0].odd: no such field'],
+    ['nodeStatusUpdateFrequency', '999ms', 'nodeStatusUpdateFrequency'],
+    ['shutdownGracePeriod', '100ms', 'shutdownGracePeriod'],
+  ])('names the line of the field %s of a kubelet for %s', (field, value, message) => {
+    const faults = kubeletFaults(`maxPods: 5\n${field}: ${value}\n`);
+    expect(faults[0]).toMatch(/^k.yaml:4: /);
+    expect(faults[0]).toContain(message);
+  });
+
+  it.each([
+    ['keyRotationPeriod: 10s', { keyRotationPeriodMs: 10_000 }],
+    ['keyRotationPeriod: 0s', { keyRotationPeriodMs: 0 }],
+    ['updateCheckPeriod: 10s', { updateCheckPeriodMs: 10_000 }],
+    ['updateCheckPeriod: 0s', { updateCheckPeriodMs: 30 * 60_000 }],
+    ['clusterId: ""', { clusterId: 'nodekeeper' }],
+    ['rootDirectory: /srv', { rootDirectory: '/srv' }],
+  ])('accepts %s', (field, expected) => {
+    expect(configOf(['--config', 'a.yaml'], { 'a.yaml': `${AGENT}${field}\n` })).toMatchObject(expected);
+  });
+
+  it('refuses documents of no kind, of another version, and twice of one kind, each with its line', () => {
+    const file = (text: string) => faultsOf([ENDPOINT, '--config', 'a.yaml'], { 'a.yaml': text });
+    expect(file('kind: Other\napiVersion: v1\n')[0]).toMatch(/^a.yaml:1: kind "Other": expected KubeletConfiguration/);
+    expect(file(KUBELET.replace('v1beta1', 'v1'))[0]).toMatch(/^a.yaml:1: apiVersion .*v1": expected .*v1beta1/);
+    expect(file(`${KUBELET}---\n${KUBELET}`)).toEqual(['a.yaml:5: KubeletConfiguration stands twice']);
+    expect(file('- a\n')[0]).toMatch(/^a.yaml:1: expected a map of fields/);
+  });
+
+  it.each([
     [
       'shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 20s\n',
       /^k\.yaml:3: .*must be <= shutdownGracePeriod/,

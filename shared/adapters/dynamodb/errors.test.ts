@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cancellationOf, faultOf, refusalOf } from './errors.ts';
+import { cancellationOf, faultOf, isConflict, isRepeatable, refusalOf } from './errors.ts';
 
 const named = (name: string, rest: object = {}): Error => Object.assign(new Error('text of a message'), { name }, rest);
 const cancelled = (...codes: (string | undefined)[]): Error =>
@@ -65,4 +65,75 @@ describe('faults', () => {
       current: { n: 2 },
     });
   });
+});
+
+/** Every name and code that DynamoDB documents for its errors, with what it means here. */
+const CODES: Readonly<Record<string, readonly string[]>> = {
+  throttled: [
+    'ProvisionedThroughputExceededException',
+    'ThrottlingException',
+    'Throttling',
+    'ThrottlingError',
+    'ProvisionedThroughputExceeded',
+    'RequestLimitExceeded',
+    'LimitExceededException',
+  ],
+  contended: ['TransactionConflictException', 'TransactionConflict'],
+  timeout: [
+    'TimeoutError',
+    'AbortError',
+    'RequestTimeout',
+    'RequestTimeoutException',
+    'TransactionInProgressException',
+  ],
+  rejected: [
+    'ValidationException',
+    'ValidationError',
+    'ResourceNotFoundException',
+    'AccessDeniedException',
+    'AccessDenied',
+    'UnrecognizedClientException',
+    'InvalidSignatureException',
+    'ExpiredTokenException',
+    'MissingAuthenticationTokenException',
+    'SerializationException',
+    'IdempotentParameterMismatchException',
+  ],
+  'too-large': ['ItemCollectionSizeLimitExceededException', 'ItemCollectionSizeLimitExceeded'],
+};
+
+describe.each(Object.entries(CODES))('%s', (meaning, names) => {
+  it.each(names)('is %s, by name and as the reason of a cancelled transaction', (name) => {
+    const code = meaning === 'contended' ? 'throttled' : meaning;
+    const retryable = !['rejected', 'too-large'].includes(code);
+    expect(faultOf(named(name))).toMatchObject({ code, retryable });
+    expect(isRepeatable(named(name))).toBe(meaning === 'throttled' || meaning === 'timeout');
+    expect(isConflict(named(name))).toBe(meaning === 'contended');
+    if (meaning === 'timeout') return;
+    expect(faultOf(cancelled('None', name))).toMatchObject({ code, retryable });
+    const isOutcome = meaning === 'throttled' || meaning === 'contended';
+    expect(cancellationOf(cancelled(name, undefined))).toEqual(isOutcome ? { kind: meaning } : undefined);
+  });
+});
+
+it.each(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'])(
+  'a connection that ends with %s may be tried again',
+  (code) => {
+    expect(isRepeatable(named('Error', { code }))).toBe(true);
+    expect(faultOf(named('Error', { code }))).toMatchObject({ code: 'unreachable', retryable: true });
+  },
+);
+
+it('failures of the service may be tried again, and unknown errors may not', () => {
+  for (const name of ['InternalServerError', 'ServiceUnavailable']) expect(isRepeatable(named(name))).toBe(true);
+  for (const error of [named('Error'), named(''), named('Error', { code: 'EACCES' }), 'text', null, undefined, {}])
+    expect(isRepeatable(error)).toBe(false);
+});
+
+it('a refusal without an item, a cancellation without reasons, and an own fault stay what they are', () => {
+  expect(refusalOf(named('ConditionalCheckFailedException'))).toEqual({ kind: 'refused' });
+  expect(cancellationOf(named('TransactionCanceledException'))).toBeUndefined();
+  const own = faultOf(named('ValidationException'));
+  expect(faultOf(own)).toBe(own);
+  expect(own.message).toBe('DynamoDB: ValidationException');
 });

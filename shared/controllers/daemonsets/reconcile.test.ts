@@ -418,7 +418,7 @@ describe('a DaemonSet', () => {
     expect(await targets(cluster)).toEqual(['late', 'n0']);
   });
 
-  it('gets pods for a node whose record failed, at its due time and from the next tick on', async () => {
+  it('gets pods for a node at its due time after the record of the node failed', async () => {
     const cluster = daemonCluster();
     await cluster.createNodes(1);
     await cluster.createDaemonSet();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { settledFleet } from '../../../test/support/controlled-fleet.ts';
 import { podGcStore } from './work-list-store.ts';
 
-/** A node `a-0` with pods whose records are in the work list. `read`: names in the list. */
+/** A node `a-0` with pods, after their records. `read`: the work list. */
 async function sweptFleet(pods: Readonly<Record<string, string>>, options = {}) {
   const { fleet } = await settledFleet({ a: 1 }, options);
   for (const [name, phase] of Object.entries(pods)) await fleet.addPod(name, 'a-0', { phase });
