@@ -36,6 +36,7 @@ import { type QueueSource, startQueueSource } from './queues/queue-source.ts';
 import { startSqsServer } from './queues/sqs-server.ts';
 import { takeRunLock } from './run-lock.ts';
 import { type ScheduleTiming, startScheduler } from './schedule/scheduler.ts';
+import { serviceNowMs } from './service-clock.ts';
 import { StartError } from './start-error.ts';
 import { openPositions, type Positions } from './streams/positions.ts';
 import { type StreamCounters, type StreamSource, startStreamSource } from './streams/stream-source.ts';
@@ -357,7 +358,7 @@ async function startServices(
   const output = createOutput(options.print ?? ((line: string) => process.stderr.write(`${line}\n`)), metrics);
   const queues = createQueues(plan, output);
   const queueByUrl = new Map(plan.queues.map(({ url, logicalId }) => [url, queues.get(logicalId)!]));
-  const sqs = await startSqsServer({ queueByUrl: (url) => queueByUrl.get(url), nowMs });
+  const sqs = await startSqsServer({ queueByUrl: (url) => queueByUrl.get(url), nowMs: serviceNowMs });
   undo.push(() => sqs.stop());
   const asyncInvocations = new AsyncInvocations(nowMs);
   undo.push(() => asyncInvocations.stop());
@@ -461,7 +462,7 @@ function systemOf(start: Start, access: Access, running: RunningSystem): LocalSy
       tableNames: running.plan.tables.map(({ tableName }) => tableName),
     },
     broken: engine.ended,
-    counters: () => readCounters(front.counters, running, start.nowMs()),
+    counters: () => readCounters(front.counters, running, serviceNowMs()),
     endEnvironments: async () => {
       await Promise.all([...functions.values()].map((fn) => fn.endEnvironments()));
     },
@@ -679,7 +680,7 @@ function startBackground(input: BackgroundInput): Background {
       queueArn,
       fn,
       region: plan.region,
-      nowMs,
+      nowMs: serviceNowMs,
     });
   });
   const scheduler = startScheduler({
@@ -687,7 +688,7 @@ function startBackground(input: BackgroundInput): Background {
     nowMs,
     timing: input.options.schedule ?? { kind: 'aws', seed: SCHEDULE_SEED },
     targets: {
-      sendToQueue: (queueId, body) => void queueOf(queueId).send(body, nowMs()),
+      sendToQueue: (queueId, body) => void queueOf(queueId).send(body, serviceNowMs()),
       invoke: (functionId, event) => asyncInvocations.put(functionId, event),
     },
   });
