@@ -56,6 +56,39 @@ describe('the pods of a simulated machine', () => {
     expect(podRequests([marked], machine, nowMs)).toHaveLength(1);
   });
 
+  it('are rejected if an earlier pod has their host port, and reserve no port then', () => {
+    const onPort = (
+      uid: string,
+      created: string,
+      more: { status?: object; hostIP?: string; protocol?: string } = {},
+    ) => {
+      const { status = {}, ...port } = more;
+      return {
+        ...pod({ metadata: { name: uid, uid, creationTimestamp: created }, status }),
+        spec: { containers: [{ name: 'main', image: 'web', ports: [{ containerPort: 80, hostPort: 8080, ...port }] }] },
+      };
+    };
+    const phases = (pods: Parameters<typeof podRequests>[0]) =>
+      podRequests(pods, machine, nowMs).flatMap((request) => {
+        const { status } = (request as { body?: { status?: { phase?: string; reason?: string } } }).body ?? {};
+        return status === undefined ? [] : [[request.path?.split('/').at(-2), status.phase, status.reason]];
+      });
+    const [early, late] = [onPort('late', '2026-01-01T00:00:02Z'), onPort('early', '2026-01-01T00:00:01Z')];
+    expect(phases([early, late, onPort('udp', '2026-01-01T00:00:03Z', { protocol: 'UDP' })])).toEqual([
+      ['late', 'Failed', 'NodePorts'],
+      ['early', 'Running', undefined],
+      ['udp', 'Running', undefined],
+    ]);
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    const admitted = { phase: 'Running', startTime: '2026-01-01T00:00:09Z', conditions };
+    const running = onPort('running', '2026-01-01T00:00:09Z', { status: admitted });
+    expect(phases([onPort('p', '2026-01-01T00:00:01Z', { hostIP: '10.0.0.1' }), running])).toEqual([
+      ['p', 'Failed', 'NodePorts'],
+    ]);
+    const over = onPort('over', '2026-01-01T00:00:01Z', { status: { phase: 'Succeeded', startTime: 'x' } });
+    expect(phases([over, onPort('p', '2026-01-01T00:00:02Z')])).toEqual([['p', 'Running', undefined]]);
+  });
+
   it('end when they are deleted, before their grace period is over', () => {
     const deleted = pod({ metadata: { deletionTimestamp: '2026-01-01T00:00:30Z' } });
     expect(podRequests([deleted], machine, nowMs)).toEqual([

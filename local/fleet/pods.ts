@@ -5,12 +5,14 @@
 import { answeredWith } from '../../agent/rules/kube-answer.ts';
 import { podsVersionOf } from '../../agent/rules/lease.ts';
 import { finalPodDeletion, isPodMissing, podStatusReport } from '../../agent/rules/pod-requests.ts';
+import { hasEnded, rejectedStatus } from '../../agent/rules/pod-status.ts';
 import type { PodStatus } from '../../agent/rules/shutdown-status.ts';
 import { needsStartedStatus, startedStatus } from '../../agent/rules/started-pod.ts';
 import { NAME_LENGTH_MAX } from '../../shared/domain/kubernetes.ts';
 import { recordOf } from '../../shared/kube/normal-form.ts';
+import { type HostPort, hostPortsOf, portsConflict } from '../../shared/kube/pods/host-ports.ts';
 import { formatTime } from '../../shared/kube/time.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject, KubePod } from '../../shared/kube/types.ts';
 import type { ApiAnswer, ApiRequest } from './api-client.ts';
 import { DONE, failed, type MachineContext, type Step } from './machine-state.ts';
 import type { MachineIdentity } from './names.ts';
@@ -64,6 +66,33 @@ function startedEvents(
   return [{ method: 'POST', path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`, body: event }];
 }
 
+const admittedAt = ({ status }: KubeObject): unknown => status?.['startTime'];
+
+/**
+ * Pods that the machine rejects: an earlier pod has a host port that they want. Source: pkg/kubelet/lifecycle/predicate.go.
+ *
+ * A scheduler does not bind such a pod. A pod with `spec.nodeName` of its own, or of a DaemonSet, meets no scheduler.
+ */
+function withoutPorts(pods: readonly KubeObject[]): ReadonlySet<KubeObject> {
+  const used: HostPort[] = [];
+  const rejected = new Set<KubeObject>();
+  const running = pods.filter((pod) => !hasEnded(pod));
+  const isNew = (pod: KubePod): boolean => admittedAt(pod) === undefined;
+  const created = ({ metadata }: KubeObject): string => `${metadata.creationTimestamp ?? ''}/${metadata.uid ?? ''}`;
+  const arriving = running.filter(isNew).sort((one, other) => (created(one) < created(other) ? -1 : 1));
+  for (const pod of [...running.filter((each) => !isNew(each)), ...arriving]) {
+    const wanted = hostPortsOf((pod as KubePod).spec ?? {});
+    if (isNew(pod) && portsConflict(wanted, used)) rejected.add(pod);
+    else used.push(...wanted);
+  }
+  return rejected;
+}
+
+const NO_PORT = {
+  reason: 'NodePorts',
+  message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+};
+
 /** @param pods all pods that are bound to the machine */
 export function podRequests(
   pods: readonly KubeObject[],
@@ -72,8 +101,10 @@ export function podRequests(
 ): readonly ApiRequest[] {
   const hostIp = addressOf(machine);
   const addresses = podAddresses(machine, pods);
+  const rejected = withoutPorts(pods);
   return pods.flatMap((pod): ApiRequest[] => {
     if (pod.metadata.deletionTimestamp !== undefined) return [finalPodDeletion(pod)];
+    if (rejected.has(pod)) return [podStatusReport(pod, rejectedStatus(pod.status ?? {}, NO_PORT, nowMs))];
     if (!needsStartedStatus(pod)) return [];
     const podIP = addresses.get(pod.metadata.uid ?? '');
     const network = podIP === undefined ? {} : { podIP, podIPs: [{ ip: podIP }] };

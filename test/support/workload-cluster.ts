@@ -56,7 +56,7 @@ export function workloadCluster(options: { readonly onConsumed?: (units: Consume
 
   async function create(resource: string, object: KubeObject): Promise<KubeObject> {
     const metadata = {
-      ...(resource === 'nodes' ? {} : { namespace: 'default' }),
+      ...(refTo(resource, '').namespace === '' ? {} : { namespace: 'default' }),
       uid: random.uuid(),
       generation: 1,
       creationTimestamp: formatTime(nowMs),

@@ -129,6 +129,34 @@ describe('a Deployment', () => {
     }
   });
 
+  it('deletes old ReplicaSets near the size limit in several transactions', async () => {
+    const cluster = workloadCluster();
+    const { metadata } = await cluster.createDeployment({ revisionHistoryLimit: 0 });
+    const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: metadata.uid ?? '', controller: true };
+    for (let index = 0; index < 25; index += 1) {
+      await cluster.create('replicasets', {
+        kind: 'ReplicaSet',
+        metadata: {
+          name: `old-${index}`,
+          labels: { app: 'web' },
+          annotations: { padding: 'x'.repeat(95_000) },
+          ownerReferences: [owner],
+        },
+        spec: {
+          replicas: 0,
+          selector: { matchLabels: { app: 'web' } },
+          template: {
+            metadata: { labels: { app: 'web' } },
+            spec: { containers: [{ name: 'c', image: `old-${index}` }] },
+          },
+        },
+        status: { observedGeneration: 1, replicas: 0 },
+      });
+    }
+    await cluster.settleRunning();
+    expect(await cluster.sets()).toHaveLength(1);
+  });
+
   it('cleans its history later, if the safety gate was closed when the rollout was complete', async () => {
     const cluster = workloadCluster();
     await cluster.createDeployment({ revisionHistoryLimit: 0, replicas: 0 });
@@ -165,7 +193,7 @@ describe('a Deployment', () => {
       kind: 'ReplicaSet',
       metadata: {
         name: taken.metadata.name!,
-        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: 'x', controller: true }],
+        ownerReferences: [{ apiVersion: 'example.com/v1', kind: 'Foo', name: 'x', uid: 'x', controller: true }],
       },
       spec: { replicas: 0, selector: { matchLabels: { app: 'x' } } },
     });

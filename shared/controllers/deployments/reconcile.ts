@@ -29,6 +29,7 @@ import {
   unchanged,
   withOwners,
 } from '../workload-rules/owner.ts';
+import { commitFirst } from '../workload-rules/pod-commits.ts';
 import { isSameTemplate } from '../workload-rules/template.rule.ts';
 import { resizeText, setCreatedDraft, setsScaledDraft } from './decisions.ts';
 import { REVISION, revisionsOf, sizedSet } from './revisions.rule.ts';
@@ -145,8 +146,7 @@ async function changeOwners(
       ),
     ),
   ].slice(0, COMMIT_OBJECTS_MAX);
-  const { kind } = await objects.commit({ writes, extra: [unchanged(ref, deployment)] });
-  return kind === 'committed' ? 'committed' : 'overtaken';
+  return commitFirst({ objects }, writes, [unchanged(ref, deployment)]);
 }
 
 async function apply(
@@ -189,11 +189,21 @@ async function apply(
     if (outcome.kind === 'conflict' && writes[outcome.index]?.kind === 'create') {
       return resolveCollision(dependencies, world, outcome.current as KubeReplicaSet | undefined);
     }
+    if (outcome.kind === 'overfull' && decision.update.length + decision.remove.length > 1) {
+      return apply(dependencies, world, firstHalf(decision));
+    }
     if (outcome.kind !== 'committed') return 'overtaken';
   }
   await recordEvents(dependencies, eventsOf(deployment, decision, resizes), nowMs);
   return 'applied';
 }
+
+/** For ReplicaSets near the size limit, which do not fit one transaction. The rest follows, as after `writesOf`. */
+const firstHalf = (decision: DeploymentDecision): DeploymentDecision => ({
+  ...decision,
+  update: decision.update.slice(0, Math.ceil(decision.update.length / 2)),
+  remove: decision.remove.slice(0, Math.floor(decision.remove.length / 2)),
+});
 
 /** At most as many as fit a transaction; the rest follows with the next sync, which changed ReplicaSets start. */
 function writesOf(

@@ -3,8 +3,8 @@
  *
  * Source: pkg/scheduler/backend/queue/scheduling_queue.go, backoff_queue.go, and the queueing hints of the plugins.
  */
+import { portsConflict } from '../../kube/pods/host-ports.ts';
 import type { PluginName } from './filter.rule.ts';
-import { portsConflict } from './host-ports.rule.ts';
 import { matchesNodeAffinity } from './node-affinity.rule.ts';
 import { comparedAmounts } from './requests.rule.ts';
 import { toleratesCordon, toleratesTaints } from './taints.rule.ts';

@@ -4,9 +4,11 @@
  *
  * Counts of matching pods are kept per term and updated with each pod. Equal pods share them.
  */
+
+import type { HostPort } from '../../kube/pods/host-ports.ts';
 import { type Amounts, NO_AMOUNTS, plus } from './requests.rule.ts';
 import { type Labels, type PodTerm, termMatches } from './terms.rule.ts';
-import { countsOnNode, type HostPort, isPending, type SchedulableNode, type SchedulablePod } from './world.rule.ts';
+import { countsOnNode, isPending, type SchedulableNode, type SchedulablePod } from './world.rule.ts';
 
 /** Kinds of counts that are kept at most. Beyond them all are counted again. */
 const COUNTS_MAX = 512;

@@ -3,13 +3,13 @@ import { NAME_LENGTH_MAX, type Taint, type Toleration } from '../../domain/kuber
 import { conditionOf } from '../../domain/nodes/conditions.ts';
 import { hasTaint, TAINT_NOT_READY, TAINT_UNREACHABLE } from '../../domain/nodes/taint.ts';
 import { zoneKeyOf } from '../../domain/zones/zone.ts';
+import { type HostPort, hostPortsOf } from '../../kube/pods/host-ports.ts';
 import { isTerminated } from '../../kube/pods/phase.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeNode, KubePod, NodeSelectorTerm, PodSpec, TopologySpreadConstraint } from '../../kube/types.ts';
 import {
   type Amounts,
   amountOf,
-  isSidecar,
   listedAmounts,
   requestsOf,
   type ScoredAmounts,
@@ -26,12 +26,6 @@ import {
 
 /** `spec.schedulerName` of the pods that this scheduler binds. */
 export const SCHEDULER_NAME = 'default-scheduler';
-
-export interface HostPort {
-  readonly ip: string;
-  readonly protocol: string;
-  readonly port: number;
-}
 
 export interface SpreadConstraint {
   readonly topologyKey: string;
@@ -112,20 +106,6 @@ export interface SchedulableNode {
 
 const EMPTY: readonly never[] = Object.freeze([]);
 const NO_LABELS: Labels = Object.freeze({});
-const HOST_IP_ANY = '0.0.0.0';
-
-/** Ports of containers and sidecars. Other init containers run before them. */
-function hostPortsOf(spec: PodSpec): readonly HostPort[] {
-  const ports: HostPort[] = [];
-  const running = [...(spec.containers ?? []), ...(spec.initContainers ?? []).filter(isSidecar)];
-  for (const { ports: listed } of running) {
-    for (const { hostPort = 0, hostIP = '', protocol = 'TCP' } of listed ?? []) {
-      if (hostPort > 0)
-        ports.push({ ip: hostIP === '' ? HOST_IP_ANY : hostIP, protocol: protocol || 'TCP', port: hostPort });
-    }
-  }
-  return ports.length === 0 ? EMPTY : ports;
-}
 
 function spreadConstraint(constraint: TopologySpreadConstraint, labels: Labels): SpreadConstraint {
   return {

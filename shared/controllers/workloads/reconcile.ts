@@ -29,7 +29,7 @@ import { isDaemonSetSettled } from '../daemonsets/rule.ts';
 import { syncDeployment } from '../deployments/reconcile.ts';
 import { budgetsSelecting, syncBudgets } from '../disruption/reconcile.ts';
 import { servicesSelecting, syncEndpoints, syncMirror, unfilledServices } from '../endpoints/reconcile.ts';
-import { groupedBy, UNBOUNDED, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
+import { groupedBy, inParts, UNBOUNDED, type WorkBudget, workThrough, workUntil } from '../framework/bounded-work.ts';
 import type { ControllerDependencies } from '../framework/dependencies.ts';
 import {
   type ChangesOutcome,
@@ -85,6 +85,8 @@ const SWEEP_MS = 900_000;
 /** A sweep syncs workloads for so many periods. The next one begins with those that are left, after CUT_SWEEP_MS. */
 const SWEEP_PERIODS = 6;
 const CUT_SWEEP_MS = 60_000;
+/** Objects that are synced between two writes of the place where a killed sweep continues. */
+const SWEEP_PART = 200;
 /** Until a failed work is repeated: by the first tick after this time, and then at this interval. */
 const REPEAT_MS = 10_000;
 const REPEAT_DUE_MS = 60_000;
@@ -370,9 +372,14 @@ async function workThroughDue(
     // The next sweep is stored first: a sweep that is killed is repeated after its interval.
     await addSweep(items, { atMs: nowMs + SWEEP_MS, ...defined({ from }) });
     for (const row of sweeps) await removeDue(items, row);
-    const outcome = await sweep(dependencies, { budget: budget(SWEEP_PERIODS), faults, ...defined({ from }) });
+    const outcome = await sweep(dependencies, {
+      budget: budget(SWEEP_PERIODS),
+      faults,
+      ...defined({ from }),
+      reached: (place) => addSweep(items, { atMs: nowMs + SWEEP_MS, from: place }),
+    });
     swept = outcome.swept;
-    await planSweep(items, nowMs, from, outcome.left);
+    await planSweep(items, nowMs, outcome);
   }
   return { kind: 'ran', due: works.size, swept };
 }
@@ -409,14 +416,13 @@ async function syncUnsettledDaemonSets(dependencies: ControllerDependencies): Pr
   await syncDaemonSets(dependencies, (set, placement) => !isDaemonSetSettled(set, placement, nodes), nodes);
 }
 
-/** After a sweep. `left`: the first workload that it did not reach. */
+/** After a sweep. */
 async function planSweep(
   items: ControllerDependencies['items'],
   nowMs: number,
-  from: string | undefined,
-  left: string | undefined,
+  { left, isStored }: SweepOutcome,
 ): Promise<void> {
-  if (left === undefined && from === undefined) return;
+  if (left === undefined && !isStored) return;
   if (left !== undefined) await removeDue(items, { atMs: nowMs + SWEEP_MS, key: { kind: 'sweep' } });
   await addSweep(items, { atMs: nowMs + (left === undefined ? SWEEP_MS : CUT_SWEEP_MS), ...defined({ from: left }) });
 }
@@ -426,18 +432,26 @@ interface Sweep {
   readonly faults: unknown[];
   /** Where it begins; absent: anywhere. */
   readonly from?: string;
+  /** Stores where the next sweep continues if this one is killed. */
+  reached(place: string): Promise<void>;
 }
 
-/** Syncs every workload that does not look settled. `left`: the first that was not reached. */
+interface SweepOutcome {
+  /** Workloads that did not look settled, and were synced. */
+  readonly swept: number;
+  /** The first object that was not reached; absent: all were. */
+  readonly left?: string;
+  /** A place is stored. */
+  readonly isStored: boolean;
+}
+
+/** Syncs every workload that does not look settled, and all namespaces and quotas. */
 async function sweep(
   dependencies: ControllerDependencies,
-  { budget, faults, from = '' }: Sweep,
-): Promise<{ readonly swept: number; readonly left?: string }> {
+  { budget, faults, from, reached }: Sweep,
+): Promise<SweepOutcome> {
   const { meter } = dependencies;
-  const all: { readonly resource: string; readonly object: KubeObject }[] = [];
-  for (const resource of syncedResources) {
-    all.push(...(await listObjects(dependencies, resource, '')).map((object) => ({ resource, object })));
-  }
+  const all = await listAll(dependencies, syncedResources);
   const hasDaemonSets = all.some(({ resource }) => resource === 'daemonsets');
   const nodes = hasDaemonSets ? await dependencies.daemonNodes.list() : [];
   const unfilled = await unfilledServices(
@@ -459,23 +473,44 @@ async function sweep(
   const unsettled = all.filter(
     ({ resource, object }) => isDeleting(object) || !(isSettledOf[resource] ?? isSettled)(object),
   );
-  const named = unsettled.map(({ resource, object }) => {
+  const contents = await listAll(dependencies, ['namespaces', 'resourcequotas']);
+  const ordered = fromHere(inOrder([...unsettled, ...contents]), ({ text }) => text >= (from ?? ''));
+  let done = 0;
+  for (const part of inParts(ordered, SWEEP_PART)) {
+    if (done > 0) await reached(part[0]!.text);
+    const outcome = await workThrough(part, { concurrencyMax: CONCURRENCY_MAX, budget }, async ({ ref, object }) => {
+      await sync(dependencies, ref);
+      // It may wait for dependents that no longer exist.
+      if (isDeleting(object)) await finishDeletion(dependencies, ref);
+    });
+    faults.push(...outcome.faults);
+    done += part.length - outcome.left;
+    if (outcome.left > 0) break;
+  }
+  const swept = ordered.slice(0, done).filter(({ ref }) => syncedResources.includes(ref.resource)).length;
+  if (swept > 0) meter.add(metric.SWEPT_WORKLOADS, swept, 'Count');
+  return { swept, isStored: from !== undefined || done > SWEEP_PART, ...defined({ left: ordered[done]?.text }) };
+}
+
+interface Listed {
+  readonly resource: string;
+  readonly object: KubeObject;
+}
+
+async function listAll(dependencies: ControllerDependencies, names: readonly string[]): Promise<readonly Listed[]> {
+  const all: Listed[] = [];
+  for (const resource of names) {
+    all.push(...(await listObjects(dependencies, resource, '')).map((object) => ({ resource, object })));
+  }
+  return all;
+}
+
+function inOrder(listed: readonly Listed[]) {
+  const named = listed.map(({ resource, object }) => {
     const ref = refOfObject(resource, object);
     return { ref, object, text: textOf({ kind: 'workload', ref }) };
   });
-  const ordered = fromHere(
-    named.toSorted((left, right) => (left.text < right.text ? -1 : 1)),
-    ({ text }) => text >= from,
-  );
-  const outcome = await workThrough(ordered, { concurrencyMax: CONCURRENCY_MAX, budget }, async ({ ref, object }) => {
-    await sync(dependencies, ref);
-    // It may wait for dependents that no longer exist.
-    if (isDeleting(object)) await finishDeletion(dependencies, ref);
-  });
-  faults.push(...outcome.faults, ...(await sweepNamespaces(dependencies)));
-  const swept = unsettled.length - outcome.left;
-  if (swept > 0) meter.add(metric.SWEPT_WORKLOADS, swept, 'Count');
-  return { swept, ...defined({ left: ordered[swept]?.text }) };
+  return named.toSorted((left, right) => (left.text < right.text ? -1 : 1));
 }
 
 /** The list from the first item that is at or behind the place, then those before it. */
@@ -503,17 +538,6 @@ const templateSpecOf = ({ spec }: KubeDaemonSet): PodSpec | undefined => spec?.t
 /** It has not finished, or is deleted some time after its end. */
 const mayChange = ({ spec, status }: KubeJob): boolean =>
   spec?.ttlSecondsAfterFinished !== undefined || finishedCondition(status?.conditions) === undefined;
-/** Contents and deletions of namespaces, and the use of quotas. Returns faults. */
-async function sweepNamespaces(dependencies: ControllerDependencies): Promise<readonly unknown[]> {
-  const refs = await Promise.all(
-    ['namespaces', 'resourcequotas'].map(async (resource) =>
-      (await listObjects(dependencies, resource, '')).map((object) => refOfObject(resource, object)),
-    ),
-  );
-  const options = { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED };
-  return (await workThrough(refs.flat(), options, (ref) => sync(dependencies, ref))).faults;
-}
-
 /** It was observed in its present form, and has as many pods as it wants. */
 function isSettled({ metadata, spec, status }: KubeObject): boolean {
   return (

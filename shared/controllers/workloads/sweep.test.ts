@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest';
-import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import { expect, it, vi } from 'vitest';
+import { type WorkloadCluster, workloadCluster } from '../../../test/support/workload-cluster.ts';
 import { addDue } from './due-store.ts';
 
 it('a sweep runs once per interval, also if its due time is behind many others', async () => {
@@ -57,4 +57,58 @@ it('a sweep without time for all workloads continues where it ended', async () =
   const { items } = await cluster.tables.query({ table: 'control', pk: 'workloads-due', consistent: true });
   expect(items.filter(({ sk }) => String(sk).endsWith('#sweep'))).toHaveLength(1);
   expect(items.find(({ sk }) => sk === 'next-sweep')).not.toHaveProperty('f');
+});
+
+/** Namespaces without their contents; their records are lost. The result reads which of them have their contents. */
+async function emptyNamespaces(cluster: WorkloadCluster, count: number) {
+  for (let index = 0; index < count; index += 1) {
+    const name = `ns-${String(index).padStart(3, '0')}`;
+    await cluster.create('namespaces', { kind: 'Namespace', metadata: { name }, status: { phase: 'Active' } });
+  }
+  await cluster.records();
+  const accounts = async () => (await cluster.objects.list({ resource: 'serviceaccounts' })).objects;
+  return async () => (await accounts()).map(({ metadata }) => metadata.namespace);
+}
+
+it('a sweep without time for all namespaces continues where it ended', async () => {
+  const cluster = workloadCluster();
+  const filled = await emptyNamespaces(cluster, 20);
+  const controllers = cluster.makeControllers({
+    ...cluster.tables,
+    transact(writes) {
+      cluster.advance(5_000);
+      return cluster.tables.transact(writes);
+    },
+  });
+  const counts: number[] = [];
+  for (let sweep = 1; sweep <= 6; sweep += 1) {
+    await controllers.tickWorkloads(Math.floor(cluster.now() / 5_000));
+    counts.push(new Set(await filled()).size);
+    cluster.advance(60_000);
+  }
+  expect(counts[0]).toBeLessThan(20);
+  expect(counts.at(-1)).toBe(20);
+});
+
+it('the sweep after one that was killed does not begin at the same place', async () => {
+  const cluster = workloadCluster();
+  const filled = await emptyNamespaces(cluster, 450);
+  const commits = 250;
+  let count = 0;
+  const killed = cluster.makeControllers({
+    ...cluster.tables,
+    transact(writes) {
+      count += 1;
+      return count > commits ? new Promise(() => {}) : cluster.tables.transact(writes);
+    },
+  });
+  void killed.tickWorkloads(Math.floor(cluster.now() / 5_000));
+  await vi.waitUntil(() => count > commits, { timeout: 20_000 });
+  const { items } = await cluster.tables.query({ table: 'control', pk: 'workloads-due', consistent: true });
+  expect(items.find(({ sk }) => sk === 'next-sweep')).toMatchObject({ f: 'namespaces:/ns-200' });
+  cluster.advance(900_000);
+  await cluster.tick();
+  expect(new Set(await filled()).size).toBe(450);
+  const after = await cluster.tables.query({ table: 'control', pk: 'workloads-due', consistent: true });
+  expect(after.items.find(({ sk }) => sk === 'next-sweep')).not.toHaveProperty('f');
 });
