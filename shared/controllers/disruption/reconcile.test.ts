@@ -41,6 +41,12 @@ describe('the status of a PodDisruptionBudget', () => {
 
   it('WX-17 allows nothing for pods of a kind that cannot be scaled', async () => {
     const cluster = workloadCluster();
+    // It is being deleted, so its controller leaves the pod alone.
+    await cluster.create('daemonsets', {
+      kind: 'DaemonSet',
+      metadata: { name: 'agent', uid: 'ds', deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['example.com/x'] },
+      spec: {},
+    });
     await cluster.create('pods', {
       kind: 'Pod',
       metadata: {
