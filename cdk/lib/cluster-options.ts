@@ -184,6 +184,15 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
     SECURITY_GROUP_ID,
     'must be the id of a security group',
   );
+  if (policy.watchMode === 'stream') {
+    check(
+      'network',
+      props.network,
+      false,
+      'requires the policy field watchMode: longPoll. Function URLs do not stream responses inside of a VPC, so watches ' +
+        'would be silent until they end',
+    );
+  }
   for (const [name, value] of Object.entries(props.tags ?? {})) {
     check(
       `tags.${name}`,

@@ -71,7 +71,7 @@ export class HandlerFunction extends Construct {
       // Platform lines at INFO would cost as much as the requests: 0.4 KB a beat.
       systemLogLevelV2: SystemLogLevel.WARN,
       // Metrics are lines without a level, which Lambda takes for INFO and drops above it. What functions log is limited by
-      // their own POWERTOOLS_LOG_LEVEL. Source: AWS Lambda Developer Guide, "Log-level filtering".
+      // shared/observability/logger.ts. Source: AWS Lambda Developer Guide, "Log-level filtering".
       applicationLogLevelV2: ApplicationLogLevel.INFO,
       tracing: Tracing.DISABLED,
       environment: { ...props.environment },

@@ -21,7 +21,12 @@ function allowPartitions(target: HandlerFunction, tableArn: string, partitions: 
     alike.set(key, group);
   }
   for (const { actions, keys } of alike.values()) {
-    target.allow(actions.map(named), [tableArn], { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': keys } });
+    // ForAllValues is true for a request without the key: Null requires the key.
+    // Source: IAM User Guide, "Multivalued context keys".
+    target.allow(actions.map(named), [tableArn], {
+      'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': keys },
+      Null: { 'dynamodb:LeadingKeys': ['false'] },
+    });
   }
 }
 

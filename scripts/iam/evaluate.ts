@@ -50,6 +50,9 @@ function holds(conditions: Conditions, context: Call['context']): boolean {
     Object.entries(context).map(([key, value]) => [key.toLowerCase(), typeof value === 'string' ? [value] : value]),
   );
   return Object.entries(conditions).every(([operator, keys]) => {
+    if (operator === 'Null') {
+      return Object.entries(keys).every(([key, wanted]) => wanted.includes(String(!values.has(key.toLowerCase()))));
+    }
     const forAll = operator.startsWith('ForAllValues:');
     const compare = COMPARISONS[forAll ? operator.slice('ForAllValues:'.length) : operator];
     if (compare === undefined) throw new PolicyError(`the condition operator ${operator} is not known here`);

@@ -91,7 +91,9 @@ export function judge(
 
 /** Each action on each resource, and each partition that the statement names. */
 function grantsOf({ actions, resources, conditions }: Statement): Grant[] {
-  const partitions = Object.values(conditions).flatMap((keys) => keys[LEADING_KEYS] ?? []);
+  const partitions = Object.entries(conditions).flatMap(([operator, keys]) =>
+    operator === 'Null' ? [] : (keys[LEADING_KEYS] ?? []),
+  );
   return resources.flatMap((resource) =>
     actions.flatMap((action): Grant[] =>
       partitions.length === 0

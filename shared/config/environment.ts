@@ -61,7 +61,7 @@ const functionNamesJson = jsonText((document) => {
 const LOG_LEVELS = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const;
 
 /**
- * Variables of every function. Powertools reads three of them itself; they are listed here because cdk/ must set them.
+ * Variables of every function. Powertools reads two of them itself, and logger.ts the level; cdk/ must set all of them.
  */
 const everyFunction = {
   CLUSTER_ID: text,

@@ -212,7 +212,7 @@ describe('permissions', () => {
       ...['DescribeStream', 'GetRecords', 'GetShardIterator'].map(
         (action) => `dynamodb:${action} on <${tableIds[name]}.StreamArn>`,
       ),
-      `dynamodb:ListStreams on ${arn(name)}/stream/*`,
+      'dynamodb:ListStreams on *',
       `sqs:SendMessage on <${failed}.Arn>`,
     ];
   };

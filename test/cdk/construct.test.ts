@@ -66,9 +66,10 @@ describe('two clusters in one stack', () => {
 describe('the surroundings of an organisation', () => {
   const boundary = 'arn:aws:iam::111122223333:policy/boundary';
   const network = { subnetIds: ['subnet-01234567', 'subnet-89abcdef'], securityGroupIds: ['sg-01234567'] };
+  const policy = { watchMode: 'longPoll' };
   const template = templateWith([
     'Edge',
-    { permissionsBoundaryArn: boundary, tags: { team: 'edge' }, network: { ...network, ipv6: true } },
+    { permissionsBoundaryArn: boundary, tags: { team: 'edge' }, network: { ...network, ipv6: true }, policy },
   ]);
 
   it('limit every role by a permissions boundary', () => {
@@ -112,6 +113,7 @@ describe('the surroundings of an organisation', () => {
       { network: { ...network, subnetIds: ['subnet-01234567', 'vpc-1'] } },
     ],
     ['network.securityGroupIds [] must not be empty', { network: { ...network, securityGroupIds: [] } }],
+    ['Function URLs do not stream responses inside of a VPC', { network }],
     ['permissionsBoundaryArn "mine" must be the ARN of an IAM policy', { permissionsBoundaryArn: 'mine' }],
     ['tags.aws:team "edge" breaks the rules of AWS for tags', { tags: { 'aws:team': 'edge' } }],
   ])('are checked at synth: %s', (message, props) => {

@@ -22,7 +22,10 @@ const call = (more: Partial<Call> = {}): Call => ({
   ...more,
 });
 const kindOf = (statements: readonly Statement[], of: Call) => decide(statements, of).kind;
-const leading = (keys: string[]) => ({ 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': keys } });
+const leading = (keys: string[]) => ({
+  'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': keys },
+  Null: { 'dynamodb:LeadingKeys': ['false'] },
+});
 
 describe('a call evaluated against the policies of a role', () => {
   it('needs a statement with its action and its resource', () => {
@@ -56,8 +59,10 @@ describe('a call evaluated against the policies of a role', () => {
     expect(kindOf(held, leadingWith('node-keys#07'))).toBe('allowed');
     expect(kindOf(held, leadingWith(['node-keys#07', 'fleet']))).toBe('allowed');
     expect(kindOf(held, leadingWith(['fleet', 'bootstrap-tokens']))).toBe('notAllowed');
-    // As in IAM: ForAllValues is true without values.
-    expect(kindOf(held, call())).toBe('allowed');
+    expect(kindOf(held, call())).toBe('notAllowed');
+    // As in IAM: ForAllValues alone is true without values.
+    const { Null: _, ...open } = leading(['fleet']);
+    expect(kindOf([allow({ conditions: open })], call())).toBe('allowed');
   });
 
   it('is refused with an error for an unknown condition operator', () => {

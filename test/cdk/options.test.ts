@@ -451,6 +451,7 @@ describe('cdk-nag', () => {
         encryption: Encryption.customerManaged(),
         pointInTimeRecoveryDays: 1,
         network: { subnetIds: ['subnet-01234567'], securityGroupIds: ['sg-01234567'] },
+        policy: { watchMode: 'longPoll' },
         tags: { team: 'edge' },
         alarmEmail: 'on-call@example.com',
       },

@@ -33,6 +33,7 @@ const OPTIONS: readonly (readonly Props[])[] = [
     {},
     {
       network: { subnetIds: ['subnet-01234567'], securityGroupIds: ['sg-01234567'], ipv6: true },
+      policy: { watchMode: 'longPoll' },
       permissionsBoundaryArn: `${ARN}iam::111122223333:policy/boundary`,
       tags: { team: 'edge' },
     },

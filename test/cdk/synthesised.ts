@@ -60,7 +60,10 @@ export function shortArn(value: unknown): string {
 /** ` [partition]` for each partition that a statement is limited to. */
 function partitionsOf({ Condition: condition = {} }: Statement): readonly string[] {
   const keys = condition['ForAllValues:StringLike']?.['dynamodb:LeadingKeys'];
-  return keys === undefined ? [''] : listOf(keys as string | string[]).map((key) => ` [${key}]`);
+  if (keys === undefined) return [''];
+  const required = listOf(condition['Null']?.['dynamodb:LeadingKeys']).join();
+  if (required !== 'false') throw new Error('allows requests without a leading key');
+  return listOf(keys as string | string[]).map((key) => ` [${key}]`);
 }
 
 /**
