@@ -501,8 +501,11 @@ async function synthesiseProject(options: LocalOptions, timings: Timings): Promi
   const synthesis = await synthesise({
     projectDirectory,
     mode: options.synthesis ?? 'auto',
-    // The domain and the restored tables of a deployment do not exist here.
+    // The domain and the restored tables of a deployment do not exist here. The account has the limit of the options, and
+    // the fleet may have any size.
     context: {
+      accountConcurrency: String(options.accountConcurrency ?? ACCOUNT_CONCURRENCY_DEFAULT),
+      requestsPerSecondMax: '2000',
       domainName: '',
       certificateArn: '',
       restoredTablesFile: '',

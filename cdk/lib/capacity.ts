@@ -36,6 +36,13 @@ export class Capacity {
 /** Number of nodes to prepare capacity for; 0 when not configured. */
 export const expectedNodes = (capacity: Capacity | undefined): number => capacity?.nodes ?? 0;
 
+/** Size of the fleet where none is configured. */
+const NODES_DEFAULT = 1_000;
+
+/** Number of nodes that the request limits and reservations are for. */
+export const fleetSize = (props: { readonly nodesMax?: number; readonly capacity?: Capacity }): number =>
+  props.nodesMax ?? props.capacity?.nodes ?? NODES_DEFAULT;
+
 /** Capacity units per second of a table under the expected load. */
 export interface ExpectedLoad {
   readonly readUnits: number;

@@ -4,7 +4,6 @@ import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { EVENTS_NOT_SENT, OBJECTS_NOT_WRITTEN, RECORDS_GIVEN_UP } from '../../shared/controllers/framework/metrics.ts';
-import { READY_NODES } from '../../shared/controllers/node-monitor/metrics.ts';
 import type { AlarmManifest, AlarmMetric } from '../../shared/domain/functions/alarm-manifest.ts';
 import type { Trigger } from '../../shared/domain/functions/function-manifest.ts';
 import { ALL_FUNCTIONS, FAILED_TICKS } from '../../shared/domain/functions/tick-metrics.ts';
@@ -23,6 +22,8 @@ export interface AlarmSources {
   /** Parts of mass failures. */
   readonly parts: Queue;
   readonly policy: Policy;
+  /** Heartbeats per second that the HTTP API accepts. */
+  readonly requestsPerSecondMax: number;
 }
 
 /** An alarm with its metrics in this cluster. */
@@ -33,11 +34,11 @@ export interface AlarmRow extends Omit<AlarmManifest, 'metrics' | 'threshold'> {
 
 /** One in twenty. Percent. */
 const FAILED_SHARE_PERCENT = 5;
-/** Below this share of the expected heartbeats. One lost heartbeat in five marks random nodes within hours. Percent. */
-const RECEIVED_SHARE_PERCENT = 80;
-const MINUTE_SECONDS = 60;
 /** Iterator age from which a record counts as blocked. Milliseconds. */
 const ITERATOR_AGE_MS = 60_000;
+/** Refused requests that page, as a share of the heartbeats that the HTTP API accepts, and at least. */
+const REFUSED_LOAD_SHARE = 0.1;
+const REFUSED_LOAD_PER_SECOND_MIN = 10;
 /** Clients of heartbeats time out after some seconds. Milliseconds. */
 const LATENCY_MS = 3_000;
 /** A long poll lasts up to 20 s. Milliseconds. */
@@ -56,13 +57,9 @@ export function functionOf(functions: AlarmSources['functions'], name: FunctionN
 
 /** All alarms, in the order in which to look at them. */
 export const alarmRows = (sources: AlarmSources): readonly AlarmRow[] =>
-  [
-    ...functionAlarms(sources),
-    ...requestAlarms(sources),
-    heartbeatsMissing(sources),
-    ...backgroundAlarms(sources),
-    ...sharedAlarms(sources),
-  ].sort((one, other) => one.rank - other.rank);
+  [...functionAlarms(sources), ...requestAlarms(sources), ...backgroundAlarms(sources), ...sharedAlarms(sources)].sort(
+    (one, other) => one.rank - other.rank,
+  );
 
 const functionAlarms = (sources: AlarmSources): readonly AlarmRow[] =>
   functionList.flatMap(({ name, alarms = [] }) =>
@@ -97,8 +94,11 @@ const ownMetric = (
   statistic: string,
 ): IMetric => new Metric({ namespace: sources.metricsNamespace, metricName, statistic, dimensionsMap });
 
+const refusedPerMinute = (requestsPerSecondMax: number): number =>
+  60 * Math.max(REFUSED_LOAD_PER_SECOND_MIN, Math.ceil(requestsPerSecondMax * REFUSED_LOAD_SHARE));
+
 /** Alarms on the HTTP API as a whole. */
-function requestAlarms({ apiId, policy }: AlarmSources): readonly AlarmRow[] {
+function requestAlarms({ apiId, policy, requestsPerSecondMax }: AlarmSources): readonly AlarmRow[] {
   const api = (metricName: string, statistic: string): IMetric =>
     new Metric({ namespace: 'AWS/ApiGateway', metricName, statistic, dimensionsMap: { ApiId: apiId } });
   return [
@@ -131,6 +131,21 @@ function requestAlarms({ apiId, policy }: AlarmSources): readonly AlarmRow[] {
       missingBecause: 'without requests there is no share; heartbeats-stopped covers that case',
     },
     {
+      name: 'refused-load',
+      rank: 83,
+      meaning:
+        `The HTTP API refuses ${refusedPerMinute(requestsPerSecondMax)} requests per minute or more: somebody without ` +
+        'access sends load, which costs, or machines have lost their access.',
+      pages: true,
+      metrics: { refused: api('4xx', 'Sum') },
+      expression: 'FILL(refused, 0)',
+      when: '>=',
+      threshold: refusedPerMinute(requestsPerSecondMax),
+      datapoints: [3, 5],
+      missing: 'notBreaching',
+      missingBecause: 'without requests nothing is refused; heartbeats-stopped covers that case',
+    },
+    {
       name: 'api-latency',
       rank: 160,
       meaning: 'One in twenty requests to the HTTP API exceeds the expected latency.',
@@ -143,31 +158,6 @@ function requestAlarms({ apiId, policy }: AlarmSources): readonly AlarmRow[] {
       missingBecause: 'without requests no client waits; heartbeats-stopped covers that case',
     },
   ];
-}
-
-/**
- * Heartbeats received against those that the Ready nodes should send. A heartbeat that API Gateway refuses calls no
- * function, so this comparison alone shows partial throttling. Our probes count as received: they hide the loss in a
- * fleet of a few nodes. The minimum of a minute is used, because nodes that fail stop sending before they are marked.
- */
-function heartbeatsMissing(sources: AlarmSources): AlarmRow {
-  const beatsPerMinute = MINUTE_SECONDS / sources.policy.beatIntervalSeconds;
-  return {
-    name: 'heartbeats-missing',
-    rank: 45,
-    meaning: `Less than ${RECEIVED_SHARE_PERCENT} % of the heartbeats of the Ready nodes arrive: random nodes are marked.`,
-    pages: true,
-    metrics: {
-      beats: lambdaMetric(sources, 'heartbeat', 'Invocations'),
-      ready: ownMetric(sources, { service: 'node-monitor' }, READY_NODES, 'Minimum'),
-    },
-    expression: `100 * FILL(beats, 0) / (ready * ${beatsPerMinute})`,
-    when: '<',
-    threshold: RECEIVED_SHARE_PERCENT,
-    datapoints: [3, 5],
-    missing: 'notBreaching',
-    missingBecause: 'without Ready nodes no heartbeat is expected; node-monitor-ticks covers missing ticks',
-  };
 }
 
 /** Functions without an alarm of their own: one alarm on missing invocations, one on failures. */

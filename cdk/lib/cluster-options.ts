@@ -2,7 +2,7 @@ import { Token } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { HEALTH_SHARD_COUNTS, HEALTH_SHARDS_RULE } from '../../shared/domain/health-shards.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
-import { expectedNodes } from './capacity.ts';
+import { expectedNodes, fleetSize } from './capacity.ts';
 import { type ConcurrencyProps, concurrencyFaults, MARK_CONCURRENCY_MAX, MARK_CONCURRENCY_MIN } from './concurrency.ts';
 import type { ClusterNetwork } from './network.ts';
 
@@ -81,7 +81,8 @@ export const CLUSTER_ID_DEFAULT = 'nodekeeper';
 /** DynamoDB's maximum and default. */
 const RECOVERY_DAYS_MAX = 35;
 const NODES_MAX = 1_000_000;
-const REQUESTS_PER_SECOND = 2_000;
+/** For registrations and users of a small fleet. */
+const REQUESTS_PER_SECOND_MIN = 100;
 /**
  * Requests per second of all APIs of an account and Region. Some Regions have 2,500.
  * Source: API Gateway Developer Guide, "Quotas for configuring and running an HTTP API".
@@ -111,11 +112,14 @@ export interface RequestLimits {
   readonly burstRequestsMax: number;
 }
 
-/** Request limits of the HTTP API: as configured, or twice the heartbeats of the expected nodes. */
+/**
+ * Request limits of the HTTP API: as configured, or twice the heartbeats of the fleet. They also bound what anonymous
+ * requests may cost (docs/cost.md).
+ */
 export function requestLimits(props: CheckedProps, policy: Policy): RequestLimits {
-  const beatsPerSecond = expectedNodes(props.capacity) / policy.beatIntervalSeconds;
+  const beatsPerSecond = fleetSize(props) / policy.beatIntervalSeconds;
   const requestsPerSecondMax =
-    props.requestsPerSecondMax ?? Math.max(REQUESTS_PER_SECOND, Math.ceil(beatsPerSecond * REQUESTS_OVER_BEATS));
+    props.requestsPerSecondMax ?? Math.max(REQUESTS_PER_SECOND_MIN, Math.ceil(beatsPerSecond * REQUESTS_OVER_BEATS));
   return { requestsPerSecondMax, burstRequestsMax: props.burstRequestsMax ?? requestsPerSecondMax * 2 };
 }
 
@@ -205,19 +209,21 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
   text('alarmTopicArn', props.alarmTopicArn, TOPIC_ARN, 'must be the ARN of an SNS topic that is not FIFO');
   text('alarmEmail', props.alarmEmail, EMAIL, 'must be an e-mail address');
   check('alarmEmail', props.alarmEmail, props.alarmTopicArn === undefined, 'cannot be combined with alarmTopicArn');
+  whole('nodesMax', props.nodesMax, 1, NODES_MAX);
   whole('requestsPerSecondMax', props.requestsPerSecondMax, 1, 1_000_000);
   whole('burstRequestsMax', props.burstRequestsMax, 1, 1_000_000);
   whole('accountConcurrency', props.accountConcurrency, 1, 1_000_000);
   whole('markConcurrencyMax', props.markConcurrencyMax, MARK_CONCURRENCY_MIN, MARK_CONCURRENCY_MAX);
   faults.push(...concurrencyFaults(props));
   whole('accountRequestsPerSecondMax', props.accountRequestsPerSecondMax, 1, 10_000_000);
-  const beatsPerSecond = expectedNodes(capacity) / policy.beatIntervalSeconds;
+  const nodes = props.nodesMax ?? expectedNodes(capacity);
+  const beatsPerSecond = nodes / policy.beatIntervalSeconds;
   if (faults.length === 0) {
     check(
       'requestsPerSecondMax',
       props.requestsPerSecondMax,
       (props.requestsPerSecondMax ?? 0) >= beatsPerSecond,
-      `must allow the ${Math.ceil(beatsPerSecond)} heartbeats per second of ${expectedNodes(capacity)} nodes`,
+      `must allow the ${Math.ceil(beatsPerSecond)} heartbeats per second of ${nodes} nodes`,
     );
     const { accountRequestsPerSecondMax = ACCOUNT_REQUESTS_PER_SECOND } = props;
     const { requestsPerSecondMax } = requestLimits(props, policy);

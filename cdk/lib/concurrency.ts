@@ -1,9 +1,10 @@
 /** Reserved concurrency: no function can use up the executions that heartbeats and ticks need. */
 import type { Policy } from '../../shared/domain/policy.ts';
 import { type FunctionName, functionList } from '../../shared/function-list.ts';
-import { type Capacity, expectedNodes } from './capacity.ts';
+import { type Capacity, fleetSize } from './capacity.ts';
 
 export interface ConcurrencyProps {
+  readonly nodesMax?: number;
   readonly capacity?: Capacity;
   readonly accountConcurrency?: number;
   readonly reservedConcurrency?: { readonly [functionName: string]: number };
@@ -41,8 +42,8 @@ const RESERVED = { api: 100, watch: 50, 'node-monitor': 10, evictor: 5 } as cons
 /** Bounds of Lambda. Source: AWS Lambda API Reference, "ScalingConfig". */
 export const MARK_CONCURRENCY_MIN = 2;
 export const MARK_CONCURRENCY_MAX = 1_000;
-/** Limit of a new account. */
-const ACCOUNT_CONCURRENCY_NEW = 10;
+/** AWS's default limit. A new account may have 10: then the deployment is refused before it changes anything. */
+const ACCOUNT_CONCURRENCY_DEFAULT = 1_000;
 /** Share of an account's executions that marks may use. */
 const MARK_SHARE = 0.2;
 /** 100,000 nodes are marked within three ticks; more executions would only conflict (docs/decisions/0027). */
@@ -55,16 +56,17 @@ export function adviceFor(accountConcurrency: number, nodes: number, policy: Pol
   return accountConcurrency - sumOf(advice) >= UNRESERVED_MIN ? advice : {};
 }
 
-/** The reservations of the props, else those that the account's limit allows, else none. */
+/** The reservations of the props, else those that the account's limit allows. A template cannot read that limit. */
 export const reservedConcurrencyOf = (props: ConcurrencyProps, policy: Policy): ReservedConcurrency =>
-  props.reservedConcurrency ?? adviceFor(props.accountConcurrency ?? 0, expectedNodes(props.capacity), policy);
+  props.reservedConcurrency ??
+  adviceFor(props.accountConcurrency ?? ACCOUNT_CONCURRENCY_DEFAULT, fleetSize(props), policy);
 
 /**
  * Executions that mark nodes at once: as configured, or as many as are reserved for them. By default a fifth of the
  * account's executions, from Lambda's minimum of two to 32: a mass failure must not refuse heartbeats.
  */
 export function markConcurrencyOf(props: ConcurrencyProps): number {
-  const share = Math.floor((props.accountConcurrency ?? ACCOUNT_CONCURRENCY_NEW) * MARK_SHARE);
+  const share = Math.floor((props.accountConcurrency ?? ACCOUNT_CONCURRENCY_DEFAULT) * MARK_SHARE);
   const wanted =
     props.markConcurrencyMax ?? props.reservedConcurrency?.['node-marker'] ?? Math.min(share, MARK_CONCURRENCY);
   return Math.min(MARK_CONCURRENCY_MAX, Math.max(MARK_CONCURRENCY_MIN, wanted));

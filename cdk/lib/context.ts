@@ -31,6 +31,7 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     restoredTablesFile: context.text('restoredTablesFile'),
     instanceIdentityCertificateFile: context.text('instanceIdentityCertificateFile'),
     capacity: capacityFrom(context),
+    nodesMax: context.number('nodesMax'),
     healthShards: context.number('healthShards'),
     removalPolicy: context.oneOf('removalPolicy', REMOVAL),
     deletionProtection: context.oneOf('deletionProtection', SWITCH),

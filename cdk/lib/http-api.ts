@@ -17,7 +17,7 @@ import { HEARTBEAT_URL_HEADER } from '../../shared/domain/nodes/heartbeat-url.ts
 import { LEASE_BATCHES_PATH } from '../../shared/domain/nodes/lease-batch.ts';
 import type { CustomDomain } from './cluster-options.ts';
 
-/** Lower bound of the limit of all requests that are no heartbeats, if requestsPerSecondMax is not lower itself. */
+/** The limit of all requests that are no heartbeats is requestsPerSecondMax up to here. */
 const OTHER_REQUESTS_PER_SECOND = 2_000;
 /** Their share of requestsPerSecondMax in a larger cluster: registrations, status posts and users. */
 const OTHER_REQUESTS_SHARE = 0.25;

@@ -88,6 +88,12 @@ export interface NodekeeperClusterProps {
    */
   readonly capacity?: Capacity;
   /**
+   * Nodes that the cluster may have. The request limits and the reservation of `heartbeat` follow from it. A larger fleet
+   * is throttled, which the alarms `heartbeats-missing` and `requests-refused` report.
+   * @default - those of `capacity`, else 1000
+   */
+  readonly nodesMax?: number;
+  /**
    * Shards of the table `health`: 256, or 32 in a cluster of an earlier version until its rows are moved
    * (docs/operations/upgrade.md). Both numbers work with rows in either place.
    * @default 256
@@ -133,9 +139,9 @@ export interface NodekeeperClusterProps {
   /**
    * Heartbeats per second that the HTTP API accepts. One node needs 1 / beatIntervalSeconds. All other requests together
    * have a limit of the same size, in a large cluster less (routeLimits in http-api.ts).
-   * Heartbeats above the limit get 429 and count as missed. A limit below the heartbeats of `capacity`'s nodes, or above
+   * Heartbeats above the limit get 429 and count as missed. A limit below the heartbeats of `nodesMax`, or above
    * `accountRequestsPerSecondMax`, is refused.
-   * @default 2000, or twice the heartbeats of `capacity`'s nodes if that is more
+   * @default - twice the heartbeats of `nodesMax`, at least 100: 200 for 1000 nodes with a heartbeat every 10 s
    */
   readonly requestsPerSecondMax?: number;
   /**
@@ -150,9 +156,10 @@ export interface NodekeeperClusterProps {
    */
   readonly burstRequestsMax?: number;
   /**
-   * Concurrent executions that Lambda allows in the account and Region (`aws lambda get-account-settings`). With it the
-   * cluster reserves executions as docs/operations/quotas.md describes, where the limit allows that.
-   * @default - unknown: nothing is reserved, because Lambda refuses any reservation in a new account with a limit of 10
+   * Concurrent executions that Lambda allows in the account and Region (`nodekeeper doctor --limits`). The cluster
+   * reserves executions as docs/operations/quotas.md describes, where the limit allows that. A new account may have 10:
+   * then set it, because Lambda refuses any reservation there, and with it the deployment.
+   * @default 1000
    */
   readonly accountConcurrency?: number;
   /**
@@ -163,7 +170,7 @@ export interface NodekeeperClusterProps {
   /**
    * Executions that mark nodes at once when hundreds fail together: 2 to 1000. A reservation of `node-marker` must not be
    * smaller.
-   * @default - the reservation of node-marker; without one a fifth of `accountConcurrency`, 32 at most, 2 if it is unknown
+   * @default - the reservation of node-marker; without one a fifth of `accountConcurrency`, 2 to 32
    */
   readonly markConcurrencyMax?: number;
   /**
@@ -404,6 +411,7 @@ export class NodekeeperCluster extends Construct {
       parts: partQueue.queue,
       alarmTopicArn: alarmTopicArnOf(this, props),
       runbookBaseUrl: props.runbookBaseUrl,
+      requestsPerSecondMax: requestLimits(props, this.policy).requestsPerSecondMax,
     });
     if (props.dashboard === false) return undefined;
     return new Dashboard(this, 'Dashboard', {

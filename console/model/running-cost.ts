@@ -1,4 +1,5 @@
 /** The cost of the cluster as the page knows it. Counts and exclusions: shared/domain/cost/running-cost.ts. */
+import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/domain/cost/held-watch.ts';
 import { type RunningCostItem, runningCostItems } from '../../shared/domain/cost/running-cost.ts';
 import { DEFAULT_PROFILE } from '../../shared/domain/nodes/node-profile.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
@@ -10,8 +11,6 @@ const ROW_BYTES = 250;
 const PAGE_BYTES = 4_096;
 /** An eventually consistent read of one page. */
 const PAGE_READ_UNITS = 0.5;
-/** A held watch (docs/cost.md). Dollars per hour. */
-const WATCH_DOLLARS_PER_HOUR = 0.0078;
 /** node-monitor claims its slot. */
 const TICK_WRITE_UNITS = 1;
 
@@ -56,7 +55,7 @@ export function costItems(beats: readonly ProfileBeats[], watches: number): read
       tickReadUnits: Math.max(1, Math.ceil((nodes * ROW_BYTES) / PAGE_BYTES)) * PAGE_READ_UNITS,
       tickWriteUnits: TICK_WRITE_UNITS,
     }),
-    { item: 'Watches of this page, while it is open', dollarsPerDay: watches * WATCH_DOLLARS_PER_HOUR * 24 },
+    { item: 'Watches of this page, while it is open', dollarsPerDay: watches * HELD_WATCH_DOLLARS_PER_HOUR * 24 },
   ];
 }
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 
-/** A process like that of a function on Lambda, whose own filter is at INFO. */
+/** A process like that of a function on Lambda. Lambda's own filter is at INFO. */
 function linesOf(level: string | undefined): unknown[] {
   const script = `
     const { log } = await import(${JSON.stringify(new URL('./logger.ts', import.meta.url).href)});

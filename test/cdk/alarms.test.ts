@@ -29,11 +29,11 @@ describe('a quiet cluster', () => {
     expect(quiet.pages()).toBe(false);
     expect(quiet.figures.names(NAMESPACE)).toEqual([
       'disrupted_zones',
+      'heartbeats_received_share',
       'node_collector_unhealthy_nodes_in_zone',
       'node_collector_zone_health',
       'node_collector_zone_size',
       'not_ready_share_max',
-      'ready_nodes',
       'tick_age_seconds',
     ]);
     // Twelve ticks: node-monitor's own line and one per zone, and the line of evictor's sweep.
@@ -84,7 +84,7 @@ describe('what pages', () => {
     const some = await cluster();
     await some.minutes(5);
     await some.minutes(5, { platform: { beats: 0 } });
-    expect(some.alarming()).toEqual(['heartbeats-stopped', 'heartbeats-missing']);
+    expect(some.alarming()).toEqual(['heartbeats-stopped']);
     expect(some.pages()).toBe(true);
     await some.minute();
     expect(some.state('heartbeats-stopped')).toBe('OK');
@@ -107,23 +107,70 @@ describe('what pages', () => {
     expect(some.alarming()).toContain('heartbeats-failing');
   });
 
-  it('heartbeats-missing: a fifth of the heartbeats of Ready nodes do not arrive', async () => {
-    const some = await cluster({ a: 30 });
+  describe('heartbeats-missing: a fifth of the heartbeats of Ready nodes do not arrive', () => {
+    /** Some of ten heartbeats of each node are lost, never two in a row. */
+    const losing = (ofTen: number, intervalSeconds: (name: string) => number = () => 10) => ({
+      beats: { intervalSeconds, arrives: (index: number, beat: number) => (beat * 3 + index + 1_000) % 10 >= ofTen },
+    });
+    const inZone = (zone: string) => ({ matchLabels: { 'topology.kubernetes.io/zone': zone } });
+
+    it.each([
+      ['a relay: a batch of 25 is one call', 'Relay', { a: 25 }, {}, () => 10],
+      [
+        'half of a fleet with a profile of 60 s',
+        'Profile',
+        { a: 10, b: 10 },
+        {
+          profiles: [
+            {
+              name: 'slow',
+              nodeSelector: inZone('b'),
+              beatIntervalSeconds: 60,
+              leaseDurationSeconds: 200,
+              nodeMonitorGracePeriodSeconds: 180,
+            },
+          ],
+        },
+        (name: string) => (name.startsWith('b') ? 60 : 10),
+      ],
+    ] as const)('with %s', async (_, kind, zones, policy, interval) => {
+      const some = await cluster(zones, { policy });
+      // Calls of the function: probes, and a batch each 10 s.
+      const platform = kind === 'Relay' ? { platform: { beats: 18 } } : {};
+      await some.minutes(10, { ...losing(0, interval), ...platform });
+      expect(some.alarming()).toEqual([]);
+      await some.minutes(6, { ...losing(1, interval), ...platform });
+      expect(some.alarming()).toEqual([]);
+      await some.minutes(6, { ...losing(4, interval), ...platform });
+      expect(some.alarming()).toEqual(['heartbeats-missing']);
+      expect(some.pages()).toBe(true);
+      for (const name of some.names) expect(await some.fleet.ready(name)).toBe('True');
+      await some.minutes(5, { ...losing(0, interval), ...platform });
+      expect(some.alarming()).toEqual([]);
+    });
+
+    it('and not a third of the nodes that fail at once: they are marked, and then expected to send nothing', async () => {
+      const some = await cluster({ a: 30 });
+      await some.minutes(5);
+      for (let minute = 0; minute < 10; minute += 1) {
+        await some.minute({ beating: (name) => Number(name.split('-')[1]) >= 10 });
+        expect(some.alarming()).not.toContain('heartbeats-missing');
+      }
+    });
+  });
+
+  it('refused-load: the HTTP API refuses a tenth of the requests that it may accept (AWS metric)', async () => {
+    const some = await cluster();
+    const busy = { platform: { requests: 100_000 } };
+    const refusing = (count: number) => () => some.tellAs('refused-load', '4xx', count);
     await some.minutes(5);
+    await some.minutes(5, busy, refusing(1_199));
     expect(some.alarming()).toEqual([]);
-    // 180 are expected; 144 are 80 %.
-    await some.minutes(5, { platform: { beats: 144 } });
-    expect(some.alarming()).toEqual([]);
-    await some.minutes(2, { platform: { beats: 143 } });
-    expect(some.alarming()).toEqual([]);
-    await some.minute({ platform: { beats: 143 } });
-    expect(some.alarming()).toEqual(['heartbeats-missing']);
+    await some.minutes(3, busy, refusing(1_200));
+    expect(some.alarming()).toEqual(['refused-load']);
     expect(some.pages()).toBe(true);
     await some.minutes(3);
     expect(some.alarming()).toEqual([]);
-    // Marked nodes are expected to send nothing.
-    await some.minutes(10, { beating: (name) => Number(name.split('-')[1]) >= 8 });
-    expect(some.alarming()).not.toContain('heartbeats-missing');
   });
 
   it('evictions-held: the safety gate is closed because our own probes fail', async () => {
@@ -138,7 +185,8 @@ describe('what pages', () => {
     await some.minutes(1, { beating: () => false });
     expect(some.state('evictions-held')).toBe('OK');
     await some.minutes(3, { beating: () => false });
-    expect(some.alarming()).toEqual(['evictions-held']);
+    // No heartbeat of the Ready nodes arrives.
+    expect(some.alarming()).toEqual(['heartbeats-missing', 'evictions-held']);
     expect(some.pages()).toBe(true);
     for (const name of some.names) expect(await some.fleet.ready(name)).toBe('True');
     broken = false;
@@ -520,6 +568,7 @@ describe('alarms', () => {
       'total-disruption',
       'zone-disrupted',
       'api-errors',
+      'refused-load',
     ]);
   });
 

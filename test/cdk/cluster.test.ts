@@ -485,7 +485,7 @@ describe('HTTP API', () => {
     const [, stage] = ofType(template, 'AWS::ApiGatewayV2::Stage')[0]!;
     const leaseRoutes = routes.map((route) => String(route['RouteKey'])).filter((key) => key.includes('lease'));
     expect(stage.Properties['RouteSettings']).toEqual(
-      Object.fromEntries(leaseRoutes.map((key) => [key, { ThrottlingRateLimit: 2_000, ThrottlingBurstLimit: 4_000 }])),
+      Object.fromEntries(leaseRoutes.map((key) => [key, { ThrottlingRateLimit: 200, ThrottlingBurstLimit: 400 }])),
     );
     // API Gateway refuses settings of a route that does not exist.
     const routeIds = ofType(template, 'AWS::ApiGatewayV2::Route').flatMap(([id, { Properties: properties }]) =>
@@ -510,7 +510,7 @@ describe('HTTP API', () => {
     expect(stages[0]?.[1].Properties).toMatchObject({
       StageName: '$default',
       AutoDeploy: true,
-      DefaultRouteSettings: { ThrottlingRateLimit: 2_000, ThrottlingBurstLimit: 4_000 },
+      DefaultRouteSettings: { ThrottlingRateLimit: 200, ThrottlingBurstLimit: 400 },
     });
     expect(ofType(template, 'AWS::ApiGatewayV2::Api')[0]?.[1].Properties).not.toHaveProperty('CorsConfiguration');
   });

@@ -220,8 +220,13 @@ describe('capacity for an expected size', () => {
     expect(JSON.stringify(synthesise().toJSON())).not.toContain('WarmThroughput');
   });
 
-  it('allows twice the heartbeats through the HTTP API, and at least 2,000 requests per second', () => {
-    expect(requestLimits({}, defaultPolicy)).toEqual({ requestsPerSecondMax: 2_000, burstRequestsMax: 4_000 });
+  it('allows twice the heartbeats of the fleet through the HTTP API, 1,000 nodes by default', () => {
+    expect(requestLimits({}, defaultPolicy)).toEqual({ requestsPerSecondMax: 200, burstRequestsMax: 400 });
+    expect(requestLimits({ nodesMax: 10 }, defaultPolicy)).toEqual({
+      requestsPerSecondMax: 100,
+      burstRequestsMax: 200,
+    });
+    expect(requestLimits({ nodesMax: 4_000 }, defaultPolicy).requestsPerSecondMax).toBe(800);
     const limits = { requestsPerSecondMax: 20_000, burstRequestsMax: 40_000 };
     const accountRequestsPerSecondMax = 20_000;
     expect(() => synthesise({ accountRequestsPerSecondMax, capacity: Capacity.provisioned(100_000) })).not.toThrow();
@@ -239,13 +244,14 @@ describe('reserved concurrency', () => {
     );
   const small = { heartbeat: 100, api: 100, watch: 50, 'node-monitor': 10, evictor: 5 };
 
-  it('is none by default, and in accounts where Lambda would refuse it', () => {
-    for (const props of [{}, ...[10, 50, 100, 364].map((accountConcurrency) => ({ accountConcurrency }))]) {
+  it('is none in accounts where Lambda would refuse it', () => {
+    for (const props of [10, 50, 100, 364].map((accountConcurrency) => ({ accountConcurrency }))) {
       expect(reservedBy(props), JSON.stringify(props)).toEqual({});
     }
   });
 
   it('leaves 100 unreserved, and grows with the heartbeats of the expected nodes', () => {
+    expect(reservedBy({})).toEqual(small);
     expect(reservedBy({ accountConcurrency: 365 })).toEqual(small);
     expect(reservedBy({ accountConcurrency: 1_000 })).toEqual(small);
     const capacity = Capacity.provisioned(20_000);
@@ -258,7 +264,8 @@ describe('reserved concurrency', () => {
       ofType(synthesise(props), 'AWS::Lambda::EventSourceMapping').flatMap(([, { Properties: properties }]) =>
         properties['ScalingConfig'] === undefined ? [] : [properties['ScalingConfig']],
       );
-    expect(most({})).toEqual([{ MaximumConcurrency: 2 }]);
+    expect(most({})).toEqual([{ MaximumConcurrency: 32 }]);
+    expect(most({ accountConcurrency: 10 })).toEqual([{ MaximumConcurrency: 2 }]);
     expect(most({ accountConcurrency: 100 })).toEqual([{ MaximumConcurrency: 20 }]);
     expect(most({ accountConcurrency: 1_000 })).toEqual([{ MaximumConcurrency: 32 }]);
     expect(most({ markConcurrencyMax: 100 })).toEqual([{ MaximumConcurrency: 100 }]);

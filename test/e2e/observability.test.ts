@@ -11,10 +11,10 @@ import { until } from '../support/until.ts';
 /** Emitted even when nothing happens, so they must exist after a short run. */
 const ALWAYS = [
   'disrupted_zones',
+  'heartbeats_received_share',
   'node_collector_unhealthy_nodes_in_zone',
   'node_collector_zone_size',
   'not_ready_share_max',
-  'ready_nodes',
   'tick_age_seconds',
 ];
 const NAMESPACE = 'Nodekeeper/nodekeeper';

@@ -40,10 +40,18 @@ export async function printed(run: () => unknown): Promise<string[]> {
 export interface Minute {
   /** Nodes that beat. @default all */
   readonly beating?: (name: string) => boolean;
+  /** Heartbeats one by one, at a different second for each node. @default all nodes at once, every 10 s */
+  readonly beats?: Beats;
   /** Controllers that run. @default all but scheduler and workloads */
   readonly ticking?: readonly Ticking[];
   /** What AWS measures in this minute, in place of that of a quiet one. */
   readonly platform?: Partial<Platform>;
+}
+
+export interface Beats {
+  intervalSeconds(name: string): number;
+  /** Whether the `beat`th heartbeat of the node arrives. `index`: of the node. */
+  arrives(index: number, beat: number): boolean;
 }
 
 /** Sums of a minute, by function where there are several. */
@@ -132,6 +140,17 @@ export async function watchedCluster(
     );
   const tick = (name: Ticking): Promise<void> => (name === 'node-monitor' ? tickNodeMonitor() : wake(name));
 
+  /** The heartbeats since the last tick. */
+  async function sendSpread({ intervalSeconds, arrives }: Beats): Promise<void> {
+    for (let at = seconds - fleet.policy.nodeMonitorPeriodSeconds + 1; at <= seconds; at += 1) {
+      fleet.at(at);
+      for (const [index, name] of names.entries()) {
+        const beat = (at - index) / intervalSeconds(name);
+        if (Number.isInteger(beat) && arrives(index, beat)) await fleet.beat(name);
+      }
+    }
+  }
+
   const cluster = {
     fleet,
     names,
@@ -165,7 +184,8 @@ export async function watchedCluster(
       const end = seconds + MINUTE_SECONDS;
       for (; seconds < end; seconds += fleet.policy.nodeMonitorPeriodSeconds) {
         fleet.at(seconds);
-        if (seconds % BEAT_SECONDS === 0) await fleet.beat(...names.filter(beating));
+        if (of.beats !== undefined) await sendSpread(of.beats);
+        else if (seconds % BEAT_SECONDS === 0) await fleet.beat(...names.filter(beating));
         for (const name of ticking) await tick(name);
         await invoke('object-stream', () => fleet.streams());
       }

@@ -1,11 +1,11 @@
+import { WATCH_MEMORY_MEGABYTES } from '../../domain/cost/held-watch.ts';
 import { type FunctionManifest, POLICY_AND_TABLES } from '../../domain/functions/function-manifest.ts';
 
 export const watchManifest = {
   name: 'watch',
   description: 'Streams watches of the Kubernetes API',
   triggers: [{ kind: 'functionUrl' }],
-  // 79 MB are resident before the first event: with 128 MB the state of a larger fleet would not fit.
-  memoryMegabytes: 256,
+  memoryMegabytes: WATCH_MEMORY_MEGABYTES,
   // Lambda's longest: the watch of a client ends and resumes this often.
   timeoutSeconds: 900,
   environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS'],

@@ -1,14 +1,37 @@
-import { type AlarmManifest, largest } from '../../domain/functions/alarm-manifest.ts';
+import { type AlarmManifest, largest, mean } from '../../domain/functions/alarm-manifest.ts';
 import { ticksAlarm } from '../../domain/functions/tick-metrics.ts';
-import { DISRUPTED_ZONES, GATE_HOLDING, NOT_READY_SHARE_MAX, QUEUE_AGE_MAX, TOTAL_DISRUPTION } from './metrics.ts';
+import {
+  DISRUPTED_ZONES,
+  GATE_HOLDING,
+  HEARTBEATS_RECEIVED_SHARE,
+  NOT_READY_SHARE_MAX,
+  QUEUE_AGE_MAX,
+  TOTAL_DISRUPTION,
+} from './metrics.ts';
 
 /** Early warning: below the share at which a zone counts as disrupted (0.55 by default). Percent. */
 const NOT_READY_SHARE_PERCENT = 30;
+/** Below this share of the heartbeats. One lost heartbeat in five marks random nodes within hours. Percent. */
+const RECEIVED_SHARE_PERCENT = 80;
 /** Half an hour: at the usual rate 180 nodes of a zone are tainted in this time. Seconds. */
 const QUEUE_AGE_SECONDS = 1_800;
 
 export const nodeMonitorAlarms: readonly AlarmManifest[] = [
   ticksAlarm('node-monitor', 10, 'no silent node is detected'),
+  {
+    name: 'heartbeats-missing',
+    rank: 45,
+    // A heartbeat that API Gateway refuses calls no function, so only what is stored shows a partial loss.
+    meaning: `Less than ${RECEIVED_SHARE_PERCENT} % of the heartbeats of the Ready nodes arrive: random nodes are marked.`,
+    pages: true,
+    // Nodes that fail stop sending before they are marked. That lasts one grace period, and counts by its share of a minute.
+    metrics: { received: mean(HEARTBEATS_RECEIVED_SHARE) },
+    when: '<',
+    threshold: RECEIVED_SHARE_PERCENT,
+    datapoints: [3, 5],
+    missing: 'notBreaching',
+    missingBecause: 'without Ready nodes no heartbeat is expected; node-monitor-ticks covers missing ticks',
+  },
   {
     name: 'evictions-held',
     rank: 50,

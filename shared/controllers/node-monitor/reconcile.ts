@@ -664,9 +664,9 @@ function measure(
     const { notReadyShareMaxPercent, disruptedZones } = fleetMetricsOf(outcome.zoneMetrics, policy);
     meter.add(metric.NOT_READY_SHARE_MAX, notReadyShareMaxPercent, 'Percent');
     meter.add(metric.DISRUPTED_ZONES, disruptedZones, 'Count');
-    const readyNodes = outcome.zoneMetrics.reduce((sum, { size, unhealthy }) => sum + size - unhealthy, 0);
-    meter.add(metric.READY_NODES, readyNodes, 'Count');
   }
+  const { owed, received } = outcome.beats;
+  if (owed > 0) meter.add(metric.HEARTBEATS_RECEIVED_SHARE, (100 * received) / owed, 'Percent');
   if (queue.length > 0) {
     const oldestMs = [
       ...queue.map(({ addedAtMs }) => addedAtMs),

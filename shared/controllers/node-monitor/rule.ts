@@ -29,7 +29,7 @@ import {
   flapsAfterMark,
   flapVerdict,
 } from '../../domain/nodes/flapping.ts';
-import { healthVerdict, isReturning, isSilencePlanned, lastSpokeAtMs } from '../../domain/nodes/health.ts';
+import { beatArrival, healthVerdict, isReturning, isSilencePlanned, lastSpokeAtMs } from '../../domain/nodes/health.ts';
 import type { NodeHealth } from '../../domain/nodes/node-health.ts';
 import { policyOf } from '../../domain/nodes/node-profile.ts';
 import { carriedNoExecute, decideNoExecute, type NoExecuteKind } from '../../domain/nodes/node-taints.ts';
@@ -166,6 +166,8 @@ export interface MonitorOutcome {
   readonly gate: GateVerdict;
   /** Nodes without a sign of life for over one heartbeat interval, marked ones included; a metric. */
   readonly lateNodes: number;
+  /** Heartbeats that the Ready nodes owe at this moment, and those of them that arrived; a metric with an alarm. */
+  readonly beats: { readonly owed: number; readonly received: number };
   /** Nodes with a promise of silence that stands, by zone; a metric. */
   readonly plannedNodes: ReadonlyMap<string, number>;
   /** Nodes that are flapping, by zone; a metric. */
@@ -282,6 +284,20 @@ function countByZone(
     if (isCounted(node)) zones.set(node.health.zone, (zones.get(node.health.zone) ?? 0) + 1);
   }
   return zones;
+}
+
+function countBeats(
+  nodes: readonly EvaluatedNode[],
+  at: Pick<EvaluationTime, 'nowMs' | 'policy'>,
+): MonitorOutcome['beats'] {
+  const beats = { owed: 0, received: 0 };
+  for (const { health, ready } of nodes) {
+    if (ready !== 'True') continue;
+    const arrival = beatArrival(health, at);
+    if (arrival !== 'notOwed') beats.owed += 1;
+    if (arrival === 'received') beats.received += 1;
+  }
+  return beats;
 }
 
 interface EvaluatedZone {
@@ -633,6 +649,7 @@ export function decideMonitor(
     zoneMetrics: zoneMetrics.sort((a, b) => compareText(a.zone, b.zone)),
     gate: gateVerdict(world.gate),
     lateNodes: nodes.reduce((sum, node) => sum + Number(node.late), 0),
+    beats: countBeats(nodes, at),
     plannedNodes: countByZone(nodes, ({ planned }) => planned),
     flappingNodes: countByZone(nodes, ({ health }) => isFlapping(health, at)),
     withheldMarks: nodes.reduce((sum, node) => sum + Number(node.withheld), 0),

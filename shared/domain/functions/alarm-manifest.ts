@@ -26,7 +26,7 @@ export interface AlarmManifest {
 
 export type AlarmMetric =
   /** A metric that the function writes itself, without further dimensions. */
-  | { readonly kind: 'own'; readonly metricName: string; readonly statistic: 'Maximum' | 'Sum' }
+  | { readonly kind: 'own'; readonly metricName: string; readonly statistic: 'Average' | 'Maximum' | 'Sum' }
   /** A metric that Lambda keeps of the function. */
   | {
       readonly kind: 'lambda';
@@ -35,6 +35,7 @@ export type AlarmMetric =
     };
 
 export const largest = (metricName: string): AlarmMetric => ({ kind: 'own', metricName, statistic: 'Maximum' });
+export const mean = (metricName: string): AlarmMetric => ({ kind: 'own', metricName, statistic: 'Average' });
 export const total = (metricName: string): AlarmMetric => ({ kind: 'own', metricName, statistic: 'Sum' });
 export const lambdaTotal = (metricName: Extract<AlarmMetric, { kind: 'lambda' }>['metricName']): AlarmMetric => ({
   kind: 'lambda',

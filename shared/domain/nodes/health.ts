@@ -106,6 +106,24 @@ export function healthVerdict(
   return { kind, silentMs, deadlineMs: deadline };
 }
 
+/** Jitter of heartbeats (4 %), a relay's wait and stale reads. Share of the interval. */
+const BEAT_TOLERANCE = 1.25;
+
+/**
+ * The heartbeat that a node owes at nowMs, as a metric. Of many nodes, the share of `received` is the share of heartbeats
+ * that arrive, whatever the interval of each node, and whether it sends them itself or through a relay. A node owes none
+ * while a promise of silence stands, and until it follows a new profile.
+ */
+export function beatArrival(
+  health: SignsOfLife & Profiled,
+  { nowMs, policy }: { readonly nowMs: number; readonly policy: Policy },
+): 'received' | 'missing' | 'notOwed' {
+  const spokeAtMs = Math.max(lastSpokeAtMs(health), health.plannedUntilMs ?? 0, health.silenceEndedAtMs ?? 0);
+  const intervalMs = policyOf(policy, health.profile).beatIntervalSeconds * 1_000;
+  if (isSilencePlanned(health, nowMs) || profileSettledMs(health, policy) > nowMs) return 'notOwed';
+  return nowMs - spokeAtMs <= intervalMs * BEAT_TOLERANCE ? 'received' : 'missing';
+}
+
 /** Whether a promise of the node stands: it is not evaluated, and not counted in its zone. */
 export const isSilencePlanned = ({ plannedUntilMs }: Pick<NodeHealth, 'plannedUntilMs'>, nowMs: number): boolean =>
   plannedUntilMs !== undefined && plannedUntilMs > nowMs;
