@@ -509,6 +509,7 @@ async function synthesiseProject(options: LocalOptions, timings: Timings): Promi
       domainName: '',
       certificateArn: '',
       restoredTablesFile: '',
+      unrecordedSettings: 'allow',
       ...(policyFile === undefined ? {} : { policyFile }),
     },
     inputFiles: policyFile === undefined ? [] : [policyFile],

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * Entry of `cdk synth` and `cdk deploy`. Context: `-c name=value`, the names in docs/operations/deploy.md. What
+ * Entry of `cdk synth` and `cdk deploy`. Settings: `context` of cdk.json, the names in docs/operations/deploy.md. What
  * breaks a rule ends with one line per fault and exit code 1, before anything is synthesised.
  */
+import { readFileSync } from 'node:fs';
 import { buildHandlersAhead } from '../lib/handler-bundles.ts';
 
 const bundles = buildHandlersAhead();
@@ -18,7 +19,8 @@ const [{ InvalidAccessEntriesError }, { InvalidPropsError }, { nodekeeperApp }, 
 await bundles;
 
 try {
-  nodekeeperApp().app.synth();
+  const { context = {} } = JSON.parse(readFileSync('cdk.json', 'utf8')) as { context?: Record<string, unknown> };
+  nodekeeperApp({ recorded: context }).app.synth();
 } catch (error) {
   const isFault = [InvalidPolicyError, InvalidAccessEntriesError, InvalidPropsError].some(
     (kind) => error instanceof kind,

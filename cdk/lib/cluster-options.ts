@@ -1,4 +1,4 @@
-import { Token } from 'aws-cdk-lib';
+import { RemovalPolicy, Token } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { HEALTH_SHARD_COUNTS, HEALTH_SHARDS_RULE } from '../../shared/domain/health-shards.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
@@ -55,6 +55,9 @@ export interface CheckedProps extends ConcurrencyProps {
   readonly encryption?: Encryption;
   readonly pointInTimeRecoveryDays?: number;
   readonly healthShards?: number;
+  readonly removalPolicy?: RemovalPolicy;
+  readonly restoredTables?: unknown;
+  readonly restoredTablesFile?: string;
   readonly alarmTopicArn?: string;
   readonly alarmEmail?: string;
 }
@@ -209,6 +212,12 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
   text('alarmTopicArn', props.alarmTopicArn, TOPIC_ARN, 'must be the ARN of an SNS topic that is not FIFO');
   text('alarmEmail', props.alarmEmail, EMAIL, 'must be an e-mail address');
   check('alarmEmail', props.alarmEmail, props.alarmTopicArn === undefined, 'cannot be combined with alarmTopicArn');
+  check(
+    'removalPolicy',
+    props.removalPolicy,
+    props.removalPolicy !== RemovalPolicy.DESTROY || (props.restoredTables ?? props.restoredTablesFile) === undefined,
+    'cannot be combined with restored tables: a deletion of the stack deletes the tables from before the restore',
+  );
   whole('nodesMax', props.nodesMax, 1, NODES_MAX);
   whole('requestsPerSecondMax', props.requestsPerSecondMax, 1, 1_000_000);
   whole('burstRequestsMax', props.burstRequestsMax, 1, 1_000_000);

@@ -15,7 +15,7 @@ const SWITCH: Readonly<Record<string, boolean>> = { true: true, false: false };
 const RETENTION = Object.fromEntries(RETENTION_DAYS.map((days) => [String(days), days]));
 
 /**
- * The props of a cluster from context: `-c name=value` of the CLI, or `context` in cdk.json. The names are in
+ * The props of a cluster from context: `context` in cdk.json, or `-c name=value` of the CLI. The names are in
  * docs/operations/deploy.md. Missing values are left out: the construct has the defaults.
  *
  * @throws InvalidPropsError with every value that cannot be read; the construct checks relations between values

@@ -1,11 +1,15 @@
 import { createRequire } from 'node:module';
 import { App, type AppProps, Stack, Validations } from 'aws-cdk-lib';
+import { InvalidPropsError } from './cluster-options.ts';
 import { clusterPropsFromContext } from './context.ts';
 import { NodekeeperCluster, type NodekeeperClusterProps } from './nodekeeper-cluster.ts';
+import { unrecordedSettings } from './recorded-settings.ts';
 
 export interface NodekeeperAppProps {
   readonly app?: AppProps;
   readonly cluster?: NodekeeperClusterProps;
+  /** `context` of cdk.json. Absent: settings need not be recorded there. */
+  readonly recorded?: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -20,7 +24,14 @@ export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: A
     description: 'The Kubernetes node controller without a control plane',
     ...(stackName === undefined ? {} : { stackName }),
   });
-  const fromContext = clusterPropsFromContext((name) => app.node.tryGetContext(name));
+  const names = ['stackName'];
+  const read = (name: string): unknown => app.node.tryGetContext(name);
+  const fromContext = clusterPropsFromContext((name) => {
+    names.push(name);
+    return read(name);
+  });
+  const forgettable = props.recorded === undefined ? [] : unrecordedSettings(names, read, props.recorded);
+  if (forgettable.length > 0) throw new InvalidPropsError(forgettable);
   new NodekeeperCluster(stack, 'Cluster', { outputPrefix: '', ...fromContext, ...props.cluster });
   return { app, stack };
 }

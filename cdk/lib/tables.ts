@@ -20,7 +20,7 @@ export interface TablesProps {
   readonly deletionProtection: boolean;
   /** Point-in-time recovery window. Days; 0: none; undefined: DynamoDB's maximum. */
   readonly pointInTimeRecoveryDays: number | undefined;
-  /** Used instead of new tables. */
+  /** Used instead of the tables of the stack, which stay. */
   readonly restored: RestoredTables | undefined;
 }
 
@@ -44,18 +44,6 @@ export class Tables extends Construct {
 
   constructor(scope: Construct, id: string, props: TablesProps) {
     super(scope, id);
-    const { restored } = props;
-    if (restored !== undefined) {
-      const found = (name: string, { tableArn, streamArn }: { tableArn: string; streamArn?: string }): ITable =>
-        Table.fromTableAttributes(this, name, {
-          tableArn,
-          ...(streamArn === undefined ? {} : { tableStreamArn: streamArn }),
-        });
-      this.health = found('Health', restored.health);
-      this.objects = found('Objects', restored.objects);
-      this.control = found('Control', restored.control);
-      return;
-    }
     const shared: TableProps = {
       partitionKey: { name: 'pk', type: AttributeType.STRING },
       sortKey: { name: 'sk', type: AttributeType.STRING },
@@ -87,6 +75,20 @@ export class Tables extends Construct {
     }
     followLoad(health, capacity, loads.health);
     followLoad(objects, capacity, loads.objects);
+    const { restored } = props;
+    if (restored !== undefined) {
+      // The stack's own tables stay in the template, unused: CloudFormation would delete those that were deployed with
+      // removalPolicy destroy, and a later deployment without the restored tables would create empty ones.
+      const found = (name: string, { tableArn, streamArn }: { tableArn: string; streamArn?: string }): ITable =>
+        Table.fromTableAttributes(this, `Restored${name}`, {
+          tableArn,
+          ...(streamArn === undefined ? {} : { tableStreamArn: streamArn }),
+        });
+      this.health = found('Health', restored.health);
+      this.objects = found('Objects', restored.objects);
+      this.control = found('Control', restored.control);
+      return;
+    }
     // The library's own type does not keep exactOptionalPropertyTypes.
     this.health = health as ITable;
     this.objects = objects as ITable;

@@ -1,10 +1,11 @@
 /** No upgrade may lose data of a cluster. WRITE_SNAPSHOT=1 writes the snapshot again. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { App, Stack } from 'aws-cdk-lib';
+import { App, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import { Encryption } from '../../cdk/lib/cluster-options.ts';
+import { nodekeeperApp } from '../../cdk/lib/nodekeeper-app.ts';
 import { NodekeeperCluster, type NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { type StatefulParts, statefulParts, upgradeFaults } from './stateful-resources.ts';
 import { synthesise } from './synthesised.ts';
@@ -42,6 +43,52 @@ describe('an upgrade', () => {
     for (const type of ['Logs::LogGroup', 'KMS::Key', 'ApiGatewayV2::Api']) {
       expect(types).toContain(`AWS::${type}`);
     }
+  });
+});
+
+describe('a setting', () => {
+  const accessEntriesFile = 'access.yaml';
+  /** A synthesis by `cdk -c`: the CLI merges cdk.json and the command line. */
+  const deploy = (recorded: Record<string, unknown>, commandLine: Record<string, unknown>) => {
+    const context = { 'aws:cdk:bundling-stacks': [], ...recorded, ...commandLine };
+    return Template.fromStack(nodekeeperApp({ app: { context }, recorded }).stack).toJSON();
+  };
+
+  it('that the next deployment would forget is refused, and kept when cdk.json has it', () => {
+    const settings = { clusterId: 'edge-1', alarmEmail: 'on-call@example.com' };
+    expect(() => deploy({}, settings)).toThrow(
+      /^clusterId "edge-1" is not in "context" of cdk.json: the next deployment would forget it.*\nalarmEmail /,
+    );
+    expect(() => deploy({ clusterId: 'edge-2' }, { clusterId: 'edge-1' })).toThrow('clusterId "edge-1" is not in');
+    expect(() => deploy({}, { accessEntriesFile })).toThrow('accessEntriesFile');
+    const first = deploy(settings, settings);
+    const second = deploy(settings, {});
+    expect(second).toEqual(first);
+    expect(() => deploy({}, { ...settings, unrecordedSettings: 'allow' })).not.toThrow();
+    expect(() => deploy({}, { removalPolicy: 'destroy', deletionProtection: 'false' })).not.toThrow();
+  });
+
+  it('of restored tables deletes no table, neither when it is set nor when it is removed', () => {
+    const arn = (name: string) => `arn:aws:dynamodb:eu-west-1:111122223333:table/restored-${name}`;
+    const streamed = (name: string) => ({
+      tableArn: arn(name),
+      streamArn: `${arn(name)}/stream/2026-01-01T00:00:00.000`,
+    });
+    const restoredTables = {
+      health: streamed('health'),
+      objects: streamed('objects'),
+      control: { tableArn: arn('control') },
+    };
+    const tablesOf = (props: NodekeeperClusterProps) =>
+      Object.entries(synthesise(props).toJSON()['Resources'] as Record<string, { Type: string }>).filter(
+        ([, { Type: type }]) => type === 'AWS::DynamoDB::Table',
+      );
+    const before = tablesOf({ deletionProtection: false });
+    expect(before).toHaveLength(3);
+    expect(tablesOf({ deletionProtection: false, restoredTables })).toEqual(before);
+    expect(() => synthesise({ restoredTables, removalPolicy: RemovalPolicy.DESTROY })).toThrow(
+      'removalPolicy "destroy" cannot be combined with restored tables',
+    );
   });
 });
 

@@ -1,0 +1,31 @@
+import type { PropFault } from './cluster-options.ts';
+import type { ReadContext } from './context.ts';
+
+/** For one deployment: a teardown, or a step of an upgrade. Without them the next deployment is the safer one. */
+const ONE_OFF = ['removalPolicy', 'deletionProtection', 'healthShards'];
+/** `allow` synthesises unrecorded settings, for a look at the template. */
+const SWITCH = 'unrecordedSettings';
+
+/**
+ * Settings that the next deployment would forget: passed by `-c`, and not the same in cdk.json. A forgotten
+ * `accessEntriesFile` locks everyone out, a forgotten `restoredTablesFile` returns to the tables before the restore.
+ *
+ * @param names of settings
+ * @param recorded `context` of cdk.json
+ */
+export function unrecordedSettings(
+  names: readonly string[],
+  read: ReadContext,
+  recorded: Readonly<Record<string, unknown>>,
+): readonly PropFault[] {
+  if (read(SWITCH) === 'allow') return [];
+  const textOf = (value: unknown): string => (value === undefined || value === null ? '' : String(value));
+  return names
+    .filter((name) => !ONE_OFF.includes(name))
+    .filter((name) => textOf(read(name)) !== '' && textOf(read(name)) !== textOf(recorded[name]))
+    .map((prop) => ({
+      prop,
+      value: read(prop),
+      rule: `is not in "context" of cdk.json: the next deployment would forget it (-c ${SWITCH}=allow only to look)`,
+    }));
+}
