@@ -139,6 +139,7 @@ describe('a batch of heartbeats', () => {
     ],
     ['malformed JSON', { body: '{"spec":' }, 400],
     ['a body nested too deeply', { body: '['.repeat(5_000) }, 400],
+    ['a body of over 8 KB', { body: '{'.repeat(8_193) }, 413],
     ['no body', { body: undefined }, 400],
     ['another method', { method: 'DELETE' }, 400],
     ['another resource', { path: '/api/v1/nodes/n2' }, 404],
@@ -247,8 +248,8 @@ describe('a batch of heartbeats', () => {
     expect(await receivedAtMs('n1')).toBe(NOW_MS);
   });
 
-  it('shortens the answer to a Lease with thousands of faults; the others receive theirs', async () => {
-    const annotations = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [`!${index}`, '']));
+  it('shortens the answer to a Lease with hundreds of faults; the others receive theirs', async () => {
+    const annotations = Object.fromEntries(Array.from({ length: 700 }, (_, index) => [`!${index}`, '']));
     const { metadata, ...rest } = lease('n2', version);
     const faulty = { ...rest, metadata: { ...metadata, annotations } };
     const response = await post(batch([beat('n2', { body: JSON.stringify(faulty) }), beat('n1')]));

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type MemoryItemStore, memoryItemStore } from '../adapters/memory/item-store.ts';
 import { defined } from '../domain/defined.ts';
 import type { BeatTimes } from '../domain/nodes/node-profile.ts';
+import { STATUS_BYTES_MAX } from '../kube/status-object.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { HttpResponse } from '../ports/http.ts';
 import { type ConsumedUnits, StoreFault } from '../ports/item-store.ts';
@@ -229,9 +230,22 @@ describe('a heartbeat by PUT', () => {
     expect(consumed).toEqual([]);
   });
 
-  it('of over 64 KB is 413, and nothing is written', async () => {
-    const answer = await send('PUT', lease({ metadata: { annotations: { a: 'x'.repeat(65_536) } } }));
-    expect([answer.status, parsed(answer).reason]).toEqual([413, 'RequestEntityTooLarge']);
+  it('of over 8 KB is 413 before it is parsed, and nothing is written', async () => {
+    for (const method of ['PUT', 'PATCH'] as const) {
+      const answer = await send(method, '{'.repeat(8_193), { headers: merge });
+      expect([answer.status, parsed(answer).reason]).toEqual([413, 'RequestEntityTooLarge']);
+      expect(parsed(answer).message).toBe('Request entity too large: limit is 8192 bytes');
+    }
+    expect(consumed).toEqual([]);
+  });
+
+  it('with as many controllers as it can have is refused with a short answer', async () => {
+    const owner = { apiVersion: 'v1', kind: 'P', name: 'x', uid: '1', controller: true };
+    const ownerReferences = Array.from({ length: 110 }, () => owner);
+    const answer = await send('PATCH', { metadata: { ownerReferences } }, { headers: merge });
+    expect([answer.status, parsed(answer).reason]).toEqual([422, 'Invalid']);
+    expect(parsed(answer).message).toContain('Only one reference can have Controller set to true');
+    expect((answer.body as string).length).toBeLessThanOrEqual(STATUS_BYTES_MAX);
     expect(consumed).toEqual([]);
   });
 

@@ -62,8 +62,11 @@ import { leaseChangeOf } from './lease-change.ts';
 import { leases } from './lease-kind.ts';
 import { type RefusedItems, refusedItems } from './refused-items.ts';
 
-/** A kubelet's Lease has about 600 bytes. */
-const LEASE_BODY_BYTES_MAX = 65_536;
+/**
+ * Longest body of a heartbeat, also as an item of a batch. A kubelet's Lease has about 600 bytes, with managedFields 1,000;
+ * more labels, annotations and owners than fit here are refused in any case (LEASE_EXTRAS_BYTES_MAX).
+ */
+const LEASE_BODY_BYTES_MAX = 8_192;
 const WRITE_ATTEMPTS_MAX = 5;
 
 export interface RenewLeaseDependencies {
@@ -194,6 +197,7 @@ async function answer(dependencies: Serving, request: HttpRequest): Promise<Http
   await admit(dependencies, request, { verb, target, nowMs });
   // The name may be longer than a key of the store.
   if (target.name.length > NAME_LENGTH_MAX) throw status.notFound(leases, target.name);
+  // Before it is parsed: a small function serves all heartbeats.
   refuseTooLarge(request.body, LEASE_BODY_BYTES_MAX);
   const beat = { request, target, nowMs };
   return verb === 'update' ? put(dependencies, beat) : patch(dependencies, beat);

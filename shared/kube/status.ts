@@ -4,46 +4,21 @@
  * print the first and branch on the second.
  */
 import { defined } from '../domain/defined.ts';
+import { boundedStatus, CAUSES_MAX, type Cause, type KubeStatus, type StatusDetails } from './status-object.ts';
+
+export type { Cause, KubeStatus, StatusDetails } from './status-object.ts';
 
 /**
- * One reason within a Status. `reason` is a CauseType such as FieldValueInvalid, `field` a path such as
- * spec.taints[0].key.
+ * A request that ends in a Status. Thrown by the API's verbs; the edge writes `status` with `status.code`. It has at most
+ * STATUS_BYTES_MAX, whatever the client sent.
  */
-export interface Cause {
-  readonly reason: string;
-  readonly message: string;
-  readonly field?: string;
-}
-
-export interface StatusDetails {
-  readonly name?: string;
-  readonly group?: string;
-  /** Plural resource, except in Invalid, where it is the kind. */
-  readonly kind?: string;
-  readonly uid?: string;
-  readonly causes?: readonly Cause[];
-  readonly retryAfterSeconds?: number;
-}
-
-export interface KubeStatus {
-  readonly kind: 'Status';
-  readonly apiVersion: 'v1';
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly status: 'Success' | 'Failure';
-  readonly message?: string;
-  readonly reason?: string;
-  readonly details?: StatusDetails;
-  /** HTTP status code. */
-  readonly code: number;
-}
-
-/** A request that ends in a Status. Thrown by the API's verbs; the edge writes `status` with `status.code`. */
 export class StatusError extends Error {
   override readonly name = 'StatusError';
   readonly status: KubeStatus;
   constructor(status: KubeStatus, options?: { readonly cause?: unknown }) {
-    super(status.message ?? status.reason ?? 'unknown', options);
-    this.status = status;
+    const bounded = boundedStatus(status);
+    super(bounded.message ?? bounded.reason ?? 'unknown', options);
+    this.status = bounded;
   }
 }
 
@@ -166,7 +141,8 @@ export const causeText = (cause: Cause): string =>
   cause.field === undefined ? cause.message : `${cause.field}: ${cause.message}`;
 
 const aggregate = (causes: readonly Cause[]): string => {
-  const texts = [...new Set(causes.map(causeText))];
+  const texts = [...new Set(causes.slice(0, CAUSES_MAX).map(causeText))];
+  if (causes.length > CAUSES_MAX) texts.push(`and ${causes.length - CAUSES_MAX} more causes`);
   return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
 };
 

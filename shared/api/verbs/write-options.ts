@@ -46,12 +46,9 @@ export const prepareContext = (dependencies: ApiDependencies, options: WriteOpti
   defaultTolerationSeconds: dependencies.podEvictionTimeoutSeconds,
 });
 
-/** Causes in a response. A body of many small faults would otherwise cause a response above the limit of Lambda. */
-const CAUSES_MAX = 1_000;
-
 /** @throws StatusError 422 when there are causes */
 export function refuseInvalid(descriptor: ResourceDescriptor, name: string, causes: readonly status.Cause[]): void {
-  if (causes.length > 0) throw status.invalid(descriptor, name, causes.slice(0, CAUSES_MAX));
+  if (causes.length > 0) throw status.invalid(descriptor, name, causes);
 }
 
 /**

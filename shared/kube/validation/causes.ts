@@ -3,12 +3,20 @@
  * (staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go).
  */
 import type { Cause } from '../status.ts';
-import { isJsonObject } from '../wire/json-value.ts';
+import { isJsonObject, jsonPrefix } from '../wire/json-value.ts';
+
+/**
+ * Longest value in a message. A cause may repeat the list that contains its item, so a longer one would make the work of
+ * a refusal grow with the square of the body. Characters.
+ */
+const SHOWN_CHARACTERS_MAX = 1_024;
 
 /** A value as printed in a message: text in quotes, numbers and booleans without, all others as JSON. */
 export function shown(value: unknown): string {
   if (value === undefined || value === null) return 'null';
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : JSON.stringify(value);
+  return typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : jsonPrefix(value, SHOWN_CHARACTERS_MAX);
 }
 
 const withDetail = (head: string, detail: string): string => (detail === '' ? head : `${head}: ${detail}`);

@@ -51,6 +51,37 @@ export function wellFormed(value: unknown): unknown {
   return copy;
 }
 
+/**
+ * The JSON text of a value, as JSON.stringify writes it; of a long text the beginning and `…`. The cost is that of the
+ * characters in the result, except for the names of members: an object lists all of them at once.
+ */
+export function jsonPrefix(value: unknown, charactersMax: number): string {
+  let text = '';
+  const write = (next: unknown): void => {
+    if (typeof next === 'string') text += JSON.stringify(next.slice(0, charactersMax));
+    else if (Array.isArray(next)) writeAll('[]', next, write);
+    else if (isJsonObject(next)) {
+      const names = Object.keys(next).filter((name) => next[name] !== undefined);
+      writeAll('{}', names, (name) => {
+        write(name);
+        text += ':';
+        write(next[name]);
+      });
+    } else text += JSON.stringify(next) ?? 'null';
+  };
+  const writeAll = <T>([open, close]: string, items: readonly T[], writeOne: (item: T) => void): void => {
+    text += open;
+    for (const [index, item] of items.entries()) {
+      if (text.length > charactersMax) return;
+      if (index > 0) text += ',';
+      writeOne(item);
+    }
+    text += close;
+  };
+  write(value);
+  return text.length > charactersMax ? `${text.slice(0, charactersMax).toWellFormed()}…` : text;
+}
+
 /** Equality of JSON values. The order of list items matters, the order of members does not. */
 export function jsonEqual(left: unknown, right: unknown): boolean {
   if (left === right) return true;
