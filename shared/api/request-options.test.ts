@@ -209,3 +209,19 @@ describe('the Accept header', () => {
     expect(await code('POST', REVIEWS, `${table},application/json`)).toBe(422);
   });
 });
+
+describe('a body in YAML', () => {
+  it.each([
+    ['an object', `${podsIn('default')}`],
+    ['a review', '/apis/authorization.k8s.io/v1/subjectaccessreviews'],
+  ])('of a request that is not permitted is not parsed: %s', async (_, path) => {
+    const api = apiInMemory({ users: { stranger: { name: 'stranger', groups: [] } } });
+    const headers = { authorization: 'Bearer stranger' };
+    const answer = await api.send('POST', path, { body: 'a: "\\q"', contentType: 'application/yaml', headers });
+    expect(answer).toMatchObject({ code: 403, body: { reason: 'Forbidden' } });
+    expect(await api.send('POST', path, { body: 'a: "\\q"', contentType: 'application/yaml' })).toMatchObject({
+      code: 400,
+      body: { message: 'error decoding YAML: Invalid escape sequence \\q at line 1, column 5' },
+    });
+  });
+});

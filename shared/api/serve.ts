@@ -90,8 +90,7 @@ async function serve(dependencies: ServeDependencies, received: HttpRequest, aud
   if (parsed.kind === 'other') {
     return servePath(dependencies, request, { path: parsed.path, user, nowMs });
   }
-  const inJson = await withJsonBody(request, dependencies.readYaml);
-  return serveResource(dependencies, inJson, { target: parsed.target, user, nowMs }, { audited, caller });
+  return serveResource(dependencies, request, { target: parsed.target, user, nowMs }, { audited, caller });
 }
 
 /** A path that is not a resource. Its verb is the method in lower case, as upstream. */
@@ -134,7 +133,9 @@ async function serveResource(
   const call = { request, target, user, nowMs };
   if (isReview(target)) {
     await refuseUnauthorized(dependencies, verb, call);
-    return (await dependencies.selfReview(call)) ?? answerAccessReview(dependencies, target, request, nowMs);
+    const inJson = await withJsonBody(request, dependencies.readYaml);
+    const review = { ...call, request: inJson };
+    return (await dependencies.selfReview(review)) ?? answerAccessReview(dependencies, target, inJson, nowMs);
   }
   const auditedCall = { user: caller, actingAs: user, verb, target, nowMs };
   if (isNodeLogs(target) && dependencies.nodeLogs !== undefined) {
@@ -155,10 +156,12 @@ async function serveResource(
   audited.call = auditedCall;
   await refuseUnauthorized(dependencies, verb, call);
   refuseImpossible(descriptor, target);
+  // No body is parsed before its request is authorized.
+  const inJson = await withJsonBody(request, dependencies.readYaml);
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);
   // The path of a Namespace names it as its own namespace, and is authorized as such. It is stored without a namespace.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
-  return serveVerb(dependencies, verb, { request, descriptor, target: place, shape, nowMs, user, caller });
+  return serveVerb(dependencies, verb, { request: inJson, descriptor, target: place, shape, nowMs, user, caller });
 }
 
 async function refuseUnauthorized(

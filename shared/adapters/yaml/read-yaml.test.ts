@@ -44,6 +44,31 @@ describe('YAML', () => {
     expect(readYaml(text)).toMatchObject({ kind: 'malformed' });
   });
 
+  it.each<[string, string]>([
+    ['lists', '- '.repeat(5_000)],
+    ['maps', Array.from({ length: 500 }, (_, level) => `${' '.repeat(level)}a:\n`).join('')],
+    ['keys', '? '.repeat(5_000)],
+    ['brackets', `${'['.repeat(201)}${']'.repeat(201)}`],
+    ['brackets that are never closed', '{a: '.repeat(5_000)],
+  ])('names the limit for a document that nests %s too deeply', (_, text) => {
+    expect(readYaml(text)).toEqual({
+      kind: 'malformed',
+      message: 'a YAML document nests at most 200 levels deep',
+    });
+    expect(readYaml('- '.repeat(200))).toMatchObject({ kind: 'read' });
+  });
+
+  it('names line and column of the first of many faults', () => {
+    expect(readYaml(`a: 1\nb: "${'\\q'.repeat(40_000)}"`)).toEqual({
+      kind: 'malformed',
+      message: 'Invalid escape sequence \\q at line 2, column 5',
+    });
+    expect(readYaml(`a: 1\n${'}\n'.repeat(10_000)}`)).toEqual({
+      kind: 'malformed',
+      message: 'Unexpected flow-map-end token in YAML stream: "}" at line 2, column 1',
+    });
+  });
+
   it('reads a map of 12,000 keys', () => {
     const text = Array.from({ length: 12_000 }, (_, i) => `k${i}: v`).join('\n');
     const read = readYaml(text);

@@ -1,5 +1,5 @@
 /** Reads one YAML document as clients of the Kubernetes API write it. */
-import { CST, type Document, isAlias, isCollection, isMap, isScalar, Lexer, parseDocument, type Tags } from 'yaml';
+import { Composer, CST, type Document, isAlias, isCollection, isMap, isScalar, Lexer, Parser, type Tags } from 'yaml';
 
 export type YamlResult =
   | { readonly kind: 'read'; readonly value: unknown }
@@ -9,8 +9,9 @@ export type YamlResult =
 const ALIASES_MAX = 100;
 /** Maximum number of scalars, indicators and spaces in a document. Every object that can be stored has fewer. */
 const LEXEMES_MAX = 120_000;
-/** Maximum nesting of lists and maps in brackets; the API accepts no deeper nesting. */
-const FLOW_DEPTH_MAX = 200;
+/** Maximum nesting of lists and maps, as of JSON bodies (BODY_DEPTH_MAX). The library composes them recursively. */
+const DEPTH_MAX = 200;
+const TOO_DEEP = `a YAML document nests at most ${DEPTH_MAX} levels deep`;
 
 /** Types of YAML 1.1 without a JSON equivalent. They are read as text, as in Kubernetes. */
 const NOT_OF_JSON = new Set(['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`));
@@ -24,15 +25,12 @@ const ofJson = (tags: Tags): Tags =>
 export function readYaml(text: string): YamlResult {
   const excess = excessOf(text);
   if (excess !== undefined) return { kind: 'malformed', message: excess };
-  // The library would compare every pair of keys, so keyFault finds duplicates instead.
-  const document = parseDocument(text, {
-    version: '1.1',
-    uniqueKeys: false,
-    strict: true,
-    logLevel: 'silent',
-    customTags: ofJson,
-  });
-  const fault = document.errors[0]?.message ?? keyFault(document);
+  const tokens = [...new Parser().parse(text)];
+  if (tokens.some(nestsTooDeep)) return { kind: 'malformed', message: TOO_DEEP };
+  const composed = compose(tokens, text);
+  if (typeof composed === 'string') return { kind: 'malformed', message: composed };
+  const document = composed;
+  const fault = keyFault(document);
   if (fault !== undefined) return { kind: 'malformed', message: fault };
   try {
     return { kind: 'read', value: document.toJS({ maxAliasCount: ALIASES_MAX }) };
@@ -40,6 +38,65 @@ export function readYaml(text: string): YamlResult {
     if (!(error instanceof ReferenceError)) throw error;
     return { kind: 'malformed', message: error.message };
   }
+}
+
+/** Where the library finds a fault: an offset, a range of offsets, or a token. */
+type ErrorSource = number | readonly [number, ...number[]] | { readonly offset: number };
+
+/** Carries the first fault out of the composer. */
+class FirstFault extends Error {}
+
+/**
+ * The first document, or its first fault with line and column. The library collects every fault, and computes line and
+ * column of each by reading the text from its beginning: the square of a body of faults.
+ */
+function compose(tokens: readonly CST.Token[], text: string): Document.Parsed | string {
+  // The library would compare every pair of keys, so keyFault finds duplicates instead.
+  const composer = new Composer({
+    version: '1.1',
+    uniqueKeys: false,
+    strict: true,
+    logLevel: 'silent',
+    customTags: ofJson,
+  });
+  let first: FirstFault | undefined;
+  const stopAtFirst = (source: ErrorSource, _code: string, message: string, isWarning?: boolean): void => {
+    if (isWarning === true) return;
+    // The library catches what is thrown here, and reports it as a fault of the whole node.
+    first ??= new FirstFault(`${message} at ${placeOf(source, text)}`);
+    throw first;
+  };
+  Reflect.set(composer, 'onError', stopAtFirst);
+  try {
+    for (const document of composer.compose(tokens, true, text.length)) {
+      const [fault] = document.errors;
+      return fault === undefined ? document : `${fault.message} at ${placeOf(fault.pos, text)}`;
+    }
+  } catch (error) {
+    if (error instanceof FirstFault) return error.message;
+    throw error;
+  }
+  return 'a YAML document is expected';
+}
+
+function placeOf(source: ErrorSource, text: string): string {
+  const offset = typeof source === 'number' ? source : 'offset' in source ? source.offset : source[0];
+  const lines = text.slice(0, offset).split('\n');
+  return `line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`;
+}
+
+function nestsTooDeep(token: CST.Token): boolean {
+  const waiting: { readonly token: CST.Token | null | undefined; readonly depth: number }[] = [{ token, depth: 0 }];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { token: inner, depth } = next;
+    if (inner?.type === 'document') waiting.push({ token: inner.value, depth });
+    if (!CST.isCollection(inner)) continue;
+    if (depth === DEPTH_MAX) return true;
+    for (const { key, value } of inner.items) {
+      waiting.push({ token: key, depth: depth + 1 }, { token: value, depth: depth + 1 });
+    }
+  }
+  return false;
 }
 
 /** The limit that a document exceeds. It is checked before the document is parsed, because the lexer is far faster. */
@@ -54,12 +111,13 @@ function excessOf(text: string): string | undefined {
     isText = !isText && lexeme === CST.SCALAR;
     if (type === 'anchor') counts.anchors += 1;
     if (type === 'alias') counts.aliases += 1;
+    // Brackets are counted here, because the work of the parser grows with the square of their nesting.
     if (type === 'flow-seq-start' || type === 'flow-map-start') counts.depth += 1;
     if (type === 'flow-seq-end' || type === 'flow-map-end') counts.depth -= 1;
+    if (counts.depth > DEPTH_MAX) return TOO_DEEP;
     if (counts.anchors > ALIASES_MAX || counts.aliases > ALIASES_MAX) {
       return `a YAML document may have ${ALIASES_MAX} anchors and ${ALIASES_MAX} aliases`;
     }
-    if (counts.depth > FLOW_DEPTH_MAX) return `a YAML document nests at most ${FLOW_DEPTH_MAX} levels deep`;
   }
   return undefined;
 }
