@@ -326,7 +326,6 @@ describe('a workload', () => {
 
   it.each([
     ['deployments', { selector, template: template({ app: 'b' }) }, 'spec.template.metadata.labels'],
-    ['deployments', { template: template({}) }, 'spec.selector'],
     ['deployments', { selector: {}, template: template({}) }, 'spec.selector'],
     ['deployments', { selector, template: template({ app: 'a' }), replicas: -1 }, 'spec.replicas'],
     [

@@ -213,9 +213,12 @@ function refuseImpersonation({ headers }: HttpRequest, { username }: UserInfo): 
 
 const namespaceAndName = ({ namespace, name }: ResourceTarget) => ({ namespace, name });
 
-/** The resourceVersion that a client sends back; -1, which matches no stored version, for a malformed one. */
+/**
+ * The resourceVersion that a client sends back; -1, which matches no stored version, for a malformed one. "0" means no
+ * version, as for every kind (write-options.ts).
+ */
 function versionOf(text: string | undefined): number | undefined {
-  if (text === undefined || text === '') return undefined;
+  if (text === undefined || text === '' || text === '0') return undefined;
   return /^\d{1,16}$/.test(text) ? Number(text) : -1;
 }
 
@@ -347,6 +350,9 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
   const change = leaseMergePatch(target.name, body);
   if (change.kind !== 'change') return patchRead(dependencies, beat, type);
   const version = versionOf(object.metadata.resourceVersion);
+  if (version === undefined && object.metadata.resourceVersion !== undefined) {
+    throw status.invalid(leases, target.name, [resourceVersionRequired]);
+  }
   const outcome = await renewLease(dependencies.items, {
     change: change.change,
     nowMs,
@@ -376,8 +382,9 @@ async function patchRead(
     const stored = row === undefined ? undefined : leaseOf(row);
     if (stored === undefined) throw status.notFound(leases, target.name);
     const patched = await transform(stored);
-    const expected = patched.metadata.resourceVersion ?? '';
-    if (expected !== '' && expected !== stored.metadata.resourceVersion) throw status.conflict(leases, target.name);
+    const expected = versionOf(patched.metadata.resourceVersion);
+    if (expected === undefined) throw status.invalid(leases, target.name, [resourceVersionRequired]);
+    if (String(expected) !== stored.metadata.resourceVersion) throw status.conflict(leases, target.name);
     const next = leases.prepareForUpdate(patched, stored, { subresource: '', nowMs });
     const causes = leases.validate(next, { operation: 'update', subresource: '', old: stored });
     if (causes.length > 0) throw status.invalid(leases, target.name, causes);

@@ -56,6 +56,8 @@ export interface ValidateContext {
   readonly subresource: string;
   /** The stored object; always set on update. */
   readonly old?: KubeObject;
+  /** API group of the request. It differs from that of the descriptor for a resource with `servedFrom`. */
+  readonly group?: string;
 }
 
 /**

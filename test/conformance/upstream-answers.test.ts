@@ -1,6 +1,6 @@
 /** Texts of upstream that programs and people look for, in the words of Kubernetes 1.32. */
 import { expect, it } from 'vitest';
-import { apiInMemory, NODES, node, pod, podsIn } from '../support/api-in-memory.ts';
+import { apiInMemory, MERGE, NODES, node, pod, podsIn } from '../support/api-in-memory.ts';
 
 const PODS = podsIn('default');
 const BUDGETS = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
@@ -121,4 +121,41 @@ it('pods are selected by hostNetwork, as since 1.28', async () => {
     );
   expect(await names('true')).toEqual(['host']);
   expect(await names('false')).toEqual(['own']);
+});
+
+it('NR-41 a mirror pod of a Node that does not exist is 404, so its machine registers and tries again', async () => {
+  const api = apiInMemory({ users: { machine: { name: 'system:node:n1', groups: ['system:nodes'] } } });
+  const headers = { authorization: 'Bearer machine' };
+  const owner = { apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u', controller: true };
+  const mirror = pod('p', {
+    metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' }, ownerReferences: [owner] },
+    spec: { nodeName: 'n1' },
+  });
+  const send = () => api.send('POST', PODS, { headers, body: mirror });
+  expect(await send()).toMatchObject({ code: 404, body: { reason: 'NotFound', message: 'nodes "n1" not found' } });
+  await api.send('POST', NODES, { body: node('n1') });
+  expect(await send(), 'the uid of the owner is another').toMatchObject({ code: 403 });
+});
+
+it('an event of the newer form is changed through v1, and through events.k8s.io its series only', async () => {
+  const api = apiInMemory();
+  const events = (group: string) => `/apis/${group}/namespaces/default/events`;
+  const event = {
+    metadata: { name: 'e' },
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    reportingController: 'example.com/c',
+    reportingInstance: 'c-1',
+    action: 'Start',
+    reason: 'Started',
+    regarding: { kind: 'Pod', namespace: 'default', name: 'p' },
+    type: 'Normal',
+  };
+  expect(await api.send('POST', events('events.k8s.io/v1'), { body: event })).toMatchObject({ code: 201 });
+  const patch = (path: string, body: object) => api.send('PATCH', `${path}/e`, { body, contentType: MERGE });
+  const changed = { reason: 'Other', message: 'changed', count: 2 };
+  expect(await patch('/api/v1/namespaces/default/events', changed)).toMatchObject({ code: 200, body: changed });
+  const series = { count: 2, lastObservedTime: '2026-01-01T00:01:00.000000Z' };
+  expect(await patch(events('events.k8s.io/v1'), { series })).toMatchObject({ code: 200, body: { series } });
+  const refused = await patch(events('events.k8s.io/v1'), { note: 'again' });
+  expect(refused.body.details.causes).toMatchObject([{ field: 'message', reason: 'FieldValueInvalid' }]);
 });

@@ -53,6 +53,7 @@ export function nodeRestriction(
       nodeUid,
     });
     const name = target.name === '' ? (next?.metadata.name ?? '') : target.name;
+    if (verdict.kind === 'nodeNotFound') throw status.notFound(nodes, verdict.nodeName);
     if (verdict.kind === 'allowed') {
       const claim = refusedClaimOf(dependencies, descriptor, next, stored);
       if (claim !== undefined) throw status.forbidden(descriptor, name, claim);

@@ -85,8 +85,9 @@ describe('events', () => {
   });
 
   it('of the newer form name reporter and action', () => {
-    expect(complaints({ ...given, eventTime: '2001-02-03T04:05:06.000000Z' })).toEqual([
-      'reportingController: Required value',
+    const event = { ...given, reportingComponent: 'a b', eventTime: '2001-02-03T04:05:06.000000Z' };
+    expect(complaints(event)).toEqual([
+      expect.stringMatching('^reportingComponent: Invalid value: "a b": name part must consist of'),
       'reportingInstance: Required value',
       'action: Required value',
     ]);

@@ -8,9 +8,8 @@ import type { Column, PrepareContext, ResourceDescriptor, Verb } from '../../kub
 import { freshMetadata, inheritMetadata, typed, withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
 import { canonicalMicroTime, canonicalTime, parseTimeMs } from '../../kube/time.ts';
 import type { KubeEvent, KubeObject } from '../../kube/types.ts';
-import { validateEvent } from '../../kube/validation/event.ts';
+import { EVENTS_GROUP, validateEvent } from '../../kube/validation/event.ts';
 
-const EVENTS_GROUP = 'events.k8s.io';
 const VERBS: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 
 const timeOrNull = (value: unknown, canonical: (text: string) => string): string | null =>
@@ -148,7 +147,7 @@ export const events: ResourceDescriptor = {
   hasGeneration: false,
   prepareForCreate,
   prepareForUpdate,
-  validate: (object, { old }) => validateEvent(object, old),
+  validate: (object, { old, group }) => validateEvent(object, old, group ?? ''),
 };
 
 /** Field names of events.k8s.io/v1, by the field name of v1. */

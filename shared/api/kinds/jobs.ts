@@ -3,7 +3,7 @@ import { ageSince, formatAge } from '../../kube/age.ts';
 import type { CronJobSpec, JobSpec, KubeCronJob, KubeJob } from '../../kube/application-types.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import { withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
+import { withoutNulls } from '../../kube/normal-form.ts';
 import { defaultTemplate, withTemplateLabels } from '../../kube/pods/template-defaults.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -161,6 +161,6 @@ export const cronjobs: ResourceDescriptor = storedKind(CRON_JOBS, {
       selectorCell(spec.jobTemplate?.spec?.selector),
     ];
   },
-  prepare: preparesStatus(CRON_JOBS, (spec) => withoutEmpty(storedCronSpec(spec), 'timeZone')),
+  prepare: preparesStatus(CRON_JOBS, storedCronSpec),
   validate: validateCronJob,
 });

@@ -157,14 +157,18 @@ describe('a changed node', () => {
     const bare = create({});
     const withRange = update({ spec: { podCIDR: '10.0.0.0/24' } }, bare);
     expect(complaints(withRange, bare)).toEqual([]);
-    const text = 'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid';
-    expect(complaints(update({ spec: { podCIDR: '10.0.1.0/24' } }, withRange), withRange)).toEqual([text]);
-    expect(complaints(update({ spec: {} }, withRange), withRange)).toEqual([text]);
+    const texts = [
+      'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid',
+      '[]: Forbidden: node updates may only change labels, taints, or capacity',
+    ];
+    expect(complaints(update({ spec: { podCIDR: '10.0.1.0/24' } }, withRange), withRange)).toEqual(texts);
+    expect(complaints(update({ spec: {} }, withRange), withRange)).toEqual(texts);
   });
 
   it('may get a provider id once, and nothing else of the spec but what is allowed', () => {
     expect(complaints(update({ spec: { providerID: 'other' } }, old), old)).toEqual([
       'spec.providerID: Forbidden: node updates may not change providerID except from "" to valid',
+      '[]: Forbidden: node updates may only change labels, taints, or capacity',
     ]);
     expect(complaints(update({ spec: { providerID: 'aws:///a/i-1', externalID: 'x' } }, old), old)).toEqual([
       '[]: Forbidden: node updates may only change labels, taints, or capacity',

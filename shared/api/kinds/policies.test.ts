@@ -76,7 +76,7 @@ describe('priority classes', () => {
   it('keep their value', () => {
     const old = create({ value: 1 });
     const next = priorityclasses.prepareForUpdate({ ...old, value: 2 }, old, { nowMs, subresource: '' });
-    expect(complaints(priorityclasses, next, old)).toEqual(['value: Forbidden: may not be changed in an update.']);
+    expect(complaints(priorityclasses, next, old)).toEqual(['Value: Forbidden: may not be changed in an update.']);
   });
 
   it('show value and default', () => {

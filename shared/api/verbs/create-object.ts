@@ -12,6 +12,7 @@ import {
   pauseBefore,
   prepareContext,
   refuseInvalid,
+  resourceVersionOf,
   WRITE_ATTEMPTS_MAX,
   type WriteOptions,
   type WrittenObject,
@@ -31,7 +32,7 @@ export async function createObject(
   options: WriteOptions,
 ): Promise<WrittenObject> {
   const typed = withNamespaceOf(descriptor, target, withTypeOf(descriptor, body));
-  if ((typed.metadata.resourceVersion ?? '') !== '') {
+  if (resourceVersionOf(typed) !== '') {
     throw status.badRequest('resourceVersion should not be set on objects to be created');
   }
   const admitted = await admitCreation(dependencies, descriptor, typed);
@@ -40,7 +41,7 @@ export async function createObject(
   const isNamed = (typed.metadata.name ?? '') !== '';
   const attempts = isNamed || prefix === '' ? 1 : GENERATED_NAME_ATTEMPTS_MAX;
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
-    const prepared = preparedForCreate(dependencies, descriptor, typed, context, options);
+    const prepared = preparedForCreate(dependencies, descriptor, { typed, group: target.group }, context, options);
     refuseOutsideLimits(descriptor, prepared, admitted);
     await options.admit?.(prepared, undefined);
     const created = await storeNew(dependencies, descriptor, target, prepared, options);
@@ -54,7 +55,7 @@ export async function createObject(
 function preparedForCreate(
   { random }: ApiDependencies,
   descriptor: ResourceDescriptor,
-  typed: KubeObject,
+  { typed, group }: { readonly typed: KubeObject; readonly group: string },
   context: PrepareContext,
   { nowMs, track }: WriteOptions,
 ): KubeObject {
@@ -66,9 +67,10 @@ function preparedForCreate(
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   delete metadata.selfLink;
+  delete metadata.resourceVersion;
   const withDefaults = descriptor.prepareForCreate({ ...typed, metadata }, context);
   const prepared = track?.(withDefaults, undefined) ?? withDefaults;
-  const causes = descriptor.validate(prepared, { operation: 'create', subresource: '' });
+  const causes = descriptor.validate(prepared, { operation: 'create', subresource: '', group });
   refuseInvalid(descriptor, prepared.metadata.name ?? '', causes);
   return prepared;
 }

@@ -94,7 +94,7 @@ async function modifyOnce(
   const requested = withTypeOf(descriptor, await transform(old));
   const precondition = resourceVersionOf(requested);
   if (precondition !== '' && precondition !== resourceVersionOf(old)) throw status.conflict(descriptor, target.name);
-  if (options.replaces && precondition === '' && !descriptor.unconditionalUpdate) {
+  if (precondition === '' && resourceVersionOf(old) !== '' && !descriptor.unconditionalUpdate) {
     throw status.invalid(descriptor, target.name, [resourceVersionRequired]);
   }
   const prepared = preparedForUpdate(modification, requested, old);
@@ -169,13 +169,17 @@ function preparedForUpdate(
   requested: KubeObject,
   old: KubeObject,
 ): KubeObject {
-  const { subresource } = target;
+  const { subresource, group } = target;
   const metadata = keptMetadata(requested.metadata, old.metadata);
   metadata.name ??= target.name;
   if (metadata.name !== target.name) throw status.nameMismatch(metadata.name, target.name);
   const placed = withNamespaceOf(descriptor, target, { ...requested, metadata });
   const prepared = descriptor.prepareForUpdate(placed, old, { ...prepareContext(dependencies, options), subresource });
-  refuseInvalid(descriptor, target.name, descriptor.validate(prepared, { operation: 'update', subresource, old }));
+  refuseInvalid(
+    descriptor,
+    target.name,
+    descriptor.validate(prepared, { operation: 'update', subresource, old, group }),
+  );
   return prepared;
 }
 

@@ -21,7 +21,7 @@ import { modifyObject } from './modify-object.ts';
 import { requestToken } from './request-token.ts';
 import { applied, checkApplyOptions, readApplyBody } from './server-side-apply.ts';
 import { bind, evict } from './subresource-calls.ts';
-import type { WrittenObject } from './write-options.ts';
+import { resourceVersionOf, type WrittenObject } from './write-options.ts';
 
 /** Conversion between the served and the stored form. Most kinds have one form. */
 const toStored = ({ servedFrom }: ResourceDescriptor, object: KubeObject): KubeObject =>
@@ -84,7 +84,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
   const { descriptor, target, request } = call;
   const { body, warnings } = readBody(call, 'UpdateOptions');
   // A body with a resourceVersion comes from an earlier read. An object deleted since then is not created again.
-  const mayCreate = descriptor.createOnUpdate && (body.metadata.resourceVersion ?? '') === '';
+  const mayCreate = descriptor.createOnUpdate && resourceVersionOf(body) === '';
   const written = await modifyObject(dependencies, storedAs(descriptor), target, () => body, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query, 'UpdateOptions'),

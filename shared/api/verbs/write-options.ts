@@ -38,8 +38,11 @@ export interface WrittenObject {
 export const pauseBefore = ({ pause, random }: ApiDependencies, attempt: number): Promise<unknown> =>
   pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * random.fraction());
 
-/** The object's resourceVersion, '' when it has none. */
-export const resourceVersionOf = (object: KubeObject): string => object.metadata.resourceVersion ?? '';
+/** The object's resourceVersion, '' when it has none. "0" is none too, as upstream (storage.APIObjectVersioner). */
+export function resourceVersionOf({ metadata }: KubeObject): string {
+  const { resourceVersion = '' } = metadata;
+  return resourceVersion === '0' ? '' : resourceVersion;
+}
 
 export const prepareContext = (dependencies: ApiDependencies, options: WriteOptions): PrepareContext => ({
   nowMs: options.nowMs,

@@ -73,7 +73,11 @@ export interface NodeRequest {
   readonly nodeUid?: string | undefined;
 }
 
-export type NodeAuthorization = { readonly kind: 'allowed' } | { readonly kind: 'forbidden'; readonly message: string };
+export type NodeAuthorization =
+  | { readonly kind: 'allowed' }
+  | { readonly kind: 'forbidden'; readonly message: string }
+  /** The owner of a mirror pod does not exist. The response is 404, as upstream: the node may register and try again. */
+  | { readonly kind: 'nodeNotFound'; readonly nodeName: string };
 
 const ALLOWED: NodeAuthorization = Object.freeze({ kind: 'allowed' });
 const forbidden = (message: string): NodeAuthorization => ({ kind: 'forbidden', message });
@@ -245,7 +249,7 @@ function authorizeMirrorPod(nodeName: string, request: NodeRequest): NodeAuthori
     return forbidden(`node ${node} must not set blockOwnerDeletion on an owner reference`);
   }
   const { nodeUid } = request;
-  if (nodeUid === undefined) return forbidden(`node ${node} is not registered`);
+  if (nodeUid === undefined) return { kind: 'nodeNotFound', nodeName };
   if (owner.uid !== nodeUid) {
     return forbidden(
       `node ${node}: the owner reference has uid ${JSON.stringify(owner.uid)}, the node has ${JSON.stringify(nodeUid)}`,

@@ -78,6 +78,10 @@ export const NOT_NEGATIVE = 'must be greater than or equal to 0';
 export const nonNegative = (field: string, value: number | undefined): Cause[] =>
   value !== undefined && value < 0 ? [invalidValue(field, value, NOT_NEGATIVE)] : [];
 
+/** For counters that only grow. Absent counts as 0. */
+export const notDecremented = (field: string, value = 0, old = 0): Cause[] =>
+  value < old ? [invalidValue(field, value, 'cannot be decremented')] : [];
+
 export const immutable = (field: string, next: unknown, old: unknown): Cause[] =>
   sameJson(next, old) ? [] : [invalidValue(field, next, IMMUTABLE)];
 

@@ -23,6 +23,10 @@ export function validateShare(field: string, value: IntOrString | undefined, sha
     : [];
 }
 
+/** The number of a count or share: 25 for 25 and for 25%. Upstream counts a malformed text, and an absent value, as 0. */
+export const shareValue = (value: IntOrString = 0): number =>
+  typeof value === 'number' ? value : Number(/^(\d+)%?$/.exec(value)?.[1] ?? 0);
+
 export function validateSelector(selector: LabelSelectorSpec | undefined, field: string): Cause[] {
   const causes = validateLabels(selector?.matchLabels, `${field}.matchLabels`);
   for (const [index, expression] of (selector?.matchExpressions ?? []).entries()) {

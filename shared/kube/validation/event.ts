@@ -1,73 +1,98 @@
 /**
- * Event (pkg/apis/core/validation/events.go). An event of the older form must only be in the namespace of its subject.
- * One of the newer form (events.k8s.io/v1, recognised by eventTime) also needs a reporter, an action and bounded texts.
+ * Event (pkg/apis/core/validation/events.go). What is validated depends on the API of the request, not only on the event:
+ * events.k8s.io/v1 needs the newer form, and its updates change the series only. v1 accepts both forms, and checks an
+ * event with eventTime, which is of the newer form, for its reporter, its action and the length of its texts.
  */
 import type { Cause } from '../status.ts';
 import type { KubeEvent } from '../types.ts';
-import { immutable, invalidValue, required, tooLong } from './causes.ts';
+import { immutable, invalidValue, required, sameJson } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { byteLength, pathSegmentName, qualifiedNameErrors } from './names.ts';
+import { byteLength, pathSegmentName, qualifiedNameErrors, subdomainName } from './names.ts';
 
-const REASON_MAX = 128;
-const ACTION_MAX = 128;
-const REPORTER_MAX = 128;
+export const EVENTS_GROUP = 'events.k8s.io';
+
+/** Bytes. */
+const SHORT_TEXT_MAX = 128;
 const NOTE_MAX = 1_024;
-
-/** Namespaces for events of cluster-scoped objects. */
-const HOMES_OF_CLUSTER_EVENTS = ['default', 'kube-system'];
 
 function validateHome(event: KubeEvent): Cause[] {
   const about = event.involvedObject?.namespace ?? '';
   const home = event.metadata.namespace ?? '';
-  if (about === '') {
-    return HOMES_OF_CLUSTER_EVENTS.includes(home)
-      ? []
-      : [invalidValue('involvedObject.namespace', about, 'does not match event.namespace')];
-  }
-  return about === home ? [] : [invalidValue('involvedObject.namespace', about, 'does not match event.namespace')];
+  const isNewForm = typeof event.eventTime === 'string';
+  const isClusterHome = home === 'default' || (isNewForm && home === 'kube-system');
+  const isHome = about === '' ? isClusterHome : isNewForm || about === home;
+  return isHome ? [] : [invalidValue('involvedObject.namespace', about, 'does not match event.namespace')];
 }
 
-function validateNewForm(event: KubeEvent): Cause[] {
+function validateText(field: string, text: string, bytesMax: number): Cause[] {
+  if (text === '') return [required(field)];
+  return byteLength(text) > bytesMax ? [invalidValue(field, '', `can have at most ${bytesMax} characters`)] : [];
+}
+
+function validateNewForm(event: KubeEvent, group: string): Cause[] {
+  const { reportingComponent: reporter = '', reportingInstance = '', action = '', reason = '', message = '' } = event;
+  const field = group === EVENTS_GROUP ? 'reportingController' : 'reportingComponent';
+  return [
+    ...(reporter === '' ? [required(field)] : []),
+    ...qualifiedNameErrors(reporter).map((error) => invalidValue(field, reporter, error)),
+    ...validateText('reportingInstance', reportingInstance, SHORT_TEXT_MAX),
+    ...validateText('action', action, SHORT_TEXT_MAX),
+    ...validateText('reason', reason, SHORT_TEXT_MAX),
+    ...(message === '' ? [] : validateText('message', message, NOTE_MAX)),
+  ];
+}
+
+function validateSeries({ series }: KubeEvent): Cause[] {
+  if (series === undefined || series === null) return [];
   const causes: Cause[] = [];
-  const { reportingComponent: reporter = '', reportingInstance: instance = '' } = event;
-  const { action = '', reason = '', message = '', type } = event;
-  if (reporter === '') causes.push(required('reportingController'));
-  for (const error of reporter === '' ? [] : qualifiedNameErrors(reporter)) {
-    causes.push(invalidValue('reportingController', reporter, error));
-  }
-  if (instance === '') causes.push(required('reportingInstance'));
-  if (byteLength(instance) > REPORTER_MAX) causes.push(tooLong('reportingInstance', REPORTER_MAX));
-  if (action === '') causes.push(required('action'));
-  if (byteLength(action) > ACTION_MAX) causes.push(tooLong('action', ACTION_MAX));
-  if (reason === '') causes.push(required('reason'));
-  if (byteLength(reason) > REASON_MAX) causes.push(tooLong('reason', REASON_MAX));
-  if (byteLength(message) > NOTE_MAX) causes.push(tooLong('message', NOTE_MAX));
-  if (type !== 'Normal' && type !== 'Warning') {
-    causes.push(invalidValue('type', type, 'has invalid value: must be Normal or Warning'));
-  }
+  if ((series.count ?? 0) < 2) causes.push(invalidValue('series.count', '', 'should be at least 2'));
+  if (typeof series.lastObservedTime !== 'string') causes.push(required('series.lastObservedTime'));
   return causes;
 }
 
-/** Fields of an event of the newer form that an update may not change. */
-const FIXED = [
-  'involvedObject',
-  'reason',
-  'message',
-  'source',
-  'type',
-  'eventTime',
-  'action',
-  'related',
-  'reportingComponent',
-  'reportingInstance',
-] as const;
+/** Fields of the older form. */
+const UNSET = ['firstTimestamp', 'lastTimestamp', 'count'] as const;
 
-export function validateEvent(event: KubeEvent, old: KubeEvent | undefined): Cause[] {
+function validateStrictly(event: KubeEvent): Cause[] {
+  const causes = validateSeries(event);
+  const { type = '', source = {} } = event;
+  if (typeof event.eventTime !== 'string') causes.push(required('eventTime'));
+  if (type !== 'Normal' && type !== 'Warning') causes.push(invalidValue('type', '', `has invalid value: ${type}`));
+  for (const field of UNSET) {
+    if ((event[field] ?? undefined) !== undefined) causes.push(invalidValue(field, '', 'needs to be unset'));
+  }
+  if (Object.keys(source).length > 0) causes.push(invalidValue('source', '', 'needs to be unset'));
+  return causes;
+}
+
+/** Fields that an update through events.k8s.io/v1 may not change, by their name in the causes. */
+const FIXED = {
+  involvedObject: 'involvedObject',
+  reason: 'reason',
+  message: 'message',
+  source: 'source',
+  firstTimestamp: 'firstTimestamp',
+  lastTimestamp: 'lastTimestamp',
+  count: 'count',
+  type: 'type',
+  eventTime: 'eventTime',
+  action: 'action',
+  related: 'related',
+  reportingController: 'reportingComponent',
+  reportingInstance: 'reportingInstance',
+} as const;
+
+/** @param group API group of the request, '' for v1 */
+export function validateEvent(event: KubeEvent, old: KubeEvent | undefined, group: string): Cause[] {
+  const isStrict = group === EVENTS_GROUP;
   const causes = [
-    ...validateObjectMetadata(event, old, { namespaced: true, name: pathSegmentName }),
+    ...validateObjectMetadata(event, old, { namespaced: true, name: isStrict ? subdomainName : pathSegmentName }),
     ...validateHome(event),
+    ...(typeof event.eventTime === 'string' ? validateNewForm(event, group) : []),
   ];
-  if (!event.eventTime) return causes;
-  if (old === undefined) return [...causes, ...validateNewForm(event)];
-  return [...causes, ...FIXED.flatMap((field) => immutable(field, event[field], old[field]))];
+  if (!isStrict) return causes;
+  if (old === undefined) return [...causes, ...validateStrictly(event)];
+  if (!sameJson(event.series, old.series)) causes.push(...validateSeries(event));
+  for (const [name, field] of Object.entries(FIXED)) causes.push(...immutable(name, event[field], old[field]));
+  return causes;
 }

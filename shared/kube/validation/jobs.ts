@@ -16,6 +16,8 @@ import { validateTemplate } from './template.ts';
 
 const RULES = { namespaced: true, name: subdomainName };
 
+/** Bounds the length of status.completedIndexes. Pods. */
+const INDEXED_PARALLELISM_MAX = 100_000;
 /** The name of a Job has the name of its CronJob and 11 characters. */
 const CRON_JOB_NAME_MAX = 52;
 const CONCURRENCY_POLICIES = ['Allow', 'Forbid', 'Replace'];
@@ -94,6 +96,10 @@ function validateJobSpec(spec: JobSpec, field: string): Cause[] {
   if (mode === 'Indexed' && spec.completions === undefined) {
     causes.push(required(`${field}.completions`, 'when completion mode is Indexed'));
   }
+  if (mode === 'Indexed' && spec.parallelism !== undefined && spec.parallelism > INDEXED_PARALLELISM_MAX) {
+    const why = `must be less than or equal to ${INDEXED_PARALLELISM_MAX} when completion mode is Indexed`;
+    causes.push(invalidValue(`${field}.parallelism`, spec.parallelism, why));
+  }
   if (replacement !== undefined && !REPLACEMENT_POLICIES.includes(replacement)) {
     causes.push(notSupported(`${field}.podReplacementPolicy`, replacement, REPLACEMENT_POLICIES));
   }
@@ -169,6 +175,17 @@ function validateTimeZone(name: string | undefined): Cause[] {
   return isTimeZone(name) ? [] : [invalidValue(field, name, `unknown time zone ${name}`)];
 }
 
+/** Each Job of a CronJob has the selector of its own uid. */
+function validateJobTemplate(spec: JobSpec): Cause[] {
+  const field = 'spec.jobTemplate.spec';
+  const causes = validateJobSpec(spec, field);
+  if (spec.selector !== undefined) {
+    causes.push(invalidValue(`${field}.selector`, spec.selector, '`selector` will be auto-generated'));
+  }
+  if (spec.manualSelector === true) causes.push(notSupported(`${field}.manualSelector`, true, ['nil', 'false']));
+  return causes;
+}
+
 function validateCronJobSpec(spec: CronJobSpec, old: CronJobSpec | undefined): Cause[] {
   const causes = [
     ...validateSchedule(spec.schedule ?? '', spec.timeZone, old),
@@ -182,7 +199,7 @@ function validateCronJobSpec(spec: CronJobSpec, old: CronJobSpec | undefined): C
   return [
     ...causes,
     ...nonNegative('spec.startingDeadlineSeconds', spec.startingDeadlineSeconds),
-    ...validateJobSpec(spec.jobTemplate?.spec ?? {}, 'spec.jobTemplate.spec'),
+    ...validateJobTemplate(spec.jobTemplate?.spec ?? {}),
     ...nonNegative('spec.successfulJobsHistoryLimit', spec.successfulJobsHistoryLimit),
     ...nonNegative('spec.failedJobsHistoryLimit', spec.failedJobsHistoryLimit),
   ];

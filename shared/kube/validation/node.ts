@@ -74,23 +74,28 @@ function validateStatus(node: KubeNode): Cause[] {
   return causes;
 }
 
-/** Fields of a Node's spec that an update may change. */
-const MUTABLE_SPEC = ['podCIDR', 'podCIDRs', 'providerID', 'unschedulable', 'taints'];
-
-const fixedSpec = (node: KubeNode): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(node.spec ?? {}).filter(([key]) => !MUTABLE_SPEC.includes(key)));
+/**
+ * What an update may not change. podCIDRs and providerID may be set once: a change of a stored value is refused for the
+ * field and for the whole, as upstream.
+ */
+function fixedSpec({ spec = {} }: KubeNode, isSet: { readonly cidrs: boolean; readonly providerId: boolean }) {
+  const { podCIDR, podCIDRs, providerID, unschedulable: _unschedulable, taints: _taints, ...fixed } = spec;
+  return { ...fixed, ...(isSet.cidrs ? { podCIDR, podCIDRs } : {}), ...(isSet.providerId ? { providerID } : {}) };
+}
 
 function validateSpecUpdate(node: KubeNode, old: KubeNode): Cause[] {
   const causes: Cause[] = [];
   const oldCidrs = old.spec?.podCIDRs ?? [];
-  if (oldCidrs.length > 0 && !sameJson(oldCidrs, node.spec?.podCIDRs)) {
-    causes.push(forbiddenField('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'));
-  } else if (oldCidrs.length === 0) causes.push(...validatePodCidrs(node.spec?.podCIDRs ?? []));
   const oldProviderId = old.spec?.providerID ?? '';
-  if (oldProviderId !== '' && oldProviderId !== (node.spec?.providerID ?? '')) {
+  const isSet = { cidrs: oldCidrs.length > 0, providerId: oldProviderId !== '' };
+  if (!isSet.cidrs) causes.push(...validatePodCidrs(node.spec?.podCIDRs ?? []));
+  else if (!sameJson(oldCidrs, node.spec?.podCIDRs)) {
+    causes.push(forbiddenField('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'));
+  }
+  if (isSet.providerId && oldProviderId !== (node.spec?.providerID ?? '')) {
     causes.push(forbiddenField('spec.providerID', 'node updates may not change providerID except from "" to valid'));
   }
-  if (!sameJson(fixedSpec(node), fixedSpec(old))) {
+  if (!sameJson(fixedSpec(node, isSet), fixedSpec(old, isSet))) {
     causes.push(forbiddenField('[]', 'node updates may only change labels, taints, or capacity'));
   }
   return causes;

@@ -20,7 +20,8 @@ export function validatePriorityClass(priorityClass: KubePriorityClass, old: Kub
   const causes = validateObjectMetadata(priorityClass, old, { namespaced: false, name: subdomainName });
   const { value, preemptionPolicy: policy } = priorityClass;
   if (old !== undefined) {
-    if (value !== old.value) causes.push(forbiddenField('value', 'may not be changed in an update.'));
+    // Upstream writes this field with a capital letter.
+    if (value !== old.value) causes.push(forbiddenField('Value', 'may not be changed in an update.'));
     return [...causes, ...immutable('preemptionPolicy', policy, old.preemptionPolicy)];
   }
   const name = priorityClass.metadata.name ?? '';

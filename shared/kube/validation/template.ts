@@ -23,20 +23,35 @@ export function validateTemplate(template: PodTemplateSpec = {}, field: string):
   return causes;
 }
 
-/** A selector that must be set, and must match the labels of the template. `kind`: lower case, for the message. */
-export function validateSelectedTemplate(
-  selector: LabelSelectorSpec | undefined,
-  template: PodTemplateSpec | undefined,
-  kind: string,
-): Cause[] {
-  const faults = validateSelector(selector, 'spec.selector');
-  const causes = selector === undefined ? [required('spec.selector')] : [...faults];
+export interface SelectionRules {
+  /** Lower case, for the message about an empty selector. Absent: an empty selector is valid. */
+  readonly kind?: string;
+  readonly isRequired: boolean;
+  /** Message of the additional cause for a selector that cannot be evaluated. Absent: no such cause. */
+  readonly malformedText?: string;
+}
+
+interface Selection {
+  readonly selector?: LabelSelectorSpec;
+  readonly template?: PodTemplateSpec;
+}
+
+/** The selector of the pods, and whether it matches the labels of the template. */
+export function validateSelection({ selector, template }: Selection, rules: SelectionRules): Cause[] {
+  const field = 'spec.selector';
+  const causes = validateSelector(selector, field);
+  const isMalformed = causes.length > 0;
+  if (selector === undefined && rules.isRequired) causes.push(required(field));
   const isEmpty = (selector?.matchExpressions ?? []).length + Object.keys(selector?.matchLabels ?? {}).length === 0;
-  if (selector !== undefined && isEmpty) {
-    causes.push(invalidValue('spec.selector', selector, `empty selector is invalid for ${kind}`));
+  if (selector !== undefined && isEmpty && rules.kind !== undefined) {
+    causes.push(invalidValue(field, selector, `empty selector is invalid for ${rules.kind}`));
+  }
+  if (isMalformed) {
+    if (rules.malformedText !== undefined) causes.push(invalidValue(field, selector, rules.malformedText));
+    return causes;
   }
   const labels = template?.metadata?.labels ?? {};
-  if (!isEmpty && faults.length === 0 && !selectorFromSpec(selector).matches(labels)) {
+  if (!selectorFromSpec(selector).matches(labels)) {
     causes.push(invalidValue('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'));
   }
   return causes;

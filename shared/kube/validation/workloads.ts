@@ -13,14 +13,30 @@ import type {
   StatefulSetSpec,
 } from '../application-types.ts';
 import type { Cause } from '../status.ts';
-import type { IntOrString } from '../types.ts';
-import { forbiddenField, immutable, invalidValue, nonNegative, notSupported, required, sameJson } from './causes.ts';
-import { validateShare } from './disruption-budget.ts';
+import {
+  forbiddenField,
+  immutable,
+  invalidValue,
+  nonNegative,
+  notDecremented,
+  notSupported,
+  required,
+  sameJson,
+} from './causes.ts';
+import { shareValue, validateShare } from './disruption-budget.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { labelName, subdomainName } from './names.ts';
-import { validateRunsForever, validateSelectedTemplate, validateTemplate } from './template.ts';
+import { labelName, subdomainErrors, subdomainName } from './names.ts';
+import { type SelectionRules, validateRunsForever, validateSelection, validateTemplate } from './template.ts';
 
 const RULES = { namespaced: true, name: subdomainName };
+
+/** Upstream uses the text of Deployments for ReplicaSets too. */
+const REPLICA_SELECTION: SelectionRules = {
+  kind: 'deployment',
+  isRequired: true,
+  malformedText: 'invalid label selector',
+};
+const STATEFUL_SELECTION: SelectionRules = { kind: 'statefulset', isRequired: true, malformedText: '' };
 
 const STATUS_COUNTS = [
   'observedGeneration',
@@ -34,11 +50,31 @@ const STATUS_COUNTS = [
   'collisionCount',
 ] as const;
 
-const validateCounts = (status: ReplicaStatus = {}): Cause[] =>
-  STATUS_COUNTS.flatMap((name) => nonNegative(`status.${name}`, status[name]));
+/** The counts that are parts of others. Each is at most `status.replicas`. */
+const SHARES = [
+  'fullyLabeledReplicas',
+  'updatedReplicas',
+  'readyReplicas',
+  'currentReplicas',
+  'availableReplicas',
+] as const;
 
-const isZero = (value: IntOrString | undefined): boolean =>
-  value === undefined || Number.parseInt(String(value), 10) === 0;
+/** `readyText`: how the kind calls readyReplicas in its message. */
+function validateCounts(status: ReplicaStatus = {}, old: ReplicaStatus = {}, readyText = 'readyReplicas'): Cause[] {
+  const causes = STATUS_COUNTS.flatMap((name) => nonNegative(`status.${name}`, status[name]));
+  const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
+  for (const name of SHARES) {
+    const count = status[name] ?? 0;
+    if (count > replicas) {
+      causes.push(invalidValue(`status.${name}`, count, 'cannot be greater than status.replicas'));
+    }
+  }
+  if (availableReplicas > readyReplicas) {
+    const why = `cannot be greater than ${readyText}`;
+    causes.push(invalidValue('status.availableReplicas', availableReplicas, why));
+  }
+  return [...causes, ...notDecremented('status.collisionCount', status.collisionCount, old.collisionCount)];
+}
 
 function validateStrategy({ type = '', rollingUpdate }: NonNullable<NonNullable<KubeDeployment['spec']>['strategy']>) {
   const field = 'spec.strategy';
@@ -46,13 +82,13 @@ function validateStrategy({ type = '', rollingUpdate }: NonNullable<NonNullable<
     const why = "may not be specified when strategy `type` is 'Recreate'";
     return rollingUpdate === undefined ? [] : [forbiddenField(`${field}.rollingUpdate`, why)];
   }
-  if (type !== 'RollingUpdate') return [notSupported(`${field}.type`, type, ['Recreate', 'RollingUpdate'])];
+  if (type !== 'RollingUpdate') return [notSupported(field, { type, rollingUpdate }, ['Recreate', 'RollingUpdate'])];
   const { maxUnavailable, maxSurge } = rollingUpdate ?? {};
   const causes = [
     ...validateShare(`${field}.rollingUpdate.maxUnavailable`, maxUnavailable),
     ...validateShare(`${field}.rollingUpdate.maxSurge`, maxSurge, 'unlimited'),
   ];
-  if (isZero(maxUnavailable) && isZero(maxSurge)) {
+  if (shareValue(maxUnavailable) === 0 && shareValue(maxSurge) === 0) {
     const why = 'may not be 0 when `maxSurge` is 0';
     causes.push(invalidValue(`${field}.rollingUpdate.maxUnavailable`, maxUnavailable, why));
   }
@@ -65,13 +101,13 @@ export function validateDeployment(
   subresource: string,
 ): Cause[] {
   const metadata = validateObjectMetadata(deployment, old, RULES);
-  if (subresource === 'status') return [...metadata, ...validateCounts(deployment.status)];
+  if (subresource === 'status') return [...metadata, ...validateCounts(deployment.status, old?.status)];
   const spec = deployment.spec ?? {};
   const { minReadySeconds = 0, progressDeadlineSeconds: deadline } = spec;
   const causes = [
     ...metadata,
     ...nonNegative('spec.replicas', spec.replicas),
-    ...validateSelectedTemplate(spec.selector, spec.template, 'deployment'),
+    ...validateSelection(spec, REPLICA_SELECTION),
     ...validateTemplate(spec.template, 'spec.template'),
     ...validateRunsForever(spec.template, 'ReplicaSet'),
     ...validateStrategy(spec.strategy ?? {}),
@@ -88,13 +124,13 @@ export function validateDeployment(
 
 export function validateReplicaSet(set: KubeReplicaSet, old: KubeReplicaSet | undefined, subresource: string): Cause[] {
   const metadata = validateObjectMetadata(set, old, RULES);
-  if (subresource === 'status') return [...metadata, ...validateCounts(set.status)];
+  if (subresource === 'status') return [...metadata, ...validateCounts(set.status, old?.status)];
   const spec = set.spec ?? {};
   return [
     ...metadata,
     ...nonNegative('spec.replicas', spec.replicas),
     ...nonNegative('spec.minReadySeconds', spec.minReadySeconds),
-    ...validateSelectedTemplate(spec.selector, spec.template, 'deployment'),
+    ...validateSelection(spec, REPLICA_SELECTION),
     ...validateTemplate(spec.template, 'spec.template'),
     ...validateRunsForever(spec.template, 'ReplicaSet'),
     ...(old === undefined ? [] : immutable('spec.selector', spec.selector, old.spec?.selector)),
@@ -107,7 +143,7 @@ export function validateReplicationController(
   subresource: string,
 ): Cause[] {
   const metadata = validateObjectMetadata(controller, old, RULES);
-  if (subresource === 'status') return [...metadata, ...validateCounts(controller.status)];
+  if (subresource === 'status') return [...metadata, ...validateCounts(controller.status, old?.status)];
   const { replicas, minReadySeconds, selector = {}, template } = controller.spec ?? {};
   const causes = [
     ...metadata,
@@ -139,7 +175,27 @@ const CHANGEABLE = [
 const STATEFUL_SET_FIXED =
   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
-const RETENTION_POLICIES = ['Delete', 'Retain'];
+const RETENTION_POLICIES = ['Retain', 'Delete'];
+
+function validateStatefulStrategy(strategy: NonNullable<StatefulSetSpec['updateStrategy']>): Cause[] {
+  const field = 'spec.updateStrategy';
+  const { type, rollingUpdate } = strategy;
+  if (type === 'OnDelete') {
+    const why = `only allowed for updateStrategy 'RollingUpdate'`;
+    return rollingUpdate === undefined ? [] : [invalidValue(`${field}.rollingUpdate`, rollingUpdate, why)];
+  }
+  if (type !== 'RollingUpdate') return [invalidValue(field, strategy, `must be 'RollingUpdate' or 'OnDelete'`)];
+  const { partition, maxUnavailable } = rollingUpdate ?? {};
+  const path = `${field}.rollingUpdate.maxUnavailable`;
+  const causes = [
+    ...nonNegative(`${field}.rollingUpdate.partition`, partition),
+    ...validateShare(path, maxUnavailable),
+  ];
+  if (maxUnavailable !== undefined && shareValue(maxUnavailable) === 0) {
+    causes.push(invalidValue(path, maxUnavailable, 'cannot be 0'));
+  }
+  return causes;
+}
 
 function validateStatefulSpec(spec: StatefulSetSpec): Cause[] {
   const { podManagementPolicy: management = '', updateStrategy: strategy = {} } = spec;
@@ -149,16 +205,11 @@ function validateStatefulSpec(spec: StatefulSetSpec): Cause[] {
     const why = `must be 'OrderedReady' or 'Parallel'`;
     causes.push(invalidValue('spec.podManagementPolicy', management, why));
   }
-  if (strategy.type === 'OnDelete') {
-    if (strategy.rollingUpdate !== undefined) {
-      const why = `only allowed for updateStrategy 'RollingUpdate'`;
-      causes.push(invalidValue('spec.updateStrategy.rollingUpdate', strategy.rollingUpdate, why));
+  causes.push(...validateStatefulStrategy(strategy));
+  if (spec.serviceName !== undefined && spec.serviceName !== '') {
+    for (const error of subdomainErrors(spec.serviceName)) {
+      causes.push(invalidValue('spec.serviceName', spec.serviceName, error));
     }
-  } else if (strategy.type === 'RollingUpdate') {
-    causes.push(...nonNegative('spec.updateStrategy.rollingUpdate.partition', strategy.rollingUpdate?.partition));
-  } else {
-    const why = `must be 'RollingUpdate' or 'OnDelete'`;
-    causes.push(invalidValue('spec.updateStrategy', strategy, why));
   }
   if ((spec.volumeClaimTemplates ?? []).length > 0) {
     causes.push(forbiddenField('spec.volumeClaimTemplates', 'persistent volume claims are not served here'));
@@ -173,7 +224,8 @@ function validateStatefulSpec(spec: StatefulSetSpec): Cause[] {
     ...nonNegative('spec.replicas', spec.replicas),
     ...nonNegative('spec.minReadySeconds', spec.minReadySeconds),
     ...nonNegative('spec.ordinals.start', spec.ordinals?.start),
-    ...validateSelectedTemplate(spec.selector, spec.template, 'statefulset'),
+    ...nonNegative('spec.revisionHistoryLimit', spec.revisionHistoryLimit),
+    ...validateSelection(spec, STATEFUL_SELECTION),
     ...validateTemplate(spec.template, 'spec.template'),
     ...validateRunsForever(spec.template, 'StatefulSet'),
   ];
@@ -189,7 +241,9 @@ export function validateStatefulSet(
 ): Cause[] {
   // The names of its pods are labels.
   const metadata = validateObjectMetadata(set, old, { namespaced: true, name: labelName });
-  if (subresource === 'status') return [...metadata, ...validateCounts(set.status)];
+  if (subresource === 'status') {
+    return [...metadata, ...validateCounts(set.status, old?.status, 'status.readyReplicas')];
+  }
   const causes = [...metadata, ...validateStatefulSpec(set.spec ?? {})];
   if (old === undefined || sameJson(withoutChangeable(set.spec), withoutChangeable(old.spec))) return causes;
   return [...causes, forbiddenField('spec', STATEFUL_SET_FIXED)];

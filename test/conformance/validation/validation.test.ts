@@ -1,0 +1,92 @@
+/**
+ * Every constraint of upstream's validation that the tables beside this file name: the counterexample is sent to the API
+ * and must be refused with upstream's cause. docs/validation.md is the same tables. `WRITE_DOCS=1` writes it anew.
+ */
+import { describe, expect, it } from 'vitest';
+import { findStored } from '../../../shared/api/kinds/registry.ts';
+import type { ResourceDescriptor } from '../../../shared/kube/descriptor.ts';
+import type { Cause } from '../../../shared/kube/status.ts';
+import type { KubeObject } from '../../../shared/kube/types.ts';
+import { type ApiAnswer, type ApiInMemory, apiInMemory } from '../../support/api-in-memory.ts';
+import { type Checked, type Constraint, type ExpectedCause, edited } from './constraint.ts';
+import { VALIDATED, type ValidatedKind } from './kinds.ts';
+import { metadataConstraints } from './metadata.ts';
+
+function descriptorOf(resource: string): ResourceDescriptor {
+  const descriptor = findStored(resource);
+  if (descriptor === undefined) throw new Error(`${resource} is not served`);
+  return descriptor;
+}
+
+function collectionOf({ group, version, resource, namespaced }: ResourceDescriptor): string {
+  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+  return `${root}/${namespaced ? 'namespaces/default/' : ''}${resource}`;
+}
+
+const constraintsOf = ({ names, constraints }: ValidatedKind): Constraint[] => [
+  ...metadataConstraints(names),
+  ...constraints,
+];
+
+const isExpected = ({ reason, field, text = '' }: ExpectedCause, at: string, cause: Cause): boolean =>
+  cause.reason === reason && cause.field === (field ?? at) && cause.message.endsWith(text);
+
+/** What differs from the expected refusal; undefined when nothing does. */
+function difference({ field, rule, on, cause }: Checked, { code, body }: ApiAnswer): string | undefined {
+  const causes: Cause[] = body?.details?.causes ?? [];
+  if (code === 422 && causes.some((each) => isExpected(cause, field, each))) return undefined;
+  const found = causes.map((each) => `${each.reason} ${each.field}: ${each.message.slice(0, 200)}`);
+  const wanted = `${cause.reason} ${cause.field ?? field} …${cause.text ?? ''}`;
+  return `${on} ${field}: ${rule}\n  expected ${wanted}\n  ${code} ${found.join('\n  ') || body?.message || ''}`;
+}
+
+class Counterexamples {
+  readonly #api: ApiInMemory = apiInMemory();
+  readonly #descriptor: ResourceDescriptor;
+  readonly #base: Omit<KubeObject, 'metadata'>;
+  #count = 0;
+
+  constructor(resource: string, base: Omit<KubeObject, 'metadata'>) {
+    this.#descriptor = descriptorOf(resource);
+    this.#base = base;
+  }
+
+  valid(): KubeObject {
+    this.#count += 1;
+    return { ...structuredClone(this.#base), metadata: { name: `x${this.#count}` } };
+  }
+
+  create = (object: KubeObject): Promise<ApiAnswer> =>
+    this.#api.send('POST', collectionOf(this.#descriptor), { body: object });
+
+  async send({ on, before, wrong }: Checked): Promise<ApiAnswer> {
+    if (on === 'create') return this.create(edited(this.valid(), { ...before, ...wrong }));
+    const created = await this.create(edited(this.valid(), on === 'update' ? before : {}));
+    if (created.code !== 201) return created;
+    const path = `${collectionOf(this.#descriptor)}/${created.body.metadata.name}`;
+    if (on === 'update') return this.#change(path, created.body, wrong);
+    const { body: stored } = await this.#change(`${path}/status`, created.body, before);
+    return this.#change(`${path}/status`, stored, wrong);
+  }
+
+  #change = (path: string, object: KubeObject, edits: Checked['wrong']): Promise<ApiAnswer> =>
+    this.#api.send('PUT', path, { body: edited(object, edits) });
+}
+
+describe.each(Object.entries(VALIDATED))('%s', (resource, kind) => {
+  it('are accepted without a fault', async () => {
+    const examples = new Counterexamples(resource, kind.base);
+    expect(await examples.create(examples.valid())).toMatchObject({ code: 201 });
+  });
+
+  it('are refused for each constraint with the cause of upstream', async () => {
+    const examples = new Counterexamples(resource, kind.base);
+    const differences: string[] = [];
+    for (const each of constraintsOf(kind)) {
+      if (each.kind === 'leftOut') continue;
+      const found = difference(each, await examples.send(each));
+      if (found !== undefined) differences.push(found);
+    }
+    expect(differences.join('\n')).toBe('');
+  });
+});
