@@ -60,7 +60,11 @@ const OBJECTS: Readonly<Record<string, (nodeUid: string) => Record<string, unkno
     involvedObject: { kind: 'Pod', namespace: 'default', name: 'p1' },
     reason: 'Started',
     type: 'Normal',
-    source: { component: 'kubelet' },
+    // The newer form, which both APIs accept.
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    action: 'Start',
+    reportingComponent: 'kubelet',
+    reportingInstance: 'n1',
   }),
   namespaces: () => ({ metadata: { name: 'team' } }),
   nodes: () => ({ metadata: { name: 'n1' } }),
@@ -354,7 +358,7 @@ const UNREFUSED: readonly Unrefused[] = [
   },
   {
     what: 'create events in any namespace',
-    line: /^POST events(\.events\.k8s\.io)?: (201|409)$/,
+    line: /^POST events(\.events\.k8s\.io)?: (201|409|422)$/,
     why: 'as upstream: a kubelet reports about pods of every namespace. Nothing of ours reads events; they expire after an hour, and the machine’s throttle bounds them',
   },
   {

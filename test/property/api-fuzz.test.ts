@@ -182,7 +182,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
       metadata: meta(name),
       spec: {
         selector: { matchLabels: { a: 'b' } },
-        template: { metadata: { labels: { a: 'b' } }, spec: { containers: podSpec.containers } },
+        template: { metadata: { labels: { a: 'b' } }, spec: podSpec },
       },
     }),
     subresources: ['status'],
