@@ -1,13 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createOutput, metricsFile } from './output.ts';
 
 function anOutput() {
   const lines: string[] = [];
   const metrics: string[] = [];
-  const output = createOutput((line) => lines.push(line), { write: (line) => metrics.push(line), flush: () => {} });
+  const output = createOutput((line) => lines.push(line), { write: (line) => metrics.push(line), end: () => {} });
   return { output, lines, metrics };
 }
 
@@ -52,14 +52,16 @@ describe('what functions print', () => {
 });
 
 describe('the metrics file', () => {
-  it('never grows past its bound, the older half kept aside', () => {
+  it('never grows past its bound, the older half kept aside', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
     const folder = mkdtempSync(join(tmpdir(), 'nodekeeper-metrics-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'metrics.jsonl');
-    const sink = metricsFile(file);
+    const sink = metricsFile(file, () => {});
     for (const size of [3_000_000, 10, 20]) {
       sink.write('x'.repeat(size));
-      sink.flush();
+      await vi.advanceTimersByTimeAsync(1_000);
     }
     expect(readFileSync(file).length).toBe(32);
     expect(readFileSync(`${file}.1`).length).toBe(3_000_001);

@@ -1,5 +1,8 @@
-import { appendFileSync, existsSync, renameSync, statSync } from 'node:fs';
+import { renameSync } from 'node:fs';
+import { basename } from 'node:path';
 import { isObject } from './assembly/template.ts';
+import { delayedWrite } from './data/delayed-write.ts';
+import { appendLines, sizeOf } from './data/write-file.ts';
 
 /** Where the lines go that functions print: people see them with the function's name, metrics go to their own sink. */
 export interface Output {
@@ -10,7 +13,8 @@ export interface Output {
 
 export interface MetricsSink {
   write(line: string): void;
-  flush(): void;
+  /** Writes the last lines. */
+  end(): void;
 }
 
 const METRICS_BYTES_MAX = 5_000_000;
@@ -37,32 +41,37 @@ const QUIET_FIELDS = new Set([
 ]);
 
 /** Lines in the form of CloudWatch, in a file that is cut in half when it grows too large. */
-export function metricsFile(file: string): MetricsSink {
-  let bytes = existsSync(file) ? statSync(file).size : 0;
+export function metricsFile(file: string, onTrouble: (message: string) => void): MetricsSink {
   let pending = '';
-  let timer: NodeJS.Timeout | undefined;
-  function flush(): void {
-    clearTimeout(timer);
-    timer = undefined;
-    if (pending === '') return;
-    if (bytes > METRICS_BYTES_MAX / 2) {
-      renameSync(file, `${file}.1`);
-      bytes = 0;
-    }
-    appendFileSync(file, pending);
-    bytes += Buffer.byteLength(pending);
-    pending = '';
-  }
+  const stored = delayedWrite({
+    file: basename(file),
+    delayMs: METRICS_FLUSH_MS,
+    write() {
+      if (pending === '') return;
+      if (sizeOf(file) > METRICS_BYTES_MAX / 2) renameSync(file, `${file}.1`);
+      appendLines(file, pending);
+      pending = '';
+    },
+    onTrouble,
+  });
   return {
     write(line) {
+      // A disk that stays full loses metrics, not memory.
+      if (pending.length > METRICS_BYTES_MAX) return;
       pending += `${line}\n`;
-      timer ??= setTimeout(flush, METRICS_FLUSH_MS).unref();
+      stored.soon();
     },
-    flush,
+    end: () => stored.end(),
   };
 }
 
-export const noMetrics: MetricsSink = { write: () => {}, flush: () => {} };
+export const noMetrics: MetricsSink = { write: () => {}, end: () => {} };
+
+/** Lines of local mode itself. */
+export const noticeTo =
+  (print: (line: string) => void) =>
+  (message: string): void =>
+    print(`local | ${message}`);
 
 /** Kinds of errors remembered: an error of every tick shows its stack once. */
 const KNOWN_ERRORS_MAX = 200;
@@ -90,7 +99,7 @@ export function createOutput(print: (line: string) => void, metrics: MetricsSink
           print(`${functionName} |   ${line.trim()}`);
       }
     },
-    notice: (message) => print(`local | ${message}`),
+    notice: noticeTo(print),
   };
 }
 

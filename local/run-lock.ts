@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { replaceFile } from './data/write-file.ts';
 import { StartError } from './start-error.ts';
 
 /** One local mode a data directory: two engines on one database file would destroy it. */
@@ -36,7 +37,7 @@ export async function takeRunLock(file: string, databaseFile: string): Promise<R
   }
   if (previous?.enginePid !== undefined) await endLeftEngine(previous.enginePid, databaseFile);
   held.add(file);
-  const write = (record: RunRecord) => writeFileSync(file, JSON.stringify(record));
+  const write = (record: RunRecord) => replaceFile(file, JSON.stringify(record));
   write({ pid: process.pid });
   return {
     engineStarted: (enginePid) => write({ pid: process.pid, enginePid }),

@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect as connectH2 } from 'node:http2';
 import { request } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
@@ -533,6 +542,37 @@ describe('the local mode', () => {
       .poll(async () => (await third.call('GET', '/items')).json(), { timeout: 10_000 })
       .toContain('changed-after');
     expect((await third.system.counters()).streams['changes']).toMatchObject({ read: 1 });
+  });
+
+  it('keeps running while the disk of its data directory refuses writes, and stores its positions once it accepts them', async () => {
+    const dataDirectory = join(folder, 'full');
+    const { call, lines } = await aSystem({ dataDirectory });
+    // Stands for a full disk: the file that is written first cannot be opened.
+    const blocked = join(dataDirectory, 'positions.json.new');
+    rmSync(blocked, { force: true });
+    mkdirSync(blocked);
+    await call('PUT', '/beats/while-full');
+    await expect
+      .poll(() => lines.join('\n'), { timeout: 10_000 })
+      .toMatch(/local \| positions\.json cannot be written/);
+    expect((await call('GET', '/echo')).status).toBe(200);
+    rmSync(blocked, { recursive: true });
+    await expect.poll(() => lines, { timeout: 10_000 }).toContain('local | positions.json is written again');
+  });
+
+  it('keeps every file of a data directory for its owner', async () => {
+    const dataDirectory = join(folder, 'private');
+    const { system, call } = await aSystem({ dataDirectory });
+    await call('PUT', '/beats/n1');
+    await expect.poll(() => existsSync(join(dataDirectory, 'positions.json')), { timeout: 10_000 }).toBe(true);
+    const open = readdirSync(dataDirectory, { recursive: true, encoding: 'utf8' }).filter(
+      (name) => (statSync(join(dataDirectory, name)).mode & 0o077) !== 0,
+    );
+    expect(open).toEqual([]);
+    await system.stop();
+    writeFileSync(join(dataDirectory, 'data/nodekeeper.sqlite'), '');
+    await expect(aSystem({ dataDirectory })).rejects.toThrow(/is not the database of a cluster: it has only 0 bytes/);
+    expect(statSync(join(dataDirectory, 'data/nodekeeper.sqlite')).size).toBe(0);
   });
 
   it('says in one line what keeps it from starting, and leaves nothing behind', async () => {

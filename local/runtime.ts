@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SIMULATED_FLEET_GROUP } from '../shared/domain/access/access-entry.ts';
-import { openCredentials, openDataDirectory, writeKubeconfig } from './access/data-directory.ts';
+import { openCredentials, writeKubeconfig } from './access/credentials.ts';
 import { readAssembly } from './assembly/assembly.ts';
 import { type FunctionPlan, functionUrlIds, type LocalPlan, planLocalMode, type TablePlan } from './assembly/plan.ts';
 import { synthesise } from './assembly/synthesise.ts';
@@ -12,6 +12,9 @@ import { type CallRecorder, startCallRecorder } from './calls/recorder.ts';
 import { type EventBus, openEventBus } from './cloud/event-rules.ts';
 import { stateChangeEvent } from './cloud/events.ts';
 import { type LocalCloud, startLocalCloud } from './cloud/server.ts';
+import { openDataDirectory } from './data/data-directory.ts';
+import { makeDatabaseFile } from './data/database-file.ts';
+import { isFullDisk } from './data/full-disk.ts';
 import { type DynamoDbFront, type FrontCounters, startDynamoDbFront } from './dynamodb/dynamodb-front.ts';
 import type { KeyNames } from './dynamodb/table-request.ts';
 import { connectEngine, type Engine, engineBinary, startEngine } from './engine/engine.ts';
@@ -30,7 +33,7 @@ import { type FunctionCounters, functionVariables, LocalFunction } from './funct
 import type { AwsJsonServer } from './http/aws-json-server.ts';
 import { type HttpCounters, type HttpFront, openHttpFront } from './http/server.ts';
 import { type LogServer, startLogServer } from './logs/log-server.ts';
-import { createOutput, metricsFile, noMetrics, type Output } from './output.ts';
+import { createOutput, metricsFile, noMetrics, noticeTo, type Output } from './output.ts';
 import { LocalQueue } from './queues/queue.ts';
 import { type QueueSource, startQueueSource } from './queues/queue-source.ts';
 import { startSqsServer } from './queues/sqs-server.ts';
@@ -179,7 +182,10 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     const services = await startServices(start, access, { plan, dynamodb: storage.endpoint, assemblyDirectory });
     const served = await serveFunctions(start, access, { plan, assemblyDirectory, urlFronts, storage, services });
     const { functions, functionOf, concurrency } = served;
-    const positions = openPositions(access.data.ephemeral ? undefined : access.data.file('positions.json'));
+    const positions = openPositions(
+      access.data.ephemeral ? undefined : access.data.file('positions.json'),
+      services.output.notice,
+    );
     const { recorder, output } = services;
     const { engine, front, streamArns } = storage;
     const { nowMs } = start;
@@ -202,6 +208,11 @@ export async function startLocal(options: LocalOptions = {}): Promise<LocalSyste
     return systemOf(start, access, running);
   } catch (error) {
     await start.undo.run();
+    if (isFullDisk(error)) {
+      throw new StartError(`the data directory cannot be written (${error.message}): free space, then start again`, {
+        cause: error,
+      });
+    }
     throw error;
   }
 }
@@ -218,7 +229,6 @@ interface Start {
 /** Data directory, lock, credentials and the listener of the API. */
 interface Access {
   readonly data: ReturnType<typeof openDataDirectory>;
-  readonly databaseFile: string;
   readonly lock: Awaited<ReturnType<typeof takeRunLock>>;
   readonly credentials: Awaited<ReturnType<typeof openCredentials>>;
   readonly caPem: string;
@@ -230,17 +240,19 @@ async function openAccess({ options, timings, undo, nowMs }: Start): Promise<Acc
   if (options.policyFile !== undefined && !existsSync(options.policyFile)) {
     throw new StartError(`the policy file ${options.policyFile} does not exist`);
   }
-  const data = openDataDirectory(options.dataDirectory);
+  const hasOwnEngine = engineEndpointOf(options) === undefined;
+  const data = openDataDirectory(options.dataDirectory, hasOwnEngine);
   undo.push(() => data.dispose());
-  const databaseFile = data.file('data/nodekeeper.sqlite');
-  const lock = await takeRunLock(data.file('run.json'), databaseFile);
+  const lock = await takeRunLock(data.file('run.json'), data.databaseFile);
   undo.push(() => lock.release());
+  // Before the credentials: where these exist, a missing file is a lost one.
+  if (hasOwnEngine) makeDatabaseFile(data.databaseFile);
   const credentials = await openCredentials(data, nowMs());
   const caPem = credentials.authority.certificatePem;
   const front = await openHttpFront({ port: options.port ?? 0, ...credentials.server });
   undo.push(() => front.kill());
   timings.mark('listen');
-  return { data, databaseFile, lock, credentials, caPem, front, url: `https://127.0.0.1:${front.port}` };
+  return { data, lock, credentials, caPem, front, url: `https://127.0.0.1:${front.port}` };
 }
 
 interface PlannedSystem {
@@ -284,7 +296,7 @@ interface Storage {
   readonly streamArns: ReadonlyMap<string, string>;
 }
 
-async function openStorage(start: Start, { databaseFile, lock }: Access, plan: LocalPlan): Promise<Storage> {
+async function openStorage(start: Start, { data: { databaseFile }, lock }: Access, plan: LocalPlan): Promise<Storage> {
   const { options, timings, undo, nowMs } = start;
   const engine = await openEngine(options, databaseFile);
   undo.push(() => engine.stop());
@@ -339,10 +351,13 @@ async function startServices(
     assemblyDirectory,
   }: { readonly plan: LocalPlan; readonly dynamodb: string; readonly assemblyDirectory: string },
 ): Promise<Services> {
+  const print = options.print ?? ((line: string) => process.stderr.write(`${line}\n`));
+  const notice = noticeTo(print);
   const cloud = await startLocalCloud({
     clock: { nowMs },
     ...PLACE,
     file: data.ephemeral ? undefined : data.file('cloud.json'),
+    onTrouble: notice,
     bucket: EC2_BUCKET,
     startingMs: INSTANCE_TURN_MS,
     stoppingMs: INSTANCE_TURN_MS,
@@ -354,8 +369,8 @@ async function startServices(
   undo.push(() => logs.stop());
   const eventServer = await startEventServer({ file: data.file('events.jsonl'), ...PLACE });
   undo.push(() => eventServer.stop());
-  const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'));
-  const output = createOutput(options.print ?? ((line: string) => process.stderr.write(`${line}\n`)), metrics);
+  const metrics = data.ephemeral ? noMetrics : metricsFile(data.file('metrics.jsonl'), notice);
+  const output = createOutput(print, metrics);
   const queues = createQueues(plan, output);
   const queueByUrl = new Map(plan.queues.map(({ url, logicalId }) => [url, queues.get(logicalId)!]));
   const sqs = await startSqsServer({ queueByUrl: (url) => queueByUrl.get(url), nowMs: serviceNowMs });
@@ -482,8 +497,8 @@ async function stopSystem(undo: Undo, front: HttpFront, running: RunningSystem):
     ...[...urlFronts.values()].map((urlFront) => urlFront.stop()),
   ]);
   await withinMs(drained, DRAIN_MS);
-  positions.flush();
-  services.metrics.flush();
+  positions.end();
+  services.metrics.end();
   await undo.run();
 }
 
@@ -519,10 +534,14 @@ async function synthesiseProject(options: LocalOptions, timings: Timings): Promi
 }
 
 function openEngine(options: LocalOptions, databaseFile: string | undefined): Promise<Engine> {
-  const endpoint = options.dynamodbEndpoint ?? process.env['DYNAMODB_ENDPOINT'];
-  if (endpoint !== undefined && endpoint !== '') return connectEngine(endpoint);
+  const endpoint = engineEndpointOf(options);
+  if (endpoint !== undefined) return connectEngine(endpoint);
   return startEngine(engineBinary(projectDirectory), databaseFile);
 }
+
+/** Of an engine that somebody else runs. */
+const engineEndpointOf = (options: LocalOptions): string | undefined =>
+  (options.dynamodbEndpoint ?? process.env['DYNAMODB_ENDPOINT']) || undefined;
 
 /** Hashes only, as in a deployment: the tokens themselves stay in the data directory. */
 function staticTokens(tokens: {

@@ -1,26 +1,45 @@
 /** The instances and volumes of the local EC2, stored in a file, with their changes of state reported when they happen. */
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import {
   CloudWorld,
   type CloudWorldOptions,
   type CloudWorldState,
   type InstanceStateChange,
 } from '../../shared/adapters/memory/cloud-world.ts';
+import { type DelayedWrite, delayedWrite } from '../data/delayed-write.ts';
+import { replaceFile } from '../data/write-file.ts';
 import { StartError } from '../start-error.ts';
+
+export interface KeptWorldOptions extends CloudWorldOptions {
+  /** Undefined: it is not stored. */
+  readonly file?: string | undefined;
+  onTrouble?(message: string): void;
+}
+
+/** Between attempts to store a change. Milliseconds. */
+const STORE_AGAIN_MS = 1_000;
 
 export class KeptWorld {
   readonly world: CloudWorld;
   readonly #options: CloudWorldOptions;
-  readonly #file: string | undefined;
+  readonly #stored: DelayedWrite | undefined;
   readonly #listeners: ((change: InstanceStateChange) => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   /** @throws StartError when the file cannot be read */
-  constructor(options: CloudWorldOptions, file: string | undefined) {
+  constructor(options: KeptWorldOptions) {
+    const { file, onTrouble = () => {} } = options;
     this.#options = options;
-    this.#file = file;
     this.world = new CloudWorld(options);
-    if (file !== undefined && existsSync(file)) this.world.restore(readWorld(file));
+    if (file === undefined) return;
+    this.#stored = delayedWrite({
+      file: basename(file),
+      delayMs: STORE_AGAIN_MS,
+      write: () => replaceFile(file, JSON.stringify(this.world.state())),
+      onTrouble,
+    });
+    if (existsSync(file)) this.world.restore(readWorld(file));
   }
 
   subscribe(listener: (change: InstanceStateChange) => void): void {
@@ -29,10 +48,7 @@ export class KeptWorld {
 
   /** After every change: stores the world and reports changes of state. */
   changed(): void {
-    if (this.#file !== undefined) {
-      writeFileSync(`${this.#file}.new`, JSON.stringify(this.world.state()), { mode: 0o600 });
-      renameSync(`${this.#file}.new`, this.#file);
-    }
+    this.#stored?.now();
     this.report();
   }
 
@@ -48,6 +64,7 @@ export class KeptWorld {
 
   stop(): void {
     clearTimeout(this.#timer);
+    this.#stored?.end();
   }
 }
 

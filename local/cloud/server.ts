@@ -22,6 +22,8 @@ export interface LocalCloudOptions extends CloudWorldOptions {
   readonly port?: number;
   /** Where the world is kept. Undefined: nowhere. */
   readonly file?: string | undefined;
+  /** Receives faults of that file. */
+  onTrouble?(message: string): void;
   readonly answerDelayMs?: number;
   /** Of each action; absent: no limit. */
   readonly bucket?: TokenBucket;
@@ -65,7 +67,7 @@ const STATUS: Readonly<Record<string, number>> = {
 
 /** @throws StartError when the file of the world cannot be read */
 export async function startLocalCloud(options: LocalCloudOptions): Promise<LocalCloud> {
-  const kept = new KeptWorld(options, options.file);
+  const kept = new KeptWorld(options);
   const ec2 = new QueryProtocol(options, kept);
   const server = createServer((request, response) => {
     ec2.serve(request, response).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 /** EventBridge on loopback, as far as functions use it: PutEvents appends each event, as a rule would get it, to a file. */
 import { randomUUID } from 'node:crypto';
-import { appendFile } from 'node:fs/promises';
+import { appendLines } from '../data/write-file.ts';
 import { type AwsJsonServer, startAwsJsonServer } from '../http/aws-json-server.ts';
 
 export type EventServer = AwsJsonServer;
@@ -28,14 +28,14 @@ export const startEventServer = ({ file, region, accountId }: EventServerOptions
     service: 'events',
     malformed: 'ValidationException',
     calls: {
-      async 'AWSEvents.PutEvents'(body) {
+      'AWSEvents.PutEvents'(body) {
         const { Entries: entries } = body as { Entries?: Entry[] };
         if (!Array.isArray(entries) || entries.length === 0 || entries.length > ENTRIES_MAX) {
           return { kind: 'refused', type: 'ValidationException' };
         }
         const taken = entries.map((entry) => eventOf(entry, { region, accountId }));
         const lines = taken.flatMap((event) => (event === undefined ? [] : [`${JSON.stringify(event)}\n`]));
-        if (lines.length > 0) await appendFile(file, lines.join(''), { mode: 0o600 });
+        if (lines.length > 0) appendLines(file, lines.join(''));
         return {
           kind: 'answer',
           body: {

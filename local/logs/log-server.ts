@@ -1,6 +1,6 @@
 /** CloudWatch Logs on loopback, as far as functions use it: PutLogEvents appends its lines to a file a log group. */
-import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { appendLines } from '../data/write-file.ts';
 import { type AwsJsonServer, startAwsJsonServer } from '../http/aws-json-server.ts';
 
 export type LogServer = AwsJsonServer;
@@ -23,7 +23,7 @@ export const startLogServer = (directory: string, fileOf: (logGroup: string) => 
         }
         const lines = logEvents.map(({ message }) => `${String(message)}\n`).join('');
         // The asynchronous form waits for the thread pool three times per line.
-        appendFileSync(join(directory, fileOf(logGroupName)), lines, { mode: 0o600 });
+        appendLines(join(directory, fileOf(logGroupName)), lines);
         return { kind: 'answer', body: {} };
       },
     },

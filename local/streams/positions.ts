@@ -1,4 +1,7 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { delayedWrite } from '../data/delayed-write.ts';
+import { replaceFile } from '../data/write-file.ts';
 
 /** A position in the stream of a table. */
 export interface StreamPosition {
@@ -16,29 +19,28 @@ export interface Positions {
   get(mapping: string): Partial<StreamPosition> | undefined;
   begin(mapping: string): void;
   set(mapping: string, position: StreamPosition): void;
-  flush(): void;
+  /** Writes the last changes. */
+  end(): void;
 }
 
 const WRITE_EVERY_MS = 1_000;
 
 /** @param file undefined keeps positions in memory only. */
-export function openPositions(file: string | undefined): Positions {
+export function openPositions(file: string | undefined, onTrouble: (message: string) => void): Positions {
   const positions = new Map<string, Partial<StreamPosition>>(Object.entries(file === undefined ? {} : read(file)));
-  let timer: NodeJS.Timeout | undefined;
-
-  function flush(): void {
-    clearTimeout(timer);
-    timer = undefined;
-    if (file === undefined) return;
-    const temporary = `${file}.new`;
-    writeFileSync(temporary, JSON.stringify(Object.fromEntries(positions)));
-    renameSync(temporary, file);
-  }
+  const stored =
+    file === undefined
+      ? undefined
+      : delayedWrite({
+          file: basename(file),
+          delayMs: WRITE_EVERY_MS,
+          write: () => replaceFile(file, JSON.stringify(Object.fromEntries(positions))),
+          onTrouble,
+        });
 
   function change(mapping: string, position: Partial<StreamPosition>): void {
     positions.set(mapping, position);
-    if (file === undefined) return;
-    timer ??= setTimeout(flush, WRITE_EVERY_MS).unref();
+    stored?.soon();
   }
 
   return {
@@ -47,7 +49,7 @@ export function openPositions(file: string | undefined): Positions {
       if (!positions.has(mapping)) change(mapping, {});
     },
     set: change,
-    flush,
+    end: () => stored?.end(),
   };
 }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { memoryItemStore } from '../adapters/memory/item-store.ts';
-import type { ItemStore } from '../ports/item-store.ts';
+import { type ItemStore, StoreFault } from '../ports/item-store.ts';
 import { changeLog } from './change-log.ts';
 import { objectStore } from './object-store.ts';
 
@@ -55,4 +55,29 @@ it('reads a log of more pages than one read may have in several reads, each from
   }
   expect(read.flat()).toEqual(names);
   expect(read.map((each) => each.length)).toEqual([LOG_PAGES_MAX, LOG_PAGES_MAX, 10]);
+});
+
+it('a list has a version while the tables refuse writes, and a watch from there misses nothing', async () => {
+  const items = memoryItemStore();
+  const options = { clock: { nowMs: () => Date.UTC(2026, 0, 1) }, shardsOf: () => 4 };
+  const { commit } = objectStore({ ...options, items });
+  const create = (name: string) =>
+    commit({
+      writes: [{ kind: 'create', ref: { resource: 'things', namespace: '', name }, object: { metadata: { name } } }],
+    });
+  const refuse = () => Promise.reject(new StoreFault('unreachable', 'the disk is full', { retryable: true }));
+  const full = changeLog({ ...options, items: { ...items, write: refuse, transact: refuse } });
+
+  await create('before');
+  // Some shard has no commit yet, and its head cannot be raised: every version is possible there.
+  expect(await full.currentVersion('things')).toBe(1);
+
+  const raised = await changeLog({ ...options, items }).currentVersion('things');
+  await create('later');
+  const version = await full.currentVersion('things');
+  expect(version).toBeLessThanOrEqual(raised);
+  const outcome = await changeLog({ ...options, items }).readChanges({
+    ...{ resource: 'things', after: version, limit: 10, eager: true },
+  });
+  expect(outcome).toMatchObject({ kind: 'changes', changes: [{ object: { metadata: { name: 'later' } } }] });
 });

@@ -56,6 +56,8 @@ import { type LogEntry, logEntries, type ObjectChange } from './object-record.ts
 
 /** A returned resourceVersion is never older than this. Seconds. */
 const FRESHEN_AFTER_SECONDS = 600;
+/** Older than every change. 0 would ask for any version. */
+const OLDEST_VERSION = 1;
 /** Assumed when a page of the log is requested. With fewer, one read needs several pages. */
 const CHANGES_PER_LOG_ITEM = 8;
 /** Pages of one shard's log in one read, at 1 MB. */
@@ -108,7 +110,7 @@ export interface ChangeLogOptions {
 
 export const changeLog = (options: ChangeLogOptions): ChangeLog => ({
   readChanges: (request) => readChanges(options, request),
-  currentVersion: async (resource) => (await closeLog(options, resource)).version,
+  currentVersion: (resource) => currentVersion(options, resource),
   newestCommits: (resources, { consistent }) => newestCommits(options, resources, consistent),
 });
 
@@ -125,6 +127,20 @@ async function newestCommits(
   return resources.map((resource) =>
     Math.max(0, ...heads.map((item, at) => (shards[at]?.resource === resource ? headOf(0, item).committed : 0))),
   );
+}
+
+/**
+ * While the tables refuse writes, reads go on: below the lowest head nothing can be committed any more. That version
+ * is as complete as one that was raised. It may be older. At worst a watch from there is answered 410, and lists again.
+ */
+async function currentVersion(options: ChangeLogOptions, resource: string): Promise<number> {
+  try {
+    return (await closeLog(options, resource)).version;
+  } catch (fault) {
+    if (!(fault instanceof StoreFault && fault.retryable)) throw fault;
+    const heads = await readHeads(options, resource, true);
+    return Math.max(OLDEST_VERSION, Math.min(...heads.map((head) => head.raisedTo)));
+  }
 }
 
 /** The lowest resourceVersion that was issued this many seconds ago. */

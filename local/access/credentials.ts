@@ -1,37 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import type { DataDirectory } from '../data/data-directory.ts';
+import { replaceFile } from '../data/write-file.ts';
 import { StartError } from '../start-error.ts';
 import { type Authority, type CertifiedKey, makeAuthority, makeServerCertificate } from './certificate.ts';
-
-/** What the local mode keeps between starts; with `--ephemeral` a temporary folder that goes when it stops. */
-export interface DataDirectory {
-  readonly path: string;
-  readonly ephemeral: boolean;
-  file(name: string): string;
-  /** Removes it when ephemeral. */
-  dispose(): void;
-}
-
-export function openDataDirectory(path: string | undefined): DataDirectory {
-  const ephemeral = path === undefined;
-  let folder: string;
-  try {
-    folder = ephemeral ? mkdtempSync(join(tmpdir(), 'nodekeeper-')) : resolve(path);
-    mkdirSync(join(folder, 'data'), { recursive: true });
-  } catch (cause) {
-    throw new StartError(`the data directory ${path} cannot be made: ${(cause as Error).message}`, { cause });
-  }
-  return {
-    path: folder,
-    ephemeral,
-    file: (name) => join(folder, name),
-    dispose: () => {
-      if (ephemeral) rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
 
 export interface Credentials {
   readonly authority: Authority;
@@ -45,16 +17,26 @@ const AUTHORITY_NAME = 'nodekeeper local';
 const SERVER_NAMES = ['localhost', '127.0.0.1', '::1'];
 const AUTHORITY_VALID_DAYS = 3_650;
 const SERVER_VALID_DAYS = 397;
-const PRIVATE = 0o600;
+/** What a damaged file is not: an empty token would open the API to everybody. */
+const PEM_PATTERN = /^-----BEGIN [A-Z ]+-----\n[\s\S]+\n-----END [A-Z ]+-----\n$/;
+/** 32 bytes in base64url. */
+const TOKEN_PATTERN = /^[\w-]{43}$/;
+const TOKENS_PATTERN = /^\{"admin":"[\w-]{43}","fleet":"[\w-]{43}"\}$/;
 
-/** The authority and tokens are made once a data directory, the server's certificate on every start. */
+/**
+ * The authority and tokens are made once a data directory, the server's certificate on every start.
+ *
+ * @throws StartError for a damaged file
+ */
 export async function openCredentials(data: DataDirectory, nowMs: number): Promise<Credentials> {
-  const keep = async (name: string, make: () => string | Promise<string>): Promise<string> => {
+  const keep = async (name: string, pattern: RegExp, make: () => string | Promise<string>): Promise<string> => {
     const file = data.file(name);
-    if (existsSync(file)) return readFileSync(file, 'utf8');
-    const content = await make();
-    writeFileSync(file, content, { mode: PRIVATE });
-    return content;
+    if (!existsSync(file)) replaceFile(file, await make(), { sync: true });
+    const content = readFileSync(file, 'utf8');
+    if (pattern.test(content)) return content;
+    throw new StartError(
+      `${file} is damaged (${content.length} characters): put it back, or delete it for a new one, which old kubeconfigs do not match`,
+    );
   };
 
   let made: Authority | undefined;
@@ -63,9 +45,9 @@ export async function openCredentials(data: DataDirectory, nowMs: number): Promi
     return made;
   };
   // The key first: a certificate without its key would be of no use.
-  const privateKeyPem = await keep('ca.key', async () => (await authority()).privateKeyPem);
+  const privateKeyPem = await keep('ca.key', PEM_PATTERN, async () => (await authority()).privateKeyPem);
   if (made !== undefined) rmSync(data.file('ca.pem'), { force: true });
-  const certificatePem = await keep('ca.pem', () => {
+  const certificatePem = await keep('ca.pem', PEM_PATTERN, () => {
     if (made === undefined)
       throw new StartError(`${data.file('ca.pem')} is missing: delete ${data.file('ca.key')} as well`);
     return made.certificatePem;
@@ -73,13 +55,9 @@ export async function openCredentials(data: DataDirectory, nowMs: number): Promi
   const kept: Authority = { commonName: AUTHORITY_NAME, certificatePem, privateKeyPem };
 
   const newToken = () => randomBytes(32).toString('base64url');
-  const tokens = JSON.parse(
-    await keep('tokens.json', () => JSON.stringify({ admin: newToken(), fleet: newToken() })),
-  ) as {
-    admin: string;
-    fleet: string;
-  };
-  const viewerToken = await keep('viewer-token', newToken);
+  const newTokens = () => JSON.stringify({ admin: newToken(), fleet: newToken() });
+  const tokens = JSON.parse(await keep('tokens.json', TOKENS_PATTERN, newTokens)) as { admin: string; fleet: string };
+  const viewerToken = await keep('viewer-token', TOKEN_PATTERN, newToken);
   return {
     authority: kept,
     server: await makeServerCertificate(kept, { names: SERVER_NAMES, nowMs, validDays: SERVER_VALID_DAYS }),
@@ -127,6 +105,5 @@ export function writeKubeconfig(
     '    namespace: default',
     '',
   ];
-  rmSync(file, { force: true });
-  writeFileSync(file, lines.join('\n'), { mode: PRIVATE });
+  replaceFile(file, lines.join('\n'));
 }
