@@ -1,6 +1,7 @@
 /** Attacks on the server of the console, and what it forwards, against a stand-in for the API. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, connect, type Server } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ConsoleError } from './console-access.ts';
 import { type Console, serveConsole } from './serve-console.ts';
@@ -140,6 +141,21 @@ describe('who is refused', () => {
       expect((await send('/', { headers: { host } })).status).toBe(403);
     }
     expect(received).toEqual([]);
+  });
+
+  it('a second Host header, in either order', async () => {
+    const { host, port } = new URL(base);
+    for (const hosts of [
+      [host, 'evil.example'],
+      ['evil.example', host],
+      [host, host],
+    ]) {
+      const head = ['GET / HTTP/1.1', ...hosts.map((each) => `Host: ${each}`), 'Connection: close', '', ''].join(
+        '\r\n',
+      );
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(head));
+      expect(await text(socket), hosts.join()).toMatch(/^HTTP\/1\.1 400 /);
+    }
   });
 
   it('a request without the cookie, or with another one', async () => {

@@ -164,6 +164,8 @@ async function answerRequest(
 ): Promise<void> {
   const { method = '', url = '', headers } = request;
   if (url.length > URL_CHARACTERS_MAX) throw new ConsoleError(414, 'the address is too long');
+  // A program before this one may have read the other Host header.
+  if ((request.headersDistinct['host']?.length ?? 0) > 1) throw new ConsoleError(400, 'more than one Host header');
   const isPage = PAGE_PATHS.has(url);
   const refusal = guard.refusalOf({ method, headers, isPage });
   if (refusal !== undefined) throw new ConsoleError(403, refusal);

@@ -30,6 +30,7 @@ import { issuerDocuments } from './discovery/issuer-documents.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
 import { viewerRules } from './kinds/default-policies.ts';
+import { nodes } from './kinds/nodes.ts';
 import { findResource, resources } from './kinds/registry.ts';
 import { reviews } from './kinds/self-reviews.ts';
 import { answerNodeLogs } from './logs/node-logs.ts';
@@ -128,7 +129,7 @@ export function apiDependencies(options: ApiOptions): ServeDependencies {
         }),
       ),
     ),
-    ...enrolmentOf(options),
+    ...enrolmentOf(options, storageOf),
     ...accountTokensOf(options),
     metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf: findResource }),
     selfReview: answerSelfReviews(access),
@@ -140,7 +141,10 @@ function accountTokensOf({ accountTokens }: ApiOptions): Pick<ServeDependencies,
   return { issueToken: accountTokens.issuer.issue, answerIssuer: issuerDocuments(accountTokens.keys) };
 }
 
-function enrolmentOf({ items, random, pause, readPublicKey, cloud }: ApiOptions): Pick<ServeDependencies, 'enrol'> {
+function enrolmentOf(
+  { items, random, pause, readPublicKey, cloud }: ApiOptions,
+  storageOf: ServeDependencies['storageOf'],
+): Pick<ServeDependencies, 'enrol'> {
   if (readPublicKey === undefined) return {};
   const identities = nodeKeyStore(items);
   const tokens = bootstrapTokenStore(items);
@@ -148,6 +152,7 @@ function enrolmentOf({ items, random, pause, readPublicKey, cloud }: ApiOptions)
     enrol: answerEnrolment({
       identities,
       tokens,
+      hasNode: async (nodeName) => (await storageOf(nodes).get('', nodeName)) !== undefined,
       random,
       pause,
       readPublicKey,

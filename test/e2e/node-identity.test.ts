@@ -41,6 +41,12 @@ async function joined(nodeName = 'edge-7', keys: NodeKeyPair = pair): Promise<vo
   expect((await cluster.send('POST', NODE_LEASES, token, leaseBody(nodeName))).code).toBe(201);
 }
 
+/** A Node that an administrator made. */
+async function made(name: string): Promise<void> {
+  const node = { apiVersion: 'v1', kind: 'Node', metadata: { name } };
+  expect((await cluster.asAdmin('POST', '/api/v1/nodes', node)).code).toBe(201);
+}
+
 describe('a machine', () => {
   it('turns a bootstrap token into an identity, and sends heartbeats with tokens of its own', async () => {
     const token = await cluster.bootstrapToken(
@@ -129,8 +135,9 @@ describe('a machine', () => {
     expect([await get(), await beat()]).toEqual([401, 200]);
     cluster.nowMs += HEARTBEAT_KEYS_LIVE_MS - API_KEYS_LIVE_MS;
     expect([await get(), await beat()]).toEqual([401, 401]);
-    // The name is free, for another key.
-    expect((await cluster.enrol(await cluster.bootstrapToken(), 'edge-7', newer)).code).toBe(201);
+    // The machine is installed again, with another key and a token for its name.
+    const reinstall = await cluster.bootstrapToken({ nodeNamePattern: 'edge-7' });
+    expect((await cluster.enrol(reinstall, 'edge-7', newer)).code).toBe(201);
     expect((await cluster.beat(cluster.signed(newer, 'edge-7'), 'edge-7')).code).toBe(401);
     cluster.nowMs += 5_000;
     expect((await cluster.beat(cluster.signed(newer, 'edge-7'), 'edge-7')).code).toBe(200);
@@ -194,6 +201,30 @@ describe('a bootstrap token', () => {
     expect([plain.code, plain.body.reason]).toEqual([409, 'AlreadyExists']);
     const reissued = await cluster.enrol(await cluster.bootstrapToken({ reissue: true }), 'edge-7', newer);
     expect([reissued.code, keyIds(reissued)]).toEqual([201, [newer.keyId]]);
+  });
+
+  it.each([
+    ['that lost its identity', joined, 'edge-7'],
+    ['that never had one', () => made('edge-9'), 'edge-9'],
+  ])('does not take over the name of a Node %s, unless it was created for that name', async (_, prepare, name) => {
+    await prepare();
+    await cluster.asAdmin('DELETE', `${IDENTITIES}/${name}`);
+    for (const spec of [{ uses: 5 }, { uses: 5, nodeNamePattern: 'edge-*' }]) {
+      const token = await cluster.bootstrapToken(spec);
+      const refused = await cluster.enrol(token, name, foreign);
+      expect([refused.code, refused.body.reason]).toEqual([403, 'Forbidden']);
+      expect(refused.body.message).toContain(`a Node "${name}" exists`);
+      expect(refused.body.message).toContain(`--nodes ${name}`);
+    }
+    expect((await cluster.asAdmin('GET', `${IDENTITIES}/${name}`)).code).toBe(404);
+    expect((await cluster.enrol(await cluster.bootstrapToken({ nodeNamePattern: name }), name, newer)).code).toBe(201);
+  });
+
+  it('enrols the name of a Node after the Node was deleted', async () => {
+    await joined();
+    await cluster.asAdmin('DELETE', `${IDENTITIES}/edge-7`);
+    await cluster.asAdmin('DELETE', '/api/v1/nodes/edge-7');
+    expect((await cluster.enrol(await cluster.bootstrapToken(), 'edge-7', newer)).code).toBe(201);
   });
 
   it('is refused with another secret, an unknown id or a malformed text', async () => {

@@ -1,6 +1,7 @@
 /**
  * Creates the identity of a machine, or adds a key to it. The credential of the request decides which:
- * - A bootstrap token enrols a free name, or an existing one if the token has `reissue`.
+ * - A bootstrap token enrols a free name, or an existing one if the token has `reissue`. The name of a Node without an
+ *   identity needs `reissue`, or a token for this name.
  * - An instance identity document enrols a free name, once per instance.
  * - An administrator enrols a free name.
  * - A node rotates its own keys.
@@ -22,6 +23,8 @@ import { claimInstanceWrite, type NodeIdentity, type NodeKeyStore } from '../../
 export interface EnrolDependencies {
   readonly identities: NodeKeyStore;
   readonly tokens: BootstrapTokenStore;
+  /** Strongly consistent. */
+  readonly hasNode: (nodeName: string) => Promise<boolean>;
   readonly random: RandomSource;
   /** Waits. Milliseconds. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
@@ -124,7 +127,8 @@ async function grantOf(
   if (by.kind === 'instance') return grantToInstance(dependencies, by.instanceId, wanted);
   const token = await dependencies.tokens.find(by.id);
   if (token === undefined) return { kind: 'forbidden', reason: `bootstrap token ${by.id} was revoked` };
-  const verdict = bootstrapVerdict(token, wanted);
+  const use = wanted.taken ? 'identity' : (await dependencies.hasNode(wanted.nodeName)) ? 'node' : 'free';
+  const verdict = bootstrapVerdict(token, { ...wanted, use });
   if (verdict.kind !== 'granted') return verdict;
   return {
     kind: 'granted',

@@ -4,6 +4,7 @@ import {
   bootstrapVerdict,
   isNamePattern,
   matchesPattern,
+  type NameUse,
   parseBootstrapToken,
 } from './bootstrap-token.ts';
 
@@ -17,8 +18,8 @@ const token = (more: Partial<BootstrapToken> = {}): BootstrapToken => ({
   reissue: false,
   ...more,
 });
-const judged = (more: Partial<BootstrapToken> = {}, wanted: { nodeName?: string; taken?: boolean } = {}) => {
-  const verdict = bootstrapVerdict(token(more), { nodeName: 'edge-7', nowMs: NOW_MS, taken: false, ...wanted });
+const judged = (more: Partial<BootstrapToken> = {}, wanted: { nodeName?: string; use?: NameUse } = {}) => {
+  const verdict = bootstrapVerdict(token(more), { nodeName: 'edge-7', nowMs: NOW_MS, use: 'free', ...wanted });
   return verdict.kind === 'forbidden' ? verdict.reason : verdict.kind;
 };
 
@@ -35,9 +36,15 @@ describe('a bootstrap token', () => {
     expect(judged({ nodeNamePattern: 'core-*' })).toBe('bootstrap token k3q9x7za is for names like "core-*"');
   });
   it('takes over no name, unless it may', () => {
-    expect(judged({}, { taken: true })).toBe('taken');
-    expect(judged({ reissue: true }, { taken: true })).toBe('granted');
-    expect(judged({ reissue: true, nodeNamePattern: 'core-*' }, { taken: true })).toContain('is for names like');
+    expect(judged({}, { use: 'identity' })).toBe('taken');
+    expect(judged({ nodeNamePattern: 'edge-7' }, { use: 'identity' })).toBe('taken');
+    // A Node without an identity: a token for this name alone, or with reissue.
+    expect(judged({}, { use: 'node' })).toContain('a Node "edge-7" exists');
+    expect(judged({ nodeNamePattern: 'edge-*' }, { use: 'node' })).toContain('--nodes edge-7');
+    expect(judged({ nodeNamePattern: 'edge-7' }, { use: 'node' })).toBe('granted');
+    expect(judged({ reissue: true }, { use: 'node' })).toBe('granted');
+    expect(judged({ reissue: true }, { use: 'identity' })).toBe('granted');
+    expect(judged({ reissue: true, nodeNamePattern: 'core-*' }, { use: 'identity' })).toContain('is for names like');
   });
   it('reads as id and secret, and nothing else does', () => {
     expect(parseBootstrapToken(`k3q9x7za.${SECRET}`)).toEqual({ id: 'k3q9x7za', secret: SECRET });

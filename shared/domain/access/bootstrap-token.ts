@@ -40,7 +40,7 @@ export interface BootstrapToken {
   readonly nodeNamePattern?: string;
   /** Labels for the machines to register with. */
   readonly nodeLabels?: Readonly<Record<string, string>>;
-  /** True: it may enrol a name that already has an identity. The keys of the identity are then replaced. */
+  /** True: it may enrol a name in use. The keys of an identity of that name are then replaced. */
   readonly reissue: boolean;
 }
 
@@ -51,17 +51,32 @@ export type BootstrapVerdict =
   /** The name has an identity, and this token may not replace its keys. */
   | { readonly kind: 'taken' };
 
-/** Whether this token may enrol this name now. The caller has verified the secret. */
+/** Who has the name: a machine with keys, or a Node whose machine has none, for example after its keys were deleted. */
+export type NameUse = 'free' | 'identity' | 'node';
+
+/**
+ * Whether this token may enrol this name now. The caller has verified the secret.
+ *
+ * The pods and Secrets of an existing Node belong to its machine. Only a token with `reissue`, or one that was created
+ * for this very name, may take over a Node without an identity.
+ */
 export function bootstrapVerdict(
   token: BootstrapToken,
-  wanted: { readonly nodeName: string; readonly nowMs: number; readonly taken: boolean },
+  wanted: { readonly nodeName: string; readonly nowMs: number; readonly use: NameUse },
 ): BootstrapVerdict {
   if (wanted.nowMs >= token.expiresAtMs) return forbidden(`bootstrap token ${token.id} has expired`);
   if (token.usesLeft < 1) return forbidden(`bootstrap token ${token.id} has no uses left`);
   if (token.nodeNamePattern !== undefined && !matchesPattern(token.nodeNamePattern, wanted.nodeName)) {
     return forbidden(`bootstrap token ${token.id} is for names like "${token.nodeNamePattern}"`);
   }
-  if (wanted.taken && !token.reissue) return { kind: 'taken' };
+  if (token.reissue) return { kind: 'granted' };
+  if (wanted.use === 'identity') return { kind: 'taken' };
+  if (wanted.use === 'node' && token.nodeNamePattern !== wanted.nodeName) {
+    return forbidden(
+      `a Node "${wanted.nodeName}" exists: bootstrap token ${token.id} may take it over only if it was created for this ` +
+        `name (--nodes ${wanted.nodeName}) or with --reissue; otherwise delete the Node first`,
+    );
+  }
   return { kind: 'granted' };
 }
 
