@@ -51,7 +51,7 @@ export type BootstrapVerdict =
   /** The name has an identity, and this token may not replace its keys. */
   | { readonly kind: 'taken' };
 
-/** Who has the name: a machine with keys, or a Node whose machine has none, for example after its keys were deleted. */
+/** Who has the name: a machine with keys, or a Node without keys, for example after they were deleted. */
 export type NameUse = 'free' | 'identity' | 'node';
 
 /**
@@ -73,7 +73,7 @@ export function bootstrapVerdict(
   if (wanted.use === 'identity') return { kind: 'taken' };
   if (wanted.use === 'node' && token.nodeNamePattern !== wanted.nodeName) {
     return forbidden(
-      `a Node "${wanted.nodeName}" exists: bootstrap token ${token.id} may take it over only if it was created for this ` +
+      `a Node "${wanted.nodeName}" exists: bootstrap token ${token.id} may enrol it only if it was created for this ` +
         `name (--nodes ${wanted.nodeName}) or with --reissue; otherwise delete the Node first`,
     );
   }
