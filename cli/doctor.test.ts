@@ -6,9 +6,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { adviceFor } from '../cdk/lib/concurrency.ts';
 import { leaseProbe } from '../shared/adapters/probe/lease-probe.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
+import type { StreamForm } from '../shared/domain/watches/stream-form.ts';
 import { NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
 import { UNTRIED_GATE } from '../shared/domain/zones/gate.ts';
 import { fleetStore } from '../shared/store/fleet-store.ts';
+import { keepForm } from '../shared/store/stream-form-store.ts';
 import { type AwsAccountServer, startAwsAccount } from '../test/support/aws-account.ts';
 import { IDENTITIES, IdentityCluster } from '../test/support/identity-cluster.ts';
 import { nodeKeyPair } from '../test/support/node-key-pair.ts';
@@ -50,6 +52,7 @@ beforeEach(async () => {
   aws = await startAwsAccount(REGION);
   folder = mkdtempSync(join(tmpdir(), 'nk-doctor-'));
   lines = [];
+  await measured({ kind: 'stream', paddingBytes: 1 });
   await tick();
   const now = Date.now();
   aws.state.metrics.set('Nodekeeper/edge tick_age_seconds node-monitor', [{ atMs: now - MINUTE_MS, value: 0.4 }]);
@@ -59,6 +62,9 @@ afterEach(async () => {
   await Promise.all([server.close(), aws.close()]);
   rmSync(folder, { recursive: true });
 });
+
+const measured = (form: StreamForm) =>
+  keepForm(cluster.items, { form, measuredMs: cluster.nowMs, deployment: 'this one' });
 
 /** A tick of node-monitor: its probe, then its claim, which also finishes it unless work is left. */
 async function tick(more: { readonly finished?: boolean; readonly isFailing?: boolean } = {}): Promise<void> {
@@ -144,6 +150,7 @@ const CLUSTER_OK = {
   probe: 'ok',
   ticks: 'ok',
   'safety-gate': 'ok',
+  watches: 'ok',
 };
 const LIMITS_OK = {
   'lambda-concurrency': 'ok',
@@ -336,6 +343,24 @@ describe('the checks of ticks and probes', () => {
     const { results } = await run();
     expect(results['ticks']?.outcome).toBe('fail');
     expect(results['probe']?.measured).toBe('no probe heartbeat was ever stored');
+  });
+});
+
+describe('the check of watches', () => {
+  it('fails while watches are answered as long polls', async () => {
+    await measured({ kind: 'longPoll' });
+    expect((await run()).results['watches']).toMatchObject({
+      outcome: 'fail',
+      measured: expect.stringMatching(/^watches are answered as long polls, .*; measured at \S+Z$/),
+      next: expect.stringContaining('watches-not-streamed.md'),
+    });
+  });
+
+  it('does not apply before the first watch', async () => {
+    cluster = new IdentityCluster();
+    cluster.nowMs = Date.now();
+    await tick();
+    expect((await run()).results['watches']?.outcome).toBe('notApplicable');
   });
 });
 

@@ -31,6 +31,7 @@ import {
   gateFinding,
   readState,
   ticksFinding,
+  watchesFinding,
 } from './doctor/cluster-checks.ts';
 import type { Load } from './doctor/limits.ts';
 import { limitChecks } from './doctor/limits-check.ts';
@@ -155,6 +156,7 @@ async function allResults(
     { name: 'probe', run: behind(() => checkProbe(context)) },
     { name: 'ticks', run: behind(async () => ofState(await state(), (read) => ticksFinding(context, read))) },
     { name: 'safety-gate', run: behind(async () => ofState(await state(), gateFinding)) },
+    { name: 'watches', run: behind(async () => ofState(await state(), watchesFinding)) },
     ...accountChecks(home, context, loadOfCluster),
   ]);
   return [endpoint, ...rest];

@@ -18,6 +18,7 @@ describe('options of npm start', () => {
       recordCallsFile: undefined,
       awsLimits: true,
       accountConcurrency: 1_000,
+      chunkHold: 'one-chunk',
       console: true,
       quiet: false,
       verbose: false,

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { ACCOUNT_CONCURRENCY_DEFAULT } from './functions/account-concurrency.ts';
+import { CHUNK_HOLD_DEFAULT, CHUNK_HOLDS, type ChunkHold, isChunkHold } from './http/held-chunks.ts';
 import { StartError } from './start-error.ts';
 
 /** What `npm start` was asked for. */
@@ -22,6 +23,7 @@ export interface StartOptions {
   readonly awsLimits: boolean;
   /** Concurrent executions of all functions. */
   readonly accountConcurrency: number;
+  readonly chunkHold: ChunkHold;
   /** Whether the console is served. */
   readonly console: boolean;
   readonly quiet: boolean;
@@ -47,6 +49,7 @@ export const USAGE = `usage: npm start -- [options]
   --synth WHEN     auto, always or never (auto: when the sources have changed)
   --aws-limits on|off  behave as AWS does where it allows less than this machine (on)
   --account-concurrency N  Lambda's limit of concurrent executions for the account (1000; a new account may have 10)
+  --chunk-hold none|one-chunk|16-kb|100-kb  what must follow a small chunk of a watch until it is delivered (one-chunk)
   --record-calls FILE  write down every call a function makes to AWS, when stopped
   --no-console     no console (docs/console.md)
   --quiet          errors only
@@ -69,6 +72,10 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
   if (awsLimits !== 'on' && awsLimits !== 'off') {
     throw new StartError(`--aws-limits must be on or off, not ${awsLimits}`);
   }
+  const chunkHold = values['chunk-hold'] ?? CHUNK_HOLD_DEFAULT;
+  if (!isChunkHold(chunkHold)) {
+    throw new StartError(`--chunk-hold must be ${Object.keys(CHUNK_HOLDS).join(', ')}, not ${chunkHold}`);
+  }
   return {
     help: values.help ?? false,
     dataDirectory: values.ephemeral === true ? undefined : (values.data ?? '.nodekeeper'),
@@ -88,6 +95,7 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
       1,
       ACCOUNT_CONCURRENCY_MAX,
     ),
+    chunkHold,
     console: values.console ?? true,
     quiet: values.quiet ?? false,
     verbose: values.verbose ?? false,
@@ -114,6 +122,7 @@ function parse(args: readonly string[]) {
         'record-calls': { type: 'string' },
         'aws-limits': { type: 'string' },
         'account-concurrency': { type: 'string' },
+        'chunk-hold': { type: 'string' },
         console: { type: 'boolean' },
         quiet: { type: 'boolean' },
         verbose: { type: 'boolean' },

@@ -31,6 +31,7 @@ import { type AsyncEvents, asyncEvents } from './functions/async-events.ts';
 import { type InvokeServer, startInvokeServer } from './functions/invoke-server.ts';
 import { type FunctionCounters, functionVariables, LocalFunction } from './functions/local-function.ts';
 import type { AwsJsonServer } from './http/aws-json-server.ts';
+import { CHUNK_HOLD_DEFAULT, type ChunkHold } from './http/held-chunks.ts';
 import { type HttpCounters, type HttpFront, openHttpFront } from './http/server.ts';
 import { type LogServer, startLogServer } from './logs/log-server.ts';
 import { createOutput, metricsFile, noMetrics, noticeTo, type Output } from './output.ts';
@@ -75,6 +76,8 @@ export interface LocalOptions {
   readonly awsLimits?: boolean;
   /** Concurrent executions of all functions. Default: 1,000, as in an account that has raised nothing. */
   readonly accountConcurrency?: number;
+  /** What function URLs do with small chunks of a stream. @default CHUNK_HOLD_DEFAULT */
+  readonly chunkHold?: ChunkHold;
   /** Execution environments of a function behind a route; others get one. */
   readonly routeEnvironmentsMax?: number;
   /** An engine that runs already, `http://host:port`. Default: the DYNAMODB_ENDPOINT variable, else our own. */
@@ -437,7 +440,8 @@ async function serveFunctions(
   await Promise.all([...routed].map((id) => functionOf(id).warm()));
   front.serve({ api: plan.api, accountId: ACCOUNT, throttles: options.awsLimits ?? true, functionOf, nowMs });
   for (const { logicalId, functionId } of plan.functionUrls) {
-    urlFronts.get(logicalId)?.serveFunction({ accountId: ACCOUNT, fn: functionOf(functionId), nowMs });
+    const { chunkHold = CHUNK_HOLD_DEFAULT } = options;
+    urlFronts.get(logicalId)?.serveFunction({ accountId: ACCOUNT, fn: functionOf(functionId), chunkHold, nowMs });
   }
   const { adminToken, viewerToken } = credentials;
   writeKubeconfig(data.file('kubeconfig'), { url, caPem, token: adminToken, viewerToken });

@@ -263,6 +263,7 @@ class Watchers {
       const { lines } = await serve(request, clock.nowMs() + LIFETIME_MS);
       if (lines === undefined) return;
       for await (const line of lines) {
+        if (line.trim() === '') continue;
         await this.#delay();
         if (this.#isCut() || !this.#receive(client, JSON.parse(line) as Line, state)) return;
       }

@@ -63,7 +63,8 @@ export const alarmRows = (sources: AlarmSources): readonly AlarmRow[] =>
 
 const functionAlarms = (sources: AlarmSources): readonly AlarmRow[] =>
   functionList.flatMap(({ name, alarms = [] }) =>
-    alarms.map((alarm) => ({
+    // A cluster without streams has no function for them.
+    (sources.functions.has(name) ? alarms : []).map((alarm) => ({
       ...alarm,
       threshold: typeof alarm.threshold === 'number' ? alarm.threshold : sources.policy[alarm.threshold.policyField],
       metrics: Object.fromEntries(

@@ -353,6 +353,7 @@ export class NodekeeperCluster extends Construct {
     const functions: [FunctionName, IFunction][] = [
       ['heartbeat', heartbeat.lambda],
       ['api', api.lambda],
+      ...(watch === undefined ? [] : [['watch', watch.lambda] as [FunctionName, IFunction]]),
     ];
     return { frontDoor, heartbeatUrl, functions };
   }

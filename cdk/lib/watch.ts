@@ -1,5 +1,5 @@
 import { CfnOutput } from 'aws-cdk-lib';
-import { FunctionUrlAuthType, InvokeMode } from 'aws-cdk-lib/aws-lambda';
+import { FunctionUrlAuthType, type IFunction, InvokeMode } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { ManifestFunction, type ManifestFunctionProps } from './manifest-function.ts';
 
@@ -9,6 +9,7 @@ import { ManifestFunction, type ManifestFunctionProps } from './manifest-functio
  */
 export class Watch extends Construct {
   readonly url: string;
+  readonly lambda: IFunction;
 
   constructor(scope: Construct, id: string, props: ManifestFunctionProps) {
     super(scope, id);
@@ -18,6 +19,7 @@ export class Watch extends Construct {
       invokeMode: InvokeMode.RESPONSE_STREAM,
     });
     this.url = url.url;
+    this.lambda = watch.lambda;
     new CfnOutput(this, 'Url', { value: this.url, description: 'Where watches are streamed' });
   }
 }

@@ -247,6 +247,21 @@ export function ticksFinding(context: ClusterContext, { response, status }: Clus
   );
 }
 
+/** How watches are sent: the first one after a deployment and of a day measures it. */
+export function watchesFinding({ status: { watches } }: Pick<ClusterState, 'status'>): Finding {
+  if (watches === undefined) {
+    return notApplicable('no watch has measured the function URL yet: run `kubectl get nodes -w`, then doctor again');
+  }
+  const when = `measured at ${watches.measuredTime}`;
+  if (watches.form === 'LongPoll') {
+    return fail(
+      `watches are answered as long polls, because the function URL delivers no small chunk; ${when}`,
+      'read docs/operations/alarms/watches-not-streamed.md',
+    );
+  }
+  return ok(`the function URL delivers a change at once with ${watches.paddingBytes ?? 0} bytes of padding; ${when}`);
+}
+
 export function gateFinding({ status }: ClusterState): Finding {
   const { state = 'Open', reasons = [], since } = status.gate ?? {};
   const sinceText = since === undefined ? '' : ` since ${since}`;

@@ -41,6 +41,7 @@ async function run(options: StartOptions): Promise<void> {
       recordCallsFile: options.recordCallsFile,
       awsLimits: options.awsLimits,
       accountConcurrency: options.accountConcurrency,
+      chunkHold: options.chunkHold,
     });
   } catch (error) {
     // Ctrl-C reaches the synthesis too; that it then fails is no news.

@@ -115,7 +115,7 @@ describe('a function that streams', () => {
     const authority = await makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
     const certificate = await makeServerCertificate(authority, { names: ['127.0.0.1'], nowMs, validDays: 1 });
     front = await openHttpFront({ port: 0, ...certificate });
-    front.serveFunction({ accountId: '1', fn, nowMs: Date.now });
+    front.serveFunction({ accountId: '1', fn, chunkHold: 'none', nowMs: Date.now });
     return { port: front.port, ca: authority.certificatePem };
   }
 

@@ -4,9 +4,11 @@ import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse }
 import type { AddressInfo, Socket } from 'node:net';
 import type { ApiPlan } from '../assembly/plan.ts';
 import type { LocalFunction } from '../functions/local-function.ts';
+import type { StreamHead } from '../functions/protocol.ts';
 import { StartError } from '../start-error.ts';
 import { type GatewayRequest, gatewayEvent, splitTarget } from './gateway-event.ts';
 import { type GatewayResponse, gatewayMessage, gatewayResponse } from './gateway-response.ts';
+import { type ChunkHold, HeldChunks } from './held-chunks.ts';
 import { compileRoutes } from './routes.ts';
 import { requestThrottle } from './throttle.ts';
 
@@ -19,6 +21,7 @@ interface GatewayTarget {
 export interface FunctionUrlOptions {
   readonly accountId: string;
   readonly fn: LocalFunction;
+  readonly chunkHold: ChunkHold;
   nowMs(): number;
 }
 
@@ -270,19 +273,28 @@ function functionUrlHandler(options: FunctionUrlOptions, domainName: string): Ha
     });
     const gone = new AbortController();
     response.once('close', () => gone.abort());
+    const held = new HeldChunks(options.chunkHold);
+    let started: StreamHead | undefined;
+    const deliver = async (chunks: readonly Uint8Array[]): Promise<void> => {
+      if (chunks.length === 0 || response.destroyed) return;
+      if (!response.headersSent && started !== undefined) writeHead(response, started);
+      for (const chunk of chunks) await written(response, chunk, gone.signal);
+    };
     const outcome = await options.fn.invoke(event, {
       gone: gone.signal,
       head: (head) => {
-        response.writeHead(head.statusCode ?? 200, {
-          ...head.headers,
-          ...(head.cookies === undefined ? {} : { 'set-cookie': [...head.cookies] }),
-        });
+        started = head;
       },
-      chunk: (chunk) => written(response, chunk, gone.signal),
+      chunk: (chunk) => (chunk.length === 0 ? Promise.resolve() : deliver(held.add(chunk))),
     });
-    if (response.headersSent) {
-      if (outcome.kind === 'returned') response.end();
-      else breakOff(response);
+    if (started !== undefined) {
+      if (outcome.kind !== 'returned') {
+        breakOff(response);
+        return undefined;
+      }
+      await deliver(held.rest());
+      if (!response.headersSent && !response.destroyed) writeHead(response, started);
+      response.end();
       return undefined;
     }
     switch (outcome.kind) {
@@ -297,6 +309,10 @@ function functionUrlHandler(options: FunctionUrlOptions, domainName: string): Ha
     }
   };
 }
+
+const writeHead = (response: Http2ServerResponse, { statusCode = 200, headers, cookies }: StreamHead): void => {
+  response.writeHead(statusCode, { ...headers, ...(cookies === undefined ? {} : { 'set-cookie': [...cookies] }) });
+};
 
 /** The listener's types know HTTP/2 only; a client of HTTP/1.1 gets the response object of that. */
 const asHttp1 = (response: Http2ServerResponse) =>

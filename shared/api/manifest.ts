@@ -25,7 +25,11 @@ export const apiManifest = {
   needsWith: {
     // It signs the tickets that `watch` checks; long polls need none. Logs are streamed, too.
     streamedWatches: [
-      { environment: ['WATCH_URL'], tables: { control: { 'ticket-keys': ['PutItem'] } } },
+      {
+        environment: ['WATCH_URL'],
+        // How watches are sent is shown in the ClusterStatus.
+        tables: { control: { 'ticket-keys': ['PutItem'], 'watch-slots': ['GetItem'] } },
+      },
       {
         tables: {
           control: {

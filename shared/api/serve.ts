@@ -5,7 +5,7 @@
  * ours is logged with its cause, each cause once per minute, and becomes a 500 or 503 without detail.
  */
 
-import { type AccessQuestion, METRICS_PATH } from '../domain/access/authorize.ts';
+import { type AccessQuestion, authorize, METRICS_PATH } from '../domain/access/authorize.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
@@ -161,24 +161,59 @@ async function serveResource(
   const shape = negotiateShape(request.headers['accept'] ?? '', request.query);
   // The path of a Namespace names it as its own namespace, and is authorized as such. It is stored without a namespace.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
-  return serveVerb(dependencies, verb, { request: inJson, descriptor, target: place, shape, nowMs, user, caller });
+  const accessRefusal = (atMs: number) => refusalLater(dependencies, verb, { ...call, nowMs: atMs });
+  return serveVerb(dependencies, verb, {
+    request: inJson,
+    descriptor,
+    target: place,
+    shape,
+    nowMs,
+    user,
+    caller,
+    accessRefusal,
+  });
 }
 
-async function refuseUnauthorized(
-  { authorizer }: ServeDependencies,
+type Question = Pick<Call, 'request' | 'target' | 'user' | 'nowMs'>;
+
+async function refuseUnauthorized(dependencies: ServeDependencies, verb: Verb, call: Question): Promise<void> {
+  const refusal = await refusalOf(dependencies, verb, call);
+  if (refusal !== undefined) throw refusal;
+}
+
+/** undefined: the request is allowed. @param ageMaxMs age of the roles and bindings that is accepted */
+async function refusalOf(
+  { authorizer }: Pick<ServeDependencies, 'authorizer'>,
   verb: Verb,
-  { request, target, user, nowMs }: Pick<Call, 'request' | 'target' | 'user' | 'nowMs'>,
-): Promise<void> {
+  { request, target, user, nowMs }: Question,
+  ageMaxMs?: number,
+): Promise<status.StatusError | undefined> {
+  const question = questionOf(verb, { request, target });
+  const access = await authorizer.authorize(user, question, nowMs, ageMaxMs);
+  if (access.allowed) return undefined;
+  const { subresource, namespace } = target;
+  const denied = { user: user.username, verb, target, subresource, namespace, name: question.name };
+  return status.accessDenied(denied, access.reason);
+}
+
+/** Of the roles and bindings for a request that continues. Milliseconds. */
+const LATER_AGE_MS = 500;
+
+/** Built-in rules do not change: what they allow costs nothing. */
+const refusalLater = async (
+  dependencies: Pick<ServeDependencies, 'authorizer'>,
+  verb: Verb,
+  call: Question,
+): Promise<status.StatusError | undefined> =>
+  authorize(call.user, questionOf(verb, call)).allowed ? undefined : refusalOf(dependencies, verb, call, LATER_AGE_MS);
+
+function questionOf(verb: Verb, { request, target }: Pick<Call, 'request' | 'target'>) {
   const { query } = request;
   // The list itself refuses a malformed selector, later.
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
   const exactField = fields.kind === 'parsed' ? fields.exact : undefined;
   const name = target.name === '' ? selectedName(verb, exactField) : target.name;
-  const question = { verb, ...target, name, query, ...defined({ exactField }) };
-  const access = await authorizer.authorize(user, question, nowMs);
-  if (access.allowed) return;
-  const { subresource, namespace } = target;
-  throw status.accessDenied({ user: user.username, verb, target, subresource, namespace, name }, access.reason);
+  return { verb, ...target, name, query, ...defined({ exactField }) };
 }
 
 /**

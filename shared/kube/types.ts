@@ -468,6 +468,8 @@ export interface KubeClusterStatus extends KubeObject {
     gate?: { state: 'Open' | 'Closed'; reasons?: string[]; since?: string };
     totalDisruption?: boolean;
     heartbeats?: { profile: string; intervalSeconds: number }[];
+    /** Absent: they were not measured. */
+    watches?: { form: 'Stream' | 'LongPoll'; paddingBytes?: number; measuredTime: string };
   };
 }
 

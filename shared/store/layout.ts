@@ -29,6 +29,7 @@
  *          pk `probe-keys` sk `-`                   public keys of node-monitor's processes (process-key-store.ts)
  *          pk `ticket-keys` sk <key id>             a public key of one of the API's processes, TTL
  *          pk `watch-slots` sk <slot, 4 digits>     a held watch, until when, TTL (watch-slot-store.ts)
+ *                           sk `form`, `probe`       how streams are padded, and who measures it (stream-form-store.ts)
  *          pk `log-requests` sk `<node>#<id>`       a request for the log of a container, TTL (log-request-store.ts)
  *          pk `log-chunks#<id>` sk <sequence>       output that answers it, deleted when read, TTL
  *          pk `cidr#<cluster CIDR>#<mask>` sk `b#<block>` and the like   blocks assigned to Nodes (cidr-store.ts)

@@ -12,6 +12,7 @@
  * Cost of a watch: 2 write units, and two reads of 1 unit for every 25 held watches or part of them.
  */
 import { defined } from '../domain/defined.ts';
+import type { MeasuredForm } from '../domain/watches/stream-form.ts';
 import {
   chooseSlot,
   type HeldSlot,
@@ -20,8 +21,8 @@ import {
   type SlotClaim,
 } from '../domain/watches/watch-shares.ts';
 import type { ItemKey, ItemStore } from '../ports/item-store.ts';
+import { formOf, SLOTS_PARTITION } from './stream-form-store.ts';
 
-const PARTITION = 'watch-slots';
 /** Attempts at a slot that another watch acquires at the same time. */
 const ATTEMPTS_MAX = 4;
 /** Pages of one read: every page has items, and there are at most 10,000 slots. */
@@ -29,7 +30,7 @@ const PAGES_MAX = 100;
 /** Expired rows are kept this long. Seconds. */
 const REMEMBERED_SECONDS = 3_600;
 
-const keyOf = (slot: number): ItemKey => ({ table: 'control', pk: PARTITION, sk: String(slot).padStart(4, '0') });
+const keyOf = (slot: number): ItemKey => ({ table: 'control', pk: SLOTS_PARTITION, sk: String(slot).padStart(4, '0') });
 
 export interface WatchSlot {
   /** Frees the slot. Never rejects: a slot that cannot be freed now becomes free at the end of its time. */
@@ -47,7 +48,12 @@ export interface SlotRequest extends SlotClaim {
 }
 
 export type SlotOutcome =
-  | { readonly kind: 'acquired'; readonly slot: WatchSlot }
+  | {
+      readonly kind: 'acquired';
+      readonly slot: WatchSlot;
+      /** Of streams, read with the slots. undefined: it was never measured. */
+      readonly measured: MeasuredForm | undefined;
+    }
   | Exclude<SlotChoice, { readonly kind: 'free' }>
   /** Other watches acquired each slot first. */
   | { readonly kind: 'contended' };
@@ -59,12 +65,13 @@ export interface WatchSlots {
 export const watchSlots = (items: Pick<ItemStore, 'query' | 'write'>): WatchSlots => ({
   async acquire(request) {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-      const choice = chooseSlot(request, await heldSlots(items, request.nowMs));
+      const choice = chooseSlot(request, (await heldSlots(items, request.nowMs)).held);
       if (choice.kind !== 'free') return choice;
       const key = keyOf(choice.slots[Math.floor(request.fraction() * choice.slots.length)]!);
       if (!(await occupy(items, key, request))) continue;
-      if (isWithinShare(request, await heldSlots(items, request.nowMs))) {
-        return { kind: 'acquired', slot: { release: () => release(items, key, request.holder) } };
+      const { held, measured } = await heldSlots(items, request.nowMs);
+      if (isWithinShare(request, held)) {
+        return { kind: 'acquired', slot: { release: () => release(items, key, request.holder) }, measured };
       }
       await release(items, key, request.holder);
     }
@@ -95,18 +102,27 @@ async function occupy(
   return outcome.kind === 'written';
 }
 
-async function heldSlots(items: Pick<ItemStore, 'query'>, nowMs: number): Promise<readonly HeldSlot[]> {
+interface SlotRows {
+  readonly held: readonly HeldSlot[];
+  readonly measured: MeasuredForm | undefined;
+}
+
+async function heldSlots(items: Pick<ItemStore, 'query'>, nowMs: number): Promise<SlotRows> {
   const held: HeldSlot[] = [];
+  let measured: MeasuredForm | undefined;
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    const read = await items.query({ table: 'control', pk: PARTITION, consistent: true, ...defined({ after }) });
-    for (const { sk, user, untilMs } of read.items) {
-      if (Number(untilMs) > nowMs) held.push({ slot: Number(sk), ...(typeof user === 'string' ? { user } : {}) });
+    const read = await items.query({ table: 'control', pk: SLOTS_PARTITION, consistent: true, ...defined({ after }) });
+    for (const item of read.items) {
+      const { sk, user, untilMs, holder } = item;
+      measured ??= formOf(item);
+      if (holder === undefined || !(Number(untilMs) > nowMs)) continue;
+      held.push({ slot: Number(sk), ...(typeof user === 'string' ? { user } : {}) });
     }
     if (read.next === undefined) break;
     after = read.next;
   }
-  return held;
+  return { held, measured };
 }
 
 async function release(items: Pick<ItemStore, 'write'>, key: ItemKey, holder: string): Promise<void> {

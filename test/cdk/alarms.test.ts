@@ -282,6 +282,33 @@ describe('what pages', () => {
 });
 
 describe('alarms that do not page', () => {
+  it('watches-failing: errors and throttles of the streaming function (AWS metrics)', async () => {
+    const some = await cluster();
+    await some.minutes(5);
+    await some.minute({});
+    some.setMetric('watch', 'Errors', 1);
+    some.setMetric('watch', 'Throttles', 1);
+    await some.minutes(5);
+    expect(some.alarming()).toEqual([]);
+    some.setMetric('watch', 'Errors', 1);
+    some.setMetric('watch', 'Throttles', 2);
+    await some.minutes(5);
+    expect(some.alarming()).toEqual(['watches-failing']);
+    expect(some.pages()).toBe(false);
+    await some.minutes(6);
+    expect(some.alarming()).toEqual([]);
+  });
+
+  it('watches-not-streamed: watches are answered as long polls', async () => {
+    const some = await cluster();
+    await some.minutes(5);
+    await some.minutes(5, {}, () => some.tellAs('watches-not-streamed', 'watches_as_long_polls', 1));
+    expect(some.alarming()).toEqual(['watches-not-streamed']);
+    expect(some.pages()).toBe(false);
+    await some.minutes(20);
+    expect(some.alarming()).toEqual([]);
+  });
+
   it('requests-refused: 4xx of the HTTP API (AWS metric), where its throttling with 429 is counted', async () => {
     const some = await cluster();
     await some.minutes(5);

@@ -225,7 +225,7 @@ describe('permissions', () => {
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
-      ...at('Control', 'GetItem', 'fleet', 'probe-keys'),
+      ...at('Control', 'GetItem', 'fleet', 'probe-keys', 'watch-slots'),
       ...at('Control', 'GetItem Query', 'silences'),
       ...at('Control', 'GetItem PutItem Query', 'account-keys'),
       ...at('Control', 'PutItem', 'ticket-keys', 'log-chunks#*'),

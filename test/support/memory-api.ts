@@ -73,7 +73,8 @@ export async function startMemoryApi(
         watchLines(source, watch, {
           deadlineMs: systemClock.nowMs() + WATCH_MS,
           quietMs: WATCH_MS,
-          isStillAllowed: undefined,
+          paddingBytes: 1,
+          findRefusal: undefined,
         }),
       );
       return answer;

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { streamAnswer } from './event.ts';
+import { streamAnswer, throwUnlessOfStream } from './event.ts';
 
 const HEAD = { status: 200, headers: {}, body: '' };
 /** Beyond the time limit of a test. */
@@ -82,3 +82,62 @@ it.each(['while it waits for the client', 'before its end'])(
     expect(stuck.destroyed).toBe(true);
   },
 );
+
+it.each([
+  ['no line', { ...HEAD }, 200],
+  ['no permitted body', { ...HEAD, status: 204 }, 200],
+])('an answer with %s has a byte, because the front may not notice its end otherwise', async (_, head, status) => {
+  let begun = 0;
+  const written: string[] = [];
+  vi.stubGlobal('awslambda', {
+    HttpResponseStream: {
+      from: (stream: Writable, { statusCode }: { statusCode: number }) => {
+        begun = statusCode;
+        return stream;
+      },
+    },
+  });
+  const out = new Writable({
+    write(chunk, _encoding, done) {
+      written.push(String(chunk));
+      done();
+    },
+  });
+  async function* lines(): AsyncGenerator<string> {}
+  await streamAnswer({ head, lines: lines() }, out);
+  expect([begun, written.join('')]).toEqual([status, ' ']);
+});
+
+it('writes each chunk in a turn of its own: a front that holds one chunk delivers the one before', async () => {
+  let turn = 0;
+  const turns: number[] = [];
+  const out = new Writable({
+    write(_chunk, _encoding, done) {
+      turns.push(turn);
+      done();
+    },
+  });
+  const count = () => {
+    turn += 1;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  async function* lines() {
+    yield '{}\n';
+    yield ' ';
+  }
+  await streamAnswer({ head: HEAD, lines: lines() }, out);
+  clearImmediate(timer);
+  expect(turns[1]).toBeGreaterThan(turns[0] ?? 0);
+});
+
+it('a rejection that nothing handles ends the process, unless it is of a stream that broke', async () => {
+  const broken = new Error('socket hang up');
+  const { lines } = endless();
+  const stream = new Writable({ write: (_, __, done) => setImmediate(done, broken) });
+  await streamAnswer({ head: HEAD, lines }, stream);
+  expect(() => throwUnlessOfStream(broken)).not.toThrow();
+  const other = new Error('socket hang up');
+  expect(() => throwUnlessOfStream(other)).toThrow(other);
+  expect(() => throwUnlessOfStream(undefined)).toThrow();
+});

@@ -1,6 +1,7 @@
 /** Converts events of API Gateway's HTTP API, payload format 2.0, to our request, and our response to its result. */
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, LambdaFunctionURLEvent } from 'aws-lambda';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 
@@ -48,6 +49,20 @@ export function resultOf(response: HttpResponse): APIGatewayProxyStructuredResul
   };
 }
 
+/** Errors of broken connections of streams. */
+const streamErrors = new WeakSet<object>();
+
+/**
+ * For rejections that nothing handles. When the connection of a streamed response breaks, or is destroyed because its
+ * client hangs, AWS's runtime client (aws-lambda-ric 4.0.2) rejects promises that it does not handle, and Node.js would end
+ * the process with code 1. The stream has ended; the environment can receive the next event.
+ *
+ * @throws the reason, if it is another one: Node.js then exits as without this handler
+ */
+export function throwUnlessOfStream(reason: unknown): void {
+  if (typeof reason !== 'object' || reason === null || !streamErrors.has(reason)) throw reason;
+}
+
 /** A client that accepts nothing for this long has disconnected, or hangs. Milliseconds. */
 const DRAIN_MS = 30_000;
 
@@ -55,6 +70,8 @@ const DRAIN_MS = 30_000;
  * Writes a response to a function URL's response stream. Lines of its body may follow later. They are not continued after
  * a write failed, or when the client accepted nothing for `drainMs`. The end does not wait longer for the client either: it
  * would hold the execution until its time limit.
+ *
+ * An answer has at least one byte: the front may not notice the end of an empty one for 16 minutes.
  */
 export async function streamAnswer(
   answer: {
@@ -66,9 +83,11 @@ export async function streamAnswer(
   drainMs = DRAIN_MS,
 ): Promise<void> {
   const { head, lines, output } = answer;
-  const out = awslambda.HttpResponseStream.from(stream, { statusCode: head.status, headers: { ...head.headers } });
+  // 204 permits no byte.
+  const statusCode = head.status === 204 ? 200 : head.status;
+  const out = awslambda.HttpResponseStream.from(stream, { statusCode, headers: { ...head.headers } });
   // A failed write is noticed by its state below. Without a listener it would end the process.
-  out.on('error', () => {});
+  out.on('error', (error) => streamErrors.add(error));
   const closed = new AbortController();
   out.once('close', () => closed.abort());
   const hasEmitted = (event: 'drain' | 'finish'): Promise<boolean> =>
@@ -76,16 +95,23 @@ export async function streamAnswer(
       () => true,
       () => false,
     );
-  // The first bytes send the head. Without them the client would receive it only with the first event.
-  out.write(head.body);
-  for await (const line of lines ?? output ?? []) {
+  let hasBytes = head.body.length > 0;
+  if (hasBytes) out.write(head.body);
+  for await (const chunk of lines ?? output ?? []) {
     if (out.destroyed) return;
-    if (out.write(line)) continue;
+    if (chunk.length === 0) continue;
+    hasBytes = true;
+    if (out.write(chunk)) {
+      // Node would send the chunks of one turn as one packet, and the front may deliver a packet only when the next arrives.
+      await nextTurn();
+      continue;
+    }
     if (await hasEmitted('drain')) continue;
     out.destroy();
     return;
   }
   if (out.destroyed) return;
+  if (!hasBytes) out.write(' ');
   out.end();
   if (!(await hasEmitted('finish'))) out.destroy();
 }

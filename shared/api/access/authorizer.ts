@@ -40,7 +40,8 @@ export interface UserRules {
 }
 
 export interface Authorizer {
-  authorize(user: UserInfo, question: ResourceQuestion, nowMs: number): Promise<AccessAnswer>;
+  /** @param ageMaxMs age of the roles and bindings that is accepted; absent: CHECK_MS */
+  authorize(user: UserInfo, question: ResourceQuestion, nowMs: number, ageMaxMs?: number): Promise<AccessAnswer>;
   authorizePath(user: UserInfo, question: PathQuestion, nowMs: number): Promise<AccessAnswer>;
   /** The rules of a user in a namespace, for `kubectl auth can-i --list`. */
   rulesOf(user: UserInfo, namespace: string, nowMs: number): Promise<UserRules>;
@@ -63,21 +64,26 @@ export interface AuthorizerOptions {
 
 export function authorizer({ policies, nodeGraph, viewerRules }: AuthorizerOptions): Authorizer {
   /** A refusal is checked again with newer policies: a user who was just granted a role expects to use it. */
-  async function byRbac(user: UserInfo, request: RuleRequest, namespace: string, nowMs: number): Promise<AccessAnswer> {
-    const answer = decideByRbac(user, request, await policies.view(namespace, { nowMs, ageMaxMs: CHECK_MS }));
+  async function byRbac(
+    user: UserInfo,
+    request: RuleRequest,
+    namespace: string,
+    { nowMs, ageMaxMs = CHECK_MS }: { readonly nowMs: number; readonly ageMaxMs?: number | undefined },
+  ): Promise<AccessAnswer> {
+    const answer = decideByRbac(user, request, await policies.view(namespace, { nowMs, ageMaxMs }));
     if (answer.allowed || policies.isFresh({ nowMs, ageMaxMs: RECHECK_MS })) return answer;
     return decideByRbac(user, request, await policies.view(namespace, { nowMs, ageMaxMs: RECHECK_MS }));
   }
 
   return {
-    async authorize(user, question, nowMs) {
+    async authorize(user, question, nowMs, ageMaxMs) {
       const builtIn = authorize(user, question);
       const { verb, group, resource, subresource, namespace, name } = question;
       const why = builtIn.allowed
         ? await nodeGraph.refusal({ user, verb, target: question, query: question.query, nowMs })
         : builtIn.reason;
       if (why === undefined) return builtIn;
-      const answer = await byRbac(user, { verb, group, resource, subresource, name }, namespace, nowMs);
+      const answer = await byRbac(user, { verb, group, resource, subresource, name }, namespace, { nowMs, ageMaxMs });
       if (answer.allowed) return answer;
       // As upstream, which asks its authorizers one after the other.
       return { allowed: false, reason: [why, answer.reason].filter((reason) => reason !== '').join('\n') };
@@ -85,7 +91,7 @@ export function authorizer({ policies, nodeGraph, viewerRules }: AuthorizerOptio
 
     async authorizePath(user, question, nowMs) {
       const builtIn = authorizePath(user, question);
-      return builtIn.allowed ? builtIn : byRbac(user, question, '', nowMs);
+      return builtIn.allowed ? builtIn : byRbac(user, question, '', { nowMs });
     },
 
     async rulesOf(user, namespace, nowMs) {

@@ -3,6 +3,7 @@
 import { defined } from '../../domain/defined.ts';
 import { policyOf, profileNames } from '../../domain/nodes/node-profile.ts';
 import type { Policy } from '../../domain/policy.ts';
+import type { MeasuredForm } from '../../domain/watches/stream-form.ts';
 import { gateVerdictFor } from '../../domain/zones/gate.ts';
 import { ageSince } from '../../kube/age.ts';
 import { nameColumn, textColumn } from '../../kube/columns.ts';
@@ -51,7 +52,7 @@ export const clusterstatuses: ResourceDescriptor = {
 /** `nowMs`: ticks that are missing close the gate, whatever the last tick stored. */
 export function clusterStatusObject(
   { fence, gate, disruption, nodes }: FleetState,
-  at: { readonly nowMs: number; readonly policy: Policy },
+  at: { readonly nowMs: number; readonly policy: Policy; readonly watches: MeasuredForm | undefined },
 ): KubeClusterStatus {
   const verdict = gateVerdictFor(gate, at);
   const closed = verdict.kind === 'holding' ? verdict : undefined;
@@ -74,6 +75,14 @@ export function clusterStatusObject(
         profile,
         intervalSeconds: policyOf(at.policy, profile).beatIntervalSeconds,
       })),
+      ...(at.watches === undefined ? {} : { watches: watchesStatus(at.watches) }),
     },
   };
 }
+
+const watchesStatus = ({ form, measuredMs }: MeasuredForm) => ({
+  ...(form.kind === 'stream'
+    ? { form: 'Stream' as const, paddingBytes: form.paddingBytes }
+    : { form: 'LongPoll' as const }),
+  measuredTime: formatTime(measuredMs),
+});

@@ -12,7 +12,7 @@ import * as status from '../../kube/status.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { closeLogRequest, type LogChunk, logSeenMs, takeLogChunks } from '../../store/log-request-store.ts';
-import { type IsStillAllowed, REVOCATION_CHECK_MS } from '../watch/revocation.ts';
+import { type FindRefusal, REVOCATION_CHECK_MS } from '../watch/revocation.ts';
 
 /** Between two reads of the chunks. Milliseconds. */
 const POLL_MS = 300;
@@ -59,12 +59,11 @@ export async function awaitFirstChunk(
 export interface LogEnding {
   /** When the last byte must be sent. Epoch milliseconds. */
   readonly endMs: number;
-  /** Whether the identity that reads still exists. undefined: it cannot be checked. */
-  readonly isStillAllowed: IsStillAllowed | undefined;
+  readonly findRefusal: FindRefusal;
 }
 
 /**
- * The output, until the log ends, a limit is reached, the identity that reads is deleted, or `endMs`. The request is
+ * The output, until the log ends, a limit is reached, the user may no longer read it, or `endMs`. The request is
  * deleted afterwards.
  */
 export async function* logOutput(
@@ -94,7 +93,7 @@ interface Forwarding extends LogEnding {
 async function* forwardChunks(
   { items, clock, pause }: LogSource,
   request: LogRequest,
-  { first, output, endMs, isStillAllowed }: Forwarding,
+  { first, output, endMs, findRefusal }: Forwarding,
 ): AsyncGenerator<Uint8Array, string | undefined> {
   let chunks = first;
   let sequence = 0;
@@ -119,12 +118,13 @@ async function* forwardChunks(
       if (nowMs - heardMs >= SILENCE_MS) {
         return `node ${request.nodeName} has sent nothing for ${SILENCE_MS / 1_000} s; the log may be incomplete`;
       }
-      if (isStillAllowed !== undefined && nowMs - allowedMs >= REVOCATION_CHECK_MS) {
-        allowedMs = nowMs;
-        // A check that fails does not end the log, as with watches.
-        const isAllowed = await isStillAllowed().catch(() => true);
-        if (!isAllowed) return 'the identity that reads this log was deleted';
-      }
+    }
+    if (nowMs - allowedMs >= REVOCATION_CHECK_MS) {
+      allowedMs = nowMs;
+      // A check that fails does not end the log, as with watches.
+      const refusal = await findRefusal().catch(() => undefined);
+      if (refusal?.status.code === 401) return 'the identity that reads this log was deleted';
+      if (refusal !== undefined) return `the user may no longer read this log: ${refusal.status.message}`;
     }
     if (chunks.length === 0) await pause(Math.min(POLL_MS, endMs - nowMs));
     chunks = await takeLogChunks(items, request.id, sequence);

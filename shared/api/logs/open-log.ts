@@ -4,7 +4,7 @@ import * as status from '../../kube/status.ts';
 import type { RandomSource } from '../../ports/clock.ts';
 import { closeLogRequest, openLogRequest } from '../../store/log-request-store.ts';
 import type { Call } from '../request/call.ts';
-import type { IsStillAllowed } from '../watch/revocation.ts';
+import type { FindRefusal } from '../watch/revocation.ts';
 import { LOG_PARAMETER } from './log-redirect.ts';
 import { awaitFirstChunk, type LogSource, logOutput } from './log-stream.ts';
 import type { PodLog } from './pod-log.ts';
@@ -14,8 +14,7 @@ export interface LogOpening {
   readonly call: Call;
   /** When the last byte must be sent. Epoch milliseconds. */
   readonly deadlineMs: number;
-  /** Whether the identity that reads still exists. undefined: it cannot be checked. */
-  readonly isStillAllowed: IsStillAllowed | undefined;
+  readonly findRefusal: FindRefusal;
 }
 
 export const isPodLog = ({ group, resource, subresource }: ResourceTarget): boolean =>
@@ -24,7 +23,7 @@ export const isPodLog = ({ group, resource, subresource }: ResourceTarget): bool
 /** Resolves when the node has answered. @throws StatusError 400, 401, 410, 504 */
 export async function openLog(
   source: LogSource & { readonly random: RandomSource },
-  { log, call, deadlineMs, isStillAllowed }: LogOpening,
+  { log, call, deadlineMs, findRefusal }: LogOpening,
 ): Promise<AsyncIterable<Uint8Array>> {
   const id = call.request.query.get(LOG_PARAMETER) ?? '';
   if (id === '') throw status.badRequest('logs are read at the address of the API, which redirects to this one');
@@ -41,9 +40,10 @@ export async function openLog(
     const isSame = user === call.user.username && podUid === log.pod.metadata.uid && container === log.container;
     if (!isSame) throw status.expired('the request for this log is of another user or another container');
     // A ticket may be older than the deletion of its identity.
-    if (isStillAllowed !== undefined && !(await isStillAllowed().catch(() => true))) throw status.unauthorized();
+    const refusal = await findRefusal().catch(() => undefined);
+    if (refusal !== undefined) throw refusal;
     const started = await awaitFirstChunk(source, request);
-    return logOutput(source, request, started, { endMs: deadlineMs, isStillAllowed });
+    return logOutput(source, request, started, { endMs: deadlineMs, findRefusal });
   } catch (error) {
     await closeLogRequest(source.items, request);
     throw error;

@@ -75,6 +75,8 @@ export interface Call {
   readonly user: UserInfo;
   /** The user who was authenticated. Another one than `user` in a request with impersonation. */
   readonly caller: UserInfo;
+  /** Why the request would be refused at this time, for what continues after its start; undefined: it would not. */
+  readonly accessRefusal: (nowMs: number) => Promise<status.StatusError | undefined>;
 }
 
 /** Delivers an authorized watch to the client: as a long poll, a stream or a redirect. */

@@ -1,17 +1,23 @@
-/** The read-only storage of the one ClusterStatus: a strongly consistent read of one item. */
+/** The read-only storage of the one ClusterStatus: a strongly consistent read of one item, and half a unit. */
 import type { Policy } from '../../domain/policy.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { ItemStore } from '../../ports/item-store.ts';
 import type { FleetStore } from '../../store/fleet-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
+import { readForm } from '../../store/stream-form-store.ts';
 import { CLUSTER_STATUS, clusterStatusObject } from '../kinds/cluster-statuses.ts';
 import { readOnlyStorage } from './read-only-storage.ts';
 import type { ResourceStorage } from './resource-storage.ts';
 
 export function clusterStatusStorage(
   fleet: Pick<FleetStore, 'readState'>,
-  { clock, policy }: { readonly clock: Clock; readonly policy: Policy },
+  { clock, policy, items }: { readonly clock: Clock; readonly policy: Policy; readonly items: Pick<ItemStore, 'get'> },
 ): ResourceStorage {
-  const read = async () => clusterStatusObject(await fleet.readState(), { nowMs: clock.nowMs(), policy });
+  const read = async () => {
+    // Without streams the function may not read it.
+    const watches = policy.watchMode === 'stream' ? await readForm(items) : undefined;
+    return clusterStatusObject(await fleet.readState(), { nowMs: clock.nowMs(), policy, watches });
+  };
   return readOnlyStorage({
     get: async (_namespace, name) => (name === CLUSTER_STATUS ? read() : undefined),
     list: async ({ continueAfter }) => ({ items: continueAfter === undefined ? [await read()] : [] }),

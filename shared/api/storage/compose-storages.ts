@@ -186,7 +186,7 @@ function specialStorages(
     nodeidentities: () => identityStorage(nodeKeyStore(items), clock),
     bootstraptokens: () => bootstrapTokenStorage(bootstrapTokenStore(items), clock),
     decisions: () => decisionStorage(decisionStore(items), clock),
-    clusterstatuses: () => clusterStatusStorage(fleetStore(items), { clock, policy }),
+    clusterstatuses: () => clusterStatusStorage(fleetStore(items), { clock, policy, items }),
     silencehistograms: () => silenceHistogramStorage(silenceStore(items), clock),
     poddisruptionbudgets: () => budgets.storage,
     roles: (descriptor) => reportingStorage(plain(descriptor), policies),

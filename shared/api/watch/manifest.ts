@@ -1,5 +1,10 @@
 import { WATCH_MEMORY_MEGABYTES } from '../../domain/cost/held-watch.ts';
+import { lambdaTotal, total } from '../../domain/functions/alarm-manifest.ts';
 import { type FunctionManifest, POLICY_AND_TABLES } from '../../domain/functions/function-manifest.ts';
+import { WATCHES_AS_LONG_POLLS } from './metrics.ts';
+
+/** In five minutes. A single failure ends one watch, which its client repeats. */
+const FAILURES = 3;
 
 export const watchManifest = {
   name: 'watch',
@@ -22,4 +27,33 @@ export const watchManifest = {
       'log-chunks#*': ['DeleteItem', 'Query'],
     },
   },
+  alarms: [
+    {
+      name: 'watches-failing',
+      rank: 172,
+      meaning: 'Watches and logs fail or are throttled: clients see changes late, or not at all.',
+      pages: false,
+      metrics: { errors: lambdaTotal('Errors'), throttles: lambdaTotal('Throttles') },
+      expression: 'FILL(errors, 0) + FILL(throttles, 0)',
+      when: '>=',
+      threshold: FAILURES,
+      datapoints: [1, 1],
+      periodSeconds: 300,
+      missing: 'notBreaching',
+      missingBecause: 'without watches there is no data',
+    },
+    {
+      name: 'watches-not-streamed',
+      rank: 174,
+      meaning: 'The function URL delivers no small chunk: watches are answered as long polls, logs are late.',
+      pages: false,
+      metrics: { polls: total(WATCHES_AS_LONG_POLLS) },
+      when: '>',
+      threshold: 0,
+      datapoints: [1, 1],
+      periodSeconds: 300,
+      missing: 'notBreaching',
+      missingBecause: 'the metric is emitted only with such a watch',
+    },
+  ],
 } as const satisfies FunctionManifest;

@@ -1,26 +1,32 @@
 /**
- * Whether the identity of a machine or a service account that holds a watch or a log still exists. With impersonation it
- * is that of the caller. A watch is authorized once, at
- * its start, and lasts up to 15 minutes. Without this check, it would show events until then, although the identity was
- * deleted.
+ * Whether the user of a held watch or log may still receive it. A watch is authorized at its start and lasts up to 15
+ * minutes. Without this check it would go on after the identity of the machine or the service account was deleted, or
+ * the role binding removed. With impersonation the identity of the caller is checked, too.
  *
- * Cost: for a machine half a read unit, for a service account one unit per object that its token needs, when the watch
- * starts and once per minute. A key that is missing is read
- * again, strongly consistent: an eventually consistent read may not yet have a key that was added a moment ago.
+ * A check per REVOCATION_CHECK_MS, which pauses of up to a second may delay: a watch ends within 5 s.
+ *
+ * Cost of a check: for a machine half a read unit, for a service account one unit per object that its token needs. For a
+ * user with access by roles 2 units, which the watches of one process share (policy-cache.ts). That is at most
+ * 3,600 units or $0.0005 per hour of a watch. A key that is missing is read again, strongly consistent: an eventually
+ * consistent read may not yet have a key that was added a moment ago.
  */
 import { KEY_ID_EXTRA } from '../../domain/access/node-identity.ts';
 import { nodeIdentity } from '../../domain/access/node-restriction.ts';
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { isAlive, objectsOfUser } from '../../kube/accounts/account-token.ts';
+import * as status from '../../kube/status.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
+import type { Call } from '../request/call.ts';
 
 /** Time between two checks of one watch. Milliseconds. */
-export const REVOCATION_CHECK_MS = 60_000;
+export const REVOCATION_CHECK_MS = 3_000;
 
-/** Whether the user may still receive events. Rejects if the keys cannot be read. */
-export type IsStillAllowed = () => Promise<boolean>;
+/** Why the user may receive no more events; undefined: it may. Rejects if that cannot be read. */
+export type FindRefusal = () => Promise<status.StatusError | undefined>;
+
+type IsAlive = () => Promise<boolean>;
 
 export interface RevocationSources {
   readonly nodeKeys: NodeKeys;
@@ -29,22 +35,22 @@ export interface RevocationSources {
   readonly clock: Clock;
 }
 
-/**
- * `users`: who was authenticated, and the user that the request acts as. undefined: none of them has a credential that can
- * be checked, such as a person.
- */
+/** `users`: who was authenticated, and the user that the request acts as. */
 export function revocationCheck(
   { nodeKeys, objects, clock }: RevocationSources,
   users: readonly UserInfo[],
-): IsStillAllowed | undefined {
+  { accessRefusal }: Pick<Call, 'accessRefusal'>,
+): FindRefusal {
   const checks = [...new Set(users)].flatMap(
     (user) => machineCheck(nodeKeys, user) ?? accountCheck(objects, clock, user) ?? [],
   );
-  if (checks.length === 0) return undefined;
-  return async () => (await Promise.all(checks.map((check) => check()))).every(Boolean);
+  return async () => {
+    const [refusal, ...alive] = await Promise.all([accessRefusal(clock.nowMs()), ...checks.map((check) => check())]);
+    return alive.every(Boolean) ? refusal : status.unauthorized();
+  };
 }
 
-function machineCheck(keys: NodeKeys, user: UserInfo): IsStillAllowed | undefined {
+function machineCheck(keys: NodeKeys, user: UserInfo): IsAlive | undefined {
   const keyId = user.extra?.[KEY_ID_EXTRA]?.[0];
   const identity = nodeIdentity({ name: user.username, groups: user.groups });
   if (keyId === undefined || identity.kind !== 'node') return undefined;
@@ -57,7 +63,7 @@ function machineCheck(keys: NodeKeys, user: UserInfo): IsStillAllowed | undefine
 }
 
 /** A token of a service account is valid while its account and its pod or node exist. */
-function accountCheck(objects: RevocationSources['objects'], clock: Clock, user: UserInfo): IsStillAllowed | undefined {
+function accountCheck(objects: RevocationSources['objects'], clock: Clock, user: UserInfo): IsAlive | undefined {
   const required = objectsOfUser(user);
   if (required.length === 0) return undefined;
   return async () => {

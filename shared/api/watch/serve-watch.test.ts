@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { apiInMemory } from '../../../test/support/api-in-memory.ts';
+import { linesOfWatch } from '../../../test/support/watch-lines.ts';
 import { gzip } from '../../adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../adapters/memory/item-store.ts';
 import { staticTokenAuthenticator } from '../../adapters/tokens/static-tokens.ts';
@@ -58,8 +59,10 @@ function watcher(
     failed,
     nowMs: () => nowMs,
     /** A watch without a timeout of its own; its function times out after 15 minutes. */
-    openLong: (query: Record<string, string> = {}, key = 'key') =>
-      watch(request('/api/v1/nodes', key, { timeoutSeconds: '0', ...query }), nowMs + 900_000),
+    openLong: (query: Record<string, string> = {}, key = 'key', headers: Record<string, string> = {}) => {
+      const asked = request('/api/v1/nodes', key, { timeoutSeconds: '0', ...query });
+      return watch({ ...asked, headers: { ...asked.headers, ...headers } }, nowMs + 900_000);
+    },
     /** As a kubelet watches its own Node. */
     openAsMachine: (name: string) =>
       watch(
@@ -142,7 +145,7 @@ it('watches that fail during an outage of the store are logged once', async () =
 
 async function linesOf(lines: AsyncIterable<string> | undefined): Promise<readonly string[]> {
   const collected: string[] = [];
-  for await (const line of lines ?? []) collected.push(line);
+  for await (const line of linesOfWatch(lines)) collected.push(line);
   return collected;
 }
 
@@ -250,4 +253,15 @@ it('the watches of one process read the roles of the cluster once', async () => 
   for (let count = 0; count < 5; count += 1) expect((await openByTicket('/api/v1/configmaps')).head.status).toBe(200);
   expect(lists).toBe(ofFirst);
   expect((await openByTicket('/api/v1/secrets')).head.status).toBe(403);
+});
+
+it.each([
+  'application/vnd.kubernetes.protobuf;stream=watch,application/json;stream=watch',
+  'application/vnd.kubernetes.protobuf,application/json',
+  'application/cbor-seq,application/json',
+])('a watch that accepts %s is JSON: white space would break its frames', async (accept) => {
+  const { openLong } = watcher(undefined, { watchQuietSeconds: 40 });
+  const { head, lines } = await openLong({ allowWatchBookmarks: 'true' }, 'key', { accept });
+  expect(head.headers['content-type']).toBe('application/json');
+  for (const line of await linesOf(lines)) expect(JSON.parse(line)).toMatchObject({ type: expect.any(String) });
 });

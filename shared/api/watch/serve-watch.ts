@@ -2,12 +2,15 @@
 
 import type { UserInfo } from '../../domain/access/user-info.ts';
 import { defined } from '../../domain/defined.ts';
+import { DEFAULT_FORM, type StreamForm } from '../../domain/watches/stream-form.ts';
 import { watchLevel } from '../../domain/watches/watch-shares.ts';
 import { parsePath, verbOf } from '../../kube/request/request.ts';
 import { statusResponse } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import type { Authentication } from '../../ports/authenticator.ts';
+import type { GzipFrames } from '../../ports/gzip-frames.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import type { Meter } from '../../ports/log.ts';
 import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { type SlotOutcome, type WatchSlot, type WatchSlots, watchSlots } from '../../store/watch-slot-store.ts';
@@ -15,27 +18,43 @@ import { withoutImpersonation } from '../access/impersonation.ts';
 import { type ApiOptions, apiDependencies } from '../compose.ts';
 import type { LogSource } from '../logs/log-stream.ts';
 import { isPodLog, openLog } from '../logs/open-log.ts';
+import { paddedLog } from '../logs/padded-log.ts';
 import type { AnswerPodLog, Call } from '../request/call.ts';
+import { acceptsGzip } from '../request/response-size.ts';
 import { serveApi } from '../serve.ts';
 import { clusterObjects } from '../storage/cluster-objects.ts';
-import { type IsStillAllowed, revocationCheck } from './revocation.ts';
+import { answerLongPoll } from './long-poll.ts';
+import { type MeasureForm, type Measuring, measurementDue, probeLines } from './measure-form.ts';
+import { WATCHES_AS_LONG_POLLS } from './metrics.ts';
+import { type FindRefusal, revocationCheck } from './revocation.ts';
 import { STATE_VERSION_PARAMETER, TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
+import type { WatchCall, WatchSource } from './watch-request.ts';
 import { watchEndMs, watchLines } from './watch-stream.ts';
 
 /** From the last line of a watch to the release of its slot, at most. Milliseconds. */
 const RELEASE_MS = 5_000;
 
-export interface StreamedAnswer {
-  readonly head: HttpResponse;
+interface Streamed {
   /** Absent when the head is the whole response, as for a refusal. */
-  readonly lines?: AsyncIterable<string>;
+  lines?: AsyncIterable<string>;
   /** The output of a container, in place of lines. */
-  readonly output?: AsyncIterable<Uint8Array>;
+  output?: AsyncIterable<Uint8Array>;
+  /** To run beside the answer: the form of streams is to be measured. */
+  measure?: MeasureForm;
 }
 
-export interface WatchOptions extends Omit<ApiOptions, 'answerPodLog' | 'answerWatch'> {
+export interface StreamedAnswer extends Streamed {
+  readonly head: HttpResponse;
+}
+
+export interface WatchOptions
+  extends Omit<ApiOptions, 'answerPodLog' | 'answerWatch'>,
+    Pick<Measuring, 'deployment' | 'openProbe'> {
   /** Absent: logs are not served. */
   readonly gunzip?: LogSource['gunzip'];
+  /** Absent: logs have no padding. */
+  readonly gzipFrames?: () => GzipFrames;
+  readonly meter?: Meter;
   readonly tickets: WatchTicketVerifier;
   /** For closing the watches of machines after their identity was deleted. */
   readonly nodeKeys: NodeKeys;
@@ -50,18 +69,32 @@ export function serveWatch(options: WatchOptions): ServeWatch {
   const slots = watchSlots(options.items);
   const revocation = { nodeKeys: options.nodeKeys, objects: clusterObjects(options), clock: options.clock };
   return async (request, deadlineMs) => {
-    if (!isStreamed(request)) return { head: statusResponse(status.unknownPath().status) };
+    if (!isStreamed(request)) {
+      const probe = await probeLines(options, request);
+      return probe === undefined
+        ? { head: statusResponse(status.unknownPath().status) }
+        : { head: STREAM, lines: probe };
+    }
     const ticket = request.query.get(TICKET_PARAMETER);
     const query = new URLSearchParams(request.query);
     query.delete(TICKET_PARAMETER);
     // Only a ticket ensures that the API chose it.
     const stateVersion = ticket === null ? undefined : (query.get(STATE_VERSION_PARAMETER) ?? undefined);
-    let lines: AsyncIterable<string> | undefined;
-    let output: AsyncIterable<Uint8Array> | undefined;
+    const streamed: Streamed = {};
     /** Of the ticket. */
     let impersonator: UserInfo | undefined;
-    const isStillAllowedFor = ({ user, caller }: StreamedCall) =>
-      revocationCheck(revocation, [impersonator ?? caller, user]);
+    const findRefusalFor = (call: StreamedCall): FindRefusal =>
+      revocationCheck(revocation, [impersonator ?? call.caller, call.user], call);
+    const occupySlot = async (user: UserInfo, timeoutSeconds?: number) => {
+      const { slot, measured } = await acquireSlot(options, slots, {
+        user,
+        deadlineMs,
+        ...defined({ timeoutSeconds }),
+      });
+      const measure = measurementDue(options, measured);
+      if (measure !== undefined) streamed.measure = measure;
+      return { slot, form: measured?.form ?? DEFAULT_FORM };
+    };
     const serve = serveApi({
       ...common,
       // A ticket replaces the credentials. Without a ticket the credentials are checked as in the API.
@@ -75,37 +108,54 @@ export function serveWatch(options: WatchOptions): ServeWatch {
                 }),
             },
       ...defined({
-        answerPodLog: logAnswerer(options, { slots, isStillAllowedFor, deadlineMs }, (opened) => {
-          output = opened;
+        answerPodLog: logAnswerer(options, { occupySlot, findRefusalFor, deadlineMs }, (output) => {
+          streamed.output = output;
         }),
       }),
-      answerWatch: async (source, watch, call) => {
-        const { timeoutSeconds } = watch;
-        const slot = await acquireSlot(options, slots, { user: call.user, deadlineMs, ...defined({ timeoutSeconds }) });
-        lines = releasing(
-          slot,
-          watchLines(
-            source,
-            { ...watch, ...defined({ stateVersion }) },
-            {
-              deadlineMs,
-              quietMs: options.policy.watchQuietSeconds * 1_000,
-              isStillAllowed: isStillAllowedFor(call),
-            },
-          ),
-        );
-        return {
-          status: 200,
-          headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
-          body: '',
+      answerWatch: async (source, asked, call) => {
+        const { slot, form } = await occupySlot(call.user, asked.timeoutSeconds);
+        const watch = { ...asked, ...defined({ stateVersion }) };
+        if (form.kind === 'longPoll') {
+          options.meter?.add(WATCHES_AS_LONG_POLLS, 1, 'Count');
+          return asLongPoll(source, watch, slot);
+        }
+        const limits = {
+          deadlineMs,
+          quietMs: options.policy.watchQuietSeconds * 1_000,
+          paddingBytes: form.paddingBytes,
+          findRefusal: findRefusalFor(call),
         };
+        streamed.lines = releasing(slot, watchLines(source, watch, limits));
+        return STREAM;
       },
     });
     // A ticket names the user that the request acts as.
     const headers = ticket === null ? request.headers : withoutImpersonation(request.headers);
     const head = await serve({ ...request, headers, query });
-    return { head, ...defined({ lines, output }) };
+    return { head, ...streamed };
   };
+}
+
+const STREAM: HttpResponse = {
+  status: 200,
+  headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
+  body: '',
+};
+
+const NOT_STREAMED =
+  'this cluster cannot stream: watches end with their first changes, and logs may be late ' +
+  '(docs/operations/alarms/watches-not-streamed.md)';
+/** RFC 9111 5.5, and as warnings of upstream's API: kubectl prints it. */
+const WARNING = { warning: `299 - ${JSON.stringify(NOT_STREAMED)}` };
+
+/** The end of an answer is delivered even where a chunk is not. */
+async function asLongPoll(source: WatchSource, watch: WatchCall, slot: WatchSlot): Promise<HttpResponse> {
+  try {
+    const answer = await answerLongPoll(source, watch);
+    return { ...answer, headers: { ...answer.headers, ...WARNING } };
+  } finally {
+    await slot.release();
+  }
 }
 
 /** Between two attempts of a client without a slot. Seconds. */
@@ -116,7 +166,7 @@ async function acquireSlot(
   { clock, random, policy }: WatchOptions,
   slots: WatchSlots,
   { user, timeoutSeconds, deadlineMs }: { user: UserInfo | undefined; timeoutSeconds?: number; deadlineMs: number },
-): Promise<WatchSlot> {
+): Promise<Extract<SlotOutcome, { kind: 'acquired' }>> {
   const nowMs = clock.nowMs();
   const { username = '', groups = [] } = user ?? {};
   const outcome = await slots.acquire({
@@ -128,7 +178,7 @@ async function acquireSlot(
     untilMs: watchEndMs(nowMs, timeoutSeconds, deadlineMs) + RELEASE_MS,
     fraction: () => random.fraction(),
   });
-  if (outcome.kind === 'acquired') return outcome.slot;
+  if (outcome.kind === 'acquired') return outcome;
   throw status.tooManyRequests(`${reasonOf(outcome, username, groups)}; try again later`, {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
@@ -159,32 +209,44 @@ async function* releasing<T>(slot: WatchSlot, lines: AsyncIterable<T>): AsyncGen
   }
 }
 
-type StreamedCall = Pick<Call, 'user' | 'caller'>;
+type StreamedCall = Pick<Call, 'user' | 'caller' | 'accessRefusal'>;
 
 interface LogLimits {
-  readonly slots: WatchSlots;
-  readonly isStillAllowedFor: (call: StreamedCall) => IsStillAllowed | undefined;
+  readonly occupySlot: (user: UserInfo) => Promise<{ readonly slot: WatchSlot; readonly form: StreamForm }>;
+  readonly findRefusalFor: (call: StreamedCall) => FindRefusal;
   readonly deadlineMs: number;
 }
 
 /** Answers logs, in a slot like that of a watch. The slot is released on a refusal. */
 function logAnswerer(
   options: WatchOptions,
-  { slots, isStillAllowedFor, deadlineMs }: LogLimits,
+  { occupySlot, findRefusalFor, deadlineMs }: LogLimits,
   onOpen: (output: AsyncIterable<Uint8Array>) => void,
 ): AnswerPodLog | undefined {
-  const { gunzip } = options;
+  const { gunzip, gzipFrames } = options;
   if (gunzip === undefined) return undefined;
   return async (log, call) => {
-    const slot = await acquireSlot(options, slots, { user: call.user, deadlineMs });
+    const { slot, form } = await occupySlot(call.user);
+    const paddingBytes = form.kind === 'stream' ? form.paddingBytes : 0;
+    const frames = paddingBytes > 0 && acceptsGzip(call.request) ? gzipFrames?.() : undefined;
     try {
-      const opening = { log, call, deadlineMs, isStillAllowed: isStillAllowedFor(call) };
-      onOpen(releasing(slot, await openLog({ ...options, gunzip }, opening)));
+      const opening = { log, call, deadlineMs, findRefusal: findRefusalFor(call) };
+      const output = releasing(slot, await openLog({ ...options, gunzip }, opening));
+      onOpen(frames === undefined ? output : paddedLog(output, frames, paddingBytes));
     } catch (error) {
       await slot.release();
       throw error;
     }
-    return { status: 200, headers: { 'content-type': 'text/plain', 'cache-control': 'no-cache, private' }, body: '' };
+    return {
+      status: 200,
+      headers: {
+        'content-type': 'text/plain',
+        'cache-control': 'no-cache, private',
+        ...(frames === undefined ? {} : { 'content-encoding': 'gzip', vary: 'Accept-Encoding' }),
+        ...(form.kind === 'longPoll' ? WARNING : {}),
+      },
+      body: '',
+    };
   };
 }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { type ApiInMemory, apiInMemory, MERGE, NODES, node } from '../../../test/support/api-in-memory.ts';
+import { linesOfWatch } from '../../../test/support/watch-lines.ts';
 import { gzip } from '../../adapters/gzip/gzip.ts';
 import { memoryItemStore } from '../../adapters/memory/item-store.ts';
 import { readYaml } from '../../adapters/yaml/read-yaml.ts';
@@ -48,7 +49,7 @@ async function watched(
     nowMs + 10_000,
   );
   const received: string[] = [];
-  for await (const line of lines ?? []) {
+  for await (const line of linesOfWatch(lines)) {
     const { type, object } = JSON.parse(line) as { type: string; object: { metadata: { name: string } } };
     received.push(`${type} ${object.metadata.name}`);
     if (received.length === 1) await onFirst();

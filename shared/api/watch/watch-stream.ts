@@ -1,8 +1,9 @@
 /** A watch over an open connection. Kubernetes: "API concepts", efficient detection of changes. */
 
+import { whitespace } from '../../domain/watches/stream-form.ts';
 import { isStatusError } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
-import { type IsStillAllowed, REVOCATION_CHECK_MS } from './revocation.ts';
+import { type FindRefusal, REVOCATION_CHECK_MS } from './revocation.ts';
 import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch-events.ts';
 import { watchEventLine } from './watch-line.ts';
 
@@ -20,7 +21,10 @@ export interface WatchLimits {
   readonly deadlineMs: number;
   /** A watch without an event for this time ends. Bookmarks do not count. Milliseconds. */
   readonly quietMs: number;
-  readonly isStillAllowed: IsStillAllowed | undefined;
+  /** White space after lines (domain/watches/stream-form.ts). Bytes; 0: lines are delivered without it. */
+  readonly paddingBytes: number;
+  /** undefined: its user is not checked again. */
+  readonly findRefusal: FindRefusal | undefined;
 }
 
 /** Ends the generator of events from within its pauses. */
@@ -34,13 +38,17 @@ class QuietWatch extends Error {
  * nothing could serve no one: it ends, with a bookmark from which client-go resumes without a list.
  *
  * An expired version, or a fault, ends the lines with an ERROR event, because the head of the response was already sent.
- * So does a revoked identity: no event is sent more than REVOCATION_CHECK_MS after `isStillAllowed` was last true, or
- * failed. A check that fails does not end the watch: otherwise a store without answers would end all watches.
+ * So does a user who may no longer watch: no event is sent more than REVOCATION_CHECK_MS after `findRefusal` was last
+ * asked, or failed. A check that fails does not end the watch: otherwise a store without answers would end all watches.
+ *
+ * Each part is a chunk of its own. White space follows the lines of one read of the log, because the function URL may hold
+ * them until more is written. A first one delivers the head, and ensures that no answer is without a byte: the front may
+ * not notice the end of such an answer for 16 minutes (aws/aws-lambda-nodejs-runtime-interface-client 95).
  */
 export async function* watchLines(
   source: WatchSource,
   call: WatchCall,
-  { deadlineMs, quietMs, isStillAllowed }: WatchLimits,
+  { deadlineMs, quietMs, paddingBytes, findRefusal }: WatchLimits,
 ): AsyncGenerator<string> {
   const { clock } = source;
   const startedMs = clock.nowMs();
@@ -52,26 +60,38 @@ export async function* watchLines(
   let reached = '';
   let sent = '';
   let checkedMs = Number.NEGATIVE_INFINITY;
+  const padding = whitespace(paddingBytes);
+  /** Whether a line was written after the last padding. */
+  let isHeld = false;
   const lineOf = (event: WatchEvent, endsState = false): string => {
     const line = watchEventLine(call.descriptor, event, call.shape, { nowMs: clock.nowMs(), first, endsState });
     first = false;
+    isHeld = paddingBytes > 0;
     return line;
   };
   async function checkRevocation(): Promise<void> {
     const nowMs = clock.nowMs();
-    if (isStillAllowed === undefined || nowMs - checkedMs < REVOCATION_CHECK_MS) return;
+    if (findRefusal === undefined || nowMs - checkedMs < REVOCATION_CHECK_MS) return;
     checkedMs = nowMs;
-    if (!(await isStillAllowed().catch(() => true))) throw status.unauthorized();
+    const refusal = await findRefusal().catch(() => undefined);
+    if (refusal !== undefined) throw refusal;
   }
   // Also between two reads of the change log: a watch without events must end, too.
   const checkedSource: WatchSource = {
     ...source,
     async pause(milliseconds) {
-      await source.pause(Math.min(milliseconds, Math.max(0, eventMs + quietMs - clock.nowMs())));
-      await checkRevocation();
-      if (clock.nowMs() - eventMs >= quietMs) throw new QuietWatch();
+      let leftMs = milliseconds;
+      do {
+        const quietLeftMs = Math.max(0, eventMs + quietMs - clock.nowMs());
+        const sliceMs = Math.min(leftMs, REVOCATION_CHECK_MS, quietLeftMs);
+        await source.pause(sliceMs);
+        leftMs -= sliceMs;
+        await checkRevocation();
+        if (clock.nowMs() - eventMs >= quietMs) throw new QuietWatch();
+      } while (leftMs > 0);
     },
   };
+  yield whitespace(Math.max(1, paddingBytes));
   try {
     for await (const event of watchEvents(checkedSource, request, endMs)) {
       const nowMs = clock.nowMs();
@@ -80,10 +100,14 @@ export async function* watchLines(
         reached = event.resourceVersion;
         const endsState = event.endsState && call.sendInitialEvents;
         const due = call.bookmarks && nowMs - bookmarkedMs >= BOOKMARK_MS;
-        if (!endsState && !due) continue;
-        bookmarkedMs = nowMs;
-        sent = reached;
-        yield lineOf(event, endsState);
+        if (endsState || due) {
+          bookmarkedMs = nowMs;
+          sent = reached;
+          yield lineOf(event, endsState);
+        }
+        // A bookmark follows each read of the log that had changes.
+        if (isHeld) yield padding;
+        isHeld = false;
       } else {
         eventMs = nowMs;
         yield lineOf(event);

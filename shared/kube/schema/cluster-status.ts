@@ -15,6 +15,12 @@ const heartbeats = struct(`${OURS}.ProfileHeartbeats`, 'Heartbeats of the nodes 
   intervalSeconds: int64('Time between two heartbeats of a node. Seconds.'),
 });
 
+const watches = struct(`${OURS}.WatchForm`, 'How watches are sent, as measured at the function URL.', {
+  form: text('Stream, or LongPoll where no padding makes the function URL deliver a change at once.'),
+  paddingBytes: pointer(int64('White space after the changes of a stream. Bytes.')),
+  measuredTime: time('When it was measured.'),
+});
+
 export const clusterStatus: StructSchema = kindStruct(
   `${OURS}.ClusterStatus`,
   { group: IDENTITY_GROUP, version: 'v1alpha1', kind: 'ClusterStatus' },
@@ -29,6 +35,7 @@ export const clusterStatus: StructSchema = kindStruct(
         gate: embedded(gate, 'The safety gate.'),
         totalDisruption: bool('Whether all zones are in full disruption: no pod is evicted.'),
         heartbeats: list(embedded(heartbeats, ''), 'Heartbeat intervals of the policy, by profile.'),
+        watches: pointer(embedded(watches, 'How watches are sent; absent before the first watch.')),
       }),
       'State at the last tick.',
     ),
