@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import {
@@ -10,6 +11,7 @@ import {
   READY,
   TABLE,
 } from '../../test/support/api-in-memory.ts';
+import { memoryItemStore } from '../adapters/memory/item-store.ts';
 import { RESPONSE_BYTES_MAX } from './request/response-size.ts';
 import { CONTINUE_SECONDS_MAX } from './verbs/list-objects.ts';
 
@@ -78,6 +80,35 @@ describe('a list', () => {
   ])('holds only what %s selects', async (query, names) => {
     const api = await withNodes(['a', 'b', 'c', 'd']);
     expect(namesIn((await api.send('GET', `${NODES}?${query}`)).body)).toEqual(names);
+  });
+
+  it('of one name reads that object alone, not its namespace', async () => {
+    let readUnits = 0;
+    const items = memoryItemStore({
+      onConsumed: (units) => {
+        readUnits += units.readUnits;
+      },
+    });
+    const api = apiInMemory({ items });
+    const configMaps = '/api/v1/namespaces/default/configmaps';
+    for (const name of Array.from({ length: 40 }, (_, index) => `c${index}`)) {
+      await api.send('POST', configMaps, {
+        body: { metadata: { name, labels: { a: 'b' } }, data: { k: randomBytes(3_000).toString('base64') } },
+      });
+    }
+    const unitsOf = async (query: string, names: readonly string[]) => {
+      readUnits = 0;
+      expect(namesIn((await api.send('GET', `${configMaps}?${query}`)).body), query).toEqual(names);
+      return readUnits;
+    };
+    const all = await unitsOf('labelSelector=a%3Db', namesIn((await api.send('GET', configMaps)).body));
+    const one = await unitsOf('fieldSelector=metadata.name%3Dc7', ['c7']);
+    expect(one).toBeLessThan(all / 2);
+    await unitsOf('fieldSelector=metadata.name%3Dc7&labelSelector=a%3Dc', []);
+    await unitsOf('fieldSelector=metadata.name%3Dabsent', []);
+    expect(namesIn((await api.send('GET', '/api/v1/configmaps?fieldSelector=metadata.name%3Dc7')).body)).toEqual([
+      'c7',
+    ]);
   });
 
   it.each([

@@ -85,7 +85,11 @@ export function matches(
   return fields.matches((field) => descriptor.selectableFields[field]?.(object) ?? '');
 }
 
-/** Reads one page. @throws StatusError 400 or 410 for the continue token */
+/**
+ * Reads one page. A list of one name, as `kubectl wait` and a watch of one object begin with, reads that object alone.
+ *
+ * @throws StatusError 400 or 410 for the continue token
+ */
 export async function listObjects(
   storage: ResourceStorage,
   descriptor: ResourceDescriptor,
@@ -93,6 +97,12 @@ export async function listObjects(
 ): Promise<ListedPage> {
   const token = request.continueToken === '' ? undefined : decodeContinue(request.continueToken, request.nowMs);
   const resourceVersion = token?.rv ?? (await storage.listVersion());
+  const name = token === undefined ? request.fields.exact('metadata.name') : undefined;
+  if (name !== undefined && (request.namespace !== '' || !descriptor.namespaced)) {
+    const object = await storage.get(request.namespace, name);
+    const isListed = object !== undefined && matches(descriptor, object, request.labels, request.fields);
+    return { items: isListed ? [object] : [], resourceVersion, continueToken: '' };
+  }
   const nodeName = request.fields.exact('spec.nodeName');
   const items: KubeObject[] = [];
   let characters = 0;
