@@ -303,10 +303,13 @@ export type PodSpec = {
   affinity?: Affinity;
   automountServiceAccountToken?: boolean;
   containers?: Container[];
+  dnsConfig?: { nameservers?: string[]; searches?: string[]; options?: { name?: string; value?: string }[] };
   dnsPolicy?: 'ClusterFirst' | 'ClusterFirstWithHostNet' | 'Default' | 'None';
   enableServiceLinks?: boolean;
   ephemeralContainers?: Container[];
+  hostAliases?: { ip?: string; hostnames?: string[] }[];
   hostNetwork?: boolean;
+  hostPID?: boolean;
   hostname?: string;
   imagePullSecrets?: { name?: string }[];
   initContainers?: Container[];
@@ -327,6 +330,7 @@ export type PodSpec = {
   securityContext?: Record<string, unknown>;
   serviceAccount?: string;
   serviceAccountName?: string;
+  shareProcessNamespace?: boolean;
   subdomain?: string;
   terminationGracePeriodSeconds?: number;
   tolerations?: Toleration[];

@@ -4,17 +4,8 @@ import type { Cause } from '../status.ts';
 import { isJsonObject } from '../wire/json-value.ts';
 import { forbiddenField, IMMUTABLE, invalidValue, required, sameJson } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { formatText, subdomainName, tooLongText } from './names.ts';
+import { configKeyErrors, subdomainName } from './names.ts';
 
-const KEY_LENGTH_MAX = 253;
-const KEY_FORMAT = '[-._a-zA-Z0-9]+';
-const KEY_TEXT = formatText(
-  "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
-  KEY_FORMAT,
-  'key.name',
-  'KEY_NAME',
-  'key-name',
-);
 const REDACTED = '<secret contents redacted>';
 const FROZEN = 'field is immutable when `immutable` is set';
 
@@ -23,20 +14,10 @@ const ACCOUNT_NAME_ANNOTATION = 'kubernetes.io/service-account.name';
 
 const RULES = { namespaced: true, name: subdomainName };
 
-function keyErrors(key: string): string[] {
-  const errors: string[] = [];
-  if (key.length > KEY_LENGTH_MAX) errors.push(tooLongText(KEY_LENGTH_MAX));
-  if (!/^[-._a-zA-Z0-9]+$/.test(key)) errors.push(KEY_TEXT);
-  if (key === '.') errors.push("must not be '.'");
-  else if (key === '..') errors.push("must not be '..'");
-  else if (key.startsWith('..')) errors.push("must not start with '..'");
-  return errors;
-}
-
 const validateKeys = (bag: Readonly<Record<string, string>>, field: string): Cause[] =>
   Object.keys(bag)
     .sort()
-    .flatMap((key) => keyErrors(key).map((error) => invalidValue(`${field}[${key}]`, key, error)));
+    .flatMap((key) => configKeyErrors(key).map((error) => invalidValue(`${field}[${key}]`, key, error)));
 
 interface Freezable {
   readonly immutable?: boolean;

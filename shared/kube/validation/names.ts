@@ -29,6 +29,7 @@ const LABEL_VALUE_TEXT = `a valid label must be an empty string or consist of al
 const DNS_LABEL_MAX = 63;
 const QUALIFIED_NAME_MAX = 63;
 const LABEL_VALUE_MAX = 63;
+const PORT_NAME_MAX = 15;
 
 /** Length in UTF-8 bytes. Kubernetes counts lengths in bytes. */
 export const byteLength = utf8Bytes;
@@ -105,6 +106,53 @@ export function envVarErrors(value: string): string[] {
   if (value === '.') errors.push("must not be '.'");
   else if (value === '..') errors.push("must not be '..'");
   else if (value.startsWith('..')) errors.push("must not start with '..'");
+  return errors;
+}
+
+/** Names of container ports, and of ports in probes: IANA service names. */
+export function portNameErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (byteLength(value) > PORT_NAME_MAX) errors.push(tooLongText(PORT_NAME_MAX));
+  if (!/^[-a-z0-9]+$/.test(value))
+    errors.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
+  if (!/[a-z]/.test(value)) errors.push('must contain at least one letter (a-z)');
+  if (value.includes('--')) errors.push('must not contain consecutive hyphens');
+  if (value.startsWith('-') || value.endsWith('-')) errors.push('must not begin or end with a hyphen');
+  return errors;
+}
+
+/** Names of HTTP headers. */
+export const httpHeaderErrors = (value: string): string[] =>
+  /^[-A-Za-z0-9]+$/.test(value)
+    ? []
+    : [
+        formatText(
+          "a valid HTTP header must consist of alphanumeric characters or '-'",
+          '[-A-Za-z0-9]+',
+          'X-Header-Name',
+        ),
+      ];
+
+const CONFIG_KEY_MAX = 253;
+
+/** Keys of ConfigMaps and Secrets. */
+export function configKeyErrors(key: string): string[] {
+  const errors: string[] = [];
+  if (key.length > CONFIG_KEY_MAX) errors.push(tooLongText(CONFIG_KEY_MAX));
+  if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
+    errors.push(
+      formatText(
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+        '[-._a-zA-Z0-9]+',
+        'key.name',
+        'KEY_NAME',
+        'key-name',
+      ),
+    );
+  }
+  if (key === '.') errors.push("must not be '.'");
+  else if (key === '..') errors.push("must not be '..'");
+  else if (key.startsWith('..')) errors.push("must not start with '..'");
   return errors;
 }
 

@@ -5,7 +5,7 @@ import { immutable, invalidValue, notSupported, required } from './causes.ts';
 import { validateSelector } from './disruption-budget.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { subdomainErrors, subdomainName } from './names.ts';
-import { portRange } from './pod.ts';
+import { portRange } from './probes.ts';
 
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 const POLICY_TYPES = ['Egress', 'Ingress'];

@@ -1,17 +1,15 @@
 /** Pod on creation and update (pkg/apis/core/validation/validation.go: ValidatePodCreate, ValidatePodUpdate). */
+import { qosClassOf } from '../pods/qos-class.ts';
 import { compareQuantities, parseQuantity, type Quantity } from '../quantity.ts';
 import type { Cause } from '../status.ts';
 import type {
   Container,
   ContainerPort,
-  EnvVar,
   KubePod,
   PodSpec,
   ResourceList,
   ResourceRequirements,
   Toleration,
-  Volume,
-  VolumeMount,
 } from '../types.ts';
 import { addressFamily } from './addresses.ts';
 import {
@@ -20,24 +18,28 @@ import {
   immutable,
   invalidValue,
   NOT_NEGATIVE,
-  notFoundValue,
   notSupported,
   required,
   sameJson,
 } from './causes.ts';
+import { validateEnv, validateEnvFrom } from './environment.ts';
 import { validateLabels, validateObjectMetadata } from './metadata.ts';
 import {
-  envVarErrors,
   labelErrors,
   labelValueErrors,
+  portNameErrors,
   qualifiedNameErrors,
   subdomainErrors,
   subdomainName,
 } from './names.ts';
 import { TAINT_EFFECTS } from './node.ts';
+import { validateAffinity, validateSpreads } from './pod-scheduling.ts';
+import { validateContainerSecurity, validatePodSecurity } from './pod-security.ts';
+import { validateMounts, validateVolumes } from './pod-volumes.ts';
+import { portRange, refuseProbes, validateProbes } from './probes.ts';
 
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
-const DNS_POLICIES = ['ClusterFirst', 'ClusterFirstWithHostNet', 'Default', 'None'];
+const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
 const PULL_POLICIES = ['Always', 'IfNotPresent', 'Never'];
 const MESSAGE_POLICIES = ['FallbackToLogsOnError', 'File'];
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
@@ -57,8 +59,10 @@ const errorsAt = (field: string, value: string, errorsOf: (value: string) => str
 const optional = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): Cause[] =>
   value === undefined || value === '' ? [] : errorsAt(field, value, errorsOf);
 
-export const portRange = (field: string, value: number): Cause[] =>
-  value >= 1 && value <= 65_535 ? [] : [invalidValue(field, value, 'must be between 1 and 65535, inclusive')];
+const IP_TEXT = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
+
+const ipAt = (field: string, address: string): Cause[] =>
+  addressFamily(address, 'ip') === undefined ? [invalidValue(field, address, IP_TEXT)] : [];
 
 function validatePorts(ports: readonly ContainerPort[], field: string): Cause[] {
   const causes: Cause[] = [];
@@ -67,16 +71,9 @@ function validatePorts(ports: readonly ContainerPort[], field: string): Cause[] 
     const path = `${field}[${index}]`;
     const { name = '', containerPort = 0, hostPort = 0, protocol } = port;
     if (name !== '') {
-      if (!/^(?=.*[a-z])[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?$/.test(name) || name.includes('--')) {
-        causes.push(
-          invalidValue(
-            `${path}.name`,
-            name,
-            'must be 15 characters or less of lower case letters, digits and single hyphens, with a letter and neither hyphen first nor last',
-          ),
-        );
-      }
-      if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
+      const errors = portNameErrors(name);
+      for (const error of errors) causes.push(invalidValue(`${path}.name`, name, error));
+      if (errors.length === 0 && names.has(name)) causes.push(duplicate(`${path}.name`, name));
       names.add(name);
     }
     if (containerPort === 0) causes.push(required(`${path}.containerPort`));
@@ -100,13 +97,20 @@ function validateAmounts(amounts: ResourceList, field: string, causes: Cause[]):
   for (const [name, value] of Object.entries(amounts)) {
     const path = `${field}[${name}]`;
     causes.push(...errorsAt(path, name, qualifiedNameErrors));
-    if (!name.includes('/') && !isStandardResource(name)) {
-      causes.push(invalidValue(path, name, 'must be a standard resource for containers'));
+    if (!name.includes('/')) {
+      if (!isStandardResource(name)) {
+        causes.push(invalidValue(path, name, 'must be a standard resource for containers'));
+      }
+    } else if (name.startsWith('requests.') || qualifiedNameErrors(`requests.${name}`).length > 0) {
+      causes.push(invalidValue(path, name, "doesn't follow extended resource name standard"));
     }
     const parsed = parseQuantity(String(value));
     if (parsed.kind === 'malformed') causes.push(invalidValue(path, value, parsed.message));
     else {
       if (parsed.quantity.nanos < 0n) causes.push(invalidValue(path, value, NOT_NEGATIVE));
+      if (name.includes('/') && parsed.quantity.nanos % 1_000_000_000n !== 0n) {
+        causes.push(invalidValue(path, value, 'must be an integer'));
+      }
       found.set(name, parsed.quantity);
     }
   }
@@ -129,87 +133,90 @@ export function validateResources({ limits = {}, requests = {} }: ResourceRequir
       causes.push(invalidValue(path, requests[name], `must be equal to ${name} limit of ${limits[name]}`));
     }
   }
-  return causes;
-}
-
-function validateMounts(mounts: readonly VolumeMount[], volumes: ReadonlySet<string>, field: string): Cause[] {
-  const causes: Cause[] = [];
-  const paths = new Set<string>();
-  for (const [index, { name = '', mountPath = '' }] of mounts.entries()) {
-    const path = `${field}[${index}]`;
-    if (name === '') causes.push(required(`${path}.name`));
-    else if (!volumes.has(name)) causes.push(notFoundValue(`${path}.name`, name));
-    if (mountPath === '') causes.push(required(`${path}.mountPath`));
-    else if (paths.has(mountPath)) causes.push(invalidValue(`${path}.mountPath`, mountPath, 'must be unique'));
-    paths.add(mountPath);
+  const named = [...Object.keys(limits), ...Object.keys(requests)];
+  if (
+    named.some((name) => name.startsWith('hugepages-')) &&
+    !named.some((name) => name === 'cpu' || name === 'memory')
+  ) {
+    causes.push(forbiddenField(field, 'HugePages require cpu or memory'));
   }
   return causes;
 }
 
-function validateEnv(variables: readonly EnvVar[], field: string): Cause[] {
+/** What the containers of a pod have in common. */
+interface PodParts {
+  readonly volumes: ReadonlySet<string>;
+  readonly graceSeconds: number;
+}
+
+function validateContainer(container: Container, { volumes }: PodParts, field: string): Cause[] {
+  const { name = '', image = '', securityContext } = container;
+  const isPrivileged = securityContext?.['privileged'] === true;
+  return [
+    ...(name === '' ? [required(`${field}.name`)] : errorsAt(`${field}.name`, name, labelErrors)),
+    ...(image === '' ? [required(`${field}.image`)] : []),
+    ...oneOf(`${field}.terminationMessagePolicy`, container.terminationMessagePolicy, MESSAGE_POLICIES),
+    ...validatePorts(container.ports ?? [], `${field}.ports`),
+    ...validateEnv(container.env ?? [], `${field}.env`),
+    ...validateEnvFrom(container.envFrom ?? [], `${field}.envFrom`),
+    ...validateMounts(container.volumeMounts ?? [], { volumes, isPrivileged, field: `${field}.volumeMounts` }),
+    ...oneOf(`${field}.imagePullPolicy`, container.imagePullPolicy, PULL_POLICIES),
+    ...validateResources(container.resources ?? {}, `${field}.resources`),
+    ...(securityContext === undefined ? [] : validateContainerSecurity(securityContext, `${field}.securityContext`)),
+  ];
+}
+
+/** Upstream identifies a host port by protocol, address and number. */
+function validateHostPorts(containers: readonly Container[], fieldOf: (index: number) => string): Cause[] {
   const causes: Cause[] = [];
-  for (const [index, { name = '', value = '', valueFrom = {} }] of variables.entries()) {
-    const path = `${field}[${index}]`;
-    if (name === '') causes.push(required(`${path}.name`));
-    else causes.push(...errorsAt(`${path}.name`, name, envVarErrors));
-    if (value !== '' && Object.keys(valueFrom).length > 0) {
-      causes.push(invalidValue(`${path}.valueFrom`, '', 'may not be specified when `value` is not empty'));
+  const taken = new Set<string>();
+  for (const [index, { ports = [] }] of containers.entries()) {
+    for (const [at, { hostPort = 0, hostIP = '', protocol = '' }] of ports.entries()) {
+      if (hostPort === 0) continue;
+      const identity = `${protocol}/${hostIP}/${hostPort}`;
+      if (taken.has(identity)) causes.push(duplicate(`${fieldOf(index)}.ports[${at}].hostPort`, identity));
+      taken.add(identity);
     }
   }
   return causes;
 }
 
-function validateContainers(
-  containers: readonly Container[] | undefined,
-  volumes: ReadonlySet<string>,
-  names: Set<string>,
-  field: string,
-): Cause[] {
-  const causes: Cause[] = [];
-  for (const [index, container] of (containers ?? []).entries()) {
+function validateContainers(containers: readonly Container[], parts: PodParts, names: Set<string>): Cause[] {
+  const field = 'spec.containers';
+  if (containers.length === 0) return [required(field)];
+  const causes = containers.flatMap((container, index) => {
     const path = `${field}[${index}]`;
-    const { name = '', image = '' } = container;
-    if (name === '') causes.push(required(`${path}.name`));
-    else {
-      causes.push(...errorsAt(`${path}.name`, name, labelErrors));
-      if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
-      names.add(name);
+    const { name = '', restartPolicy } = container;
+    const found = validateContainer(container, parts, path);
+    if (names.has(name)) found.push(duplicate(`${path}.name`, name));
+    names.add(name);
+    found.push(...validateProbes(container, path, parts.graceSeconds));
+    if (restartPolicy !== undefined) {
+      found.push(forbiddenField(`${path}.restartPolicy`, 'may not be set for non-init containers'));
     }
-    if (image === '') causes.push(required(`${path}.image`));
-    else if (image !== image.trim()) {
-      causes.push(invalidValue(`${path}.image`, image, 'must not have leading or trailing whitespace'));
-    }
-    causes.push(
-      ...oneOf(`${path}.imagePullPolicy`, container.imagePullPolicy, PULL_POLICIES),
-      ...oneOf(`${path}.terminationMessagePolicy`, container.terminationMessagePolicy, MESSAGE_POLICIES),
-      ...validatePorts(container.ports ?? [], `${path}.ports`),
-      ...validateEnv(container.env ?? [], `${path}.env`),
-      ...validateMounts(container.volumeMounts ?? [], volumes, `${path}.volumeMounts`),
-      ...validateResources(container.resources ?? {}, `${path}.resources`),
-    );
-  }
-  return causes;
+    return found;
+  });
+  return [...causes, ...validateHostPorts(containers, (index) => `${field}[${index}]`)];
 }
 
-function validateVolumes(volumes: readonly Volume[], field: string): { causes: Cause[]; names: Set<string> } {
-  const causes: Cause[] = [];
-  const names = new Set<string>();
-  for (const [index, volume] of volumes.entries()) {
-    const path = `${field}[${index}]`;
-    const { name = '' } = volume;
-    if (name === '') causes.push(required(`${path}.name`));
-    else {
-      causes.push(...errorsAt(`${path}.name`, name, labelErrors));
-      if (names.has(name)) causes.push(duplicate(`${path}.name`, name));
-      names.add(name);
+function validateInitContainers(containers: readonly Container[], parts: PodParts, names: Set<string>): Cause[] {
+  return containers.flatMap((container, index) => {
+    const path = `spec.initContainers[${index}]`;
+    const { name = '', restartPolicy } = container;
+    const causes = validateContainer(container, parts, path);
+    if (restartPolicy !== undefined && restartPolicy !== 'Always') {
+      causes.push(notSupported(`${path}.restartPolicy`, restartPolicy, ['Always']));
     }
-    const sources = Object.keys(volume).filter((key) => key !== 'name');
-    if (sources.length === 0) causes.push(required(path, 'must specify a volume type'));
-    for (const extra of sources.slice(1)) {
-      causes.push(forbiddenField(`${path}.${extra}`, 'may not specify more than 1 volume type'));
-    }
-  }
-  return { causes, names };
+    if (name !== '' && names.has(name)) causes.push(duplicate(`${path}.name`, name));
+    names.add(name);
+    // Upstream reports each init container as the first one.
+    causes.push(...validateHostPorts([container], () => 'spec.initContainers[0]'));
+    const keepsRunning = restartPolicy === 'Always';
+    return [
+      ...causes,
+      ...(keepsRunning ? validateProbes(container, path, parts.graceSeconds) : refuseProbes(container, path)),
+    ];
+  });
 }
 
 const OPERATORS = ['Equal', 'Exists'];
@@ -246,36 +253,136 @@ export function validateTolerations(tolerations: readonly Toleration[], field: s
   return causes;
 }
 
+/** Upstream (validatePodHostNetworkDeps) reports a template only for a host port that is set. */
+function validateHostNetwork({ hostNetwork, containers = [] }: PodSpec): Cause[] {
+  if (hostNetwork !== true) return [];
+  return containers.flatMap(({ ports = [] }, index) =>
+    ports.flatMap(({ hostPort = 0, containerPort = 0 }, at) =>
+      hostPort === containerPort
+        ? []
+        : [
+            invalidValue(
+              `spec.containers[${index}].ports[${at}].hostPort`,
+              hostPort,
+              'must match `containerPort` when `hostNetwork` is true',
+            ),
+          ],
+    ),
+  );
+}
+
+const NAMESERVERS_MAX = 3;
+const SEARCHES_MAX = 32;
+const SEARCH_CHARACTERS_MAX = 2_048;
+
+function validateDns({ dnsPolicy, dnsConfig }: PodSpec): Cause[] {
+  const field = 'spec.dnsConfig';
+  const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {};
+  if (dnsPolicy === 'None') {
+    if (dnsConfig === undefined) return [required(field, 'must provide `dnsConfig` when `dnsPolicy` is None')];
+    if (nameservers.length === 0) {
+      const why = 'must provide at least one DNS nameserver when `dnsPolicy` is None';
+      return [required(`${field}.nameservers`, why)];
+    }
+  }
+  const causes: Cause[] = [];
+  if (nameservers.length > NAMESERVERS_MAX) {
+    const why = `must not have more than ${NAMESERVERS_MAX} nameservers`;
+    causes.push(invalidValue(`${field}.nameservers`, nameservers, why));
+  }
+  for (const [index, address] of nameservers.entries()) causes.push(...ipAt(`${field}.nameservers[${index}]`, address));
+  if (searches.length > SEARCHES_MAX) {
+    causes.push(invalidValue(`${field}.searches`, searches, `must not have more than ${SEARCHES_MAX} search paths`));
+  }
+  if (searches.join(' ').length > SEARCH_CHARACTERS_MAX) {
+    const why = `must not have more than ${SEARCH_CHARACTERS_MAX} characters (including spaces) in the search list`;
+    causes.push(invalidValue(`${field}.searches`, searches, why));
+  }
+  for (const [index, search] of searches.entries()) {
+    causes.push(...errorsAt(`${field}.searches[${index}]`, search.replace(/\.$/, ''), subdomainErrors));
+  }
+  for (const [index, { name = '' }] of options.entries()) {
+    if (name === '') causes.push(required(`${field}.options[${index}]`, 'must not be empty'));
+  }
+  return causes;
+}
+
+const validateHostAliases = (aliases: NonNullable<PodSpec['hostAliases']>): Cause[] =>
+  aliases.flatMap(({ ip = '', hostnames = [] }, index) => [
+    ...ipAt(`spec.hostAliases[${index}].ip`, ip),
+    ...hostnames.flatMap((name, at) => errorsAt(`spec.hostAliases[${index}].hostnames[${at}]`, name, subdomainErrors)),
+  ]);
+
+function validateGates(gates: readonly { readonly name?: string }[]): Cause[] {
+  const names = new Set<string>();
+  return gates.flatMap(({ name = '' }, index) => {
+    const field = `spec.schedulingGates[${index}]`;
+    const causes = errorsAt(field, name, qualifiedNameErrors);
+    if (names.has(name)) causes.push(duplicate(field, name));
+    names.add(name);
+    return causes;
+  });
+}
+
+const OPERATING_SYSTEMS = ['linux', 'windows'];
+
+function validateOs({ os }: PodSpec): Cause[] {
+  if (os === undefined) return [];
+  const { name = '' } = os;
+  if (name === '') return [required('spec.os.name', 'cannot be empty')];
+  return OPERATING_SYSTEMS.includes(name) ? [] : [notSupported('spec.os', name, OPERATING_SYSTEMS)];
+}
+
 /** The spec of a pod or of a template. Paths start with `spec`. */
 export function validatePodSpec(spec: PodSpec): Cause[] {
   const volumes = validateVolumes(spec.volumes ?? [], 'spec.volumes');
-  const { containers = [] } = spec;
+  const { containers = [], initContainers = [], terminationGracePeriodSeconds: graceSeconds = 0 } = spec;
   const names = new Set<string>();
-  const causes = [...volumes.causes];
-  if (containers.length === 0) causes.push(required('spec.containers'));
-  causes.push(
-    ...validateContainers(containers, volumes.names, names, 'spec.containers'),
-    ...validateContainers(spec.initContainers, volumes.names, names, 'spec.initContainers'),
+  const parts = { volumes: volumes.names, graceSeconds };
+  return [
+    ...volumes.causes,
+    ...validateContainers(containers, parts, names),
+    ...validateInitContainers(initContainers, parts, names),
+    ...validateHostNetwork(spec),
     ...oneOf('spec.restartPolicy', spec.restartPolicy, RESTART_POLICIES),
     ...oneOf('spec.dnsPolicy', spec.dnsPolicy, DNS_POLICIES),
-    ...oneOf('spec.preemptionPolicy', spec.preemptionPolicy, PREEMPTION_POLICIES),
     ...validateLabels(spec.nodeSelector, 'spec.nodeSelector'),
+    ...validatePodSecurity(spec.securityContext, 'spec.securityContext'),
+    ...validateDns(spec),
+    ...validateGates(spec.schedulingGates ?? []),
+    ...(spec.affinity === undefined ? [] : validateAffinity(spec.affinity, 'spec.affinity')),
+    ...validateSpreads(spec.topologySpreadConstraints ?? [], 'spec.topologySpreadConstraints'),
+    ...validateTolerations(spec.tolerations ?? [], 'spec.tolerations'),
+    ...validateHostAliases(spec.hostAliases ?? []),
+    ...validateOs(spec),
+    ...(spec.overhead === undefined ? [] : validateResources({ limits: spec.overhead }, 'spec.overhead')),
+    ...validateScalars(spec),
+  ];
+}
+
+function validateScalars(spec: PodSpec): Cause[] {
+  const { terminationGracePeriodSeconds: grace = 0, activeDeadlineSeconds: deadline } = spec;
+  const causes = [
+    ...oneOf('spec.preemptionPolicy', spec.preemptionPolicy, PREEMPTION_POLICIES),
     ...optional('spec.nodeName', spec.nodeName, subdomainErrors),
     ...optional('spec.serviceAccountName', spec.serviceAccountName, subdomainErrors),
     ...optional('spec.priorityClassName', spec.priorityClassName, subdomainErrors),
     ...optional('spec.hostname', spec.hostname, labelErrors),
     ...optional('spec.subdomain', spec.subdomain, labelErrors),
-    ...validateTolerations(spec.tolerations ?? [], 'spec.tolerations'),
-  );
+    ...(spec.runtimeClassName === undefined
+      ? []
+      : errorsAt('spec.runtimeClassName', spec.runtimeClassName, subdomainErrors)),
+  ];
   for (const [index, gate] of (spec.readinessGates ?? []).entries()) {
     causes.push(
       ...errorsAt(`spec.readinessGates[${index}].conditionType`, gate.conditionType ?? '', qualifiedNameErrors),
     );
   }
-  const { terminationGracePeriodSeconds: grace = 0, activeDeadlineSeconds: deadline } = spec;
-  if (grace < 0) {
-    causes.push(invalidValue('spec.terminationGracePeriodSeconds', grace, NOT_NEGATIVE));
+  if (spec.hostPID === true && spec.shareProcessNamespace === true) {
+    const why = 'ShareProcessNamespace and HostPID cannot both be enabled';
+    causes.push(invalidValue('spec.securityContext.shareProcessNamespace', true, why));
   }
+  if (grace < 0) causes.push(invalidValue('spec.terminationGracePeriodSeconds', grace, NOT_NEGATIVE));
   if (deadline !== undefined && (deadline < 1 || deadline > INT32_MAX)) {
     causes.push(invalidValue('spec.activeDeadlineSeconds', deadline, `must be between 1 and ${INT32_MAX}, inclusive`));
   }
@@ -341,8 +448,32 @@ function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
       );
     }
   }
+  if (sameJson(next, old)) return causes;
+  const [oldClass, nextClass] = [qosClassOf(old), qosClassOf(next)];
+  if (oldClass !== nextClass) causes.push(invalidValue('metadata', oldClass, 'Pod QoS is immutable'));
   if (!sameJson(immutableSpec(next), immutableSpec(old))) causes.push(forbiddenField('spec', IMMUTABLE_TEXT));
   return causes;
+}
+
+/** Containers that have terminated and are not restarted stay so. */
+function validateTransitions({ status = {} }: KubePod, old: KubePod | undefined): Cause[] {
+  const policy = old?.spec?.restartPolicy ?? 'Always';
+  if (policy === 'Always') return [];
+  const restartable = new Set(
+    (old?.spec?.initContainers ?? []).filter((each) => each.restartPolicy === 'Always').map(({ name }) => name),
+  );
+  return (['containerStatuses', 'initContainerStatuses'] as const).flatMap((list) => {
+    const running = new Set(
+      (status[list] ?? []).filter(({ state }) => state?.terminated === undefined).map(({ name }) => name),
+    );
+    return (old?.status?.[list] ?? []).flatMap(({ name, state }, index) => {
+      const ended = state?.terminated;
+      if (ended === undefined || !running.has(name) || restartable.has(name)) return [];
+      if (policy === 'OnFailure' && (ended.exitCode ?? 0) !== 0) return [];
+      const field = `status.${list}[${index}].state`;
+      return [forbiddenField(field, 'may not be transitioned to non-terminated state')];
+    });
+  });
 }
 
 function validateStatus(pod: KubePod, old: KubePod | undefined): Cause[] {
@@ -350,6 +481,19 @@ function validateStatus(pod: KubePod, old: KubePod | undefined): Cause[] {
   const causes = oneOf('status.phase', status.phase, PHASES);
   const oldClass = old?.status?.qosClass;
   if (oldClass !== undefined) causes.push(...immutable('status.qosClass', status.qosClass, oldClass));
+  const { nominatedNodeName: nominated = '' } = status;
+  if (nominated !== '' && nominated !== old?.status?.nominatedNodeName) {
+    causes.push(...errorsAt('status.nominatedNodeName', nominated, subdomainErrors));
+  }
+  for (const [index, { type = '' }] of (status.conditions ?? []).entries()) {
+    // Upstream writes this path below the metadata, and its end with a capital letter.
+    causes.push(...errorsAt(`metadata.conditions[${index}].Type`, type, qualifiedNameErrors));
+  }
+  const [firstHost] = status.hostIPs ?? [];
+  if (firstHost !== undefined && (status.hostIP ?? '') !== (firstHost.ip ?? '')) {
+    causes.push(invalidValue('status.hostIPs[0].ip', firstHost.ip ?? '', 'must be equal to `hostIP`'));
+  }
+  causes.push(...validateTransitions(pod, old));
   for (const [list, owner] of [
     ['podIPs', 'pod'],
     ['hostIPs', 'host'],
@@ -357,9 +501,7 @@ function validateStatus(pod: KubePod, old: KubePod | undefined): Cause[] {
     const addresses = (status[list] ?? []).map(({ ip = '' }) => ip);
     for (const [index, address] of addresses.entries()) {
       const path = `status.${list}[${index}]`;
-      if (addressFamily(address, 'ip') === undefined) {
-        causes.push(invalidValue(path, address, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'));
-      }
+      causes.push(...ipAt(path, address));
       if (addresses.indexOf(address) < index) causes.push(duplicate(path, { ip: address }));
     }
     const families = new Set(addresses.map((address) => addressFamily(address, 'ip')));
@@ -372,15 +514,50 @@ function validateStatus(pod: KubePod, old: KubePod | undefined): Cause[] {
   return causes;
 }
 
+function validateCreation({ nodeName = '', schedulingGates = [], ephemeralContainers = [] }: PodSpec): Cause[] {
+  const causes: Cause[] = [];
+  if (ephemeralContainers.length > 0) {
+    causes.push(forbiddenField('spec.ephemeralContainers', 'cannot be set on create'));
+  }
+  if (nodeName !== '' && schedulingGates.length > 0) {
+    causes.push(forbiddenField('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'));
+  }
+  return causes;
+}
+
+const MIRROR_POD = 'kubernetes.io/config.mirror';
+const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
+
+/** Annotations of a pod or a template that have a form. */
+export function validatePodAnnotations(
+  annotations: Readonly<Record<string, string>> = {},
+  { nodeName = '' }: PodSpec,
+  field: string,
+): Cause[] {
+  const causes: Cause[] = [];
+  const mirror = annotations[MIRROR_POD];
+  if (mirror !== undefined && nodeName === '') {
+    const why = 'must set spec.nodeName if mirror pod annotation is set';
+    causes.push(invalidValue(`${field}[${MIRROR_POD}]`, mirror, why));
+  }
+  const cost = annotations[DELETION_COST];
+  if (cost !== undefined && !isInt32(cost)) {
+    causes.push(invalidValue(`${field}[${DELETION_COST}]`, cost, 'must be a 32bit integer'));
+  }
+  return causes;
+}
+
+const isInt32 = (text: string): boolean =>
+  /^-?(0|[1-9]\d{0,9})$/.test(text) && Number(text) <= INT32_MAX && Number(text) >= -INT32_MAX - 1;
+
 export function validatePod(pod: KubePod, old: KubePod | undefined, subresource: string): Cause[] {
   const metadata = validateObjectMetadata(pod, old, { namespaced: true, name: subdomainName });
   if (subresource === 'status') return [...metadata, ...validateStatus(pod, old)];
   const spec = pod.spec ?? {};
-  const causes = [...metadata, ...validatePodSpec(spec)];
-  if (old === undefined) {
-    return (spec.ephemeralContainers ?? []).length === 0
-      ? causes
-      : [...causes, forbiddenField('spec.ephemeralContainers', 'cannot be set on create')];
-  }
-  return [...causes, ...validateSpecUpdate(spec, old.spec ?? {})];
+  return [
+    ...metadata,
+    ...validatePodAnnotations(pod.metadata.annotations, spec, 'metadata.annotations'),
+    ...validatePodSpec(spec),
+    ...(old === undefined ? validateCreation(spec) : validateSpecUpdate(spec, old.spec ?? {})),
+  ];
 }

@@ -12,7 +12,7 @@ import { addressFamily } from './addresses.ts';
 import { duplicate, forbiddenField, immutable, invalidValue, notSupported, required, tooMany } from './causes.ts';
 import { validateLabels, validateObjectMetadata } from './metadata.ts';
 import { formatText, labelErrors, type NameRule, subdomainErrors, subdomainName, tooLongText } from './names.ts';
-import { portRange } from './pod.ts';
+import { portRange } from './probes.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];

@@ -5,7 +5,7 @@ import type { Cause } from '../status.ts';
 import { forbiddenField, invalidValue, notSupported, required } from './causes.ts';
 import { validateSelector } from './disruption-budget.ts';
 import { validateAnnotations, validateLabels } from './metadata.ts';
-import { validatePodSpec } from './pod.ts';
+import { validatePodAnnotations, validatePodSpec } from './pod.ts';
 
 /** The labels, annotations and spec of a template. `field`: its path, such as `spec.template`. */
 export function validateTemplate(template: PodTemplateSpec = {}, field: string): Cause[] {
@@ -13,6 +13,7 @@ export function validateTemplate(template: PodTemplateSpec = {}, field: string):
   const causes = [
     ...validateLabels(metadata.labels, `${field}.labels`),
     ...validateAnnotations(metadata.annotations, `${field}.annotations`),
+    ...validatePodAnnotations(metadata.annotations, spec, `${field}.annotations`),
     ...validatePodSpec(spec).map((cause) => ({ ...cause, field: `${field}.${cause.field ?? 'spec'}` })),
   ];
   if ((spec.ephemeralContainers ?? []).length > 0) {

@@ -2,15 +2,20 @@
  * Every constraint of upstream's validation that the tables beside this file name: the counterexample is sent to the API
  * and must be refused with upstream's cause. docs/validation.md is the same tables. `WRITE_DOCS=1` writes it anew.
  */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { findStored } from '../../../shared/api/kinds/registry.ts';
 import type { ResourceDescriptor } from '../../../shared/kube/descriptor.ts';
 import type { Cause } from '../../../shared/kube/status.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import { type ApiAnswer, type ApiInMemory, apiInMemory } from '../../support/api-in-memory.ts';
-import { type Checked, type Constraint, type ExpectedCause, edited } from './constraint.ts';
+import { type Checked, type Constraint, type ExpectedCause, edited, within } from './constraint.ts';
 import { VALIDATED, type ValidatedKind } from './kinds.ts';
 import { metadataConstraints } from './metadata.ts';
+import { validationPage } from './page.ts';
+import { podSpec, templateOnly } from './pod-spec.ts';
+
+const DOC = new URL('../../../docs/validation.md', import.meta.url);
 
 function descriptorOf(resource: string): ResourceDescriptor {
   const descriptor = findStored(resource);
@@ -23,8 +28,10 @@ function collectionOf({ group, version, resource, namespaced }: ResourceDescript
   return `${root}/${namespaced ? 'namespaces/default/' : ''}${resource}`;
 }
 
-const constraintsOf = ({ names, constraints }: ValidatedKind): Constraint[] => [
+const constraintsOf = ({ names, constraints, template }: ValidatedKind): Constraint[] => [
   ...metadataConstraints(names),
+  ...(template === undefined ? [] : within(template, podSpec)),
+  ...(template === undefined || template === '' ? [] : within(template, templateOnly)),
   ...constraints,
 ];
 
@@ -89,4 +96,10 @@ describe.each(Object.entries(VALIDATED))('%s', (resource, kind) => {
     }
     expect(differences.join('\n')).toBe('');
   });
+});
+
+it('docs/validation.md lists the constraints', () => {
+  const page = validationPage();
+  if (process.env['WRITE_DOCS'] === '1') writeFileSync(DOC, page);
+  expect(readFileSync(DOC, 'utf8')).toBe(page);
 });
