@@ -4,6 +4,9 @@ import type { Clock, RandomSource, StartTimeLimit } from '../shared/ports/clock.
 /** The clock of the host. */
 export const systemClock: Clock = { nowMs: () => Date.now() };
 
+/** Time in which this thread did not wait for an event, since it started. Milliseconds. */
+export const systemBusyMs = (): number => performance.eventLoopUtilization().active;
+
 /** Random numbers of the host. */
 export const systemRandom: RandomSource = { uuid: () => randomUUID(), fraction: () => Math.random() };
 

@@ -29,7 +29,7 @@ import type { CloudScope } from '../cloud.ts';
 import type { Environment } from '../controllers.ts';
 import { loadOnDemand } from '../load-on-demand.ts';
 import { composeServing } from '../serving.ts';
-import { systemClock } from '../system-clock.ts';
+import { systemBusyMs, systemClock } from '../system-clock.ts';
 
 /** How long a revoked key is still accepted by the API. */
 const KEYS_LIVE_MS = 60_000;
@@ -67,6 +67,7 @@ export function composeApiFunction(environment: Environment) {
     ...(config.instances === undefined ? {} : { cloud: ec2OnDemand(environment, { clusterId, ...config.instances }) }),
     auditTrail: cloudWatchAuditTrail(auditLogConnectionFrom(environment, config.auditLog), systemClock.nowMs),
     limits: API_LIMITS,
+    busyMs: systemBusyMs,
     ...(config.watchUrl === undefined ? {} : streamedBy(config.watchUrl, serving)),
   });
 }

@@ -6,13 +6,16 @@ import { sha256Of } from '../../shared/adapters/tokens/sha256.ts';
 import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
 import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
 import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
+import { failedRequests } from '../../shared/kube/request/log-throttle.ts';
+import { refusedRequests } from '../../shared/kube/request/refused-requests.ts';
 import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/kube/request/request-throttle.ts';
 import { log } from '../../shared/observability/logger.ts';
 import { placedUpdater } from '../../shared/store/health-placement.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { probeKeys } from '../../shared/store/process-key-store.ts';
+import { refusalsAdded } from '../../shared/store/refusal-store.ts';
 import type { Environment } from '../controllers.ts';
-import { systemClock, systemRandom, systemTimeLimit } from '../system-clock.ts';
+import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../system-clock.ts';
 
 /**
  * How long a revoked key may still renew the Lease of its node. Each execution environment of this function has a cache
@@ -34,6 +37,12 @@ export function composeHeartbeat(environment: Environment) {
     nowMs: systemClock.nowMs,
     random: systemRandom.fraction,
   });
+  const onRefused = refusedRequests({
+    log,
+    store: refusalsAdded(items),
+    noteFault: failedRequests(log, 'refused heartbeats could not be counted'),
+  });
+  const throttleOptions = { busyMs: systemBusyMs, onRefused };
   return serveHeartbeat({
     items: placedUpdater(items, healthShards),
     authenticator: bearerSchemes(
@@ -54,7 +63,7 @@ export function composeHeartbeat(environment: Environment) {
     log,
     beatTimes,
     sha256: sha256Of,
-    throttle: requestThrottle(HEARTBEAT_LIMITS),
-    batchThrottle: requestThrottle(HEARTBEAT_LIMITS),
+    throttle: requestThrottle(HEARTBEAT_LIMITS, throttleOptions),
+    batchThrottle: requestThrottle(HEARTBEAT_LIMITS, throttleOptions),
   });
 }

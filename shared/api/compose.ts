@@ -7,8 +7,9 @@ import { podEvictionTimeoutOn } from '../domain/nodes/node-profile.ts';
 import type { Policy } from '../domain/policy.ts';
 import { createOpenApi } from '../kube/openapi/openapi.ts';
 import { failedRequests, REQUEST_FAILED } from '../kube/request/log-throttle.ts';
+import { refusedRequests } from '../kube/request/refused-requests.ts';
 import { refusedSignIns } from '../kube/request/refused-sign-ins.ts';
-import { type RequestLimits, requestThrottle } from '../kube/request/request-throttle.ts';
+import { type RequestLimits, type RequestThrottle, requestThrottle } from '../kube/request/request-throttle.ts';
 import type { AccountKeys, AccountTokenIssuer } from '../ports/account-tokens.ts';
 import type { AuditTrail } from '../ports/audit-trail.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
@@ -21,6 +22,7 @@ import type { ReadPublicKey } from '../ports/node-keys.ts';
 import { bootstrapTokenStore } from '../store/bootstrap-token-store.ts';
 import { changeLog } from '../store/change-log.ts';
 import { nodeKeyStore } from '../store/node-key-store.ts';
+import { refusalsAdded } from '../store/refusal-store.ts';
 import { authorizer } from './access/authorizer.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
@@ -78,8 +80,10 @@ export interface ApiOptions {
   readonly cloud?: Pick<Cloud, 'describeInstances'>;
   /** Receives a line for each write by a person. Absent: no audit log. */
   readonly auditTrail?: AuditTrail;
-  /** Limits the rate of requests per user. Absent: no limit. */
+  /** Limits the requests of each user. Absent: no limit. */
   readonly limits?: RequestLimits;
+  /** Time that this thread has computed, from any origin. Milliseconds. Absent: `limits` limits the rate only. */
+  readonly busyMs?: () => number;
 }
 
 export const composeApi = (options: ApiOptions): ((request: HttpRequest) => Promise<HttpResponse>) =>
@@ -117,7 +121,7 @@ export function apiDependencies(options: ApiOptions): ServeDependencies {
       auditTrail: options.auditTrail,
       answerPodLog: options.answerPodLog,
       nodeLogs: options.answerPodLog === undefined ? undefined : answerNodeLogs(options.items),
-      throttle: options.limits === undefined ? undefined : requestThrottle(options.limits),
+      throttle: throttleOf(options),
     }),
     staticDocument: staticDocuments(
       { version: NODEKEEPER_VERSION },
@@ -134,6 +138,15 @@ export function apiDependencies(options: ApiOptions): ServeDependencies {
     metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf: findResource }),
     selfReview: answerSelfReviews(access),
   };
+}
+
+function throttleOf({ limits, busyMs, items, log }: ApiOptions): RequestThrottle | undefined {
+  if (limits === undefined) return undefined;
+  const noteFault = failedRequests(log, 'refused requests could not be counted');
+  return requestThrottle(limits, {
+    busyMs,
+    onRefused: refusedRequests({ log, store: refusalsAdded(items), noteFault }),
+  });
 }
 
 function accountTokensOf({ accountTokens }: ApiOptions): Pick<ServeDependencies, 'issueToken' | 'answerIssuer'> {

@@ -20,6 +20,7 @@ export const apiManifest = {
       'account-keys': ['GetItem', 'PutItem', 'Query'],
       // A pod that is created or bound on a node.
       'use#*': ['UpdateItem'],
+      refusals: ['UpdateItem'],
     },
   },
   needsWith: {

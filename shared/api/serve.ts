@@ -12,6 +12,7 @@ import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
 import type { ResourceDescriptor, Verb } from '../kube/descriptor.ts';
 import { checkTimeout } from '../kube/request/options.ts';
 import { parsePath, type ResourceTarget, verbOf, withoutWatchPrefix } from '../kube/request/request.ts';
+import type { Visit } from '../kube/request/request-throttle.ts';
 import { isStatusError, statusResponse } from '../kube/request/respond.ts';
 import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
@@ -52,19 +53,27 @@ interface Audited {
 export function serveApi(dependencies: ServeDependencies): Serve {
   return async (request) => {
     const audited: Audited = {};
-    const response = await respond(dependencies, request, audited);
+    const { clock, throttle } = dependencies;
+    const visit = throttle?.begin(clock.nowMs());
+    const response = await respond(dependencies, request, audited, visit);
     await audit(dependencies, audited.call, request, response);
+    await visit?.end(clock.nowMs());
     return response;
   };
 }
 
 /** Never rejects: every error becomes a Status. */
-async function respond(dependencies: ServeDependencies, request: HttpRequest, audited: Audited): Promise<HttpResponse> {
+async function respond(
+  dependencies: ServeDependencies,
+  request: HttpRequest,
+  audited: Audited,
+  visit: Visit | undefined,
+): Promise<HttpResponse> {
   const { clock, noteFault } = dependencies;
   const note = (error: unknown): void =>
     noteFault(error, { method: request.method, path: request.path }, clock.nowMs());
   try {
-    return compressedIfLarge(request, await serve(dependencies, request, audited), dependencies.gzip);
+    return compressedIfLarge(request, await serve(dependencies, request, audited, visit), dependencies.gzip);
   } catch (error) {
     if (isStatusError(error)) {
       // 504: a node is offline, which is no fault of ours.
@@ -76,7 +85,12 @@ async function respond(dependencies: ServeDependencies, request: HttpRequest, au
   }
 }
 
-async function serve(dependencies: ServeDependencies, received: HttpRequest, audited: Audited): Promise<HttpResponse> {
+async function serve(
+  dependencies: ServeDependencies,
+  received: HttpRequest,
+  audited: Audited,
+  visit: Visit | undefined,
+): Promise<HttpResponse> {
   const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
   const nowMs = dependencies.clock.nowMs();
   const parsed = parsePath(request.path);
@@ -85,7 +99,7 @@ async function serve(dependencies: ServeDependencies, received: HttpRequest, aud
     return dependencies.staticDocument(parsed.path, request) ?? statusResponse(status.unknownPath().status);
   }
   const caller = await authenticate(dependencies, request, nowMs);
-  dependencies.throttle?.admit(caller, nowMs);
+  visit?.admit(caller);
   const user = await effectiveUser(dependencies.authorizer, request.headers, caller, nowMs);
   if (parsed.kind === 'other') {
     return servePath(dependencies, request, { path: parsed.path, user, nowMs });

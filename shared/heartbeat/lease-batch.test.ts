@@ -261,8 +261,14 @@ describe('a batch of heartbeats', () => {
   });
 
   it('does not use up the requests of the own heartbeats of its relay', async () => {
-    const throttle = requestThrottle({ ...HEARTBEAT_LIMITS, node: { ratePerSecond: 1, burst: 2 } });
-    const batchThrottle = requestThrottle({ ...HEARTBEAT_LIMITS, node: { ratePerSecond: 1, burst: 2 } });
+    const throttle = requestThrottle({
+      ...HEARTBEAT_LIMITS,
+      node: { ...HEARTBEAT_LIMITS.node, rate: { ratePerSecond: 1, burst: 2 } },
+    });
+    const batchThrottle = requestThrottle({
+      ...HEARTBEAT_LIMITS,
+      node: { ...HEARTBEAT_LIMITS.node, rate: { ratePerSecond: 1, burst: 2 } },
+    });
     const token = 'n3';
     const sent = () => post(batch([beat('n1', { token: 'forged' })]), { token, throttle, batchThrottle });
     expect([(await sent()).status, (await sent()).status, (await sent()).status]).toEqual([200, 200, 429]);

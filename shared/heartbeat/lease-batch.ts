@@ -52,6 +52,8 @@ export interface BatchContext {
   readonly mayCheck: () => boolean;
   /** The token of an item was refused. */
   readonly onRefused: () => void;
+  /** So many different Leases were renewed. */
+  readonly onRenewed: (leases: number) => void;
   /** Serves one heartbeat. Never rejects. */
   readonly beat: (request: HttpRequest) => Promise<HttpResponse>;
   /** For the answer: the URL of this function, where it has one. */
@@ -76,9 +78,14 @@ export async function serveBatch(request: HttpRequest, context: BatchContext): P
   const all = Promise.all(Array.from({ length: Math.min(ITEMS_AT_ONCE, items.length) }, worker));
   await (limit === undefined ? all : Promise.race([all, limit.reached]));
   limit?.cancel();
+  context.onRenewed(renewedIn(items, answers));
   const complete = answers.map((each) => each ?? slowAnswer());
   return { ...json(200, undefined), body: bodyOf(complete, context.annotations) };
 }
+
+/** Different ones: a batch of a hundred heartbeats of one node is one node's. */
+const renewedIn = (items: readonly unknown[], answers: readonly (HttpResponse | undefined)[]): number =>
+  new Set(items.filter((_, index) => answers[index]?.status === 200).map((item) => (item as LeaseBatchItem).path)).size;
 
 const slowAnswer = (): HttpResponse =>
   statusResponse(

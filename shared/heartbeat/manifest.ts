@@ -45,7 +45,7 @@ export const heartbeatManifest = {
   environment: ['HEALTH_TABLE', 'HEALTH_SHARDS', 'CONTROL_TABLE', 'STATIC_TOKENS', 'BEAT_TIMES'],
   tables: {
     health: ['UpdateItem'],
-    control: { 'node-keys#*': ['GetItem'], 'probe-keys': ['GetItem'] },
+    control: { 'node-keys#*': ['GetItem'], 'probe-keys': ['GetItem'], refusals: ['UpdateItem'] },
   },
   alarms,
 } as const satisfies FunctionManifest;

@@ -33,7 +33,7 @@ import { failedRequests } from '../kube/request/log-throttle.ts';
 import { dryRunOf } from '../kube/request/options.ts';
 import { type NoteRefusal, refusedSignIns } from '../kube/request/refused-sign-ins.ts';
 import { parsePath, type ResourceTarget } from '../kube/request/request.ts';
-import type { RequestThrottle } from '../kube/request/request-throttle.ts';
+import type { RequestThrottle, Visit } from '../kube/request/request-throttle.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from '../kube/request/respond.ts';
 import { lease as leaseSchema } from '../kube/schema/lease.ts';
 import * as status from '../kube/status.ts';
@@ -91,6 +91,8 @@ export interface RenewLeaseDependencies {
 }
 
 type Serving = RenewLeaseDependencies & { readonly noteRefusal: NoteRefusal; readonly refusedItems: RefusedItems };
+/** The account of one request. Undefined: requests are not throttled. */
+type Account = Visit | undefined;
 
 interface Beat {
   readonly request: HttpRequest;
@@ -102,20 +104,32 @@ export function serveHeartbeat(options: RenewLeaseDependencies): (request: HttpR
   const dependencies = { ...options, noteRefusal: refusedSignIns(options.log), refusedItems: refusedItems() };
   const noteFault = failedRequests(options.log, 'heartbeat failed');
   const answered =
-    (serve: (dependencies: Serving, request: HttpRequest) => Promise<HttpResponse>) =>
+    (
+      serve: (dependencies: Serving, request: HttpRequest, visit: Account) => Promise<HttpResponse>,
+      begin: () => Account,
+    ) =>
     async (request: HttpRequest): Promise<HttpResponse> => {
+      const visit = begin();
       try {
-        return await serve(dependencies, request);
+        return await serve(dependencies, request, visit);
       } catch (error) {
         if (isStatusError(error)) return statusResponse(error.status);
         noteFault(error, { path: request.path }, options.clock.nowMs());
         return statusResponse(
           status.serviceUnavailable('the heartbeat could not be stored', { retryAfterSeconds: 1 }).status,
         );
+      } finally {
+        await visit?.end(options.clock.nowMs());
       }
     };
-  const beat = answered(answer);
-  const batch = answered((serving, request) => answerBatch(serving, request, beat));
+  const { throttle, batchThrottle, clock } = options;
+  const beat = answered(answer, () => throttle?.begin(clock.nowMs()));
+  // Items are served concurrently: what one of them computes is not known. Their batch pays.
+  const item = answered(answer, () => throttle?.begin(clock.nowMs(), false));
+  const batch = answered(
+    (serving, request, visit) => answerBatch(serving, request, { visit, beat: item }),
+    () => batchThrottle?.begin(clock.nowMs()),
+  );
   return (request) => (request.method === 'POST' && isLeaseBatchPath(request.path) ? batch(request) : beat(request));
 }
 
@@ -125,14 +139,12 @@ const LEASE_BATCHES = { group: 'nodekeeper.dev', resource: 'leasebatches' } as c
 async function answerBatch(
   dependencies: Serving,
   request: HttpRequest,
-  beat: BatchContext['beat'],
+  { visit, beat }: { readonly visit: Account; readonly beat: BatchContext['beat'] },
 ): Promise<HttpResponse> {
   const { clock, startTimeLimit } = dependencies;
   const target = { ...LEASE_BATCHES, version: 'v1alpha1', namespace: '', name: '', subresource: '' };
   const arrivedAtMs = clock.nowMs();
-  const { batchThrottle, throttle: _own, ...others } = dependencies;
-  const sender = { ...others, ...defined({ throttle: batchThrottle }) };
-  const { username } = await admit(sender, request, { verb: 'create', target, nowMs: arrivedAtMs });
+  const { username } = await admit(dependencies, request, { verb: 'create', target, nowMs: arrivedAtMs, visit });
   const heartbeatUrl = heartbeatUrlOf(request);
   const annotations = heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl };
   const times = { arrivedAtMs, nowMs: () => clock.nowMs(), ...defined({ startTimeLimit }) };
@@ -143,6 +155,7 @@ async function answerBatch(
     annotations,
     mayCheck: () => refused.mayCheck(username, arrivedAtMs),
     onRefused: () => refused.note(username, arrivedAtMs),
+    onRenewed: (nodes) => visit?.carries(nodes),
   });
 }
 
@@ -154,13 +167,14 @@ interface Admission {
   readonly verb: string;
   readonly target: ResourceTarget;
   readonly nowMs: number;
+  readonly visit: Account;
 }
 
 /** @throws StatusError 401, 403 or 429 unless the sender may do this now */
 async function admit(
   dependencies: Serving,
   request: HttpRequest,
-  { verb, target, nowMs }: Admission,
+  { verb, target, nowMs, visit }: Admission,
 ): Promise<UserInfo> {
   const authentication = await dependencies.authenticator.authenticate(request.headers, nowMs);
   if (authentication.kind === 'refused') dependencies.noteRefusal(authentication.reason, request.sourceIp, nowMs);
@@ -171,14 +185,14 @@ async function admit(
     dependencies.noteRefusal('node token: for another request body', request.sourceIp, nowMs);
     throw status.unauthorized();
   }
-  dependencies.throttle?.admit(user, nowMs);
+  visit?.admit(user);
   refuseImpersonation(request, user);
   const access = authorize(user, { verb, ...target });
   if (access.allowed) return user;
   throw status.accessDenied({ user: user.username, verb, target, ...namespaceAndName(target) }, access.reason);
 }
 
-async function answer(dependencies: Serving, request: HttpRequest): Promise<HttpResponse> {
+async function answer(dependencies: Serving, request: HttpRequest, visit: Account): Promise<HttpResponse> {
   const nowMs = dependencies.clock.nowMs();
   const parsed = parsePath(request.path);
   if (parsed.kind === 'malformed') throw status.badRequest(parsed.reason);
@@ -194,7 +208,7 @@ async function answer(dependencies: Serving, request: HttpRequest): Promise<Http
     throw status.unknownPath();
   }
   const { target } = parsed;
-  await admit(dependencies, request, { verb, target, nowMs });
+  await admit(dependencies, request, { verb, target, nowMs, visit });
   // The name may be longer than a key of the store.
   if (target.name.length > NAME_LENGTH_MAX) throw status.notFound(leases, target.name);
   // Before it is parsed: a small function serves all heartbeats.

@@ -59,6 +59,7 @@ export function apiInMemory(
     readonly seed?: number;
     readonly auditTrail?: AuditTrail;
     readonly limits?: RequestLimits;
+    readonly busyMs?: () => number;
     readonly policy?: Partial<Policy>;
     readonly apiAuthorities?: () => string;
     /** Absent: watches are long polls. */
@@ -141,6 +142,7 @@ export function apiInMemory(
     ...defined({
       auditTrail: options.auditTrail,
       limits: options.limits,
+      busyMs: options.busyMs,
       answerWatch: options.answerWatch,
       apiAuthorities: options.apiAuthorities,
     }),

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { apiInMemory, MERGE, NODES, node } from '../../../test/support/api-in-memory.ts';
+import { API_LIMITS } from '../../kube/request/request-throttle.ts';
 import type { AuditLine } from '../../ports/audit-trail.ts';
+import { refusalMinuteOf, refusalsOf } from '../../store/refusal-store.ts';
 
 const USERS = {
   ada: { name: 'ada', groups: ['nodekeeper:admins'] },
@@ -102,7 +104,12 @@ describe('the audit trail', () => {
 });
 
 describe('the throttle', () => {
-  const limits = { node: { ratePerSecond: 1, burst: 3 }, person: { ratePerSecond: 2, burst: 5 } };
+  const { node, person, probe } = API_LIMITS;
+  const limits = {
+    node: { ...node, rate: { ratePerSecond: 1, burst: 3 } },
+    person: { ...person, rate: { ratePerSecond: 2, burst: 5 } },
+    probe,
+  };
 
   it('slows down one identity and no other', async () => {
     const api = apiInMemory({ users: USERS, limits });
@@ -119,6 +126,31 @@ describe('the throttle', () => {
     expect((await codes('vera', 5)).map(({ code }) => code)).toEqual([200, 200, 200, 200, 200]);
     api.advance(1_000);
     expect((await codes('machine', 2)).map(({ code }) => code)).toEqual([200, 429]);
+  });
+
+  it('refuses an identity over its share of the time before its body is read, and stores that it did', async () => {
+    let busyMs = 0;
+    const api = apiInMemory({
+      users: USERS,
+      limits: API_LIMITS,
+      // Each look at the clock of the thread is three seconds later: so long does a request compute.
+      busyMs: () => (busyMs += 3_000),
+    });
+    const send = (token: string) =>
+      api.send('POST', '/api/v1/namespaces/default/configmaps', {
+        body: 'a: "\\q',
+        contentType: 'application/yaml',
+        headers: by(token),
+      });
+    const codes = [];
+    for (let time = 0; time < 4; time += 1) codes.push((await send('machine')).code);
+    expect(codes.slice(2)).toEqual([429, 429]);
+    expect(codes).not.toContain(500);
+    expect((await send('vera')).code).not.toBe(429);
+    const minuteMs = refusalMinuteOf(api.nowMs());
+    expect(await refusalsOf(api.items, minuteMs)).toEqual([
+      { kind: 'node', username: 'system:node:n1', over: 'time', count: 1 },
+    ]);
   });
 
   it('lets the emergency token through always', async () => {
