@@ -10,6 +10,7 @@ import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import type { EventBus } from '../../shared/ports/event-bus.ts';
 import type { ItemStore } from '../../shared/ports/item-store.ts';
 import { StoreFault } from '../../shared/ports/item-store.ts';
+import { refusalsAdded } from '../../shared/store/refusal-store.ts';
 import { EvaluatedAlarms } from '../support/alarm-evaluator.ts';
 import { NAMESPACE, watchedCluster } from '../support/watched-cluster.ts';
 import { ofType, synthesise } from './synthesised.ts';
@@ -526,6 +527,25 @@ describe('alarms that do not page', () => {
       await some.minutes(15);
       expect(some.alarming()).toEqual([]);
     }
+  });
+
+  it('identity-over-limit: a node is refused for minutes', async () => {
+    const some = await cluster({ a: 4 });
+    const { fleet } = some;
+    const refuse = () =>
+      refusalsAdded(fleet.tables)({ kind: 'node', username: 'system:node:a-0', over: 'time', count: 9 }, fleet.nowMs());
+    await some.minutes(5);
+    await refuse();
+    await some.minutes(4);
+    expect(some.alarming()).toEqual([]);
+    for (let minute = 0; minute < 5; minute += 1) {
+      await refuse();
+      await some.minute();
+    }
+    expect(some.alarming()).toEqual(['identity-over-limit']);
+    expect(some.pages()).toBe(false);
+    await some.minutes(5);
+    expect(some.alarming()).toEqual([]);
   });
 
   it('objects-not-written: a silent Node is too large to be marked', async () => {

@@ -40,6 +40,7 @@ describe('the decisions of the shipped scenarios', () => {
       'NotWritten',
       'OutOfServiceRemoved',
       'PodEvictionHeld',
+      'RequestsRefused',
       'ShutdownTaintRemoved',
       'VolumeDetached',
       'VolumeKept',

@@ -9,6 +9,7 @@ import { explainCommand } from '../../cli/explain.ts';
 import { type DecisionRecord, sealed } from '../../shared/controllers/decisions/decision-record.ts';
 import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/controllers/decisions/decision-store.ts';
 import { replay } from '../../shared/controllers/decisions/replay.ts';
+import { refusalsAdded } from '../../shared/store/refusal-store.ts';
 import { type ApiInMemory, apiInMemory, eventsOf, TABLE } from '../support/api-in-memory.ts';
 import { type ControlledFleet, controlledFleet, START_MS, settledFleet } from '../support/controlled-fleet.ts';
 
@@ -325,5 +326,25 @@ describe('explain of an object that cannot be written', () => {
       /could not mark the node Unknown: the object has 119\d{3} characters and would exceed 120000 characters/,
     );
     expect(lines.join('\n')).not.toContain('differs');
+  });
+});
+
+describe('a node that is over its limit', () => {
+  it('has the number of its refused requests, and who decided', async () => {
+    const { fleet, names } = await settledFleet({ a: 2 });
+    await refusalsAdded(fleet.tables)(
+      { kind: 'node', username: 'system:node:a-0', over: 'time', count: 600 },
+      fleet.nowMs(),
+    );
+    await fleet.run(5, 90, async (seconds) => seconds % 10 === 0 && fleet.beat(...names));
+    const api = apiInMemory({ items: fleet.tables });
+    api.advance(fleet.nowMs() - api.nowMs());
+    const lines = await explainThrough(api, 'node', 'a-0', '--verify');
+    expect(lines.filter((line) => line.includes('RequestsRefused'))).toEqual([
+      expect.stringMatching(
+        /600 requests of system:node:a-0 were refused in the minute from .*: over its share .* = same$/,
+      ),
+    ]);
+    expect((await explainThrough(api, 'node', 'a-1')).join()).not.toContain('RequestsRefused');
   });
 });

@@ -56,6 +56,7 @@ export const DECISION_ACTS = [
   'JobExpired',
   'CronJobStarted',
   'CronJobSkipped',
+  'RequestsRefused',
 ] as const;
 export type DecisionAct = (typeof DECISION_ACTS)[number];
 

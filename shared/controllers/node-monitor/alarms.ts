@@ -6,6 +6,7 @@ import {
   HEARTBEATS_RECEIVED_SHARE,
   NOT_READY_SHARE_MAX,
   QUEUE_AGE_MAX,
+  REFUSED_REQUESTS,
   TOTAL_DISRUPTION,
 } from './metrics.ts';
 
@@ -95,5 +96,17 @@ export const nodeMonitorAlarms: readonly AlarmManifest[] = [
     datapoints: [3, 3],
     missing: 'notBreaching',
     missingBecause: 'the metric is emitted only while a node waits',
+  },
+  {
+    name: 'identity-over-limit',
+    rank: 105,
+    meaning: 'An identity sends too many requests, or too costly ones, for minutes: it is refused, others are served.',
+    pages: false,
+    metrics: { refused: largest(REFUSED_REQUESTS) },
+    when: '>=',
+    threshold: 1,
+    datapoints: [3, 5],
+    missing: 'notBreaching',
+    missingBecause: 'the metric is emitted only after a minute with refused requests',
   },
 ];

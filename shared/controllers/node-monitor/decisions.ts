@@ -26,7 +26,16 @@ import {
   secondsText,
   zoneText,
 } from '../decisions/record-parts.ts';
+import { refusalVerdict } from './refused-minutes.rule.ts';
 import { decideMonitor, type MonitorDecision } from './rule.ts';
+
+/** What the store of refusals returns. */
+export interface RefusedInMinute {
+  readonly kind: string;
+  readonly username: string;
+  readonly over: string;
+  readonly count: number;
+}
 
 interface NodeMonitorInputs {
   /** decideMonitor for one node. */
@@ -66,6 +75,15 @@ interface NodeMonitorInputs {
     readonly notReady: number;
     readonly totalDisruption: boolean;
     readonly policy: RecordedPolicy;
+  };
+  /** refusalVerdict. */
+  readonly refusals: {
+    /** Of the identity: node, probe or person. */
+    readonly kind: string;
+    /** Which limit: the rate of requests, or the time that they use. */
+    readonly over: string;
+    readonly minuteMs: number;
+    readonly count: number;
   };
 }
 
@@ -253,6 +271,27 @@ export function zoneDraft(
   }
 }
 
+const NODE_USER = 'system:node:';
+
+/** Requests of an identity were refused in a minute, because it is over its limit. */
+export function refusalDraft(
+  { username, kind, over, count }: RefusedInMinute,
+  { minuteMs, nowMs }: { readonly minuteMs: number; readonly nowMs: number },
+): NodeMonitorDraft {
+  const isNode = username.startsWith(NODE_USER);
+  const limit = over === 'time' ? 'its share of the time of a function' : 'the rate of requests of one identity';
+  const verdict = refusalVerdict(count);
+  return {
+    act: 'RequestsRefused',
+    about: isNode ? { kind: 'Node', name: username.slice(NODE_USER.length) } : { kind: 'Object', name: username },
+    atMs: nowMs,
+    reason: `${count} requests of ${username} were refused in the minute from ${rfc3339(minuteMs)}: over ${limit}; requests of others were served`,
+    rule: 'refusals',
+    inputs: { kind, over, minuteMs, count },
+    outcome: verdict === undefined ? NOTHING : { ...verdict },
+  };
+}
+
 /** Earlier versions closed the gate when the gap, rounded to whole periods, was over two. */
 const earlierGapMaxMs = ({ nodeMonitorPeriodSeconds }: Pick<Policy, 'nodeMonitorPeriodSeconds'>): number =>
   2_500 * nodeMonitorPeriodSeconds - 1;
@@ -300,5 +339,8 @@ export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
     const state = size === 0 ? undefined : zoneStateOf({ ready, notReady }, policy);
     const ratePerSecond = totalDisruption ? 0 : zoneRatePerSecond(state ?? 'Initial', size, policy);
     return { ...defined({ state }), ratePerSecond };
+  },
+  refusals({ count }) {
+    return { ...(refusalVerdict(count) ?? NOTHING) };
   },
 };

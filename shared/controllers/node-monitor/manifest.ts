@@ -17,6 +17,7 @@ export const nodeMonitorManifest = {
       fleet: ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
       'probe-keys': ['GetItem', 'PutItem'],
       silences: ['PutItem'],
+      refusals: ['Query'],
       // Whether there is work for the functions that it wakes.
       'evictions-due': ['Query'],
       parked: ['Query'],

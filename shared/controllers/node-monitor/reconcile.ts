@@ -67,6 +67,7 @@ import { awaitsFollowUp } from './mark-parts.ts';
 import { markPods, markPodsOfNode } from './mark-pods.ts';
 import * as metric from './metrics.ts';
 import { reportMarks } from './report-marks.ts';
+import { reportRefusals } from './report-refusals.ts';
 import type { WatchedTick } from './return-watch.ts';
 import { decideMonitor, type MarkDecision, type MonitorDecision, type MonitorOutcome } from './rule.ts';
 import { setFlapping } from './set-flapping.ts';
@@ -149,6 +150,10 @@ export const runNodeMonitor = (
         const report = await applyTick(dependencies, claimed, running);
         running.faults.push(...(await evaluateProfiles(dependencies, claimed, running)));
         running.faults.push(...(await reportRareBeats(dependencies, claimed, running.nowMs)));
+        const slotBefore = claimed.records.state.slot;
+        running.faults.push(
+          ...(await reportRefusals(dependencies, { slot: tick.slot, slotBefore, nowMs: running.nowMs })),
+        );
         return report;
       } finally {
         await wakeEvictor(dependencies, claimed, { checks, woken: await waking, slot: tick.slot });
