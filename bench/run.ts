@@ -18,6 +18,7 @@ import { consolePage } from './console.ts';
 import { detection } from './detection.ts';
 import { ec2Calls } from './ec2-calls.ts';
 import { fleet } from './fleet.ts';
+import { greedyIdentity } from './greedy-identity.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identity } from './identity.ts';
 import { logFollow } from './log-follow.ts';
@@ -54,6 +55,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   quality,
   fleet,
   storm,
+  greedyIdentity,
   returns,
   soak,
   api,
