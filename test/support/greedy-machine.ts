@@ -1,4 +1,4 @@
-/** Machines with credentials of their own against a running local mode, one of which sends all that it can. */
+/** Machines with credentials of their own against a running local mode. One of them sends all that it can. */
 import { createHash, randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import { IDENTITIES, identityBody, NODE_LEASES, TOKENS } from './identity-cluster.ts';

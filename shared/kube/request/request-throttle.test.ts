@@ -51,8 +51,8 @@ describe('the share of an identity', () => {
       code: 429,
       reason: 'TooManyRequests',
       message:
-        '"system:node:greedy" sends too many requests: limit is 5 % of the time of a process after a burst of 1000 ms, please try again later',
-      details: { retryAfterSeconds: 10 },
+        '"system:node:greedy" sends too many requests: limit is 5 % of the time of a process after a burst of 500 ms, please try again later',
+      details: { retryAfterSeconds: 20 },
     });
     for (const other of [node('n1'), probe, person, master]) expect(some.serve(other, { busyMs: 2 })).toBeUndefined();
     expect(some.refused).toEqual([{ kind: 'node', username: 'system:node:greedy', over: 'time' }]);

@@ -40,7 +40,7 @@ export const API_LIMITS: RequestLimits = {
  * node while the tables are slow.
  */
 export const HEARTBEAT_LIMITS: RequestLimits = {
-  node: { rate: { ratePerSecond: 1, burst: 20 }, time: { share: 0.05, burstMs: 1_000, waitMsMax: 25 } },
+  node: { rate: { ratePerSecond: 1, burst: 20 }, time: { share: 0.05, burstMs: 500, waitMsMax: 25 } },
   probe: { rate: { ratePerSecond: 10, burst: 50 }, time: { share: 0.2, burstMs: 5_000, waitMsMax: 25 } },
   person: { rate: { ratePerSecond: 10, burst: 50 }, time: { share: 0.1, burstMs: 2_000, waitMsMax: 25 } },
 };
@@ -76,7 +76,7 @@ export interface Visit {
 }
 
 export interface RequestThrottle {
-  /** A request arrives. `isTimed`: false for an item of a batch, whose time the batch pays. */
+  /** A request arrives. `isTimed`: false for an item of a batch. The batch pays for its time. */
   begin(nowMs: number, isTimed?: boolean): Visit;
 }
 
