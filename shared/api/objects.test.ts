@@ -417,3 +417,26 @@ describe('tables that are throttled', () => {
     expect((await api.send('POST', NODES, { body: node('a') })).code).toBe(201);
   });
 });
+
+describe('a key with the name of an inherited member', () => {
+  it('is stored in a ConfigMap, and refused as an annotation', async () => {
+    const api = apiInMemory();
+    const path = '/api/v1/namespaces/default/configmaps';
+    const body = (name: string, more = '') =>
+      `{"metadata":{"name":"${name}"${more}},"data":{"__proto__":"one","constructor":"two"}}`;
+    const entries = async () => Object.entries((await api.send('GET', `${path}/a`)).body.data);
+    expect((await api.send('POST', path, { body: body('a') })).code).toBe(201);
+    expect(await entries()).toEqual([
+      ['__proto__', 'one'],
+      ['constructor', 'two'],
+    ]);
+    for (const kind of ['merge-patch', 'strategic-merge-patch']) {
+      const contentType = `application/${kind}+json`;
+      const patched = await api.send('PATCH', `${path}/a`, { body: `{"data":{"__proto__":"${kind}"}}`, contentType });
+      expect(patched.code).toBe(200);
+      expect((await entries())[0]).toEqual(['__proto__', kind]);
+    }
+    const annotated = await api.send('POST', path, { body: body('b', ',"annotations":{"__proto__":"x"}') });
+    expect(annotated).toMatchObject({ code: 422 });
+  });
+});

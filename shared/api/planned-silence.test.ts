@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { apiInMemory, MERGE } from '../../test/support/api-in-memory.ts';
+import { apiInMemory, MERGE, STRATEGIC } from '../../test/support/api-in-memory.ts';
 import type { KubeNode } from '../kube/types.ts';
 
 const UNTIL = 'nodekeeper.dev/planned-silence-until';
@@ -73,5 +73,31 @@ describe('a promise of silence', () => {
     const { spec, status } = await node();
     expect(spec?.taints?.map(({ key }) => key)).toEqual(['node.kubernetes.io/not-ready']);
     expect(status?.conditions).toMatchObject([{ type: 'PlannedSilence', status: 'False' }]);
+  });
+});
+
+describe('a condition that our controllers set', () => {
+  it.each(['PlannedSilence', 'Flapping'])('is refused from a machine, and accepted unchanged: %s', async (type) => {
+    const { api, node } = await world();
+    const headers = { authorization: 'Bearer n1' };
+    const ready = { type: 'Ready', status: 'True' };
+    const ours = { type, status: 'True', reason: 'Forged' };
+    const patch = (conditions: unknown, who: object = { headers }) =>
+      api.send('PATCH', '/api/v1/nodes/n1/status', {
+        contentType: STRATEGIC,
+        body: { status: { conditions } },
+        ...who,
+      });
+    const refused = await patch([ready, ours]);
+    expect(refused.code).toBe(403);
+    expect(messageOf(refused)).toContain(`node "n1" is not allowed to modify the following conditions: ${type}`);
+    expect((await node()).status?.conditions).toBeUndefined();
+
+    expect((await patch([ours], {})).code).toBe(200);
+    expect((await patch([ready])).code).toBe(200);
+    const body = await node();
+    expect(body.status?.conditions?.map((each) => each.type)).toEqual([type, 'Ready']);
+    expect((await api.send('PUT', '/api/v1/nodes/n1/status', { body, headers })).code).toBe(200);
+    expect((await patch([{ type, $patch: 'delete' }])).code).toBe(403);
   });
 });

@@ -39,7 +39,7 @@ import { lease as leaseSchema } from '../kube/schema/lease.ts';
 import * as status from '../kube/status.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { resourceVersionRequired } from '../kube/validation/metadata.ts';
-import { isJsonObject } from '../kube/wire/json-value.ts';
+import { isJsonObject, setMember } from '../kube/wire/json-value.ts';
 import { PROTOBUF_MEDIA_TYPE } from '../kube/wire/protobuf.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource, StartTimeLimit } from '../ports/clock.ts';
@@ -422,7 +422,7 @@ function withoutNulls(patchBody: Record<string, unknown>): Record<string, unknow
   const kept: Record<string, unknown> = {};
   for (const [member, value] of Object.entries(patchBody)) {
     if (value === null) continue;
-    kept[member] = isJsonObject(value) ? withoutNulls(value) : value;
+    setMember(kept, member, isJsonObject(value) ? withoutNulls(value) : value);
   }
   return kept;
 }

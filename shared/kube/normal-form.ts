@@ -5,7 +5,7 @@
 
 import type { KubeObject, ObjectMeta } from './types.ts';
 import { sameJson } from './validation/causes.ts';
-import { isJsonObject, type JsonObject } from './wire/json-value.ts';
+import { isJsonObject, type JsonObject, setMember } from './wire/json-value.ts';
 
 export type Json = JsonObject;
 
@@ -28,7 +28,7 @@ export function withoutNulls<T>(value: T): T {
   if (!isJsonObject(value)) return value;
   const kept: Json = {};
   for (const [key, item] of Object.entries(value)) {
-    if (item !== null && item !== undefined) kept[key] = withoutNulls(item);
+    if (item !== null && item !== undefined) setMember(kept, key, withoutNulls(item));
   }
   return kept as T;
 }

@@ -8,6 +8,9 @@
  * A kubelet may set `node.kubernetes.io/exclude-disruption` on itself, because it may set all labels of that prefix.
  * Source: plugin/pkg/admission/noderestriction/admission.go, staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go.
  */
+import { FLAPPING_CONDITION } from '../nodes/flapping.ts';
+import { PLANNED_SILENCE_CONDITION } from '../nodes/planned-silence.ts';
+
 export const NODES_GROUP = 'system:nodes';
 export const NODE_USER_PREFIX = 'system:node:';
 export const LEASE_NAMESPACE = 'kube-node-lease';
@@ -50,7 +53,7 @@ export interface RestrictedObject {
     readonly finalizers?: readonly string[];
   };
   readonly spec?: RestrictedSpec;
-  readonly status?: { readonly resourceClaimStatuses?: unknown };
+  readonly status?: { readonly resourceClaimStatuses?: unknown; readonly conditions?: unknown };
   readonly [field: string]: unknown;
 }
 
@@ -313,6 +316,12 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
   if (request.subresource !== '' && request.subresource !== 'status') {
     return forbidden(`node ${node} may not use node subresource ${JSON.stringify(request.subresource)}`);
   }
+  if (operation !== 'delete' && (operation === 'create' || request.stored !== undefined)) {
+    const conditions = changedServerConditions(request);
+    if (conditions.length > 0) {
+      return forbidden(`node ${node} is not allowed to modify the following conditions: ${conditions.join(', ')}`);
+    }
+  }
   if (operation === 'create') {
     if (present(request.object?.spec?.configSource)) {
       return forbidden(`node ${node} is not allowed to create itself with a spec.configSource`);
@@ -341,6 +350,18 @@ function authorizeOwnNode(nodeName: string, operation: Operation, request: NodeR
     }
   }
   return ALLOWED;
+}
+
+/** Conditions that our controllers set and people read. A machine sends them back unchanged, or not at all. */
+const SERVER_CONDITIONS = [FLAPPING_CONDITION, PLANNED_SILENCE_CONDITION];
+
+function changedServerConditions({ stored, object }: NodeRequest): string[] {
+  const ofType = (node: RestrictedObject | undefined, wanted: string): Json[] =>
+    listOf(node?.status?.conditions)
+      .filter(({ type }) => type === wanted)
+      // A decoded body has null for each absent time, a condition that a controller wrote has none.
+      .map((condition) => Object.fromEntries(Object.entries(condition).filter(([, value]) => present(value))));
+  return SERVER_CONDITIONS.filter((type) => !sameJson(ofType(stored, type), ofType(object, type)));
 }
 
 /** Taints of a Node without timeAdded, because the server sets it in every write. */
