@@ -6,7 +6,7 @@ it.each([
   ['ReplicaSet', 'replicasets', { kind: 'Object', name: 'replicasets/web' }],
 ])('a collected %s is found by explain under its name', (kind, resource, about) => {
   const ref = { resource, namespace: 'team', name: 'web' };
-  const draft = collectedDraft(ref, { kind, metadata: { uid: 'u' } }, [], 7);
+  const draft = collectedDraft(ref, { kind, metadata: { uid: 'u' } }, { owners: [], hasDependents: false }, 7);
   expect(draft).toMatchObject({
     act: 'Collected',
     atMs: 7,
