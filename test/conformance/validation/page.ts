@@ -21,8 +21,7 @@ function rows(constraints: readonly Constraint[]): string {
 export function validationPage(): string {
   const counts = Object.entries(VALIDATED).map(([resource, { names, template, constraints }]) => {
     const metadata = checkedOf(metadataConstraints(names));
-    const templates =
-      template === undefined ? 0 : checkedOf(podSpec) + (template === '' ? 0 : checkedOf(templateOnly));
+    const templates = template === undefined ? 0 : checkedOf(podSpec) + (template === '' ? 0 : checkedOf(templateOnly));
     const own = checkedOf(constraints);
     const left = constraints.length - own;
     return `| ${resource} | ${metadata} | ${templates || '–'} | ${own || 'not listed yet'} | ${left || '–'} |`;
