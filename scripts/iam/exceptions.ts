@@ -13,6 +13,20 @@ export interface Exception {
 
 export const exceptions: readonly (Exception & { readonly functions: readonly FunctionName[] })[] = [
   {
+    functions: ['heartbeat', 'api'],
+    actions: ['dynamodb:UpdateItem'],
+    resource: 'table/*Control',
+    partitions: ['refusals'],
+    reason: 'requests are counted here only when they are refused because an identity is over its limit',
+  },
+  {
+    functions: ['node-monitor'],
+    actions: ['dynamodb:Query'],
+    resource: 'table/*Control',
+    partitions: ['refusals'],
+    reason: 'refused requests are read once per minute, ten seconds after its end',
+  },
+  {
     functions: ['node-monitor'],
     actions: ['sqs:ChangeMessageVisibility'],
     resource: 'NodeMonitorTickQueue',
