@@ -40,7 +40,7 @@ describe('a Status', () => {
   });
 
   it('has at most 64 KB, whatever its texts are', () => {
-    // The units that take the most bytes as JSON: control characters, lone surrogates, three bytes of UTF-8.
+    // The units with the most bytes as JSON: control characters, lone surrogates, three bytes of UTF-8.
     for (const unit of ['a', '"', '\u0000', '\ud800', '😀', '€', '[1,']) {
       const long = unit.repeat(200_000);
       const cause: Cause = { reason: long, message: long, field: long };

@@ -100,7 +100,7 @@ const boundedCause = ({ reason, message, field }: Cause, bytesMax: number): Caus
   ...(field === undefined ? {} : { field: cutText(field, bytesMax) }),
 });
 
-/** The text, cut so that it has at most `bytesMax` bytes as JSON. What is cut off costs nothing. */
+/** The text, cut to at most `bytesMax` bytes as JSON. What is cut off costs nothing. */
 function cutText(text: string, bytesMax: number): string {
   if (text.length * UNIT_BYTES_MAX <= bytesMax) return text;
   let bytes = 0;
@@ -124,7 +124,7 @@ const UNIT_BYTES_MAX = 6;
 const QUOTATION_MARK = 0x22;
 const BACKSLASH = 0x5c;
 
-/** At most what the unit takes as JSON in UTF-8. A half of a surrogate pair counts as a lone one, which is escaped. */
+/** The largest size of the unit as JSON in UTF-8. Bytes. A half of a surrogate pair counts as a lone one, which is escaped. */
 function unitBytes(unit: number): number {
   if (unit < 0x20 || (unit >= 0xd800 && unit <= 0xdfff)) return UNIT_BYTES_MAX;
   if (unit === QUOTATION_MARK || unit === BACKSLASH) return 2;

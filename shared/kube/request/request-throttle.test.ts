@@ -30,14 +30,14 @@ function environment(limits = HEARTBEAT_LIMITS) {
       try {
         visit.admit(user);
       } catch (error) {
-        visit.end(nowMs);
+        void visit.end(nowMs);
         if (isStatusError(error)) return error.status;
         throw error;
       }
       busyMs += used.busyMs;
       nowMs += used.busyMs + (used.waitMs ?? 0);
       if (used.nodes !== undefined) visit.carries(used.nodes);
-      visit.end(nowMs);
+      void visit.end(nowMs);
       return undefined;
     },
   };
@@ -116,7 +116,7 @@ describe('the share of an identity', () => {
     for (let item = 0; item < 20; item += 1) {
       const visit = throttle.begin(0, false);
       visit.admit(node('n1'));
-      visit.end(3_600_000);
+      void visit.end(3_600_000);
     }
     expect(() => throttle.begin(0, false).admit(node('n1'))).toThrow('1 requests per second after a burst of 20');
   });
