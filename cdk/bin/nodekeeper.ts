@@ -3,7 +3,7 @@
  * Entry of `cdk synth` and `cdk deploy`. Settings: `context` of cdk.json, the names in docs/operations/deploy.md. What
  * breaks a rule ends with one line per fault and exit code 1, before anything is synthesised.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { buildHandlersAhead } from '../lib/handler-bundles.ts';
 
 const bundles = buildHandlersAhead();
@@ -19,7 +19,10 @@ const [{ InvalidAccessEntriesError }, { InvalidPropsError }, { nodekeeperApp }, 
 await bundles;
 
 try {
-  const { context = {} } = JSON.parse(readFileSync('cdk.json', 'utf8')) as { context?: Record<string, unknown> };
+  // Of the working directory, where the CLI reads it, too.
+  const { context = {} } = (existsSync('cdk.json') ? JSON.parse(readFileSync('cdk.json', 'utf8')) : {}) as {
+    context?: Record<string, unknown>;
+  };
   nodekeeperApp({ recorded: context }).app.synth();
 } catch (error) {
   const isFault = [InvalidPolicyError, InvalidAccessEntriesError, InvalidPropsError].some(

@@ -46,6 +46,7 @@ const OPTIONS: readonly (readonly Props[])[] = [
         objects: streamed('objects'),
         control: { tableArn: tableArn('control') },
       },
+      removalPolicy: RemovalPolicy.RETAIN,
     },
   ],
 ];
