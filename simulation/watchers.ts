@@ -262,7 +262,7 @@ class Watchers {
     await this.#request(async ({ watch: serve, clock }) => {
       const { lines } = await serve(request, clock.nowMs() + LIFETIME_MS);
       if (lines === undefined) return;
-      for await (const line of lines) {
+      for await (const line of heldLines(lines)) {
         if (line.trim() === '') continue;
         await this.#delay();
         if (this.#isCut() || !this.#receive(client, JSON.parse(line) as Line, state)) return;
@@ -286,6 +286,19 @@ class Watchers {
       this.#options.law.onAway(client, false);
     }
   }
+}
+
+/**
+ * As a function URL that holds each chunk until the next one is written (docs/decisions/0053-padded-streams.md). Without
+ * padding a change would be received with the next one, later than L9 allows.
+ */
+async function* heldLines(chunks: AsyncIterable<string>): AsyncGenerator<string> {
+  let held = '';
+  for await (const chunk of chunks) {
+    if (held !== '') yield held;
+    held = chunk;
+  }
+  if (held !== '') yield held;
 }
 
 /** A field selector and its meaning, independent of the code under test. */

@@ -15,6 +15,7 @@ import {
 import { healthKey } from '../../shared/store/health-row.ts';
 import { objectKey } from '../../shared/store/object-store.ts';
 import { unpackText } from '../../shared/store/packed-text.ts';
+import { SLOTS_PARTITION } from '../../shared/store/stream-form-store.ts';
 import { FAULT_NAMES } from '../../simulation/faults/catalogue.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
 import type { SimOptions } from '../../simulation/sim-options.ts';
@@ -217,6 +218,12 @@ export const PLANTED: readonly PlantedBug[] = [
     bug: 'a watch that trusts the newest version it sees',
     laws: ['L9'],
     plant: { items: trustingHeads },
+    options: { parts: ['watches'] },
+  },
+  {
+    bug: 'a watch without padding behind a front that holds chunks',
+    laws: ['L9'],
+    plant: withoutPadding(),
     options: { parts: ['watches'] },
   },
   {
@@ -584,5 +591,19 @@ function hastyCloud(): NonNullable<SimOptions['plant']> {
         },
       };
     },
+  };
+}
+
+/** As a measurement that found no padding necessary. */
+function withoutPadding(): NonNullable<SimOptions['plant']> {
+  const form: Item = { pk: SLOTS_PARTITION, sk: 'form', paddingBytes: 0, measuredMs: 0, deployment: '' };
+  return {
+    items: (items): ItemStore => ({
+      ...items,
+      async query(request) {
+        const page = await items.query(request);
+        return request.pk === SLOTS_PARTITION ? { ...page, items: [...page.items, form] } : page;
+      },
+    }),
   };
 }
