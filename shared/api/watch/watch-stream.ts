@@ -42,8 +42,9 @@ class QuietWatch extends Error {
  * asked, or failed. A check that fails does not end the watch: otherwise a store without answers would end all watches.
  *
  * Each part is a chunk of its own. White space follows the lines of one read of the log, because the function URL may hold
- * them until more is written. A first one delivers the head, and ensures that no answer is without a byte: the front may
- * not notice the end of such an answer for 16 minutes (aws/aws-lambda-nodejs-runtime-interface-client 95).
+ * them until more is written. A watch begins with white space and its padding, which deliver the head: kubectl to 1.34
+ * cannot end a watch while it waits for the head. No answer is without a byte: the front may not notice the end of such an
+ * answer for 16 minutes (aws/aws-lambda-nodejs-runtime-interface-client 95).
  */
 export async function* watchLines(
   source: WatchSource,
@@ -92,6 +93,7 @@ export async function* watchLines(
     },
   };
   yield whitespace(Math.max(1, paddingBytes));
+  if (paddingBytes > 0) yield padding;
   try {
     for await (const event of watchEvents(checkedSource, request, endMs)) {
       const nowMs = clock.nowMs();
