@@ -5,7 +5,9 @@
  * comes first. The continue token holds the last key, not an offset, so a deletion between two pages skips nothing.
  * Each page reads the current state.
  */
+
 import { defined } from '../../domain/defined.ts';
+import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
@@ -99,7 +101,8 @@ export async function listObjects(
   const resourceVersion = token?.rv ?? (await storage.listVersion());
   const name = token === undefined ? request.fields.exact('metadata.name') : undefined;
   if (name !== undefined && (request.namespace !== '' || !descriptor.namespaced)) {
-    const object = await storage.get(request.namespace, name);
+    // The store refuses keys of such length.
+    const object = name.length > NAME_LENGTH_MAX ? undefined : await storage.get(request.namespace, name);
     const isListed = object !== undefined && matches(descriptor, object, request.labels, request.fields);
     return { items: isListed ? [object] : [], resourceVersion, continueToken: '' };
   }

@@ -42,10 +42,12 @@ function validateSpec({ spec = {} }: KubeCertificateSigningRequest): Cause[] {
     causes.push(invalidValue('spec.request', request, 'PEM block type must be CERTIFICATE REQUEST'));
   }
   if (usages.length === 0) causes.push(required('spec.usages'));
+  const seen = new Set<string>();
   for (const [index, usage] of usages.entries()) {
     const field = `spec.usages[${index}]`;
     if (!USAGES.includes(usage)) causes.push(notSupported(field, usage, USAGES));
-    if (usages.indexOf(usage) < index) causes.push(duplicate(field, usage));
+    if (seen.has(usage)) causes.push(duplicate(field, usage));
+    seen.add(usage);
   }
   if (signerName === '') causes.push(required('spec.signerName'));
   else if (signerName === 'kubernetes.io/legacy-unknown') {

@@ -41,8 +41,10 @@ function validatePodCidrs(cidrs: readonly string[]): Cause[] {
   if (cidrs.length > 2 || new Set(families).size < 2) {
     causes.push(invalidValue('spec.podCIDRs', cidrs, 'may specify no more than one CIDR for each IP family'));
   }
+  const seen = new Set<string>();
   for (const [index, cidr] of cidrs.entries()) {
-    if (cidrs.indexOf(cidr) < index) causes.push(duplicate(`spec.podCIDRs[${index}]`, cidr));
+    if (seen.has(cidr)) causes.push(duplicate(`spec.podCIDRs[${index}]`, cidr));
+    seen.add(cidr);
   }
   return causes;
 }

@@ -107,11 +107,12 @@ function validateAffinityTerm(term: PodAffinityTerm, field: string): Cause[] {
     }
     for (const [index, key] of keys.entries()) causes.push(...validateKey(`${field}.${name}[${index}]`, key));
   }
-  const both = mismatchLabelKeys.filter((key) => new Set(matchLabelKeys).has(key));
+  const firstIndex = new Map(matchLabelKeys.map((key, index) => [key, index] as const).reverse());
+  const both = mismatchLabelKeys.filter((key) => firstIndex.has(key));
   for (const key of both) {
     causes.push(
       invalidValue(
-        `${field}.matchLabelKeys[${matchLabelKeys.indexOf(key)}]`,
+        `${field}.matchLabelKeys[${firstIndex.get(key)}]`,
         key,
         'exists in both matchLabelKeys and mismatchLabelKeys',
       ),

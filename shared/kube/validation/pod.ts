@@ -499,10 +499,12 @@ function validateStatus(pod: KubePod, old: KubePod | undefined): Cause[] {
     ['hostIPs', 'host'],
   ] as const) {
     const addresses = (status[list] ?? []).map(({ ip = '' }) => ip);
+    const seen = new Set<string>();
     for (const [index, address] of addresses.entries()) {
       const path = `status.${list}[${index}]`;
       causes.push(...ipAt(path, address));
-      if (addresses.indexOf(address) < index) causes.push(duplicate(path, { ip: address }));
+      if (seen.has(address)) causes.push(duplicate(path, { ip: address }));
+      seen.add(address);
     }
     const families = new Set(addresses.map((address) => addressFamily(address, 'ip')));
     if (addresses.length > 1 && families.size < addresses.length) {

@@ -164,8 +164,10 @@ export function validateEndpointSlice(slice: KubeEndpointSlice, old: KubeEndpoin
     }
   }
   const names = ports.map(({ name = '' }) => name);
+  const seen = new Set<string>();
   for (const [index, name] of names.entries()) {
-    if (names.indexOf(name) < index) causes.push(duplicate(`ports[${index}].name`, name));
+    if (seen.has(name)) causes.push(duplicate(`ports[${index}].name`, name));
+    seen.add(name);
   }
   return causes;
 }

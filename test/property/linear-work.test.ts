@@ -1,0 +1,130 @@
+/**
+ * Law L17: the CPU and the answer of a request are bounded by a constant times its bytes. Each family of requests
+ * (test/support/request-families.ts) is sent at a size and at four times that size. Only ratios of
+ * the shortest of several runs are compared: the time of the process has the grain of the kernel's tick.
+ */
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { configmaps } from '../../shared/api/kinds/configmaps.ts';
+import { resources } from '../../shared/api/kinds/registry.ts';
+import type { KubeObject } from '../../shared/kube/types.ts';
+import { apiInMemory } from '../support/api-in-memory.ts';
+import { type Family, requestFamilies } from '../support/request-families.ts';
+
+const BYTES = 4_000;
+const GROWTH = 4;
+/** A time below this is a matter of the compiler and of the garbage collector. */
+const FLOOR_MS = 8;
+/** Four times the bytes: 4 is linear, 16 quadratic. */
+const SUSPECT_RATIO = 9;
+const EXPONENT_MAX = 1.5;
+const ATTEMPTS_MAX = 4;
+const ANSWER_PER_BYTE = 40;
+const ANSWER_BASE_BYTES = 64 * 1_024;
+
+interface Cost {
+  readonly ms: number;
+  readonly sentBytes: number;
+  readonly answerBytes: number;
+}
+
+async function costOf(family: Family, bytes: number): Promise<Cost> {
+  const api = apiInMemory();
+  const requests = family.requests(bytes);
+  const [last] = requests.slice(-1);
+  if (last === undefined) throw new Error(`${family.name} sends nothing`);
+  for (const { method, path, ...more } of requests.slice(0, -1)) await api.send(method, path, more);
+  const { method, path, body, ...more } = last;
+  const payload =
+    body instanceof Uint8Array ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? ''));
+  const startMs = performance.now();
+  const answer = await api.send(method, path, { ...more, ...(body === undefined ? {} : { body: payload }) });
+  const endMs = performance.now();
+  return {
+    ms: endMs - startMs,
+    sentBytes: payload.length + path.length + JSON.stringify(more).length,
+    answerBytes: answer.bytes.length,
+  };
+}
+
+async function leastMs(family: Family, bytes: number, runs: number): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < runs; run += 1) least = Math.min(least, (await costOf(family, bytes)).ms);
+  return least;
+}
+
+interface Verdict {
+  readonly broken: readonly string[];
+  readonly worstRatio: number;
+  readonly worst: string;
+  readonly measuredAgain: number;
+}
+
+/**
+ * How many times as long four times the bytes take, at the larger sizes: the smaller of two such steps, because one step
+ * may cross a limit between a refusal and the whole work. Measured more often only while it looks too much.
+ */
+async function lastingGrowth(family: Family): Promise<number> {
+  const least = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  let growth = 0;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    let size = BYTES * GROWTH;
+    for (const [step, before] of least.entries()) {
+      least[step] = Math.min(before, await leastMs(family, size, attempt));
+      const [one = 1, four = 1, sixteen = Number.POSITIVE_INFINITY] = least;
+      growth = step === 0 ? 0 : Math.min(four / one, step === 1 ? Number.POSITIVE_INFINITY : sixteen / four);
+      if (step > 0 && growth < GROWTH ** EXPONENT_MAX) return growth;
+      size *= GROWTH;
+    }
+  }
+  return growth;
+}
+
+async function verdictOn(families: readonly Family[]): Promise<Verdict> {
+  const broken: string[] = [];
+  let [worstRatio, worst, measuredAgain] = [0, 'none', 0];
+  for (const family of families) {
+    const large = await costOf(family, BYTES * GROWTH);
+    if (large.answerBytes > ANSWER_PER_BYTE * large.sentBytes + ANSWER_BASE_BYTES) {
+      broken.push(`${family.name}: ${large.sentBytes} bytes are answered with ${large.answerBytes}`);
+    }
+    if (large.ms <= FLOOR_MS || large.ms <= SUSPECT_RATIO * (await leastMs(family, BYTES, 2))) continue;
+    measuredAgain += 1;
+    const growth = await lastingGrowth(family);
+    if (growth > worstRatio) [worstRatio, worst] = [growth, family.name];
+    if (growth >= GROWTH ** EXPONENT_MAX) {
+      broken.push(`${family.name}: four times the bytes take ${growth.toFixed(1)} times as long`);
+    }
+  }
+  return { broken, worstRatio, worst, measuredAgain };
+}
+
+describe('the CPU and the answer of a request are bounded by a constant times its bytes (L17):', () => {
+  const families = requestFamilies(resources);
+
+  it(`${families.length} families of requests`, async () => {
+    expect(families.length).toBeGreaterThan(1_500);
+    const { broken, worstRatio, worst, measuredAgain } = await verdictOn(families);
+    const growth = `four times the bytes take at most ${worstRatio.toFixed(1)} times as long (${worst})`;
+    console.log(`L17: ${families.length} families, ${measuredAgain} measured again, ${growth}`);
+    expect(broken).toEqual([]);
+  }, 240_000);
+
+  it('finds a validation that compares each item with each other, and a message that repeats the list', async () => {
+    const data = families.filter(({ name }) => name === 'configmaps: POST in JSON, data, different items');
+    expect(data).toHaveLength(1);
+    const keysOf = (object: KubeObject) => Object.keys((object as { data?: object }).data ?? {});
+    const validate = vi.spyOn(configmaps, 'validate');
+    onTestFinished(() => validate.mockRestore());
+    validate.mockImplementation((object) => {
+      const keys = keysOf(object);
+      for (const key of keys) if (keys.filter((other) => `${other}!` === `${key}!`).length > 1) throw new Error(key);
+      return [];
+    });
+    expect((await verdictOn(data)).broken.join()).toContain('four times the bytes take');
+    validate.mockImplementation((object) => {
+      const keys = keysOf(object);
+      return [{ reason: 'FieldValueInvalid', field: 'data', message: keys.map(() => keys.join()).join() }];
+    });
+    expect((await verdictOn(data)).broken).not.toEqual([]);
+  });
+});
