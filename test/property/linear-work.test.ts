@@ -60,14 +60,14 @@ interface Verdict {
 }
 
 /**
- * How many times as long four times the bytes take, at the larger sizes: the smaller of two such steps, because one step
+ * How many times as long four times the bytes take: the smaller of two such steps, because one step
  * may cross a limit between a refusal and the whole work. Measured more often only while it looks too much.
  */
 async function lastingGrowth(family: Family): Promise<number> {
   const least = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   let growth = 0;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-    let size = BYTES * GROWTH;
+    let size = BYTES;
     for (const [step, before] of least.entries()) {
       least[step] = Math.min(before, await leastMs(family, size, attempt));
       const [one = 1, four = 1, sixteen = Number.POSITIVE_INFINITY] = least;
