@@ -117,7 +117,9 @@ describe('the CPU and the answer of a request are bounded by a constant times it
     onTestFinished(() => validate.mockRestore());
     validate.mockImplementation((object) => {
       const keys = keysOf(object);
-      for (const key of keys) if (keys.filter((other) => `${other}!${other}!${other}` === `${key}!${key}!${key}`).length > 1) throw new Error(key);
+      for (const key of keys)
+        if (keys.filter((other) => `${other}!${other}!${other}` === `${key}!${key}!${key}`).length > 1)
+          throw new Error(key);
       return [];
     });
     expect((await verdictOn(data)).broken.join()).toContain('four times the bytes take');
