@@ -404,7 +404,7 @@ describe('the local mode', () => {
     const { system, call } = await aSystem({ controllers: false, awsLimits });
     const base = String((await call('GET', '/watch')).headers['location']);
     await new Promise<void>((resolve, reject) => {
-      const sent = request(`${base}?hold=1`, { ca: system.caPem, agent: false }, () => {
+      const sent = request(`${base}?events=2&hold=1`, { ca: system.caPem, agent: false }, () => {
         sent.destroy();
         resolve();
       });
@@ -420,7 +420,7 @@ describe('the local mode', () => {
     const { system, call } = await aSystem({ controllers: false, accountConcurrency: 1 });
     const base = String((await call('GET', '/watch')).headers['location']);
     const held = new Promise<void>((resolve, reject) => {
-      const sent = request(`${base}?hold=1`, { ca: system.caPem, agent: false }, () => resolve());
+      const sent = request(`${base}?events=2&hold=1`, { ca: system.caPem, agent: false }, () => resolve());
       sent.on('error', reject).end();
       onTestFinished(() => void sent.destroy());
     });

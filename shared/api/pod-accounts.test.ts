@@ -16,6 +16,8 @@ const pod = (spec: object = {}, metadata: object = {}) => ({
 function withAccount(account: object = {}) {
   const api = apiInMemory();
   return async (body: object) => {
+    // Mirror pods name an existing Node.
+    await api.send('POST', '/api/v1/nodes', { body: { metadata: { name: 'n1' } } });
     await api.send('POST', `${DEFAULT}/serviceaccounts`, { body: { metadata: { name: 'bot' }, ...account } });
     return api.send('POST', `${DEFAULT}/pods`, { body });
   };
@@ -94,7 +96,8 @@ describe('a new pod', () => {
 });
 
 describe('a new mirror pod', () => {
-  const mirror = (spec: object) => pod(spec, { annotations: { 'kubernetes.io/config.mirror': 'hash' } });
+  const mirror = (spec: object) =>
+    pod({ nodeName: 'n1', ...spec }, { annotations: { 'kubernetes.io/config.mirror': 'hash' } });
   const token = { name: 't', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } };
 
   it('has no account and no volume', async () => {

@@ -219,12 +219,17 @@ describe('permissions', () => {
   const putEvents = `events:PutEvents on <${ofType(template, 'AWS::Events::EventBus')[0]![0]}.Arn>`;
   const auditLogId = ofType(template, 'AWS::Logs::LogGroup').find(([id]) => id.includes('AuditLog'))![0];
   const expected: Record<string, readonly string[]> = {
-    heartbeat: [...at('Health', 'UpdateItem'), ...at('Control', 'GetItem', 'node-keys#*', 'probe-keys')],
+    heartbeat: [
+      ...at('Health', 'UpdateItem'),
+      ...at('Control', 'GetItem', 'node-keys#*', 'probe-keys'),
+      ...at('Control', 'UpdateItem', 'refusals'),
+    ],
     api: [
       ...at('Health', 'BatchGetItem ConditionCheckItem DeleteItem GetItem Query Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
+      ...at('Control', 'UpdateItem', 'refusals'),
       ...at('Control', 'GetItem', 'fleet', 'probe-keys', 'watch-slots'),
       ...at('Control', 'GetItem Query', 'silences'),
       ...at('Control', 'GetItem PutItem Query', 'account-keys'),
@@ -260,7 +265,7 @@ describe('permissions', () => {
       ...at('Control', 'GetItem PutItem', 'probe-keys'),
       ...at('Control', 'PutItem', 'silences'),
       ...at('Control', 'GetItem', 'scheduler'),
-      ...at('Control', 'Query', 'cloud', 'evictions-due', 'parked', 'pod-gc', 'workloads-due'),
+      ...at('Control', 'Query', 'cloud', 'evictions-due', 'parked', 'pod-gc', 'refusals', 'workloads-due'),
       ...tickQueue,
       ...partQueue.filter((action) => action.includes('SendMessage')),
       ...['cloud-node', 'evictor', 'pod-gc', 'scheduler', 'workloads'].map(invoke),
