@@ -133,8 +133,8 @@ class Site {
   readonly #options: SiteRelaysOptions;
   readonly #usesRelay: (name: string) => boolean;
   #running: RunningRelay | undefined;
-  /** Machines with a direct request that will hang. */
-  readonly #hangsDirectly = new Set<string>();
+  /** Machines with a direct request that will hang, if it is sent until then. Milliseconds. */
+  readonly #hangsDirectly = new Map<string, number>();
 
   constructor(zone: string, options: SiteRelaysOptions, usesRelay: (name: string) => boolean) {
     this.#zone = zone;
@@ -151,7 +151,9 @@ class Site {
   directClientOf(name: string, api: KubeApi): KubeApi {
     const { time } = this.#options;
     return kubeApi((request) => {
-      if (!this.#hangsDirectly.delete(name)) return api.send(request);
+      const untilMs = this.#hangsDirectly.get(name) ?? 0;
+      this.#hangsDirectly.delete(name);
+      if (time.nowMs() > untilMs) return api.send(request);
       const { timeoutMs = TIMEOUT_MS } = limitedAttempt(request, time.nowMs());
       return time.sleep(timeoutMs).then(() => TIMED_OUT);
     });
@@ -167,7 +169,7 @@ class Site {
     const running = this.#process();
     if (running === undefined) return REFUSED;
     if (plan.strikes('waysHang', SHARES.waysHang)) {
-      this.#hangsDirectly.add(name);
+      this.#hangsDirectly.set(name, time.nowMs() + (request.timeoutMs ?? TIMEOUT_MS));
       return limit;
     }
     if (plan.strikes('relayDrops', SHARES.lostRequest)) return limit;

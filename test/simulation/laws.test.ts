@@ -41,8 +41,8 @@ const WORKLOAD_HOURS = 0.5;
  * in five would not hit all marks.
  */
 const RARE_MARKS = [
-  { mark: 'part:expired', seed: 5, hours: 0.5, parts: ['markParts'] },
-  { mark: 'hold:totalDisruption', seed: 28, hours: 0.5, parts: [] },
+  { mark: 'part:expired', seed: 75, hours: 0.5, parts: ['markParts'] },
+  { mark: 'hold:totalDisruption', seed: 29, hours: 0.5, parts: [] },
 ] as const satisfies readonly { mark: Mark; seed: number; hours: number; parts: readonly PartName[] }[];
 /** In most of them two nodes of a zone wait for a taint, one with a wrong clock. */
 const TWIN_SEEDS = [37, 11, 39, 58];
