@@ -60,7 +60,7 @@ interface Verdict {
 }
 
 /**
- * How many times as long four times the bytes take: the smaller of two such steps, because one step
+ * How many times as long four times the bytes need: the smaller of two such steps, because one step
  * may cross a limit between a refusal and the whole work. Measured more often only while it looks too much.
  */
 async function lastingGrowth(family: Family): Promise<number> {
@@ -122,6 +122,6 @@ describe('the CPU and the answer of a request are bounded by a constant times it
           throw new Error(key);
       return [];
     });
-    expect((await verdictOn(data)).broken.join()).toContain('four times the bytes take');
+    expect((await verdictOn(data)).broken.join()).toContain('four times the bytes need');
   });
 });
