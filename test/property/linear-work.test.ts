@@ -92,7 +92,7 @@ async function verdictOn(families: readonly Family[]): Promise<Verdict> {
     const growth = await lastingGrowth(family);
     if (growth > worstRatio) [worstRatio, worst] = [growth, family.name];
     if (growth >= GROWTH ** EXPONENT_MAX) {
-      broken.push(`${family.name}: four times the bytes take ${growth.toFixed(1)} times as long`);
+      broken.push(`${family.name}: four times the bytes need ${growth.toFixed(1)} times as long`);
     }
   }
   return { broken, worstRatio, worst, measuredAgain };
@@ -104,7 +104,7 @@ describe('the CPU and the answer of a request are bounded by a constant times it
   it(`${families.length} families of requests`, async () => {
     expect(families.length).toBeGreaterThan(1_500);
     const { broken, worstRatio, worst, measuredAgain } = await verdictOn(families);
-    const growth = `four times the bytes take at most ${worstRatio.toFixed(1)} times as long (${worst})`;
+    const growth = `four times the bytes need at most ${worstRatio.toFixed(1)} times as long (${worst})`;
     console.log(`L17: ${families.length} families, ${measuredAgain} measured again, ${growth}`);
     expect(broken).toEqual([]);
   }, 240_000);
