@@ -118,7 +118,10 @@ describe('the CPU and the answer of a request are bounded by a constant times it
     validate.mockImplementation((object) => {
       const keys = keysOf(object);
       for (const key of keys)
-        if (keys.filter((other) => `${other}!${other}!${other}` === `${key}!${key}!${key}`).length > 1)
+        if (
+          keys.filter((other) => `${other}!`.repeat(20).split('!').join() === `${key}!`.repeat(20).split('!').join())
+            .length > 1
+        )
           throw new Error(key);
       return [];
     });
