@@ -8,6 +8,7 @@ import { until } from '../support/until.ts';
 const STEP_MS_MAX = 180_000;
 const WAIT = { timeout: STEP_MS_MAX };
 const REPLICAS = 4;
+const GRACE_SECONDS = 23;
 let browser: Browser;
 let local: LocalForTest;
 
@@ -18,7 +19,11 @@ beforeAll(async () => {
     nodes: 6,
     ec2Nodes: 0,
     console: true,
-    policy: { nodeMonitorGracePeriodSeconds: 23, podEvictionTimeoutSeconds: 5, nodeEvictionRatePerSecond: 1 },
+    policy: {
+      nodeMonitorGracePeriodSeconds: GRACE_SECONDS,
+      podEvictionTimeoutSeconds: 5,
+      nodeEvictionRatePerSecond: 1,
+    },
   });
 }, 120_000);
 afterAll(async () => {
@@ -84,9 +89,9 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
   await page.getByRole('link', { name: 'Detector' }).click();
   await seen(page, 'No hour has been counted yet.');
   const mark = page.getByRole('row').filter({ has: page.getByRole('link', { name: /^edge-a-/ }) });
-  // After so many seconds, the grace period being 20 s.
+  // After so many seconds, and the grace period.
   await mark
-    .filter({ hasText: /\d s20 s$/ })
+    .filter({ hasText: new RegExp(`\\d s${GRACE_SECONDS} s$`) })
     .first()
     .waitFor(WAIT);
   expect(await flawsOf(page, 'local-marks')).toEqual([]);
