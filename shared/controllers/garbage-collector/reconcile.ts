@@ -272,8 +272,8 @@ async function release({ objects }: ControllerDependencies, ref: ObjectRef, owne
 }
 
 /**
- * The object is removed with its last finalizer, except for a pod that its node still has to end. A status that its controller writes meanwhile is no reason to wait: such a
- * write starts no function.
+ * The object is removed with its last finalizer, except for a pod that its node still has to end. A status that its
+ * controller writes meanwhile is no reason to wait: such a write starts no function.
  */
 async function dropFinalizer(
   { objects }: ControllerDependencies,
