@@ -164,6 +164,7 @@ export type JobStatus = {
   failed?: number;
   /** Such as `0,2-4`. */
   completedIndexes?: string;
+  failedIndexes?: string;
   uncountedTerminatedPods?: { succeeded?: string[]; failed?: string[] };
 };
 

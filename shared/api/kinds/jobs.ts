@@ -7,7 +7,7 @@ import { withoutNulls } from '../../kube/normal-form.ts';
 import { defaultTemplate, withTemplateLabels } from '../../kube/pods/template-defaults.ts';
 import { parseTimeMs } from '../../kube/time.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import { validateCronJob, validateJob } from '../../kube/validation/jobs.ts';
+import { generatedLabels, validateCronJob, validateJob } from '../../kube/validation/jobs.ts';
 import { ageOf, booleanColumn, integerColumn, nameOf, selectorCell, templateCells, templateColumns } from './cells.ts';
 import { type KindNames, preparesStatus, STATUS_PART, storedKind } from './stored-kind.ts';
 
@@ -21,7 +21,17 @@ const JOBS: KindNames = {
 
 const NO_LIMIT = 2_147_483_647;
 const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
-const JOB_NAME = 'batch.kubernetes.io/job-name';
+
+/** A pattern without a status means True. */
+function withStatuses({ podFailurePolicy: policy, ...spec }: JobSpec): JobSpec {
+  if (policy === undefined) return spec;
+  const rules = (policy.rules ?? []).map(({ onPodConditions, ...rule }) =>
+    onPodConditions === undefined
+      ? rule
+      : { ...rule, onPodConditions: onPodConditions.map((each) => ({ ...each, status: each.status || 'True' })) },
+  );
+  return { ...spec, podFailurePolicy: { ...policy, rules } };
+}
 
 /** Defaults of pkg/apis/batch/v1/defaults.go. */
 function storedSpec(given: JobSpec = {}): JobSpec {
@@ -35,24 +45,23 @@ function storedSpec(given: JobSpec = {}): JobSpec {
     suspend: false,
     manualSelector: false,
     podReplacementPolicy: spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed',
-    ...spec,
+    ...withStatuses(spec),
     template: defaultTemplate(spec.template),
   };
 }
 
 /**
- * The Job with the selector of its own uid, and its labels on the template, unless the client selects pods itself.
- * Source: pkg/registry/batch/job/strategy.go, generateSelector.
+ * The Job with the selector of its own uid, and its labels on the template, unless the client selects pods itself. What
+ * the client set stays: a contradiction is refused. Source: pkg/registry/batch/job/strategy.go, generateSelector.
  */
 function withSelector(job: KubeJob): KubeJob {
   const { spec = {}, metadata } = job;
   if (spec.manualSelector === true) return job;
-  const { uid = '', name = '' } = metadata;
-  const labels = { [CONTROLLER_UID]: uid, [JOB_NAME]: name, 'controller-uid': uid, 'job-name': name };
-  const { template = {} } = spec;
-  const templateMetadata = { ...template.metadata, labels: { ...template.metadata?.labels, ...labels } };
-  const selector = spec.selector ?? { matchLabels: { [CONTROLLER_UID]: uid } };
-  return { ...job, spec: { ...spec, selector, template: { ...template, metadata: templateMetadata } } };
+  const { template = {}, selector } = spec;
+  const labels = { ...generatedLabels(metadata), ...template.metadata?.labels };
+  const matchLabels = { [CONTROLLER_UID]: metadata.uid ?? '', ...selector?.matchLabels };
+  const ownTemplate = { ...template, metadata: { ...template.metadata, labels } };
+  return { ...job, spec: { ...spec, selector: { ...selector, matchLabels }, template: ownTemplate } };
 }
 
 /** With the labels that the template got for its selector. Source: pkg/apis/batch/v1/defaults.go. */
@@ -123,7 +132,7 @@ const CRON_JOBS: KindNames = {
 function storedCronSpec(given: CronJobSpec = {}): CronJobSpec {
   const spec = withoutNulls(given);
   const { jobTemplate = {} } = spec;
-  const jobSpec = { ...jobTemplate.spec, template: defaultTemplate(jobTemplate.spec?.template) };
+  const jobSpec = { ...withStatuses(jobTemplate.spec ?? {}), template: defaultTemplate(jobTemplate.spec?.template) };
   return {
     suspend: false,
     successfulJobsHistoryLimit: 3,

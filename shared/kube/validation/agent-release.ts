@@ -31,7 +31,16 @@ export function validateAgentRelease(release: KubeAgentRelease, old: KubeAgentRe
   }
   if (artifacts.length === 0) causes.push(required('spec.artifacts'));
   if (artifacts.length > ARTIFACTS_MAX) causes.push(tooMany('spec.artifacts', artifacts.length, ARTIFACTS_MAX));
-  else for (const [index] of artifacts.entries()) causes.push(...validateArtifact(artifacts, index, allowDowngrade));
+  else {
+    const seen = new Set<string>();
+    for (const [index, artifact] of artifacts.entries()) {
+      const field = `spec.artifacts[${index}]`;
+      const { architecture = '' } = artifact;
+      if (seen.has(architecture)) causes.push(duplicate(`${field}.architecture`, architecture));
+      seen.add(architecture);
+      causes.push(...validateArtifact(artifact, field, allowDowngrade));
+    }
+  }
   if (waves.length > WAVES_MAX) causes.push(tooMany('spec.waves', waves.length, WAVES_MAX));
   else {
     for (const [index, { nodeSelector }] of waves.entries()) {
@@ -45,18 +54,9 @@ export function validateAgentRelease(release: KubeAgentRelease, old: KubeAgentRe
   return causes;
 }
 
-function validateArtifact(
-  artifacts: readonly AgentReleaseArtifactSpec[],
-  index: number,
-  allowDowngrade: boolean,
-): Cause[] {
-  const { architecture = '', url = '', sha256 = '', signature = '', sizeBytes = 0 } = artifacts[index] ?? {};
-  const { downgradeSignature = '' } = artifacts[index] ?? {};
-  const field = `spec.artifacts[${index}]`;
+function validateArtifact(artifact: AgentReleaseArtifactSpec, field: string, allowDowngrade: boolean): Cause[] {
+  const { url = '', sha256 = '', signature = '', downgradeSignature = '', sizeBytes = 0 } = artifact;
   const causes: Cause[] = [];
-  if (artifacts.findIndex((each) => (each.architecture ?? '') === architecture) < index) {
-    causes.push(duplicate(`${field}.architecture`, architecture));
-  }
   if (!/^https?:\/\/[^/\s]+/.test(url) || !URL.canParse(url) || url.length > URL_CHARACTERS_MAX) {
     const why = `must be an http or https URL of at most ${URL_CHARACTERS_MAX} characters`;
     causes.push(invalidValue(`${field}.url`, url, why));

@@ -33,6 +33,13 @@ export const invalidValue = (field: string, value: unknown, detail: string): Cau
   field,
 });
 
+/** For a value that the message does not repeat. */
+export const invalidWhole = (field: string, detail: string): Cause => ({
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${detail}`,
+  field,
+});
+
 export const duplicate = (field: string, value: unknown, detail = ''): Cause => ({
   reason: 'FieldValueDuplicate',
   message: withDetail(`Duplicate value: ${shown(value)}`, detail),
@@ -47,6 +54,16 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
   ),
   field,
 });
+
+/** A text of a list. `empty` is the cause of an empty text; absent: it is valid. */
+export function oneOf(field: string, value: string | undefined, supported: readonly string[], empty?: Cause): Cause[] {
+  if (value === undefined || value === '') return empty === undefined ? [] : [empty];
+  return supported.includes(value) ? [] : [notSupported(field, value, supported)];
+}
+
+/** The same for a text that must be set. */
+export const requiredOneOf = (field: string, value: string | undefined, supported: readonly string[]): Cause[] =>
+  oneOf(field, value, supported, required(field));
 
 export const forbiddenField = (field: string, detail: string): Cause => ({
   reason: 'FieldValueForbidden',

@@ -6,13 +6,33 @@ import type {
   KubeCronJob,
   KubeJob,
   PodFailureRule,
+  PodTemplateSpec,
 } from '../application-types.ts';
 import { CronError, isTimeZone, parseCron } from '../cron-schedule.ts';
+import { selectorFromSpec } from '../selectors.ts';
 import type { Cause } from '../status.ts';
-import { forbiddenField, immutable, invalidValue, nonNegative, notSupported, required } from './causes.ts';
+import type { ObjectMeta } from '../types.ts';
+import {
+  duplicate,
+  forbiddenField,
+  IMMUTABLE,
+  immutable,
+  invalidValue,
+  invalidWhole,
+  nonNegative,
+  notSupported,
+  oneOf,
+  required,
+  requiredOneOf,
+  sameJson,
+  tooLong,
+  tooMany,
+} from './causes.ts';
+import { validateSelector } from './disruption-budget.ts';
+import { validateJobStatus } from './job-status.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { subdomainName, tooLongText } from './names.ts';
-import { validateTemplate } from './template.ts';
+import { byteLength, domainPathErrors, labelErrors, qualifiedNameErrors, subdomainName, tooLongText } from './names.ts';
+import { validateSelection, validateTemplate } from './template.ts';
 
 const RULES = { namespaced: true, name: subdomainName };
 
@@ -21,8 +41,14 @@ const INDEXED_PARALLELISM_MAX = 100_000;
 /** The name of a Job has the name of its CronJob and 11 characters. */
 const CRON_JOB_NAME_MAX = 52;
 const CONCURRENCY_POLICIES = ['Allow', 'Forbid', 'Replace'];
-const COMPLETION_MODES = ['Indexed', 'NonIndexed'];
+const COMPLETION_MODES = ['NonIndexed', 'Indexed'];
 const REPLACEMENT_POLICIES = ['Failed', 'TerminatingOrFailed'];
+const RESTART_POLICIES = ['OnFailure', 'Never'];
+const CONDITION_STATUSES = ['False', 'True', 'Unknown'];
+const MANAGED_BY_BYTES_MAX = 63;
+const FIXED = ['completionMode', 'podFailurePolicy', 'managedBy'] as const;
+const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
+const JOB_NAME = 'batch.kubernetes.io/job-name';
 
 const JOB_COUNTS = [
   'parallelism',
@@ -39,60 +65,98 @@ const UNSUPPORTED = ['backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'
 
 const POLICY_ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
 
-/** pkg/apis/batch/validation/validation.go (validatePodFailurePolicy). */
-function validateFailurePolicy({ podFailurePolicy, podReplacementPolicy, template }: JobSpec, field: string): Cause[] {
+const RULES_MAX = 20;
+const PATTERNS_MAX = 20;
+const EXIT_CODES_MAX = 255;
+
+/** Upstream prints a list of texts without commas. */
+const validValues = (values: readonly string[]): string =>
+  `valid values: [${values.map((each) => JSON.stringify(each)).join(' ')}]`;
+
+const policyValue = (field: string, value: string | undefined, values: readonly string[]): Cause[] =>
+  oneOf(field, value, values, required(field, validValues(values)));
+
+const limited = (field: string, items: readonly unknown[], max: number): Cause[] =>
+  items.length > max ? [tooMany(field, items.length, max)] : [];
+
+function validateFailurePolicy({ podFailurePolicy, template }: JobSpec, field: string): Cause[] {
   if (podFailurePolicy === undefined) return [];
-  const { restartPolicy } = template?.spec ?? {};
-  const causes = (podFailurePolicy.rules ?? []).flatMap((rule, index) =>
-    validateFailureRule(rule, `${field}.podFailurePolicy.rules[${index}]`),
-  );
-  if (restartPolicy !== 'Never') {
-    const why = 'only "Never" is supported when podFailurePolicy is specified';
-    causes.push(invalidValue(`${field}.template.spec.restartPolicy`, restartPolicy, why));
-  }
-  if (podReplacementPolicy !== undefined && podReplacementPolicy !== 'Failed') {
-    causes.push(notSupported(`${field}.podReplacementPolicy`, podReplacementPolicy, ['Failed']));
-  }
-  return causes;
+  const { containers = [], initContainers = [] } = template?.spec ?? {};
+  const names = new Set([...containers, ...initContainers].map(({ name }) => name));
+  const { rules = [] } = podFailurePolicy;
+  return [
+    ...limited(`${field}.rules`, rules, RULES_MAX),
+    ...rules.flatMap((rule, index) => validateFailureRule(rule, `${field}.rules[${index}]`, names)),
+  ];
 }
 
-function validateFailureRule({ action = '', onExitCodes, onPodConditions }: PodFailureRule, field: string): Cause[] {
-  const causes: Cause[] = [];
-  if (action === '') causes.push(required(`${field}.action`, `valid values: ${JSON.stringify(POLICY_ACTIONS)}`));
-  else if (!POLICY_ACTIONS.includes(action)) causes.push(notSupported(`${field}.action`, action, POLICY_ACTIONS));
-  else if (action === 'FailIndex') {
-    causes.push(invalidValue(`${field}.action`, action, 'requires the backoffLimitPerIndex to be set'));
+type ContainerNames = ReadonlySet<string | undefined>;
+
+function validateFailureRule(rule: PodFailureRule, field: string, names: ContainerNames): Cause[] {
+  const { action, onExitCodes, onPodConditions = [] } = rule;
+  const causes =
+    action === 'FailIndex'
+      ? [invalidValue(`${field}.action`, action, 'requires the backoffLimitPerIndex to be set')]
+      : policyValue(`${field}.action`, action, POLICY_ACTIONS);
+  if (onExitCodes !== undefined) causes.push(...validateExitCodes(onExitCodes, `${field}.onExitCodes`, names));
+  const path = `${field}.onPodConditions`;
+  causes.push(...limited(path, onPodConditions, PATTERNS_MAX));
+  for (const [index, { type = '', status }] of onPodConditions.entries()) {
+    const errors = qualifiedNameErrors(type);
+    causes.push(...errors.map((error) => invalidValue(`${path}[${index}].type`, type, error)));
+    causes.push(...oneOf(`${path}[${index}].status`, status, CONDITION_STATUSES));
   }
-  if (onExitCodes !== undefined) causes.push(...validateExitCodes(onExitCodes, `${field}.onExitCodes`));
-  const hasConditions = (onPodConditions ?? []).length > 0;
+  const hasConditions = onPodConditions.length > 0;
   if (onExitCodes !== undefined && hasConditions) {
-    causes.push(invalidValue(field, {}, 'specifying both OnExitCodes and OnPodConditions is not supported'));
+    causes.push(invalidWhole(field, 'specifying both OnExitCodes and OnPodConditions is not supported'));
   }
   if (onExitCodes === undefined && !hasConditions) {
-    causes.push(invalidValue(field, {}, 'specifying one of OnExitCodes and OnPodConditions is required'));
+    causes.push(invalidWhole(field, 'specifying one of OnExitCodes and OnPodConditions is required'));
   }
   return causes;
 }
 
-function validateExitCodes({ operator = '', values = [] }: ExitCodesRequirement, field: string): Cause[] {
-  const causes: Cause[] = [];
-  if (operator !== 'In' && operator !== 'NotIn') {
-    causes.push(notSupported(`${field}.operator`, operator, ['In', 'NotIn']));
+function validateExitCodes(
+  { operator, containerName, values = [] }: ExitCodesRequirement,
+  field: string,
+  names: ContainerNames,
+): Cause[] {
+  const causes = policyValue(`${field}.operator`, operator, ['In', 'NotIn']);
+  if (containerName !== undefined && !names.has(containerName)) {
+    const why = 'must be one of the container or initContainer names in the pod template';
+    causes.push(invalidValue(`${field}.containerName`, containerName, why));
   }
   if (values.length === 0) causes.push(invalidValue(`${field}.values`, values, 'at least one value is required'));
-  if (operator === 'In' && values.includes(0)) {
-    causes.push(invalidValue(`${field}.values[${values.indexOf(0)}]`, 0, 'must not be 0 for the In operator'));
+  causes.push(...limited(`${field}.values`, values, EXIT_CODES_MAX));
+  const seen = new Set<number>();
+  for (const [index, value] of values.entries()) {
+    const path = `${field}.values[${index}]`;
+    if (operator === 'In' && value === 0) causes.push(invalidValue(path, 0, 'must not be 0 for the In operator'));
+    if (seen.has(value)) causes.push(duplicate(path, value));
+    seen.add(value);
+  }
+  if (values.some((value, index) => index > 0 && values[index - 1]! > value)) {
+    causes.push(invalidValue(`${field}.values`, values, 'must be ordered'));
   }
   return causes;
+}
+
+function validateManager(name: string | undefined, field: string): Cause[] {
+  if (name === undefined) return [];
+  if (name === '') return [required(field)];
+  const causes = domainPathErrors(name).map((error) => invalidValue(field, name, error));
+  return byteLength(name) > MANAGED_BY_BYTES_MAX ? [...causes, tooLong(field, MANAGED_BY_BYTES_MAX)] : causes;
 }
 
 /** @param field path of the spec */
 function validateJobSpec(spec: JobSpec, field: string): Cause[] {
-  const causes = JOB_COUNTS.flatMap((name) => nonNegative(`${field}.${name}`, spec[name]));
-  const { completionMode: mode, podReplacementPolicy: replacement } = spec;
-  if (mode !== undefined && !COMPLETION_MODES.includes(mode)) {
-    causes.push(notSupported(`${field}.completionMode`, mode, COMPLETION_MODES));
-  }
+  const { completionMode: mode, podReplacementPolicy: replacement, podFailurePolicy: policy } = spec;
+  const { restartPolicy = '' } = spec.template?.spec ?? {};
+  const causes = [
+    ...JOB_COUNTS.flatMap((name) => nonNegative(`${field}.${name}`, spec[name])),
+    ...validateManager(spec.managedBy, `${field}.managedBy`),
+    ...oneOf(`${field}.completionMode`, mode, COMPLETION_MODES),
+  ];
   if (mode === 'Indexed' && spec.completions === undefined) {
     causes.push(required(`${field}.completions`, 'when completion mode is Indexed'));
   }
@@ -100,45 +164,101 @@ function validateJobSpec(spec: JobSpec, field: string): Cause[] {
     const why = `must be less than or equal to ${INDEXED_PARALLELISM_MAX} when completion mode is Indexed`;
     causes.push(invalidValue(`${field}.parallelism`, spec.parallelism, why));
   }
-  if (replacement !== undefined && !REPLACEMENT_POLICIES.includes(replacement)) {
-    causes.push(notSupported(`${field}.podReplacementPolicy`, replacement, REPLACEMENT_POLICIES));
-  }
   for (const name of UNSUPPORTED) {
     if (spec[name] !== undefined) causes.push(forbiddenField(`${field}.${name}`, 'not supported by this cluster'));
   }
-  causes.push(...validateFailurePolicy(spec, field));
-  causes.push(...validateTemplate(spec.template, `${field}.template`));
-  const { restartPolicy = '' } = spec.template?.spec ?? {};
-  if (restartPolicy === '' || restartPolicy === 'Always') {
-    causes.push(required(`${field}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"'));
-  } else if (restartPolicy !== 'OnFailure' && restartPolicy !== 'Never') {
-    causes.push(notSupported(`${field}.template.spec.restartPolicy`, restartPolicy, ['OnFailure', 'Never']));
+  const restartField = `${field}.template.spec.restartPolicy`;
+  causes.push(
+    ...validateFailurePolicy(spec, `${field}.podFailurePolicy`),
+    ...oneOf(`${field}.podReplacementPolicy`, replacement, policy === undefined ? REPLACEMENT_POLICIES : ['Failed']),
+    ...validateTemplate(spec.template, `${field}.template`),
+    ...oneOf(
+      restartField,
+      restartPolicy === 'Always' ? '' : restartPolicy,
+      RESTART_POLICIES,
+      required(restartField, 'valid values: "OnFailure", "Never"'),
+    ),
+  );
+  if (policy !== undefined && restartPolicy === 'OnFailure') {
+    const why = 'only "Never" is supported when podFailurePolicy is specified';
+    causes.push(invalidValue(restartField, restartPolicy, why));
   }
   return causes;
 }
 
+/** Labels that the pods of a Job with a generated selector have. */
+export const generatedLabels = ({ name = '', uid = '' }: ObjectMeta): Readonly<Record<string, string>> => ({
+  [CONTROLLER_UID]: uid,
+  [JOB_NAME]: name,
+  'controller-uid': uid,
+  'job-name': name,
+});
+
+/** The labels and the selector may be set by the client, but not to something else. */
+function validateGenerated({ metadata, spec = {} }: KubeJob): Cause[] {
+  if (spec.manualSelector === true || spec.selector === undefined) return [];
+  const expected = generatedLabels(metadata);
+  const labels = spec.template?.metadata?.labels ?? {};
+  const causes = Object.entries(expected)
+    .filter(([key, value]) => labels[key] !== value)
+    .map(([key, value]) => invalidValue(`spec.template.metadata.labels[${key}]`, labels, `must be '${value}'`));
+  return validateSelector(spec.selector, '').length > 0 || selectorFromSpec(spec.selector).matches(expected)
+    ? causes
+    : [...causes, invalidValue('spec.selector', spec.selector, '`selector` not auto-generated')];
+}
+
+/** The name of a pod of an Indexed Job is its host name. */
+function validateHostName({ metadata: { name = '' }, spec = {} }: KubeJob): Cause[] {
+  if (spec.completionMode !== 'Indexed' || (spec.completions ?? 0) <= 0) return [];
+  const longest = `${name}-${spec.completions! - 1}`;
+  return labelErrors(longest).length === 0
+    ? []
+    : [invalidValue('metadata.name', name, `will not able to create pod with invalid DNS label: ${longest}`)];
+}
+
+/** Where the pods of a Job that never started may run can still be changed. */
+function withoutScheduling({ metadata, spec, ...template }: PodTemplateSpec = {}): object {
+  const { labels: _labels, annotations: _annotations, ...meta } = metadata ?? {};
+  const { affinity, nodeSelector: _selector, tolerations: _tolerations, ...rest } = spec ?? {};
+  const { nodeAffinity: _nodes, ...fixedAffinity } = affinity ?? {};
+  const { schedulingGates: _gates, ...fixed } = rest as typeof rest & { schedulingGates?: unknown };
+  return { ...template, metadata: meta, spec: { ...fixed, affinity: fixedAffinity } };
+}
+
+function validateTemplateUpdate({ spec = {} }: KubeJob, { spec: before = {}, status }: KubeJob): Cause[] {
+  const isNew = before.suspend === true && status?.startTime === undefined;
+  const fixed = isNew ? withoutScheduling : (template: PodTemplateSpec = {}): object => template;
+  return sameJson(fixed(spec.template), fixed(before.template))
+    ? []
+    : [invalidValue('spec.template', spec.template, IMMUTABLE)];
+}
+
+function validateCompletions({ completionMode, completions, parallelism }: JobSpec, before: JobSpec): Cause[] {
+  const field = 'spec.completions';
+  if (completionMode !== 'Indexed') return immutable(field, completions, before.completions);
+  return completions === before.completions || completions === undefined || completions === parallelism
+    ? []
+    : [invalidValue(field, completions, 'can only be modified in tandem with spec.parallelism')];
+}
+
 export function validateJob(job: KubeJob, old: KubeJob | undefined, subresource: string): Cause[] {
   const metadata = validateObjectMetadata(job, old, RULES);
-  if (subresource === 'status') {
-    const counts = (['active', 'succeeded', 'failed'] as const).flatMap((name) =>
-      nonNegative(`status.${name}`, job.status?.[name]),
-    );
-    return [...metadata, ...counts];
-  }
-  const spec = job.spec ?? {};
-  const causes = [...metadata, ...validateJobSpec(spec, 'spec')];
-  if (spec.selector === undefined) causes.push(required('spec.selector'));
-  if (old === undefined) return causes;
-  const before = old.spec ?? {};
-  const isElastic = spec.completionMode === 'Indexed' && spec.completions === spec.parallelism;
+  if (old !== undefined && subresource === 'status') return [...metadata, ...validateJobStatus(job, old)];
+  const { spec = {} } = job;
+  const causes = [
+    ...metadata,
+    ...(old === undefined ? validateGenerated(job) : []),
+    ...validateJobSpec(spec, 'spec'),
+    ...validateSelection(spec, { isRequired: true }),
+  ];
+  if (old === undefined) return [...causes, ...validateHostName(job)];
+  const { spec: before = {} } = old;
   return [
     ...causes,
-    ...(isElastic ? [] : immutable('spec.completions', spec.completions, before.completions)),
+    ...validateCompletions(spec, before),
     ...immutable('spec.selector', spec.selector, before.selector),
-    ...(before.suspend === true ? [] : immutable('spec.template', spec.template, before.template)),
-    ...immutable('spec.completionMode', spec.completionMode, before.completionMode),
-    ...immutable('spec.podFailurePolicy', spec.podFailurePolicy, before.podFailurePolicy),
-    ...immutable('spec.managedBy', spec.managedBy, before.managedBy),
+    ...validateTemplateUpdate(job, old),
+    ...FIXED.flatMap((name) => immutable(`spec.${name}`, spec[name], before[name])),
   ];
 }
 
@@ -153,13 +273,13 @@ function validateSchedule(schedule: string, timeZone: string | undefined, old: C
     if (!(fault instanceof CronError)) throw fault;
     causes.push(invalid(fault.message));
   }
-  const hasZone = schedule.includes('TZ');
-  // A schedule that was stored by an earlier release stays valid.
-  const isOld = old?.schedule?.includes('TZ') === true;
-  if (hasZone && timeZone !== undefined) {
-    causes.push(invalid('cannot use both timeZone field and TZ or CRON_TZ in schedule'));
-  } else if (hasZone && !isOld) {
-    causes.push(invalid('cannot use TZ or CRON_TZ in schedule, use timeZone field instead'));
+  if (schedule.includes('TZ')) {
+    // A schedule that was stored with a zone stays valid.
+    if (old?.schedule?.includes('TZ') !== true) {
+      causes.push(invalid('cannot use TZ or CRON_TZ in schedule, use timeZone field instead'));
+    } else if (timeZone !== undefined) {
+      causes.push(invalid('cannot use both timeZone field and TZ or CRON_TZ in schedule'));
+    }
   }
   return causes;
 }
@@ -191,13 +311,9 @@ function validateCronJobSpec(spec: CronJobSpec, old: CronJobSpec | undefined): C
     ...validateSchedule(spec.schedule ?? '', spec.timeZone, old),
     ...(spec.timeZone === old?.timeZone && old !== undefined ? [] : validateTimeZone(spec.timeZone)),
   ];
-  const { concurrencyPolicy: policy = '' } = spec;
-  if (policy === '') causes.push(required('spec.concurrencyPolicy'));
-  else if (!CONCURRENCY_POLICIES.includes(policy)) {
-    causes.push(notSupported('spec.concurrencyPolicy', policy, CONCURRENCY_POLICIES));
-  }
   return [
     ...causes,
+    ...requiredOneOf('spec.concurrencyPolicy', spec.concurrencyPolicy, CONCURRENCY_POLICIES),
     ...nonNegative('spec.startingDeadlineSeconds', spec.startingDeadlineSeconds),
     ...validateJobTemplate(spec.jobTemplate?.spec ?? {}),
     ...nonNegative('spec.successfulJobsHistoryLimit', spec.successfulJobsHistoryLimit),

@@ -37,6 +37,7 @@ export const byteLength = utf8Bytes;
 export const tooLongText = (max: number): string => `must be no more than ${max} characters`;
 
 export function formatText(text: string, format: string, ...examples: readonly string[]): string {
+  if (examples.length === 0) return `${text} (regex used for validation is '${format}')`;
   const shownExamples = examples.map((example) => `'${example}', `).join(' or ');
   return `${text} (e.g. ${shownExamples}regex used for validation is '${format}')`;
 }
@@ -119,6 +120,18 @@ export function portNameErrors(value: string): string[] {
   if (value.includes('--')) errors.push('must not contain consecutive hyphens');
   if (value.startsWith('-') || value.endsWith('-')) errors.push('must not begin or end with a hyphen');
   return errors;
+}
+
+const PATH_FORMAT = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
+const path = /^[-A-Za-z0-9/._~%!$&'()*+,;=:]+$/;
+
+/** `domain/path`, such as the name of a controller. Not empty. */
+export function domainPathErrors(value: string): string[] {
+  const slash = value.indexOf('/');
+  const rest = value.slice(slash + 1);
+  if (slash < 1 || rest === '') return ['must be a domain-prefixed path (such as "acme.io/foo")'];
+  const errors = subdomainErrors(value.slice(0, slash));
+  return path.test(rest) ? errors : [...errors, formatText('Invalid path', PATH_FORMAT)];
 }
 
 /** Names of HTTP headers. */

@@ -7,7 +7,7 @@ import type {
   KubeStorageClass,
 } from '../application-types.ts';
 import type { Cause } from '../status.ts';
-import { forbiddenField, immutable, invalidValue, notSupported, required, sameJson } from './causes.ts';
+import { forbiddenField, immutable, invalidValue, notSupported, oneOf, required, sameJson } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { subdomainErrors, subdomainName } from './names.ts';
 
@@ -18,9 +18,6 @@ const ACCESS_MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWri
 const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];
 const VOLUME_MODES = ['Block', 'Filesystem'];
 const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
-
-const oneOf = (field: string, value: string | undefined, supported: readonly string[]): Cause[] =>
-  value === undefined || value === '' || supported.includes(value) ? [] : [notSupported(field, value, supported)];
 
 const validateModes = (modes: readonly string[] = []): Cause[] =>
   modes.length === 0

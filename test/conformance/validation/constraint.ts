@@ -41,8 +41,9 @@ export interface Checked extends Named {
   readonly cause: ExpectedCause;
 }
 
+/** `leftOut`: it has no meaning here. `open`: it is missing. */
 export interface LeftOut extends Named {
-  readonly kind: 'leftOut';
+  readonly kind: 'leftOut' | 'open';
   readonly reason: string;
 }
 
@@ -93,6 +94,11 @@ export const leftOut = (field: string, rule: string, reason: string): LeftOut =>
   reason,
 });
 
+export const open = (field: string, rule: string, reason: string): LeftOut => ({
+  ...leftOut(field, rule, reason),
+  kind: 'open',
+});
+
 const cause =
   (reason: CauseReason) =>
   (text?: string, field?: string): ExpectedCause => ({
@@ -113,6 +119,10 @@ export const notFound = cause('FieldValueNotFound');
 export const NOT_NEGATIVE = 'must be greater than or equal to 0';
 export const IMMUTABLE = 'field is immutable';
 
+/** The same constraint under other circumstances: with the edits of a base that allows the field at all. */
+export const given = (base: Edits, constraints: readonly Constraint[]): Constraint[] =>
+  constraints.map((each) => (each.kind === 'checked' ? { ...each, before: { ...base, ...each.before } } : each));
+
 export const nonNegative = (...fields: readonly string[]): Checked[] =>
   fields.map((field) => at(field, 'at least 0', -1, invalid(NOT_NEGATIVE)));
 
@@ -120,7 +130,7 @@ export const nonNegative = (...fields: readonly string[]): Checked[] =>
 export const within = (prefix: string, constraints: readonly Constraint[]): Constraint[] =>
   constraints.map((each) => {
     const field = `${prefix}${each.field}`;
-    if (each.kind === 'leftOut') return { ...each, field };
+    if (each.kind !== 'checked') return { ...each, field };
     const edits = (of: Edits): Edits =>
       Object.fromEntries(Object.entries(of).map(([path, value]) => [`${prefix}${path}`, value]));
     const { cause: expected } = each;

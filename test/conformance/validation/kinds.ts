@@ -1,8 +1,11 @@
 /** Every kind that is validated as upstream does, with a valid object and the constraints of its own. */
+import { defined } from '../../../shared/domain/defined.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import { APPLICATION_OBJECTS } from '../../support/application-objects.ts';
+import { cronJobs, jobs } from './batch.ts';
 import type { Constraint } from './constraint.ts';
 import type { NameForm } from './metadata.ts';
+import { agentReleases, bootstrapTokens, releaseArtifact } from './own.ts';
 import {
   daemonSets,
   deployments,
@@ -14,100 +17,101 @@ import {
 } from './workloads.ts';
 
 export interface ValidatedKind {
+  /** Functions of upstream, or the page of ours, that have the constraints. */
+  readonly source: string;
   /** A valid object without apiVersion, kind and metadata. */
   readonly base: Omit<KubeObject, 'metadata'>;
-  readonly names: NameForm;
+  /** Absent: of the metadata only the name is stored, and its form is a constraint of the kind. */
+  readonly names?: NameForm;
   /** Path of the pod template, with a dot at its end. Absent: it has none. */
   readonly template?: string;
-  readonly constraints: readonly Constraint[];
+  /** Absent: not listed yet. Empty: it has none besides those of its metadata and template. */
+  readonly constraints?: readonly Constraint[];
 }
 
 const object = (resource: string): Omit<KubeObject, 'metadata'> => APPLICATION_OBJECTS[resource] ?? {};
 
+const podTemplate = 'spec.template.';
+const noOwn: readonly Constraint[] = [];
+
+/** A kind with an object of `APPLICATION_OBJECTS`, or another. */
+const kind = (
+  resource: string,
+  source: string,
+  names: NameForm | undefined,
+  constraints?: readonly Constraint[],
+  more: Partial<ValidatedKind> = {},
+): [string, ValidatedKind] => [
+  resource,
+  { source, base: object(resource), ...defined({ names, constraints }), ...more },
+];
+
 /** By plural name. */
-export const VALIDATED: Readonly<Record<string, ValidatedKind>> = {
-  deployments: {
-    base: object('deployments'),
-    names: 'subdomain',
-    template: 'spec.template.',
-    constraints: deployments,
-  },
-  replicasets: {
-    base: object('replicasets'),
-    names: 'subdomain',
-    template: 'spec.template.',
-    constraints: replicaSets,
-  },
-  replicationcontrollers: {
+export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEntries([
+  kind('deployments', 'ValidateDeployment', 'subdomain', deployments, { template: podTemplate }),
+  kind('replicasets', 'ValidateReplicaSet', 'subdomain', replicaSets, { template: podTemplate }),
+  kind('replicationcontrollers', 'ValidateReplicationController', 'subdomain', replicationControllers, {
     base: { spec: { selector: templateLabels, template } },
-    names: 'subdomain',
-    template: 'spec.template.',
-    constraints: replicationControllers,
-  },
-  statefulsets: { base: object('statefulsets'), names: 'label', template: 'spec.template.', constraints: statefulSets },
-  daemonsets: {
+    template: podTemplate,
+  }),
+  kind('statefulsets', 'ValidateStatefulSet', 'label', statefulSets, { template: podTemplate }),
+  kind('daemonsets', 'ValidateDaemonSet', 'subdomain', daemonSets, {
     base: { spec: { selector: { matchLabels: templateLabels }, template } },
-    names: 'subdomain',
-    template: 'spec.template.',
-    constraints: daemonSets,
-  },
-  jobs: { base: object('jobs'), names: 'subdomain', template: 'spec.template.', constraints: [] },
-  cronjobs: {
-    base: object('cronjobs'),
-    names: 'subdomain',
+    template: podTemplate,
+  }),
+  kind('jobs', 'ValidateJob, ValidateJobUpdateStatus', 'subdomain', jobs, { template: podTemplate }),
+  kind('cronjobs', 'ValidateCronJobCreate', 'subdomain', cronJobs, {
     template: 'spec.jobTemplate.spec.template.',
-    constraints: [],
-  },
-  podtemplates: { base: object('podtemplates'), names: 'subdomain', template: 'template.', constraints: [] },
-  pods: { base: { spec: template.spec }, names: 'subdomain', template: '', constraints: [] },
-  nodes: { base: { spec: {} }, names: 'subdomain', constraints: [] },
-  leases: { base: { spec: { holderIdentity: 'h', leaseDurationSeconds: 40 } }, names: 'subdomain', constraints: [] },
-  events: {
+  }),
+  kind('podtemplates', 'ValidatePodTemplate', 'subdomain', noOwn, { template: 'template.' }),
+  kind('pods', 'ValidatePodCreate', 'subdomain', undefined, { base: { spec: template.spec }, template: '' }),
+  kind('nodes', 'ValidateNode', 'subdomain', undefined, { base: { spec: {} } }),
+  kind('leases', 'ValidateLease', 'subdomain', undefined, {
+    base: { spec: { holderIdentity: 'h', leaseDurationSeconds: 40 } },
+  }),
+  kind('events', 'legacyValidateEvent, ValidateEventCreate', 'path segment', undefined, {
     base: { involvedObject: { kind: 'Pod', namespace: 'default', name: 'p' }, reason: 'Started', type: 'Normal' },
-    names: 'path segment',
-    constraints: [],
-  },
-  namespaces: { base: {}, names: 'label', constraints: [] },
-  poddisruptionbudgets: {
+  }),
+  kind('namespaces', 'ValidateNamespace', 'label', undefined),
+  kind('poddisruptionbudgets', 'ValidatePodDisruptionBudget', 'subdomain', undefined, {
     base: { spec: { minAvailable: 1, selector: { matchLabels: templateLabels } } },
-    names: 'subdomain',
-    constraints: [],
-  },
-  priorityclasses: { base: { value: 1_000 }, names: 'subdomain', constraints: [] },
-  volumeattachments: {
+  }),
+  kind('priorityclasses', 'ValidatePriorityClass', 'subdomain', undefined, { base: { value: 1_000 } }),
+  kind('volumeattachments', 'ValidateVolumeAttachment', 'subdomain', undefined, {
     base: { spec: { attacher: 'ebs.csi.aws.com', nodeName: 'n', source: { persistentVolumeName: 'v' } } },
-    names: 'subdomain',
-    constraints: [],
-  },
-  csinodes: { base: { spec: { drivers: [] } }, names: 'subdomain', constraints: [] },
-  ...Object.fromEntries(
-    (
-      [
-        ['certificatesigningrequests', 'path segment', []],
-        ['clusterrolebindings', 'path segment', []],
-        ['clusterroles', 'path segment', []],
-        ['configmaps', 'subdomain', []],
-        ['controllerrevisions', 'subdomain', []],
-        ['csidrivers', 'subdomain', []],
-        ['csistoragecapacities', 'subdomain', []],
-        ['endpoints', 'subdomain', []],
-        ['endpointslices', 'subdomain', []],
-        ['horizontalpodautoscalers', 'subdomain', []],
-        ['ingressclasses', 'subdomain', []],
-        ['ingresses', 'subdomain', []],
-        ['limitranges', 'subdomain', []],
-        ['networkpolicies', 'subdomain', []],
-        ['persistentvolumeclaims', 'subdomain', []],
-        ['persistentvolumes', 'subdomain', []],
-        ['resourcequotas', 'subdomain', []],
-        ['rolebindings', 'path segment', []],
-        ['roles', 'path segment', []],
-        ['runtimeclasses', 'subdomain', []],
-        ['secrets', 'subdomain', []],
-        ['serviceaccounts', 'subdomain', []],
-        ['services', 'service', []],
-        ['storageclasses', 'subdomain', []],
-      ] as const
-    ).map(([resource, names, constraints]) => [resource, { base: object(resource), names, constraints }]),
-  ),
-};
+  }),
+  kind('csinodes', 'ValidateCSINode', 'subdomain', undefined, { base: { spec: { drivers: [] } } }),
+  kind('certificatesigningrequests', 'ValidateCertificateSigningRequestCreate', 'path segment', undefined),
+  kind('clusterrolebindings', 'ValidateClusterRoleBinding', 'path segment', undefined),
+  kind('clusterroles', 'ValidateClusterRole', 'path segment', undefined),
+  kind('configmaps', 'ValidateConfigMap', 'subdomain', undefined),
+  kind('controllerrevisions', 'ValidateControllerRevisionCreate', 'subdomain', undefined),
+  kind('csidrivers', 'ValidateCSIDriver', 'subdomain', undefined),
+  kind('csistoragecapacities', 'ValidateCSIStorageCapacity', 'subdomain', undefined),
+  kind('endpoints', 'ValidateEndpointsCreate', 'subdomain', undefined),
+  kind('endpointslices', 'ValidateEndpointSliceCreate', 'subdomain', undefined),
+  kind('horizontalpodautoscalers', 'ValidateHorizontalPodAutoscaler', 'subdomain', undefined),
+  kind('ingressclasses', 'ValidateIngressClass', 'subdomain', undefined),
+  kind('ingresses', 'ValidateIngressCreate', 'subdomain', undefined),
+  kind('limitranges', 'ValidateLimitRange', 'subdomain', undefined),
+  kind('networkpolicies', 'ValidateNetworkPolicy', 'subdomain', undefined),
+  kind('persistentvolumeclaims', 'ValidatePersistentVolumeClaim', 'subdomain', undefined),
+  kind('persistentvolumes', 'ValidatePersistentVolume', 'subdomain', undefined),
+  kind('resourcequotas', 'ValidateResourceQuota', 'subdomain', undefined),
+  kind('rolebindings', 'ValidateRoleBinding', 'path segment', undefined),
+  kind('roles', 'ValidateRole', 'path segment', undefined),
+  kind('runtimeclasses', 'ValidateRuntimeClass', 'subdomain', undefined),
+  kind('secrets', 'ValidateSecret', 'subdomain', undefined),
+  kind('serviceaccounts', 'ValidateServiceAccount', 'subdomain', noOwn),
+  kind('services', 'ValidateServiceCreate', 'service', undefined),
+  kind('storageclasses', 'ValidateStorageClass', 'subdomain', undefined),
+  kind('agentreleases', 'docs/agent.md', 'subdomain', agentReleases, {
+    base: { spec: { version: '2.0.0', artifacts: [releaseArtifact] } },
+  }),
+  kind('bootstraptokens', 'docs/security.md', undefined, bootstrapTokens, {
+    base: { spec: { secretSha256: 'a'.repeat(64), expires: '2026-02-01T00:00:00Z' } },
+  }),
+]);
+
+/** Written by requests of other forms, which have tests of their own: a machine's enrolment (test/e2e/node-identity.test.ts). */
+export const OTHERWISE_WRITTEN: readonly string[] = ['nodeidentities'];

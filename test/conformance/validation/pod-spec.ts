@@ -901,5 +901,5 @@ export const templateOnly: Constraint[] = [
 
 /** Upstream reports the metadata of a template without `metadata` in the path. */
 function below(field: string): (constraint: Constraint) => Constraint {
-  return (each) => (each.kind === 'leftOut' ? each : { ...each, cause: { ...each.cause, field } });
+  return (each) => (each.kind !== 'checked' ? each : { ...each, cause: { ...each.cause, field } });
 }
