@@ -104,6 +104,8 @@ export interface LocalSystem {
   /** The EC2 that the functions ask. */
   readonly cloud: LocalCloud;
   readonly region: string;
+  /** The functions, and the variables that their environments see: to run one elsewhere. */
+  readonly functions: readonly Pick<LocalFunction, 'plan' | 'variables'>[];
   /** Where the functions send their requests to DynamoDB, and their tables. */
   readonly dynamodb: { readonly endpoint: string; readonly tableNames: readonly string[] };
   /** Settles with a reason when the system can no longer work. */
@@ -476,6 +478,7 @@ function systemOf(start: Start, access: Access, running: RunningSystem): LocalSy
     timings: start.timings.all,
     cloud: services.cloud,
     region: REGION,
+    functions: [...functions.values()],
     dynamodb: {
       endpoint: running.dynamodb?.endpoint ?? engine.endpoint,
       tableNames: running.plan.tables.map(({ tableName }) => tableName),

@@ -87,6 +87,11 @@ export class LocalFunction {
     this.#options = options;
   }
 
+  /** What its environments see. */
+  get variables(): Readonly<Record<string, string>> {
+    return this.#options.variables;
+  }
+
   /** Loads the first environment ahead of the first event. */
   async warm(): Promise<void> {
     const environment = this.#start();
