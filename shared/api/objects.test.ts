@@ -211,6 +211,24 @@ describe('versions', () => {
     expect(right.code).toBe(200);
   });
 
+  it('come with uids: a PUT with the uid of another object is a conflict, also when none is stored', async () => {
+    const api = apiInMemory();
+    const { body: stored } = await api.send('POST', NODES, { body: node('a') });
+    const other = { ...stored, metadata: { ...stored.metadata, uid: 'other' } };
+    const message = (uid: string) =>
+      `Operation cannot be fulfilled on nodes "a": Precondition failed: UID in precondition: other, UID in object meta: ${uid}`;
+    expect(await api.send('PUT', `${NODES}/a`, { body: other })).toMatchObject({
+      code: 409,
+      body: { reason: 'Conflict', message: message(stored.metadata.uid) },
+    });
+    expect((await api.send('PUT', `${NODES}/a`, { body: stored })).code).toBe(200);
+    await api.send('DELETE', `${NODES}/a`);
+    expect(await api.send('PUT', `${NODES}/a`, { body: other })).toMatchObject({
+      code: 409,
+      body: { message: message('') },
+    });
+  });
+
   it('are wanted in a PUT where overwriting unseen is never meant', async () => {
     const api = apiInMemory();
     const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';

@@ -31,11 +31,14 @@ describe('leases', () => {
     expect(complaints({ leaseDurationSeconds: 40 })).toEqual([]);
   });
 
-  it('require non-negative transitions and a holder', () => {
-    expect(complaints({ leaseTransitions: -1, holderIdentity: '' })).toEqual([
+  it('require non-negative transitions', () => {
+    expect(complaints({ leaseTransitions: -1 })).toEqual([
       'spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0',
-      'spec.holderIdentity: Invalid value: "": must not be empty',
     ]);
+  });
+
+  it('may have an empty holder, as after the release of a leader', () => {
+    expect(complaints({ holderIdentity: '' })).toEqual([]);
   });
 
   it('refuse a malformed time', () => {

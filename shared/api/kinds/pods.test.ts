@@ -151,7 +151,10 @@ describe('a pod that is refused', () => {
     [
       'an unknown resource',
       { containers: [{ ...main, resources: { requests: { gpu: '1' } } }] },
-      [/requests\[gpu\]: Invalid value: "gpu": must be a standard resource for containers/],
+      [
+        /requests\[gpu\]: Invalid value: "gpu": must be a standard resource type or fully qualified/,
+        /requests\[gpu\]: Invalid value: "gpu": must be a standard resource for containers/,
+      ],
     ],
     [
       'a mount of no volume',

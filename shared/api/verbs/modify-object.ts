@@ -35,6 +35,8 @@ import {
 export interface ModifyOptions extends WriteOptions {
   /** A PUT: the body is the whole object, and its resourceVersion a precondition. */
   readonly replaces: boolean;
+  /** Of the body of a PUT: the object must be the one with this uid. Absent or empty: any. */
+  readonly uid?: string;
   /**
    * True: the request has no resourceVersion. The storage may then store new heartbeat times of a Node without a new
    * resourceVersion (`ResourceStorage.confirm`).
@@ -76,11 +78,23 @@ export async function modifyObject(
   for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
     if (attempt > 1) await pauseBefore(dependencies, attempt);
     const old = await storage.get(target.namespace, target.name);
+    refuseOtherUid(modification, old);
     const written =
       old === undefined ? await createInstead(modification) : await modifyOnce(modification, transform, old);
     if (written !== undefined) return written;
   }
   throw status.conflict(descriptor, target.name);
+}
+
+/** A client that replaces a deleted object does not meet the one of the same name that was created since. */
+function refuseOtherUid(
+  { descriptor, target, options: { uid = '' } }: Modification,
+  old: KubeObject | undefined,
+): void {
+  const { uid: stored = '' } = old?.metadata ?? {};
+  if (uid === '' || uid === stored) return;
+  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored}`;
+  throw status.conflict(descriptor, target.name, why);
 }
 
 /** One attempt. Returns undefined when another writer changed the object first. */

@@ -90,7 +90,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
     dryRun: dryRunOf(request.query, 'UpdateOptions'),
     replaces: true,
     isOwnStatus: isOwnStatus(call),
-    ...defined({ whenAbsent: mayCreate ? () => body : undefined }),
+    ...defined({ uid: body.metadata.uid, whenAbsent: mayCreate ? () => body : undefined }),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'UpdateOptions'),
     ...admitWrite(dependencies, call, 'update'),
   });

@@ -2,7 +2,7 @@
 import type { Cause } from '../status.ts';
 import { parseTimeMs } from '../time.ts';
 import type { KubeLease, LeaseSpec } from '../types.ts';
-import { forbiddenField, invalidValue, nonNegative, required } from './causes.ts';
+import { forbiddenField, invalidValue, nonNegative, notSupported, required } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { qualifiedNameErrors, subdomainName } from './names.ts';
 
@@ -14,15 +14,16 @@ export function validateLeaseSpec(spec: LeaseSpec): Cause[] {
     causes.push(invalidValue('spec.leaseDurationSeconds', spec.leaseDurationSeconds, 'must be greater than 0'));
   }
   causes.push(...nonNegative('spec.leaseTransitions', spec.leaseTransitions));
-  if (spec.holderIdentity !== undefined && spec.holderIdentity === '') {
-    causes.push(invalidValue('spec.holderIdentity', '', 'must not be empty'));
-  }
-  if (spec.strategy !== undefined) {
-    const errors = STRATEGIES.includes(spec.strategy) ? [] : qualifiedNameErrors(spec.strategy);
-    for (const error of errors) causes.push(invalidValue('spec.strategy', spec.strategy, error));
+  const { strategy } = spec;
+  if (strategy !== undefined) {
+    // Upstream repeats the name of the field.
+    const field = 'spec.strategy.strategy';
+    if (strategy.includes('/')) {
+      for (const error of qualifiedNameErrors(strategy)) causes.push(invalidValue(field, strategy, error));
+    } else if (!STRATEGIES.includes(strategy)) causes.push(notSupported(field, strategy, STRATEGIES));
   }
   if (spec.preferredHolder !== undefined && spec.preferredHolder !== '' && (spec.strategy ?? '') === '') {
-    causes.push(forbiddenField('spec.preferredHolder', 'may only be specified when `strategy` is defined'));
+    causes.push(forbiddenField('spec.preferredHolder', 'may only be specified if `strategy` is defined'));
   }
   for (const key of ['acquireTime', 'renewTime'] as const) {
     const text = spec[key];

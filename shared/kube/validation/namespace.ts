@@ -7,6 +7,13 @@ import { labelName, qualifiedNameErrors } from './names.ts';
 
 export const NAMESPACE_PHASES = ['Active', 'Terminating'];
 
+const finalizerErrors = (finalizer: string): string[] => [
+  ...qualifiedNameErrors(finalizer),
+  ...(finalizer === 'kubernetes' || finalizer.includes('/')
+    ? []
+    : ['name is neither a standard finalizer name nor is it fully qualified']),
+];
+
 export function validateNamespace(
   namespace: KubeNamespace,
   old: KubeNamespace | undefined,
@@ -16,11 +23,8 @@ export function validateNamespace(
   const finalizers = namespace.spec?.finalizers;
   if (finalizers !== undefined && !sameJson(finalizers, old?.spec?.finalizers)) {
     for (const [index, finalizer] of finalizers.entries()) {
-      // 'kubernetes' is the one that needs no prefix.
-      if (finalizer === 'kubernetes') continue;
-      for (const error of qualifiedNameErrors(finalizer)) {
-        causes.push(invalidValue(`spec.finalizers[${index}]`, finalizer, error));
-      }
+      const field = `spec.finalizers${old === undefined ? '' : `[${index}]`}`;
+      causes.push(...finalizerErrors(finalizer).map((error) => invalidValue(field, finalizer, error)));
     }
   }
   const phase = namespace.status?.phase;

@@ -1,12 +1,12 @@
 /** Node (pkg/apis/core/validation/validation.go: ValidateNode, ValidateNodeUpdate). */
 
-import { parseQuantity } from '../quantity.ts';
 import type { Cause } from '../status.ts';
-import type { KubeNode, Taint } from '../types.ts';
+import type { KubeNode, ResourceList, Taint } from '../types.ts';
 import { addressFamily } from './addresses.ts';
 import { duplicate, forbiddenField, invalidValue, notSupported, required, sameJson } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { labelValueErrors, nodeName, qualifiedNameErrors } from './names.ts';
+import { amountCauses } from './resources.ts';
 
 export const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
@@ -49,18 +49,8 @@ function validatePodCidrs(cidrs: readonly string[]): Cause[] {
   return causes;
 }
 
-function validateQuantities(quantities: Readonly<Record<string, string>> | undefined, field: string): Cause[] {
-  const causes: Cause[] = [];
-  for (const [name, text] of Object.entries(quantities ?? {})) {
-    const path = `${field}.${name}`;
-    const parsed = parseQuantity(String(text));
-    if (parsed.kind === 'malformed') causes.push(invalidValue(path, text, parsed.message));
-    else if (parsed.quantity.nanos < 0n) {
-      causes.push(invalidValue(path, text, 'must be greater than or equal to 0'));
-    }
-  }
-  return causes;
-}
+const validateQuantities = (amounts: ResourceList = {}, field: string): Cause[] =>
+  Object.entries(amounts).flatMap(([name, text]) => amountCauses(name, text, `${field}.${name}`));
 
 function validateStatus(node: KubeNode): Cause[] {
   const causes = [

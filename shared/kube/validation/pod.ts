@@ -1,6 +1,6 @@
 /** Pod on creation and update (pkg/apis/core/validation/validation.go: ValidatePodCreate, ValidatePodUpdate). */
 import { qosClassOf } from '../pods/qos-class.ts';
-import { compareQuantities, parseQuantity, type Quantity } from '../quantity.ts';
+import { compareQuantities, type Quantity } from '../quantity.ts';
 import type { Cause } from '../status.ts';
 import type {
   Container,
@@ -19,6 +19,7 @@ import {
   invalidValue,
   NOT_NEGATIVE,
   notSupported,
+  oneOf,
   required,
   sameJson,
 } from './causes.ts';
@@ -37,6 +38,7 @@ import { validateAffinity, validateSpreads } from './pod-scheduling.ts';
 import { validateContainerSecurity, validatePodSecurity } from './pod-security.ts';
 import { validateMounts, validateVolumes } from './pod-volumes.ts';
 import { portRange, refuseProbes, validateProbes } from './probes.ts';
+import { amountCauses, containerNameCauses, isNotOvercommittable, readAmount } from './resources.ts';
 
 const RESTART_POLICIES = ['Always', 'OnFailure', 'Never'];
 const DNS_POLICIES = ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'];
@@ -46,11 +48,6 @@ const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const PREEMPTION_POLICIES = ['Never', 'PreemptLowerPriority'];
 const PHASES = ['Failed', 'Pending', 'Running', 'Succeeded', 'Unknown'];
 const INT32_MAX = 2_147_483_647;
-
-const oneOf = (field: string, value: string | undefined, supported: readonly string[]): Cause[] => {
-  if (value === undefined || value === '') return [];
-  return supported.includes(value) ? [] : [notSupported(field, value, supported)];
-};
 
 const errorsAt = (field: string, value: string, errorsOf: (value: string) => string[]): Cause[] =>
   errorsOf(value).map((error) => invalidValue(field, value, error));
@@ -85,34 +82,14 @@ function validatePorts(ports: readonly ContainerPort[], field: string): Cause[] 
   return causes;
 }
 
-/** Resource names without a prefix that a container may request. */
-const isStandardResource = (name: string): boolean =>
-  ['cpu', 'memory', 'ephemeral-storage'].includes(name) || name.startsWith('hugepages-');
-/** Resources that cannot be overcommitted: request and limit must be equal. Huge pages and extended resources. */
-const isNotOvercommittable = (name: string): boolean => name.startsWith('hugepages-') || name.includes('/');
-
 /** Appends the causes to `causes`. Returns the well-formed quantities by resource name. */
 function validateAmounts(amounts: ResourceList, field: string, causes: Cause[]): Map<string, Quantity> {
   const found = new Map<string, Quantity>();
   for (const [name, value] of Object.entries(amounts)) {
     const path = `${field}[${name}]`;
-    causes.push(...errorsAt(path, name, qualifiedNameErrors));
-    if (!name.includes('/')) {
-      if (!isStandardResource(name)) {
-        causes.push(invalidValue(path, name, 'must be a standard resource for containers'));
-      }
-    } else if (name.startsWith('requests.') || qualifiedNameErrors(`requests.${name}`).length > 0) {
-      causes.push(invalidValue(path, name, "doesn't follow extended resource name standard"));
-    }
-    const parsed = parseQuantity(String(value));
-    if (parsed.kind === 'malformed') causes.push(invalidValue(path, value, parsed.message));
-    else {
-      if (parsed.quantity.nanos < 0n) causes.push(invalidValue(path, value, NOT_NEGATIVE));
-      if (name.includes('/') && parsed.quantity.nanos % 1_000_000_000n !== 0n) {
-        causes.push(invalidValue(path, value, 'must be an integer'));
-      }
-      found.set(name, parsed.quantity);
-    }
+    causes.push(...containerNameCauses(name, path), ...amountCauses(name, value, path));
+    const { amount } = readAmount(value, path);
+    if (amount !== undefined) found.set(name, amount);
   }
   return found;
 }
@@ -404,12 +381,9 @@ function immutableSpec(spec: PodSpec): PodSpec {
   };
 }
 
-/** True when two tolerations differ at most in their tolerationSeconds. */
-const sameExceptSeconds = (left: Toleration, right: Toleration): boolean =>
-  (left.key ?? '') === (right.key ?? '') &&
-  (left.operator ?? '') === (right.operator ?? '') &&
-  (left.value ?? '') === (right.value ?? '') &&
-  (left.effect ?? '') === (right.effect ?? '');
+/** The same text for tolerations that differ at most in their tolerationSeconds. */
+const exceptSeconds = ({ key, operator, value, effect }: Toleration): string =>
+  JSON.stringify([key, operator, value, effect].map((each) => each ?? ''));
 
 function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
   const causes: Cause[] = [];
@@ -429,13 +403,10 @@ function validateSpecUpdate(next: PodSpec, old: PodSpec): Cause[] {
       causes.push(invalidValue('spec.activeDeadlineSeconds', deadline, 'must be less than or equal to previous value'));
     }
   }
-  const tolerations = next.tolerations ?? [];
-  for (const existing of old.tolerations ?? []) {
-    if (!tolerations.some((toleration) => sameExceptSeconds(toleration, existing))) {
-      causes.push(
-        forbiddenField('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),
-      );
-    }
+  const kept = new Set((next.tolerations ?? []).map(exceptSeconds));
+  if (!(old.tolerations ?? []).every((existing) => kept.has(exceptSeconds(existing)))) {
+    const why = 'existing toleration can not be modified except its tolerationSeconds';
+    causes.push(forbiddenField('spec.tolerations', why));
   }
   const oldGates = new Set((old.schedulingGates ?? []).map(({ name = '' }) => name));
   for (const [index, { name = '' }] of (next.schedulingGates ?? []).entries()) {

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../shared/kube/types.ts';
 import { APPLICATION_OBJECTS } from '../../support/application-objects.ts';
 import { cronJobs, jobs } from './batch.ts';
 import type { Constraint } from './constraint.ts';
+import { configMaps, events, leases, limitRanges, namespaces, nodes, resourceQuotas, secrets } from './core.ts';
 import type { NameForm } from './metadata.ts';
 import { agentReleases, bootstrapTokens, releaseArtifact } from './own.ts';
 import {
@@ -65,14 +66,14 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   }),
   kind('podtemplates', 'ValidatePodTemplate', 'subdomain', noOwn, { template: 'template.' }),
   kind('pods', 'ValidatePodCreate', 'subdomain', undefined, { base: { spec: template.spec }, template: '' }),
-  kind('nodes', 'ValidateNode', 'subdomain', undefined, { base: { spec: {} } }),
-  kind('leases', 'ValidateLease', 'subdomain', undefined, {
+  kind('nodes', 'ValidateNode', 'subdomain', nodes, { base: { spec: {} } }),
+  kind('leases', 'ValidateLease', 'subdomain', leases, {
     base: { spec: { holderIdentity: 'h', leaseDurationSeconds: 40 } },
   }),
-  kind('events', 'legacyValidateEvent, ValidateEventCreate', 'path segment', undefined, {
+  kind('events', 'legacyValidateEvent, ValidateEventCreate', 'path segment', events, {
     base: { involvedObject: { kind: 'Pod', namespace: 'default', name: 'p' }, reason: 'Started', type: 'Normal' },
   }),
-  kind('namespaces', 'ValidateNamespace', 'label', undefined),
+  kind('namespaces', 'ValidateNamespace', 'label', namespaces),
   kind('poddisruptionbudgets', 'ValidatePodDisruptionBudget', 'subdomain', undefined, {
     base: { spec: { minAvailable: 1, selector: { matchLabels: templateLabels } } },
   }),
@@ -84,7 +85,7 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('certificatesigningrequests', 'ValidateCertificateSigningRequestCreate', 'path segment', undefined),
   kind('clusterrolebindings', 'ValidateClusterRoleBinding', 'path segment', undefined),
   kind('clusterroles', 'ValidateClusterRole', 'path segment', undefined),
-  kind('configmaps', 'ValidateConfigMap', 'subdomain', undefined),
+  kind('configmaps', 'ValidateConfigMap', 'subdomain', configMaps),
   kind('controllerrevisions', 'ValidateControllerRevisionCreate', 'subdomain', undefined),
   kind('csidrivers', 'ValidateCSIDriver', 'subdomain', undefined),
   kind('csistoragecapacities', 'ValidateCSIStorageCapacity', 'subdomain', undefined),
@@ -93,15 +94,15 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('horizontalpodautoscalers', 'ValidateHorizontalPodAutoscaler', 'subdomain', undefined),
   kind('ingressclasses', 'ValidateIngressClass', 'subdomain', undefined),
   kind('ingresses', 'ValidateIngressCreate', 'subdomain', undefined),
-  kind('limitranges', 'ValidateLimitRange', 'subdomain', undefined),
+  kind('limitranges', 'ValidateLimitRange', 'subdomain', limitRanges),
   kind('networkpolicies', 'ValidateNetworkPolicy', 'subdomain', undefined),
   kind('persistentvolumeclaims', 'ValidatePersistentVolumeClaim', 'subdomain', undefined),
   kind('persistentvolumes', 'ValidatePersistentVolume', 'subdomain', undefined),
-  kind('resourcequotas', 'ValidateResourceQuota', 'subdomain', undefined),
+  kind('resourcequotas', 'ValidateResourceQuota', 'subdomain', resourceQuotas),
   kind('rolebindings', 'ValidateRoleBinding', 'path segment', undefined),
   kind('roles', 'ValidateRole', 'path segment', undefined),
   kind('runtimeclasses', 'ValidateRuntimeClass', 'subdomain', undefined),
-  kind('secrets', 'ValidateSecret', 'subdomain', undefined),
+  kind('secrets', 'ValidateSecret', 'subdomain', secrets),
   kind('serviceaccounts', 'ValidateServiceAccount', 'subdomain', noOwn),
   kind('services', 'ValidateServiceCreate', 'service', undefined),
   kind('storageclasses', 'ValidateStorageClass', 'subdomain', undefined),

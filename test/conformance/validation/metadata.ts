@@ -1,5 +1,5 @@
 /** Constraints of ObjectMeta, which hold for every kind (staging/src/k8s.io/apimachinery/pkg/api/validation). */
-import { at, type Constraint, IMMUTABLE, invalid, leftOut, on, onUpdate, required } from './constraint.ts';
+import { at, type Constraint, invalid, leftOut, on, required } from './constraint.ts';
 
 /** Form of the names of a kind. */
 export type NameForm = 'subdomain' | 'label' | 'path segment' | 'service';
@@ -93,7 +93,6 @@ export const metadataConstraints = (form: NameForm): Constraint[] => [
     ['orphan', 'foregroundDeletion'],
     invalid('finalizer orphan and foregroundDeletion cannot be both set'),
   ),
-  onUpdate('metadata.uid', 'immutable', { 'metadata.uid': 'other' }, invalid(IMMUTABLE)),
   ...labels('metadata.labels')
     .slice(0, 1)
     .map((each) => ({ ...each, on: 'update' as const, rule: 'the same for updates' })),
@@ -102,6 +101,7 @@ export const metadataConstraints = (form: NameForm): Constraint[] => [
     on: 'update' as const,
     rule: 'the same for updates',
   })),
+  leftOut('metadata.uid', 'immutable', 'another uid in a PUT is a conflict (409), before validation'),
   leftOut(
     'metadata.annotations',
     'at most 256 KiB',
