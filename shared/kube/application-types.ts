@@ -316,10 +316,36 @@ export interface ScaleTarget {
   apiVersion?: string;
 }
 
+export interface MetricTarget {
+  type?: string;
+  averageUtilization?: number;
+  averageValue?: string;
+  value?: string;
+}
+
+/** Where a metric comes from. Which fields it has depends on its type. */
+export interface MetricSource {
+  name?: string;
+  container?: string;
+  metric?: { name?: string };
+  describedObject?: ScaleTarget;
+  target?: MetricTarget;
+}
+
 /** A metric of an autoscaler, in autoscaling/v2. */
 export interface MetricSpec {
   type?: string;
-  resource?: { name?: string; target?: { type?: string; averageUtilization?: number; averageValue?: string } };
+  resource?: MetricSource;
+  containerResource?: MetricSource;
+  pods?: MetricSource;
+  object?: MetricSource;
+  external?: MetricSource;
+}
+
+export interface ScalingRules {
+  stabilizationWindowSeconds?: number;
+  selectPolicy?: string;
+  policies?: { type?: string; value?: number; periodSeconds?: number }[];
 }
 
 /** An autoscaler in the form of autoscaling/v2, which is the form that is stored. */
@@ -329,7 +355,7 @@ export interface KubeHorizontalPodAutoscaler extends KubeObject {
     minReplicas?: number;
     maxReplicas?: number;
     metrics?: MetricSpec[];
-    behavior?: unknown;
+    behavior?: { scaleUp?: ScalingRules; scaleDown?: ScalingRules };
   };
   status?: {
     currentReplicas?: number;

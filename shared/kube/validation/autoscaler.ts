@@ -1,9 +1,10 @@
 /** HorizontalPodAutoscaler and Scale (pkg/apis/autoscaling/validation/validation.go). */
 import type { KubeHorizontalPodAutoscaler } from '../application-types.ts';
 import type { Cause } from '../status.ts';
-import { invalidValue, required } from './causes.ts';
+import { invalidValue, nonNegative } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { pathSegmentName, subdomainName } from './names.ts';
+import { validateMetric, validateReference, validateScaling } from './metrics.ts';
+import { subdomainName } from './names.ts';
 
 export function validateAutoscaler(
   autoscaler: KubeHorizontalPodAutoscaler,
@@ -11,8 +12,15 @@ export function validateAutoscaler(
   subresource: string,
 ): Cause[] {
   const causes = validateObjectMetadata(autoscaler, old, { namespaced: true, name: subdomainName });
-  if (subresource === 'status') return causes;
-  const { minReplicas, maxReplicas = 0, scaleTargetRef: target = {} } = autoscaler.spec ?? {};
+  if (subresource === 'status') {
+    const { currentReplicas, desiredReplicas } = autoscaler.status ?? {};
+    return [
+      ...causes,
+      ...nonNegative('status.currentReplicas', currentReplicas),
+      ...nonNegative('status.desiredReplicas', desiredReplicas),
+    ];
+  }
+  const { minReplicas, maxReplicas = 0, scaleTargetRef = {}, metrics = [], behavior = {} } = autoscaler.spec ?? {};
   if (minReplicas !== undefined && minReplicas < 1) {
     causes.push(invalidValue('spec.minReplicas', minReplicas, 'must be greater than or equal to 1'));
   }
@@ -21,11 +29,13 @@ export function validateAutoscaler(
     const why = 'must be greater than or equal to `minReplicas`';
     causes.push(invalidValue('spec.maxReplicas', maxReplicas, why));
   }
-  for (const name of ['kind', 'name'] as const) {
-    const value = target[name] ?? '';
-    const field = `spec.scaleTargetRef.${name}`;
-    if (value === '') causes.push(required(field));
-    else for (const error of pathSegmentName(value, false)) causes.push(invalidValue(field, value, error));
+  causes.push(
+    ...validateReference(scaleTargetRef, 'spec.scaleTargetRef'),
+    ...metrics.flatMap((metric, index) => validateMetric(metric, `spec.metrics[${index}]`)),
+  );
+  for (const name of ['scaleUp', 'scaleDown'] as const) {
+    const rules = behavior[name];
+    if (rules !== undefined) causes.push(...validateScaling(rules, `spec.behavior.${name}`));
   }
   return causes;
 }

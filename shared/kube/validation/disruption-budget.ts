@@ -3,6 +3,7 @@ import type { LabelSelectorSpec } from '../selectors.ts';
 import type { Cause } from '../status.ts';
 import type { IntOrString, KubePodDisruptionBudget } from '../types.ts';
 import { invalidValue, NOT_NEGATIVE, nonNegative, notSupported, required } from './causes.ts';
+import { validateConditions } from './conditions.ts';
 import { validateLabels, validateObjectMetadata } from './metadata.ts';
 import { labelValueErrors, qualifiedNameErrors, subdomainName } from './names.ts';
 
@@ -64,7 +65,12 @@ export function validateDisruptionBudget(
 ): Cause[] {
   const causes = validateObjectMetadata(budget, old, { namespaced: true, name: subdomainName });
   if (subresource === 'status') {
-    return [...causes, ...COUNTS.flatMap((name) => nonNegative(`status.${name}`, budget.status?.[name]))];
+    const { status = {} } = budget;
+    return [
+      ...causes,
+      ...validateConditions(status.conditions ?? [], 'status.conditions'),
+      ...COUNTS.flatMap((name) => nonNegative(`status.${name}`, status[name])),
+    ];
   }
   const spec = budget.spec ?? {};
   if (spec.minAvailable !== undefined && spec.maxUnavailable !== undefined) {

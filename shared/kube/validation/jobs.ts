@@ -28,6 +28,7 @@ import {
   tooLong,
   tooMany,
 } from './causes.ts';
+import { CONDITION_STATUSES } from './conditions.ts';
 import { validateSelector } from './disruption-budget.ts';
 import { validateJobStatus } from './job-status.ts';
 import { validateObjectMetadata } from './metadata.ts';
@@ -44,7 +45,6 @@ const CONCURRENCY_POLICIES = ['Allow', 'Forbid', 'Replace'];
 const COMPLETION_MODES = ['NonIndexed', 'Indexed'];
 const REPLACEMENT_POLICIES = ['Failed', 'TerminatingOrFailed'];
 const RESTART_POLICIES = ['OnFailure', 'Never'];
-const CONDITION_STATUSES = ['False', 'True', 'Unknown'];
 const MANAGED_BY_BYTES_MAX = 63;
 const FIXED = ['completionMode', 'podFailurePolicy', 'managedBy'] as const;
 const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';

@@ -64,6 +64,7 @@ function validateSubject(subject: RoleSubject, namespaced: boolean, field: strin
       return causes;
     case 'User':
     case 'Group':
+      if (name === '') causes.push(invalidValue(`${field}.name`, '', `${kind.toLowerCase()} name cannot be empty`));
       return apiGroup === RBAC_GROUP ? causes : [...causes, notSupported(`${field}.apiGroup`, apiGroup, [RBAC_GROUP])];
     default:
       return [...causes, notSupported(`${field}.kind`, kind, ['ServiceAccount', 'User', 'Group'])];

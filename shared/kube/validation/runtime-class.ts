@@ -1,19 +1,27 @@
 /** RuntimeClass (pkg/apis/node/validation/validation.go). */
 import type { KubeRuntimeClass } from '../application-types.ts';
 import type { Cause } from '../status.ts';
-import { immutable, invalidValue } from './causes.ts';
+import { duplicate, immutable, invalidValue } from './causes.ts';
 import { validateLabels, validateObjectMetadata } from './metadata.ts';
 import { labelErrors, subdomainName } from './names.ts';
-import { validateTolerations } from './pod.ts';
+import { validateResources, validateTolerations } from './pod.ts';
 
 export function validateRuntimeClass(runtimeClass: KubeRuntimeClass, old: KubeRuntimeClass | undefined): Cause[] {
   const causes = validateObjectMetadata(runtimeClass, old, { namespaced: false, name: subdomainName });
   const { handler = '', scheduling = {} } = runtimeClass;
   if (old !== undefined) return [...causes, ...immutable('handler', handler, old.handler)];
   for (const error of labelErrors(handler)) causes.push(invalidValue('handler', handler, error));
+  const { tolerations = [] } = scheduling;
+  const seen = new Set<string>();
+  for (const [index, { key, operator, value, effect }] of tolerations.entries()) {
+    const identity = JSON.stringify([key, operator, value, effect]);
+    if (seen.has(identity)) causes.push(duplicate(`scheduling.tolerations[${index}]`, tolerations[index]));
+    seen.add(identity);
+  }
   return [
     ...causes,
+    ...validateResources({ limits: runtimeClass.overhead?.podFixed ?? {} }, 'overhead'),
     ...validateLabels(scheduling.nodeSelector, 'scheduling.nodeSelector'),
-    ...validateTolerations(scheduling.tolerations ?? [], 'scheduling.tolerations'),
+    ...validateTolerations(tolerations, 'scheduling.tolerations'),
   ];
 }

@@ -2,6 +2,18 @@
 import { defined } from '../../../shared/domain/defined.ts';
 import type { KubeObject } from '../../../shared/kube/types.ts';
 import { APPLICATION_OBJECTS } from '../../support/application-objects.ts';
+import {
+  autoscalers,
+  certificateRequests,
+  clusterRoleBindings,
+  clusterRoles,
+  controllerRevisions,
+  disruptionBudgets,
+  priorityClasses,
+  roleBindings,
+  roles,
+  runtimeClasses,
+} from './access.ts';
 import { cronJobs, jobs } from './batch.ts';
 import type { Constraint } from './constraint.ts';
 import { configMaps, events, leases, limitRanges, namespaces, nodes, resourceQuotas, secrets } from './core.ts';
@@ -74,24 +86,24 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
     base: { involvedObject: { kind: 'Pod', namespace: 'default', name: 'p' }, reason: 'Started', type: 'Normal' },
   }),
   kind('namespaces', 'ValidateNamespace', 'label', namespaces),
-  kind('poddisruptionbudgets', 'ValidatePodDisruptionBudget', 'subdomain', undefined, {
+  kind('poddisruptionbudgets', 'ValidatePodDisruptionBudget', 'subdomain', disruptionBudgets, {
     base: { spec: { minAvailable: 1, selector: { matchLabels: templateLabels } } },
   }),
-  kind('priorityclasses', 'ValidatePriorityClass', 'subdomain', undefined, { base: { value: 1_000 } }),
+  kind('priorityclasses', 'ValidatePriorityClass', 'subdomain', priorityClasses, { base: { value: 1_000 } }),
   kind('volumeattachments', 'ValidateVolumeAttachment', 'subdomain', undefined, {
     base: { spec: { attacher: 'ebs.csi.aws.com', nodeName: 'n', source: { persistentVolumeName: 'v' } } },
   }),
   kind('csinodes', 'ValidateCSINode', 'subdomain', undefined, { base: { spec: { drivers: [] } } }),
-  kind('certificatesigningrequests', 'ValidateCertificateSigningRequestCreate', 'path segment', undefined),
-  kind('clusterrolebindings', 'ValidateClusterRoleBinding', 'path segment', undefined),
-  kind('clusterroles', 'ValidateClusterRole', 'path segment', undefined),
+  kind('certificatesigningrequests', 'ValidateCertificateSigningRequestCreate', 'path segment', certificateRequests),
+  kind('clusterrolebindings', 'ValidateClusterRoleBinding', 'path segment', clusterRoleBindings),
+  kind('clusterroles', 'ValidateClusterRole', 'path segment', clusterRoles),
   kind('configmaps', 'ValidateConfigMap', 'subdomain', configMaps),
-  kind('controllerrevisions', 'ValidateControllerRevisionCreate', 'subdomain', undefined),
+  kind('controllerrevisions', 'ValidateControllerRevisionCreate', 'subdomain', controllerRevisions),
   kind('csidrivers', 'ValidateCSIDriver', 'subdomain', undefined),
   kind('csistoragecapacities', 'ValidateCSIStorageCapacity', 'subdomain', undefined),
   kind('endpoints', 'ValidateEndpointsCreate', 'subdomain', undefined),
   kind('endpointslices', 'ValidateEndpointSliceCreate', 'subdomain', undefined),
-  kind('horizontalpodautoscalers', 'ValidateHorizontalPodAutoscaler', 'subdomain', undefined),
+  kind('horizontalpodautoscalers', 'ValidateHorizontalPodAutoscaler', 'subdomain', autoscalers),
   kind('ingressclasses', 'ValidateIngressClass', 'subdomain', undefined),
   kind('ingresses', 'ValidateIngressCreate', 'subdomain', undefined),
   kind('limitranges', 'ValidateLimitRange', 'subdomain', limitRanges),
@@ -99,9 +111,9 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('persistentvolumeclaims', 'ValidatePersistentVolumeClaim', 'subdomain', undefined),
   kind('persistentvolumes', 'ValidatePersistentVolume', 'subdomain', undefined),
   kind('resourcequotas', 'ValidateResourceQuota', 'subdomain', resourceQuotas),
-  kind('rolebindings', 'ValidateRoleBinding', 'path segment', undefined),
-  kind('roles', 'ValidateRole', 'path segment', undefined),
-  kind('runtimeclasses', 'ValidateRuntimeClass', 'subdomain', undefined),
+  kind('rolebindings', 'ValidateRoleBinding', 'path segment', roleBindings),
+  kind('roles', 'ValidateRole', 'path segment', roles),
+  kind('runtimeclasses', 'ValidateRuntimeClass', 'subdomain', runtimeClasses),
   kind('secrets', 'ValidateSecret', 'subdomain', secrets),
   kind('serviceaccounts', 'ValidateServiceAccount', 'subdomain', noOwn),
   kind('services', 'ValidateServiceCreate', 'service', undefined),

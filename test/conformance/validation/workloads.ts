@@ -105,7 +105,7 @@ const runsForever = (kind: string): Constraint[] => [
   ),
 ];
 
-const share = (field: string, { isBounded = true } = {}): Constraint[] => [
+export const share = (field: string, { isBounded = true } = {}): Constraint[] => [
   at(field, 'at least 0', -1, invalid(NOT_NEGATIVE)),
   at(field, 'a count or a percentage', 'half', invalid()),
   ...(isBounded ? [at(field, 'at most 100%', '101%', invalid('must not be greater than 100%'))] : []),
