@@ -31,7 +31,6 @@ import { quiet } from './quiet.ts';
 import { relay } from './relay.ts';
 import { returns } from './returns.ts';
 import { scheduler } from './scheduler.ts';
-import { shards } from './shards.ts';
 import { soak } from './soak.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
@@ -70,7 +69,6 @@ const BENCHMARKS: readonly Benchmark[] = [
   logFollow,
   ec2Calls,
   walks,
-  shards,
   tickFaults,
   scheduler,
   workloads,

@@ -85,7 +85,6 @@ async function compose({ endpoint, tables }: WalkOrder): Promise<World> {
     POWERTOOLS_METRICS_NAMESPACE: 'walks',
     POWERTOOLS_LOG_LEVEL: 'WARN',
     HEALTH_TABLE: tables.health,
-    HEALTH_SHARDS: '256',
     OBJECTS_TABLE: tables.objects,
     CONTROL_TABLE: tables.control,
     STATIC_TOKENS: JSON.stringify([

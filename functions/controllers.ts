@@ -14,7 +14,6 @@ import {
 import { log } from '../shared/observability/logger.ts';
 import { meter } from '../shared/observability/meter.ts';
 import type { ConsumedUnits, ItemStore } from '../shared/ports/item-store.ts';
-import { placedStore } from '../shared/store/health-placement.ts';
 import { systemClock, systemRandom } from './system-clock.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -36,18 +35,17 @@ function unitCounter() {
 
 export const composeDependencies = (
   environment: Environment,
-  { tables, healthShards, policy }: Pick<EvictorConfig, 'tables' | 'healthShards' | 'policy'>,
+  { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
   /** Options of some functions only, such as the probe of node-monitor, or EC2. */
   additionalOptions: (items: ItemStore) => Partial<ControllerOptions> = () => ({}),
 ): ControllerDependencies => {
   const { onConsumed, takeUnits } = unitCounter();
-  const stored = dynamoDbItemStore({
+  const items = dynamoDbItemStore({
     client: dynamoDbClient(clientOptionsFrom(environment)),
     tables,
     onConsumed,
     random: systemRandom.fraction,
   });
-  const items = placedStore(stored, healthShards);
   return controllerDependencies({
     items,
     clock: systemClock,

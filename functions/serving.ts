@@ -6,30 +6,21 @@ import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import type { DynamoDbOptions } from '../shared/adapters/dynamodb/request.ts';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
 import type { ApiOptions } from '../shared/api/compose.ts';
-import type { HealthShards } from '../shared/domain/health-shards.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { log } from '../shared/observability/logger.ts';
-import { placedStore } from '../shared/store/health-placement.ts';
 import type { Environment } from './controllers.ts';
 import { systemClock, systemRandom } from './system-clock.ts';
 
 export const composeServing = (
   environment: Environment,
-  {
-    tables,
-    healthShards,
-    policy,
-  }: { readonly tables: DynamoDbOptions['tables']; readonly healthShards: HealthShards; readonly policy: Policy },
+  { tables, policy }: { readonly tables: DynamoDbOptions['tables']; readonly policy: Policy },
 ) =>
   ({
-    items: placedStore(
-      dynamoDbItemStore({
-        client: dynamoDbClient(clientOptionsFrom(environment)),
-        tables,
-        random: systemRandom.fraction,
-      }),
-      healthShards,
-    ),
+    items: dynamoDbItemStore({
+      client: dynamoDbClient(clientOptionsFrom(environment)),
+      tables,
+      random: systemRandom.fraction,
+    }),
     clock: systemClock,
     random: systemRandom,
     pause,

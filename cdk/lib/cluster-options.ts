@@ -1,6 +1,5 @@
 import { RemovalPolicy, Token } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
-import { HEALTH_SHARD_COUNTS, HEALTH_SHARDS_RULE } from '../../shared/domain/health-shards.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { expectedNodes, fleetSize } from './capacity.ts';
 import { type ConcurrencyProps, concurrencyFaults, MARK_CONCURRENCY_MAX, MARK_CONCURRENCY_MIN } from './concurrency.ts';
@@ -54,7 +53,6 @@ export interface CheckedProps extends ConcurrencyProps {
   readonly customDomain?: CustomDomain;
   readonly encryption?: Encryption;
   readonly pointInTimeRecoveryDays?: number;
-  readonly healthShards?: number;
   readonly removalPolicy?: RemovalPolicy;
   readonly restoredTables?: unknown;
   readonly restoredTablesFile?: string;
@@ -157,13 +155,7 @@ function propFaults(props: CheckedProps, policy: Policy): readonly PropFault[] {
     `must be a retention period of CloudWatch Logs: ${RETENTION_DAYS.join(', ')}`,
   );
   whole('pointInTimeRecoveryDays', props.pointInTimeRecoveryDays, 0, RECOVERY_DAYS_MAX);
-  const { capacity, customDomain, encryption, healthShards } = props;
-  check(
-    'healthShards',
-    healthShards,
-    HEALTH_SHARD_COUNTS.some((count) => count === healthShards),
-    HEALTH_SHARDS_RULE,
-  );
+  const { capacity, customDomain, encryption } = props;
   whole(capacity?.isProvisioned ? 'capacity.nodes' : 'capacity.warmForNodes', capacity?.nodes, 1, NODES_MAX);
   text(
     'customDomain.domainName',

@@ -32,7 +32,6 @@ export function clusterPropsFromContext(read: ReadContext): NodekeeperClusterPro
     instanceIdentityCertificateFile: context.text('instanceIdentityCertificateFile'),
     capacity: capacityFrom(context),
     nodesMax: context.number('nodesMax'),
-    healthShards: context.number('healthShards'),
     removalPolicy: context.oneOf('removalPolicy', REMOVAL),
     deletionProtection: context.oneOf('deletionProtection', SWITCH),
     logRetention: context.oneOf('logRetentionDays', RETENTION),

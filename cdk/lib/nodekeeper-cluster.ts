@@ -9,7 +9,6 @@ import { ACCESS_ENTRIES_FILE, parseAccessEntries } from '../../shared/config/acc
 import { parsePolicy } from '../../shared/config/policy.ts';
 import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import type { Feature } from '../../shared/domain/functions/function-manifest.ts';
-import { HEALTH_SHARDS } from '../../shared/domain/health-shards.ts';
 import { beatTimesOf } from '../../shared/domain/nodes/node-profile.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
 import { type FunctionName, functionList, type ListedFunction } from '../../shared/function-list.ts';
@@ -93,12 +92,6 @@ export interface NodekeeperClusterProps {
    * @default - those of `capacity`, else 1000
    */
   readonly nodesMax?: number;
-  /**
-   * Shards of the table `health`: 256, or 32 in a cluster of an earlier version until its rows are moved
-   * (docs/operations/upgrade.md). Both numbers work with rows in either place.
-   * @default 256
-   */
-  readonly healthShards?: number;
   /**
    * What happens to the tables when the stack is deleted.
    * @default RemovalPolicy.RETAIN
@@ -234,10 +227,8 @@ export class NodekeeperCluster extends Construct {
     const staticTokens = staticTokensParameter(this, `${this.#outputPrefix}StaticTokens`);
     this.tables = this.#createTables(props);
     const surroundings = this.#surroundings(props);
-    const healthShards = String(props.healthShards ?? HEALTH_SHARDS);
     const variables = {
       ...variablesOf(this.tables, this.policy),
-      HEALTH_SHARDS: healthShards,
       BEAT_TIMES: JSON.stringify(beatTimesOf(this.policy)),
       STATIC_TOKENS: staticTokens.valueAsString,
       EVENT_BUS: surroundings.eventBus.busName,
@@ -258,7 +249,7 @@ export class NodekeeperCluster extends Construct {
     this.eventBusName = surroundings.eventBus.busName;
     this.dashboardUrl = dashboard?.url;
     this.domainTarget = frontDoor.domainTarget;
-    this.#createOutputs(healthShards);
+    this.#createOutputs();
 
     for (const [name, value] of Object.entries(props.tags ?? {})) Tags.of(this).add(name, value);
     if (props.permissionsBoundaryArn !== undefined) {
@@ -424,7 +415,7 @@ export class NodekeeperCluster extends Construct {
     });
   }
 
-  #createOutputs(healthShards: string): void {
+  #createOutputs(): void {
     this.#output('EventBusName', this.eventBusName, 'Event bus of the cluster events (docs/events)');
     if (this.dashboardUrl !== undefined) {
       this.#output('DashboardUrl', this.dashboardUrl, 'Dashboard of the cluster');
@@ -435,12 +426,6 @@ export class NodekeeperCluster extends Construct {
     this.#output('Region', region, 'Region of the cluster');
     const which = this.#outputPrefix === '' ? '' : ` --cluster-id ${this.clusterId}`;
     const command = `npx nodekeeper kubeconfig --stack ${stackName}${which} --region ${region}`;
-    this.#output(
-      'HealthTable',
-      this.tables.health.tableName,
-      'Table of heartbeats: `npm run health-shards` moves its rows',
-    );
-    this.#output('HealthShards', healthShards, 'Shards of the table, in which the functions look first');
     this.#output('KubeconfigCommand', command, 'Writes a kubeconfig for users with AWS credentials');
     if (this.domainTarget !== undefined) {
       this.#output('DomainTarget', this.domainTarget, 'Target of the DNS record of the custom domain');

@@ -2,7 +2,7 @@ import type { PropFault } from './cluster-options.ts';
 import type { ReadContext } from './context.ts';
 
 /** For one deployment: a teardown, or a step of an upgrade. Without them the next deployment is the safer one. */
-const ONE_OFF = ['removalPolicy', 'deletionProtection', 'healthShards'];
+const ONE_OFF = ['removalPolicy', 'deletionProtection'];
 /** `allow` synthesises unrecorded settings, for a look at the template. */
 const SWITCH = 'unrecordedSettings';
 

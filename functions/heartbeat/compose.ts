@@ -10,7 +10,6 @@ import { failedRequests } from '../../shared/kube/request/log-throttle.ts';
 import { refusedRequests } from '../../shared/kube/request/refused-requests.ts';
 import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/kube/request/request-throttle.ts';
 import { log } from '../../shared/observability/logger.ts';
-import { placedUpdater } from '../../shared/store/health-placement.ts';
 import { nodeKeys } from '../../shared/store/node-key-store.ts';
 import { probeKeys } from '../../shared/store/process-key-store.ts';
 import { refusalsAdded } from '../../shared/store/refusal-store.ts';
@@ -29,7 +28,7 @@ const ATTEMPT_MS = 900;
 const REQUEST_BUDGET_MS = 2_000;
 
 export function composeHeartbeat(environment: Environment) {
-  const { tables, healthShards, clusterId, staticTokens, beatTimes } = loadHeartbeatConfig(environment);
+  const { tables, clusterId, staticTokens, beatTimes } = loadHeartbeatConfig(environment);
   const items = leanUpdater({
     connection: { ...clientOptionsFrom(environment), requestTimeoutMs: ATTEMPT_MS },
     budgetMs: REQUEST_BUDGET_MS,
@@ -44,7 +43,7 @@ export function composeHeartbeat(environment: Environment) {
   });
   const throttleOptions = { busyMs: systemBusyMs, onRefused };
   return serveHeartbeat({
-    items: placedUpdater(items, healthShards),
+    items,
     authenticator: bearerSchemes(
       [
         nodeTokens({

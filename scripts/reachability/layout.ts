@@ -31,7 +31,6 @@ export const layout: Layout = {
     'scripts/e2e-upstream/run.ts',
     'scripts/store-plain.ts',
     'scripts/template-size.ts',
-    'scripts/health-shards/run.ts',
     'scripts/iam/prove.ts',
     'scripts/mutants/run.ts',
     'scripts/protobuf/generate.ts',

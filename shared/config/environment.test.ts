@@ -18,7 +18,6 @@ const token = { sha256: 'ab'.repeat(32), user: 'admin', groups: ['system:masters
 const heartbeat: HeartbeatEnvironment = {
   CLUSTER_ID: 'edge',
   HEALTH_TABLE: 'edge-health',
-  HEALTH_SHARDS: '256',
   CONTROL_TABLE: 'edge-control',
   STATIC_TOKENS: JSON.stringify([token]),
   BEAT_TIMES: '{"default":[10,40],"cell":[60,180]}',
@@ -52,7 +51,6 @@ describe('config', () => {
     expect(config).toEqual({
       clusterId: 'edge',
       tables: { health: 'edge-health', control: 'edge-control' },
-      healthShards: 256,
       staticTokens: [token],
       beatTimes: { default: [10, 40], cell: [60, 180] },
     });

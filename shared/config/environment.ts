@@ -6,7 +6,6 @@
 
 import * as z from 'zod/mini';
 import { defined } from '../domain/defined.ts';
-import { HEALTH_SHARDS_RULE, healthShardsFrom } from '../domain/health-shards.ts';
 import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
 import { STATIC_TOKENS_RULE, staticTokensIn } from './static-tokens.ts';
@@ -70,16 +69,7 @@ const everyFunction = {
   POWERTOOLS_METRICS_NAMESPACE: text,
   POWERTOOLS_LOG_LEVEL: z.enum(LOG_LEVELS, faultOf(`must be one of ${LOG_LEVELS.join(', ')}`)),
 };
-const healthShards = z.pipe(
-  text,
-  z.transform((value, context) => {
-    const count = healthShardsFrom(value);
-    if (count !== undefined) return count;
-    context.issues.push({ code: 'custom', message: HEALTH_SHARDS_RULE, input: value });
-    return z.NEVER;
-  }),
-);
-const allTables = { HEALTH_TABLE: text, HEALTH_SHARDS: healthShards, OBJECTS_TABLE: text, CONTROL_TABLE: text };
+const allTables = { HEALTH_TABLE: text, OBJECTS_TABLE: text, CONTROL_TABLE: text };
 const tokens = { STATIC_TOKENS: staticTokensJson };
 
 type EveryFunction = z.output<z.ZodMiniObject<typeof everyFunction>>;
@@ -100,8 +90,6 @@ const tablesOf = (environment: AllTables) => ({
     objects: environment.OBJECTS_TABLE,
     control: environment.CONTROL_TABLE,
   }),
-  /** Where a row of `health` is looked for first. */
-  healthShards: environment.HEALTH_SHARDS,
 });
 
 /** Functions that use all tables and serve no requests: streams and ticks. */

@@ -2,7 +2,6 @@
  * Environment variables of the heartbeat. They are validated without the schema library of environment.ts, which would
  * be a tenth of this bundle, and the heartbeat is the most frequent request. Of the policy it needs two times per profile.
  */
-import { HEALTH_SHARDS_RULE, type HealthShards, healthShardsFrom } from '../domain/health-shards.ts';
 import type { BeatTimes } from '../domain/nodes/node-profile.ts';
 import { ConfigError, type ConfigFault } from './config-error.ts';
 import { STATIC_TOKENS_RULE, type StaticTokenConfig, staticTokensIn } from './static-tokens.ts';
@@ -10,7 +9,6 @@ import { STATIC_TOKENS_RULE, type StaticTokenConfig, staticTokensIn } from './st
 /** Filled by cdk/, where a missing variable is a compile error. */
 export type HeartbeatEnvironment = {
   HEALTH_TABLE: string;
-  HEALTH_SHARDS: string;
   CONTROL_TABLE: string;
   CLUSTER_ID: string;
   STATIC_TOKENS: string;
@@ -25,8 +23,6 @@ export interface HeartbeatConfig {
   readonly clusterId: string;
   /** From control only the keys of nodes and probes are read. */
   readonly tables: { readonly health: string; readonly control: string };
-  /** Where a row of `health` is looked for first. */
-  readonly healthShards: HealthShards;
   readonly staticTokens: readonly StaticTokenConfig[];
   readonly beatTimes: BeatTimes;
 }
@@ -44,22 +40,16 @@ export function loadHeartbeatConfig(environment: Readonly<Record<string, string 
   };
   const clusterId = text('CLUSTER_ID');
   const health = text('HEALTH_TABLE');
-  const shardsText = text('HEALTH_SHARDS');
-  const healthShards = healthShardsFrom(shardsText);
-  if (shardsText !== '' && healthShards === undefined)
-    faults.push({ variable: 'HEALTH_SHARDS', rule: HEALTH_SHARDS_RULE });
   const control = text('CONTROL_TABLE');
   const tokensText = text('STATIC_TOKENS');
   const staticTokens = tokensText === '' ? [] : staticTokensOf(tokensText);
   if (staticTokens === undefined) faults.push({ variable: 'STATIC_TOKENS', rule: STATIC_TOKENS_RULE });
   const beatTimes = beatTimesIn(text('BEAT_TIMES'));
   if (beatTimes === undefined) faults.push({ variable: 'BEAT_TIMES', rule: BEAT_TIMES_RULE });
-  if (faults.length > 0 || staticTokens === undefined || healthShards === undefined || beatTimes === undefined)
-    throw new ConfigError(faults);
+  if (faults.length > 0 || staticTokens === undefined || beatTimes === undefined) throw new ConfigError(faults);
   return Object.freeze({
     clusterId,
     tables: Object.freeze({ health, control }),
-    healthShards,
     staticTokens,
     beatTimes,
   });

@@ -42,7 +42,7 @@ export const heartbeatManifest = {
   triggers: [{ kind: 'http', requests: 'leaseRenewals' }],
   memoryMegabytes: 256,
   timeoutSeconds: 7,
-  environment: ['HEALTH_TABLE', 'HEALTH_SHARDS', 'CONTROL_TABLE', 'STATIC_TOKENS', 'BEAT_TIMES'],
+  environment: ['HEALTH_TABLE', 'CONTROL_TABLE', 'STATIC_TOKENS', 'BEAT_TIMES'],
   tables: {
     health: ['UpdateItem'],
     control: { 'node-keys#*': ['GetItem'], 'probe-keys': ['GetItem'], refusals: ['UpdateItem'] },

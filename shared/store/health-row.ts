@@ -17,18 +17,15 @@
  *           w 1: pods of this node must still be set not ready
  *           j counts requests for logs of the node's pods; reported in the response to a beat (log-request-store.ts)
  *           p counts changes of the node's pods: bound, changed, removed; reported in the response to a beat
- *   moved   q when the row was moved to its other key (ms); an item with `q` has no other attribute
  *
- * A row has a lease if it has `v`, and a digest if it has `u`; it may have only one of them. An item with neither is no
- * row: it marks where a row was (health-placement.ts).
+ * A row has a lease if it has `v`, and a digest if it has `u`; it may have only one of them.
  */
 import { defined } from '../domain/defined.ts';
-import { HEALTH_SHARDS, type HealthShards } from '../domain/health-shards.ts';
 import type { ConditionStatus } from '../domain/kubernetes.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type { Condition, Item, ItemKey } from '../ports/item-store.ts';
-import { all, any, lacks } from './conditions.ts';
+import { any } from './conditions.ts';
 import { healthPartitionOf } from './layout.ts';
 
 export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x', 'U'] as const;
@@ -45,7 +42,6 @@ export const DIGEST_ATTRIBUTES = [
   'm',
   'w',
   'r',
-  'q',
   'P',
   'C',
   'S',
@@ -53,12 +49,9 @@ export const DIGEST_ATTRIBUTES = [
   'F',
 ] as const;
 
-/** The key in the current layout. A store of health-placement.ts finds rows at either key. */
-export const healthKey = (nodeName: string): ItemKey => healthKeyIn(HEALTH_SHARDS, nodeName);
-
-export const healthKeyIn = (shards: HealthShards, nodeName: string): ItemKey => ({
+export const healthKey = (nodeName: string): ItemKey => ({
   table: 'health',
-  pk: healthPartitionOf(nodeName, shards),
+  pk: healthPartitionOf(nodeName),
   sk: nodeName,
 });
 
@@ -106,21 +99,12 @@ export type HealthRow = {
   readonly w?: 1;
   readonly j?: number;
   readonly p?: number;
-  readonly q?: number;
 };
 
 export const hasLease = (row: Item): boolean => row.v !== undefined;
 export const hasDigest = (row: Item): boolean => row.u !== undefined;
 
-export const isRow = (item: Item | undefined): item is Item =>
-  item !== undefined && (hasLease(item) || hasDigest(item));
-/** Whether a row was moved from this key to the other one, some minutes ago at most. */
-export const isMovedMark = (item: Item | undefined): item is Item => item !== undefined && item.q !== undefined;
-
 export const rowExists: Condition = any({ kind: 'has', attribute: 'v' }, { kind: 'has', attribute: 'u' });
-export const noRow: Condition = all(lacks('v'), lacks('u'));
-/** Holds for a row and for nothing: a row that was lost is written again, but not where it was moved from. */
-export const notMoved: Condition = lacks('q');
 
 /** Name of the node's profile; undefined: the default one. */
 export const profileOf = (row: Item): string | undefined => (row as HealthRow).P;

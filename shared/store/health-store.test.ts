@@ -100,11 +100,6 @@ describe('the digest of a Node', () => {
     expect(await left({ ready: 'Unknown', statusAtMs: T })).toBe('w l');
   });
 
-  it('does not change a row that was moved, unless the Node is new', async () => {
-    const write = (isNew: boolean) => rowOf({ q: 1 }, describeNode('n1', DIGEST, { isNew }));
-    expect([(await write(false)).kinds, (await write(true)).kinds]).toEqual([['refused'], ['written']]);
-  });
-
   it('is read as it was written', async () => {
     for (const noExecute of [
       NONE,

@@ -7,7 +7,6 @@
  * different attributes, so neither overwrites the other.
  */
 import { defined } from '../domain/defined.ts';
-import { lastSpokeAtMs } from '../domain/nodes/health.ts';
 import type { NodeHealth } from '../domain/nodes/node-health.ts';
 import type { HeartbeatTimes } from '../kube/heartbeat-times.ts';
 import type { Condition, DeleteWrite, Item, ItemPosition, ItemStore, UpdateWrite } from '../ports/item-store.ts';
@@ -20,10 +19,8 @@ import {
   type HealthRow,
   healthKey,
   heartbeatTimesOf,
-  isMovedMark,
   nodeHealthOf,
   noExecuteCode,
-  notMoved,
   readyCode,
   rowExists,
 } from './health-row.ts';
@@ -43,7 +40,6 @@ const ROWS_BEFORE_SCAN_MAX = 256;
  * more, the range of names is read: one request and half a read unit or more per shard.
  */
 const SINGLE_ROWS_MAX = 512;
-const RANGE_ATTRIBUTES = [...HEARTBEAT_TIME_ATTRIBUTES, 'q'];
 /** Segments read concurrently. */
 const SEGMENTS_AT_ONCE_MAX = 16;
 
@@ -99,7 +95,7 @@ export function describeNode(
   if (isNew || ready !== 'Unknown' || statusAtMs !== undefined) remove.push('m');
   if (isNew || ready === 'True') remove.push('w');
   if (isNew) remove.push('F', ...HEARTBEAT_TIME_ATTRIBUTES);
-  return { kind: 'update', key: healthKey(nodeName), set, remove, ...(isNew ? {} : { when: notMoved }) };
+  return { kind: 'update', key: healthKey(nodeName), set, remove };
 }
 
 /**
@@ -249,26 +245,7 @@ export async function scanHealth(
     }
   };
   await Promise.all(Array.from({ length: Math.min(segments, SEGMENTS_AT_ONCE_MAX) }, work));
-  return digestsOf(items, found.flat());
-}
-
-/**
- * A row that is moved during the scan may be returned at both keys: the later one counts. Or at neither, if the mark was
- * read after the new key: it is read by its name.
- */
-async function digestsOf(items: ItemStore, scanned: readonly Item[]): Promise<NodeHealth[]> {
-  const found = new Map<string, NodeHealth>();
-  const moved: string[] = [];
-  for (const row of scanned) {
-    if (isMovedMark(row)) moved.push((row as HealthRow).sk);
-    const health = nodeHealthOf(row);
-    if (health === undefined) continue;
-    const other = found.get(health.nodeName);
-    if (other === undefined || lastSpokeAtMs(health) >= lastSpokeAtMs(other)) found.set(health.nodeName, health);
-  }
-  const unread = moved.filter((name) => !found.has(name));
-  for (const [name, health] of await readHealth(items, unread)) found.set(name, health);
-  return [...found.values()];
+  return found.flat().flatMap((row) => nodeHealthOf(row) ?? []);
 }
 
 /**
@@ -313,9 +290,7 @@ export async function readHeartbeatTimes(
   { consistent, triesScan = true, onLarge }: TimesRead,
 ): Promise<ReadonlyMap<string, HeartbeatTimes>> {
   const found = new Map<string, HeartbeatTimes>();
-  const moved = new Set<string>();
   const addRow = (row: Item | undefined): void => {
-    if (isMovedMark(row)) moved.add((row as HealthRow).sk);
     const times = row === undefined ? undefined : heartbeatTimesOf(row);
     if (times !== undefined) found.set((row as HealthRow).sk, times);
   };
@@ -323,7 +298,7 @@ export async function readHeartbeatTimes(
     names.length === 0 ? undefined : (await items.getMany(names.map(healthKey), { consistent })).forEach(addRow);
   const whole =
     triesScan && nodeNames.length > ROWS_BEFORE_SCAN_MAX
-      ? await scanSmallTable(items, { consistent, attributes: RANGE_ATTRIBUTES })
+      ? await scanSmallTable(items, { consistent, attributes: HEARTBEAT_TIME_ATTRIBUTES })
       : undefined;
   if (whole !== undefined) {
     const wanted = new Set(nodeNames);
@@ -339,8 +314,6 @@ export async function readHeartbeatTimes(
       ]);
     }
   }
-  const unread = [...moved].filter((name) => !found.has(name));
-  if (unread.length > 0) (await items.getMany(unread.map(healthKey), { consistent: true })).forEach(addRow);
   return found;
 }
 
@@ -358,7 +331,7 @@ async function scanRange(items: ItemStore, pk: string, range: NameRange, onRow: 
       pk,
       ...range,
       after,
-      attributes: RANGE_ATTRIBUTES,
+      attributes: HEARTBEAT_TIME_ATTRIBUTES,
     });
     page.items.forEach(onRow);
     after = page.next;

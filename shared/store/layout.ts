@@ -2,7 +2,7 @@
  * Keys and attributes of the three tables, in one place (docs/decisions/0001-store-layout.md).
  *
  * health   pk `s<shard>` sk node name            one item per node: lease and health digest, target <= 250 B
- *          (health-row.ts); which of two shards: health-placement.ts
+ *          (health-row.ts)
  * objects  pk `o#<resource>#<shard>` sk `[namespace/]name`      the object
  *          pk `l#<resource>#<shard>` sk <resourceVersion, 16 digits>   the change log a watch reads, TTL
  *          pk `h#<resource>#<shard>` sk `-`      the head: highest resourceVersion committed in the shard
@@ -40,7 +40,6 @@
  * Keys of health and objects are built here; those of control in the store that uses them.
  */
 
-import { HEALTH_SHARDS, type HealthShards } from '../domain/health-shards.ts';
 import { textHash } from '../domain/text-hash.ts';
 
 /** Digits of a resourceVersion in a sort key. Number.MAX_SAFE_INTEGER has sixteen. */
@@ -52,15 +51,19 @@ export const LOG_RETENTION_SECONDS = 3_600;
 /** resourceVersions per millisecond: a version is milliseconds and a counter of three digits. */
 export const RESOURCE_VERSIONS_PER_MS = 1_000;
 
+/**
+ * Shards of the health table: 100,000 heartbeats in 10 s are 39 writes per second and shard. A partition accepts 1,000
+ * and holds several shards, so a shard must be a small part of that (docs/decisions/0024-health-shards.md).
+ */
+const HEALTH_SHARDS = 256;
+
 /** Changing it moves every key. */
 export const shardOf = (name: string, shards: number): number => textHash(name) % shards;
 
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 
 export const healthPartition = (shard: number): string => `s${twoDigits(shard)}`;
-export const healthPartitionOf = (nodeName: string, shards: HealthShards): string =>
-  healthPartition(shardOf(nodeName, shards));
-/** Partitions of both layouts: 0 to 31 are in both. */
+export const healthPartitionOf = (nodeName: string): string => healthPartition(shardOf(nodeName, HEALTH_SHARDS));
 export const healthPartitions = (): readonly string[] =>
   Array.from({ length: HEALTH_SHARDS }, (_, shard) => healthPartition(shard));
 

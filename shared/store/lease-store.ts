@@ -7,7 +7,7 @@ import type { Condition, Item, ItemStore, ItemUpdater, WriteOutcome } from '../p
 import { StoreFault } from '../ports/item-store.ts';
 import { compareKeys } from '../ports/key-order.ts';
 import { all, is, lacks } from './conditions.ts';
-import { hasDigest, hasLease, healthKey, isMovedMark, LEASE_ATTRIBUTES } from './health-row.ts';
+import { hasDigest, hasLease, healthKey, LEASE_ATTRIBUTES } from './health-row.ts';
 import { scanSmallTable } from './health-store.ts';
 import { healthPartitions, RESOURCE_VERSIONS_PER_MS } from './layout.ts';
 import type { LeaseChange } from './lease-record.ts';
@@ -175,13 +175,13 @@ export function leaseStore(items: ItemStore): LeaseStore {
 
     async listLeases({ limit, continueAfter }) {
       const small = await scanSmallTable(items, { consistent: true });
-      if (small !== undefined) return pageOf(await leaseRows(items, small.toSorted(byName)), { limit, continueAfter });
+      if (small !== undefined) return pageOf(small.filter(hasLease).toSorted(byName), { limit, continueAfter });
       const readers = healthPartitions().map(
         (pk) => (page: { after?: string; limit?: number }) =>
           items.query({ table: 'health', pk, consistent: true, ...page }),
       );
       const { items: rows, next } = await mergePages(readers, defined({ limit, after: continueAfter }));
-      return { rows: await leaseRows(items, rows), ...defined({ next }) };
+      return { rows: rows.filter(hasLease), ...defined({ next }) };
     },
   };
 }
@@ -195,26 +195,4 @@ function pageOf(
   const following = rows.filter(({ sk }) => compareKeys(String(sk), continueAfter) > 0);
   const page = following.slice(0, limit);
   return page.length === following.length ? { rows: page } : { rows: page, next: String(page.at(-1)!.sk) };
-}
-
-/**
- * Rows that hold a lease, in the same order. A row that is moved during the list may be returned at both keys: the later
- * one counts. Or at neither, if the mark was read after the new key: it is read by its name.
- */
-async function leaseRows(items: ItemStore, listed: readonly Item[]): Promise<readonly Item[]> {
-  const found = new Map<string, Item | undefined>();
-  for (const row of listed) {
-    const name = String(row.sk);
-    const other = found.get(name);
-    if (hasLease(row) && (other === undefined || Number(row.v) >= Number(other.v))) found.set(name, row);
-    else if (isMovedMark(row) && other === undefined) found.set(name, undefined);
-  }
-  const unread = [...found].flatMap(([name, row]) => (row === undefined ? [name] : []));
-  if (unread.length > 0) {
-    const rows = await items.getMany(unread.map(healthKey), { consistent: true });
-    unread.forEach((name, index) => {
-      found.set(name, rows[index]);
-    });
-  }
-  return [...found.values()].filter((row) => row !== undefined && hasLease(row)) as Item[];
 }

@@ -38,7 +38,6 @@ describe('invalid props', () => {
     ['logRetention 9999 must be a retention period', { logRetention: RetentionDays.INFINITE }],
     ['pointInTimeRecoveryDays 36 must be a whole number from 0 to 35', { pointInTimeRecoveryDays: 36 }],
     ['capacity.nodes 0 must be a whole number from 1', { capacity: Capacity.provisioned(0) }],
-    ['healthShards 64 must be one of 32, 256', { healthShards: 64 }],
     ['capacity.warmForNodes 1.5 must be a whole number', { capacity: Capacity.onDemand(1.5) }],
     [
       'customDomain.domainName "https://nodes.example.com" must be a DNS name',

@@ -47,7 +47,6 @@ export type FunctionVariable =
   | 'BEAT_TIMES'
   | 'CONTROL_TABLE'
   | 'EVENT_BUS'
-  | 'HEALTH_SHARDS'
   | 'HEALTH_TABLE'
   | 'HEARTBEAT_URL'
   | 'NODEKEEPER_POLICY'
@@ -63,7 +62,6 @@ export type FunctionVariable =
 export const POLICY_AND_TABLES = [
   'NODEKEEPER_POLICY',
   'HEALTH_TABLE',
-  'HEALTH_SHARDS',
   'OBJECTS_TABLE',
   'CONTROL_TABLE',
 ] as const satisfies readonly FunctionVariable[];
