@@ -241,7 +241,7 @@ async function fill(
       kind: 'put',
       key: objectKey({ resource: 'nodes', namespace: '', name }, shardsOf('nodes')),
       item: {
-        o: packText(objectText(readyNode(name, zone, createdAtMs, uid)), 'compressed'),
+        o: packText(objectText(readyNode(name, zone, createdAtMs, uid))),
         ...{ rv: createdAtMs * 1_000 + 1, k: 'Node', n: name },
       },
     });

@@ -12,13 +12,12 @@ import { finalPodDeletion, podStatusReport } from '../agent/rules/pod-requests.t
 import { startedStatus } from '../agent/rules/started-pod.ts';
 import { type MachineIdentity, nameMachines } from '../local/fleet/names.ts';
 import { computedNode, nodeAt } from '../local/fleet/node-object.ts';
-import type { Policy } from '../shared/domain/policy.ts';
 import { formatTime } from '../shared/kube/time.ts';
 import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
 import { itemBytes, WRITE_UNIT_BYTES } from '../shared/ports/item-size.ts';
 import type { Item, ItemKey, TransactWrite } from '../shared/ports/item-store.ts';
 import { servedFleet } from '../test/support/served-fleet.ts';
-import { type Benchmark, type Report, readOptions, rounded, UsageError } from './benchmark.ts';
+import { type Benchmark, type Report, rounded } from './benchmark.ts';
 
 const REGION = 'eu-central-1';
 const NODES = 60;
@@ -32,14 +31,7 @@ const LEASE_SECONDS = 40;
 export const writeUnits: Benchmark = {
   name: 'write-units',
   about: 'write units of each kind of change, by kind of item: registration, status, pod, mark, eviction, deletion',
-  usage: '[--stored compressed|plain]',
-  run(report, words) {
-    const { stored = 'compressed' } = readOptions(words, { stored: { type: 'string' } });
-    if (stored !== 'compressed' && stored !== 'plain') {
-      throw new UsageError(`--stored expects compressed or plain, not ${stored}`);
-    }
-    return measure(report, stored);
-  },
+  run: measure,
 };
 
 /** Counted since the last call of `take`. */
@@ -59,11 +51,11 @@ function kindOf({ table, pk }: ItemKey): string {
   return `control:${pk.split('#')[0]}`;
 }
 
-async function measure(report: Report, storedObjects: Policy['storedObjects']): Promise<void> {
+async function measure(report: Report): Promise<void> {
   const identities = nameMachines(NODES, ['zone-a', 'zone-b']);
   const served = servedFleet(
     identities.map(({ name }) => name),
-    { policy: { ingestGate: 'off', nodeEvictionRatePerSecond: 100, storedObjects } },
+    { policy: { ingestGate: 'off', nodeEvictionRatePerSecond: 100 } },
   );
   const { fleet, sendAs } = served;
   const { tables } = fleet;

@@ -7,7 +7,6 @@ import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
 import { composeApi } from '../shared/api/compose.ts';
 import { fleetControllers } from '../shared/controllers/index.ts';
 import { beatTimesOf } from '../shared/domain/nodes/node-profile.ts';
-import type { Policy } from '../shared/domain/policy.ts';
 import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
 import type { RandomSource } from '../shared/ports/clock.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
@@ -24,7 +23,7 @@ import type { Process, Program } from './faults/processes.ts';
 import { throttledFor } from './faults/throttled-items.ts';
 import { SIMULATED_URL } from './heartbeat-doors.ts';
 import { ownProbe } from './own-probe.ts';
-import { hashOf, seededUuid } from './seeded-random.ts';
+import { seededUuid } from './seeded-random.ts';
 import type { SimChecks } from './sim-checks.ts';
 import type { SimSetup } from './sim-setup.ts';
 
@@ -86,10 +85,6 @@ export function simPrograms(
     },
   });
 
-  /** Functions that compress objects run beside others that do not, as during an upgrade. */
-  const storedObjectsOf = ({ name }: Process): Policy['storedObjects'] =>
-    hashOf(`${seed} objects of ${name}`) % 2 === 0 ? 'compressed' : 'plain';
-
   function compose(process: Process): Program {
     const { clock } = process;
     const items = planted(storeOf(process, plan, network), process);
@@ -101,7 +96,7 @@ export function simPrograms(
       items,
       clock,
       random: source,
-      policy: { ...process.policy, storedObjects: storedObjectsOf(process) },
+      policy: process.policy,
       log: logOf(process),
       pause: (milliseconds: number): Promise<void> => time.sleep(milliseconds),
     };

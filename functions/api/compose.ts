@@ -39,7 +39,7 @@ export function composeApiFunction(environment: Environment) {
   const { clusterId } = config;
   const serving = composeServing(environment, config);
   const { items, log } = serving;
-  const objects = clusterObjects({ ...serving, policy: config.policy });
+  const objects = clusterObjects(serving);
   return composeApi({
     ...serving,
     accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items), log), keys: accountKeys(items) },

@@ -29,7 +29,6 @@ export const layout: Layout = {
     'bench/cost/run.ts',
     'scripts/build-agent.ts',
     'scripts/e2e-upstream/run.ts',
-    'scripts/store-plain.ts',
     'scripts/template-size.ts',
     'scripts/iam/prove.ts',
     'scripts/mutants/run.ts',

@@ -121,7 +121,6 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
     schema: z.int().check(z.gte(5), z.lte(900)),
     rule: 'must be whole seconds, 5 to 900: a function runs for 15 minutes at most',
   },
-  storedObjects: oneOf(['compressed', 'plain']),
   scheduling: oneOf(['on', 'off']),
   podInitialBackoffSeconds: backoffSeconds,
   podMaxBackoffSeconds: backoffSeconds,

@@ -118,11 +118,6 @@ export interface Policy {
   readonly concurrentWatchesMax: number;
   /** A streamed watch without an event ends after this time. Seconds. Nothing shows that its client has disconnected. */
   readonly watchQuietSeconds: number;
-  /**
-   * How new versions of objects are stored. compressed: half the write units. plain: readable by releases before
-   * compression, for the time of an upgrade from one of them or a return to it (docs/operations/upgrade.md).
-   */
-  readonly storedObjects: 'compressed' | 'plain';
   /** off: pods are bound by other schedulers, or not at all. */
   readonly scheduling: 'on' | 'off';
   /** Time before a pod that was rejected once is tried again. Seconds; it doubles with each rejection. */
@@ -204,7 +199,6 @@ export const defaultPolicy: Policy = Object.freeze({
   heartbeatUrl: 'off',
   concurrentWatchesMax: 40,
   watchQuietSeconds: 300,
-  storedObjects: 'compressed',
   scheduling: 'on',
   podInitialBackoffSeconds: 1,
   podMaxBackoffSeconds: 10,

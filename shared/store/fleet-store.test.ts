@@ -50,12 +50,6 @@ it('stores the gates of three profiles with a claim of one write unit, and reads
     expect((await fleet.readState()).gate).toEqual({ ...gate, lastTickAtMs: nowMs });
   }
 });
-
-it('reads a gate that an earlier version stored', async () => {
-  const items = memoryItemStore();
-  const fleet = fleetStore(items);
-  const probes = [{ sentAtMs: 5_000, accepted: false }];
-  const text = JSON.stringify({ reasons: ['failingPath'], sinceMs: 5_000, freshSinceMs: 0, probes });
   await items.write({ kind: 'update', key: { table: 'control', pk: 'fleet', sk: 'state' }, set: { gate: text } });
   expect((await fleet.readState()).gate).toMatchObject({ reasons: ['failingPath'], sinceMs: 5_000, probes });
 });

@@ -435,7 +435,7 @@ function gateFrom(text: string | undefined, lastTickAtMs: number | undefined): G
     profiles,
     ...gate
   } = JSON.parse(text) as Omit<Partial<GateRecord>, 'probes'> & {
-    readonly probes?: readonly (Probe | number)[];
+    readonly probes?: readonly number[];
   };
   const shared = { ...UNTRIED_GATE, ...gate, lastTickAtMs };
   const { reasons, sinceMs, freshSinceMs, provenAtMs, beatSeconds } = shared;
@@ -448,9 +448,7 @@ function gateFrom(text: string | undefined, lastTickAtMs: number | undefined): G
   };
 }
 
-function probesFrom(stored: readonly (Probe | number)[]): readonly Probe[] {
-  const numbers = stored.filter((each) => typeof each === 'number');
-  if (numbers.length < stored.length) return stored.filter((each) => typeof each === 'object');
+function probesFrom(numbers: readonly number[]): readonly Probe[] {
   const probes: Probe[] = [];
   let sentAtMs = 0;
   for (let at = 0; at + 2 < numbers.length; at += 3) {

@@ -18,7 +18,7 @@
 import { defined } from '../domain/defined.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../kube/types.ts';
 import type { Item } from '../ports/item-store.ts';
-import { packText, type StoredText, type TextFormat, unpackText } from './packed-text.ts';
+import { packText, type StoredText, unpackText } from './packed-text.ts';
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
@@ -90,7 +90,7 @@ export function refOf(resource: string, sortKey: string): ObjectRef {
 }
 
 /** The attributes of a log item with these changes of one shard, oldest first. */
-export function logAttributes(changes: readonly LoggedChange[], format: TextFormat): Item {
+export function logAttributes(changes: readonly LoggedChange[]): Item {
   const last = changes.at(-1)!;
   if (changes.length === 1) {
     const { resourceVersion: rv, type: t, key, stored: o, previous: p } = last;
@@ -101,7 +101,7 @@ export function logAttributes(changes: readonly LoggedChange[], format: TextForm
       `{"rv":${resourceVersion},"t":"${type}","key":${JSON.stringify(key)},"o":${text}` +
       `${previous === undefined ? '' : `,"p":${previous}`}}`,
   );
-  return { rv: last.resourceVersion, e: packText(`[${entries.join(',')}]`, format) };
+  return { rv: last.resourceVersion, e: packText(`[${entries.join(',')}]`) };
 }
 
 /** A change in the log, read when it is needed. */

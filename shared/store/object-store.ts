@@ -19,7 +19,7 @@ import type { Clock } from '../ports/clock.ts';
 import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from '../ports/item-size.ts';
 import type { Condition, Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
-import { all, any, is, lacks } from './conditions.ts';
+import { any, is, lacks } from './conditions.ts';
 import {
   ALONE,
   headPartition,
@@ -47,7 +47,7 @@ import {
   type Selectable,
 } from './object-record.ts';
 import { ownerIndexWrites } from './owner-index.ts';
-import { packText, type StoredText, type TextFormat } from './packed-text.ts';
+import { packText, type StoredText } from './packed-text.ts';
 import { changesWorkloads } from './workload-change.ts';
 
 /** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */
@@ -151,14 +151,8 @@ export interface ObjectList {
 /** A pod and when it was bound. */
 export interface BoundPod {
   readonly pod: KubeObject;
-  /** Server time of the commit that bound it; an upper bound if `isBindingKept` is false. */
+  /** Server time of the commit that bound it. */
   readonly boundAtMs: number;
-  /**
-   * False for a pod that an older release bound without storing the time. `boundAtMs` is then the time of its current
-   * version: never before the binding, so no eviction is early. The next write of the pod changes it, unless
-   * keepBindings was called.
-   */
-  readonly isBindingKept: boolean;
 }
 
 /** Reads omit expired objects, and a create replaces one, also before DynamoDB has deleted them. */
@@ -176,8 +170,6 @@ export interface ObjectStore {
   listByNode(nodeName: string): Promise<readonly KubeObject[]>;
   /** The same, with the time of each binding. Reads no more than listByNode. */
   listBound(nodeName: string): Promise<readonly BoundPod[]>;
-  /** Stores boundAtMs of pods without a stored binding; one write unit for each, once. Skips the others. */
-  keepBindings(nodeName: string, pods: readonly BoundPod[]): Promise<void>;
   commit(commit: Commit): Promise<CommitOutcome>;
 }
 
@@ -188,11 +180,6 @@ export interface ObjectStoreOptions {
   readonly shardsOf: (resource: string) => number;
   /** Fields that a field selector may name, with their values; metadata.name and namespace need not be among them. */
   readonly selectableFields?: (resource: string, object: KubeObject) => Readonly<Record<string, string>>;
-  /**
-   * `plain` while releases run that cannot read compressed texts: a commit then also has a log item for each change.
-   * Absent: `compressed`.
-   */
-  readonly textFormat?: TextFormat;
   /** A number in [0, 1), for jitter. */
   readonly random?: () => number;
   /** Waits between attempts. Milliseconds. Absent: attempts follow at once. */
@@ -223,7 +210,6 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
     list: (request) => listObjects(options, request),
     listByNode: async (nodeName) => (await listBound(nodeName)).map(({ pod }) => pod),
     listBound,
-    keepBindings: (nodeName, pods) => keepBindings(items, nodeName, pods),
     commit: (commit) => turns.take(headsOf(commit, shardsOf), () => commitObjects(options, issuer, commit)),
   };
 }
@@ -279,18 +265,6 @@ async function readPointers(items: ItemStore, nodeName: string): Promise<readonl
   throw new StoreFault('too-large', 'a node has more pods than one read may return', { retryable: false });
 }
 
-async function keepBindings(items: ItemStore, nodeName: string, pods: readonly BoundPod[]): Promise<void> {
-  for (const { pod, boundAtMs, isBindingKept } of pods) {
-    if (isBindingKept) continue;
-    await items.write({
-      kind: 'update',
-      key: pointerKey(nodeName, { namespace: pod.metadata.namespace ?? '', name: pod.metadata.name ?? '' }),
-      set: bindingOf(pod, boundAtMs),
-      when: all({ kind: 'itemExists' }, lacks('b')),
-    });
-  }
-}
-
 async function commitObjects(
   options: ObjectStoreOptions,
   issuer: VersionIssuer,
@@ -298,16 +272,15 @@ async function commitObjects(
 ): Promise<CommitOutcome> {
   const { writes, extra = [], byClient = false } = commit;
   if (writes.length === 0) throw new RangeError('a commit writes at least one object');
-  const { textFormat = 'compressed' } = options;
   const drafts = writes.map((write) => draftOf(write, options));
   const tooLarge = drafts.findIndex((draft) => isTooLarge(draft, byClient));
   if (tooLarge >= 0) return { kind: 'tooLarge', index: tooLarge };
   if (isOverfull(drafts, extra)) return { kind: 'overfull' };
   /** By head: a version that the next attempt must exceed. */
   const floors = new Map<string, number>();
-  const stored = drafts.map(({ text }) => packText(text, textFormat));
+  const stored = drafts.map(({ text }) => packText(text));
   for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
-    const plan = planTransaction({ drafts, stored, extra, textFormat }, issuer, floors);
+    const plan = planTransaction({ drafts, stored, extra }, issuer, floors);
     if (plan.writes.length > TRANSACT_WRITES_MAX) return { kind: 'overfull' };
     const outcome = await options.items.transact(plan.writes);
     if (outcome.kind === 'written') {
@@ -409,16 +382,18 @@ const pointerKey = (nodeName: string, { namespace, name }: Omit<ObjectRef, 'reso
   sk: objectSortKey(namespace, name),
 });
 
-/** `b` is absent from a pointer that an older release wrote. */
-type PointerRow = { readonly sk: string; readonly u?: string; readonly b?: number };
+type PointerRow = { readonly sk: string; readonly u: string; readonly b: number };
 
 const bindingOf = (pod: KubeObject, boundAtMs: number): Item => ({ u: pod.metadata.uid ?? '', b: boundAtMs });
 
-/** A pointer with another uid belongs to an earlier pod of the same name, deleted between the two reads. */
+/**
+ * A pointer with another uid belongs to an earlier pod of the same name, deleted between the two reads. The time of the
+ * pod's version is never before its binding, so no eviction is early.
+ */
 function boundPod(pod: KubeObject, { b: boundAtMs, u: uid }: PointerRow): BoundPod {
-  return boundAtMs !== undefined && uid === pod.metadata.uid
-    ? { pod, boundAtMs, isBindingKept: true }
-    : { pod, boundAtMs: Math.floor(resourceVersionOf(pod) / RESOURCE_VERSIONS_PER_MS), isBindingKept: false };
+  return uid === pod.metadata.uid
+    ? { pod, boundAtMs }
+    : { pod, boundAtMs: Math.floor(resourceVersionOf(pod) / RESOURCE_VERSIONS_PER_MS) };
 }
 
 const ownerPointersOf = (write: ObjectWrite): readonly TransactWrite[] =>
@@ -464,11 +439,10 @@ interface DraftedCommit {
   /** The text of each draft as its item stores it. */
   readonly stored: readonly StoredText[];
   readonly extra: readonly TransactWrite[];
-  readonly textFormat: TextFormat;
 }
 
 function planTransaction(
-  { drafts, stored, extra, textFormat }: DraftedCommit,
+  { drafts, stored, extra }: DraftedCommit,
   issuer: VersionIssuer,
   floors: ReadonlyMap<string, number>,
 ): TransactionPlan {
@@ -493,7 +467,7 @@ function planTransaction(
     logged.set(draft.log, [...(logged.get(draft.log) ?? []), change]);
   });
   for (const [pk, changes] of logged) {
-    for (const part of logParts(changes, textFormat)) writes.push(logItem(pk, part, textFormat));
+    for (const part of logParts(changes)) writes.push(logItem(pk, part));
   }
   for (const [pk, { first, last }] of heads) {
     headAt.set(writes.length, pk);
@@ -512,13 +486,13 @@ function planTransaction(
 }
 
 /** The changes of one shard, divided over log items. */
-function logParts(changes: readonly LoggedChange[], textFormat: TextFormat): readonly (readonly LoggedChange[])[] {
+function logParts(changes: readonly LoggedChange[]): readonly (readonly LoggedChange[])[] {
   const parts: LoggedChange[][] = [];
   let length = 0;
   for (const change of changes) {
     const own = change.text.length + (change.previous?.length ?? 0);
     const part = parts.at(-1);
-    if (part !== undefined && textFormat === 'compressed' && length + own <= LOG_ITEM_LENGTH_MAX) {
+    if (part !== undefined && length + own <= LOG_ITEM_LENGTH_MAX) {
       part.push(change);
       length += own;
     } else {
@@ -529,13 +503,13 @@ function logParts(changes: readonly LoggedChange[], textFormat: TextFormat): rea
   return parts;
 }
 
-function logItem(pk: string, changes: readonly LoggedChange[], textFormat: TextFormat): TransactWrite {
+function logItem(pk: string, changes: readonly LoggedChange[]): TransactWrite {
   const { resourceVersion } = changes.at(-1)!;
   const atSeconds = Math.ceil(resourceVersion / RESOURCE_VERSIONS_PER_MS / 1_000);
   return {
     kind: 'put',
     key: { table: 'objects', pk, sk: resourceVersionKey(resourceVersion) },
-    item: { ...logAttributes(changes, textFormat), ttl: atSeconds + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS },
+    item: { ...logAttributes(changes), ttl: atSeconds + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS },
   };
 }
 

@@ -17,16 +17,15 @@ describe('a compressed text', () => {
       fc.json().map((text) => text.repeat(40)),
     );
     fc.assert(
-      fc.property(texts, fc.constantFrom('compressed' as const, 'plain' as const), (text, format) => {
-        expect(unpackText(packText(text, format))).toBe(text);
+      fc.property(texts, (text) => {
+        expect(unpackText(packText(text))).toBe(text);
       }),
     );
   });
 
-  it('stays a string if it is short, or while older releases run', () => {
-    expect(packText('x'.repeat(700), 'compressed')).toBe('x'.repeat(700));
-    expect(packText(LONG, 'plain')).toBe(LONG);
-    expect(packText(LONG, 'compressed')).toBeInstanceOf(Uint8Array);
+  it('stays a string if it is short', () => {
+    expect(packText('x'.repeat(700))).toBe('x'.repeat(700));
+    expect(packText(LONG)).toBeInstanceOf(Uint8Array);
   });
 
   it('depends on a dictionary that never changes', () => {
@@ -37,7 +36,7 @@ describe('a compressed text', () => {
 
   it('is that of its own bytes, however often and in whatever order texts are read', () => {
     const textOf = (index: number) => LONG.replace('xx', `x${index}`);
-    const packed = Array.from({ length: 20 }, (_, index) => packText(textOf(index), 'compressed'));
+    const packed = Array.from({ length: 20 }, (_, index) => packText(textOf(index)));
     for (const order of [packed, packed.toReversed(), packed]) {
       for (const stored of order) expect(unpackText(stored)).toBe(textOf(packed.indexOf(stored)));
     }
@@ -52,7 +51,7 @@ describe('a compressed text', () => {
   it('is decompressed once while it is kept, and again after many other texts', () => {
     const inflate = vi.mocked(inflateRawSync);
     inflate.mockClear();
-    const packed = (index: number) => packText(`${index}`.repeat(200_000), 'compressed');
+    const packed = (index: number) => packText(`${index}`.repeat(200_000));
     const first = packed(1);
     for (let time = 0; time < 3; time += 1) unpackText(first);
     expect(inflate).toHaveBeenCalledTimes(1);
@@ -62,7 +61,7 @@ describe('a compressed text', () => {
   });
 
   it('is refused when a newer release wrote it, or when it is damaged', () => {
-    const packed = packText(LONG, 'compressed') as Uint8Array;
+    const packed = packText(LONG) as Uint8Array;
     const refused = (stored: Uint8Array): unknown => {
       try {
         return unpackText(stored);

@@ -3,7 +3,7 @@
  * its entry in the change log are one unit each.
  *
  * A compressed text is a binary attribute: one byte for the format, then raw deflate with a preset dictionary. A text
- * that fits a unit as it is stays a string. Readers accept both, so an item of any release can be read.
+ * that fits a unit as it is stays a string.
  *
  * Compression needs 40 µs for a Node of 3 KB, decompression 10 to 25 µs, most of it for the state of zlib. Texts that
  * were decompressed are kept, up to a limit: clients read the same objects again and again. 1 µs finds one.
@@ -11,9 +11,6 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { StoreFault } from '../ports/item-store.ts';
 import { OBJECT_DICTIONARY_1 } from './object-dictionary.ts';
-
-/** How texts are written. `plain`: as strings, which releases before compression can read. */
-export type TextFormat = 'compressed' | 'plain';
 
 /** A text of an item as it is stored. */
 export type StoredText = string | Uint8Array;
@@ -30,8 +27,8 @@ const KEPT_UNITS_MAX = 4_000_000;
 
 const dictionary = new TextEncoder().encode(OBJECT_DICTIONARY_1);
 
-export function packText(text: string, format: TextFormat): StoredText {
-  if (format === 'plain' || text.length <= STRING_LENGTH_MAX) return text;
+export function packText(text: string): StoredText {
+  if (text.length <= STRING_LENGTH_MAX) return text;
   const deflated = deflateRawSync(text, { dictionary });
   const packed = new Uint8Array(1 + deflated.length);
   packed[0] = FORMAT_DEFLATE_1;

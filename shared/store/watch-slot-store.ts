@@ -117,7 +117,7 @@ async function heldSlots(items: Pick<ItemStore, 'query'>, nowMs: number): Promis
       const { sk, user, untilMs, holder } = item;
       measured ??= formOf(item);
       if (holder === undefined || !(Number(untilMs) > nowMs)) continue;
-      held.push({ slot: Number(sk), ...(typeof user === 'string' ? { user } : {}) });
+      held.push({ slot: Number(sk), user: String(user) });
     }
     if (read.next === undefined) break;
     after = read.next;

@@ -2,8 +2,8 @@
  * L9: list, watch, resume ends with exactly the server's state, and each watcher receives every log entry after its
  * last list, once and in order.
  *
- * Commits have one or several objects, so log items have one or several changes. A third of the writers stores plain
- * texts, the others compress. Writers choose versions and are then delayed, killed before or after their commit, or get no response. Clocks differ.
+ * Commits have one or several objects, so log items have one or several changes. Writers choose versions and are then
+ * delayed, killed before or after their commit, or get no response. Clocks differ.
  * Watchers end their reads anywhere, resume from any event they have received, and sometimes list again. The schedule
  * comes from a seed, so a failure can be replayed:
  *
@@ -18,7 +18,6 @@ import { changeLog } from '../../shared/store/change-log.ts';
 import { logPartition } from '../../shared/store/layout.ts';
 import { logEntries } from '../../shared/store/object-record.ts';
 import { type ObjectStore, type ObjectWrite, objectStore } from '../../shared/store/object-store.ts';
-import type { TextFormat } from '../../shared/store/packed-text.ts';
 import { startEngine } from '../support/engine.ts';
 import { randomFrom } from '../support/seeded.ts';
 
@@ -112,9 +111,8 @@ async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committe
       return 1_795_197_000_000 + elapsedMs + skewMs;
     },
   });
-  const open = (skewMs: number, kills: number, textFormat: TextFormat = 'compressed') => {
+  const open = (skewMs: number, kills: number) => {
     const options = {
-      textFormat,
       items: unreliable(items, random, { turnsMax, kills }),
       clock: clockOf(skewMs),
       shardsOf: () => SHARDS,
@@ -127,8 +125,7 @@ async function race({ items, seed, writes, turnsMax }: Race): Promise<{ committe
   let running = WRITERS;
   let committed = 0;
   const writer = async (index: number): Promise<void> => {
-    // During an upgrade some writers still fold and compress nothing.
-    const { objects } = open(Math.floor((random() - 0.5) * 1_000), 0.05, index % 3 === 0 ? 'plain' : 'compressed');
+    const { objects } = open(Math.floor((random() - 0.5) * 1_000), 0.05);
     for (let write = 0; write < writes; write += 1) {
       try {
         if (await writeOnce(objects, random, `${index}-${write}`)) committed += 1;

@@ -47,11 +47,6 @@ describe('write units', () => {
     expect(await report('Ready', 'False')).toBe(8);
   });
 
-  it('of such a status are more than twice as many while texts are stored plain', async () => {
-    const { report } = await registered({ storedObjects: 'plain' });
-    expect(await report('MemoryPressure', 'True')).toBeGreaterThanOrEqual(14);
-  });
-
   it('of a pod from its creation to its removal are at most 40, reactions included', async () => {
     const { fleet, send } = await registered();
     const streams = async (): Promise<void> => {

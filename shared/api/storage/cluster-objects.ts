@@ -1,7 +1,6 @@
 /** Opens the store of Kubernetes objects. Every process must use the same shards and selectable fields. */
 
 import { defined } from '../../domain/defined.ts';
-import type { Policy } from '../../domain/policy.ts';
 import type { Clock, RandomSource } from '../../ports/clock.ts';
 import type { ItemStore } from '../../ports/item-store.ts';
 import { type ObjectStore, objectStore } from '../../store/object-store.ts';
@@ -11,8 +10,6 @@ export interface ClusterObjectsOptions {
   readonly items: ItemStore;
   readonly clock: Clock;
   readonly random: RandomSource;
-  /** Absent: the default policy. */
-  readonly policy?: Pick<Policy, 'storedObjects'>;
   /** Waits between attempts at a contended commit. Milliseconds. Absent: no wait. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
@@ -20,7 +17,7 @@ export interface ClusterObjectsOptions {
 /** Shards of a resource, by plural name. */
 export const shardsOf = (resource: string): number => findStored(resource)?.shards ?? 1;
 
-export const clusterObjects = ({ items, clock, random, policy, pause }: ClusterObjectsOptions): ObjectStore =>
+export const clusterObjects = ({ items, clock, random, pause }: ClusterObjectsOptions): ObjectStore =>
   objectStore({
     items,
     clock,
@@ -30,5 +27,5 @@ export const clusterObjects = ({ items, clock, random, policy, pause }: ClusterO
         Object.entries(findStored(resource)?.selectableFields ?? {}).map(([field, read]) => [field, read(object)]),
       ),
     random: random.fraction,
-    ...defined({ pause, textFormat: policy?.storedObjects }),
+    ...defined({ pause }),
   });

@@ -108,8 +108,8 @@ export function composeStorages(options: StorageOptions): Storages {
 
 type PlainStorage = (descriptor: ResourceDescriptor, more?: Partial<ObjectStorageOptions>) => ResourceStorage;
 
-function plainStorages({ items, clock, random, pause, policy, changes }: StorageOptions): PlainStorage {
-  const objects = clusterObjects({ items, clock, random, pause, policy });
+function plainStorages({ items, clock, random, pause, changes }: StorageOptions): PlainStorage {
+  const objects = clusterObjects({ items, clock, random, pause });
   return (descriptor, more = {}) => objectStorage(descriptor, { objects, changes, ...more });
 }
 

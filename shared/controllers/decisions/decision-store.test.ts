@@ -56,14 +56,11 @@ describe('a record of more than 1 KB', () => {
     outcome: { kind: 'taint' },
   };
 
-  it.each([
-    ['compressed', 1],
-    ['plain', 2],
-  ] as const)('is stored %s for %i write units, and is read back', async (storedObjects, writeUnits) => {
+  it('is stored for one write unit, and is read back', async () => {
     const units: ConsumedUnits[] = [];
     const items = memoryItemStore({ onConsumed: (each) => units.push(each) });
-    await ledgerOver(items, { ...defaultPolicy, storedObjects }).recordOnce(draft, {});
-    expect(units.map((each) => each.writeUnits)).toEqual([writeUnits]);
+    await ledgerOver(items, defaultPolicy).recordOnce(draft, {});
+    expect(units.map((each) => each.writeUnits)).toEqual([1]);
     const { decisions } = await decisionStore(items).list({ nowMs, limit: 10 });
     expect(decisions.map(({ record }) => record)).toMatchObject([draft]);
   });
@@ -81,9 +78,9 @@ describe('records about many Nodes in one commit', () => {
     inputs: { health: { renewedAtMs: nowMs - 42_000 } },
     outcome: { mark: true, silentSeconds: 42, graceSeconds: 40 },
   });
-  async function stored(drafts: readonly DecisionDraft[], storedObjects: 'compressed' | 'plain' = 'compressed') {
+  async function stored(drafts: readonly DecisionDraft[]) {
     const items = memoryItemStore();
-    const ledger = ledgerOver(items, { ...defaultPolicy, storedObjects });
+    const ledger = ledgerOver(items, defaultPolicy);
     const writes = ledger.writeAll(drafts);
     for (const write of writes) await items.write(write);
     return { items, ledger, writes, store: decisionStore(items) };
@@ -132,8 +129,7 @@ describe('records about many Nodes in one commit', () => {
     expect((await store.list({ nowMs: laterMs, limit: 100 })).decisions).toEqual([]);
   });
 
-  it('have items of their own while texts are stored plain, and where the name does not show the Node', async () => {
-    expect((await stored(drafts, 'plain')).writes).toHaveLength(40);
+  it('have items of their own where the name does not show the Node', async () => {
     const long = ['a', 'b'].map((first) => draftOf(`${first}${'x'.repeat(240)}`));
     const { writes, store } = await stored(long);
     expect(writes).toHaveLength(2);

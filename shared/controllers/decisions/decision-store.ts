@@ -34,7 +34,7 @@ import {
 import { compareKeys } from '../../ports/key-order.ts';
 import { decisionPartition, decisionsPartition, podDecisionsPartition, shardOf } from '../../store/layout.ts';
 import { mergePages, type PageReader } from '../../store/merge-pages.ts';
-import { packText, type StoredText, type TextFormat, unpackText } from '../../store/packed-text.ts';
+import { packText, type StoredText, unpackText } from '../../store/packed-text.ts';
 import type { DecisionAbout, DecisionDraft, DecisionRecord } from './decision-record.ts';
 
 /** Retention of records. Seconds. */
@@ -108,28 +108,19 @@ function keyOf(name: string): ItemKey {
   return { table: 'objects', pk: decisionPartition(shardOf(subjectIn(name), DECISION_SHARDS)), sk: name };
 }
 
-interface DecisionWriteOptions {
-  /** @default compressed */
-  readonly textFormat?: TextFormat;
-  readonly once?: OnceKey;
-}
-
 /** For the commit of the decision. A second write stores the same item. */
-export const decisionWrite = (
-  record: DecisionRecord,
-  { textFormat = 'compressed', once }: DecisionWriteOptions = {},
-): PutWrite => ({
+export const decisionWrite = (record: DecisionRecord, once?: OnceKey): PutWrite => ({
   kind: 'put',
   key: keyOf(decisionName(record, once)),
   item: {
-    d: packText(JSON.stringify(record), textFormat),
+    d: packText(JSON.stringify(record)),
     ttl: Math.ceil(record.atMs / 1_000) + DECISION_SECONDS,
   },
 });
 
 /** For a decision without another write: the first record stays. */
-export const decisionWriteOnce = (record: DecisionRecord, options: DecisionWriteOptions): PutWrite => ({
-  ...decisionWrite(record, options),
+export const decisionWriteOnce = (record: DecisionRecord, once: OnceKey): PutWrite => ({
+  ...decisionWrite(record, once),
   when: { kind: 'itemAbsent' },
 });
 
@@ -189,14 +180,13 @@ function placeOf({ about }: DecisionRecord): SharedPlace | undefined {
 
 /**
  * For a commit with many decisions of one moment: records about Nodes share items, and records about pods of one set.
- * `plain` texts are for releases that read each record by itself.
  */
-export function decisionWrites(records: readonly DecisionRecord[], textFormat: TextFormat): PutWrite[] {
+export function decisionWrites(records: readonly DecisionRecord[]): PutWrite[] {
   const writes: PutWrite[] = [];
   const shared = new Map<string, DecisionRecord[]>();
   for (const record of records) {
-    const place = textFormat === 'plain' ? undefined : placeOf(record);
-    if (place === undefined) writes.push(decisionWrite(record, { textFormat }));
+    const place = placeOf(record);
+    if (place === undefined) writes.push(decisionWrite(record));
     else {
       const key = `${place.pk} ${place.at(record.atMs)}`;
       shared.set(key, [...(shared.get(key) ?? []), record]);
@@ -205,20 +195,20 @@ export function decisionWrites(records: readonly DecisionRecord[], textFormat: T
   for (const some of shared.values()) {
     const [first] = some as [DecisionRecord, ...DecisionRecord[]];
     const place = placeOf(first);
-    if (some.length === 1 || place === undefined) writes.push(decisionWrite(first, { textFormat }));
-    else writes.push(sharedWrite(place, some, textFormat));
+    if (some.length === 1 || place === undefined) writes.push(decisionWrite(first));
+    else writes.push(sharedWrite(place, some));
   }
   return writes;
 }
 
-function sharedWrite({ pk, at }: SharedPlace, records: readonly DecisionRecord[], textFormat: TextFormat): PutWrite {
+function sharedWrite({ pk, at }: SharedPlace, records: readonly DecisionRecord[]): PutWrite {
   const first = records[0]!;
   const { about, atMs } = first;
   const own = about.kind === 'Node' ? about.name : decisionName(first).slice(subjectOf(about).length + TIME_DIGITS + 2);
   return {
     kind: 'put',
     key: { table: 'objects', pk, sk: `${at(atMs)}-${own}` },
-    item: { d: packText(JSON.stringify(records), textFormat), ttl: Math.ceil(atMs / 1_000) + DECISION_SECONDS },
+    item: { d: packText(JSON.stringify(records)), ttl: Math.ceil(atMs / 1_000) + DECISION_SECONDS },
   };
 }
 

@@ -44,21 +44,16 @@ function policyVersion(policy: Policy): string {
 
 export function ledgerOver(items: ItemStore, policy: Policy): Ledger {
   const version = policyVersion(policy);
-  const { storedObjects: textFormat } = policy;
   const recorded = new Set<string>();
   const recordOf = (draft: DecisionDraft, { slot, fence }: TickMark = {}): DecisionRecord =>
     sealed({ ...draft, v: 1, policy: version, ...defined({ slot, fence }) });
   return {
-    write: (draft, tick, once) => decisionWrite(recordOf(draft, tick), { textFormat, ...defined({ once }) }),
-    writeAll: (drafts, tick) =>
-      decisionWrites(
-        drafts.map((draft) => recordOf(draft, tick)),
-        textFormat,
-      ),
+    write: (draft, tick, once) => decisionWrite(recordOf(draft, tick), once),
+    writeAll: (drafts, tick) => decisionWrites(drafts.map((draft) => recordOf(draft, tick))),
     async recordOnce(draft, once, tick) {
       const name = decisionName(draft, once);
       if (recorded.has(name)) return 'known';
-      await items.write(decisionWriteOnce(recordOf(draft, tick), { textFormat, once }));
+      await items.write(decisionWriteOnce(recordOf(draft, tick), once));
       if (recorded.size >= REMEMBERED_MAX) recorded.clear();
       recorded.add(name);
       return 'recorded';

@@ -77,8 +77,6 @@ export async function evictPods(
       node === undefined ? undefined : noExecuteTaints(node.spec?.taints ?? []);
     if (before.timers.length === 0 && (taints === undefined || taints.length === 0)) return;
     const bound = taints === undefined ? [] : await objects.listBound(nodeName);
-    // Before the decision: the next decision must read the same binding time.
-    await objects.keepBindings(nodeName, bound);
     const pods = bound.map(({ pod }) => pod);
     const faults: unknown[] = [];
     const world: EvictionWorld = {

@@ -26,10 +26,10 @@ export function watchLevel(groups: readonly string[]): WatchLevel {
   return groups.some(isMachine) ? 'machine' : 'person';
 }
 
-/** A slot that is in use. `user` is absent from a slot that an older release wrote. */
+/** A slot that is in use. */
 export interface HeldSlot {
   readonly slot: number;
-  readonly user?: string;
+  readonly user: string;
 }
 
 export interface SlotClaim {
