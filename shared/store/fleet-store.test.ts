@@ -50,6 +50,3 @@ it('stores the gates of three profiles with a claim of one write unit, and reads
     expect((await fleet.readState()).gate).toEqual({ ...gate, lastTickAtMs: nowMs });
   }
 });
-  await items.write({ kind: 'update', key: { table: 'control', pk: 'fleet', sk: 'state' }, set: { gate: text } });
-  expect((await fleet.readState()).gate).toMatchObject({ reasons: ['failingPath'], sinceMs: 5_000, probes });
-});
