@@ -6,7 +6,7 @@ import { PART_NAMES } from '../../simulation/parts.ts';
 import { runSim } from '../../simulation/run-sim.ts';
 import { allowedTo, synthesise } from './synthesised.ts';
 
-const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
+const SEEDS = [1, 2, 3];
 const HOURS = 0.5;
 
 const ACTIONS = { put: 'PutItem', update: 'UpdateItem', delete: 'DeleteItem', check: 'ConditionCheckItem' } as const;
@@ -92,6 +92,6 @@ describe('a function may perform every table action that it uses', () => {
   });
 
   it('and the seeds use as many as exist; otherwise actions are missed', () => {
-    expect(uses.size).toBeGreaterThan(60);
+    expect(uses.size).toBeGreaterThan(190);
   });
 });
