@@ -40,7 +40,7 @@ import * as status from '../kube/status.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { resourceVersionRequired } from '../kube/validation/metadata.ts';
 import { isJsonObject, setMember } from '../kube/wire/json-value.ts';
-import { PROTOBUF_MEDIA_TYPE } from '../kube/wire/protobuf.ts';
+import { PROTOBUF_MEDIA_TYPE } from '../kube/wire/protobuf-envelope.ts';
 import type { Authenticator } from '../ports/authenticator.ts';
 import type { Clock, RandomSource, StartTimeLimit } from '../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
@@ -305,7 +305,7 @@ const LEASE_TYPE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' } as co
 
 async function put(dependencies: RenewLeaseDependencies, beat: Beat): Promise<HttpResponse> {
   const { request, target, nowMs } = beat;
-  const read = readObjectBody(request.headers, request.body, LEASE_TYPE, ACCEPTED);
+  const read = await readObjectBody(request.headers, request.body, LEASE_TYPE, ACCEPTED);
   const { object, warnings } = decodeObject(
     leases,
     leaseSchema,

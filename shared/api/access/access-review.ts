@@ -52,7 +52,7 @@ export async function answerAccessReview(
   const apiVersion = `${group}/${version}`;
   const schema = schemaOf(apiVersion, kind);
   if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
-  const read = readObjectBody(request.headers, request.body, { apiVersion, kind });
+  const read = await readObjectBody(request.headers, request.body, { apiVersion, kind });
   const validation = fieldValidationOf(request.query, 'CreateOptions');
   const { object, warnings } = decodeObject({ kind, version }, schema, read, validation);
   const spec = (object.spec ?? {}) as ReviewSpec;

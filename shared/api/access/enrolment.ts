@@ -36,7 +36,7 @@ export const answerEnrolment =
   async (call) => {
     const { request, user, nowMs, descriptor } = call;
     refuseTooLarge(request.body, BODY_BYTES_MAX);
-    const { requested, warnings } = requestedIdentity(call);
+    const { requested, warnings } = await requestedIdentity(call);
     const nodeName = requested.metadata.name ?? '';
     const key = dependencies.readPublicKey(recordOf(requested.spec?.publicKey));
     if (key.kind === 'invalid') {
@@ -56,11 +56,11 @@ export const answerEnrolment =
     return json(answer.kind === 'created' ? 201 : 200, object, warningHeaders(warnings));
   };
 
-function requestedIdentity({ request, nowMs }: Call): {
+async function requestedIdentity({ request, nowMs }: Call): Promise<{
   readonly requested: KubeNodeIdentity;
   readonly warnings: readonly string[];
-} {
-  const read = readObjectBody(request.headers, request.body);
+}> {
+  const read = await readObjectBody(request.headers, request.body);
   const validation = fieldValidationOf(request.query, 'CreateOptions');
   const { object, warnings } = decodeObject(nodeidentities, nodeIdentitySchema, read, validation);
   const { kind = '', apiVersion = '' } = object;

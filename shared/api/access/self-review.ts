@@ -25,7 +25,8 @@ export const answerSelfReviews =
     refuseUnacceptable(request.headers['accept'] ?? '', false);
     const apiVersion = `${review.group}/${review.version}`;
     const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
-    const spec = recordOf(readObjectBody(request.headers, request.body, { apiVersion, kind: review.kind }).value.spec);
+    const read = await readObjectBody(request.headers, request.body, { apiVersion, kind: review.kind });
+    const spec = recordOf(read.value.spec);
     switch (review.kind) {
       case 'SelfSubjectReview':
         return json(201, { ...head, status: { userInfo: userInfoOf(user) } });

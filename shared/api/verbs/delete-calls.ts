@@ -105,9 +105,9 @@ const waiting =
   });
 
 /** The DeleteOptions of a request. The query is read only if there is no body, as upstream. */
-function deleteBodyOf({ headers, body, query }: HttpRequest): RequestedDelete {
+async function deleteBodyOf({ headers, body, query }: HttpRequest): Promise<RequestedDelete> {
   if (body.byteLength > 0) {
-    const read = readObjectBody(headers, body, DELETE_OPTIONS_TYPE);
+    const read = await readObjectBody(headers, body, DELETE_OPTIONS_TYPE);
     return requestedDelete(decodeObject(DELETE_OPTIONS, deleteOptionsSchema, read, 'Ignore').object);
   }
   return requestedDelete(
@@ -138,7 +138,7 @@ function deleteOne(
 
 export async function remove(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
-  const requested = deleteBodyOf(request);
+  const requested = await deleteBodyOf(request);
   const deleted = await deleteOne(dependencies, storedAs(descriptor), target, requested, {
     nowMs: call.nowMs,
     dryRun: isDryRun(requested),
@@ -174,7 +174,7 @@ function deletedBody({ descriptor, shape, nowMs }: Call, { object, removed }: De
 /** Deletes the listed objects one by one, as upstream. Objects that are created in the meantime are not deleted. */
 export async function removeCollection(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
-  const requested = deleteBodyOf(request);
+  const requested = await deleteBodyOf(request);
   const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
     namespace: target.namespace,
     limit: limitOf(request.query),

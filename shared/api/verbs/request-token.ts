@@ -49,7 +49,7 @@ export async function requestToken(dependencies: ServeDependencies, call: Call):
   const { issueToken, storageOf, random } = dependencies;
   if (issueToken === undefined) throw status.methodNotAllowed(call.descriptor, 'create');
   const { target, nowMs } = call;
-  const request: TokenRequest = readSubresourceBody(call, 'TokenRequest', ['authentication.k8s.io/v1']);
+  const request: TokenRequest = await readSubresourceBody(call, 'TokenRequest', ['authentication.k8s.io/v1']);
   const { audiences = [], boundObjectRef, expirationSeconds = DEFAULT_SECONDS } = request.spec ?? {};
   refuseInvalidSpec(audiences, expirationSeconds);
   const account = await storageOf(serviceaccounts).get(target.namespace, target.name);

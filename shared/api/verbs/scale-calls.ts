@@ -59,9 +59,9 @@ export async function getScale(dependencies: ServeDependencies, { descriptor, ta
   return json(200, scaleOf(descriptor, object));
 }
 
-export function updateScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+export async function updateScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { request } = call;
-  const read = readObjectBody(request.headers, request.body, EXPECTED);
+  const read = await readObjectBody(request.headers, request.body, EXPECTED);
   const { object, warnings } = decodeObject(
     SCALE,
     scaleSchema,

@@ -13,9 +13,13 @@ import { requestedDelete } from './delete-calls.ts';
 import { evictPod } from './evict-pod.ts';
 
 /** @param apiVersions that the kind is served in; a body without apiVersion is read as the first */
-export function readSubresourceBody(call: Call, kind: string, apiVersions: readonly [string, ...string[]]): KubeObject {
+export async function readSubresourceBody(
+  call: Call,
+  kind: string,
+  apiVersions: readonly [string, ...string[]],
+): Promise<KubeObject> {
   const { request, target } = call;
-  const read = readObjectBody(request.headers, request.body, { apiVersion: apiVersions[0], kind });
+  const read = await readObjectBody(request.headers, request.body, { apiVersion: apiVersions[0], kind });
   const apiVersion = apiVersions.find((each) => each === read.value.apiVersion) ?? apiVersions[0];
   const schema = schemaOf(apiVersion, kind);
   if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
@@ -29,7 +33,7 @@ export function readSubresourceBody(call: Call, kind: string, apiVersions: reado
 }
 
 export async function evict(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
-  const eviction = readSubresourceBody(call, 'Eviction', ['policy/v1', 'policy/v1beta1']);
+  const eviction = await readSubresourceBody(call, 'Eviction', ['policy/v1', 'policy/v1beta1']);
   const { options, dryRun } = requestedDelete(eviction.deleteOptions ?? {});
   await evictPod(dependencies, call.target, options, {
     nowMs: call.nowMs,
@@ -40,7 +44,7 @@ export async function evict(dependencies: ServeDependencies, call: Call): Promis
 }
 
 export async function bind(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
-  const binding = readSubresourceBody(call, 'Binding', ['v1']);
+  const binding = await readSubresourceBody(call, 'Binding', ['v1']);
   await bindToNode(dependencies, call.target, binding, {
     nowMs: call.nowMs,
     dryRun: dryRunOf(call.request.query, 'CreateOptions'),

@@ -30,13 +30,13 @@ const toServed = ({ servedFrom }: ResourceDescriptor, object: KubeObject): KubeO
   servedFrom?.toServed(object) ?? object;
 
 /** The body in its stored form. Its kind is checked first, because the conversion overwrites it. */
-function readBody(
+async function readBody(
   call: Call,
   optionsKind: OptionsKind,
-): { readonly body: KubeObject; readonly warnings: readonly string[] } {
+): Promise<{ readonly body: KubeObject; readonly warnings: readonly string[] }> {
   const { descriptor, request } = call;
   const expected = { apiVersion: apiVersionOf(descriptor), kind: descriptor.kind };
-  const read = readObjectBody(request.headers, request.body, expected);
+  const read = await readObjectBody(request.headers, request.body, expected);
   const { object, warnings } = decodeObject(
     descriptor,
     schemaFor(descriptor),
@@ -63,7 +63,7 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
   if (call.target.subresource === 'token') return requestToken(dependencies, call);
   if (call.descriptor === nodeidentities) return enrol(dependencies, call);
   const { descriptor, target, request } = call;
-  const { body, warnings } = readBody(call, 'CreateOptions');
+  const { body, warnings } = await readBody(call, 'CreateOptions');
   const created = descriptor === certificatesigningrequests ? withRequester(body, call.user) : body;
   const written = await createObject(dependencies, storedAs(descriptor), target, created, {
     nowMs: call.nowMs,
@@ -82,7 +82,7 @@ async function enrol(dependencies: ServeDependencies, call: Call): Promise<HttpR
 
 export async function update(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
-  const { body, warnings } = readBody(call, 'UpdateOptions');
+  const { body, warnings } = await readBody(call, 'UpdateOptions');
   // A body with a resourceVersion comes from an earlier read. An object deleted since then is not created again.
   const mayCreate = descriptor.createOnUpdate && resourceVersionOf(body) === '';
   const written = await modifyObject(dependencies, storedAs(descriptor), target, () => body, {

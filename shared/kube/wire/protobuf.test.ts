@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { envelope as body, field, MAGIC, number, protobufBody } from '../../../test/support/protobuf-body.ts';
 import { KINDS } from '../schema/kinds.ts';
 import type { Schema, StructSchema } from '../schema/schema.ts';
-import { decodeProtobuf, isProtobuf } from './protobuf.ts';
+import { decodeProtobuf } from './protobuf.ts';
+import { isProtobuf } from './protobuf-envelope.ts';
 import { PROTOBUF_MESSAGES } from './protobuf-messages.ts';
 import { messageNamed, messageOfKind, type ProtoField, type ProtoMessage } from './protobuf-table.ts';
 

@@ -1,11 +1,7 @@
 import { type JsonObject, setMember } from './json-value.ts';
+import { isProtobuf, MAGIC } from './protobuf-envelope.ts';
 import { messageNamed, messageOfKind, type ProtoField, type ProtoMessage, type ProtoScalar } from './protobuf-table.ts';
 
-/** Media type of the bodies that typed Go clients send: kubectl from 1.32, Helm 4, kubelets, schedulers. */
-export const PROTOBUF_MEDIA_TYPE = 'application/vnd.kubernetes.protobuf';
-
-/** The first bytes of every such body: `k8s` and a zero byte. */
-const MAGIC = [0x6b, 0x38, 0x73, 0x00] as const;
 /** Bytes of a body that an error message shows. */
 const SHOWN_BYTES_MAX = 1_024;
 
@@ -20,11 +16,6 @@ export type DecodedProtobuf =
 export interface ExpectedType {
   readonly apiVersion: string;
   readonly kind: string;
-}
-
-/** Whether a body has the protobuf envelope of Kubernetes. The content type is not considered. */
-export function isProtobuf(body: Uint8Array): boolean {
-  return body.length >= MAGIC.length && MAGIC.every((byte, index) => body[index] === byte);
 }
 
 /**
