@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { adviceFor } from '../cdk/lib/concurrency.ts';
+import { clusterPropsFromContext } from '../cdk/lib/context.ts';
+import { unrecordedSettings } from '../cdk/lib/recorded-settings.ts';
 import { leaseProbe } from '../shared/adapters/probe/lease-probe.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import type { StreamForm } from '../shared/domain/watches/stream-form.ts';
@@ -451,10 +453,21 @@ describe('nodekeeper doctor --limits', () => {
     // 1,000 nodes reconnect with 207 requests per second: 21 executions.
     expect(results['lambda-concurrency']?.measured).toContain('or 959 watches beside 1,000 nodes');
     expect(results['reserved-concurrency']?.measured).toContain(
-      '-c reservedConcurrency=heartbeat=100,watch=50,api=100,node-monitor=10,evictor=5',
+      'in "context" of cdk.json: "reservedConcurrency": "heartbeat=100,watch=50,api=100,node-monitor=10,evictor=5"',
     );
     expect(results['api-gateway-throttle']?.measured).toContain('fits 48,387 nodes');
     expect(results['dynamodb-table']?.measured).toContain('fits 193,548 nodes');
+  });
+
+  it('prints a reservation as synth accepts it', async () => {
+    const { results } = await limits('--nodes', '1000', '--watches', '10');
+    const [line = ''] = /"reservedConcurrency": .*$/.exec(results['reserved-concurrency']?.measured ?? '') ?? [];
+    const recorded = JSON.parse(`{${line}}`) as Record<string, unknown>;
+    const read = (name: string) => recorded[name];
+    expect(unrecordedSettings(Object.keys(recorded), read, recorded)).toEqual([]);
+    expect(clusterPropsFromContext(read)).toEqual({
+      reservedConcurrency: advisedReservation({ nodes: 1_000, beatSeconds: 10, watches: 10 }),
+    });
   });
 
   it.each([1_000, 100_000])('advises for %d nodes what the template reserves', (nodes) => {

@@ -89,7 +89,9 @@ export function reservationFinding({ unreserved }: LambdaLimits, load: Load, reg
     .map(([name, value]) => `${name}=${value}`)
     .join(',');
   const rule = `AWS keeps ${UNRESERVED_MIN} unreserved, so ${number(reservable)} can be reserved`;
-  if (sum <= reservable) return ok(`${rule}; advised for ${fleetText(load)}: -c reservedConcurrency=${text}`);
+  if (sum <= reservable) {
+    return ok(`${rule}; advised for ${fleetText(load)}, in "context" of cdk.json: "reservedConcurrency": "${text}"`);
+  }
   return warn(
     `${rule}, fewer than advised: reservedConcurrency=${text}`,
     `deploy without reservedConcurrency, and ${raise('lambda', CONCURRENCY_QUOTA, 1_000 * Math.ceil((sum + UNRESERVED_MIN) / 1_000), region)}`,
