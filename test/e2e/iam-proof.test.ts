@@ -7,20 +7,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Assembly, readAssembly } from '../../local/assembly/assembly.ts';
+import { type Call, decide } from '../../scripts/iam/evaluate.ts';
 import { exceptions } from '../../scripts/iam/exceptions.ts';
 import { type CallRecord, readCallRecord } from '../../scripts/iam/record.ts';
-import { rolePolicies } from '../../scripts/iam/role-policies.ts';
+import { rolePolicies, type Statement } from '../../scripts/iam/role-policies.ts';
 import { judge, type Row } from '../../scripts/iam/verdicts.ts';
+import { type FunctionName, functionList } from '../../shared/function-list.ts';
 import { driveEverything } from '../support/iam-drive.ts';
+import { hasTheirEvaluator, type TheirEvaluator, theirEvaluator } from '../support/iam-evaluator.ts';
+import { type RefusedCall, refusedCalls } from '../support/refused-calls.ts';
 
 interface PlainStatement {
   Action: string | string[];
 }
 
+/** Ten seconds on an idle machine: 4,700 evaluations. */
+const THEIRS_TIMEOUT_MS = 120_000;
+const THEIRS = `evaluated by others${hasTheirEvaluator() ? '' : ' (skipped: no evaluator of others)'}`;
+
 describe('permissions of the functions', () => {
   let folder: string;
   let record: CallRecord;
   let assembly: Assembly;
+  let evaluate: TheirEvaluator;
+  let policies: ReadonlyMap<string, readonly Statement[]>;
+  let refused: readonly RefusedCall[];
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'nk-iam-'));
@@ -28,6 +39,9 @@ describe('permissions of the functions', () => {
     await driveEverything(file);
     record = readCallRecord(file);
     assembly = readAssembly(record.head.assembly);
+    policies = rolePolicies(assembly, record.head);
+    refused = refusedCalls(record.calls, exceptions);
+    if (hasTheirEvaluator()) evaluate = await theirEvaluator();
   }, 400_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -80,5 +94,66 @@ describe('permissions of the functions', () => {
     // The table control, then health.
     const surplus = ['heartbeat dynamodb:Scan refusals', 'heartbeat dynamodb:Scan'];
     expect(told(verdicts(template).rows, 'surplus')).toEqual(surplus);
+  });
+
+  describe.skipIf(!hasTheirEvaluator())(THEIRS, { timeout: THEIRS_TIMEOUT_MS }, () => {
+    /** With our own decision, which must be the same. */
+    async function decided(call: Call & { readonly functionName: string }, statements?: readonly Statement[]) {
+      const role = statements ?? policies.get(call.functionName) ?? [];
+      const theirs = await evaluate(role, call);
+      const ours = decide(role, call).kind === 'allowed' ? 'Allowed' : 'ImplicitlyDenied';
+      expect({ call, ours }).toEqual({ call, ours: theirs });
+      return theirs;
+    }
+    const allowedOf = async <T extends RefusedCall>(calls: readonly T[], statements?: readonly Statement[]) => {
+      const allowed: T[] = [];
+      for (const call of calls) if ((await decided(call, statements)) === 'Allowed') allowed.push(call);
+      return allowed;
+    };
+
+    it('allow each recorded call', async () => {
+      for (const call of record.calls)
+        expect({ call, decision: await decided(call) }).toMatchObject({ decision: 'Allowed' });
+    });
+
+    it('refuse each call that only others may make, or none', async () => {
+      for (const { name } of functionList) {
+        expect(refused.filter(({ functionName }) => functionName === name).length, name).toBeGreaterThan(50);
+      }
+      expect(await allowedOf(refused)).toEqual([]);
+    });
+
+    it.each<[string, FunctionName, RefusedCall['because'], (statement: Statement) => Statement]>([
+      ['every resource', 'heartbeat', 'in another account or Region', (each) => ({ ...each, resources: ['*'] })],
+      [
+        'the queues of others',
+        'node-marker',
+        'on a resource of another function',
+        (each) => ({ ...each, resources: each.resources.map((arn) => arn.replace(/(:sqs:.*:).*/, '$1*')) }),
+      ],
+      [
+        'requests without a key',
+        'evictor',
+        'without what its conditions ask for',
+        ({ conditions: { Null: _, ...conditions }, ...each }) => ({ ...each, conditions }),
+      ],
+      ['every partition', 'watch', 'in the partition of another function', (each) => ({ ...each, conditions: {} })],
+      [
+        'every action that begins alike',
+        'workloads',
+        'an action of no function',
+        (each) => ({ ...each, actions: each.actions.map((action) => action.replace(/Item$/, '*')) }),
+      ],
+      [
+        'volumes of other clusters',
+        'pod-gc',
+        'without what its conditions ask for',
+        (each) => (each.actions.includes('ec2:DetachVolume') ? { ...each, conditions: {} } : each),
+      ],
+    ])('are found too wide with %s', async (_what, name, because, widened) => {
+      const statements = (policies.get(name) ?? []).map(widened);
+      const calls = refused.filter((call) => call.functionName === name && call.because === because);
+      expect(await allowedOf(calls, statements)).not.toEqual([]);
+    });
   });
 });
