@@ -75,6 +75,24 @@ export function* tableLines(rows: readonly CostTableRow[], figure: Figure): Gene
 export const dollarsText = (dollars: number): string =>
   `$${dollars < 1 ? dollars.toFixed(3) : dollars < 100 ? dollars.toFixed(2) : Math.round(dollars).toLocaleString('en-US')}`;
 
+const BILL_COLUMNS = [
+  'nodes',
+  ...['on demand', 'provisioned'].flatMap((mode) => [`${mode}, per month`, 'per node', 'additional node']),
+];
+
+/** Per node: the whole bill, divided by the nodes. Additional node: without what the cluster costs when it is empty. */
+export function* billLines(rows: readonly BillRow[]): Generator<string> {
+  yield `| ${BILL_COLUMNS.join(' | ')} |`;
+  yield `|${BILL_COLUMNS.map(() => '---').join('|')}|`;
+  for (const { nodes, onDemand, provisioned } of rows) {
+    const cells = [onDemand, provisioned].flatMap(({ bill: { dollars }, dollarsPerNode }) => [
+      dollarsText(dollars),
+      ...(nodes === 0 ? ['', ''] : [`$${(dollars / nodes).toFixed(3)}`, `$${dollarsPerNode.toFixed(3)}`]),
+    ]);
+    yield `| ${[nodes.toLocaleString('en-US'), ...cells].join(' | ')} |`;
+  }
+}
+
 /** Additional dollars per node and month, on demand. */
 interface Target {
   readonly way: string;

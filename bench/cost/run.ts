@@ -11,14 +11,13 @@ import { policyOf, profileNames } from '../../shared/domain/nodes/node-profile.t
 import {
   type BillLine,
   type BillReport,
-  type BillRow,
   type BillSettings,
   billReport,
   billRows,
   POLLERS,
   POLLERS_MIN,
 } from './bill.ts';
-import { costTable, dollarsText, type IntervalChoice, tableLines, targetLines } from './cost-table.ts';
+import { billLines, costTable, type IntervalChoice, tableLines, targetLines } from './cost-table.ts';
 import { measureCost } from './measure.ts';
 import type { Measurement } from './measurement.ts';
 import { type CostOptions, parseCostOptions, USAGE, UsageError } from './options.ts';
@@ -83,7 +82,10 @@ function report(measurement: Measurement, list: PriceList, options: CostOptions)
     printCostTable(measurement, list, options, { ...estimate, nodes: 0, zones });
     return;
   }
-  if (!options.json) printTable(billRows(measurement, options.nodes, { ...estimate, nodes: 0, zones }, prices));
+  if (!options.json) {
+    const rows = billRows(measurement, options.nodes, { ...estimate, nodes: 0, zones }, prices);
+    console.log(`${[...billLines(rows)].join('\n')}\n`);
+  }
   // Several sizes are compared. The lines are those of one.
   if (!options.json && options.nodes.length > 1) return;
   for (const nodes of options.nodes) {
@@ -121,24 +123,6 @@ function printCostTable(
     tableLines(rows, ({ bill }) => bill.dollars),
   );
   print('Targets', targetLines(rows));
-}
-
-const COLUMNS = [
-  'nodes',
-  ...['on demand', 'provisioned'].flatMap((mode) => [`${mode}, per month`, 'per node', 'additional node']),
-];
-
-/** Per node: the whole bill, divided by the nodes. Additional node: without what the cluster costs when it is empty. */
-function printTable(rows: readonly BillRow[]): void {
-  console.log(`| ${COLUMNS.join(' | ')} |\n|${COLUMNS.map(() => '---').join('|')}|`);
-  for (const { nodes, onDemand, provisioned } of rows) {
-    const cells = [onDemand, provisioned].flatMap(({ bill: { dollars }, dollarsPerNode }) => [
-      dollarsText(dollars),
-      ...(nodes === 0 ? ['', ''] : [`$${(dollars / nodes).toFixed(3)}`, `$${dollarsPerNode.toFixed(3)}`]),
-    ]);
-    console.log(`| ${[nodes.toLocaleString('en-US'), ...cells].join(' | ')} |`);
-  }
-  console.log('');
 }
 
 function priceList(file: string | undefined): PriceList {

@@ -1,7 +1,13 @@
 /** Figures in the documentation that follow from the template and the price list. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
+import { type BillSettings, billReport, billRows, POLLERS_MIN } from '../../bench/cost/bill.ts';
+import { billLines, costTable, tableLines } from '../../bench/cost/cost-table.ts';
+import { parseCostOptions } from '../../bench/cost/options.ts';
+import { readMeasurement } from '../../bench/cost/recorded.ts';
+import { standingOf } from '../../bench/cost/standing.ts';
 import { Capacity } from '../../cdk/lib/capacity.ts';
 import { requestLimits } from '../../cdk/lib/cluster-options.ts';
 import { reservedConcurrencyOf } from '../../cdk/lib/concurrency.ts';
@@ -9,12 +15,18 @@ import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { routeLimits } from '../../cdk/lib/http-api.ts';
 import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/domain/cost/held-watch.ts';
-import { PRICE_LIST, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
+import { dollarsOf, PRICE_LIST, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
 import { defaultPolicy } from '../../shared/domain/policy.ts';
 import { synthesise } from './synthesised.ts';
 
 const docs = (path: string): string => readFileSync(join(repositoryRoot, 'docs', path), 'utf8').replaceAll(/\s+/g, ' ');
 const { httpApiRequest, lambdaRequest } = PRICE_LIST.prices;
+
+let template: Template | undefined;
+const standard = (): Template => {
+  template ??= synthesise();
+  return template;
+};
 
 describe('the documented cost', () => {
   it.each(['architecture.md', 'console.md'])('of a held watch in %s is that of the function and its price', (page) => {
@@ -37,10 +49,78 @@ describe('the documented cost', () => {
   });
 });
 
+describe('the documented bill', () => {
+  const recorded = JSON.parse(readFileSync(join(repositoryRoot, 'bench/cost/measurement.json'), 'utf8')) as unknown;
+  const outcome = readMeasurement(recorded);
+  if (outcome.kind !== 'measurement') throw new Error(outcome.faults.join());
+  const { measurement } = outcome;
+  const prices = dollarsOf(PRICE_LIST);
+  const options = parseCostOptions([]);
+  if (options === 'help') throw new Error('no options');
+  const settings: BillSettings = { ...options, nodes: 0, lambdaTime: 'estimated', idlePollers: POLLERS_MIN };
+  const cents = (dollars: number): string => `$${dollars.toFixed(2)}`;
+  const idle = (more: Partial<BillSettings> = {}) =>
+    billReport(measurement, { ...settings, zones: 0, ...more }, prices);
+
+  it('counts the fixed resources of the template', () => {
+    const { memoryMegabytes: _, ...standing } = standingOf(standard().toJSON() as never);
+    expect(measurement.standing).toMatchObject(standing);
+  });
+
+  it('has the tables that npm run cost prints', () => {
+    const rows = billRows(measurement, [10, 100, 1_000, 10_000, 100_000], settings, prices);
+    for (const line of billLines(rows)) expect(docs('cost.md')).toContain(line);
+    const intervals = [10, 60].map((each) => ({ name: `${each} s`, beatSeconds: each }));
+    const table = costTable(measurement, { sizes: [100, 1_000, 10_000], intervals }, settings, prices);
+    for (const line of tableLines(table, ({ dollarsPerNode }) => dollarsPerNode))
+      expect(docs('cost.md')).toContain(line);
+    for (const line of tableLines(table, ({ bill }) => bill.dollars)) expect(docs('cost.md')).toContain(line);
+  });
+
+  it('of an idle cluster is the same everywhere', () => {
+    const { idle: bill, idleAfterAllowances, idleWithAllPollers } = idle();
+    const provisioned = idle({ billing: 'provisioned' });
+    const total = cents(bill.dollars);
+    const standing = (...items: string[]): number =>
+      bill.lines.reduce(
+        (sum, { item, dollars }) => sum + (items.some((each) => item.startsWith(each)) ? dollars : 0),
+        0,
+      );
+    const alarms = standing('CloudWatch alarms', 'CloudWatch composite');
+    const page = docs('cost.md');
+    expect(page).toContain(`**${total} per month** at list price`);
+    expect(page).toContain(`missed by ${cents(bill.dollars - 12)}); ${cents(idle({ door: 'url' }).idle.dollars)} with`);
+    expect(page).toContain(`Alarms and dashboard are ${cents(alarms + standing('CloudWatch dashboard'))} of it`);
+    expect(page).toContain(`uses them | ${cents(idleAfterAllowances)} |`);
+    expect(page).toContain(`three others | ${cents(bill.dollars - standing('CloudWatch dashboard'))} |`);
+    expect(page).toContain(`1 ms per invocation | ${cents(idle({ lambdaTime: 'floor' }).idle.dollars)} |`);
+    expect(page).toContain(`this machine's clock | ${cents(idle({ lambdaTime: 'clock' }).idle.dollars)} |`);
+    expect(page).toContain(`five pollers at the queue | ${cents(idleWithAllPollers.dollars)} |`);
+    expect(page).toContain(
+      `minimum capacity | ${cents(provisioned.idle.dollars)}; ${cents(provisioned.idleAfterAllowances)} after`,
+    );
+    const inZones = billReport(measurement, { ...settings, abandonedWatchesPerDay: 0 }, prices).bill.dollars;
+    expect(page).toContain(`metrics and logs | ${cents(inZones - bill.dollars)} more |`);
+    const { alarmMetrics } = measurement.standing;
+    expect(page).toContain(`pays for ${alarmMetrics - 10} of ${alarmMetrics} alarm metrics`);
+    expect(page).toContain(`| alarms: ${alarmMetrics} metrics and the composite one | ${alarms.toFixed(2)} |`);
+    expect(page).toContain(`| metrics | ${standing('CloudWatch metrics').toFixed(2)} |`);
+    expect(docs('quality.md')).toContain(
+      `${total} with scheduler and workloads; ${cents(idleWithAllPollers.dollars)} with five pollers; ` +
+        `${cents(idleAfterAllowances)} after free allowances`,
+    );
+    expect(docs('../README.md')).toContain(`alarms and dashboard included | ${total} |`);
+    const alarmsPage = docs('operations/alarms/README.md');
+    expect(alarmsPage).toContain(`The alarms evaluate ${alarmMetrics} metrics at $0.10`);
+    expect(alarmsPage).toContain(`**${cents(alarms)} per month**`);
+    expect(alarmsPage).toContain(`${cents(alarms - 1)} in an account without other alarms`);
+  });
+});
+
 it('the documented size of the stack is that of the template', { timeout: 120_000 }, () => {
   const everything: NodekeeperClusterProps = { capacity: Capacity.provisioned(1_000), alarmEmail: 'a@example.com' };
   const templates = {
-    standard: synthesise(),
+    standard: standard(),
     longPoll: synthesise({ policy: { watchMode: 'longPoll' } }),
     provisioned: synthesise({ capacity: Capacity.provisioned(1_000) }),
     everything: synthesise({ ...everything, policy: { heartbeatUrl: 'on' } }),
