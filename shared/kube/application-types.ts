@@ -214,6 +214,10 @@ export type ServiceSpec = {
   ipFamilyPolicy?: string;
   allocateLoadBalancerNodePorts?: boolean;
   publishNotReadyAddresses?: boolean;
+  loadBalancerSourceRanges?: string[];
+  loadBalancerClass?: string;
+  healthCheckNodePort?: number;
+  trafficDistribution?: string;
 };
 
 export interface KubeService extends KubeObject {
@@ -245,6 +249,8 @@ export interface SliceEndpoint {
   hostname?: string;
   nodeName?: string;
   targetRef?: ObjectReference;
+  hints?: { forZones?: { name?: string }[] };
+  deprecatedTopology?: Record<string, string>;
 }
 
 export interface KubeEndpointSlice extends KubeObject {
@@ -397,7 +403,13 @@ export interface KubeRoleBinding extends KubeObject {
 
 export interface IngressBackend {
   service?: { name?: string; port?: { name?: string; number?: number } };
-  resource?: unknown;
+  resource?: ResourceBackend;
+}
+
+export interface ResourceBackend {
+  apiGroup?: string;
+  kind?: string;
+  name?: string;
 }
 
 export interface KubeIngress extends KubeObject {
@@ -411,11 +423,25 @@ export interface KubeIngress extends KubeObject {
 }
 
 export interface KubeIngressClass extends KubeObject {
-  spec?: { controller?: string; parameters?: { apiGroup?: string; kind?: string; name?: string; scope?: string } };
+  spec?: { controller?: string; parameters?: ResourceBackend & { scope?: string; namespace?: string } };
+}
+
+export interface NetworkPolicyPort {
+  protocol?: string;
+  port?: IntOrString;
+  endPort?: number;
+}
+
+export interface NetworkPolicyPeer {
+  podSelector?: LabelSelectorSpec;
+  namespaceSelector?: LabelSelectorSpec;
+  ipBlock?: { cidr?: string; except?: string[] };
 }
 
 export interface NetworkPolicyRule {
-  ports?: { protocol?: string; port?: IntOrString }[];
+  ports?: NetworkPolicyPort[];
+  from?: NetworkPolicyPeer[];
+  to?: NetworkPolicyPeer[];
 }
 
 export interface KubeNetworkPolicy extends KubeObject {

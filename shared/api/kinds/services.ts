@@ -11,6 +11,7 @@ import { ageColumn, NONE, nameColumn, textColumn } from '../../kube/columns.ts';
 import type { ResourceDescriptor } from '../../kube/descriptor.ts';
 import { withoutEmpty, withoutNulls } from '../../kube/normal-form.ts';
 import { addressFamily } from '../../kube/validation/addresses.ts';
+import { sameJson } from '../../kube/validation/causes.ts';
 import { validateEndpointSlice, validateEndpoints, validateService } from '../../kube/validation/services.ts';
 import { ageOf, labelsCell, nameOf, shortList } from './cells.ts';
 import { type KindNames, preparesStatus, preparesWhole, STATUS_PART, storedKind } from './stored-kind.ts';
@@ -91,6 +92,35 @@ function withOldAddress(next: KubeService, old: KubeService): KubeService {
   return { ...next, spec: { ...next.spec, clusterIP: address, clusterIPs: [address] } };
 }
 
+/** Fields of a type that the Service no longer has, as far as the client left them as they were. */
+const OF_EXPOSED = [
+  'allocateLoadBalancerNodePorts',
+  'loadBalancerClass',
+  'externalTrafficPolicy',
+  'healthCheckNodePort',
+] as const;
+const OF_ADDRESS = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const;
+
+/** Source: pkg/registry/core/service/strategy.go, dropTypeDependentFields. */
+function withoutFieldsOfOldType(next: KubeService, old: KubeService): KubeService {
+  const [{ type = 'ClusterIP' } = {}, before = {}] = [next.spec, old.spec];
+  if (type === before.type) return next;
+  const spec = { ...next.spec };
+  const dropped = [
+    ...(type === 'LoadBalancer' ? [] : OF_EXPOSED.slice(0, 2)),
+    ...(type === 'LoadBalancer' || type === 'NodePort' ? [] : OF_EXPOSED.slice(2)),
+    ...(type === 'ExternalName' ? OF_ADDRESS : []),
+  ];
+  for (const name of dropped) if (sameJson(spec[name], before[name])) delete spec[name];
+  if (type === 'ClusterIP' || type === 'ExternalName') {
+    const kept = new Set((before.ports ?? []).map(({ nodePort }) => nodePort));
+    spec.ports = (spec.ports ?? []).map(({ nodePort, ...port }) =>
+      nodePort === undefined || kept.has(nodePort) ? port : { ...port, nodePort },
+    );
+  }
+  return { ...next, spec };
+}
+
 function externalCell({ spec = {}, status }: KubeService): string {
   const { externalIPs = [], type } = spec;
   const ingress = (status?.loadBalancer?.ingress ?? []).map(({ ip = '', hostname = '' }) => ip || hostname);
@@ -136,7 +166,10 @@ export const services: ResourceDescriptor = storedKind(SERVICES, {
   },
   prepare: {
     ...prepareService,
-    prepareForUpdate: (next, old, context) => prepareService.prepareForUpdate(withOldAddress(next, old), old, context),
+    prepareForUpdate: (next, old, context) => {
+      const sent = context.subresource === 'status' ? next : withoutFieldsOfOldType(next, old);
+      return prepareService.prepareForUpdate(withOldAddress(sent, old), old, context);
+    },
   },
   validate: validateService,
 });

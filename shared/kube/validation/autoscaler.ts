@@ -1,9 +1,9 @@
 /** HorizontalPodAutoscaler and Scale (pkg/apis/autoscaling/validation/validation.go). */
 import type { KubeHorizontalPodAutoscaler } from '../application-types.ts';
 import type { Cause } from '../status.ts';
+import { validateMetric, validateReference, validateScaling } from './autoscaler-metrics.ts';
 import { invalidValue, nonNegative } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { validateMetric, validateReference, validateScaling } from './metrics.ts';
 import { subdomainName } from './names.ts';
 
 export function validateAutoscaler(

@@ -55,6 +55,18 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
   field,
 });
 
+/** One cause for each error of a text. */
+export const errorsAt = (field: string, value: string, errorsOf: (value: string) => string[]): Cause[] =>
+  errorsOf(value).map((error) => invalidValue(field, value, error));
+
+/** For optional texts: an absent or empty one is valid. */
+export const optionalAt = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): Cause[] =>
+  value === undefined || value === '' ? [] : errorsAt(field, value, errorsOf);
+
+/** For required texts. */
+export const requiredAt = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): Cause[] =>
+  value === undefined || value === '' ? [required(field)] : errorsAt(field, value, errorsOf);
+
 /** A text of a list. `empty` is the cause of an empty text; absent: it is valid. */
 export function oneOf(field: string, value: string | undefined, supported: readonly string[], empty?: Cause): Cause[] {
   if (value === undefined || value === '') return empty === undefined ? [] : [empty];

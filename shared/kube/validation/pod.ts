@@ -11,15 +11,17 @@ import type {
   ResourceRequirements,
   Toleration,
 } from '../types.ts';
-import { addressFamily } from './addresses.ts';
+import { addressErrors, addressFamily } from './addresses.ts';
 import {
   duplicate,
+  errorsAt,
   forbiddenField,
   immutable,
   invalidValue,
   NOT_NEGATIVE,
   notSupported,
   oneOf,
+  optionalAt,
   required,
   sameJson,
 } from './causes.ts';
@@ -49,17 +51,7 @@ const PREEMPTION_POLICIES = ['Never', 'PreemptLowerPriority'];
 const PHASES = ['Failed', 'Pending', 'Running', 'Succeeded', 'Unknown'];
 const INT32_MAX = 2_147_483_647;
 
-const errorsAt = (field: string, value: string, errorsOf: (value: string) => string[]): Cause[] =>
-  errorsOf(value).map((error) => invalidValue(field, value, error));
-
-/** For optional names: an absent or empty one is valid. */
-const optional = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): Cause[] =>
-  value === undefined || value === '' ? [] : errorsAt(field, value, errorsOf);
-
-const IP_TEXT = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)';
-
-const ipAt = (field: string, address: string): Cause[] =>
-  addressFamily(address, 'ip') === undefined ? [invalidValue(field, address, IP_TEXT)] : [];
+const ipAt = (field: string, address: string): Cause[] => errorsAt(field, address, addressErrors);
 
 function validatePorts(ports: readonly ContainerPort[], field: string): Cause[] {
   const causes: Cause[] = [];
@@ -341,11 +333,11 @@ function validateScalars(spec: PodSpec): Cause[] {
   const { terminationGracePeriodSeconds: grace = 0, activeDeadlineSeconds: deadline } = spec;
   const causes = [
     ...oneOf('spec.preemptionPolicy', spec.preemptionPolicy, PREEMPTION_POLICIES),
-    ...optional('spec.nodeName', spec.nodeName, subdomainErrors),
-    ...optional('spec.serviceAccountName', spec.serviceAccountName, subdomainErrors),
-    ...optional('spec.priorityClassName', spec.priorityClassName, subdomainErrors),
-    ...optional('spec.hostname', spec.hostname, labelErrors),
-    ...optional('spec.subdomain', spec.subdomain, labelErrors),
+    ...optionalAt('spec.nodeName', spec.nodeName, subdomainErrors),
+    ...optionalAt('spec.serviceAccountName', spec.serviceAccountName, subdomainErrors),
+    ...optionalAt('spec.priorityClassName', spec.priorityClassName, subdomainErrors),
+    ...optionalAt('spec.hostname', spec.hostname, labelErrors),
+    ...optionalAt('spec.subdomain', spec.subdomain, labelErrors),
     ...(spec.runtimeClassName === undefined
       ? []
       : errorsAt('spec.runtimeClassName', spec.runtimeClassName, subdomainErrors)),

@@ -10,7 +10,7 @@ const PORT_RANGE = 'must be between 1 and 65535, inclusive';
 export const portRange = (field: string, value: number): Cause[] =>
   value >= 1 && value <= 65_535 ? [] : [invalidValue(field, value, PORT_RANGE)];
 
-const validatePort = (field: string, port: IntOrString = 0): Cause[] =>
+export const validatePort = (field: string, port: IntOrString = 0): Cause[] =>
   typeof port === 'number'
     ? portRange(field, port)
     : portNameErrors(port).map((error) => invalidValue(field, port, error));

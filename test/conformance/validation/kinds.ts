@@ -18,6 +18,7 @@ import { cronJobs, jobs } from './batch.ts';
 import type { Constraint } from './constraint.ts';
 import { configMaps, events, leases, limitRanges, namespaces, nodes, resourceQuotas, secrets } from './core.ts';
 import type { NameForm } from './metadata.ts';
+import { endpointSlices, endpoints, ingressClasses, ingresses, networkPolicies, services } from './networking.ts';
 import { agentReleases, bootstrapTokens, releaseArtifact } from './own.ts';
 import {
   daemonSets,
@@ -101,13 +102,13 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('controllerrevisions', 'ValidateControllerRevisionCreate', 'subdomain', controllerRevisions),
   kind('csidrivers', 'ValidateCSIDriver', 'subdomain', undefined),
   kind('csistoragecapacities', 'ValidateCSIStorageCapacity', 'subdomain', undefined),
-  kind('endpoints', 'ValidateEndpointsCreate', 'subdomain', undefined),
-  kind('endpointslices', 'ValidateEndpointSliceCreate', 'subdomain', undefined),
+  kind('endpoints', 'ValidateEndpointsCreate', 'subdomain', endpoints),
+  kind('endpointslices', 'ValidateEndpointSliceCreate', 'subdomain', endpointSlices),
   kind('horizontalpodautoscalers', 'ValidateHorizontalPodAutoscaler', 'subdomain', autoscalers),
-  kind('ingressclasses', 'ValidateIngressClass', 'subdomain', undefined),
-  kind('ingresses', 'ValidateIngressCreate', 'subdomain', undefined),
+  kind('ingressclasses', 'ValidateIngressClass', 'subdomain', ingressClasses),
+  kind('ingresses', 'ValidateIngressCreate', 'subdomain', ingresses),
   kind('limitranges', 'ValidateLimitRange', 'subdomain', limitRanges),
-  kind('networkpolicies', 'ValidateNetworkPolicy', 'subdomain', undefined),
+  kind('networkpolicies', 'ValidateNetworkPolicy', 'subdomain', networkPolicies),
   kind('persistentvolumeclaims', 'ValidatePersistentVolumeClaim', 'subdomain', undefined),
   kind('persistentvolumes', 'ValidatePersistentVolume', 'subdomain', undefined),
   kind('resourcequotas', 'ValidateResourceQuota', 'subdomain', resourceQuotas),
@@ -116,7 +117,7 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('runtimeclasses', 'ValidateRuntimeClass', 'subdomain', runtimeClasses),
   kind('secrets', 'ValidateSecret', 'subdomain', secrets),
   kind('serviceaccounts', 'ValidateServiceAccount', 'subdomain', noOwn),
-  kind('services', 'ValidateServiceCreate', 'service', undefined),
+  kind('services', 'ValidateServiceCreate', 'service', services),
   kind('storageclasses', 'ValidateStorageClass', 'subdomain', undefined),
   kind('agentreleases', 'docs/agent.md', 'subdomain', agentReleases, {
     base: { spec: { version: '2.0.0', artifacts: [releaseArtifact] } },
