@@ -14,6 +14,7 @@ import { gatewayEvent } from '../../local/http/gateway-event.ts';
 import { type LocalSystem, startLocal } from '../../local/runtime.ts';
 import { wakeUpEvent } from '../../shared/adapters/lambda/wake-up-event.ts';
 import { type FunctionName, functionList } from '../../shared/function-list.ts';
+import { PROTOBUF, protobufBody } from '../support/protobuf-body.ts';
 import { hasRuntimeClient, RuntimeClient } from '../support/runtime-client/runtime-client.ts';
 
 const PLACE = { region: 'us-east-1', accountId: '000000000000' };
@@ -73,12 +74,12 @@ describe.skipIf(!hasRuntimeClient())(TITLE, { timeout: TEST_TIMEOUT_MS }, () => 
     return runtime;
   }
 
-  function httpEvent(method: string, target: string, body?: object) {
+  function httpEvent(method: string, target: string, body = '', contentType = 'application/merge-patch+json') {
     return gatewayEvent(
       {
         ...{ method, target, sourceIp: '203.0.113.1', protocol: 'HTTP/1.1' },
-        rawHeaders: ['authorization', `Bearer ${system.adminToken}`, 'content-type', 'application/merge-patch+json'],
-        body: Buffer.from(body === undefined ? '' : JSON.stringify(body)),
+        rawHeaders: ['authorization', `Bearer ${system.adminToken}`, 'content-type', contentType],
+        body: Buffer.from(body, 'latin1'),
       },
       // No service answers there: the measurement of a watch fails.
       { ...PLACE, routeKey: '$default', requestId: 'r', apiId: 'a', domainName: '127.0.0.1:9', nowMs: Date.now() },
@@ -122,7 +123,7 @@ describe.skipIf(!hasRuntimeClient())(TITLE, { timeout: TEST_TIMEOUT_MS }, () => 
   const wakeUp = () => wakeUpEvent(Date.now());
   const cases: Readonly<Record<FunctionName, { event(): unknown; answer: object }>> = {
     heartbeat: {
-      event: () => httpEvent('PATCH', `${LEASES}/${NODE}`, { spec: { renewTime: '2026-01-01T00:00:00.000000Z' } }),
+      event: () => httpEvent('PATCH', `${LEASES}/${NODE}`, '{"spec":{"renewTime":"2026-01-01T00:00:00.000000Z"}}'),
       answer: { kind: 'response', payload: { statusCode: 200, body: expect.stringContaining('"renewTime"') } },
     },
     api: {
@@ -158,6 +159,14 @@ describe.skipIf(!hasRuntimeClient())(TITLE, { timeout: TEST_TIMEOUT_MS }, () => 
     expect(await runtime.invoke(await event()), runtime.output).toMatchObject(answer);
     await runtime.waiting();
     expect(runtime.output).not.toMatch(/"level":"(ERROR|FATAL)"/);
+  });
+
+  it('api loads what the first body in protobuf needs', async () => {
+    const runtime = await started('api');
+    const body = Buffer.from(protobufBody({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'typed' } }));
+    const event = httpEvent('POST', '/api/v1/namespaces', body.toString('latin1'), PROTOBUF);
+    const answer = { kind: 'response', payload: { statusCode: 201, body: expect.stringContaining('"name":"typed"') } };
+    expect(await runtime.invoke(event), runtime.output).toMatchObject(answer);
   });
 
   it('watch ends an answer that its client does not read, and the process receives the next event', async () => {
