@@ -670,7 +670,7 @@ describe('other kinds', () => {
     ['ingresses', { spec: {} }, ['spec']],
     ['networkpolicies', { spec: { podSelector: {}, policyTypes: ['Both'] } }, ['spec.policyTypes[0]']],
     ['persistentvolumeclaims', { spec: {} }, ['spec.accessModes', 'spec.resources[storage]']],
-    ['persistentvolumes', { spec: {} }, ['spec.accessModes', 'spec.capacity', 'spec']],
+    ['persistentvolumes', { spec: {} }, ['spec.accessModes', 'spec.capacity', 'spec.capacity', 'spec']],
     ['resourcequotas', { spec: { hard: { pods: '-1' } } }, ['spec.hard[pods]']],
     ['limitranges', { spec: { limits: [{ type: 'Node' }] } }, ['spec.limits[0].type']],
     ['storageclasses', { provisioner: '' }, ['provisioner']],

@@ -3,6 +3,7 @@ import type { LabelSelectorSpec } from './selectors.ts';
 import type {
   IntOrString,
   KubeObject,
+  NodeSelectorTerm,
   ObjectMeta,
   ObjectReference,
   PodSpec,
@@ -288,6 +289,15 @@ export interface KubeLimitRange extends KubeObject {
   spec?: { limits?: LimitRangeItem[] };
 }
 
+export interface CsiSource {
+  driver?: string;
+  volumeHandle?: string;
+  controllerPublishSecretRef?: ObjectReference;
+  controllerExpandSecretRef?: ObjectReference;
+  nodePublishSecretRef?: ObjectReference;
+  nodeExpandSecretRef?: ObjectReference;
+}
+
 export type PersistentVolumeSpec = {
   capacity?: ResourceList;
   accessModes?: string[];
@@ -296,6 +306,10 @@ export type PersistentVolumeSpec = {
   storageClassName?: string;
   volumeMode?: string;
   hostPath?: { path?: string; type?: string };
+  nfs?: { server?: string; path?: string };
+  local?: { path?: string };
+  csi?: CsiSource;
+  nodeAffinity?: { required?: { nodeSelectorTerms?: NodeSelectorTerm[] } };
 };
 
 export interface KubePersistentVolume extends KubeObject {
@@ -309,6 +323,9 @@ export type PersistentVolumeClaimSpec = {
   storageClassName?: string;
   volumeMode?: string;
   volumeName?: string;
+  selector?: LabelSelectorSpec;
+  dataSource?: ResourceBackend;
+  dataSourceRef?: ResourceBackend & { namespace?: string };
 };
 
 export interface KubePersistentVolumeClaim extends KubeObject {
@@ -465,6 +482,7 @@ export interface KubeStorageClass extends KubeObject {
   reclaimPolicy?: string;
   allowVolumeExpansion?: boolean;
   volumeBindingMode?: string;
+  allowedTopologies?: { matchLabelExpressions?: { key?: string; values?: string[] }[] }[];
 }
 
 export interface KubeCsiDriver extends KubeObject {
@@ -474,7 +492,8 @@ export interface KubeCsiDriver extends KubeObject {
     volumeLifecycleModes?: string[];
     storageCapacity?: boolean;
     fsGroupPolicy?: string;
-    tokenRequests?: { audience?: string }[];
+    tokenRequests?: { audience?: string; expirationSeconds?: number }[];
+    nodeAllocatableUpdatePeriodSeconds?: number;
     requiresRepublish?: boolean;
     seLinuxMount?: boolean;
   };
@@ -483,6 +502,7 @@ export interface KubeCsiDriver extends KubeObject {
 export interface KubeCsiStorageCapacity extends KubeObject {
   storageClassName?: string;
   capacity?: string;
+  nodeTopology?: LabelSelectorSpec;
 }
 
 export interface KubeCertificateSigningRequest extends KubeObject {

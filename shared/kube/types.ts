@@ -570,9 +570,17 @@ export type VolumeAttachmentSpec = {
   source?: VolumeAttachmentSource;
 };
 
+export interface VolumeError {
+  time?: string | null;
+  message?: string;
+  errorCode?: number;
+}
+
 export type VolumeAttachmentStatus = {
   attached?: boolean;
   attachmentMetadata?: Record<string, string>;
+  attachError?: VolumeError;
+  detachError?: VolumeError;
 };
 
 export interface KubeVolumeAttachment extends KubeObject {

@@ -25,7 +25,7 @@ const HOST_PATH_TYPES = [
 const validateMode = (field: string, mode: number | undefined): Cause[] =>
   mode === undefined || (mode >= 0 && mode <= FILE_MODE_MAX) ? [] : [invalidValue(field, mode, FILE_MODE_TEXT)];
 
-const validateBacksteps = (field: string, path: string): Cause[] =>
+export const validateBacksteps = (field: string, path: string): Cause[] =>
   path.split('/').includes('..') ? [invalidValue(field, path, "must not contain '..'")] : [];
 
 /** A path below a directory. */
@@ -113,6 +113,13 @@ function validateProjected(sources: readonly ProjectedSource[], field: string): 
   return causes;
 }
 
+export function validateHostPath({ path = '', type = '' }: { path?: string; type?: string }, field: string): Cause[] {
+  if (path === '') return [required(`${field}.path`)];
+  const causes = validateBacksteps(`${field}.path`, path);
+  if (!HOST_PATH_TYPES.includes(type)) causes.push(notSupported(`${field}.type`, type, HOST_PATH_TYPES));
+  return causes;
+}
+
 type Validator = (volume: Volume, field: string) => Cause[];
 
 /**
@@ -128,13 +135,7 @@ const SOURCES: Readonly<Record<string, Validator>> = {
       ? [forbiddenField(`${field}.sizeLimit`, 'SizeLimit field must be a valid resource quantity')]
       : [];
   },
-  hostPath({ hostPath = {} }, field) {
-    const { path = '', type = '' } = hostPath;
-    if (path === '') return [required(`${field}.path`)];
-    const causes = validateBacksteps(`${field}.path`, path);
-    if (!HOST_PATH_TYPES.includes(type)) causes.push(notSupported(`${field}.type`, type, HOST_PATH_TYPES));
-    return causes;
-  },
+  hostPath: ({ hostPath = {} }, field) => validateHostPath(hostPath, field),
   secret: ({ secret = {} }, field) => [
     ...((secret.secretName ?? '') === '' ? [required(`${field}.secretName`)] : []),
     ...validateMode(`${field}.defaultMode`, secret.defaultMode),

@@ -1,6 +1,6 @@
 /** VolumeAttachment (pkg/apis/storage/validation/validation.go). */
 import type { Cause } from '../status.ts';
-import type { KubeVolumeAttachment, VolumeAttachmentSource } from '../types.ts';
+import type { KubeVolumeAttachment, VolumeAttachmentSource, VolumeError } from '../types.ts';
 import { forbiddenField, immutable, invalidValue, required, tooLong } from './causes.ts';
 import { validateObjectMetadata } from './metadata.ts';
 import { byteLength, subdomainErrors, subdomainName } from './names.ts';
@@ -24,13 +24,31 @@ function validateSource(source: VolumeAttachmentSource): Cause[] {
     : [];
 }
 
+const MESSAGE_BYTES_MAX = 1_024;
+/** Upstream names this limit in the message, and compares with the one above. */
+const NAMED_BYTES_MAX = 262_144;
+
+function validateError(error: VolumeError | undefined, name: string): Cause[] {
+  const { message = '', errorCode = 0 } = error ?? {};
+  return [
+    ...(byteLength(message) > MESSAGE_BYTES_MAX ? [tooLong(`status.${name}.message`, NAMED_BYTES_MAX)] : []),
+    ...(errorCode < 0
+      ? [invalidValue(`status.${name}.errorCode`, errorCode, 'must be between 0 and 2147483647, inclusive')]
+      : []),
+  ];
+}
+
 export function validateVolumeAttachment(
   attachment: KubeVolumeAttachment,
   old: KubeVolumeAttachment | undefined,
 ): Cause[] {
   const causes = validateObjectMetadata(attachment, old, { namespaced: false, name: subdomainName });
   const spec = attachment.spec ?? {};
-  if (old !== undefined) return [...causes, ...immutable('spec', spec, old.spec)];
+  if (old !== undefined) {
+    const { attachError, detachError } = attachment.status ?? {};
+    causes.push(...validateError(attachError, 'attachError'), ...validateError(detachError, 'detachError'));
+    return [...causes, ...immutable('spec', spec, old.spec)];
+  }
   const { attacher = '', nodeName = '', source = {} } = spec;
   const persistent = source.persistentVolumeName;
   if (attacher === '') causes.push(required('spec.attacher'));

@@ -408,3 +408,50 @@ export const limitRanges: Constraint[] = [
     invalid('default value 2 must equal to defaultRequest value 1 in example.com/gpu'),
   ),
 ];
+
+const POD_FIXED =
+  'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
+
+export const pods: Constraint[] = [
+  onUpdate(
+    'spec.containers',
+    'none added or removed',
+    { 'spec.containers[1]': { name: 'b', image: 'i' } },
+    forbidden('pod updates may not add or remove containers'),
+  ),
+  onUpdate('spec.containers[0].image', 'set', { 'spec.containers[0].image': '' }, required()),
+  onUpdate('spec', 'immutable but for five fields', { 'spec.nodeSelector': { a: 'b' } }, forbidden(POD_FIXED)),
+  onUpdate(
+    'spec.activeDeadlineSeconds',
+    'only becomes smaller',
+    { 'spec.activeDeadlineSeconds': 11 },
+    invalid('must be less than or equal to previous value'),
+    { 'spec.activeDeadlineSeconds': 10 },
+  ),
+  onUpdate(
+    'spec.activeDeadlineSeconds',
+    'stays set',
+    { 'spec.activeDeadlineSeconds': undefined },
+    invalid('must not update from a positive integer to nil value'),
+    { 'spec.activeDeadlineSeconds': 10 },
+  ),
+  onUpdate(
+    'spec.tolerations',
+    'none removed',
+    { 'spec.tolerations': [] },
+    forbidden('existing toleration can not be modified except its tolerationSeconds'),
+    { 'spec.tolerations': [{ key: 'a', operator: 'Exists' }] },
+  ),
+  onUpdate(
+    'spec.schedulingGates[0].name',
+    'none added',
+    { 'spec.schedulingGates': [{ name: 'a' }] },
+    forbidden("only deletion is allowed, but found new scheduling gate 'a'"),
+  ),
+  leftOut(
+    'status',
+    'phases, addresses, and containers that have terminated',
+    'tested in shared/api/kinds/pods.test.ts',
+  ),
+  leftOut('spec.ephemeralContainers, resources', 'through their subresources', 'the subresources are not served'),
+];

@@ -16,10 +16,19 @@ import {
 } from './access.ts';
 import { cronJobs, jobs } from './batch.ts';
 import type { Constraint } from './constraint.ts';
-import { configMaps, events, leases, limitRanges, namespaces, nodes, resourceQuotas, secrets } from './core.ts';
+import { configMaps, events, leases, limitRanges, namespaces, nodes, pods, resourceQuotas, secrets } from './core.ts';
 import type { NameForm } from './metadata.ts';
 import { endpointSlices, endpoints, ingressClasses, ingresses, networkPolicies, services } from './networking.ts';
 import { agentReleases, bootstrapTokens, releaseArtifact } from './own.ts';
+import {
+  claims,
+  csiDrivers,
+  csiNodes,
+  storageCapacities,
+  storageClasses,
+  volumeAttachments,
+  volumes,
+} from './storage.ts';
 import {
   daemonSets,
   deployments,
@@ -78,7 +87,10 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
     template: 'spec.jobTemplate.spec.template.',
   }),
   kind('podtemplates', 'ValidatePodTemplate', 'subdomain', noOwn, { template: 'template.' }),
-  kind('pods', 'ValidatePodCreate', 'subdomain', undefined, { base: { spec: template.spec }, template: '' }),
+  kind('pods', 'ValidatePodCreate, ValidatePodUpdate', 'subdomain', pods, {
+    base: { spec: template.spec },
+    template: '',
+  }),
   kind('nodes', 'ValidateNode', 'subdomain', nodes, { base: { spec: {} } }),
   kind('leases', 'ValidateLease', 'subdomain', leases, {
     base: { spec: { holderIdentity: 'h', leaseDurationSeconds: 40 } },
@@ -91,17 +103,17 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
     base: { spec: { minAvailable: 1, selector: { matchLabels: templateLabels } } },
   }),
   kind('priorityclasses', 'ValidatePriorityClass', 'subdomain', priorityClasses, { base: { value: 1_000 } }),
-  kind('volumeattachments', 'ValidateVolumeAttachment', 'subdomain', undefined, {
+  kind('volumeattachments', 'ValidateVolumeAttachment', 'subdomain', volumeAttachments, {
     base: { spec: { attacher: 'ebs.csi.aws.com', nodeName: 'n', source: { persistentVolumeName: 'v' } } },
   }),
-  kind('csinodes', 'ValidateCSINode', 'subdomain', undefined, { base: { spec: { drivers: [] } } }),
+  kind('csinodes', 'ValidateCSINode', 'subdomain', csiNodes, { base: { spec: { drivers: [] } } }),
   kind('certificatesigningrequests', 'ValidateCertificateSigningRequestCreate', 'path segment', certificateRequests),
   kind('clusterrolebindings', 'ValidateClusterRoleBinding', 'path segment', clusterRoleBindings),
   kind('clusterroles', 'ValidateClusterRole', 'path segment', clusterRoles),
   kind('configmaps', 'ValidateConfigMap', 'subdomain', configMaps),
   kind('controllerrevisions', 'ValidateControllerRevisionCreate', 'subdomain', controllerRevisions),
-  kind('csidrivers', 'ValidateCSIDriver', 'subdomain', undefined),
-  kind('csistoragecapacities', 'ValidateCSIStorageCapacity', 'subdomain', undefined),
+  kind('csidrivers', 'ValidateCSIDriver', 'subdomain', csiDrivers),
+  kind('csistoragecapacities', 'ValidateCSIStorageCapacity', 'subdomain', storageCapacities),
   kind('endpoints', 'ValidateEndpointsCreate', 'subdomain', endpoints),
   kind('endpointslices', 'ValidateEndpointSliceCreate', 'subdomain', endpointSlices),
   kind('horizontalpodautoscalers', 'ValidateHorizontalPodAutoscaler', 'subdomain', autoscalers),
@@ -109,8 +121,8 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('ingresses', 'ValidateIngressCreate', 'subdomain', ingresses),
   kind('limitranges', 'ValidateLimitRange', 'subdomain', limitRanges),
   kind('networkpolicies', 'ValidateNetworkPolicy', 'subdomain', networkPolicies),
-  kind('persistentvolumeclaims', 'ValidatePersistentVolumeClaim', 'subdomain', undefined),
-  kind('persistentvolumes', 'ValidatePersistentVolume', 'subdomain', undefined),
+  kind('persistentvolumeclaims', 'ValidatePersistentVolumeClaim', 'subdomain', claims),
+  kind('persistentvolumes', 'ValidatePersistentVolume', 'subdomain', volumes),
   kind('resourcequotas', 'ValidateResourceQuota', 'subdomain', resourceQuotas),
   kind('rolebindings', 'ValidateRoleBinding', 'path segment', roleBindings),
   kind('roles', 'ValidateRole', 'path segment', roles),
@@ -118,7 +130,7 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   kind('secrets', 'ValidateSecret', 'subdomain', secrets),
   kind('serviceaccounts', 'ValidateServiceAccount', 'subdomain', noOwn),
   kind('services', 'ValidateServiceCreate', 'service', services),
-  kind('storageclasses', 'ValidateStorageClass', 'subdomain', undefined),
+  kind('storageclasses', 'ValidateStorageClass', 'subdomain', storageClasses),
   kind('agentreleases', 'docs/agent.md', 'subdomain', agentReleases, {
     base: { spec: { version: '2.0.0', artifacts: [releaseArtifact] } },
   }),
