@@ -59,7 +59,7 @@ module.exports = {
     only(
       'kube-is-machinery',
       shared('kube'),
-      [shared('kube'), shared('domain'), shared('ports'), npm('rfc6902')],
+      [shared('kube'), shared('domain'), shared('ports')],
       'Kubernetes API machinery without I/O; of ports the types alone, a library at most.',
     ),
     only('ports-are-types', shared('ports'), [shared('ports'), shared('domain'), shared('kube')], 'Ports: types only.'),
@@ -168,7 +168,7 @@ module.exports = {
     only(
       'console-model-is-pure',
       '^(test/fixtures/imports/)?console/model/',
-      ['^console/model/', '^shared/(domain|kube)/', '^node_modules/rfc6902/'],
+      ['^console/model/', '^shared/(domain|kube)/'],
       'What the page computes: no browser, no Node, no clock.',
     ),
     only(

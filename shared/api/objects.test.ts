@@ -448,9 +448,13 @@ describe('a key with the name of an inherited member', () => {
       ['__proto__', 'one'],
       ['constructor', 'two'],
     ]);
-    for (const kind of ['merge-patch', 'strategic-merge-patch']) {
-      const contentType = `application/${kind}+json`;
-      const patched = await api.send('PATCH', `${path}/a`, { body: `{"data":{"__proto__":"${kind}"}}`, contentType });
+    const patches = {
+      'merge-patch': '{"data":{"__proto__":"merge-patch"}}',
+      'strategic-merge-patch': '{"data":{"__proto__":"strategic-merge-patch"}}',
+      'json-patch': '[{"op":"add","path":"/data/__proto__","value":"json-patch"}]',
+    };
+    for (const [kind, body] of Object.entries(patches)) {
+      const patched = await api.send('PATCH', `${path}/a`, { body, contentType: `application/${kind}+json` });
       expect(patched.code).toBe(200);
       expect((await entries())[0]).toEqual(['__proto__', kind]);
     }

@@ -1,5 +1,4 @@
-import { applyPatch, type Operation } from 'rfc6902';
-import { cloneJson, isJsonObject, type JsonObject, jsonEqual, nestsDeeperThan } from '../wire/json-value.ts';
+import { cloneJson, isJsonObject, type JsonObject, jsonEqual, nestsDeeperThan, setMember } from '../wire/json-value.ts';
 import { malformed, PATCH_DEPTH_MAX, PatchRefused, type PatchResult, PatchWork, unprocessable } from './result.ts';
 
 /** Operations in one patch; the limit of kube-apiserver. */
@@ -17,10 +16,8 @@ const REFUSED = 'the server rejected our request due to an error in our request'
 const OPERATIONS = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
 
 /**
- * Applies `application/json-patch+json` (RFC 6902): all operations or none.
- *
- * Pointers are checked here before the library evaluates them, against own members and canonical list indices only. The
- * library would follow inherited members, accept "length" as an index, and accept an index after the end of a list.
+ * Applies `application/json-patch+json` (RFC 6902): all operations or none. Pointers follow own members and canonical list
+ * indices only.
  */
 export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): PatchResult {
   if (!Array.isArray(patch)) return malformed('a JSON patch must be a list of operations');
@@ -31,7 +28,6 @@ export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): Pa
     };
   }
   if (nestsDeeperThan(patch, PATCH_DEPTH_MAX)) return malformed(`a patch nests at most ${PATCH_DEPTH_MAX} levels deep`);
-  if (hasProtoKey(patch)) return malformed('a JSON patch may not contain the key "__proto__"');
   const root: Root = { value: cloneJson(target), copiedCharacters: 0, work: new PatchWork() };
   try {
     for (const [index, operation] of patch.entries()) applyOperation(root, readOperation(operation, index));
@@ -129,32 +125,37 @@ function add(root: Root, path: string, value: unknown): void {
     root.value = cloneJson(value);
     return;
   }
-  const parent = parentOf(root.value, path, 'add');
-  if (Array.isArray(parent.value)) {
-    root.work.spend(parent.value.length / ITEMS_SHIFTED_PER_UNIT);
-    if (parent.key !== '-' && listIndex(parent.key, parent.value.length) === undefined) throw missing('add', path);
+  const { parent, key } = parentOf(root.value, path, 'add');
+  if (!Array.isArray(parent)) {
+    setMember(parent, key, cloneJson(value));
+    return;
   }
-  run(root, { op: 'add', path, value });
+  root.work.spend(parent.length / ITEMS_SHIFTED_PER_UNIT);
+  const index = key === '-' ? parent.length : listIndex(key, parent.length);
+  if (index === undefined) throw missing('add', path);
+  parent.splice(index, 0, cloneJson(value));
 }
 
 function remove(root: Root, path: string): void {
   if (path === '') throw refused('remove: the whole object cannot be removed');
-  const parent = parentOf(root.value, path, 'remove');
-  if (Array.isArray(parent.value)) root.work.spend(parent.value.length / ITEMS_SHIFTED_PER_UNIT);
   existing(root, path, 'remove');
-  run(root, { op: 'remove', path });
+  const { parent, key } = parentOf(root.value, path, 'remove');
+  if (Array.isArray(parent)) {
+    root.work.spend(parent.length / ITEMS_SHIFTED_PER_UNIT);
+    parent.splice(Number(key), 1);
+  } else delete parent[key];
 }
 
 function replace(root: Root, path: string, value: unknown): void {
   existing(root, path, 'replace');
   root.work.spendOn(value);
-  if (path === '') root.value = cloneJson(value);
-  else run(root, { op: 'replace', path, value });
-}
-
-function run(root: Root, operation: Operation): void {
-  const [failure] = applyPatch(root.value, [operation]);
-  if (failure) throw refused(`${operation.op} ${operation.path}: ${failure.message}`);
+  if (path === '') {
+    root.value = cloneJson(value);
+    return;
+  }
+  const { parent, key } = parentOf(root.value, path, 'replace');
+  if (Array.isArray(parent)) parent[Number(key)] = cloneJson(value);
+  else setMember(parent, key, cloneJson(value));
 }
 
 function existing(root: Root, path: string, op: string): unknown {
@@ -166,16 +167,11 @@ function existing(root: Root, path: string, op: string): unknown {
 }
 
 /** The list or object that contains the target of a pointer, and the last token of the pointer. */
-function parentOf(value: unknown, path: string, op: string): { value: unknown; key: string } {
+function parentOf(value: unknown, path: string, op: string): { parent: unknown[] | JsonObject; key: string } {
   const cut = path.lastIndexOf('/');
-  const parent = lookUp(value, path.slice(0, cut));
-  const key = unescapeToken(path.slice(cut + 1));
-  if (!parent.exists || typeof parent.value !== 'object' || parent.value === null || key === '__proto__') {
-    throw missing(op, path);
-  }
-  // The library skips these names in the middle of a pointer and would change another value. As the last token they work.
-  if (/\/(?:constructor|prototype)\//.test(path)) throw missing(op, path);
-  return { value: parent.value, key };
+  const { value: parent } = lookUp(value, path.slice(0, cut));
+  if (!Array.isArray(parent) && !isJsonObject(parent)) throw missing(op, path);
+  return { parent, key: unescapeToken(path.slice(cut + 1)) };
 }
 
 function lookUp(root: unknown, path: string): { exists: boolean; value: unknown } {
@@ -186,7 +182,7 @@ function lookUp(root: unknown, path: string): { exists: boolean; value: unknown 
       const index = listIndex(key, value.length - 1);
       if (index === undefined) return { exists: false, value: undefined };
       value = value[index];
-    } else if (isJsonObject(value) && key !== '__proto__' && Object.hasOwn(value, key)) {
+    } else if (isJsonObject(value) && Object.hasOwn(value, key)) {
       value = value[key];
     } else {
       return { exists: false, value: undefined };
@@ -204,12 +200,6 @@ function listIndex(token: string, indexMax: number): number | undefined {
 
 function unescapeToken(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
-}
-
-/** The library assigns members, and an assignment to `__proto__` sets the prototype. No API field has this name. */
-function hasProtoKey(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(hasProtoKey);
-  return isJsonObject(value) && (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasProtoKey));
 }
 
 function refused(reason: string): PatchRefused {
