@@ -114,6 +114,13 @@ export const MARKS = [
   'workloads:replicaset',
   'workloads:job',
   'workloads:statefulset',
+  'shares:spent',
+  'shares:refused',
+  'shares:heartbeat-turn',
+  'shares:api-turn',
+  'shares:answer',
+  'shares:gate-open',
+  'shares:recorded',
 ] as const;
 export type Mark = (typeof MARKS)[number];
 

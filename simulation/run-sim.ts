@@ -84,6 +84,7 @@ function publishChanges(setup: SimSetup, checks: SimChecks, { streams }: World, 
   }
   view.refresh();
   watches.learn(changes);
+  checks.shares.learn(changes);
   cidrs.learn(changes, by);
   if (parts.includes('volumes')) volumes.learn(changes);
   if (parts.includes('scheduling') || parts.includes('workloads')) bindings.learn(changes, by);

@@ -17,6 +17,7 @@ import { podsHaveTheirTime } from './laws/pods.ts';
 import { profilesAreKept } from './laws/profiles.ts';
 import { darkIsNobodysFault, zonesKeepTheirRate } from './laws/rates.ts';
 import { relaysOnlyDelay } from './laws/relays.ts';
+import { identitiesKeepTheirShare, type SharesLaw } from './laws/shares.ts';
 import { beatingIsNotMarked, outageIsForgiven, silentIsMarked, steadyGapMs } from './laws/silence.ts';
 import { chainIsOne, type TicksLaw } from './laws/ticks.ts';
 import { createTruth, type Truth, type Writer } from './laws/truth.ts';
@@ -72,6 +73,7 @@ export interface SimChecks {
   readonly volumes: ReturnType<typeof volumesAreKept>;
   readonly bindings: ReturnType<typeof bindingsFit>;
   readonly ticks: TicksLaw;
+  readonly shares: SharesLaw;
   /** Shows what one step wrote to the laws of workloads. */
   learnWorkloads(changes: readonly TimedChange[], by: Writer): void;
   fail(broken: Broken): void;
@@ -112,6 +114,7 @@ export function createChecks(setup: SimSetup): SimChecks {
   const cidrs = podCidrsAreUnique(context, policy, coverage.hit);
   const volumes = volumesAreKept(context, cloud, coverage.hit);
   const bindings = bindingsFit(context, coverage.hit);
+  const shares = identitiesKeepTheirShare(context, coverage.hit);
   const workloads = createWorkloadWorld();
   const podCounts = podCountsAreKept(context, workloads, coverage.hit);
   const gateActs = closedGateHoldsActs(context, workloads, coverage.hit);
@@ -135,6 +138,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     volumes,
     bindings,
     ticks,
+    shares,
     ...(parts.includes('workloads') ? [podCounts, gateActs, owners, progress] : []),
   ];
 
@@ -166,6 +170,7 @@ export function createChecks(setup: SimSetup): SimChecks {
     volumes,
     bindings,
     ticks,
+    shares,
     learnWorkloads(changes, by) {
       const changed = workloads.apply(changes);
       if (changed.length === 0) return;

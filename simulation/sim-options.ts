@@ -3,6 +3,7 @@ import type { RelayRouteOptions } from '../agent/app/relay-route.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';
 import type { FleetControllers } from '../shared/controllers/index.ts';
 import type { Policy } from '../shared/domain/policy.ts';
+import type { RequestLimits } from '../shared/kube/request/request-throttle.ts';
 import type { Authenticator } from '../shared/ports/authenticator.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Probe } from '../shared/ports/probe.ts';
@@ -42,6 +43,8 @@ export interface SimOptions {
     /** How a machine of a site sends its heartbeats. */
     readonly relayRoute?: (options: RelayRouteOptions) => KubeApi;
     readonly controllers?: (controllers: FleetControllers, queue: TickQueue) => FleetControllers;
+    /** What one identity may use. */
+    readonly limits?: (limits: RequestLimits) => RequestLimits;
   };
 }
 

@@ -8,9 +8,18 @@ import { composeApi } from '../shared/api/compose.ts';
 import { fleetControllers } from '../shared/controllers/index.ts';
 import { beatTimesOf } from '../shared/domain/nodes/node-profile.ts';
 import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
+import { refusedRequests } from '../shared/kube/request/refused-requests.ts';
+import {
+  API_LIMITS,
+  HEARTBEAT_LIMITS,
+  type RequestLimits,
+  type RequestThrottle,
+  requestThrottle,
+} from '../shared/kube/request/request-throttle.ts';
 import type { RandomSource } from '../shared/ports/clock.ts';
 import type { ItemStore } from '../shared/ports/item-store.ts';
 import type { Log } from '../shared/ports/log.ts';
+import { refusalsAdded } from '../shared/store/refusal-store.ts';
 import { sha256Of, simulationAuthenticator } from './access.ts';
 import { createEndpoint } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
@@ -21,6 +30,7 @@ import { faultyStore } from './faults/faulty-store.ts';
 import type { FaultyTicks } from './faults/faulty-ticks.ts';
 import type { Process, Program } from './faults/processes.ts';
 import { throttledFor } from './faults/throttled-items.ts';
+import { costlyHeartbeats, costlyYaml } from './greedy-identity.ts';
 import { SIMULATED_URL } from './heartbeat-doors.ts';
 import { ownProbe } from './own-probe.ts';
 import { seededUuid } from './seeded-random.ts';
@@ -113,15 +123,30 @@ export function simPrograms(
       cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
       sha256: hash,
     });
+    const spend = async (ms: number): Promise<void> => {
+      checks.shares.onSpent(process, ms);
+      await time.sleep(ms);
+      process.busyMs += ms;
+    };
+    const onRefused = refusedRequests({ log: shared.log, store: refusalsAdded(items), noteFault: () => undefined });
+    const heartbeatThrottle = (): RequestThrottle =>
+      requestThrottle(limitsOf(HEARTBEAT_LIMITS), { busyMs: () => process.busyMs, onRefused });
     return {
       clock,
       controllers: plant.controllers?.(controllers, tickQueue) ?? controllers,
       endpoint: createEndpoint({
-        api: composeApi({ ...shared, authenticator, hash, readYaml, gzip }),
+        api: composeApi({
+          ...{ ...shared, authenticator, hash, gzip },
+          readYaml: costlyYaml(readYaml, spend),
+          limits: limitsOf(API_LIMITS),
+          busyMs: () => process.busyMs,
+        }),
         heartbeat: serveHeartbeat({
           ...{ items, authenticator, clock, random: source, log: shared.log },
           beatTimes: beatTimesOf(process.policy),
           sha256: sha256Of,
+          throttle: costlyHeartbeats(heartbeatThrottle(), spend, clock),
+          batchThrottle: heartbeatThrottle(),
           startTimeLimit: (milliseconds) => ({ reached: time.sleep(milliseconds), cancel: () => undefined }),
         }),
         clock,
@@ -130,6 +155,8 @@ export function simPrograms(
       }),
     };
   }
+
+  const limitsOf = (limits: RequestLimits): RequestLimits => plant.limits?.(limits) ?? limits;
 
   return { compose, storeOf, planted, logOf };
 }

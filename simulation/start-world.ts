@@ -7,6 +7,7 @@ import { type FaultyStreams, faultyStreams } from './faults/faulty-streams.ts';
 import { faultyTicks } from './faults/faulty-ticks.ts';
 import { type LieKind, lyingClock } from './faults/lying-clocks.ts';
 import { lambdaFunctions } from './faults/processes.ts';
+import { beGreedy, environmentsDuringGreed } from './greedy-identity.ts';
 import { type DoorUse, doorUseOf } from './heartbeat-doors.ts';
 import type { TrueMachine } from './laws/law.ts';
 import { givePodCidrs } from './people-cidrs.ts';
@@ -68,10 +69,16 @@ export function startWorld(setup: SimSetup, checks: SimChecks): World {
     fraction: random('processes'),
     policy: checks.versions.asPlanted(policy),
     compose: programs.compose,
+    environmentsMax: environmentsDuringGreed(plan),
   });
   state.functions = functions;
   const cutZone = zoneCuts(setup);
-  const send: Send = faultyNetwork({ functions, time, plan, fraction: network, cutZone });
+  const send: Send = faultyNetwork({
+    ...{ functions, time, plan, fraction: network, cutZone },
+    onTurn: checks.shares.onTurn,
+    onAnswer: checks.shares.onAnswer,
+  });
+  beGreedy(setup, functions, checks.shares.onAnswer);
   const story = startStory(setup, checks, { send, cutZone });
   state.story = story;
   const streams = faultyStreams({

@@ -228,6 +228,26 @@ class Watchers {
     return true;
   }
 
+  /**
+   * With `heldChunks` as through a function URL that holds each chunk until the next one is written
+   * (docs/decisions/0053-padded-streams.md). Without padding a change would be received with the next one, later than L9
+   * allows.
+   */
+  async *#delivered(chunks: AsyncIterable<string>): AsyncGenerator<string> {
+    const { plan } = this.#options;
+    if (!plan.has('heldChunks')) {
+      yield* chunks;
+      return;
+    }
+    let held = '';
+    for await (const chunk of chunks) {
+      if (held !== '') yield held;
+      held = chunk;
+      plan.count('heldChunks');
+    }
+    if (held !== '') yield held;
+  }
+
   async #watch(client: Client): Promise<void> {
     const request = this.#requestOf(client, {
       watch: '1',
@@ -262,7 +282,7 @@ class Watchers {
     await this.#request(async ({ watch: serve, clock }) => {
       const { lines } = await serve(request, clock.nowMs() + LIFETIME_MS);
       if (lines === undefined) return;
-      for await (const line of heldLines(lines)) {
+      for await (const line of this.#delivered(lines)) {
         if (line.trim() === '') continue;
         await this.#delay();
         if (this.#isCut() || !this.#receive(client, JSON.parse(line) as Line, state)) return;
@@ -286,19 +306,6 @@ class Watchers {
       this.#options.law.onAway(client, false);
     }
   }
-}
-
-/**
- * As a function URL that holds each chunk until the next one is written (docs/decisions/0053-padded-streams.md). Without
- * padding a change would be received with the next one, later than L9 allows.
- */
-async function* heldLines(chunks: AsyncIterable<string>): AsyncGenerator<string> {
-  let held = '';
-  for await (const chunk of chunks) {
-    if (held !== '') yield held;
-    held = chunk;
-  }
-  if (held !== '') yield held;
 }
 
 /** A field selector and its meaning, independent of the code under test. */

@@ -47,13 +47,16 @@ export const FAULTS = {
   ec2Events: 'events of instances are late, repeated or lost',
   policyRoll: 'some processes use the new policy, others still the old one',
   lyingClocks: 'times and counts that machines write are off by seconds to years, drift or jump',
+  greedyIdentity:
+    'a machine sends dozens of costly heartbeats and API requests at a time, and functions have few environments',
+  heldChunks: 'a front holds each chunk of a watch until the next one is written',
   poison: 'a few machines have objects at every limit: huge, countless, malformed, absurd or throttled',
 } as const;
 export type FaultName = keyof typeof FAULTS;
 export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[];
 
-/** Faults of the whole run that must affect only their own objects: no law allows for them, and no calm ends. */
-const STANDING: ReadonlySet<FaultName> = new Set(['lyingClocks', 'poison']);
+/** Faults of the whole run that must affect nothing, or only their own objects: no law allows for them, and no calm ends. */
+const STANDING: ReadonlySet<FaultName> = new Set(['lyingClocks', 'poison', 'heldChunks']);
 /** Faults of relays. No law allows for them: machines have a second way. */
 export const RELAY_FAULTS = [
   'relayDown',
@@ -62,7 +65,8 @@ export const RELAY_FAULTS = [
   'relayHolds',
   'waysHang',
 ] as const satisfies readonly FaultName[];
-const IN_CALM: ReadonlySet<FaultName> = new Set<FaultName>(RELAY_FAULTS);
+/** All laws hold meanwhile as in calm. */
+const IN_CALM: ReadonlySet<FaultName> = new Set<FaultName>([...RELAY_FAULTS, 'greedyIdentity']);
 /** Maximum time that a process is frozen. Below the time limit of an invocation: one that is frozen for longer is killed. */
 export const FROZEN_MAX_MS = 25_000;
 /** A fault that struck at the end of its episode may have its effect for as long afterwards. Milliseconds. */
@@ -77,13 +81,14 @@ const SEED_SHARES: Readonly<Partial<Record<FaultName, number>>> = {
   poison: 0.35,
   freeze: 0.4,
   throttledInvocation: 0.4,
+  greedyIdentity: 0.4,
 };
 
 /** The faults of a seed when none are named. */
 export const faultsOf = (seed: number): readonly FaultName[] =>
   FAULT_NAMES.filter((name) => {
     if (name === 'urlOutage') return partsOf(seed).includes('heartbeatUrl');
-    if (IN_CALM.has(name)) return partsOf(seed).includes('relays');
+    if (RELAY_FAULTS.some((each) => each === name)) return partsOf(seed).includes('relays');
     const share = SEED_SHARES[name];
     return share === undefined || seededFraction(hashOf(`${seed} has ${name}`))() < share;
   });
@@ -106,6 +111,7 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
   relayDrops: 4,
   relayHolds: 6,
   waysHang: 6,
+  greedyIdentity: 2,
   ec2Events: 4,
   ec2Wrong: 2,
   ec2Stale: 2,
@@ -132,7 +138,7 @@ export interface FaultPlan {
   fraction(name: FaultName): number;
   count(name: FaultName): void;
   readonly counts: Readonly<Record<FaultName, number>>;
-  /** No fault since then, if none is going on. Those of relays do not count. */
+  /** No fault since then, if none is going on. Those of relays and of a greedy identity do not count. */
   calmSinceMs(): number | undefined;
   /** The last episode of a fault that has begun. */
   last(name: FaultName): { readonly fromMs: number; readonly untilMs: number } | undefined;

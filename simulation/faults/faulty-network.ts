@@ -35,8 +35,11 @@ export function faultyNetwork(options: {
   readonly fraction: () => number;
   /** The zone that a network partition separates from the API; undefined without one. */
   readonly cutZone: () => string | undefined;
+  /** After this time an environment began to serve a request. Milliseconds. */
+  readonly onTurn: (request: EndpointRequest, waitedMs: number) => void;
+  readonly onAnswer: (request: EndpointRequest, answer: EndpointAnswer) => void;
 }): Send {
-  const { functions, time, plan, fraction, cutZone } = options;
+  const { functions, time, plan, fraction, cutZone, onTurn, onAnswer } = options;
   const latencyMs = (): number => LATENCY_MIN_MS + fraction() * (LATENCY_MAX_MS - LATENCY_MIN_MS);
 
   async function serve(request: EndpointRequest): Promise<EndpointAnswer> {
@@ -50,8 +53,14 @@ export function faultyNetwork(options: {
       return NO_ANSWER;
     }
     const name = isRenewal(request) ? 'heartbeat' : 'api';
-    const outcome = await functions.invoke(name, request.who, ({ endpoint }) => endpoint.send(request));
-    return outcome.kind === 'done' ? outcome.value : UNAVAILABLE;
+    const arrivedAtMs = time.nowMs();
+    const outcome = await functions.invoke(name, request.who, ({ endpoint }) => {
+      onTurn(request, time.nowMs() - arrivedAtMs);
+      return endpoint.send(request);
+    });
+    if (outcome.kind !== 'done') return UNAVAILABLE;
+    onAnswer(request, outcome.value);
+    return outcome.value;
   }
 
   const isCut = ({ zone }: Sender): boolean => {

@@ -26,6 +26,8 @@ export interface Process {
   readonly who: string;
   /** When its invocation began. Epoch milliseconds. */
   readonly sinceMs: number;
+  /** Time that it has computed, where that takes time in a simulation. Milliseconds. */
+  busyMs: number;
   isDead(): boolean;
   /** Called before each external call. `before`: killed before the call is sent. `after`: killed after it. */
   beforeCall(): 'before' | 'after' | undefined;
@@ -75,8 +77,15 @@ export function lambdaFunctions<P = Program>(options: {
   readonly fraction: () => number;
   readonly policy: Policy;
   readonly compose: (process: Process) => P;
+  /**
+   * Environments of a function at a time: further invocations wait for their turn, as in local mode. Undefined: as many as
+   * it needs.
+   */
+  readonly environmentsMax?: (name: FunctionName) => number | undefined;
 }): Functions<P> {
-  const { time, plan, fraction, compose } = options;
+  const { time, plan, fraction, compose, environmentsMax } = options;
+  const busy = new Map<FunctionName, number>();
+  const waiting = new Map<FunctionName, (() => void)[]>();
   const idle = new Map<FunctionName, Running<P>[]>();
   const alive = new Set<Running<P>>();
   let begun = 0;
@@ -93,6 +102,7 @@ export function lambdaFunctions<P = Program>(options: {
       clock: { nowMs: () => Math.round(time.nowMs() + functions.clockAheadMs + process.skewMs) },
       who: '',
       sinceMs: time.nowMs(),
+      busyMs: 0,
       skewMs: skew(),
       dead: false,
       callsLeft: Number.POSITIVE_INFINITY,
@@ -121,6 +131,27 @@ export function lambdaFunctions<P = Program>(options: {
     return warm(free);
   }
 
+  const isFull = (name: FunctionName): boolean =>
+    (busy.get(name) ?? 0) >= (environmentsMax?.(name) ?? Number.POSITIVE_INFINITY);
+
+  /** Occupies an environment, in the order of arrival. Undefined: at once. */
+  function turn(name: FunctionName): Promise<void> | undefined {
+    const queue = waiting.get(name) ?? [];
+    waiting.set(name, queue);
+    if (queue.length > 0 || isFull(name)) return new Promise<void>((resolve) => queue.push(resolve));
+    busy.set(name, (busy.get(name) ?? 0) + 1);
+    return undefined;
+  }
+
+  function leave(name: FunctionName): void {
+    busy.set(name, (busy.get(name) ?? 0) - 1);
+    const queue = waiting.get(name) ?? [];
+    while (queue.length > 0 && !isFull(name)) {
+      busy.set(name, (busy.get(name) ?? 0) + 1);
+      queue.shift()?.();
+    }
+  }
+
   const functions: Functions<P> = {
     policy: options.policy,
     clockAheadMs: 0,
@@ -128,6 +159,8 @@ export function lambdaFunctions<P = Program>(options: {
       return begun;
     },
     async invoke<T>(name: FunctionName, who: string, run: (program: P) => Promise<T>): Promise<Invocation<T>> {
+      const itsTurn = turn(name);
+      if (itsTurn !== undefined) await itsTurn;
       const free = idle.get(name) ?? [];
       idle.set(name, free);
       const process = warm(free) ?? begin(name);
@@ -148,6 +181,7 @@ export function lambdaFunctions<P = Program>(options: {
       const answer = await ended;
       if (process.dead || process.isRetired) alive.delete(process);
       else free.push(process);
+      leave(name);
       return answer;
     },
     restart() {

@@ -27,6 +27,7 @@ export type LawName =
   | 'ticks'
   | 'flapping'
   | 'relays'
+  | 'L17'
   | 'calm';
 
 export interface Broken {

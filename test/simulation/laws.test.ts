@@ -53,6 +53,8 @@ const NEWER_FAULTS: readonly FaultName[] = [
   'freeze',
   'throttledInvocation',
   'urlOutage',
+  'greedyIdentity',
+  'heldChunks',
   ...RELAY_FAULTS,
 ];
 const OLDER_FAULTS = FAULT_NAMES.filter((name) => !NEWER_FAULTS.includes(name));

@@ -56,6 +56,7 @@ export function seenThrough(change: {
   };
 }
 
+const HOUR_MS = 3_600_000;
 const isZone = (item: Item): boolean => item['pk'] === 'fleet' && String(item['sk']).startsWith('zone#');
 const isState = (item: Item): boolean => item['pk'] === 'fleet' && item['sk'] === 'state';
 const without = (item: Item, ...names: string[]): Item =>
@@ -225,6 +226,23 @@ export const PLANTED: readonly PlantedBug[] = [
     laws: ['L9'],
     plant: withoutPadding(),
     options: { parts: ['watches'] },
+  },
+  {
+    bug: 'an identity whose share of the time is all of it',
+    laws: ['L17'],
+    plant: {
+      limits: (limits) => ({
+        ...limits,
+        node: { ...limits.node, time: { share: 1, burstMs: HOUR_MS, waitMsMax: 0 } },
+      }),
+    },
+    options: { faults: ['greedyIdentity'], faultsAStorm: 28, hours: 0.5 },
+  },
+  {
+    bug: 'refused requests that are not counted',
+    laws: ['L17'],
+    plant: seenThrough({ write: (write) => (write.key.pk === 'refusals' ? undefined : write) }),
+    options: { faults: ['greedyIdentity'], faultsAStorm: 28, hours: 0.5 },
   },
   {
     bug: 'commits below a version that a watch already sent',

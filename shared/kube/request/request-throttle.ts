@@ -30,7 +30,7 @@ export type RequestLimits = Readonly<Record<IdentityKind, IdentityLimit>>;
  * service accounts.
  */
 export const API_LIMITS: RequestLimits = {
-  node: { rate: { ratePerSecond: 10, burst: 100 }, time: { share: 0.2, burstMs: 5_000, waitMsMax: 25 } },
+  node: { rate: { ratePerSecond: 10, burst: 100 }, time: { share: 0.2, burstMs: 2_000, waitMsMax: 25 } },
   probe: { rate: { ratePerSecond: 10, burst: 100 }, time: { share: 0.2, burstMs: 5_000, waitMsMax: 25 } },
   person: { rate: { ratePerSecond: 50, burst: 300 }, time: { share: 0.5, burstMs: 20_000, waitMsMax: 50 } },
 };
