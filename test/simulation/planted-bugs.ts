@@ -228,7 +228,7 @@ export const PLANTED: readonly PlantedBug[] = [
     options: { parts: ['watches'] },
   },
   {
-    bug: 'an identity whose share of the time is all of it',
+    bug: 'an identity without a limit of its time',
     laws: ['L17'],
     plant: {
       limits: (limits) => ({

@@ -2,6 +2,11 @@
  * Requests that can be made as long as one likes: for every list and map in the schema of a kind, one that repeats it,
  * with each verb, in each format. Nothing here knows a rule of a kind. Most of these requests are refused.
  */
+import {
+  LEASE_BATCH_API_VERSION,
+  LEASE_BATCH_KIND,
+  LEASE_BATCHES_PATH,
+} from '../../shared/domain/nodes/lease-batch.ts';
 import type { ResourceDescriptor } from '../../shared/kube/descriptor.ts';
 import { schemaOf } from '../../shared/kube/schema/kinds.ts';
 import type { Field, ListSchema, MapSchema, Schema, StructSchema } from '../../shared/kube/schema/schema.ts';
@@ -19,6 +24,12 @@ export interface Family {
   readonly name: string;
   /** What to send at about this many bytes. The last one is measured; those before it prepare the store. */
   requests(bytes: number): readonly Request[];
+  /** Served by the heartbeat function with so many Leases. Absent: by the API. */
+  readonly leases?: number;
+  /** Smallest and largest size, where a limit does not permit those of the law. */
+  readonly bytes?: readonly [least: number, most: number];
+  /** The measured request is sent so often: the time of a short one cannot be measured. Absent: once. */
+  readonly times?: number;
 }
 
 type Json = Record<string, unknown>;
@@ -226,6 +237,8 @@ const WRITES: Readonly<Record<string, Maker>> = {
   DELETE: deleted,
 };
 
+const STATUS_WRITES = ['PUT in JSON', 'merge patch', 'strategic merge patch', 'apply in JSON', 'JSON patch'];
+
 /**
  * One family for each list and map of the kind: verb, format and style of item change from one to the next. Lists near
  * the top are also created with each style of item, and the metadata of ConfigMaps is written in every way.
@@ -254,6 +267,10 @@ function bodyFamilies(target: Target): readonly Family[] {
       return writes.flatMap((each) => STYLES.map((how) => family(each, place, how)));
     }
     const styles = isTemplate || isMetadata || place.steps.length > 4 ? [] : STYLES;
+    // Machines write the status of Nodes and pods all the time.
+    if (place.steps[0]?.key === 'status' && (resource === 'nodes' || resource === 'pods')) {
+      return STATUS_WRITES.flatMap((name) => family([name, WRITES[name] as Maker], place, style));
+    }
     return [family(write, place, style), ...styles.map((how) => family(['POST in JSON', post], place, how))];
   });
 }
@@ -362,8 +379,136 @@ function wireFamilies(): readonly Family[] {
   ];
 }
 
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+/** A heartbeat has at most 8 KB. */
+const SMALL = { leases: 1, bytes: [1_900, 7_600], times: 20 } as const;
+const BEATS: Readonly<Record<string, Maker>> = {
+  'PUT in JSON': beatOf('PUT', 'application/json', (object) => object),
+  'PUT in protobuf': beatOf('PUT', PROTOBUF, (object) => protobufBody(object)),
+  'PUT with strict fields': beatOf('PUT', 'application/json', (object) => object, '?fieldValidation=Strict'),
+  'merge patch': beatOf('PATCH', MERGE, (_, part) => part),
+  'strategic merge patch': beatOf('PATCH', STRATEGIC, (_, part) => part),
+  'JSON patch': (_, place, { entries }) => [
+    {
+      ...{ method: 'PATCH', path: `${LEASES}/n0`, contentType: JSON_PATCH },
+      body: entries.map(([key, value]) => ({
+        op: 'add',
+        path: `/${place.steps.map((step) => step.key).join('/')}/${place.repeated.kind === 'list' ? '-' : key}`,
+        value,
+      })),
+    },
+  ],
+};
+
+function beatOf(method: string, contentType: string, bodyOf: (object: Json, part: Json) => unknown, query = ''): Maker {
+  return ({ base }, place, { value }) => {
+    const metadata = { name: 'n0', namespace: 'kube-node-lease' };
+    const object = placed({ ...base, metadata: { ...metadata, resourceVersion: '1' } }, place, value);
+    const part = placed({ metadata }, place, value);
+    return [{ method, path: `${LEASES}/n0${query}`, body: bodyOf(object, part), contentType }];
+  };
+}
+
+/** Bodies of one heartbeat: each list and map of a Lease, each odd text and header, in each way to write it. */
+function heartbeatFamilies(target: Target): readonly Family[] {
+  const places = placesIn(target.schema);
+  const odd = Object.entries(BODIES).flatMap(([name, textOf]) =>
+    ['application/json', PROTOBUF, MERGE, STRATEGIC, JSON_PATCH].map((contentType) => ({
+      ...SMALL,
+      name: `heartbeat: ${name}, ${contentType}`,
+      requests: (bytes: number) => [
+        {
+          method: contentType === 'application/json' || contentType === PROTOBUF ? 'PUT' : 'PATCH',
+          ...{ path: `${LEASES}/n0`, body: textOf(bytes), contentType },
+        },
+      ],
+    })),
+  );
+  const wire = Object.entries(HEADERS).map(([name, headersOf]) => ({
+    ...{ leases: 1, name: `heartbeat: header, ${name}` },
+    requests: (bytes: number) => [
+      { method: 'PATCH', path: `${LEASES}/n0`, body: { spec: {} }, contentType: MERGE, headers: headersOf(bytes) },
+    ],
+  }));
+  const bodies = Object.entries(BEATS).flatMap(([write, maker]) =>
+    places.flatMap((place) =>
+      STYLES.map((style) => ({
+        ...SMALL,
+        name: `heartbeat: ${write}, ${place.steps.map(({ key }) => key).join('.')}, ${style.name}`,
+        requests: (bytes: number) => maker(target, place, repetition(place, bytes, style)),
+      })),
+    ),
+  );
+  return [...bodies, ...odd, ...wire];
+}
+
+/** An item has 640 bytes: a batch of 100 is sixteen times one of 6. */
+const ITEM_BYTES = 640;
+const beatItem = (index: number, body: unknown, more: object = {}): object => ({
+  ...{ method: 'PATCH', path: `${LEASES}/n${index}`, token: `n${index}` },
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+  ...more,
+});
+const padded = (index: number): unknown => ({
+  spec: {},
+  metadata: { annotations: { a: `${index}`.padEnd(400, 'x') } },
+});
+const ITEMS: Readonly<Record<string, (index: number) => unknown>> = {
+  'of different nodes': (index) => beatItem(index, padded(index)),
+  'of one node': () => beatItem(0, padded(0)),
+  'whole Leases': (index) =>
+    beatItem(
+      index,
+      { metadata: { name: `n${index}`, namespace: 'kube-node-lease' }, ...(padded(index) as Json) },
+      { method: 'PUT' },
+    ),
+  'with refused tokens': (index) => beatItem(index, padded(index), { token: 'unknown' }),
+  'with tokens of others': (index) => beatItem(index, padded(index), { token: 'n0' }),
+  'of nodes that do not exist': (index) => beatItem(index + 1_000, padded(index), { token: 'n0' }),
+  'with owners': (index) =>
+    beatItem(index, {
+      metadata: { ownerReferences: Array.from({ length: 6 }, (_, owner) => ({ uid: `${owner}`, controller: true })) },
+    }),
+  'with unknown fields': (index) => beatItem(index, `{"spec":{${repeatText(400, (i) => `"u${i}":1`, ',')}}}`),
+  'with broken bodies': (index) => beatItem(index, '{'.repeat(400)),
+  'with nested bodies': (index) => beatItem(index, '{"a":'.repeat(100)),
+  'with long paths': (index) => beatItem(index, '{}', { path: `${LEASES}/${'a.'.repeat(250)}` }),
+  'with long methods': (index) => beatItem(index, '{}', { method: 'A'.repeat(500) }),
+  'that are texts': () => 'x'.repeat(600),
+  'that are lists': () => Array.from({ length: 200 }, () => 1),
+  'with unknown members': (index) =>
+    beatItem(index, '{}', Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`u${i}`, 1]))),
+};
+
+/** Batches of a relay. */
+function batchFamilies(): readonly Family[] {
+  const to = { method: 'POST', path: LEASE_BATCHES_PATH, contentType: 'application/json' };
+  const batchOf = (items: readonly unknown[]) => ({
+    apiVersion: LEASE_BATCH_API_VERSION,
+    kind: LEASE_BATCH_KIND,
+    items,
+  });
+  return [
+    ...Object.entries(ITEMS).map(([name, itemOf]) => ({
+      ...{ leases: 100, name: `batch: heartbeats ${name}` },
+      requests: (bytes: number) => [
+        { ...to, body: batchOf(Array.from({ length: Math.round(bytes / ITEM_BYTES) }, (_, index) => itemOf(index))) },
+      ],
+    })),
+    ...Object.entries(BODIES).map(([name, textOf]) => ({
+      ...{ leases: 1, name: `batch: ${name}` },
+      requests: (bytes: number) => [{ ...to, body: textOf(bytes) }],
+    })),
+  ];
+}
+
 /** Every family of requests to these kinds. */
 export function requestFamilies(kinds: readonly ResourceDescriptor[]): readonly Family[] {
   const targets = kinds.flatMap((each) => targetOf(each) ?? []);
-  return [...targets.flatMap((target) => [...bodyFamilies(target), ...queryFamilies(target)]), ...wireFamilies()];
+  return [
+    ...targets.flatMap((target) => [...bodyFamilies(target), ...queryFamilies(target)]),
+    ...targets.filter(({ descriptor }) => descriptor.resource === 'leases').flatMap(heartbeatFamilies),
+    ...batchFamilies(),
+    ...wireFamilies(),
+  ];
 }
