@@ -117,6 +117,13 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
   ec2Stale: 2,
   ec2Throttled: 2,
 };
+/**
+ * Half of the episodes of a fault of which all laws are checked in calm: in the calm after a storm. From its end, when the
+ * effects of the storm have passed. Milliseconds.
+ */
+const AFTER_STORM_MS = 30_000;
+const AFTER_STORM_LASTS_MS = 15_000;
+const AFTER_STORMS: ReadonlySet<FaultName> = new Set(['greedyIdentity']);
 /** Of a fault with rare episodes that are logged one by one: outages and cuts. */
 const OUTAGES: ReadonlySet<FaultName> = new Set(['tickOutage', 'zoneCut', 'siteCut', 'apiOutage', 'urlOutage']);
 
@@ -178,6 +185,10 @@ export function faultPlan(options: {
     const own = storms.flatMap(({ fromMs, untilMs }): Episode[] => {
       const [isHit, from, length, severity] = [random() < share * (OFTENER[name] ?? 1), random(), random(), random()];
       if (!isHit || !wanted.has(name) || STANDING.has(name)) return [];
+      if (AFTER_STORMS.has(name) && from < 0.5) {
+        const calmMs = untilMs + AFTER_STORM_MS;
+        return [{ fromMs: calmMs, untilMs: calmMs + AFTER_STORM_LASTS_MS, severity: 0.15 + 0.85 * severity }];
+      }
       const begins = Math.round(fromMs + 0.5 * from * (untilMs - fromMs));
       const rest = untilMs - begins;
       const lasts = OUTAGES.has(name) ? Math.max(5_000, length * rest) : (0.5 + 0.5 * length) * rest;

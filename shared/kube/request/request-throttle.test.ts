@@ -43,6 +43,18 @@ function environment(limits = HEARTBEAT_LIMITS) {
   };
 }
 
+describe('a clock that was set back', () => {
+  it.each([6_000, 29_000, 3_600_000])('by %i ms refuses no node, and forgives none', (backMs) => {
+    const some = environment();
+    some.pass(2 * backMs);
+    expect(some.serve(node('n1'), { busyMs: 2 })).toBeUndefined();
+    expect(some.serve(node('greedy'), { busyMs: 1_500 })).toBeUndefined();
+    some.pass(-backMs);
+    expect(some.serve(node('n1'), { busyMs: 2 })).toBeUndefined();
+    expect(some.serve(node('greedy'), { busyMs: 1_500 })).toMatchObject({ details: { retryAfterSeconds: 20 } });
+  });
+});
+
 describe('the share of an identity', () => {
   it('refuses one that uses seconds, and none of the others', () => {
     const some = environment();

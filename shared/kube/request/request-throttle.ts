@@ -49,8 +49,16 @@ export const HEARTBEAT_LIMITS: RequestLimits = {
 const IDENTITIES_MAX = 20_000;
 const EXEMPT_GROUP = 'system:masters';
 
+/**
+ * Requests of one environment overlap by less than this. A time that is further back is that of a clock that was set back.
+ * Milliseconds.
+ */
+const OVERLAP_MS = 5_000;
+
 interface Account {
   readonly kind: IdentityKind;
+  /** Latest time of a request. Epoch milliseconds. */
+  seenAtMs: number;
   /** When the bucket of requests is full again. Epoch milliseconds. */
   requestsFullAtMs?: number;
   /** When the bucket of time is full again. Epoch milliseconds. */
@@ -94,8 +102,9 @@ export function requestThrottle(
   /** By username, least recent first. */
   const accounts = new Map<string, Account>();
 
-  function accountOf({ username, groups }: UserInfo): Account {
-    const account = accounts.get(username) ?? { kind: kindOf(groups) };
+  function accountOf({ username, groups }: UserInfo, nowMs: number): Account {
+    const account = accounts.get(username) ?? { kind: kindOf(groups), seenAtMs: nowMs };
+    followClock(account, nowMs);
     accounts.delete(username);
     accounts.set(username, account);
     if (accounts.size > IDENTITIES_MAX) accounts.delete(accounts.keys().next().value as string);
@@ -120,7 +129,7 @@ export function requestThrottle(
       return {
         admit(user) {
           if (user.groups.includes(EXEMPT_GROUP)) return;
-          account = accountOf(user);
+          account = accountOf(user, beganAtMs);
           const { rate, time } = limits[account.kind];
           const ofTime = admitTime(account.timeFullAtMs, beganAtMs, time);
           if (ofTime.kind === 'refused') refuse(user, 'time', ofTime.retryAfterSeconds);
@@ -133,6 +142,7 @@ export function requestThrottle(
         },
         end(nowMs) {
           if (account !== undefined && isTimed) {
+            followClock(account, nowMs);
             const used = { busyMs: (busyMs() - busyBeforeMs) / nodes, elapsedMs: (nowMs - beganAtMs) / nodes };
             const limit = limits[account.kind].time;
             account.timeFullAtMs = chargeTime(account.timeFullAtMs, used, { nowMs, limit });
@@ -142,6 +152,15 @@ export function requestThrottle(
       };
     },
   };
+}
+
+/** When the clock was set back, the buckets move with it. Otherwise a live node would be refused until it has caught up. */
+function followClock(account: Account, nowMs: number): void {
+  const backMs = account.seenAtMs - nowMs;
+  account.seenAtMs = backMs > OVERLAP_MS ? nowMs : Math.max(account.seenAtMs, nowMs);
+  if (backMs <= OVERLAP_MS) return;
+  if (account.requestsFullAtMs !== undefined) account.requestsFullAtMs -= backMs;
+  if (account.timeFullAtMs !== undefined) account.timeFullAtMs -= backMs;
 }
 
 const kindOf = (groups: readonly string[]): IdentityKind =>
