@@ -117,10 +117,7 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
   ec2Stale: 2,
   ec2Throttled: 2,
 };
-/**
- * Half of the episodes of a fault of which all laws are checked in calm: in the calm after a storm. From its end, when the
- * effects of the storm have passed. Milliseconds.
- */
+/** Half of the episodes of these are in the calm after a storm, when its effects have passed. Milliseconds from its end. */
 const AFTER_STORM_MS = 30_000;
 const AFTER_STORM_LASTS_MS = 15_000;
 const AFTER_STORMS: ReadonlySet<FaultName> = new Set(['greedyIdentity']);
