@@ -7,6 +7,7 @@
 import { BOUND_TOKEN_LIFE_SECONDS, NODE_CLOCK_TOLERANCE_SECONDS } from '../../shared/domain/access/node-token.ts';
 import { policyOf } from '../../shared/domain/nodes/node-profile.ts';
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
+import { TURN_MAX_MS } from './shares.ts';
 import type { TrueNode } from './truth.ts';
 
 /** The times of a token are whole seconds. Milliseconds. */
@@ -22,11 +23,16 @@ const DIRECT_WAIT_MS = 10_000;
 export function relaysOnlyDelay(context: LawContext): Law {
   const { truth, nowMs, most, machine, calmSinceMs, clockSlackMs, isPoisoned, fail } = context;
 
-  /** What a machine waits for before its heartbeat is stored: its relay, and a direct request while such requests hang. */
+  /**
+   * What a machine waits for before its heartbeat is stored: its relay, a direct request while such requests hang, and its
+   * turn while another identity is greedy.
+   */
   function waitsMs(sinceMs: number): number {
     const hangs = context.plan.last('waysHang');
     const mayHang = hangs !== undefined && hangs.untilMs + RELAY_WAIT_MS >= sinceMs;
-    return mayHang ? RELAY_WAIT_MS + DIRECT_WAIT_MS : RELAY_WAIT_MS;
+    const greed = context.plan.last('greedyIdentity');
+    const turnMs = greed !== undefined && greed.untilMs >= sinceMs ? TURN_MAX_MS.heartbeat : 0;
+    return RELAY_WAIT_MS + turnMs + (mayHang ? DIRECT_WAIT_MS : 0);
   }
 
   const intervalMs = ({ profile }: TrueNode): number =>

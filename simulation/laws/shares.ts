@@ -19,7 +19,7 @@ const TIME = { heartbeat: HEARTBEAT_LIMITS.node.time, api: API_LIMITS.node.time 
  * Of a request of another identity, until an environment serves it: the burst of the greedy identity, the request that
  * exceeds it, and one of the same moment. Milliseconds.
  */
-const WAITS_MAX_MS = {
+export const TURN_MAX_MS = {
   heartbeat: TIME.heartbeat.burstMs + 2 * GREEDY_COST_MS.heartbeat,
   api: TIME.api.burstMs + 2 * GREEDY_COST_MS.api,
 } as const;
@@ -66,7 +66,7 @@ export function identitiesKeepTheirShare(context: LawContext, hit: (mark: Mark) 
       if (!isGreedy() || !isCalm()) return;
       const name = isRenewal(request) ? 'heartbeat' : 'api';
       hit(`shares:${name}-turn`);
-      if (waitedMs <= WAITS_MAX_MS[name]) return;
+      if (waitedMs <= TURN_MAX_MS[name]) return;
       fail(`${request.method} ${request.path} of ${request.who} waited ${seconds(waitedMs)} for function ${name}`);
     },
     onAnswer({ who, method, path }, answer) {
