@@ -65,7 +65,7 @@ export const environmentsDuringGreed =
   (name: FunctionName): number | undefined =>
     (name === 'heartbeat' || name === 'api') && isGreedy(plan) ? ENVIRONMENTS : undefined;
 
-const isGreedy = (plan: FaultPlan): boolean => plan.severity('greedyIdentity') > 0 && plan.calmSinceMs() !== undefined;
+const isGreedy = (plan: FaultPlan): boolean => plan.severity('costlyRequests') > 0 && plan.calmSinceMs() !== undefined;
 
 const REQUESTS: readonly EndpointRequest[] = [
   {
@@ -93,13 +93,13 @@ export function beGreedy(
   const send = async (request: EndpointRequest, untilMs: number): Promise<void> => {
     const name = isRenewal(request) ? 'heartbeat' : 'api';
     while (time.nowMs() < untilMs) {
-      plan.count('greedyIdentity');
+      plan.count('costlyRequests');
       const outcome = await functions.invoke(name, GREEDY, ({ endpoint }) => endpoint.send(request));
       if (outcome.kind === 'done') onAnswer(request, outcome.value);
       await time.sleep(PAUSE_MS);
     }
   };
-  for (const { fromMs, untilMs } of plan.episodes('greedyIdentity')) {
+  for (const { fromMs, untilMs } of plan.episodes('costlyRequests')) {
     const lastMs = Math.min(untilMs, fromMs + GREEDY_MS_MAX);
     time.after(fromMs - START_MS, () => {
       for (const request of REQUESTS) {

@@ -47,7 +47,7 @@ export const FAULTS = {
   ec2Events: 'events of instances are late, repeated or lost',
   policyRoll: 'some processes use the new policy, others still the old one',
   lyingClocks: 'times and counts that machines write are off by seconds to years, drift or jump',
-  greedyIdentity:
+  costlyRequests:
     'a machine sends dozens of costly heartbeats and API requests at a time, and functions have few environments',
   heldChunks: 'a front holds each chunk of a watch until the next one is written',
   poison: 'a few machines have objects at every limit: huge, countless, malformed, absurd or throttled',
@@ -66,7 +66,7 @@ export const RELAY_FAULTS = [
   'waysHang',
 ] as const satisfies readonly FaultName[];
 /** All laws hold meanwhile as in calm. */
-const IN_CALM: ReadonlySet<FaultName> = new Set<FaultName>([...RELAY_FAULTS, 'greedyIdentity']);
+const IN_CALM: ReadonlySet<FaultName> = new Set<FaultName>([...RELAY_FAULTS, 'costlyRequests']);
 /** Maximum time that a process is frozen. Below the time limit of an invocation: one that is frozen for longer is killed. */
 export const FROZEN_MAX_MS = 25_000;
 /** A fault that struck at the end of its episode may have its effect for as long afterwards. Milliseconds. */
@@ -81,7 +81,7 @@ const SEED_SHARES: Readonly<Partial<Record<FaultName, number>>> = {
   poison: 0.35,
   freeze: 0.4,
   throttledInvocation: 0.4,
-  greedyIdentity: 0.4,
+  costlyRequests: 0.2,
 };
 
 /** The faults of a seed when none are named. */
@@ -111,7 +111,7 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
   relayDrops: 4,
   relayHolds: 6,
   waysHang: 6,
-  greedyIdentity: 2,
+  costlyRequests: 2,
   ec2Events: 4,
   ec2Wrong: 2,
   ec2Stale: 2,
@@ -120,7 +120,7 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
 /** Half of the episodes of these are in the calm after a storm, when its effects have passed. Milliseconds from its end. */
 const AFTER_STORM_MS = 30_000;
 const AFTER_STORM_LASTS_MS = 15_000;
-const AFTER_STORMS: ReadonlySet<FaultName> = new Set(['greedyIdentity']);
+const AFTER_STORMS: ReadonlySet<FaultName> = new Set(['costlyRequests']);
 /** Of a fault with rare episodes that are logged one by one: outages and cuts. */
 const OUTAGES: ReadonlySet<FaultName> = new Set(['tickOutage', 'zoneCut', 'siteCut', 'apiOutage', 'urlOutage']);
 

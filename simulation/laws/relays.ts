@@ -30,7 +30,7 @@ export function relaysOnlyDelay(context: LawContext): Law {
   function waitsMs(sinceMs: number): number {
     const hangs = context.plan.last('waysHang');
     const mayHang = hangs !== undefined && hangs.untilMs + RELAY_WAIT_MS >= sinceMs;
-    const greed = context.plan.last('greedyIdentity');
+    const greed = context.plan.last('costlyRequests');
     const turnMs = greed !== undefined && greed.untilMs >= sinceMs ? TURN_MAX_MS.heartbeat : 0;
     return RELAY_WAIT_MS + turnMs + (mayHang ? DIRECT_WAIT_MS : 0);
   }

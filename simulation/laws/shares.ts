@@ -47,7 +47,7 @@ export function identitiesKeepTheirShare(context: LawContext, hit: (mark: Mark) 
   let wasClosed = false;
 
   const fail = (message: string): void => failed({ law: 'L17', subjects: [GREEDY], message });
-  const isGreedy = (): boolean => plan.severity('greedyIdentity') > 0;
+  const isGreedy = (): boolean => plan.severity('costlyRequests') > 0;
   const isCalm = (): boolean => context.calmSinceMs() !== undefined;
 
   return {
@@ -78,7 +78,8 @@ export function identitiesKeepTheirShare(context: LawContext, hit: (mark: Mark) 
         return;
       }
       if (isGreedy()) hit('shares:answer');
-      if (isRefused) fail(`${method} ${path} of ${who} was refused: ${messageOf(answer)}`);
+      // A machine with hundreds of bad pods deletes all of them at once.
+      if (isRefused && !context.isPoisoned(who)) fail(`${method} ${path} of ${who} was refused: ${messageOf(answer)}`);
     },
     learn(changes) {
       const isRecorded = changes.some(({ key }) => key.pk.startsWith('d#') && key.sk.startsWith(`node.${GREEDY}.`));

@@ -43,6 +43,8 @@ const WORKLOAD_HOURS = 0.5;
 const RARE_MARKS = [
   { mark: 'part:expired', seed: 75, hours: 0.5, parts: ['markParts'] },
   { mark: 'hold:totalDisruption', seed: 29, hours: 0.5, parts: [] },
+  // It hits every mark of L17: costly requests in calm.
+  { mark: 'shares:api-turn', seed: 46, hours: 0.5, parts: [] },
 ] as const satisfies readonly { mark: Mark; seed: number; hours: number; parts: readonly PartName[] }[];
 /** In most of them two nodes of a zone wait for a taint, one with a wrong clock. */
 const TWIN_SEEDS = [37, 11, 39, 58];
@@ -53,7 +55,7 @@ const NEWER_FAULTS: readonly FaultName[] = [
   'freeze',
   'throttledInvocation',
   'urlOutage',
-  'greedyIdentity',
+  'costlyRequests',
   'heldChunks',
   ...RELAY_FAULTS,
 ];

@@ -236,13 +236,13 @@ export const PLANTED: readonly PlantedBug[] = [
         node: { ...limits.node, time: { share: 1, burstMs: HOUR_MS, waitMsMax: 0 } },
       }),
     },
-    options: { faults: ['greedyIdentity'], faultsAStorm: 28, hours: 0.5 },
+    options: { faults: ['costlyRequests'], faultsAStorm: 28, hours: 0.5 },
   },
   {
     bug: 'refused requests that are not counted',
     laws: ['L17'],
     plant: seenThrough({ write: (write) => (write.key.pk === 'refusals' ? undefined : write) }),
-    options: { faults: ['greedyIdentity'], faultsAStorm: 28, hours: 0.5 },
+    options: { faults: ['costlyRequests'], faultsAStorm: 28, hours: 0.5 },
   },
   {
     bug: 'commits below a version that a watch already sent',

@@ -26,6 +26,7 @@ function lawInCalm() {
       nowMs: () => world.nowMs,
       calmSinceMs: () => (world.isCalm ? 0 : undefined),
       clockSlackMs: () => 0,
+      isPoisoned: () => false,
       plan: { severity: () => 1 },
       fail: ({ message }: Broken) => broken.push(message),
     } as unknown as LawContext,
