@@ -55,7 +55,7 @@ describe('a suspended Job', () => {
     expect((await cluster.job()).status).toMatchObject({ succeeded: 2, active: 1 });
   });
 
-  it('WJ-57 that is resumed before its pods ended replaces them at once', async () => {
+  it('WJ-57 that is resumed before its pods have terminated replaces them at once', async () => {
     const cluster = await started({ parallelism: 2, completions: 2, backoffLimit: 0 });
     await setSuspend(cluster, true);
     await setSuspend(cluster, false);
@@ -65,7 +65,7 @@ describe('a suspended Job', () => {
     expect(await cluster.conditions()).toEqual(['Suspended False JobResumed']);
   });
 
-  it('WJ-59 that replaces failed pods only waits for the pods that end', async () => {
+  it('WJ-59 that replaces failed pods only waits for the pods that terminate', async () => {
     const cluster = await started({ parallelism: 2, completions: 2, podReplacementPolicy: 'Failed' });
     await setSuspend(cluster, true);
     await setSuspend(cluster, false);
