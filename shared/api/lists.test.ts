@@ -297,3 +297,22 @@ describe('kinds that are not kept', () => {
     expect((await api.send('DELETE', `${path}/x`)).code).toBe(405);
   });
 });
+
+describe('a field selector with a value that no object can have', () => {
+  const LONG = 'a'.repeat(2_100);
+  const DECISIONS = '/apis/nodekeeper.dev/v1alpha1/decisions';
+  const POD_PATH = `${encodeURIComponent('/')}p`;
+
+  it.each([
+    ['name of a Node', `${NODES}?fieldSelector=metadata.name%3D${LONG}`],
+    ['name of 254 characters', `${NODES}?fieldSelector=metadata.name%3D${'a'.repeat(254)}`],
+    ['name of a pod', `/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3D${LONG}`],
+    ['node of pods', `/api/v1/pods?fieldSelector=spec.nodeName%3D${LONG}`],
+    ['node of decisions', `${DECISIONS}?fieldSelector=node%3D${LONG}`],
+    ['zone of decisions', `${DECISIONS}?fieldSelector=zone%3D${LONG}`],
+    ['namespace of decisions', `${DECISIONS}?fieldSelector=pod%3D${LONG}${POD_PATH}`],
+    ['pod of decisions', `${DECISIONS}?fieldSelector=about.kind%3DPod,about.namespace%3Ddefault,about.name%3D${LONG}`],
+  ])('lists nothing for a %s that is too long', async (_what, path) => {
+    expect(await apiInMemory().send('GET', path)).toMatchObject({ code: 200, body: { items: [] } });
+  });
+});
