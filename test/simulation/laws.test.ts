@@ -43,6 +43,7 @@ const WORKLOAD_HOURS = 0.5;
 const RARE_MARKS = [
   { mark: 'part:expired', seed: 75, hours: 0.5, parts: ['markParts'] },
   { mark: 'hold:totalDisruption', seed: 1, hours: 0.5, parts: [] },
+  { mark: 'volume:nodeGone', seed: 11, hours: 0.5, parts: ['volumes'] },
   // It hits every mark of L17: costly requests in calm.
   { mark: 'shares:api-turn', seed: 46, hours: 0.5, parts: [] },
 ] as const satisfies readonly { mark: Mark; seed: number; hours: number; parts: readonly PartName[] }[];
