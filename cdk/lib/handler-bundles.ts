@@ -12,7 +12,7 @@ import { handlerEntry, handlersFolder, repositoryRoot } from './function-names.t
  * In these functions on-demand imports become files of their own (`chunk-….mjs`), read when needed instead of at each
  * cold start.
  */
-const SPLIT: ReadonlySet<FunctionName> = new Set(['api', 'cloud-node', 'pod-gc', 'watch']);
+const SPLIT: ReadonlySet<FunctionName> = new Set(['api', 'cloud-node', 'heartbeat', 'pod-gc', 'watch']);
 
 type Esbuild = typeof import('esbuild');
 
