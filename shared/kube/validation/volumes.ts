@@ -9,6 +9,7 @@ import type {
   PersistentVolumeClaimSpec,
   PersistentVolumeSpec,
 } from '../application-types.ts';
+import { compareQuantities } from '../quantity.ts';
 import type { Cause } from '../status.ts';
 import type { KubeCsiNode } from '../types.ts';
 import {
@@ -182,6 +183,11 @@ export function validatePersistentVolume(
   return fixed === undefined ? causes : [...causes, ...immutable('nodeAffinity', nodeAffinity, fixed)];
 }
 
+function isLess(left: string | undefined, right: string | undefined): boolean {
+  const [{ amount: one }, { amount: other }] = [readAmount(left, ''), readAmount(right, '')];
+  return one !== undefined && other !== undefined && compareQuantities(one, other) < 0;
+}
+
 const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 type DataSource = NonNullable<PersistentVolumeClaimSpec['dataSourceRef']>;
 
@@ -252,6 +258,12 @@ export function validatePersistentVolumeClaim(
     causes.push(invalidValue(`metadata.annotations.${CLASS_ANNOTATION}`, annotation, IMMUTABLE));
   }
   const isBound = claim.status?.phase === 'Bound';
+  const before = old.spec?.resources?.requests?.['storage'];
+  // A larger size that cannot be reached may be taken back, but a volume never shrinks.
+  const capacity = old.status?.capacity?.['storage'];
+  if (capacity !== undefined && isLess(size, before) && !isLess(capacity, size)) {
+    causes.push(forbiddenField('spec.resources.requests.storage', 'field can not be less than status.capacity'));
+  }
   // A binder sets the name of the volume, and a claim without a class may get one.
   const fixed = ({ resources, volumeName, storageClassName, ...rest }: PersistentVolumeClaimSpec = {}) => ({
     ...rest,

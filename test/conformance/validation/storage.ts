@@ -13,7 +13,6 @@ import {
   on,
   onStatus,
   onUpdate,
-  open,
   required,
   tooLong,
   unsupported,
@@ -199,10 +198,12 @@ export const claims: Constraint[] = [
     { 'spec.resources.requests.storage': '2Gi' },
     forbidden(CLAIM_TEXT),
   ),
-  open(
+  onUpdate(
     'spec.resources.requests.storage',
     'not less than status.capacity',
-    'a bound claim can be made smaller: nothing resizes volumes here',
+    { 'spec.resources.requests.storage': '1Mi' },
+    forbidden('field can not be less than status.capacity'),
+    { 'status.phase': 'Bound', 'status.capacity': { storage: '1Gi' } },
   ),
   onUpdate('volumeMode', 'immutable', { 'spec.volumeMode': 'Block' }, invalid(IMMUTABLE)),
   onUpdate(

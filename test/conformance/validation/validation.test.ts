@@ -71,7 +71,11 @@ class Counterexamples {
     const created = await this.create(edited(this.valid(), on === 'update' ? before : {}));
     if (created.code !== 201) return created;
     const path = `${collectionOf(this.#descriptor)}/${created.body.metadata.name}`;
-    if (on === 'update') return this.#change(path, created.body, wrong);
+    if (on === 'update') {
+      const hasStatus = Object.keys(before).some((field) => field.startsWith('status.'));
+      const { body } = hasStatus ? await this.#change(`${path}/status`, created.body, before) : created;
+      return this.#change(path, body, wrong);
+    }
     const { body: stored } = await this.#change(`${path}/status`, created.body, before);
     return this.#change(`${path}/status`, stored, wrong);
   }
