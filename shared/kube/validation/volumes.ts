@@ -259,7 +259,7 @@ export function validatePersistentVolumeClaim(
   }
   const isBound = claim.status?.phase === 'Bound';
   const before = old.spec?.resources?.requests?.['storage'];
-  // A larger size that cannot be reached may be taken back, but a volume never shrinks.
+  // A larger size that the volume never got can be reduced again. A volume itself never shrinks.
   const capacity = old.status?.capacity?.['storage'];
   if (capacity !== undefined && isLess(size, before) && !isLess(capacity, size)) {
     causes.push(forbiddenField('spec.resources.requests.storage', 'field can not be less than status.capacity'));
