@@ -30,7 +30,9 @@ const NEEDS_VERSION = {
   },
 };
 
-it.each(Object.entries(VALIDATED))('%s: a write with resourceVersion "0" is unconditional', async (resource, kind) => {
+const UPDATED = Object.entries(VALIDATED).filter(([resource]) => findStored(resource)?.verbs.includes('update'));
+
+it.each(UPDATED)('%s: a write with resourceVersion "0" is unconditional', async (resource, kind) => {
   const api = apiInMemory();
   const { group = '', version = '', namespaced } = findStored(resource) ?? {};
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
