@@ -42,9 +42,12 @@ export function relaysOnlyDelay(context: LawContext): Law {
     const real = machine(node.name);
     if (real?.isRelayed !== true || !real.isOn || isPoisoned(node.name)) return;
     const fromMs = Math.max(node.lastHeartbeatAtMs, calmMs, real.sinceMs);
-    // A machine that has just started, or changed its profile, may have any interval before it.
+    // A machine that has just started, has created its Node again, or changed its profile may have any interval before it.
     const longestMs = 1_000 * most(({ beatIntervalSeconds }) => beatIntervalSeconds);
-    const isSteady = fromMs === node.lastHeartbeatAtMs && node.profileChangedAtMs === undefined;
+    const isSteady =
+      fromMs === node.lastHeartbeatAtMs &&
+      fromMs > node.createdAtMs + longestMs &&
+      node.profileChangedAtMs === undefined;
     const waitMs = (isSteady ? intervalMs(node) : 2 * longestMs) * INTERVAL_SHARE_MAX + waitsMs(fromMs) + EFFECT_MS;
     const silentMs = nowMs() - fromMs;
     if (silentMs <= waitMs) return;
