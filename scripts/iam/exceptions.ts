@@ -135,18 +135,6 @@ export const exceptions: readonly (Exception & { readonly functions: readonly Fu
     reason: 'a list of Leases or of many Nodes: by Scan up to 5,000 nodes, by Query of each shard above',
   },
   {
-    functions: ['node-monitor'],
-    actions: ['dynamodb:BatchGetItem'],
-    resource: 'table/*Health',
-    reason: 'a row that is moved to its other key during a scan',
-  },
-  {
-    functions: ['node-monitor', 'node-marker', 'evictor', 'health-stream', 'object-stream', 'cloud-node'],
-    actions: ['dynamodb:ConditionCheckItem'],
-    resource: 'table/*Health',
-    reason: 'a row that was lost is written again only if its other key has none',
-  },
-  {
     functions: ['health-stream'],
     actions: ['dynamodb:GetItem'],
     resource: 'table/*Control',

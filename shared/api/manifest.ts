@@ -9,7 +9,7 @@ export const apiManifest = {
   timeoutSeconds: 29,
   environment: [...POLICY_AND_TABLES, 'STATIC_TOKENS', 'ACCESS_ENTRIES_FILE', 'AUDIT_LOG_GROUP', 'AUDIT_LOG_STREAM'],
   tables: {
-    health: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', 'Scan', 'UpdateItem'],
+    health: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', 'Scan', 'UpdateItem'],
     objects: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['GetItem'],

@@ -14,7 +14,7 @@ import {
 } from '../../shared/ports/item-store.ts';
 import { healthKey } from '../../shared/store/health-row.ts';
 import { objectKey } from '../../shared/store/object-store.ts';
-import { unpackText } from '../../shared/store/packed-text.ts';
+import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import { SLOTS_PARTITION } from '../../shared/store/stream-form-store.ts';
 import { FAULT_NAMES } from '../../simulation/faults/catalogue.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
@@ -312,10 +312,11 @@ export const PLANTED: readonly PlantedBug[] = [
     plant: onlyFor(
       'scheduler',
       seenThrough({
-        read: (item) =>
-          typeof item['o'] === 'string' && item['o'].includes('"nodeName"')
-            ? { ...item, o: item['o'].replaceAll('"requests"', '"hidden"') }
-            : item,
+        read: (item) => {
+          if (item['o'] === undefined) return item;
+          const text = unpackText(item['o'] as StoredText);
+          return text.includes('"nodeName"') ? { ...item, o: text.replaceAll('"requests"', '"hidden"') } : item;
+        },
       }),
     ),
     options: { parts: ['scheduling'], faults: [] },

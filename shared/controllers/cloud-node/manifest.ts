@@ -34,7 +34,7 @@ export const cloudNodeManifest = {
   environment: [...POLICY_AND_TABLES, 'ACCOUNT_ID'],
   ec2: ['DescribeInstances'],
   tables: {
-    health: ['ConditionCheckItem', 'DeleteItem', 'UpdateItem'],
+    health: ['DeleteItem', 'UpdateItem'],
     objects: ['BatchGetItem', 'DeleteItem', 'GetItem', ...COMMIT],
     control: {
       'tick#cloud-node': CLAIM,

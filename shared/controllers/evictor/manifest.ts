@@ -9,7 +9,7 @@ export const evictorManifest = {
   timeoutSeconds: 30,
   environment: POLICY_AND_TABLES,
   tables: {
-    health: ['BatchGetItem', 'ConditionCheckItem', 'UpdateItem'],
+    health: ['BatchGetItem', 'UpdateItem'],
     objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       'tick#evictor': CLAIM,

@@ -22,7 +22,7 @@ export const healthStreamManifest = {
   timeoutSeconds: 60,
   environment: POLICY_AND_TABLES,
   tables: {
-    health: ['ConditionCheckItem', 'UpdateItem'],
+    health: ['UpdateItem'],
     objects: ['GetItem', ...COMMIT],
     control: { fleet: ['DeleteItem', 'GetItem'] },
   },

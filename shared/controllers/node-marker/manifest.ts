@@ -9,7 +9,7 @@ export const nodeMarkerManifest = {
   timeoutSeconds: 15,
   environment: [...POLICY_AND_TABLES, 'PART_QUEUE_URL'],
   tables: {
-    health: ['BatchGetItem', 'ConditionCheckItem', 'UpdateItem'],
+    health: ['BatchGetItem', 'UpdateItem'],
     objects: ['BatchGetItem', 'Query', ...COMMIT],
     control: { fleet: ['GetItem'] },
   },

@@ -11,7 +11,7 @@ export const nodeMonitorManifest = {
   environment: [...POLICY_AND_TABLES, 'PROBE_URL', 'TICK_QUEUE_URL', 'PART_QUEUE_URL', 'WAKE_FUNCTIONS'],
   publishesEvents: true,
   tables: {
-    health: ['BatchGetItem', 'ConditionCheckItem', 'Scan', 'UpdateItem'],
+    health: ['Scan', 'UpdateItem'],
     objects: ['BatchGetItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],

@@ -23,7 +23,7 @@ export const objectStreamManifest = {
   wakes: ['scheduler'],
   publishesEvents: true,
   tables: {
-    health: ['BatchGetItem', 'ConditionCheckItem', 'UpdateItem'],
+    health: ['BatchGetItem', 'UpdateItem'],
     objects: ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['DeleteItem', 'GetItem'],
