@@ -225,7 +225,7 @@ describe('permissions', () => {
       ...at('Control', 'UpdateItem', 'refusals'),
     ],
     api: [
-      ...at('Health', 'BatchGetItem ConditionCheckItem DeleteItem GetItem Query Scan UpdateItem'),
+      ...at('Health', 'BatchGetItem DeleteItem GetItem Query Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
@@ -238,13 +238,13 @@ describe('permissions', () => {
       `logs:PutLogEvents on arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<${auditLogId}>:log-stream:api`,
     ],
     'health-stream': [
-      ...at('Health', 'ConditionCheckItem UpdateItem'),
+      ...at('Health', 'UpdateItem'),
       ...at('Objects', 'GetItem PutItem UpdateItem'),
       ...at('Control', 'DeleteItem GetItem', 'fleet'),
       ...streamOf('Health'),
     ],
     'object-stream': [
-      ...at('Health', 'BatchGetItem ConditionCheckItem UpdateItem'),
+      ...at('Health', 'BatchGetItem UpdateItem'),
       ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem', 'fleet'),
       ...at('Control', 'DeleteItem GetItem PutItem', 'evictions#*'),
@@ -259,7 +259,7 @@ describe('permissions', () => {
       putEvents,
     ],
     'node-monitor': [
-      ...at('Health', 'BatchGetItem ConditionCheckItem Scan UpdateItem'),
+      ...at('Health', 'Scan UpdateItem'),
       ...at('Objects', 'BatchGetItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query UpdateItem', 'fleet'),
       ...at('Control', 'GetItem PutItem', 'probe-keys'),
@@ -272,13 +272,13 @@ describe('permissions', () => {
       putEvents,
     ],
     'node-marker': [
-      ...at('Health', 'BatchGetItem ConditionCheckItem UpdateItem'),
+      ...at('Health', 'BatchGetItem UpdateItem'),
       ...at('Objects', 'BatchGetItem PutItem Query UpdateItem'),
       ...at('Control', 'GetItem', 'fleet'),
       ...partQueue,
     ],
     evictor: [
-      ...at('Health', 'BatchGetItem ConditionCheckItem UpdateItem'),
+      ...at('Health', 'BatchGetItem UpdateItem'),
       ...at('Objects', 'BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'UpdateItem', 'tick#evictor'),
       ...at('Control', 'ConditionCheckItem DeleteItem Query UpdateItem', 'fleet'),
@@ -305,7 +305,7 @@ describe('permissions', () => {
       ...at('Control', 'DeleteItem Query UpdateItem', 'use#*'),
     ],
     'cloud-node': [
-      ...at('Health', 'ConditionCheckItem DeleteItem UpdateItem'),
+      ...at('Health', 'DeleteItem UpdateItem'),
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem UpdateItem'),
       ...at('Control', 'UpdateItem', 'tick#cloud-node'),
       ...at('Control', 'DeleteItem GetItem Query UpdateItem', 'cloud'),
