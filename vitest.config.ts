@@ -6,7 +6,8 @@ export default defineConfig({
     exclude: ['**/node_modules/**', 'test/fixtures/**'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    maxWorkers: 2,
+    // One more than the cores of CI: half of the time of a run is waits of tests with processes of their own.
+    maxWorkers: 3,
     reporters: ['default', './test/support/closing-line-reporter.ts'],
   },
 });

@@ -19,7 +19,10 @@ const FLOOR_MS = 8;
 /** Four times the bytes: 4 is linear, 16 quadratic. */
 const SUSPECT_RATIO = 9;
 const EXPONENT_MAX = 1.5;
-const ATTEMPTS_MAX = 2;
+const ATTEMPTS_MAX = 4;
+/** Beyond this after so many attempts, more of them cannot change the verdict. */
+const CLEAR_ATTEMPTS = 2;
+const CLEAR_EXPONENT = 1.75;
 const ANSWER_PER_BYTE = 40;
 const ANSWER_BASE_BYTES = 64 * 1_024;
 
@@ -79,6 +82,7 @@ async function lastingGrowth(family: Family): Promise<number> {
       growth = Math.min(growth, (least[step] ?? 0) / (least[step - 1] ?? 1));
       if (growth < GROWTH ** EXPONENT_MAX) return growth;
     }
+    if (attempt >= CLEAR_ATTEMPTS && growth >= GROWTH ** CLEAR_EXPONENT) return growth;
   }
   return growth;
 }
