@@ -220,6 +220,7 @@ export const PLANTED: readonly PlantedBug[] = [
     laws: ['L9'],
     plant: { items: trustingHeads },
     options: { parts: ['watches'] },
+    seed: 33,
   },
   {
     bug: 'a watch without padding behind a front that holds chunks',
