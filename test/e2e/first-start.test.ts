@@ -1,4 +1,4 @@
-/** `npm start` in a tree that was just cloned: without data, and with the permissions that a umask of 022 gives. */
+/** `npm start` in a tree that was just cloned: without data, and with the permissions of a umask of 022. */
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -37,6 +37,16 @@ interface JobActs {
   readonly confirmDeletions: () => Promise<void>;
 }
 
+/** A cluster with a Job that has its first pods running on a node. */
+export async function startedJob(spec: JobSpec): Promise<JobCluster> {
+  const cluster = jobCluster();
+  await cluster.createJob(spec);
+  await cluster.settle();
+  await cluster.runPods();
+  await cluster.settle();
+  return cluster;
+}
+
 export function jobCluster(): JobCluster {
   const cluster = workloadCluster();
   const acts: JobActs = {

@@ -1,21 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { jobCluster, replayedActs, TRACKING } from '../../../test/support/job-cluster.ts';
+import { jobCluster, replayedActs, startedJob, TRACKING } from '../../../test/support/job-cluster.ts';
 import { formatTime } from '../../kube/time.ts';
 import type { PodSpec } from '../../kube/types.ts';
 
 const onFailure = {
   spec: { restartPolicy: 'OnFailure', containers: [{ name: 'c', image: 'v1' }] } satisfies PodSpec,
 };
-
-/** A Job with its first pods running on a node. */
-async function running(spec: Parameters<ReturnType<typeof jobCluster>['createJob']>[0]) {
-  const cluster = jobCluster();
-  await cluster.createJob(spec);
-  await cluster.settle();
-  await cluster.runPods();
-  await cluster.settle();
-  return cluster;
-}
 
 describe('a Job', () => {
   it('WJ-01 creates as many pods as may run at the same time, and has started', async () => {
@@ -46,7 +36,7 @@ describe('a Job', () => {
   });
 
   it('WJ-03 counts a pod that succeeded, and replaces it', async () => {
-    const cluster = await running({ parallelism: 2, completions: 5 });
+    const cluster = await startedJob({ parallelism: 2, completions: 5 });
     await cluster.end((await cluster.jobPods())[0]!, 'Succeeded');
     await cluster.settle();
     expect((await cluster.job()).status).toMatchObject({ active: 2, succeeded: 1 });
@@ -55,7 +45,7 @@ describe('a Job', () => {
   });
 
   it('WJ-05 deletes the pods beyond its parallelism without counting them', async () => {
-    const cluster = await running({ parallelism: 10, completions: 10 });
+    const cluster = await startedJob({ parallelism: 10, completions: 10 });
     await cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, parallelism: 2 } }));
     await cluster.settle();
     expect(await cluster.pods()).toHaveLength(2);
@@ -69,7 +59,7 @@ describe('a Job', () => {
   });
 
   it('WJ-07 is complete when enough pods succeeded', async () => {
-    const cluster = await running({ parallelism: 5, completions: 5 });
+    const cluster = await startedJob({ parallelism: 5, completions: 5 });
     for (const pod of await cluster.jobPods()) await cluster.end(pod, 'Succeeded');
     await cluster.settle();
     const { status } = await cluster.job();
@@ -84,7 +74,7 @@ describe('a Job', () => {
   });
 
   it('WJ-09 without completions is complete with one success, when nothing runs any more', async () => {
-    const cluster = await running({ parallelism: 2 });
+    const cluster = await startedJob({ parallelism: 2 });
     const [one, other] = await cluster.jobPods();
     await cluster.end(one!, 'Succeeded');
     await cluster.settle();
@@ -97,7 +87,7 @@ describe('a Job', () => {
   });
 
   it.each(['WJ-11', 'WJ-19'])('%s replaces a failed pod after ten seconds', async (_id) => {
-    const cluster = await running({ parallelism: 1, completions: 1, backoffLimit: 1 });
+    const cluster = await startedJob({ parallelism: 1, completions: 1, backoffLimit: 1 });
     await cluster.end((await cluster.jobPods())[0]!, 'Failed');
     await cluster.settle();
     expect((await cluster.job()).status).toMatchObject({ failed: 1 });
@@ -111,7 +101,7 @@ describe('a Job', () => {
   });
 
   it('WJ-13 continues while the failures are within its limit', async () => {
-    const cluster = await running({ parallelism: 7, completions: 7, backoffLimit: 6 });
+    const cluster = await startedJob({ parallelism: 7, completions: 7, backoffLimit: 6 });
     for (const pod of (await cluster.jobPods()).slice(0, 6)) await cluster.end(pod, 'Failed');
     await cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, parallelism: 2 } }));
     await cluster.settle();
@@ -126,7 +116,7 @@ describe('a Job', () => {
     ['WJ-15', { parallelism: 1, completions: 1, backoffLimit: 1 }, 1],
     ['WJ-17', { parallelism: 2, completions: 5, backoffLimit: 2 }, 2],
   ])('%s fails when its containers restarted too often', async (_id, spec, failed) => {
-    const cluster = await running({ ...spec, template: onFailure });
+    const cluster = await startedJob({ ...spec, template: onFailure });
     for (const pod of await cluster.jobPods()) {
       await cluster.change('pods', pod.metadata.name ?? '', (current) => ({
         ...current,
@@ -148,7 +138,7 @@ describe('a Job', () => {
   });
 
   it('WJ-23 fails from the end of its deadline', async () => {
-    const cluster = await running({ parallelism: 2, completions: 2, activeDeadlineSeconds: 10 });
+    const cluster = await startedJob({ parallelism: 2, completions: 2, activeDeadlineSeconds: 10 });
     cluster.advance(9_900);
     await cluster.tick();
     expect(await cluster.pods()).toHaveLength(2);
@@ -166,7 +156,7 @@ describe('a Job', () => {
   it.each(['WJ-25', 'WJ-27'])(
     '%s is suspended without counting its pods, and resumed with a new start',
     async (_id) => {
-      const cluster = await running({ parallelism: 2, completions: 4 });
+      const cluster = await startedJob({ parallelism: 2, completions: 4 });
       const suspend = (value: boolean) =>
         cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, suspend: value } }));
       await suspend(true);
@@ -187,7 +177,7 @@ describe('a Job', () => {
   );
 
   it('WJ-24 counts the deadline of a resumed Job from its new start', async () => {
-    const cluster = await running({ parallelism: 2, completions: 4, activeDeadlineSeconds: 30 });
+    const cluster = await startedJob({ parallelism: 2, completions: 4, activeDeadlineSeconds: 30 });
     const suspend = (value: boolean) =>
       cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, suspend: value } }));
     cluster.advance(20_000);
@@ -211,7 +201,7 @@ describe('a Job', () => {
   });
 
   it('WJ-37 counts an evicted pod of a silent node as failed, and replaces it at once', async () => {
-    const cluster = await running({ parallelism: 1, completions: 1 });
+    const cluster = await startedJob({ parallelism: 1, completions: 1 });
     const [pod] = await cluster.jobPods();
     const name = pod?.metadata.name ?? '';
     await cluster.change('pods', name, (current) => ({
@@ -232,7 +222,7 @@ describe('a Job', () => {
 
   it('WJ-39 ignores what its failure policy ignores', async () => {
     const rule = { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] };
-    const cluster = await running({
+    const cluster = await startedJob({
       parallelism: 1,
       completions: 1,
       backoffLimit: 0,
@@ -256,7 +246,7 @@ describe('a Job', () => {
 
   it('fails at once by a rule of its failure policy, with the container in the message', async () => {
     const rule = { action: 'FailJob', onExitCodes: { operator: 'In', values: [42] } };
-    const cluster = await running({ parallelism: 2, completions: 2, podFailurePolicy: { rules: [rule] } });
+    const cluster = await startedJob({ parallelism: 2, completions: 2, podFailurePolicy: { rules: [rule] } });
     const [pod] = await cluster.jobPods();
     await cluster.end(pod!, 'Failed', 42);
     await cluster.settle();
@@ -268,7 +258,7 @@ describe('a Job', () => {
   });
 
   it('WJ-43 is deleted with its pods when the time after its end is over', async () => {
-    const cluster = await running({ ttlSecondsAfterFinished: 15 });
+    const cluster = await startedJob({ ttlSecondsAfterFinished: 15 });
     await cluster.end((await cluster.jobPods())[0]!, 'Succeeded');
     await cluster.settle();
     cluster.advance(14_000);
@@ -288,7 +278,7 @@ describe('a Job', () => {
   });
 
   it('WJ-45 does nothing after its end', async () => {
-    const cluster = await running({});
+    const cluster = await startedJob({});
     await cluster.end((await cluster.jobPods())[0]!, 'Succeeded');
     await cluster.settle();
     await cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, parallelism: 3 } }));
@@ -298,7 +288,7 @@ describe('a Job', () => {
   });
 
   it('decides and writes nothing when it is settled', async () => {
-    const cluster = await running({ parallelism: 2, completions: 2 });
+    const cluster = await startedJob({ parallelism: 2, completions: 2 });
     const before = cluster.tables.changes('objects', 0).length;
     const record = cluster.tables.changes('objects', 0).find(({ key }) => key.pk.startsWith('o#jobs#'))!;
     await cluster.controllers.onWorkloadRecords([record]);
@@ -332,7 +322,7 @@ describe('a Job', () => {
   });
 
   it('counts a pod that confirms its end in the last second of its grace period', async () => {
-    const cluster = await running({ podReplacementPolicy: 'Failed' });
+    const cluster = await startedJob({ podReplacementPolicy: 'Failed' });
     const [pod] = await cluster.jobPods();
     await cluster.change('pods', pod?.metadata.name ?? '', (each) => ({
       ...each,
@@ -346,7 +336,7 @@ describe('a Job', () => {
   });
 
   it('adopts a pod again that lost its owner, and releases one that it no longer selects', async () => {
-    const cluster = await running({});
+    const cluster = await startedJob({});
     const name = (await cluster.jobPods())[0]?.metadata.name ?? '';
     await cluster.change('pods', name, ({ metadata: { ownerReferences: _owners, ...metadata }, ...pod }) => ({
       ...pod,
@@ -391,7 +381,7 @@ describe('an Indexed Job', () => {
   });
 
   it('WJ-31 is complete when each index succeeded', async () => {
-    const cluster = await running({ parallelism: 2, completions: 3, completionMode: 'Indexed' });
+    const cluster = await startedJob({ parallelism: 2, completions: 3, completionMode: 'Indexed' });
     const byIndex = async (index: number) =>
       (await cluster.jobPods()).find(
         ({ metadata, status }) => metadata.annotations?.[INDEX] === `${index}` && status?.phase === 'Running',
@@ -410,7 +400,7 @@ describe('an Indexed Job', () => {
   });
 
   it('WJ-33 creates the indexes that failed again', async () => {
-    const cluster = await running({ parallelism: 3, completions: 4, completionMode: 'Indexed' });
+    const cluster = await startedJob({ parallelism: 3, completions: 4, completionMode: 'Indexed' });
     for (const pod of await cluster.jobPods()) {
       if (pod.metadata.annotations?.[INDEX] !== '1') await cluster.end(pod, 'Failed');
     }
@@ -425,7 +415,7 @@ describe('an Indexed Job', () => {
 
 describe('the end of a Job', () => {
   it('WG-05 deletes its pods, although they are not counted', async () => {
-    const cluster = await running({ parallelism: 2, completions: 2 });
+    const cluster = await startedJob({ parallelism: 2, completions: 2 });
     await cluster.remove('jobs', 'pi');
     await cluster.settle();
     expect(await cluster.pods()).toEqual([]);
@@ -435,7 +425,7 @@ describe('the end of a Job', () => {
   });
 
   it('leaves no finalizer on a pod that was being deleted already', async () => {
-    const cluster = await running({});
+    const cluster = await startedJob({});
     const [pod] = await cluster.jobPods();
     const held = { ...pod!.metadata, finalizers: [TRACKING, 'example.com/held'] };
     await cluster.change('pods', pod?.metadata.name ?? '', (current) => ({
@@ -449,7 +439,7 @@ describe('the end of a Job', () => {
   });
 
   it('orphans its pods without the finalizer', async () => {
-    const cluster = await running({});
+    const cluster = await startedJob({});
     await cluster.change('jobs', 'pi', (job) => ({
       ...job,
       metadata: { ...job.metadata, deletionTimestamp: formatTime(cluster.now()), finalizers: ['orphan'] },

@@ -1,17 +1,7 @@
 /** Jobs that are suspended and resumed. Source: syncJob and manageJob in pkg/controller/job/job_controller.go. */
 import { describe, expect, it } from 'vitest';
-import { type JobCluster, jobCluster } from '../../../test/support/job-cluster.ts';
-import type { JobSpec } from '../../kube/application-types.ts';
+import { type JobCluster, startedJob } from '../../../test/support/job-cluster.ts';
 import { formatTime } from '../../kube/time.ts';
-
-async function started(spec: JobSpec): Promise<JobCluster> {
-  const cluster = jobCluster();
-  await cluster.createJob(spec);
-  await cluster.settle();
-  await cluster.runPods();
-  await cluster.settle();
-  return cluster;
-}
 
 async function setSuspend(cluster: JobCluster, suspend: boolean): Promise<void> {
   await cluster.change('jobs', 'pi', (job) => ({ ...job, spec: { ...job.spec, suspend } }));
@@ -22,7 +12,7 @@ const isLeft = ({ metadata }: { metadata: { deletionTimestamp?: string } }) => m
 
 describe('a suspended Job', () => {
   it('WJ-51 that is created suspended has not started, and starts when it is resumed', async () => {
-    const cluster = await started({ parallelism: 2, suspend: true });
+    const cluster = await startedJob({ parallelism: 2, suspend: true });
     expect(await cluster.jobPods()).toEqual([]);
     expect((await cluster.job()).status?.startTime).toBeUndefined();
     expect(await cluster.conditions()).toEqual(['Suspended True JobSuspended']);
@@ -33,7 +23,7 @@ describe('a suspended Job', () => {
   });
 
   it('WJ-53 does not fail at its deadline', async () => {
-    const cluster = await started({ activeDeadlineSeconds: 30 });
+    const cluster = await startedJob({ activeDeadlineSeconds: 30 });
     await setSuspend(cluster, true);
     await cluster.confirmDeletions();
     cluster.advance(3_600_000);
@@ -43,7 +33,7 @@ describe('a suspended Job', () => {
   });
 
   it('WJ-55 keeps what succeeded: resumed, it runs only the rest', async () => {
-    const cluster = await started({ parallelism: 2, completions: 3 });
+    const cluster = await startedJob({ parallelism: 2, completions: 3 });
     for (const pod of await cluster.jobPods()) await cluster.end(pod, 'Succeeded');
     await cluster.settle();
     await cluster.runPods();
@@ -56,7 +46,7 @@ describe('a suspended Job', () => {
   });
 
   it('WJ-57 that is resumed before its pods have terminated replaces them at once', async () => {
-    const cluster = await started({ parallelism: 2, completions: 2, backoffLimit: 0 });
+    const cluster = await startedJob({ parallelism: 2, completions: 2, backoffLimit: 0 });
     await setSuspend(cluster, true);
     await setSuspend(cluster, false);
     expect((await cluster.jobPods()).filter(isLeft)).toHaveLength(2);
@@ -66,7 +56,7 @@ describe('a suspended Job', () => {
   });
 
   it('WJ-59 that replaces failed pods only waits for the pods that terminate', async () => {
-    const cluster = await started({ parallelism: 2, completions: 2, podReplacementPolicy: 'Failed' });
+    const cluster = await startedJob({ parallelism: 2, completions: 2, podReplacementPolicy: 'Failed' });
     await setSuspend(cluster, true);
     await setSuspend(cluster, false);
     expect((await cluster.jobPods()).filter(isLeft)).toEqual([]);
@@ -75,7 +65,7 @@ describe('a suspended Job', () => {
   });
 
   it('WJ-61 does not count pods that fail because they are stopped', async () => {
-    const cluster = await started({ parallelism: 2, completions: 2, backoffLimit: 0 });
+    const cluster = await startedJob({ parallelism: 2, completions: 2, backoffLimit: 0 });
     await setSuspend(cluster, true);
     for (const pod of await cluster.jobPods()) await cluster.end(pod, 'Failed', 143);
     await cluster.settle();
@@ -85,7 +75,7 @@ describe('a suspended Job', () => {
   });
 
   it('WJ-63 with indexes runs those again that have not succeeded', async () => {
-    const cluster = await started({ parallelism: 3, completions: 3, completionMode: 'Indexed' });
+    const cluster = await startedJob({ parallelism: 3, completions: 3, completionMode: 'Indexed' });
     const first = (await cluster.jobPods()).find(
       ({ metadata }) => metadata.annotations?.['batch.kubernetes.io/job-completion-index'] === '1',
     );
@@ -100,7 +90,7 @@ describe('a suspended Job', () => {
   });
 
   it('WJ-65 has one condition for any number of suspensions, and an event for each', async () => {
-    const cluster = await started({});
+    const cluster = await startedJob({});
     for (const suspend of [true, false, true, false, true]) {
       cluster.advance(1_000);
       await setSuspend(cluster, suspend);
@@ -112,7 +102,7 @@ describe('a suspended Job', () => {
   });
 
   it('WJ-67 is deleted in the foreground after its pods', async () => {
-    const cluster = await started({ parallelism: 2 });
+    const cluster = await startedJob({ parallelism: 2 });
     await setSuspend(cluster, true);
     await cluster.change('jobs', 'pi', (job) => ({
       ...job,

@@ -2,8 +2,8 @@
 
 import type { MetricSource, MetricSpec, MetricTarget, ScalingRules } from '../application-types.ts';
 import type { Cause } from '../status.ts';
-import { forbiddenField, invalidValue, notSupported, oneOf, required } from './causes.ts';
-import { labelErrors, pathSegmentName } from './names.ts';
+import { forbiddenField, invalidValue, notSupported, oneOf, required, requiredAt } from './causes.ts';
+import { labelErrors, pathSegmentErrors } from './names.ts';
 import { containerNameCauses, readAmount } from './resources.ts';
 
 const WINDOW_SECONDS_MAX = 3_600;
@@ -25,16 +25,10 @@ const MISSING: Partial<Record<keyof MetricSpec, string>> = {
   external: 'must set either a target value for metric or a per-pod target',
 };
 
-/** A name that can stand in a path. */
-export function pathName(field: string, name: string, detail = ''): Cause[] {
-  if (name === '') return [required(field, detail)];
-  return pathSegmentName(name, false).map((error) => invalidValue(field, name, error));
-}
-
-export const validateReference = (
-  { kind = '', name = '' }: { kind?: string; name?: string },
-  field: string,
-): Cause[] => [...pathName(`${field}.kind`, kind), ...pathName(`${field}.name`, name)];
+export const validateReference = ({ kind, name }: { kind?: string; name?: string }, field: string): Cause[] => [
+  ...requiredAt(`${field}.kind`, kind, pathSegmentErrors),
+  ...requiredAt(`${field}.name`, name, pathSegmentErrors),
+];
 
 function validateTarget(target: MetricTarget, field: string): Cause[] {
   const { type = '', averageUtilization: utilization } = target;
@@ -78,7 +72,7 @@ function validateSource(source: MetricSource, kind: keyof typeof MISSING, field:
       causes.push(forbiddenField(`${path}.averageValue`, why));
     }
   } else {
-    causes.push(...pathName(`${field}.metric.name`, metric?.name ?? '', 'must specify a metric name'));
+    causes.push(...requiredAt(`${field}.metric.name`, metric?.name, pathSegmentErrors, 'must specify a metric name'));
     if (averageValue === undefined && (value === undefined || kind === 'pods')) {
       causes.push(required(`${path}.averageValue`, missing));
     }

@@ -63,9 +63,13 @@ export const errorsAt = (field: string, value: string, errorsOf: (value: string)
 export const optionalAt = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): Cause[] =>
   value === undefined || value === '' ? [] : errorsAt(field, value, errorsOf);
 
-/** For required texts. */
-export const requiredAt = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): Cause[] =>
-  value === undefined || value === '' ? [required(field)] : errorsAt(field, value, errorsOf);
+/** For required texts. `detail` says what is missing. */
+export const requiredAt = (
+  field: string,
+  value: string | undefined,
+  errorsOf: (value: string) => string[],
+  detail = '',
+): Cause[] => (value === undefined || value === '' ? [required(field, detail)] : errorsAt(field, value, errorsOf));
 
 /** A text of a list. `empty` is the cause of an empty text; absent: it is valid. */
 export function oneOf(field: string, value: string | undefined, supported: readonly string[], empty?: Cause): Cause[] {

@@ -187,6 +187,9 @@ export const pathSegmentName: NameRule = (name, prefix) => {
   return ['/', '%'].filter((part) => name.includes(part)).map((part) => `may not contain '${part}'`);
 };
 
+/** The same of a name that nothing is added to. */
+export const pathSegmentErrors = (name: string): string[] => pathSegmentName(name, false);
+
 /** Characters of the suffix, and of the prefix that is kept: together at most 63. */
 const GENERATED_SUFFIX_LENGTH = 5;
 const GENERATE_NAME_KEPT = 63 - GENERATED_SUFFIX_LENGTH;

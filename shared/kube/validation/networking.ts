@@ -11,7 +11,6 @@ import type {
 } from '../application-types.ts';
 import type { Cause } from '../status.ts';
 import { cidrErrors, isStrictSubset } from './addresses.ts';
-import { pathName } from './autoscaler-metrics.ts';
 import {
   errorsAt,
   forbiddenField,
@@ -26,7 +25,15 @@ import {
 } from './causes.ts';
 import { validateSelector } from './disruption-budget.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { byteLength, domainPathErrors, labelErrors, portNameErrors, subdomainErrors, subdomainName } from './names.ts';
+import {
+  byteLength,
+  domainPathErrors,
+  labelErrors,
+  pathSegmentErrors,
+  portNameErrors,
+  subdomainErrors,
+  subdomainName,
+} from './names.ts';
 import { portRange, validatePort } from './probes.ts';
 import { hostNameErrors, serviceName, validateBalancerStatus } from './services.ts';
 
@@ -39,8 +46,8 @@ const PATH_ENDS = ['/..', '/.'];
 
 const validateReference = (reference: ResourceBackend, field: string): Cause[] => [
   ...(reference.apiGroup === undefined ? [] : errorsAt(`${field}.apiGroup`, reference.apiGroup, subdomainErrors)),
-  ...pathName(`${field}.kind`, reference.kind ?? '', 'kind is required'),
-  ...pathName(`${field}.name`, reference.name ?? '', 'name is required'),
+  ...requiredAt(`${field}.kind`, reference.kind, pathSegmentErrors, 'kind is required'),
+  ...requiredAt(`${field}.name`, reference.name, pathSegmentErrors, 'name is required'),
 ];
 
 function validateBackend(backend: IngressBackend | undefined, field: string): Cause[] {

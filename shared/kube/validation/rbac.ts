@@ -1,10 +1,10 @@
 /** Roles and their bindings (pkg/apis/rbac/validation/validation.go). */
 import type { KubeClusterRole, KubeRole, KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
 import type { Cause } from '../status.ts';
-import { invalidValue, notSupported, required, sameJson } from './causes.ts';
+import { invalidValue, notSupported, required, requiredAt, sameJson } from './causes.ts';
 import { validateSelector } from './disruption-budget.ts';
 import { validateObjectMetadata } from './metadata.ts';
-import { pathSegmentName, subdomainName } from './names.ts';
+import { pathSegmentErrors, pathSegmentName, subdomainName } from './names.ts';
 
 export const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
@@ -82,8 +82,7 @@ export function validateRoleBinding(
   if (apiGroup !== RBAC_GROUP) causes.push(notSupported('roleRef.apiGroup', apiGroup, [RBAC_GROUP]));
   const kinds = namespaced ? ['Role', 'ClusterRole'] : ['ClusterRole'];
   if (!kinds.includes(kind)) causes.push(notSupported('roleRef.kind', kind, kinds));
-  if (name === '') causes.push(required('roleRef.name'));
-  else for (const error of pathSegmentName(name, false)) causes.push(invalidValue('roleRef.name', name, error));
+  causes.push(...requiredAt('roleRef.name', name, pathSegmentErrors));
   for (const [index, subject] of (binding.subjects ?? []).entries()) {
     causes.push(...validateSubject(subject, namespaced, `subjects[${index}]`));
   }

@@ -41,9 +41,9 @@ export interface Checked extends Named {
   readonly cause: ExpectedCause;
 }
 
-/** `leftOut`: it has no meaning here. `open`: it is missing. */
+/** It has no meaning here. */
 export interface LeftOut extends Named {
-  readonly kind: 'leftOut' | 'open';
+  readonly kind: 'leftOut';
   readonly reason: string;
 }
 
@@ -92,11 +92,6 @@ export const leftOut = (field: string, rule: string, reason: string): LeftOut =>
   field,
   rule,
   reason,
-});
-
-export const open = (field: string, rule: string, reason: string): LeftOut => ({
-  ...leftOut(field, rule, reason),
-  kind: 'open',
 });
 
 const cause =

@@ -48,8 +48,8 @@ export interface ValidatedKind {
   readonly names?: NameForm;
   /** Path of the pod template, with a dot at its end. Absent: it has none. */
   readonly template?: string;
-  /** Absent: not listed yet. Empty: it has none besides those of its metadata and template. */
-  readonly constraints?: readonly Constraint[];
+  /** Empty: it has none besides those of its metadata and template. */
+  readonly constraints: readonly Constraint[];
 }
 
 const object = (resource: string): Omit<KubeObject, 'metadata'> => APPLICATION_OBJECTS[resource] ?? {};
@@ -62,11 +62,11 @@ const kind = (
   resource: string,
   source: string,
   names: NameForm | undefined,
-  constraints?: readonly Constraint[],
+  constraints: readonly Constraint[],
   more: Partial<ValidatedKind> = {},
 ): [string, ValidatedKind] => [
   resource,
-  { source, base: object(resource), ...defined({ names, constraints }), ...more },
+  { source, base: object(resource), constraints, ...defined({ names }), ...more },
 ];
 
 /** By plural name. */

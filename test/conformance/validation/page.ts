@@ -11,7 +11,7 @@ function rows(constraints: readonly Constraint[]): string {
   const lines = constraints.map((each) =>
     each.kind === 'checked'
       ? `| \`${cell(each.field)}\` | ${cell(each.rule)} | ${each.on} | ${each.cause.reason.replace('FieldValue', '')} |`
-      : `| \`${cell(each.field)}\` | ${cell(each.rule)} | ${each.kind === 'open' ? 'open' : 'not checked'} | ${cell(each.reason)} |`,
+      : `| \`${cell(each.field)}\` | ${cell(each.rule)} | not checked | ${cell(each.reason)} |`,
   );
   return ['| field | rule | checked on | cause, or the reason why not |', '|---|---|---|---|', ...lines].join('\n');
 }
@@ -25,11 +25,11 @@ export function validationPage(): string {
     const metadata = names === undefined ? '–' : count(metadataConstraints(names), 'checked');
     const templates =
       template === undefined ? 0 : count(podSpec, 'checked') + (template === '' ? 0 : count(templateOnly, 'checked'));
-    const own = constraints === undefined ? 'not listed yet' : count(constraints, 'checked') || 'none';
-    const [left, open] = (['leftOut', 'open'] as const).map((each) => count(constraints ?? [], each) || '–');
-    return `| ${resource} | ${source} | ${metadata} | ${templates || '–'} | ${own} | ${left} | ${open} |`;
+    const own = count(constraints, 'checked') || 'none';
+    const left = count(constraints, 'leftOut') || '–';
+    return `| ${resource} | ${source} | ${metadata} | ${templates || '–'} | ${own} | ${left} |`;
   });
-  const own = Object.entries(VALIDATED).filter(([, { constraints = [] }]) => constraints.length > 0);
+  const own = Object.entries(VALIDATED).filter(([, { constraints }]) => constraints.length > 0);
   const readOnly = resources.filter(({ verbs }) => !verbs.includes('create')).map(({ resource }) => resource);
   return `# Validation
 
@@ -43,10 +43,9 @@ served and not listed. The constraints are those of Kubernetes 1.30 to 1.34, the
 
 - Own: constraints besides those of the metadata and of the pod spec.
 - Without meaning: constraints of upstream on what this API does not have. Their rows have the reason.
-- Open: constraints of upstream that are missing here.
 
-| kind | upstream, or page | metadata | pod spec | own | without meaning | open |
-|---|---|---|---|---|---|---|
+| kind | upstream, or page | metadata | pod spec | own | without meaning |
+|---|---|---|---|---|---|
 ${counts.join('\n')}
 
 No client writes these kinds: ${readOnly.sort().join(', ')}. Enrolment writes ${OTHERWISE_WRITTEN.join(', ')}.

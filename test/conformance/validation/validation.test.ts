@@ -28,7 +28,7 @@ function collectionOf({ group, version, resource, namespaced }: ResourceDescript
   return `${root}/${namespaced ? 'namespaces/default/' : ''}${resource}`;
 }
 
-const constraintsOf = ({ names, constraints = [], template }: ValidatedKind): Constraint[] => [
+const constraintsOf = ({ names, constraints, template }: ValidatedKind): Constraint[] => [
   ...(names === undefined ? [] : metadataConstraints(names)),
   ...(template === undefined ? [] : within(template, podSpec)),
   ...(template === undefined || template === '' ? [] : within(template, templateOnly)),
