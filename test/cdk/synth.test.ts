@@ -10,6 +10,7 @@ import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { NodekeeperCluster } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { InvalidPolicyError } from '../../cdk/lib/policy-source.ts';
 import { accessEntriesFromJson } from '../../shared/config/access-entries.ts';
+import { startText } from '../support/start-text.ts';
 import { functionRole, ofType, type Resource, synthesise, unbundledApp } from './synthesised.ts';
 
 /** Ten seconds on an idle machine, longer on a busy one. */
@@ -47,15 +48,6 @@ const LOADED_ON_DEMAND: Readonly<Record<string, readonly RegExp[]>> = {
   'cloud-node': [/DescribeInstances/],
   'pod-gc': [/DescribeInstances/],
 };
-
-/** What importing index.mjs reads: the file, and the chunks that it imports statically. */
-function startText(folder: string, file = 'index.mjs', seen = new Set<string>()): string {
-  if (seen.has(file)) return '';
-  seen.add(file);
-  const text = readFileSync(join(folder, file), 'utf8');
-  const chunks = [...text.matchAll(/(?:from|import)"\.\/(chunk-[^"]+)"/g)].map(([, chunk]) => chunk!);
-  return text + chunks.map((chunk) => startText(folder, chunk, seen)).join('');
-}
 
 describe('synth', () => {
   it(
