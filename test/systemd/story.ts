@@ -119,8 +119,9 @@ async function createPod(): Promise<void> {
 
 async function killAgent(): Promise<void> {
   await until(async () => (await podOf()).status?.phase === 'Running', { ...soon, what: 'a running pod' });
-  const group = readFileSync(`/proc/${await podPid()}/cgroup`, 'utf8').trim();
-  const pid = await podPid();
+  // Its shell starts it last.
+  const pid = await until(podPid, { ...soon, what: 'the program of the pod' });
+  const group = readFileSync(`/proc/${pid}/cgroup`, 'utf8').trim();
   const restarts = Number(await unit('NRestarts'));
   await run('systemctl', 'kill', '-s', 'KILL', 'nodekeeper-agent.service');
   const restarted = async () => Number(await unit('NRestarts')) > restarts && (await unit('ActiveState')) === 'active';
