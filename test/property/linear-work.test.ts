@@ -80,7 +80,7 @@ interface Verdict {
 /**
  * How many times as long four times the bytes need: the smaller of two such steps, because one step
  * may cross a limit between a refusal and the whole work. Measured more often only while it looks too much. Undefined: the
- * largest request is too short to tell.
+ * largest request is so short that its time shows nothing.
  */
 async function lastingGrowth(family: Family): Promise<number | undefined> {
   const sizes = sizesOf(family);
