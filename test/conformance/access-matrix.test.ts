@@ -420,26 +420,32 @@ interface Row {
   readonly answers: Readonly<Record<Who, boolean>>;
 }
 
-const VERB_AND_KIND = /^(\w+) (\w+)((?:\/\w+)?(?:\.[\w.]+)?)$/;
+interface GroupedRow {
+  readonly verbs: string[];
+  readonly kinds: string[];
+  readonly allowed: string;
+}
 
-/** Verbs of a kind of applications with the same answers are one row. */
-function joined(rows: readonly Row[]): Row[] {
-  const byKind = new Map<string, { verbs: string[]; of: string; answers: Row['answers'] }>();
-  const result: Row[] = [];
-  for (const row of rows) {
-    const [, verb = '', resource = '', rest = ''] = VERB_AND_KIND.exec(row.what) ?? [];
-    if (APPLICATION_OBJECTS[resource] === undefined) {
-      result.push(row);
-      continue;
-    }
-    const of = `${resource}${rest}`;
-    const key = `${of} ${JSON.stringify(row.answers)}`;
-    const entry = byKind.get(key) ?? { verbs: [], of, answers: row.answers };
-    byKind.set(key, entry);
-    entry.verbs.push(verb);
+/** Verbs of a kind with the same answers are one row, and kinds with the same verbs and answers. */
+function grouped(rows: readonly Row[]): GroupedRow[] {
+  const byKind = new Map<string, GroupedRow>();
+  for (const { what, answers } of rows) {
+    const verb = what.slice(0, what.indexOf(' '));
+    const kind = what.slice(verb.length + 1);
+    const allowed = WHO.filter((who) => answers[who]).join(', ');
+    const key = `${kind}: ${allowed}`;
+    const row = byKind.get(key) ?? { verbs: [], kinds: [kind], allowed };
+    byKind.set(key, row);
+    row.verbs.push(verb);
   }
-  const kinds = [...byKind.values()].map(({ verbs, of, answers }) => ({ what: `${verbs.join(', ')} ${of}`, answers }));
-  return [...result, ...kinds];
+  const byVerbs = new Map<string, GroupedRow>();
+  for (const row of byKind.values()) {
+    const key = `${row.verbs.toSorted().join()}: ${row.allowed}`;
+    const same = byVerbs.get(key);
+    if (same === undefined) byVerbs.set(key, row);
+    else same.kinds.push(...row.kinds);
+  }
+  return [...byVerbs.values()];
 }
 
 /** Before the table: the roles, and how they are read. */
@@ -530,19 +536,20 @@ groups. Heartbeats refuse impersonation.
 
 ## The table
 
-\`test/conformance/access-matrix.test.ts\` generates this table from real responses. \`yes\` is any response that is not
-401 or 403. The objects are those of node n1: its Node, its Lease, a pod bound to it. \`probe\` is node-monitor, which
-may access only a Lease of its own that belongs to no node. \`account\` is a service account without a binding. A
-RoleBinding grants the ClusterRole \`admin\` to \`admin of default\`, in the namespace of the objects.
+\`test/conformance/access-matrix.test.ts\` generates this table from real responses: allowed is any response that is
+not 401 or 403. The objects are those of node n1: its Node, its Lease, a pod bound to it. Anonymous users and machines
+with a bootstrap token may do nothing of it, nor may the probe of node-monitor, which has a Lease of its own. \`account\`
+is a service account without a binding. A RoleBinding grants the ClusterRole \`admin\` to \`admin of default\`, in the
+namespace of the objects.
 `.split('\n');
 
 function rendered(rows: readonly Row[], swept: readonly string[]): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [
     ...INTRODUCTION,
-    line(['request', ...WHO]),
-    line(['---', ...WHO.map(() => '---')]),
-    ...joined(rows).map(({ what, answers }) => line([what, ...WHO.map((who) => (answers[who] ? 'yes' : '-'))])),
+    line(['verbs', 'kinds', 'allowed to']),
+    line(['---', '---', '---']),
+    ...grouped(rows).map(({ verbs, kinds, allowed }) => line([verbs.join(', '), kinds.join(', '), allowed])),
     '',
     ...UNREFUSED_HEAD,
     ...UNREFUSED.map(({ what, line: of, why }) => {

@@ -1,7 +1,7 @@
 /**
  * docs/machine-supplied-values.md: every value that a machine supplies, and that none which is a time or a count
  * decides a mark, a taint, an eviction, a deletion, or when. Each value lies in a story that is otherwise the honest
- * one; the two are compared. After a change: UPDATE_DOCS=1 npx vitest run
+ * one; the two are compared. After a change: WRITE_DOCS=1 npx vitest run
  * test/conformance/machine-supplied-values.test.ts
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -419,7 +419,7 @@ describe('what a machine supplies', () => {
       ...ELSEWHERE.map(line),
       '',
     ].join('\n');
-    if (process.env['UPDATE_DOCS'] === '1') writeFileSync(PAGE, text);
+    if (process.env['WRITE_DOCS'] === '1') writeFileSync(PAGE, text);
     expect(readFileSync(PAGE, 'utf8')).toBe(text);
   });
 });

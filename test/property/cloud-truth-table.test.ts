@@ -1,6 +1,6 @@
 /**
  * docs/cloud-truth-table.md is generated from the rule. After a change of the rule:
- *   UPDATE_DOCS=1 npx vitest run test/property/cloud-truth-table.test.ts
+ *   WRITE_DOCS=1 npx vitest run test/property/cloud-truth-table.test.ts
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -18,14 +18,14 @@ cloud-node does at the first answer, and at the same answer one period later.
 - _Young_ is an instance of at most ${defaultPolicy.cloudYoungInstanceSeconds} s, since its launch if EC2 ever reported that,
   else since the creation of its Node.
 
-The table has every combination. A test generates it from the rule (\`shared/controllers/cloud-node/rule.ts\`) with the
-default policy.
+The table has every combination; those with the same outcome are one row. A test generates it from the rule
+(\`shared/controllers/cloud-node/rule.ts\`) with the default policy.
 
 ${renderCloudTable(defaultPolicy)}`;
 
 describe('docs/cloud-truth-table.md', () => {
   it('equals the rule', () => {
-    if (process.env['UPDATE_DOCS'] === '1') writeFileSync(page, text);
+    if (process.env['WRITE_DOCS'] === '1') writeFileSync(page, text);
     expect(readFileSync(page, 'utf8')).toBe(text);
   });
 

@@ -75,13 +75,31 @@ export function cloudTable(policy: CloudPolicy): CloudTableRow[] {
   );
 }
 
-/** The table as Markdown. */
+/** The table as Markdown. Combinations with the same outcome are one row. */
 export function renderCloudTable(policy: CloudPolicy): string {
   const cell = ({ kind, reason }: CloudDecision): string => `${kind}: ${reason}`;
-  const lines = cloudTable(policy).map(
-    ({ ready, answer, shutdownTaint, first, second }) =>
-      `| ${ready} | ${answer} | ${shutdownTaint ? 'yes' : 'no'} | ${cell(first)} | ${cell(second)} |`,
+  const unique = (values: readonly string[]): string[] => [...new Set(values)];
+  const byAnswer = Map.groupBy(cloudTable(policy), ({ answer, shutdownTaint, first, second }) =>
+    JSON.stringify([answer, shutdownTaint, cell(first), cell(second)]),
   );
+  const byReadiness = Map.groupBy(byAnswer.values(), (rows) => {
+    const { shutdownTaint, first, second } = rows[0]!;
+    return JSON.stringify([rows.map(({ ready }) => ready), shutdownTaint, cell(first), cell(second)]);
+  });
+  const byTaint = Map.groupBy(byReadiness.values(), (groups) => {
+    const { first, second } = groups[0]![0]!;
+    const names = groups.map((rows) => rows[0]!.answer);
+    return JSON.stringify([groups[0]!.map(({ ready }) => ready), names, cell(first), cell(second)]);
+  });
+  const lines = [...byTaint.values()].map((combinations) => {
+    const rows = combinations.flat(2);
+    const { first, second } = rows[0]!;
+    const answers = unique(rows.map(({ answer }) => answer));
+    const answer = answers.length === NAMED_ANSWERS.length ? 'any' : answers.join('; ');
+    const taint = unique(rows.map(({ shutdownTaint }) => (shutdownTaint ? 'yes' : 'no'))).join(' or ');
+    const later = cell(second) === cell(first) ? 'the same' : cell(second);
+    return `| ${unique(rows.map(({ ready }) => ready)).join(' or ')} | ${answer} | ${taint} | ${cell(first)} | ${later} |`;
+  });
   return [
     '| Ready | answer of EC2 | shutdown taint | first answer | the same answer one period later |',
     '| --- | --- | --- | --- | --- |',

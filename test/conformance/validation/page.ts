@@ -7,13 +7,24 @@ import { podSpec, templateOnly } from './pod-spec.ts';
 
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 
+const REASON = { Invalid: '' } as Readonly<Record<string, string>>;
+
+/** One rule in words. Without an addition it is checked when the object is created, and its cause is Invalid. */
+function ruleOf(each: Constraint): string {
+  if (each.kind === 'leftOut') return `${each.rule}: not checked, ${each.reason}`;
+  const reason = each.cause.reason.replace('FieldValue', '');
+  const additions = [each.on === 'create' ? '' : each.on, REASON[reason] ?? reason].filter((text) => text !== '');
+  return additions.length === 0 ? each.rule : `${each.rule} (${additions.join(', ')})`;
+}
+
+/** A row has all rules of a field. Fields with the same rules share a row. */
 function rows(constraints: readonly Constraint[]): string {
-  const lines = constraints.map((each) =>
-    each.kind === 'checked'
-      ? `| \`${cell(each.field)}\` | ${cell(each.rule)} | ${each.on} | ${each.cause.reason.replace('FieldValue', '')} |`
-      : `| \`${cell(each.field)}\` | ${cell(each.rule)} | not checked | ${cell(each.reason)} |`,
+  const rules = Map.groupBy(constraints, ({ field }) => field);
+  const fields = Map.groupBy(rules.keys(), (field) => (rules.get(field) ?? []).map(ruleOf).join('; '));
+  const lines = [...fields].map(
+    ([text, names]) => `| ${names.map((name) => `\`${cell(name)}\``).join(', ')} | ${cell(text)} |`,
   );
-  return ['| field | rule | checked on | cause, or the reason why not |', '|---|---|---|---|', ...lines].join('\n');
+  return ['| field | rules |', '|---|---|', ...lines].join('\n');
 }
 
 const count = (constraints: readonly Constraint[], kind: Constraint['kind']): number =>
@@ -34,7 +45,8 @@ export function validationPage(): string {
   return `# Validation
 
 The API refuses an invalid object with status 422 and the causes of upstream: reason, field and message. The tables list
-the constraints. A test sends a counterexample of each one that is checked.
+the constraints. A test sends a counterexample of each one that is checked. A rule without an addition is checked when the
+object is created, and its cause is Invalid. Another cause, or another time (update, status), is in parentheses.
 
 \`test/conformance/validation\` has the tables and writes this page (\`WRITE_DOCS=1\`). It fails for a kind that is
 served and not listed. The constraints are those of Kubernetes 1.30 to 1.34, the newest sources that were at hand.
