@@ -103,7 +103,7 @@ export function qualitySvg(figures: QualityFigures): string {
       ),
   };
   const cuts: Panel = {
-    title: 'A zone is cut off and lives: share of its nodes whose pods are deleted',
+    title: 'A zone is cut off and lives: share of its nodes with deleted pods',
     note: 'percent, after 10, 15 and 30 minutes from left to right; what stays at 0 shows no bar',
     ticks: [0, 25, 50, 75, 100],
     scale: linear(100),

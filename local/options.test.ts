@@ -25,7 +25,7 @@ describe('options of npm start', () => {
     });
   });
 
-  it('uses the given options', () => {
+  it('uses the options of the command line', () => {
     expect(
       parse(
         '--data d --port 0 --nodes 12 --zones 2 --no-controllers --policy p.yaml --synth never --quiet --no-console',

@@ -15,7 +15,7 @@ beforeEach(() => {
   file = join(folder, 'run.json');
 });
 
-/** A process that only waits, with this on its command line, after `--`: Node ends at options that it does not know. */
+/** A process that only waits, with this on its command line after `--`: Node exits at options it does not know. */
 function aProcess(...args: string[]) {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)', '--', ...args], { stdio: 'ignore' });
   onTestFinished(() => void child.kill('SIGKILL'));
@@ -37,7 +37,7 @@ describe('the lock of a data directory', () => {
     await expect(takeRunLock(file, 'x.sqlite')).rejects.toThrow(`the data directory is in use by process ${other.pid}`);
   });
 
-  it('is free when its holder is gone, and ends the engine that was left behind', async () => {
+  it('is free when its holder no longer exists, and ends the engine that was left behind', async () => {
     const engine = aProcess('--db-path', join(folder, 'x.sqlite'));
     const ended = once(engine, 'exit');
     writeFileSync(file, JSON.stringify({ pid: 2 ** 22 + 1, enginePid: engine.pid }));

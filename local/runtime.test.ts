@@ -400,7 +400,7 @@ describe('the local mode', () => {
   it.each([
     [false, { environments: 0, timeouts: 0 }],
     [true, { environments: 0, timeouts: 1 }],
-  ])('with awsLimits %s, a stream whose client disconnected ends as %j', async (awsLimits, ended) => {
+  ])('with awsLimits %s, a stream ends as %j', async (awsLimits, ended) => {
     const { system, call } = await aSystem({ controllers: false, awsLimits });
     const base = String((await call('GET', '/watch')).headers['location']);
     await new Promise<void>((resolve, reject) => {
@@ -475,7 +475,7 @@ describe('the local mode', () => {
     expect(await throttled(false)).toBeUndefined();
   });
 
-  it('gives the functions hashes of the tokens, and the tokens to their owner only', async () => {
+  it('passes hashes of the tokens to the functions, and the tokens to their owner only', async () => {
     const { system, call } = await aSystem({ controllers: false, dataDirectory: join(folder, 'tokens') });
     const tokens = JSON.parse(String((await call('GET', '/tokens')).json()));
     expect(tokens).toMatchObject([
@@ -525,7 +525,7 @@ describe('the local mode', () => {
     expect(counters.queues['Test-TickQueue']).toMatchObject({ sent: 0 });
   });
 
-  it('keeps data, authority and tokens, and goes on with a stream where a crash left it', async () => {
+  it('keeps data, authority and tokens, and continues a stream where a crash left it', async () => {
     const dataDirectory = join(folder, 'kept');
     const first = await aSystem({ dataDirectory, controllers: false });
     await first.call('PUT', '/beats/before');

@@ -333,7 +333,7 @@ function keyNames(schema: unknown): KeyNames {
   return { partitionKey: named('HASH') ?? '', sortKey: named('RANGE') };
 }
 
-/** AWS on loopback, besides the tables, and where output goes. */
+/** AWS on loopback, besides the tables, and the destination of output. */
 interface Services {
   readonly cloud: LocalCloud;
   readonly logs: LogServer;

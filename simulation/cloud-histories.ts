@@ -1,8 +1,8 @@
 /**
  * Random histories of machines and their EC2 instances under the real controllers: what object-stream and cloud-node do over
  * the memory store, with an EC2 that answers late, fails, throttles and now and then overlooks an instance, and with ticks that
- * come twice, at once, late, half or not at all. Two laws are counted: no Node whose instance lives is ever deleted, and the
- * Node of a terminated instance is gone in time.
+ * come twice, at once, late, half or not at all. Two laws are counted: no Node of a living instance is ever deleted, and the
+ * Node of a terminated instance is deleted in time.
  *
  * What is true of an instance and what EC2 says of it are two things: EC2 may show the past (up to 20 s ago), so a young
  * instance is unknown at first; and it may overlook one for less than a period, which is what a second answer is for.
@@ -290,7 +290,7 @@ class CloudHistoryRun {
     if (vm.isGone) return;
     const deed = this.#random();
     if (vm.endedAtMs !== undefined) {
-      // The machine of an ended instance sends nothing and is marked.
+      // The machine of a terminated instance sends nothing and is marked.
       if (deed < 0.3 && vm.ready === 'True') await this.#reportReady(vm, 'Unknown');
     } else if (deed < 0.1) await this.#reportReady(vm, this.#chance(0.5) ? 'Unknown' : 'False');
     else if (deed < 0.14) await this.#reportReady(vm, 'True');

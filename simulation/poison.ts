@@ -1,5 +1,5 @@
 /**
- * Poison: objects of a few machines that are at every limit, so that some cannot be written, read or used in a
+ * Poison: objects of a few machines that are at every limit: some cannot be written, read or used in a
  * computation. They are written through the API, as the machine or the operator, or directly into the tables, as data
  * that an older version accepted. They are not removed. Then the machine crashes, often with other machines of its zone.
  * Those other machines must not be affected (L12).
@@ -44,7 +44,7 @@ const toleratingFor = (tolerationSeconds: number): readonly object[] =>
   LIFECYCLE_KEYS.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }));
 
 export interface Poison {
-  /** Names of the nodes whose items in the tables are throttled at present. */
+  /** Names of the nodes with items in the tables that are throttled at present. */
   readonly throttled: ReadonlySet<string>;
   /** Whether items were throttled at this time or later. Epoch milliseconds. */
   hasThrottledSince(atMs: number): boolean;

@@ -62,10 +62,10 @@ function parseOptions(args: readonly string[]): Parsed {
   if (values.help === true) return { kind: 'help' };
   const store = values.store ?? 'engine';
   if (store !== 'engine' && store !== 'memory')
-    return { kind: 'invalid', why: `--store takes memory or engine, not ${store}` };
+    return { kind: 'invalid', why: `--store must be memory or engine, not ${store}` };
   const seed = values.seed === undefined ? DEFAULT_SEED : Number(values.seed);
   if (!Number.isSafeInteger(seed) || seed < 0)
-    return { kind: 'invalid', why: `--seed takes a whole number, not ${values.seed}` };
+    return { kind: 'invalid', why: `--seed must be a whole number, not ${values.seed}` };
   if (positionals.length === 0) return { kind: 'invalid', why: 'name at least one scenario file' };
   return {
     kind: 'run',

@@ -275,7 +275,7 @@ class FleetStory implements Story {
     this.#options.cloud[how](instanceIdOf(machine.spec));
     machine.instance = 'ended';
     machine.instanceEndedAtMs = this.#options.time.nowMs();
-    this.#switchOff(machine, `its instance ended (${how})`);
+    this.#switchOff(machine, `its instance terminated (${how})`);
     // Another machine replaces it.
     this.#options.time.after(this.#between(60_000, 400_000), () => this.#switchOn(this.#addMachine(this.#all.length)));
   }

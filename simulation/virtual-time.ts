@@ -92,5 +92,5 @@ export function virtualTime(startMs: number): VirtualTime {
 /** All that follows from what has just happened, up to the next wait for virtual time, runs before this answers. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** An answer that never comes: its process has ended. */
+/** An answer that never comes: its process has exited. */
 export const never = <T>(): Promise<T> => new Promise(() => undefined);

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
-/** The folders that `npm run imports` is given. */
+/** The folders on the command line of `npm run imports`. */
 const ROOMS = importsCommand().split('--output-type err ')[1]?.split(' ') ?? [];
 
 function importsCommand(): string {

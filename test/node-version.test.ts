@@ -29,7 +29,7 @@ interface OldNode {
   readonly command: readonly string[];
 }
 
-/** The running Node.js, which takes itself for another release. */
+/** The running Node.js, which reports another release. */
 function pretended(version: string): OldNode {
   const preload = join(scratch, `node-${version}.mjs`);
   const versions = `{ ...process.versions, node: '${version}' }`;

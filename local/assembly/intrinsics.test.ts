@@ -27,7 +27,7 @@ function resolverFor(value: unknown, more: Partial<Template> = {}, parameters: R
 
 const resolve = (...args: Parameters<typeof resolverFor>) => resolverFor(...args).properties('X')['value'];
 
-/** A placeholder of Fn::Sub, spelled so that no linter takes it for a template string. */
+/** A placeholder of Fn::Sub, in a spelling that no linter mistakes for a template string. */
 const hole = (name: string) => `$\{${name}}`;
 
 describe('intrinsic functions', () => {

@@ -122,7 +122,7 @@ describe('the plan of the local mode', () => {
     expect(tables.find(({ logicalId }) => logicalId === 'Capacity')?.capacity).toEqual(capacity);
   });
 
-  it('reads a table in the form CreateTable takes, global tables included', () => {
+  it('reads a table in the form of CreateTable, global tables included', () => {
     expect(plan().tables).toMatchObject([
       {
         tableName: 'Test-Table',

@@ -51,7 +51,7 @@ const SYNTH_TIMEOUT_MS = 120_000;
 const ESBUILD_MEMORY = { GOGC: 'off', GOMEMLIMIT: '1536MiB' };
 
 /**
- * Runs the CDK app without the CLI. Assemblies are kept under the hash of everything that goes into them and never
+ * Runs the CDK app without the CLI. Assemblies are kept under the hash of everything that they consist of and never
  * changed afterwards: switching a branch back costs nothing, and two local modes never disturb each other.
  *
  * @throws StartError with the app's own words when it fails

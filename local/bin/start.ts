@@ -82,7 +82,7 @@ function stopAndRethrow(system: LocalSystem): (error: unknown) => Promise<never>
 }
 
 /**
- * Listens from the beginning, so that Ctrl-C while starting leaves nothing behind either: the start is finished, then
+ * Listens from the beginning: Ctrl-C while starting leaves nothing behind either: the start is finished, then
  * undone. A second signal ends the process at once; the engine ends with it.
  */
 function listenForSignals(): { readonly first: Promise<undefined>; stopping(): boolean } {
@@ -155,7 +155,7 @@ function greeting(system: LocalSystem, options: StartOptions, page: Console | un
     const data = options.dataDirectory === '.nodekeeper' ? '' : `--data ${system.dataDirectory} `;
     lines.push(`  npm run fleet -- ${data}silence 'edge-a-*'   # a zone falls silent: NotReady within 45 s`);
     if (options.ec2Nodes > 0) {
-      lines.push(`  npm run cloud -- ${data}terminate edge-a-0    # its instance ends: the Node is deleted`);
+      lines.push(`  npm run cloud -- ${data}terminate edge-a-0    # its instance terminates: the Node is deleted`);
     }
     lines.push('  kubectl describe nodes');
   } else {

@@ -1,6 +1,6 @@
 /**
- * Stands between the functions and the services of local mode and notes what each function asks for: whose credentials a
- * request carries says who asks. Only there when somebody wants the record; without it functions talk to the services.
+ * Stands between the functions and the services of local mode and notes what each function asks for: the credentials
+ * of a request say who asks. Only there when somebody wants the record; without it functions talk to the services.
  */
 import { writeFileSync } from 'node:fs';
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -1,7 +1,7 @@
 /**
  * The actions of EC2 that we serve, over a CloudWorld: parameters in, the content of the response element out.
  *
- * Kept from EC2 because a client may rest on it: an unknown id given by id fails the whole call, one given by filter is
+ * Kept from EC2 because a client may rest on it: an unknown id among the ids fails the whole call, one in a filter is
  * just absent; instances of other accounts are silently absent either way; MaxResults and ids exclude each other;
  * DescribeInstanceStatus returns running instances only.
  *

@@ -1,5 +1,5 @@
 /**
- * The default event bus: events go to the functions of every rule whose pattern they match, as an asynchronous invocation
+ * The default event bus: events go to the functions of every rule that matches them, as an asynchronous invocation
  * without retries. Best effort, as the events of EC2 are.
  */
 import type { EventRulePlan } from '../assembly/plan.ts';

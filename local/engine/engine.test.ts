@@ -44,7 +44,7 @@ const alive = (pid: number) => {
 };
 
 describe('the engine', () => {
-  it('answers once started, makes tables with their stream, and is gone when stopped', async () => {
+  it('answers once started, makes tables with their stream, and has ended when stopped', async () => {
     const engine = await anEngine();
     const streams = await createTables(engine.client, [table(['pk', 'sk'])]);
     expect(streams.get('Test-T')).toMatch(/^arn:/);

@@ -7,7 +7,7 @@ const BUSY_MAX_MS = 5_000;
 
 /**
  * Keeps the engine's stream table fast: it looks for the highest sequence number of a table on each write, and has no
- * index for that, so that a write would cost more with every record kept (0.46 ms at first, 1.67 ms after 15,000). Also
+ * index for that, and a write would cost more with every record kept (0.46 ms at first, 1.67 ms after 15,000). Also
  * drops records that DynamoDB would no longer have. Safe to repeat, and while the engine runs.
  */
 export function tendStreamRecords(databaseFile: string, nowMs: number): void {

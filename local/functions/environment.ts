@@ -89,7 +89,7 @@ export class Environment {
     this.#worker.on('exit', (code) => {
       this.#died({
         errorType: 'Runtime.ExitError',
-        errorMessage: `the function ended its process with code ${code}`,
+        errorMessage: `the function exited with code ${code}`,
         stack: '',
       });
     });

@@ -9,7 +9,7 @@ import type { FunctionError } from './protocol.ts';
 export type InvocationOutcome =
   /** `payload` is the JSON text the handler returned. */
   | { readonly kind: 'returned'; readonly payload: string }
-  /** The handler threw, its process ended, or it could not be loaded. */
+  /** The handler threw, its process exited, or it could not be loaded. */
   | { readonly kind: 'failed'; readonly error: FunctionError }
   | { readonly kind: 'timedOut' }
   /** The receiver of a streamed response disconnected, and `awsLimits` is off. */

@@ -1,5 +1,5 @@
 /**
- * The event an HTTP API hands to a function: payload format 2.0. What the format's documentation leaves open follows
+ * The event an HTTP API sends to a function: payload format 2.0. What the format's documentation leaves open follows
  * what the service is seen to do: `rawPath` comes decoded (and ends at a decoded `?`), `rawQueryString` does not.
  * Source: API Gateway Developer Guide, "Create AWS Lambda proxy integrations for HTTP APIs".
  */

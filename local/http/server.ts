@@ -79,7 +79,7 @@ type Handle = (
 ) => Promise<GatewayResponse | undefined>;
 
 /**
- * The listener: TLS on loopback, HTTP/2 or HTTP/1.1 as the client likes, bound before anything else is started so that a
+ * The listener: TLS on loopback, HTTP/2 or HTTP/1.1 as the client likes, bound before anything else is started: a
  * busy port is known at once.
  *
  * @throws StartError when the port is taken

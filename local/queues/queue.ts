@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 
 /**
  * A standard SQS queue in memory. Time is an argument, so a test moves it and the local mode passes the wall clock.
- * At-least-once as there: a message that is not deleted within the visibility timeout is handed out again, until it has
+ * At-least-once as there: a message that is not deleted within the visibility timeout is delivered again, until it has
  * been received `maxReceiveCount` times; then it moves to the dead-letter queue.
  */
 export interface QueueSettings {
@@ -113,7 +113,7 @@ export class LocalQueue {
     return received;
   }
 
-  /** False when the handle is no longer the latest one: the message has been handed out again meanwhile. */
+  /** False when the handle is no longer the latest one: the message has been delivered again meanwhile. */
   delete(receiptHandle: string): boolean {
     const message = this.#messages.find((candidate) => candidate.receiptHandle === receiptHandle);
     if (message === undefined) return false;

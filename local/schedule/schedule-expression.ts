@@ -2,7 +2,7 @@ import { StartError } from '../start-error.ts';
 
 /**
  * When a schedule of EventBridge Scheduler fires: `rate(n minutes|hours|days)` or `cron(…)` in UTC, in whole minutes.
- * A rate counts from the epoch here, so that it fires on round minutes whenever the local mode was started; in AWS it
+ * A rate counts from the epoch here: it fires on round minutes whenever the local mode was started; in AWS it
  * counts from the schedule's creation.
  */
 export interface Schedule {

@@ -42,7 +42,7 @@ const PAUSE_MAX_MS = 5_000;
  * Gets a batch of stream records through a function, in order, as Lambda's event source mapping does: a failing batch
  * is retried up to `maximumRetryAttempts` times, or halved first when the mapping bisects (splitting costs no attempt);
  * a function that names failed items is invoked again from the lowest of them on. What is out of attempts or too old is
- * discarded to the failure destination, and the rest goes on.
+ * discarded to the failure destination, and the rest continues.
  *
  * @returns false when stopped half-way: the batch is to be delivered again from its beginning
  */

@@ -5,11 +5,11 @@
 import type { Mutant } from './mutators.ts';
 
 export interface Accepted {
-  /** The end of a path, so that moving a folder leaves the entry valid. */
+  /** The end of a path: moving a folder leaves the entry valid. */
   readonly file: string;
   readonly within: string;
   readonly change: string;
-  /** Why nobody can see a difference. */
+  /** Why no caller can see a difference. */
   readonly reason: string;
 }
 

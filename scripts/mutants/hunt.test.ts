@@ -46,7 +46,7 @@ it('reports the mutant that no test detects, and not the one that a test does', 
   expect(scoreOf(verdicts)).toEqual({ detected: 1, of: 4 });
 });
 
-it('takes an accepted mutant out of the score, with its reason', async () => {
+it('excludes an accepted mutant from the score, with its reason', async () => {
   const { file, within, change } = BOUNDARY;
   const verdicts = await verdictsOf([BOUNDARY, FLIPPED], [{ file, within, change, reason: 'a moment has no length' }]);
   expect(verdicts[0]).toEqual({ kind: 'accepted', reason: 'a moment has no length' });
@@ -55,7 +55,7 @@ it('takes an accepted mutant out of the score, with its reason', async () => {
   expect(accepts({ file: 'ue.ts', within, change, reason: '' }, BOUNDARY)).toBe(false);
 });
 
-it('takes a mutant that never ends for detected, goes on after it, and leaves types to the compiler', async () => {
+it('counts a mutant that never ends as detected, continues after it, and leaves types to the compiler', async () => {
   const verdicts = await verdictsOf([ENDLESS, NOT_OF_TYPE, FLIPPED]);
   expect(verdicts.map(({ kind }) => kind)).toEqual(['timeout', 'refused by the compiler', 'killed']);
   expect(scoreOf(verdicts)).toEqual({ detected: 2, of: 2 });

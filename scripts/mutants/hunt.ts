@@ -23,7 +23,7 @@ export type Verdict =
  */
 const TEST_FILES_MAX = 12;
 
-/** A test that takes this much longer than without a mutant hangs. The machine may be busy with other things. */
+/** A test that runs this much longer than without a mutant hangs. The machine may be busy with other things. */
 const HANG_FACTOR = 8;
 const HANG_EXTRA_MS = 10_000;
 

@@ -1,5 +1,5 @@
 /**
- * Mutants of one file: small changes of behaviour, each of which a test should detect.
+ * Mutants of one file: small changes of behaviour. A test should detect each.
  *
  * Texts and types stay out where a change means nothing: imports, types, property names, sentences, messages of errors and
  * log lines.

@@ -22,7 +22,7 @@ export function withProbes(file: string, text: string): string {
   };
   const source = parse(file, text);
   visit(source);
-  // From the back, so that earlier positions stay; of two at one place the inner one is inserted first.
+  // From the back: earlier positions stay; of two at one place the inner one is inserted first.
   const ordered = inserts
     .map((insert, order) => ({ ...insert, order }))
     .sort((a, b) => b.at - a.at || b.order - a.order);

@@ -90,7 +90,7 @@ export class RelatedTests {
           continue;
         }
         if (!existsSync(file)) {
-          // Renamed, so that a run beside this one reads all of it or nothing.
+          // Renamed: a run beside this one reads all of it or nothing.
           const part = join(output, 'reach.part');
           writeFileSync(part, JSON.stringify(reach));
           renameSync(part, file);

@@ -54,7 +54,7 @@ function chosen(): readonly Mutant[] {
 
 const startedMs = performance.now();
 const sample = chosen();
-// One set of probes for all areas, so that each test runs with probes once.
+// One set of probes for all areas: each test runs with probes once.
 const probed = new Set([...Object.keys(AREAS).flatMap((area) => sourcesOf(ROOT, area)), ...sources]);
 const related = await RelatedTests.find(ROOT, [...probed].sort(), filesOf(ROOT, TESTS), log);
 const reachedMs = performance.now();

@@ -52,7 +52,7 @@ export class TestProcess {
   }
 
   #start(): ChildProcess {
-    // A vitest that runs inside a test of vitest must not take itself for one of its workers.
+    // A vitest that runs inside a test of vitest must not mistake itself for one of its workers.
     const inherited = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name));
     const env = { ...Object.fromEntries(inherited), ...this.#environment };
     return fork(PROGRAM, {

@@ -68,7 +68,7 @@ async function run({ test, change }: Request): Promise<Answer> {
   return { passed: ran && failures.length === 0, failures, tookMs: performance.now() - startedMs };
 }
 
-// Nobody asks any more: end this process group, hanging workers included.
+// The parent asks no more: end this process group, hanging workers included.
 process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
 process.on('message', (request: Request) => {
   run(request).then(

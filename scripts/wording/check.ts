@@ -1,83 +1,122 @@
 /**
- * npm run wording [-- --update]
+ * npm run wording
  *
- * Looks in comments, string literals and Markdown for the words that the word list replaces. Exit code 1 when a file
- * holds more of them than its ceiling in baseline.json, or fewer. `--update` writes the lower counts back. It also moves
- * the ceilings of files that git knows as renamed since the last commit of the baseline: stage moves first (`git mv`).
- * After a merge conflict in baseline.json keep either side and run `--update`. Without a baseline.json `--update` starts a
- * new one from the current counts: only for a merge that brings text from before this check.
+ * Looks in comments, string literals and Markdown for the words that the word list replaces. Exit code 1 if there is one.
  */
-import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Ceilings, compare, lower } from './ceilings.ts';
-import { examine, type Finding } from './findings.ts';
+import ts from 'typescript';
+import { ALLOWED_TEXTS, WORD_LIST } from './word-list.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const BASELINE = 'scripts/wording/baseline.json';
-const SKIPPED_FOLDERS = /^(\..*|node_modules|cdk\.out|dist)$/;
+const FILES = ['*.{ts,md}', '!(.*|node_modules|cdk.out|dist)/**/*.{ts,md}'];
 /** Decisions are history; the word list and its tests hold the words on purpose. */
-const SKIPPED_PATHS = /^(docs\/decisions|scripts\/wording)\//;
+const SKIPPED = /^(docs\/decisions|scripts\/wording)\/|(^|\/)(\.[^/]*|node_modules|cdk\.out|dist)\//;
+/** Stands where code stood: neither a letter nor white space, so no pattern matches across it. */
+const FILLER = '·';
 
-function* filesOf(folder: string): Generator<string> {
-  for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true })) {
-    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-    if (entry.isDirectory() && !SKIPPED_FOLDERS.test(entry.name)) yield* filesOf(path);
-    if (entry.isFile() && /\.(ts|md)$/.test(path) && !SKIPPED_PATHS.test(path)) yield path;
+const fill = (text: string): string => text.replace(/\S/g, FILLER);
+const withoutInlineCode = (text: string): string => text.replace(/`[^`\n]*`/g, fill);
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+const acrossLines = (pattern: string): string => pattern.replaceAll(' ', String.raw`\s+`);
+
+const PATTERNS = WORD_LIST.map(({ pattern, write, isCaseSensitive }) => ({
+  write,
+  expression: new RegExp(acrossLines(pattern), isCaseSensitive === true ? 'g' : 'gi'),
+}));
+const ALLOWED = new RegExp(ALLOWED_TEXTS.map((text) => acrossLines(escaped(text))).join('|'), 'g');
+
+/** The prose of a Markdown file: all but fenced blocks, inline code, addresses of links and HTML comments. */
+function proseOfMarkdown(source: string): string {
+  return withoutInlineCode(source.replace(/^(```|~~~)[\s\S]*?^\1|<!--[\s\S]*?-->|\]\([^)\s]*\)/gm, fill));
+}
+
+/** A comment with its marks as spaces: a sentence over several lines reads as one. */
+function proseOfComment(comment: string): string {
+  const body = comment.replace(/^([ \t]*)(\/\*+|\*+\/|\*|\/\/+)/gm, (marks) => ' '.repeat(marks.length));
+  return withoutInlineCode(body).replace(/\*\/$/, '  ');
+}
+
+/** A literal with a space in it is a sentence; one without is a key, a path or a name of code. */
+function proseOfLiteral(literal: string): string {
+  const text = literal.replace(/^['"`}]|\$\{$|['"`]$/g, fill);
+  return /\S\s+\S/.test(text) ? withoutInlineCode(text) : fill(text);
+}
+
+const COMMENTS = new Set([ts.SyntaxKind.SingleLineCommentTrivia, ts.SyntaxKind.MultiLineCommentTrivia]);
+/** After these and after a literal a slash divides; after all others it opens a regular expression. */
+const ENDS_OF_EXPRESSIONS = new Set([
+  ts.SyntaxKind.Identifier,
+  ts.SyntaxKind.CloseParenToken,
+  ts.SyntaxKind.CloseBracketToken,
+  ts.SyntaxKind.CloseBraceToken,
+  ts.SyntaxKind.ThisKeyword,
+  ts.SyntaxKind.ExclamationToken,
+]);
+
+const isLiteral = (kind: ts.SyntaxKind): boolean =>
+  kind >= ts.SyntaxKind.FirstLiteralToken && kind <= ts.SyntaxKind.LastTemplateToken;
+const isTrivia = (kind: ts.SyntaxKind): boolean =>
+  kind >= ts.SyntaxKind.FirstTriviaToken && kind <= ts.SyntaxKind.LastTriviaToken;
+
+/** The prose of a TypeScript file: comments and string literals. A filler replaces the rest; lines stay. */
+function proseOfTypeScript(source: string): string {
+  const scanner = ts.createScanner(ts.ScriptTarget.Latest, false, ts.LanguageVariant.Standard, source);
+  const pieces: string[] = [];
+  /** For each open brace, whether it opened a `${` of a template. */
+  const braces: boolean[] = [];
+  let previous = ts.SyntaxKind.Unknown;
+  for (let kind = scanner.scan(); kind !== ts.SyntaxKind.EndOfFileToken; kind = scanner.scan()) {
+    if (kind === ts.SyntaxKind.SlashToken && !isLiteral(previous) && !ENDS_OF_EXPRESSIONS.has(previous)) {
+      kind = scanner.reScanSlashToken();
+    }
+    if (kind === ts.SyntaxKind.OpenBraceToken) braces.push(false);
+    if (kind === ts.SyntaxKind.CloseBraceToken && braces.pop() === true) kind = scanner.reScanTemplateToken(false);
+    if (kind === ts.SyntaxKind.TemplateHead || kind === ts.SyntaxKind.TemplateMiddle) braces.push(true);
+    const text = scanner.getTokenText();
+    if (COMMENTS.has(kind)) pieces.push(proseOfComment(text));
+    else if (isLiteral(kind) && kind !== ts.SyntaxKind.RegularExpressionLiteral) pieces.push(proseOfLiteral(text));
+    else pieces.push(fill(text));
+    if (!isTrivia(kind)) previous = kind;
   }
+  return pieces.join('');
 }
 
-interface Committed {
-  readonly ceilings: Ceilings;
-  /** By current path of each renamed file: its path in that commit. */
-  readonly previousPaths: ReadonlyMap<string, string>;
+export interface Examination {
+  readonly findings: readonly { readonly line: number; readonly found: string; readonly write: string }[];
+  /** Lines that hold prose: a check that sees none has lost its input. */
+  readonly linesExamined: number;
 }
 
-/** The last commit of the baseline. Its ceilings count too, in case a file is moved twice between two commits. */
-function committed(): Committed {
-  const git = (...args: readonly string[]): string => spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' }).stdout;
-  const commit = git('log', '-1', '--format=%H', '--', BASELINE).trim();
-  if (commit === '') return { ceilings: {}, previousPaths: new Map() };
-  const renames = git('diff', '--find-renames=40%', '-l5000', '--diff-filter=R', '--name-status', commit);
-  const pairs = renames.split('\n').map((line) => line.split('\t'));
+/** What one file says that the word list replaces. `path` decides how prose is recognised. */
+export function examine(path: string, source: string): Examination {
+  const prose = (path.endsWith('.md') ? proseOfMarkdown(source) : proseOfTypeScript(source)).replace(ALLOWED, fill);
+  const findings = PATTERNS.flatMap(({ expression, write }) =>
+    [...prose.matchAll(expression)].map((match) => ({
+      line: prose.slice(0, match.index).split('\n').length,
+      found: match[0].replace(/\s+/g, ' '),
+      write,
+    })),
+  );
   return {
-    ceilings: JSON.parse(git('show', `${commit}:${BASELINE}`)) as Ceilings,
-    previousPaths: new Map(pairs.map(([, from = '', to = '']) => [to, from])),
+    findings: findings.sort((a, b) => a.line - b.line),
+    linesExamined: prose.split('\n').filter((line) => /\p{L}/u.test(line)).length,
   };
 }
 
-const findings = new Map<string, readonly Finding[]>();
-let linesExamined = 0;
-for (const path of filesOf('')) {
-  const examination = examine(path, readFileSync(join(ROOT, path), 'utf8'));
-  findings.set(path, examination.findings);
-  linesExamined += examination.linesExamined;
-}
-const counts = new Map([...findings].map(([path, { length }]) => [path, length]));
-
-const isStarted = existsSync(join(ROOT, BASELINE));
-let ceilings = isStarted ? (JSON.parse(readFileSync(join(ROOT, BASELINE), 'utf8')) as Ceilings) : {};
-if (process.argv.includes('--update')) {
-  const { ceilings: lastCeilings, previousPaths } = committed();
-  const previous = isStarted ? { ...lastCeilings, ...ceilings } : Object.fromEntries(counts);
-  ceilings = lower(previous, counts, previousPaths);
-  writeFileSync(join(ROOT, BASELINE), `${JSON.stringify(ceilings, null, 2)}\n`);
-}
-
-const { raised, lowered } = compare(ceilings, counts);
-for (const path of raised) {
-  console.error(`${path}: ${counts.get(path)} findings, at most ${ceilings[path] ?? 0} allowed`);
-  for (const { line, found, write } of findings.get(path) ?? []) {
-    console.error(`  ${path}:${line}: "${found}"; write: ${write}`);
+function main(): number {
+  const paths = globSync(FILES, { cwd: ROOT }).filter((path) => !SKIPPED.test(path));
+  let lines = 0;
+  let total = 0;
+  for (const path of paths.sort()) {
+    const { findings, linesExamined } = examine(path, readFileSync(join(ROOT, path), 'utf8'));
+    for (const { line, found, write } of findings) console.error(`${path}:${line}: "${found}"; write: ${write}`);
+    lines += linesExamined;
+    total += findings.length;
   }
+  console.log(`wording: ${lines} lines of prose in ${paths.length} files, ${total} findings`);
+  return total === 0 ? 0 : 1;
 }
-for (const path of lowered) {
-  console.error(`${path}: ${counts.get(path) ?? 0} findings, fewer than its ceiling of ${ceilings[path]}`);
-}
-if (lowered.length > 0) console.error('Write the lower counts back: npm run wording -- --update');
 
-const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
-const summary = `wording: ${linesExamined} lines of prose in ${counts.size} files, ${total} findings`;
-if (raised.length + lowered.length > 0) process.exitCode = 1;
-console.log(`${summary}; ${raised.length} files above their ceiling, ${lowered.length} below`);
+if (import.meta.main) process.exitCode = main();

@@ -40,9 +40,9 @@ export interface FleetControllers {
   processQueuesBetweenTicks(): Promise<Extract<EvictorReport, { kind: 'ran' }>>;
   /** Asks EC2 about nodes that are not Ready; does nothing without a cloud. @throws TickFault as above */
   tickCloudNode(slot: number, budgetMs?: number): Promise<CloudNodeReport>;
-  /** EventBridge tells that the state of an instance changed: EC2 is asked about its node at once. @throws TickFault */
+  /** EventBridge reports a new state of an instance: EC2 is asked about its node at once. @throws TickFault */
   onInstanceChange(instanceId: string, budgetMs?: number): Promise<CloudNodeReport>;
-  /** Pods that nobody will finish, volumes that nobody wants; slots of podGcPeriodSeconds. @throws TickFault as above */
+  /** Pods that no agent finishes, volumes that no pod wants; slots of podGcPeriodSeconds. @throws TickFault as above */
   tickPodGc(slot: number, budgetMs?: number): Promise<PodGcReport>;
   /** A pass of the scheduler, if one is wanted or a waiting pod is due. @throws TickFault as above */
   tickScheduler(slot: number, budgetMs?: number): Promise<SchedulerReport>;

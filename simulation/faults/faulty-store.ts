@@ -1,5 +1,5 @@
 /**
- * The tables as one process sees them: every call takes virtual time and may be refused, lost or the last thing the process
+ * The tables as one process sees them: every call lasts some virtual time and may be refused, lost or the last thing the process
  * does. Stale are only reads that were asked for as eventually consistent.
  */
 import { segmentOf } from '../../shared/adapters/memory/pages.ts';

@@ -82,7 +82,7 @@ export const VERSIONS_PER_MS = 1_000;
 const RECEIVED_WITHIN_MS = 20_000;
 /**
  * A watcher receives one line after another, each at most this long after the one before. A thousand pods that are created
- * at once take their lines' time: each line received since a commit adds this to the time of its event. Milliseconds.
+ * at once last as long as their lines: each line received since a commit adds this to the time of its event. Milliseconds.
  */
 export const LINE_MAX_MS = 40;
 

@@ -1,6 +1,6 @@
 /**
- * A zone goes dark, two of its machines come back, the third stays dead, and EC2 says that it is terminated: what
- * `nodekeeper explain` tells of it, and that each rule says the same when it is run again.
+ * A zone loses power, two of its machines recover, the third stays dead, and EC2 says that it is terminated: what
+ * `nodekeeper explain` says about it, and that each rule says the same when it is run again.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -207,7 +207,7 @@ describe('explain', () => {
   });
 
   it.each([
-    [['node', 'nobody'], 'no decision about node nobody since'],
+    [['node', 'absent'], 'no decision about node absent since'],
     [['node', 'dark-2', '--since', 'soon'], '--since must be a duration such as 30m, 24h or 7d, not soon'],
     [['zone', 'dark'], 'explain does not support zone, only node, pod, deployment'],
     [['node'], 'the name of the object is missing'],

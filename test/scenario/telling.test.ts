@@ -56,7 +56,7 @@ describe('an expectation that does not hold', () => {
     );
     expect(exitCode).toBe(1);
     expect(errors).toHaveLength(2);
-    expect(output.join('\n')).toMatch(/told: FAILED in 2 .*told: holds; 1 expectations over 5s/s);
+    expect(output.join('\n')).toMatch(/short: FAILED in 2 .*short: holds; 1 expectations over 5s/s);
   });
 });
 
@@ -92,7 +92,7 @@ describe('steps', () => {
     expect((await runStory(`${FLEET}  steps:\n  - {at: 5s, apply: ${pod}, refused: 422}\n`)).exitCode).toBe(0);
     const other = await runStory(`${FLEET}  steps:\n  - {at: 5s, cordon: [a-0], refused: 422}\n`);
     expect(other.errors[0]).toMatch(/wanted refused with 422, found wanted a refusal with 422, found 200/);
-    const gone = await runStory(`${FLEET}  steps:\n  - {at: 5s, delete: {kind: Node, name: nobody}, refused: 404}\n`);
+    const gone = await runStory(`${FLEET}  steps:\n  - {at: 5s, delete: {kind: Node, name: absent}, refused: 404}\n`);
     expect(gone.exitCode).toBe(0);
   });
 
@@ -103,12 +103,12 @@ describe('steps', () => {
     expect:
       nodes: {"a-[01]": {unschedulable: true, taints: ["node.kubernetes.io/unschedulable:NoSchedule"]}, a-2: {taints: []}}
   - {at: 6s, uncordon: [a-0]}
-  - {at: 6s, taint: {names: ["a-2"], add: ["team=blue:NoSchedule", "gone:NoExecute"]}}
+  - {at: 6s, taint: {names: ["a-2"], add: ["team=blue:NoSchedule", "away:NoExecute"]}}
   - at: 6s
     expect:
       nodes:
         a-0: {unschedulable: false, taints: []}
-        a-2: {hasTaints: ["team:NoSchedule", "team=blue:NoSchedule", "gone:NoExecute"], lacksTaints: ["team=red:NoSchedule"]}
+        a-2: {hasTaints: ["team:NoSchedule", "team=blue:NoSchedule", "away:NoExecute"], lacksTaints: ["team=red:NoSchedule"]}
       pods: {default/a-2-pod-0: {deleting: true}}
       counts: {tainted: 0, podsDeleted: 1}
   - {at: 7s, taint: {names: ["a-2"], remove: ["team:NoSchedule"]}}
@@ -118,7 +118,7 @@ describe('steps', () => {
   - at: 9s
     expect:
       nodes:
-        a-2: {taints: ["gone:NoExecute"], labels: {tier: edge}}
+        a-2: {taints: ["away:NoExecute"], labels: {tier: edge}}
         new-0: {ready: "True", taints: []}
         new-1: {ready: "True", taints: ["dedicated=x:NoSchedule"], labels: {tier: edge, topology.kubernetes.io/zone: zone-b}}
       pods: {"default/a-3-*": {exists: false}}
@@ -189,11 +189,11 @@ describe('the timeline', () => {
 
   it('is aligned, shows zones, and groups equal changes of several subjects', async () => {
     const { output } = await runStory(STORY);
-    expect(output[0]).toMatch(/^told \(.*story\.yaml, seed 1\)$/);
+    expect(output[0]).toMatch(/^short \(.*story\.yaml, seed 1\)$/);
     expect(output).toContain('    1m45s  node    a-0 … a-3 (4)           Ready True → Unknown (NodeStatusUnknown)');
     expect(output).toContain('    1m45s  fleet   every zone is dark: total disruption');
     expect(output).toContain('    1m45s  zone    zone-a                  Normal → FullDisruption, evictions stop');
-    expect(output.at(-1)).toMatch(/told: holds; 1 expectations over 1m45s/);
+    expect(output.at(-1)).toMatch(/short: holds; 1 expectations over 1m45s/);
   });
 
   it('is JSON lines when asked for, one a change', async () => {
@@ -201,7 +201,7 @@ describe('the timeline', () => {
     const lines = output.map((line) => JSON.parse(line));
     const marks = lines.filter(({ kind, text }) => kind === 'node' && /Unknown/.test(text));
     expect(marks.map(({ name }) => name).sort()).toEqual(['a-0', 'a-1', 'a-2', 'a-3']);
-    expect(marks[0]).toMatchObject({ scenario: 'told', atSeconds: 105 });
+    expect(marks[0]).toMatchObject({ scenario: 'short', atSeconds: 105 });
     expect(lines.at(-1)).toMatchObject({ kind: 'result', holds: true, expectations: 1, endSeconds: 105 });
   });
 

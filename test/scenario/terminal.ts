@@ -43,7 +43,7 @@ export async function withFiles<T>(
 
 /** A scenario with this `spec`: YAML indented by two. */
 export const scenarioText = (spec: string): string =>
-  `apiVersion: nodekeeper.dev/v1alpha1\nkind: Scenario\nmetadata: {name: told}\nspec:\n${spec}`;
+  `apiVersion: nodekeeper.dev/v1alpha1\nkind: Scenario\nmetadata: {name: short}\nspec:\n${spec}`;
 
 /** Runs one scenario on the memory store. */
 export const runStory = (spec: string, ...args: readonly string[]): Promise<Ran> =>

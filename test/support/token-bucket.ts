@@ -1,4 +1,4 @@
-/** The limiter of a zone without a store: its updates, judged by the conditions of the tables in memory. */
+/** The limiter of a zone without a store: its updates, checked by the conditions of the tables in memory. */
 import { conditionHolds } from '../../shared/adapters/memory/conditions.ts';
 import {
   changeRateUpdates,

@@ -1,4 +1,4 @@
-/** Queue order: time of enqueueing, then name, so that it never depends on the order of a read. */
+/** Queue order: time of enqueueing, then name. It never depends on the order of a read. */
 import type { QueueItem } from '../../domain/zones/fleet-records.ts';
 export function compareQueueItems(a: QueueItem, b: QueueItem): number {
   if (a.addedAtMs !== b.addedAtMs) return a.addedAtMs - b.addedAtMs;

@@ -1,5 +1,5 @@
 /**
- * One tick of evictor: adds NoExecute taints at each zone's rate, and evicts pods whose timers are due.
+ * One tick of evictor: adds NoExecute taints at each zone's rate, and evicts pods with due timers.
  *
  *   1. Read the control records, the due timers and the due retries of object-stream. Done if there is no work.
  *   2. Claim the slot. The loser exits.
@@ -79,7 +79,7 @@ const ROUNDS_PER_SLOT_MAX = 100;
 interface EvictorWorld {
   readonly records: FleetRecords;
   readonly gate: GateVerdict;
-  /** Nodes with pods whose timers are due. */
+  /** Nodes with pods that have due timers. */
   readonly due: readonly string[];
   readonly retries: readonly ParkedRow[];
   /** Faults of the reads of timers and retries. They do not affect the queues. */
@@ -456,7 +456,7 @@ async function taint(
   return 'tainted';
 }
 
-/** Positions in the taint's `extra` whose refusal concerns every node of the zone: token, gate and total disruption. */
+/** Positions in the taint's `extra` with a refusal that stops the whole zone: token, gate and total disruption. */
 const STOPPED_BY: readonly number[] = [1, 2];
 
 /**

@@ -28,7 +28,7 @@ export interface ChangesOutcome {
   readonly failedFrom?: number;
   /** Faults of records that are delivered again, and of records that are given up. */
   readonly faults: readonly unknown[];
-  /** Faults of records whose work is done later: by a retry of their parked row, or by a tick. */
+  /** Faults of records with postponed work: done by a retry of their parked row, or by a tick. */
   readonly postponed: readonly unknown[];
 }
 

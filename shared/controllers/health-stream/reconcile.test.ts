@@ -17,7 +17,7 @@ it('removes the node from the queue at the first heartbeat after its mark; the n
   expect(await writesAfterBeat(56)).toBe(0);
 });
 
-describe('a record whose work fails', () => {
+describe('a record with failing work', () => {
   /** Nodes with our NoExecute taint that post Ready: the records of these posts. `refusals` of writes to a-1 follow. */
   async function recovering(refusals: number) {
     let left = 0;

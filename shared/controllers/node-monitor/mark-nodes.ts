@@ -4,7 +4,7 @@
  * mark of its node (health-store.ts); the other nodes are marked.
  *
  * 5,000 nodes that fail at once take about 300 transactions. Transactions of different shards run concurrently. A
- * node's event goes into a shard of the same lane, so that two lanes never contend for the head of a shard.
+ * node's event is written to a shard of the same lane: two lanes never contend for the head of a shard.
  */
 
 import { nodes as nodesResource } from '../../api/kinds/registry.ts';
@@ -209,7 +209,7 @@ async function readCandidates(
 interface MarkCommit {
   /** The candidates that still need a mark. `writes` begins with one update for each, in this order. */
   readonly marked: readonly Candidate[];
-  /** The candidates whose events follow in `writes`, in this order. */
+  /** The candidates with an event in `writes`, in this order. */
   readonly withEvent: readonly Candidate[];
   readonly writes: ObjectWrite[];
   readonly extra: TransactWrite[];

@@ -30,7 +30,7 @@ function marked(pod: KubeObject, nowMs: number): KubeObject | undefined {
   return next === undefined ? undefined : { ...pod, status: { ...pod.status, conditions: next } };
 }
 
-/** Whether a pod is Ready, so that a mark changes it. */
+/** Whether a pod is Ready: a mark changes it. */
 export const isMarkable = (pod: KubeObject): boolean => marked(pod, 0) !== undefined;
 
 /**

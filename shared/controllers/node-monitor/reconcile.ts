@@ -18,7 +18,7 @@
  *   - Every effect carries its own condition: the Node's version, the receipt time of the last heartbeat, the zone's
  *     rate, the queue entry's uid.
  *   - Work that was not done is decided again from the stored state.
- *   - A tick starts no new work after the next one begins, unless reading and deciding alone took that long.
+ *   - A tick starts no new work after the next one begins, unless reading and deciding alone last that long.
  *
  * Decisions are applied in their order: recovery first.
  */
@@ -311,7 +311,7 @@ async function applyTick(
   });
   // Recorded before the tick fails. A failed effect concerns one object and is decided again from the stored
   // state. The tick has evaluated the whole fleet, which is all the gate requires (docs/decisions/0003). A gate
-  // transition that could not be reported leaves the tick unfinished, so that the next one reports it.
+  // transition that could not be reported leaves the tick unfinished: the next one reports it.
   if (reportFaults.length === 0) await fleet.finish(nowMs, applied.sentAfter);
   faults.push(...applied.faults);
   faults.push(...(await endKeptPromises(dependencies, { nowMs, nodes, decided, budget: budget() })));

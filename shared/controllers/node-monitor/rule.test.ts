@@ -116,7 +116,7 @@ describe('decideMonitor', () => {
     expect(fleet.zone('x')).toBeUndefined();
   });
 
-  it('changes the rate of a zone whose size passes the threshold while its state stays', () => {
+  it('changes the rate of a zone when its size passes the threshold and its state stays', () => {
     const nodes = Array.from({ length: 51 }, (_, index) =>
       aNode({ nodeName: `n-${index}`, ready: index < 40 ? 'False' : 'True', renewedAtMs: 100_000 }),
     );

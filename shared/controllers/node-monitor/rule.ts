@@ -9,7 +9,7 @@
  *   4. Per node: remove or swap NoExecute taints, enqueue, dequeue.
  *   5. Set the eviction rates of the zones.
  *
- * Every decision carries its reason and its numbers, so that its record can be replayed. Decisions are applied in the
+ * Every decision carries its reason and its numbers: its record can be replayed. Decisions are applied in the
  * order of the list: recovery first. A pass that dies half-way is completed by the next one. A stable state yields no
  * decision, and so does the state after all decisions were applied (L10). The result does not depend on the order in
  * which nodes, zones and queue were read, nor on the number of passes.
@@ -161,7 +161,7 @@ export type MonitorDecision =
 
 export interface MonitorOutcome {
   readonly decisions: readonly MonitorDecision[];
-  /** One per zone, by name; with size 0 for a zone whose last counted node was just removed. */
+  /** One per zone, by name; with size 0 for a zone after its last counted node was removed. */
   readonly zoneMetrics: readonly ZoneMetrics[];
   readonly gate: GateVerdict;
   /** Nodes without a sign of life for over one heartbeat interval, marked ones included; a metric. */
@@ -454,8 +454,7 @@ function* decideTaints(
     yield { kind: 'swap', ...of, from: decision.from, to: decision.to, ready };
   }
   if (decision.kind === 'enqueue' && !node.returning) {
-    // Upstream enqueues a waiting node again on each pass. Here it keeps its place, so that a stable state needs no
-    // write.
+    // Upstream enqueues a waiting node again on each pass. Here it keeps its place: a stable state needs no write.
     if (queued?.zone === health.zone) return;
     if (queued !== undefined) yield dequeue('zoneChanged');
     // Subject to the places that are free (admitToQueue).
@@ -540,7 +539,7 @@ function* decideZones(
     if (present.has(record.zone)) continue;
     if ((record.limiter.tatMs ?? nowMs) <= nowMs) yield { kind: 'dropZone', zone: record.zone };
     else if (record.state !== undefined) {
-      // The zone is empty. Its record stays, so that a new zone of this name does not start with a full bucket (L3).
+      // The zone is empty. Its record stays: a new zone of this name does not start with a full bucket (L3).
       yield { kind: 'setZoneState', zone: record.zone, from: record.state, to: undefined, size: 0, notReady: 0 };
     }
   }

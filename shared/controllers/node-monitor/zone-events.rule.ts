@@ -6,7 +6,7 @@ import type { MonitorDecision } from './rule.ts';
 
 /**
  * Zones that became disrupted, changed the degree of disruption, or recovered. `lastTickAtMs`: the last finished tick.
- * It is part of the event id, so that a tick that replaces a dead one publishes the same ids.
+ * It is part of the event id: a tick that replaces a dead one publishes the same ids.
  */
 export function zoneTransitions(
   decisions: readonly MonitorDecision[],

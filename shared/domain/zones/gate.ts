@@ -160,9 +160,9 @@ interface GateTick {
 }
 
 /**
- * The gate at this tick of node-monitor. `probes` are those of this tick: they are sent first, so that the tick that an
+ * The gate at this tick of node-monitor. `probes` are those of this tick: they are sent first: the tick that an
  * outage would mislead detects it. The record is stored with the claim of the tick, except `lastTickAtMs`: it is stored
- * when the tick has finished, so that a tick that failed half-way does not count.
+ * when the tick has finished: a tick that failed half-way does not count.
  */
 export function decideGate(record: GateRecord, at: GateTick): GateRecord {
   const { nowMs, policy } = at;

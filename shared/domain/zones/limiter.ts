@@ -16,7 +16,7 @@
  *   - A change of rate either keeps tat or sets it to now + the new interval. A grant with the previous rate is refused
  *     by its condition.
  *
- * Clocks of two callers may differ by d (about a second between Lambdas). A caller whose clock is d ahead acquires its
+ * Clocks of two callers may differ by d (about a second between Lambdas). A caller with a clock d ahead acquires its
  * token d early and sets tat d late for all others, so the errors do not accumulate. In true time a window of T has at
  * most 1 + rate·(T + 2d) grants.
  *
@@ -33,7 +33,7 @@ export interface Limiter {
 }
 
 /**
- * Milliseconds a token takes to refill; Infinity for never. Rounded up to a whole millisecond, which never grants more
+ * Milliseconds that refill one token; Infinity for never. Rounded up to a whole millisecond, which never grants more
  * than the rate.
  */
 export const tokenIntervalMs = (ratePerSecond: number): number =>

@@ -8,7 +8,7 @@ import type { Policy } from '../policy.ts';
 /** Initial: the zone has a record but was not evaluated yet. */
 export type ZoneState = 'Initial' | 'Normal' | 'PartialDisruption' | 'FullDisruption';
 
-/** Nodes of a zone that are not excluded. A node whose Ready condition is absent or not True is not ready. */
+/** Nodes of a zone that are not excluded. A node is not ready if its Ready condition is absent or not True. */
 export interface ZoneCount {
   readonly ready: number;
   readonly notReady: number;
