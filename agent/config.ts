@@ -7,7 +7,7 @@ import type { Taint } from '../shared/domain/kubernetes.ts';
 /** The threshold of one resource: an amount, or a share of the capacity. */
 export type ThresholdValue =
   | { readonly kind: 'quantity'; readonly value: number }
-  /** As in the text, such as 10 for 10%. */
+  /** The number of the text, such as 10 for 10%. */
   | { readonly kind: 'percent'; readonly percent: number };
 
 /** memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available */
@@ -61,7 +61,7 @@ export interface AgentConfig {
   readonly registerSchedulable: boolean;
   readonly registerWithTaints: readonly Taint[];
   readonly nodeLabels: Readonly<Record<string, string>>;
-  /** As configured; the rules of the node IP argument parse it. */
+  /** The configured text; the rules of the node IP argument parse it. */
   readonly nodeIp: string;
   readonly providerId: string;
   readonly cloudProvider: '' | 'external';
@@ -80,7 +80,7 @@ export interface AgentConfig {
   readonly kubeReserved: Readonly<Record<string, string>>;
   readonly evictionHard: EvictionThresholds;
   readonly evictionSoft: EvictionThresholds;
-  /** Of each signal in `evictionSoft`. */
+  /** The grace period of each signal in `evictionSoft`. */
   readonly evictionSoftGracePeriodMs: Readonly<Record<string, number>>;
   readonly evictionMinimumReclaim: EvictionThresholds;
   /** Longest grace period of a pod that a soft threshold evicts. */

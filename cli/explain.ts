@@ -158,7 +158,7 @@ interface Story {
     readonly uid?: string;
     readonly zone?: string;
     readonly node?: string;
-    /** Of a workload: lines below the title. */
+    /** Lines below the title of a workload. */
     readonly state?: readonly string[];
   };
   readonly steps: Step[];
@@ -169,7 +169,7 @@ function storyOf(asked: Asked, subject: DecisionAbout): Promise<Story> {
   return subject.kind === 'Pod' ? podStory(asked, subject) : workloadStory(asked, subject);
 }
 
-/** Of a Deployment with its ReplicaSets, of a CronJob with its Jobs. */
+/** The story of a Deployment includes its ReplicaSets, that of a CronJob its Jobs. */
 async function workloadStory(asked: Asked, subject: DecisionAbout): Promise<Story> {
   const { namespace = '', name } = subject;
   const kind = explainedKindOf(subject);

@@ -546,7 +546,7 @@ function openEngine(options: LocalOptions, databaseFile: string | undefined): Pr
   return startEngine(engineBinary(projectDirectory), databaseFile);
 }
 
-/** Of an engine that somebody else runs. */
+/** The endpoint of an engine that somebody else runs. */
 const engineEndpointOf = (options: LocalOptions): string | undefined =>
   (options.dynamodbEndpoint ?? process.env['DYNAMODB_ENDPOINT']) || undefined;
 

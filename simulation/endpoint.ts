@@ -17,7 +17,7 @@ export interface EndpointRequest {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly contentType?: string;
-  /** Of a heartbeat: through the URL of function heartbeat. Absent: through the HTTP API. */
+  /** The way of a heartbeat: through the URL of function heartbeat. Absent: through the HTTP API. */
   readonly door?: 'url';
 }
 

@@ -22,7 +22,7 @@ export function matcherOf(glob: string): (name: string) => boolean {
   return (name) => pattern.test(name);
 }
 
-/** Of all names those that any of the globs picks, in the order of the names. */
+/** The names that any of the globs picks, in the order of the names. */
 export function pickNames(globs: readonly string[], names: readonly string[]): string[] {
   const matchers = globs.map(matcherOf);
   return names.filter((name) => matchers.some((matches) => matches(name)));

@@ -20,13 +20,13 @@ export const GREEDY = 'greedy';
 const GREEDY_USER = `${NODE_USER_PREFIX}${GREEDY}`;
 /** Computing of one request of it. Milliseconds. */
 export const GREEDY_COST_MS = { heartbeat: 250, api: 500 } as const;
-/** Of each of the two requests. */
+/** The number of each of the two requests. */
 const AT_ONCE = 80;
 /** Between an answer and the next request. Milliseconds. */
 const PAUSE_MS = 300;
 /** The simulation has to serve hundreds of its requests per second. Milliseconds. */
 const GREEDY_MS_MAX = 6_000;
-/** Of heartbeat and of api, meanwhile. */
+/** The number for heartbeat and for api, meanwhile. */
 const ENVIRONMENTS = 8;
 
 /** Computes for so long in a process: its time passes. */

@@ -20,7 +20,7 @@ const CAPACITY = { cpu: '4', memory: '8Gi', pods: '110' } as const;
 
 export interface MachineAtTime {
   readonly spec: MachineSpec;
-  /** Of a machine that writes each time and count that an agent can write, each with an error of its own. */
+  /** The clock of a machine that writes each time and count that an agent can write, each with an error of its own. */
   readonly clock: MachineClock | undefined;
   /** What the machine reports, by condition type. */
   readonly reported: ReadonlyMap<string, ConditionStatus>;

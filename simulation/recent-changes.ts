@@ -14,7 +14,7 @@ export interface TimedChange extends ItemChange {
 const TABLES = ['health', 'objects', 'control'] as const;
 /** Partitions of nodes' rows, and of heads of the change log: nothing else is read as eventually consistent. */
 const READ_LATE: Readonly<Partial<Record<TableName, string>>> = { health: '', objects: 'h#' };
-/** As far back as a read may lag. */
+/** A read may lag as much. */
 const KEPT_MS = 5_000;
 
 export interface RecentChanges {

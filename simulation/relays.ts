@@ -34,7 +34,7 @@ const CRASH_LOOP_MS = 20_000;
 const CRASH_LOOP_BELOW = 0.6;
 /** Longer than the tokens of the batch are valid. Milliseconds. */
 const HELD_MAX_MS = 300_000;
-/** Of the held ones: the relay sent them before. */
+/** The share of the held ones that the relay sent before. */
 const REPEATED_SHARE = 0.6;
 /** Shares at the worst severity. */
 const SHARES = { lostRequest: 0.4, lostAnswer: 0.3, held: 0.9, waysHang: 0.3 };

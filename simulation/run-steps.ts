@@ -286,7 +286,7 @@ async function onNodes(
   return undefined;
 }
 
-/** As kubectl does it: read the Node, change the list, write it back unless another client was faster. */
+/** The steps are kubectl's: read the Node, change the list, write it back unless another client was faster. */
 async function taintNodes(step: Action<'taint'> & Step, endpoint: Endpoint): Promise<StepFailure> {
   const listed = await endpoint.send({ who: OPERATOR, method: 'GET', path: '/api/v1/nodes' });
   if (isRefused(listed)) return asWanted(step, [listed]);

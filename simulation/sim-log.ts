@@ -24,7 +24,7 @@ export interface SimLog {
 export function simLog(time: { nowMs(): number }, startMs: number): SimLog {
   const lines: (SimLine & { readonly atMs: number })[] = [];
 
-  /** Of consecutive beats of a subject only the last is shown. */
+  /** Only the last of consecutive beats of a subject is shown. */
   const isRepeatedBeat = (shown: readonly SimLine[], index: number): boolean => {
     const { subject, text } = shown[index]!;
     return text === BEAT && shown.slice(index + 1).find((later) => later.subject === subject)?.text === BEAT;

@@ -6,7 +6,7 @@ import type { MachineSpec } from './scenario.ts';
 import { hashOf } from './seeded-random.ts';
 
 export const SIMULATED_REGION = 'us-east-1';
-/** Of an instance when the zone of its machine is not in EC2. */
+/** The zone of an instance when the zone of its machine is not in EC2. */
 const OTHER_ZONE = 'us-east-1a';
 
 type Named = Pick<MachineSpec, 'name' | 'labels'>;

@@ -7,7 +7,7 @@ export interface VirtualTime {
   nowMs(): number;
   /** Things that happened so far. */
   steps(): number;
-  /** Of things at one moment, the one that was asked for first comes first. */
+  /** The first that was requested for a moment happens first. */
   after(delayMs: number, happen: () => void): void;
   sleep(delayMs: number): Promise<void>;
   /** Until that moment, or until `stop` answers true after a step. @throws RangeError when there are too many steps */

@@ -11,7 +11,7 @@ interface NamesVolume {
   readonly awsElasticBlockStore?: { readonly volumeID: string };
 }
 
-/** Of the one volume that a pod has here. */
+/** The id of the one volume that a pod has here. */
 export const volumeIdOfPod = (pod: KubeObject): string | undefined =>
   ((pod.spec?.['volumes'] as readonly NamesVolume[] | undefined) ?? []).find(
     (volume) => volume.awsElasticBlockStore !== undefined,

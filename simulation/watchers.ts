@@ -25,19 +25,19 @@ export interface WatchProgram {
   readonly clock: Clock;
 }
 
-/** As the platform ends a function. Milliseconds. */
+/** The platform ends a function after this time. Milliseconds. */
 const LIFETIME_MS = 900_000;
 const WAY_MIN_MS = 5;
 const AGAIN_MIN_MS = 100;
 const AGAIN_MAX_MS = 1_000;
 const PAGES_MAX = 1_000;
-/** Of lines, at the worst. */
+/** The share of lines at which it is cut, at the worst. */
 const CUT_SHARE = 0.3;
 /** At the end of a watch: the client forgets everything, or stays away for a while. */
 const FORGETS_SHARE = 0.04;
 const LEAVES_SHARE = 0.08;
 const AWAY_MEAN_MS = 120_000;
-/** Of new clients, those with a version of a former life. */
+/** The share of new clients with a version of a former life. */
 const ANCIENT_SHARE = 0.15;
 const ANCIENT_MS = 7_200_000;
 /** Annotation of the bookmark that ends a state. */
@@ -203,7 +203,7 @@ class Watchers {
       return false;
     }
     if (client.version === undefined) {
-      // As an informer does: another bookmark does not say that the state is whole.
+      // The client does as an informer: another bookmark does not say that the state is whole.
       if (type !== 'BOOKMARK') state!.push(object);
       else if (object.metadata.annotations?.[STATE_ENDS] === 'true') {
         this.#options.hit('watch:state');

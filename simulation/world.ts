@@ -22,7 +22,7 @@ import { createStreams, type Streams } from './streams.ts';
 /** The endpoint of the probe; nothing is sent to it. */
 const PROBE_ORIGIN = 'https://endpoint.invalid';
 const ACCOUNT_ID = '123456789012';
-/** Of the scheduler, in one instant. */
+/** The limit for the passes of the scheduler in one instant. */
 const PASSES_MAX = 1_000;
 
 export interface World {
@@ -160,7 +160,7 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
   };
 }
 
-/** As the probe's HTTP client; its requests go the way of all others. */
+/** It stands for the probe's HTTP client; its requests go the way of all others. */
 const fetchFrom =
   (endpoint: Endpoint): typeof globalThis.fetch =>
   async (input, init) => {

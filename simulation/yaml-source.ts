@@ -89,7 +89,7 @@ export function sourceOf(text: string, faults: Faults): Source | undefined {
   return convert(root, '', root === null ? 1 : lineAt(root.range?.[0] ?? 0));
 }
 
-/** As it would be said: a scalar by its text, else its kind. */
+/** The source in a message: a scalar by its text, else its kind. */
 export const saidOf = (source: Source): string =>
   source.kind === 'scalar' ? (source.value === null ? 'nothing' : JSON.stringify(source.text)) : `a ${source.kind}`;
 

@@ -54,7 +54,7 @@ const OLD_NODES = [...['20.20.2', '22.17.1', '9.0.0'].map(pretended), ...install
 const run = ({ command: [program = '', ...args] }: OldNode, ...rest: string[]): SpawnSyncReturns<string> =>
   spawnSync(program, [...args, ...rest], { cwd: ROOT, encoding: 'utf8' });
 
-/** As somebody has it who did not run `npm ci`. */
+/** The command of somebody who did not run `npm ci`. */
 function commandAlone(): string {
   const folder = join(scratch, 'alone');
   mkdirSync(join(folder, 'cli/bin'), { recursive: true });

@@ -64,7 +64,7 @@ export function createEventRecorder(dependencies: EventRecorderDependencies): Ev
   }
 
   return {
-    // As kubelets: the uid of a Node in events is its name. kubectl looks for either.
+    // The uid of a Node in events is its name, as kubelets write it. kubectl looks for either.
     aboutNode: (event) => record({ kind: 'Node', namespace: '', name: nodeName, uid: nodeName }, event),
     aboutPod({ metadata: { namespace = '', name = '', uid = '' } }, event) {
       record({ kind: 'Pod', namespace, name, uid }, event);

@@ -33,7 +33,7 @@ import type { Measured, NodePressure } from './node-pressure.ts';
 const PASS_EVERY_MS = 10_000;
 /** After an eviction, the next pass sees its effect. Milliseconds. */
 const AFTER_EVICTION_MS = 1_000;
-/** As the kubelet measures volumes (volumeStatsAggPeriod). Milliseconds. */
+/** The kubelet measures volumes in this period (volumeStatsAggPeriod). Milliseconds. */
 const STORAGE_EVERY_MS = 60_000;
 /** Time that a hard threshold leaves to a pod (immediateEvictionGracePeriodSeconds). */
 const HARD_GRACE_SECONDS = 1;

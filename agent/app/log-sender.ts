@@ -58,7 +58,7 @@ export class LogSender {
   readonly #sending = new Map<string, Promise<void>>();
   /** Oldest first. */
   readonly #answered = new Set<string>();
-  /** Of this process. The API accepts the chunks of one log from one process. */
+  /** The id of this process. The API accepts the chunks of one log from one process. */
   readonly #sender: string;
   #listing: Promise<void> | undefined;
   #listAgain = false;

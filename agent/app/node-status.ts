@@ -89,7 +89,7 @@ export class NodeStatusComputation {
     this.#sources = sources;
   }
 
-  /** Of the last whole minute. Undefined in the first one. */
+  /** The usage of the last whole minute. Undefined in the first one. */
   usage(): NodeUsage | undefined {
     return this.#usage;
   }

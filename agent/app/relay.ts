@@ -69,7 +69,7 @@ export class HeartbeatRelay {
   readonly #options: HeartbeatRelayOptions;
   #open: OpenBatch | undefined;
   #inFlight = 0;
-  /** Of BATCH_LIMIT. Monotonic milliseconds. */
+  /** The time at which BATCH_LIMIT was full. Monotonic milliseconds. */
   #fullAtMs: number | undefined;
   #isFailing = false;
   /** By path of the Lease, least recent first: the time of the last heartbeat. Monotonic milliseconds. */

@@ -56,7 +56,7 @@ declare const NODEKEEPER_AGENT_RELEASE: string | undefined;
 const RELEASE = typeof NODEKEEPER_AGENT_RELEASE === 'string' ? NODEKEEPER_AGENT_RELEASE : '0.1.0';
 /** Reported as the kubelet's version: clients derive the features of a node from it. */
 const AGENT_VERSION = `v1.34.2-nodekeeper.${RELEASE}`;
-/** As a kubelet of this version. */
+/** A kubelet of this version sends it. */
 const PROBE_USER_AGENT = 'kube-probe/1.34';
 /** Concurrent requests besides heartbeats. */
 const CONNECTIONS_MAX = 4;

@@ -146,7 +146,7 @@ value: 1000000001
   });
 });
 
-/** Of a machine under /m, and of a service on it. */
+/** The files of a machine under /m, and of a service on it. */
 const CGROUP_V2 = {
   '/m/sys/fs/cgroup/cgroup.controllers': 'cpu memory\n',
   '/m/proc/self/cgroup': '0::/system.slice/a.service\n',

@@ -24,9 +24,9 @@ export interface MachineFacts {
   readonly bootId: string;
   readonly kernelVersion: string;
   readonly osImage: string;
-  /** As Go names it: linux, windows. */
+  /** Go's name: linux, windows. */
   readonly operatingSystem: string;
-  /** As Go names it: amd64, arm64. */
+  /** Go's name: amd64, arm64. */
   readonly architecture: string;
 }
 

@@ -191,7 +191,7 @@ function gatherFields(
       else gathering.fault(field, `${field}: no field of ${kind}${hint(field, kind)}`, at([field]));
       continue;
     }
-    // As in Go, null leaves the field unset.
+    // A null leaves the field unset, as in Go.
     if (value === null) continue;
     gatherValue({ setting: field as SettingName, name: field, value, reader, at }, gathering);
     if (field === 'featureGates') unused.push(...unusedGates(value, at));
@@ -218,7 +218,7 @@ function hint(field: string, kind: string): string {
 
 interface Written {
   readonly setting: SettingName;
-  /** As the user wrote it: a field or a flag. */
+  /** The name that the user wrote: a field or a flag. */
   readonly name: string;
   readonly value: unknown;
   readonly reader: Reader<unknown>;
@@ -423,7 +423,7 @@ function checkedRootDirectory(gathering: Gathering): string {
   return rootDirectory;
 }
 
-/** As upstream `/`, which is the default, means the root. */
+/** `/`, which is the default, means the root, as upstream. */
 function checkedCgroupRoot(gathering: Gathering): string {
   const { cgroupRoot = '' } = gathering.settings;
   const isPlain = !cgroupRoot.split('/').includes('..');
@@ -488,7 +488,7 @@ function checkRelations(gathering: Gathering, config: AgentConfig): void {
   for (const signal of Object.keys(config.evictionSoft)) {
     if (config.evictionSoftGracePeriodMs[signal] !== undefined || gathering.isAtFault('evictionSoftGracePeriod'))
       continue;
-    // As upstream (ParseThresholdConfig).
+    // Upstream's text (ParseThresholdConfig).
     const message = `grace period must be specified for the soft eviction threshold ${signal}`;
     gathering.fault('evictionSoft', message);
   }

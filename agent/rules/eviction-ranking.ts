@@ -58,7 +58,7 @@ export function rankForEviction(
 ): readonly KubePod[] {
   const excess = (usage: PodUsage, pod: KubePod): number => usedOf(usage, resource) - requestOf(pod, resource);
   const exceeds = byMeasure(usageOf, (usage, pod) => Number(excess(usage, pod) > 0));
-  // As upstream: inodes have no request, and are compared with that of ephemeral-storage.
+  // Inodes have no request, and are compared with that of ephemeral-storage, as upstream.
   const furthest = byMeasure(usageOf, (usage, pod) =>
     resource === 'inodes' ? usedOf(usage, resource) - requestOf(pod, 'ephemeral-storage') : excess(usage, pod),
   );

@@ -41,7 +41,7 @@ export function renewedBy(sent: KubeObject, answered: KubeObject): KubeObject {
   return { ...sent, metadata: { ...kept, ...answered.metadata } };
 }
 
-/** Of a creation or a renewal. */
+/** The meaning of an answer to a creation or a renewal. */
 export function leaseWrite(answer: KubeAnswer, nodeName: string): LeaseWrite {
   const lease = answeredWith(answer, 200, 201) ? leaseIn(answer, nodeName) : undefined;
   if (lease !== undefined) return { kind: 'written', lease };

@@ -21,9 +21,9 @@ export type RegistrationSettings = Pick<
 
 export interface MachineLabels {
   readonly hostname: string;
-  /** As Go names it: linux, windows. */
+  /** Go's name: linux, windows. */
   readonly operatingSystem: string;
-  /** As Go names it: amd64, arm64. */
+  /** Go's name: amd64, arm64. */
   readonly architecture: string;
   /** Labels specific to this operating system. */
   readonly others?: Readonly<Record<string, string>>;

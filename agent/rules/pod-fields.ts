@@ -66,7 +66,7 @@ const mapText = (map: Readonly<Record<string, string>> = {}): string =>
     .map((key) => `${key}=${goQuoted(map[key] ?? '')}`)
     .join('\n');
 
-/** As Go's %q: JSON, but for the escapes of control characters. */
+/** Go's %q: JSON, but for the escapes of control characters. */
 const goQuoted = (text: string): string =>
   JSON.stringify(text).replace(/\\u00([0-9a-f]{2})/g, (_, digits: string) => `\\x${digits}`);
 

@@ -18,7 +18,7 @@ import type { ConfigDocument, ConfigFault } from './config-settings.ts';
 import { type FieldFault, type FieldPath, podFaults, unexpected } from './pod-manifest-faults.ts';
 
 export interface ReadPods {
-  /** As the API stores them. A pod with a uid was read from the API and stays unchanged. */
+  /** The pods as the API stores them. A pod with a uid was read from the API and stays unchanged. */
   readonly pods: readonly KubeObject[];
   readonly faults: readonly ConfigFault[];
 }

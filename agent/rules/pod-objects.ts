@@ -24,7 +24,7 @@ export interface ObjectReference {
   readonly name: string;
 }
 
-/** As a kubelet reports an object that does not exist. */
+/** The text with which a kubelet reports an object that does not exist. */
 export const notFoundText = (kind: ObjectKind, name: string): string => `${kind} ${JSON.stringify(name)} not found`;
 
 /** Each object once. */

@@ -18,7 +18,7 @@ import { swapLimits } from './swap.ts';
 
 const option = (name: string, text: string): readonly string[] => (text === '' ? [] : [name, text]);
 
-/** Of each container, because podman makes no group around those of a pod that accepts limits. */
+/** The limits of each container, because podman makes no group around those of a pod that accepts limits. */
 export function podmanLimits(
   node: CgroupNode,
   pod: KubePod,

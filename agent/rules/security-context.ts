@@ -59,7 +59,7 @@ export function processSecurity(
   };
 }
 
-/** As `setpriv` names them: `ALL` is `all`, and `NET_ADMIN` is `net_admin`. */
+/** The names that `setpriv` uses: `ALL` is `all`, and `NET_ADMIN` is `net_admin`. */
 const capabilityNames = (names: unknown): readonly string[] =>
   listOf(names).map((name) => textOf(name).toLowerCase().replace(/^cap_/, ''));
 

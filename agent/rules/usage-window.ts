@@ -1,7 +1,7 @@
 /** The use of this machine over the last minute, for the Lease. */
 import type { NodeUsage } from '../../shared/domain/nodes/node-usage.ts';
 
-/** As the window of `kubectl top` with the metrics server: a newer value in each minute. Milliseconds. */
+/** The window of `kubectl top` with the metrics server: a newer value in each minute. Milliseconds. */
 const WINDOW_MS = 60_000;
 
 /** One reading of the machine. */

@@ -103,7 +103,7 @@ function projectedFiles(facts: VolumeFacts, sources: readonly ProjectedSource[] 
   return files;
 }
 
-/** As Go's aggregate of errors: each text once, in brackets if there are several. */
+/** Go's aggregate of errors: each text once, in brackets if there are several. */
 function aggregated(faults: readonly string[]): string {
   const texts = [...new Set(faults)];
   return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;

@@ -19,7 +19,7 @@ const [{ InvalidAccessEntriesError }, { InvalidPropsError }, { nodekeeperApp }, 
 await bundles;
 
 try {
-  // Of the working directory, where the CLI reads it, too.
+  // The file is that of the working directory, where the CLI reads it, too.
   const { context = {} } = (existsSync('cdk.json') ? JSON.parse(readFileSync('cdk.json', 'utf8')) : {}) as {
     context?: Record<string, unknown>;
   };

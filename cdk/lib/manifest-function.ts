@@ -32,9 +32,9 @@ export interface FunctionSurroundings {
   readonly tables: Tables;
   readonly eventBus: EventBus;
   readonly deadLetters: Queue;
-  /** Of node-monitor. */
+  /** The chain of node-monitor. */
   readonly tickChain: TickChain;
-  /** Of node-marker. */
+  /** The queue of node-marker. */
   readonly partQueue: PartQueue;
   readonly logRetention: RetentionDays;
   readonly reservedConcurrency: ReservedConcurrency;

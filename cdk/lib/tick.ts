@@ -15,7 +15,7 @@ const VISIBILITY_SECONDS = 40;
 const RECEIVES_MAX = 12;
 /** Counts from sending, so it must exceed the longest delay, 60 s, plus all receives: 12 × 60 s. */
 const MESSAGE_RETENTION_SECONDS = 900;
-/** Of an event that Lambda queued for a function. The next wake-up or sweep is more recent. */
+/** The oldest event that Lambda passes from its queue to a function. The next wake-up or sweep is more recent. */
 const EVENT_AGE_MAX_SECONDS = 60;
 
 export interface MinuteScheduleProps {

@@ -31,7 +31,7 @@ const SKEW_WARN_MS = 5_000;
 const SKEW_FAIL_MS = 60_000;
 /** Half of the default grace period: the safety gate closes about then. */
 const TICK_WARN_MS = 20_000;
-/** As the alarm node-monitor-ticks. */
+/** The alarm node-monitor-ticks has the same limit. */
 const TICK_FAIL_MS = 60_000;
 
 const request = ({ access }: ClusterContext, path: string, more: Partial<ExchangeRequest> = {}): Promise<Exchange> =>

@@ -31,7 +31,7 @@ const REQUEST_SECONDS = 0.1;
 const OTHERS = 20;
 /** Source: AWS Lambda Developer Guide, "Configuring reserved concurrency for a function". */
 const UNRESERVED_MIN = 100;
-/** As the template reserves them (cdk/lib/concurrency.ts). A test compares them. */
+/** The reservations of the template (cdk/lib/concurrency.ts). A test compares them. */
 const RESERVED = { api: 100, 'node-monitor': 10, evictor: 5 } as const;
 const WATCH_RESERVED_MIN = 50;
 const HEARTBEAT_RESERVED_MIN = 100;
@@ -118,7 +118,7 @@ export function throttleFinding(requestsPerSecond: number, load: Load, region: s
   );
 }
 
-/** Of one table. Source: DynamoDB Developer Guide, "Quotas", throughput default quotas. */
+/** The finding about one table. Source: DynamoDB Developer Guide, "Quotas", throughput default quotas. */
 export function tableFinding(
   units: { readonly reads: number; readonly writes: number },
   load: Load,

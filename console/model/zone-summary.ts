@@ -14,7 +14,7 @@ export interface ZoneSummary {
   readonly flapping: readonly NodeCell[];
   /** Nodes with a NoExecute taint that was added within the last hour. */
   readonly taintedInHour: number;
-  /** Of the controllers; undefined before the first answer of /metrics. */
+  /** The state that the controllers report; undefined before the first answer of /metrics. */
   readonly state: string | undefined;
   readonly queued: number | undefined;
   /** Taints per second. */

@@ -142,7 +142,7 @@ const SILENCES: readonly (readonly [seconds: number, text: string])[] = [
   // Less than the 30 days that the API permits by its own clock.
   [28 * 24 * HOUR_SECONDS, '28 days'],
 ];
-/** As the API. */
+/** The API has the same limit. */
 const REASON_CHARACTERS_MAX = 200;
 
 function SilenceDialog({ name, close, onConfirm }: DialogProps): JSX.Element {

@@ -86,7 +86,7 @@ export async function readPages<T>(
     const search = new URLSearchParams({ ...query, limit: String(PAGE_OBJECTS), ...(after && { continue: after }) });
     const { items = [], metadata = {} } = await readObject<ObjectList<T>>(`${API}${path}?${search}`);
     onPage(items);
-    // Of the first page: a change during the later ones is then sent again by the watch.
+    // The version is that of the first page: a change during the later ones is then sent again by the watch.
     if (page === 0) version = metadata.resourceVersion ?? '';
     after = metadata.continue ?? '';
     if (after === '') break;

@@ -45,7 +45,7 @@ export interface Console {
 const BODY_BYTES_MAX = 4_096;
 const URL_CHARACTERS_MAX = 8_192;
 const REQUESTS_MAX = 32;
-/** Of all pages together. Each is a watch of the API, which allows 40 by default. */
+/** The limit is for all pages together. Each is a watch of the API, which allows 40 by default. */
 const WATCHES_MAX = 12;
 const WATCH_MS_MAX = 16 * 60_000;
 const HEADERS_MS_MAX = 10_000;

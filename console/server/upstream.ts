@@ -13,7 +13,7 @@ export interface UpstreamRequest {
   /** Path and query. */
   readonly target: string;
   readonly body?: unknown;
-  /** Of the body. @default application/json */
+  /** The type of the body. @default application/json */
   readonly contentType?: string;
   /** Aborted when the browser leaves. */
   readonly signal: AbortSignal;

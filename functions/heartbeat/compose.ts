@@ -24,7 +24,7 @@ const KEYS_LIVE_MS = 300_000;
 
 /** DynamoDB answers within tens of milliseconds. Two attempts fit the budget. Milliseconds. */
 const ATTEMPT_MS = 900;
-/** Of one request. A heartbeat makes two, for key and row of its node. The function times out after 7 s. Milliseconds. */
+/** Time of one request. A heartbeat makes two, for key and row of its node, within the function's 7 s. Milliseconds. */
 const REQUEST_BUDGET_MS = 2_000;
 
 export function composeHeartbeat(environment: Environment) {

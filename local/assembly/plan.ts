@@ -511,7 +511,7 @@ function setHeadersOf(logicalId: string, parameters: Readonly<Record<string, Jso
   );
 }
 
-/** Of the only stage: another one would have no routes to serve. */
+/** The throttling of the only stage: another one would have no routes to serve. */
 function planThrottling(reader: TemplateReader): ThrottlingPlan {
   const [stage] = reader.resourcesOf('AWS::ApiGatewayV2::Stage');
   const routes = Object.entries(object(stage?.properties['RouteSettings'])).flatMap(([routeKey, settings]) => {

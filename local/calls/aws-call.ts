@@ -29,7 +29,7 @@ export const logStreamArn = (place: AwsPlace, logGroup: string, logStream: strin
   arnOf(place, 'logs', `log-group:${logGroup}:log-stream:${logStream}`);
 
 const LEADING_KEYS = 'dynamodb:LeadingKeys';
-/** Of the tables: shared/store/layout.ts. */
+/** The partition key of the tables: shared/store/layout.ts. */
 const PARTITION_KEY = 'pk';
 
 /** Actions of the parts of a transaction. */

@@ -19,7 +19,7 @@ export type CloudCommand =
   | { readonly verb: 'error'; readonly code: string | null };
 
 export interface ListedInstance {
-  /** Of the machine; empty for an instance that is none. */
+  /** The name of the machine; empty for an instance that is none. */
   readonly name: string;
   readonly instanceId: string;
   readonly zone: string;

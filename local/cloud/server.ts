@@ -25,7 +25,7 @@ export interface LocalCloudOptions extends CloudWorldOptions {
   /** Receives faults of that file. */
   onTrouble?(message: string): void;
   readonly answerDelayMs?: number;
-  /** Of each action; absent: no limit. */
+  /** The bucket of each action; absent: no limit. */
   readonly bucket?: TokenBucket;
   /** Results on one page at most, for tests of paging. */
   readonly pageSizeMax?: number;

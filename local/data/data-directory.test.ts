@@ -30,7 +30,7 @@ beforeEach(() => {
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
-/** As a start makes it. */
+/** A directory as a start makes it. */
 async function aCluster(): Promise<string> {
   const data = openDataDirectory(folder);
   makeDatabaseFile(data.databaseFile);

@@ -11,7 +11,7 @@ export interface DelayedWrite {
 }
 
 export interface DelayedWriteOptions {
-  /** As reports name it. */
+  /** The name of the file in reports. */
   readonly file: string;
   /** Between a change and its write, and between attempts. Milliseconds. */
   readonly delayMs: number;

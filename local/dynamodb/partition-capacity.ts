@@ -19,7 +19,7 @@ import { createHash } from 'node:crypto';
 
 export const PARTITION_WRITE_UNITS_PER_SECOND = 1_000;
 export const PARTITION_READ_UNITS_PER_SECOND = 3_000;
-/** Of an on-demand table that was not warmed. */
+/** The capacity of an on-demand table that was not warmed. */
 export const WARM_DEFAULT = { readUnitsPerSecond: 12_000, writeUnitsPerSecond: 4_000 } as const;
 /** Unused provisioned units that are kept. Seconds. */
 const BURST_SECONDS = 300;

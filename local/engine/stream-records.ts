@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 
-/** As DynamoDB keeps them. */
+/** DynamoDB keeps them for as long. */
 const KEPT_SECONDS = 24 * 3_600;
 /** Waiting for the engine's own write to end. Milliseconds. */
 const BUSY_MAX_MS = 5_000;

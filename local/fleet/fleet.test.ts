@@ -20,7 +20,7 @@ function patchedNode(node: KubeObject, patch: KubeObject): KubeObject {
   return result.object as unknown as KubeObject;
 }
 
-/** As much of a Kubernetes API as a machine uses, in memory, with a log of the requests. */
+/** The part of a Kubernetes API that a machine uses, in memory, with a log of the requests. */
 function fakeApi(clock: { nowMs: () => number }) {
   const objects = new Map<string, KubeObject>();
   const log: string[] = [];

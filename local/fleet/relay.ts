@@ -18,7 +18,7 @@ export type RelayState = 'running' | 'killed';
 
 export interface RelayDependencies {
   readonly send: SendRequest;
-  /** Of the fleet; it stands for the tokens of all machines. */
+  /** The token of the fleet; it stands for the tokens of all machines. */
   readonly token: string;
   readonly clock: Clock;
   readonly timers: Timers;

@@ -9,7 +9,7 @@ import type { KubeObject } from '../../shared/kube/types.ts';
 
 const WINDOW_SECONDS = 60;
 const WINDOW_MS = WINDOW_SECONDS * 1_000;
-/** Of an idle machine with Debian and an agent. */
+/** The usage of an idle machine with Debian and an agent. */
 const SYSTEM = { cpuCores: 0.04, memoryBytes: 320 * 2 ** 20 };
 
 export type MachineUse = Pick<NodeUsage, 'cpuCores' | 'memoryBytes'>;

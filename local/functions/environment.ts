@@ -16,7 +16,7 @@ export interface EnvironmentSetup extends Omit<WorkerSetup, 'freezer'> {
   readonly variables: Readonly<Record<string, string>>;
   /** Folder of compiled code that environments share. Undefined: each compiles its own. */
   readonly compileCache: string | undefined;
-  /** As on AWS: frozen between events, and a streaming handler runs on after its receiver disconnected. */
+  /** It behaves as on AWS: frozen between events, and a streaming handler runs on after its receiver disconnected. */
   readonly awsLimits: boolean;
   /** A line the function printed. */
   onLine(line: string): void;

@@ -18,7 +18,7 @@ export interface InvokeServerOptions {
 
 const PATH = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
 const SIGNATURE = /^AWS4-HMAC-SHA256 Credential=[^/]+\/\d{8}\/[^/]+\/lambda\//;
-/** Of an asynchronous invocation. */
+/** The limit for the body of an asynchronous invocation. */
 const BODY_BYTES_MAX = 1_048_576;
 
 /** The function that a request invokes; undefined for another request. */

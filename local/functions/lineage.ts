@@ -18,7 +18,7 @@ const LINEAGE_FUNCTIONS_MAX = 50;
 export interface Trace {
   /** For the calls of this invocation. */
   readonly header: string;
-  /** Of the function in this chain, this one included. */
+  /** Invocations of the function in this chain, this one included. */
   readonly invocations: number;
 }
 
@@ -47,7 +47,7 @@ const LINEAGE = 'Lineage=';
 
 const ids = new Map<string, string>();
 
-/** Of a function in a lineage. Kept: there are a dozen functions, and thousands of invocations. */
+/** The id of a function in a lineage. Kept: there are a dozen functions, and thousands of invocations. */
 function idOf(functionArn: string): string {
   const known = ids.get(functionArn);
   if (known !== undefined) return known;

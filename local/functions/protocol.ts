@@ -50,7 +50,7 @@ export type WorkerMessage =
   | { readonly kind: 'result'; readonly requestId: string; readonly payload: string }
   | { readonly kind: 'failed'; readonly requestId: string; readonly error: FunctionError };
 
-/** As Lambda reports it. */
+/** The form in which Lambda reports an error. */
 export interface FunctionError {
   readonly errorType: string;
   readonly errorMessage: string;

@@ -18,7 +18,7 @@ const QUEUE_URL = 'https://sqs.us-east-1.amazonaws.com/000000000000/ticks';
 /** Messages after which the function sends no more. */
 const MESSAGES = 20;
 
-/** As an SDK does, the function passes on the trace header of its invocation, if TRACED is set. */
+/** The function passes, as an SDK does, the trace header of its invocation, if TRACED is set. */
 const SOURCE = `
 const signed = (service) => 'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/' + service + '/aws4_request, ';
 const trace = () => (process.env.TRACED === 'yes' ? { 'x-amzn-trace-id': process.env._X_AMZN_TRACE_ID } : {});

@@ -14,7 +14,7 @@ export type AwsJsonAnswer =
   | { readonly kind: 'refused'; readonly type: string };
 
 export interface AwsJsonService {
-  /** As requests are signed for it. */
+  /** The name of the service in signatures. */
   readonly service: string;
   /** The calls that are known, by their X-Amz-Target. */
   readonly calls: Readonly<

@@ -64,7 +64,7 @@ export function startQueueSource(options: QueueSourceOptions): QueueSource {
     }
     if (wanted.length === 0) return;
     counters.batches += 1;
-    // Of a batch with several messages, one chain is counted.
+    // One chain is counted for a batch with several messages.
     const outcome = await fn.invoke({ Records: wanted.map(asRecord) }, undefined, wanted[0]?.traceHeader);
     const failed = outcome.kind === 'returned' ? failedIds(outcome.payload, wanted) : wanted.map(idOf);
     counters.failedMessages += failed.length;

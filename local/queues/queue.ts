@@ -19,7 +19,7 @@ export interface QueueMessage {
   readonly messageId: string;
   readonly receiptHandle: string;
   readonly body: string;
-  /** Of the request that sent the message: attribute AWSTraceHeader. */
+  /** The header of the request that sent the message: attribute AWSTraceHeader. */
   readonly traceHeader: string | undefined;
   readonly md5OfBody: string;
   readonly sentAtMs: number;

@@ -210,7 +210,7 @@ async function refusalOf(
   return status.accessDenied(denied, access.reason);
 }
 
-/** Of the roles and bindings for a request that continues. Milliseconds. */
+/** The age of the roles and bindings for a request that continues. Milliseconds. */
 const LATER_AGE_MS = 500;
 
 /** Built-in rules do not change: what they allow costs nothing. */

@@ -353,7 +353,7 @@ describe('the work list', () => {
     await outOfService(fleet, 'a-1');
     await fleet.removeNode('a-0');
     await fleet.streams();
-    // As if no record of these had arrived, and one that never existed.
+    // The list is as if no record of these had arrived, and one that never existed.
     const [row] = (await listOf(fleet)).pods;
     await store.putPod({ ...row!, name: 'ghost', phase: 'Failed', terminating: false });
     await store.dropPod(row!);

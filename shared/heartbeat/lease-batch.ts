@@ -40,7 +40,7 @@ const ANSWER_MS = 2_500;
  * answer to the batch longer than the 6 MB that a function may return, and all items would be without an answer. Bytes.
  */
 const ANSWER_BYTES_MAX = 8_192;
-/** Of the message of a longer answer. A character has at most 6 bytes in JSON. */
+/** The length to which the message of a longer answer is cut. A character has at most 6 bytes in JSON. */
 const MESSAGE_CHARACTERS_MAX = 1_000;
 
 export interface BatchContext {

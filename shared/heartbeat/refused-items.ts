@@ -22,7 +22,7 @@ export interface RefusedItems {
 }
 
 export function refusedItems(): RefusedItems {
-  /** Of token buckets: when each is full again. Epoch milliseconds. */
+  /** The state of the token buckets: when each is full again. Epoch milliseconds. */
   const fullAtMs = new Map<string, number>();
   return {
     mayCheck: (relay, nowMs) => admitRequest(fullAtMs.get(relay), nowMs, REFUSED_ITEMS_LIMIT).kind === 'admitted',

@@ -24,7 +24,7 @@ export interface EverySchedule {
 }
 
 export type CronSchedule = (FieldsSchedule | EverySchedule) & {
-  /** Of `TZ=` or `CRON_TZ=` in the text. */
+  /** The zone of `TZ=` or `CRON_TZ=` in the text. */
   readonly zone?: string;
 };
 

@@ -41,13 +41,13 @@ export const STATUS_BYTES_MAX = 65_536;
 /** Causes in one Status. More are counted in the last one. */
 export const CAUSES_MAX = 100;
 
-/** Of the message. Bytes of JSON. */
+/** The limit for the message. Bytes of JSON. */
 const MESSAGE_BYTES_MAX = (STATUS_BYTES_MAX * 3) / 8;
-/** Of all causes of a Status. Bytes of JSON. */
+/** The limit for all causes of a Status. Bytes of JSON. */
 const CAUSES_BYTES_MAX = STATUS_BYTES_MAX / 2;
-/** Of each text of a cause: an object that a message shows is shorter (validation/causes.ts). Bytes of JSON. */
+/** The limit for each text of a cause: an object that a message shows is shorter (validation/causes.ts). Bytes of JSON. */
 const CAUSE_TEXT_BYTES_MAX = 4_096;
-/** Of a name, group, kind or uid. A valid one has at most 253 characters. Bytes of JSON. */
+/** The limit for a name, group, kind or uid. A valid one has at most 253 characters. Bytes of JSON. */
 const NAME_BYTES_MAX = 1_024;
 /** Braces, keys, commas and quotes of one cause. Bytes. */
 const CAUSE_FRAME_BYTES = 40;
@@ -119,7 +119,7 @@ function jsonBytes(text: string): number {
   return bytes;
 }
 
-/** Of one UTF-16 unit as JSON in UTF-8: `\u0000`. */
+/** The size of one UTF-16 unit as JSON in UTF-8: `\u0000`. */
 const UNIT_BYTES_MAX = 6;
 const QUOTATION_MARK = 0x22;
 const BACKSLASH = 0x5c;

@@ -7,7 +7,7 @@ const RFC3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9
 /** The first and the last second that four digits of a year can write. */
 const EPOCH_SECONDS_MIN = Date.parse('0000-01-01T00:00:00Z') / 1_000;
 const EPOCH_SECONDS_MAX = Date.parse('9999-12-31T23:59:59Z') / 1_000;
-/** Of a zone offset, as Go reads it. */
+/** The limit for a zone offset, as Go reads it. */
 const OFFSET_HOURS_MAX = 24;
 const OFFSET_MINUTES_MAX = 59;
 

@@ -11,7 +11,7 @@ const UINT64_TEXT_MAX = 2n ** 64n - 1n;
 
 export type ParsedWholeNumber =
   | { readonly kind: 'parsed'; readonly value: number }
-  /** As Go says it: `strconv.ParseInt: parsing "x": invalid syntax`. */
+  /** The message is Go's: `strconv.ParseInt: parsing "x": invalid syntax`. */
   | { readonly kind: 'malformed'; readonly message: string };
 
 /** Digits that are looked at; a longer text is out of range anyway, once its leading zeros are off. */

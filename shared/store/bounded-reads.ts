@@ -1,4 +1,4 @@
-/** As many as the clients have sockets: a request that waits for a socket uses up its timeout. */
+/** The clients have as many sockets: a request that waits for a socket uses up its timeout. */
 const READS_AT_ONCE_MAX = 32;
 
 /** Reads all parts, at most READS_AT_ONCE_MAX at the same time. Rejects with the first fault. */

@@ -62,7 +62,7 @@ export interface FleetState {
   readonly disruption: DisruptionRecord;
   /** When the last slot was claimed. Epoch milliseconds; undefined before the first. */
   readonly claimedAtMs: number | undefined;
-  /** Of the tick that claimed it. */
+  /** The id of the tick that claimed it. */
   readonly claimId: string | undefined;
   /** Number of Nodes that the last claimed tick read; undefined before the first. */
   readonly nodes: number | undefined;
@@ -114,7 +114,7 @@ export interface MonitorClaim {
   /** Fence of the state that the decisions are based on. */
   readonly seenFence: number;
   readonly nowMs: number;
-  /** Of the tick that claims: its claim may be sent twice, and be refused by itself. */
+  /** The id of the tick that claims: its claim may be sent twice, and be refused by itself. */
   readonly claimId: string;
   readonly gate: GateRecord;
   readonly disruption: DisruptionRecord;

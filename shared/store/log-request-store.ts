@@ -103,7 +103,7 @@ export async function createLogRequest(
     await items.write({ kind: 'delete', key: requestKey(request) });
     return after;
   }
-  // Of requests that start at once, each reads the others: the one with the highest id stays.
+  // Requests that start at once read each other: the one with the highest id stays.
   const replaced = after.replaced.filter((id) => before.replaced.includes(id) || id < request.id);
   for (const id of replaced) await items.write({ kind: 'delete', key: requestKey({ ...request, id }) });
   return { kind: 'created' };

@@ -51,7 +51,7 @@ export interface LoggedChange {
   /** JSON of the object, as objectText returns it, and as the object's own item stores it. */
   readonly text: string;
   readonly stored: StoredText;
-  /** As previousText returns it. */
+  /** The text that previousText returns. */
   readonly previous: string | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { ItemStore, TransactOutcome } from '../ports/item-store.ts';
 import { type CommitOutcome, objectStore } from './object-store.ts';
 
 const T0 = Date.UTC(2026, 0, 1);
-/** Of a commit of one object: the object, its log entry, the head of its shard. */
+/** The writes of a commit of one object: the object, its log entry, the head of its shard. */
 const HEAD_AT = 2;
 
 /** Commits one object; `answers` are those of the first transactions, then the memory store's. */

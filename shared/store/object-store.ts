@@ -426,7 +426,7 @@ function pointerOf(write: ObjectWrite, nowMs: number): TransactWrite | undefined
 
 interface TransactionPlan {
   readonly writes: readonly TransactWrite[];
-  /** Of each object write, in order. */
+  /** The version of each object write, in order. */
   readonly versions: readonly number[];
   /** By position in `writes`: index of the object write, partition key of the head, index of the extra write. */
   readonly objectAt: ReadonlyMap<number, number>;

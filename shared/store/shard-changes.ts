@@ -68,7 +68,7 @@ export async function readShardChanges(
       readLog(options.items, { resource, shard, after: after.versions[shard] ?? 0, through: cursors.versions[shard]! }),
     ),
   );
-  // As after a failure of a whole fleet. A later read would find even more, so only a list helps.
+  // A failure of a whole fleet has such an effect. A later read would find even more, so only a list helps.
   if (!logs.every((log) => log !== undefined)) return { kind: 'expired' };
   return {
     kind: 'changes',

@@ -51,7 +51,7 @@ export type SlotOutcome =
   | {
       readonly kind: 'acquired';
       readonly slot: WatchSlot;
-      /** Of streams, read with the slots. undefined: it was never measured. */
+      /** The form of streams, read with the slots. undefined: it was never measured. */
       readonly measured: MeasuredForm | undefined;
     }
   | Exclude<SlotChoice, { readonly kind: 'free' }>

@@ -82,7 +82,7 @@ const READ_PARTS: Readonly<Record<string, ReadPart>> = {
   services: ({ metadata, spec }) => [metadata.labels, metadata.deletionTimestamp, metadata.finalizers, spec],
 };
 
-/** Of a namespace's own objects only what is repaired. Others of these resources are read by no controller. */
+/** The parts of a namespace's own objects that are repaired. Others of these resources are read by no controller. */
 const REPAIRED_PARTS: Readonly<Record<string, ReadPart>> = {
   configmaps: ({ data }: KubeConfigMap) => data,
 };

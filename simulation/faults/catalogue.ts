@@ -121,7 +121,7 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
 const AFTER_STORM_MS = 30_000;
 const AFTER_STORM_LASTS_MS = 15_000;
 const AFTER_STORMS: ReadonlySet<FaultName> = new Set(['costlyRequests']);
-/** Of a fault with rare episodes that are logged one by one: outages and cuts. */
+/** Faults with rare episodes, which are logged one by one: outages and cuts. */
 const OUTAGES: ReadonlySet<FaultName> = new Set(['tickOutage', 'zoneCut', 'siteCut', 'apiOutage', 'urlOutage']);
 
 export interface Episode {

@@ -12,7 +12,7 @@ import type { Functions, Process } from './processes.ts';
 const DELIVERED_MAX_MS = 250;
 const LATE_MAX_MS = 70_000;
 const TWICE_AFTER_MAX_MS = 8_000;
-/** Of the queue and of its receives (cdk/lib/part-queue.ts). */
+/** The visibility time of the queue and of its receives (cdk/lib/part-queue.ts). */
 const VISIBILITY_MS = 30_000;
 const RECEIVES_MAX = 6;
 /** Time limit of an invocation. Milliseconds. */

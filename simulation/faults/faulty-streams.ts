@@ -51,7 +51,7 @@ export function faultyStreams(options: {
   readonly onFault: (name: FunctionName, faults: readonly unknown[]) => void;
   /** Whether records are dropped after RETRIES_MAX. Faults of the tables may last longer than all retries. */
   readonly mayDrop: () => boolean;
-  /** Of the second reader of `objects`. Absent: it receives nothing. */
+  /** The fault of the second reader of `objects`. Absent: it receives nothing. */
   readonly workloads?: Chance;
 }): FaultyStreams {
   const { functions, time, onFault, mayDrop } = options;

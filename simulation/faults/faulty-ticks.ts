@@ -17,7 +17,7 @@ import type { Functions, Process } from './processes.ts';
 const DELIVERED_MAX_MS = 250;
 const LATE_MAX_MS = 70_000;
 const TWICE_AFTER_MAX_MS = 8_000;
-/** Of the queue and of its receives (cdk/lib/tick.ts). */
+/** The visibility time of the queue and of its receives (cdk/lib/tick.ts). */
 const VISIBILITY_MS = 40_000;
 const RECEIVES_MAX = 12;
 const MINUTE_MS = 60_000;

@@ -55,7 +55,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
     const periodMs = this.#context.most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
     const graceMs = this.#context.most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
     const beatMs = this.#context.most((policy) => policy.beatIntervalSeconds) * 1_000;
-    // As in L7: after an outage of ours, and after the dark, every node has its grace.
+    // L7 has the same rule: after an outage of ours, and after the dark, every node has its grace.
     const lightMs =
       this.#context.truth.lastDark === undefined ? 0 : this.#context.truth.lastDark.untilMs + periodMs + graceMs;
     const openMs = Math.max(calmMs + 2 * beatMs + 2 * periodMs + graceMs, lightMs);
@@ -138,7 +138,7 @@ class BadObjectsAffectOnlyThemselves implements Law {
       if (perSecond === 0 || nodes.length === 0) continue;
       const sinceMs = Math.max(
         openMs,
-        // As after the dark of L4.
+        // The grace period begins as after the dark of L4.
         (this.#lightSinceMs ?? 0) + graceMs,
         this.#rates.get(zone)!.sinceMs,
         this.#taintedAtMs.get(zone) ?? 0,

@@ -360,7 +360,7 @@ class PodCounts implements PodCountsLaw {
     this.#fail([name], `${name} keeps ${available - givenUp} of ${available} available pods, at least ${least} stay`);
   }
 
-  /** Of a Job that stays: as many pods lose the finalizer as are counted, and each that ended is. */
+  /** A Job that stays: as many pods lose the finalizer as are counted, and each that ended is. */
   #checkCounts({ before: job, after, key }: Changed<KubeJob>, pods: readonly Changed<KubePod>[]): void {
     if (job === undefined || after === undefined || uidOf(job) !== uidOf(after)) return;
     const counted = (of: KubeJob): number => (of.status?.succeeded ?? 0) + (of.status?.failed ?? 0);

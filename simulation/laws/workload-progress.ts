@@ -94,7 +94,7 @@ class Progress implements ProgressLaw {
     for (const set of this.#world.all('statefulsets')) {
       if (isDeleting(set) || (set.spec?.replicas ?? 1) === 0) continue;
       this.#hit('workloads:statefulset');
-      // Of this set or a former one.
+      // The pod may be of this set or a former one.
       const hasFirst = this.#world.has('pods', `${set.metadata.namespace}/${set.metadata.name}-0`);
       const id = `${uidOf(set)} ${set.metadata.generation}`;
       if (!hasFirst) yield { id, message: `${set.metadata.name} has no first pod` };

@@ -21,9 +21,9 @@ export class DeployedPolicies {
   readonly #first: Policy;
   #current: Policy;
   #before: { readonly policy: Policy; readonly untilMs: number }[] = [];
-  /** Of function heartbeat. */
+  /** The policy of function heartbeat. */
   heartbeat: Policy;
-  /** Of the API. */
+  /** The policy of the API. */
   api: Policy;
   #settledAtMs = Number.NEGATIVE_INFINITY;
 
@@ -70,7 +70,7 @@ export function rollPolicies(options: {
   readonly policies: readonly Policy[];
   readonly deployed: DeployedPolicies;
   readonly functions: Functions;
-  /** As a planted bug changes it. */
+  /** The policy as a planted bug changes it. */
   readonly asPlanted: (policy: Policy) => Policy;
   readonly beforeRoll: () => void;
   /** The answers to heartbeats may ask for other times from now on. */

@@ -35,7 +35,7 @@ import type { VirtualTime } from '../virtual-time.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import { type Kind, labelsOf, relabelled } from './mixed-fleet.ts';
 
-/** As in faulty-store.ts. */
+/** The share is that of faulty-store.ts. */
 const STALE_SHARE = 0.9;
 const STALE_MAX_MS = 3_000;
 /** Nodes registered in one commit at the start. */

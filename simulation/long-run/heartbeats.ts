@@ -74,7 +74,7 @@ interface Stretch {
   readonly fromMs: number;
   /** The heartbeat before, with the answer that asked for the interval. True time. */
   readonly askedMs: number;
-  /** Of number 0, without its jitter. */
+  /** The time of heartbeat 0, without its jitter. */
   readonly phaseMs: number;
   readonly intervalMs: number;
   readonly meanMs: number;

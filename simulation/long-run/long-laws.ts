@@ -51,13 +51,13 @@ export interface ProfileTally {
   lateMarks: number;
   marksAfterHiddenGap: number;
   rightMarks: number;
-  /** Of them of machines that sent heartbeats, which the network lost or delayed. */
+  /** Marks of machines that sent heartbeats, which the network lost or delayed. */
   marksByNetwork: number;
   /** Seconds from the last heartbeat to the mark. */
   readonly detectionSeconds: number[];
   /** The same without faults, under the first policy, of machines that have followed their profile since before. */
   readonly calmDetectionSeconds: number[];
-  /** Of the same machines under every policy: from the end of the grace period to the mark. */
+  /** The time for the same machines under every policy: from the end of the grace period to the mark. */
   readonly beyondGraceSeconds: number[];
   /** From the end of a broken promise. */
   readonly promiseDetectionSeconds: number[];

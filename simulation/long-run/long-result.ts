@@ -55,9 +55,9 @@ export interface LongResult extends LongSums {
   readonly seeds: readonly number[];
   falseMarksDuring: Record<string, number>;
   calmDetection: Histogram;
-  /** Of runs with one fault alone. */
+  /** The figures of runs with one fault alone. */
   alone: Partial<Record<FaultName, FaultFigures>>;
-  /** Of runs with several at a time. */
+  /** The figures of runs with several at a time. */
   together: Partial<Record<FaultName, FaultFigures>>;
   /** By the kind of the machines. */
   profiles: Partial<Record<Kind, ProfileFigures>>;

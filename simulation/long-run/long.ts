@@ -170,7 +170,7 @@ function tableOf(title: string, figures: LongResult['alone']): string[] {
   return [title, ...tableLines(head, rows)];
 }
 
-/** Of a mixed fleet. Detection in seconds: p50 / most. */
+/** The table of a mixed fleet. Detection in seconds: p50 / most. */
 function profileTable(profiles: LongResult['profiles']): string[] {
   const all = Object.entries(profiles);
   if (all.length < 2) return [];

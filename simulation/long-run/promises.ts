@@ -49,7 +49,7 @@ export function makePromises(options: {
     await endAfterHeartbeat(node, untilMs, time.nowMs());
   }
 
-  /** As health-stream does when the first heartbeat is stored. */
+  /** The promise ends as by health-stream, when the first heartbeat is stored. */
   async function endAfterHeartbeat(node: number, untilMs: number, returnedMs: number): Promise<void> {
     await time.sleep(ENDED_AFTER_MS);
     for (let looks = 0; looks < LOOKS_MAX && time.nowMs() < untilMs; looks += 1) {

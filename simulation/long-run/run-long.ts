@@ -75,7 +75,7 @@ export interface LongOptions {
    * promises of silence, and machines that need a while until they are Ready. Default: alike.
    */
   readonly fleet?: 'alike' | 'mixed';
-  /** Of a mixed fleet. Default: MIXED_POLICIES. */
+  /** The policies of a mixed fleet. Default: MIXED_POLICIES. */
   readonly policies?: readonly Policy[];
   readonly onWrongMark?: (mark: WrongMark) => void;
   /** A bug to plant: the laws must report it. */

@@ -53,7 +53,7 @@ export function runSilences(options: {
   readonly tables: FleetTables;
   readonly laws: LongLaws;
   readonly timesOf: (node: number) => KindTimes;
-  /** Of all machines. */
+  /** The longest grace period of all machines. */
   readonly longestGraceMs: number;
   readonly isMixed: boolean;
 }): Silences {

@@ -55,7 +55,7 @@ async function startedAtLast(runtime: PodRuntime, pod: ReturnType<typeof shellPo
       await runtime.start(pod);
       return;
     } catch (cause) {
-      // As the pod loop does; a fault that lasts ends here.
+      // The pod loop does the same; a fault that lasts ends here.
       if (number === 2) diskFaults.release();
       if (number > 20) throw cause;
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -141,7 +141,7 @@ describe('the identity of the machine', () => {
       await until(() => bearer().then(() => true), soon);
       await until(() => identity.keys?.makeNext().then(() => true), soon);
       identity.keys?.signWithNext();
-      // As the rotation does: the disk has the last word on what was done.
+      // The check follows the rotation: the disk has the last word on what was done.
       await until(async () => {
         const held = await identity.keys?.held();
         if (held?.next !== undefined) await identity.keys?.adoptNext();

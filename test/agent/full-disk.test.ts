@@ -92,7 +92,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
           return { kind: 'answered', status: answer.code, body: answer.body };
         beats += 1;
         const { metadata } = answer.body as KubeObject;
-        // As function heartbeat answers. Without it the agent lists its pods once in five minutes.
+        // Function heartbeat answers the same. Without it the agent lists its pods once in five minutes.
         const annotations = { ...metadata.annotations, [PODS_VERSION_ANNOTATION]: String(podsVersion) };
         return { kind: 'answered', status: 200, body: { ...answer.body, metadata: { ...metadata, annotations } } };
       },

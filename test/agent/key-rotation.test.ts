@@ -89,7 +89,7 @@ afterEach(() => {
 
 interface Process {
   readonly identity: NodeIdentity;
-  /** Of beats, newest last. */
+  /** The times of beats, newest last. */
   readonly beats: number[];
   /** What was said at level warn. */
   readonly warnings: unknown[];
@@ -102,7 +102,7 @@ interface Process {
 }
 
 interface ProcessOptions {
-  /** Of the machine's clock. Milliseconds. */
+  /** The error of the machine's clock. Milliseconds. */
   readonly aheadMs?: () => number;
   readonly periodMs?: number;
   readonly beatEveryMs?: number;
@@ -351,7 +351,7 @@ describe('a rotation that is refused', () => {
     const done: string[] = [];
     disk.before = async (what) => {
       done.push(what);
-      // Of the directory, after the enrolment and then the key were renamed.
+      // It is that of the directory, after the enrolment and then the key were renamed.
       if (what === 'fsync' && done.filter((each) => each === 'rename').length === 2) throw new Error('EIO');
     };
     const agent = process();

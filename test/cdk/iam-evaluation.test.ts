@@ -60,7 +60,7 @@ describe('a call evaluated against the policies of a role', () => {
     expect(kindOf(held, leadingWith(['node-keys#07', 'fleet']))).toBe('allowed');
     expect(kindOf(held, leadingWith(['fleet', 'bootstrap-tokens']))).toBe('notAllowed');
     expect(kindOf(held, call())).toBe('notAllowed');
-    // As in IAM: ForAllValues alone is true without values.
+    // ForAllValues alone is true without values, as in IAM.
     const { Null: _, ...open } = leading(['fleet']);
     expect(kindOf([allow({ conditions: open })], call())).toBe('allowed');
   });

@@ -94,7 +94,7 @@ describe('synth', () => {
         expect(status, stderr).toBe(0);
         return readFileSync(join(outputFolder, 'Nodekeeper.template.json'), 'utf8');
       };
-      // Of the CDK, and of its option --no-validation: its own rules only.
+      // The variable and the option --no-validation are the CDK's: its own rules only.
       const validation = { CDK_VALIDATION: 'false' };
       const one = synthFrom(repositoryRoot, join(scratch, 'one'), validation);
       const elsewhere = join(scratch, 'deeper', 'than', 'the', 'other');

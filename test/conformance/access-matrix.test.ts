@@ -341,7 +341,7 @@ const headersOf = (who: Who): Record<string, string> => ({
 
 interface Unrefused {
   readonly what: string;
-  /** Of the lines of the sweep that it explains. */
+  /** The lines of the sweep that it explains. */
   readonly line: RegExp;
   readonly why: string;
 }

@@ -29,7 +29,7 @@ const referenceTo = ({ apiVersion = '', kind = '', metadata }: KubeObject, block
   ...(blocks && { blockOwnerDeletion: true }),
 });
 
-/** As a POST stores it. */
+/** Stores the object as a POST does. */
 async function make(
   cluster: WorkloadCluster,
   ref: ObjectRef,
@@ -51,7 +51,7 @@ async function make(
 const exists = async (cluster: WorkloadCluster, ref: ObjectRef): Promise<boolean> =>
   (await cluster.objects.get(ref)) !== undefined;
 
-/** As a DELETE in the foreground stores it. */
+/** Stores the object as a DELETE in the foreground does. */
 const deleteInForeground = (cluster: WorkloadCluster, resource: string, name: string) =>
   cluster.change(resource, name, (object) => ({
     ...object,

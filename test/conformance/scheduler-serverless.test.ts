@@ -376,7 +376,7 @@ describe('SX concurrency and the serverless form', () => {
     await on.at(3_600 + 302);
     const last = (name: string) => on.fleet.metrics.findLast((metric) => metric.name === name)?.value;
     expect(last('scheduler_oldest_pending_seconds')).toBe(302);
-    // Of the four queues, gated is measured last.
+    // The queue gated is measured last of four.
     expect(last('scheduler_pending_pods')).toBe(1);
   });
 });

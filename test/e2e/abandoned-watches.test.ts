@@ -26,10 +26,10 @@ const POLICY: Partial<Policy> = {
   watchQuietSeconds: QUIET_SECONDS,
   beatIntervalSeconds: 1,
 };
-/** Of each wait. Generous: only a fault reaches it, also on a busy machine. Milliseconds. */
+/** The limit of each wait is generous: only a fault reaches it, also on a busy machine. Milliseconds. */
 const WITHIN_MS = 120_000;
 
-/** As an interrupted `kubectl get nodes -w`: follows the redirect, reads the head, and disconnects. */
+/** Behaves as an interrupted `kubectl get nodes -w`: follows the redirect, reads the head, and disconnects. */
 function abandonWatch(url: string, ca: string, token: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const sent = request(url, { ca, agent: false, headers: { authorization: `Bearer ${token}` } }, (response) => {

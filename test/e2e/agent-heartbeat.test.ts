@@ -34,7 +34,7 @@ afterEach(() => {
   expect(cluster.takeFaults()).toEqual([]);
 });
 
-/** As the HTTP adapter does: one token per request, and a retry when another token may succeed. */
+/** Behaves as the HTTP adapter: one token per request, and a retry when another token may succeed. */
 function apiFor(credentials: Credentials): KubeApi {
   return {
     async send({ method, path, body, contentType, heartbeat }) {

@@ -76,7 +76,7 @@ nodeLeaseDurationSeconds: 4
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** As the unit: whenever the agent ends, it is started again. */
+  /** Stands for the unit: whenever the agent ends, it is started again. */
   function superviseAgent(): void {
     if (isOver) return;
     const args = [join(directory, 'installed/start-agent.mjs'), '--config', at('agent.yaml')];

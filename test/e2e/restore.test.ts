@@ -13,7 +13,7 @@ const MOMENT = 600;
 const RESTORED = MOMENT + 6 * 3_600;
 const BEAT = 10;
 
-/** As a point-in-time restore: every item, no stream records. */
+/** Does what a point-in-time restore does: every item, no stream records. */
 async function restored(from: MemoryItemStore): Promise<ControlledFleet> {
   const fleet = controlledFleet();
   for (const table of TABLES) {

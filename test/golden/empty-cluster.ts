@@ -72,7 +72,7 @@ export async function emptyCluster(access: KubeAccess): Promise<void> {
         await Promise.all(left.map((item) => remove(item, group, resource, namespaced)));
       }
     }
-    // As on the recorded server: pods have no volume with a token.
+    // The recorded server has the same: pods have no volume with a token.
     const path = '/api/v1/namespaces/default/serviceaccounts/default';
     const body = { automountServiceAccountToken: false };
     const contentType = 'application/merge-patch+json';

@@ -106,7 +106,7 @@ describe('L3 the rate of a limiter', () => {
               break;
             }
           }
-          // Of two consecutive grants, the second comes at least one interval of its own rate after the first, or one
+          // The second of two consecutive grants comes at least one interval of its own rate after the first, or one
           // of the first's rate: the one that filled the bucket.
           for (let index = 1; index < grants.length; index += 1) {
             const earlier = grants[index - 1] as { atMs: number; ratePerSecond: number };

@@ -25,7 +25,7 @@ const CLEAR_MS = 200;
 const ANSWER_PER_BYTE = 40;
 const ANSWER_BASE_BYTES = 64 * 1_024;
 
-/** Of the kernel's account of the time of a thread. Milliseconds. */
+/** The grain of the kernel's account of the time of a thread. Milliseconds. */
 const CPU_GRAIN_MS = 4;
 
 /** Milliseconds of this thread since the call. Other programs on the machine make it longer by the grain at most. */

@@ -161,7 +161,7 @@ class Site {
     return marked;
   }
 
-  /** Of all machines: the time since the last heartbeat that is stored. */
+  /** The longest time of a machine since its last stored heartbeat. */
   longestSilenceMs(): number {
     const received = this.fleet.tables.items('health').flatMap(({ r }) => (typeof r === 'number' ? [r] : []));
     return this.time.nowMs() - Math.min(...received);

@@ -587,7 +587,7 @@ function withoutTolerations(body: string): string {
   return JSON.stringify({ ...pod, spec: { ...pod.spec, tolerations: [] } });
 }
 
-/** As if EC2 had not known any instance a period ago, either. */
+/** Behaves as if EC2 had not known any instance a period ago, either. */
 function hastyCloud(): NonNullable<SimOptions['plant']> {
   const isWatched = (item: Item): boolean => item['pk'] === 'cloud';
   const { items } = seenThrough({
@@ -614,7 +614,7 @@ function hastyCloud(): NonNullable<SimOptions['plant']> {
   };
 }
 
-/** As a measurement that found no padding necessary. */
+/** Behaves as a measurement that found no padding necessary. */
 function withoutPadding(): NonNullable<SimOptions['plant']> {
   const form: Item = { pk: SLOTS_PARTITION, sk: 'form', paddingBytes: 0, measuredMs: 0, deployment: '' };
   return {

@@ -63,7 +63,7 @@ export class MetricFigures {
     return [...new Set(ids.filter(([of]) => of === namespace).map(([, name]) => name))].sort();
   }
 
-  /** Of the period that begins at `fromMs`; undefined without a figure in it. */
+  /** The statistic of the period that begins at `fromMs`; undefined without a figure in it. */
   statistic(id: MetricId, statistic: string, fromMs: number, periodMs: number): number | undefined {
     const values = (this.#points.get(keyOf(id)) ?? [])
       .filter(({ atMs }) => atMs >= fromMs && atMs < fromMs + periodMs)
@@ -158,7 +158,7 @@ export class EvaluatedAlarm {
     return [...this.#sources.values()].map(({ id }) => id);
   }
 
-  /** As CloudWatch does when a period has ended: `atMs` is the end of the last whole one. */
+  /** The state that CloudWatch computes when a period has ended: `atMs` is the end of the last whole one. */
   evaluate(figures: MetricFigures, atMs: number): AlarmState {
     const { EvaluationPeriods: wanted, DatapointsToAlarm: toAlarm = wanted } = this.#properties;
     const end = Math.floor(atMs / this.periodMs);

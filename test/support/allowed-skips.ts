@@ -52,7 +52,7 @@ export interface SkippedTest {
   readonly file: string;
   /** With the names of the suites it is in. */
   readonly name: string;
-  /** Of `context.skip(reason)`, if that is how it was skipped. */
+  /** The reason of `context.skip(reason)`, if that is how it was skipped. */
   readonly note?: string | undefined;
 }
 

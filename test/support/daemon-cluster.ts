@@ -69,7 +69,7 @@ export function daemonCluster() {
     async targets(): Promise<ReadonlyMap<string, readonly KubePod[]>> {
       return Map.groupBy(await cluster.pods(), (pod) => targetNodeOf(pod) ?? '');
     },
-    /** As scheduler and kubelet do: every pod is bound to its node, and Ready. */
+    /** Does what scheduler and kubelet do: every pod is bound to its node, and Ready. */
     async runOnTargets() {
       for (const pod of await cluster.pods()) {
         if (pod.status?.phase === 'Running' || pod.status?.phase === 'Failed') continue;
@@ -88,7 +88,7 @@ export function daemonCluster() {
         if (batches === 0) return;
       }
     },
-    /** As kubelets do: pods that are being deleted end at once. */
+    /** Does what kubelets do: pods that are being deleted end at once. */
     async settleDeleted() {
       for (let round = 0; round < 100; round += 1) {
         await cluster.settle();

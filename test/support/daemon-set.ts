@@ -11,7 +11,7 @@ import {
 
 const exists = (key: string, effect: TaintEffect): Toleration => ({ key, operator: 'Exists', effect });
 
-/** Of one that is not on the host's network. */
+/** The tolerations of one that is not on the host's network. */
 export const DAEMON_SET_TOLERATIONS: readonly Toleration[] = [
   exists(TAINT_NOT_READY, 'NoExecute'),
   exists(TAINT_UNREACHABLE, 'NoExecute'),

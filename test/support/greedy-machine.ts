@@ -131,7 +131,7 @@ const ESCAPES = 60_000;
 
 /** What a greedy machine sends, by name. */
 export const GREEDY_REQUESTS: Readonly<Record<string, (machine: EnrolledMachine) => RawRequest>> = {
-  /** As fast as they are answered. */
+  /** The next one is sent when one is answered. */
   heartbeats: (machine) => leaseRenewal(machine),
   /** A Lease with hundreds of controllers: the text of the error lists them. */
   ownerReferences: (machine) => {

@@ -56,7 +56,7 @@ type Send = (
 
 interface Stage {
   readonly local: LocalForTest;
-  /** As the administrator. @throws Error for no answer and for a fault of the server */
+  /** Sends as the administrator. @throws Error for no answer and for a fault of the server */
   readonly send: Send;
   /** Until the object is deleted. */
   gone(path: string): Promise<void>;
@@ -510,7 +510,7 @@ async function follow(local: LocalForTest, path: string, bearer = local.access.t
   if (at !== undefined) throw new Error(`${path} leads from one place to another`);
 }
 
-/** As the administrator; `location` of a redirect. */
+/** Reads as the administrator; `location` of a redirect. */
 function readOff(local: LocalForTest, at: string, bearer = local.access.token) {
   const { ca } = local.access;
   const options = { ...(ca === undefined ? {} : { ca }), headers: { authorization: `Bearer ${bearer}` } };

@@ -39,7 +39,7 @@ export async function theirEvaluator(): Promise<TheirEvaluator> {
   return async (statements, { action, resource, context }) => {
     const outcome = await runSimulation(
       {
-        // Of the account of the role, wherever the resource is: the policies of the role decide alone.
+        // The resource counts as one of the account of the role, so the policies of the role decide alone.
         request: {
           ...{ principal: ROLE, action, contextVariables: context },
           resource: { resource, accountId: ROLE.split(':')[4] },

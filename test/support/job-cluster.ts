@@ -33,7 +33,7 @@ interface JobActs {
   readonly indexes: () => Promise<readonly number[]>;
   /** The pod terminates with this phase; `exitCode` of its container. */
   readonly end: (pod: KubePod, phase: PodPhase, exitCode?: number) => Promise<void>;
-  /** As the kubelet, when a deleted pod has terminated. */
+  /** Does what a kubelet does when a deleted pod has terminated. */
   readonly confirmDeletions: () => Promise<void>;
 }
 

@@ -22,7 +22,7 @@ const GRACES = [20, 25, 30, 40, 60];
 const DAY_SECONDS = 86_400;
 
 export interface Loss {
-  /** Of one heartbeat. */
+  /** The probability for one heartbeat. */
   readonly lostShare: number;
   /** Failures of a link per node-hour, and their mean length in seconds. */
   readonly failuresPerHour: number;

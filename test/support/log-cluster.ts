@@ -127,7 +127,7 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
     return { status: answer.status, headers: answer.headers, body: text === '' ? undefined : JSON.parse(text) };
   }
 
-  /** As a client that follows the redirect, by default without its credentials. */
+  /** Behaves as a client that follows the redirect, by default without its credentials. */
   function follow(location: string, user = ''): OpenedLog {
     const url = new URL(location);
     let status: number | undefined;

@@ -58,7 +58,7 @@ function sweptResources(nameOf: (resource: string) => string): SweptResource[] {
   return served;
 }
 
-/** As `METHOD group resource: code`, sorted; the many spellings of one request are one line. */
+/** Lines `METHOD group resource: code`, sorted; the many spellings of one request are one line. */
 export async function notRefused(
   api: ApiInMemory,
   machine: { readonly token: string; readonly nodeName: string },

@@ -116,7 +116,7 @@ export class MockSystemBus {
     await this.#mock(LOGIN1, LOGIN1_PATH, 'UpdateProperties', 'sa{sv}', [LOGIN1_MANAGER, changed]);
   }
 
-  /** As logind itself would send it. */
+  /** Sends a signal as logind itself would. */
   announce = (...body: readonly (readonly [type: string, value: unknown])[]): Promise<void> =>
     this.#emit('PrepareForShutdown', body);
 

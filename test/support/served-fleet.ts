@@ -10,9 +10,9 @@ import { type ControlledFleet, controlledFleet, type FleetOptions } from './cont
 export interface ServedFleet {
   readonly fleet: ControlledFleet;
   readonly api: ApiInMemory;
-  /** As an administrator. Answers the body. Throws on any answer but 2xx. */
+  /** Sends as an administrator. Answers the body. Throws on any answer but 2xx. */
   send(method: string, path: string, send?: Send): Promise<KubeObject>;
-  /** As the identity of a machine. */
+  /** Sends as the identity of a machine. */
   sendAs(nodeName: string, method: string, path: string, send?: Send): ReturnType<ApiInMemory['send']>;
   /** PATCH of the machine's Lease at the heartbeat. Answers the status code. */
   beatAs(nodeName: string, lease: object, send?: { query?: string; headers?: Record<string, string> }): Promise<number>;

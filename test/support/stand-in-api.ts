@@ -87,7 +87,7 @@ export async function startStandInApi(nodeCount: number): Promise<StandInApi> {
   };
 }
 
-/** As large as that of a kubelet: some 3 KB. */
+/** A Node as large as that of a kubelet: some 3 KB. */
 function standInNode(index: number, ready: string, version: number) {
   const name = `edge-${String.fromCharCode(97 + (index % ZONES))}-${Math.floor(index / ZONES)}`;
   const atMinute = new Date(Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS).toISOString();

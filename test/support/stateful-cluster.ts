@@ -56,7 +56,7 @@ export function statefulCluster() {
       const pods = await list<KubePod>('pods');
       return Object.fromEntries(pods.map((pod) => [pod.metadata.name, pod.spec?.containers?.[0]?.image]));
     },
-    /** As scheduler and kubelet do. */
+    /** Does what scheduler and kubelet do. */
     runPod: (name: string, more: { readonly phase?: PodPhase; readonly ready?: boolean } = {}) =>
       change('pods', name, (pod: KubePod) => ({
         ...pod,

@@ -97,7 +97,7 @@ export async function watchedCluster(
   let seconds = 0;
   let linesOfMinute: string[] = [];
 
-  /** As an invocation of that function: its meter, and its lines when it ends. */
+  /** Runs it as an invocation of that function: its meter, and its lines when it ends. */
   async function invoke(name: Service, run: () => Promise<unknown>): Promise<void> {
     service = name;
     const lines = await printed(async () => {

@@ -110,7 +110,7 @@ export function workloadCluster(options: { readonly onConsumed?: (units: Consume
     startTicks() {
       hasTicks = true;
     },
-    /** As a tick of node-monitor stores it. */
+    /** Stores it as a tick of node-monitor does. */
     async setTotalDisruption(isTotal: boolean) {
       const { fence, gate, disruption } = await fleet.readState();
       const claimed = await fleet.claim({
@@ -179,7 +179,7 @@ export function workloadCluster(options: { readonly onConsumed?: (units: Consume
         },
         status: { replicas: 0 },
       }),
-    /** As scheduler and kubelet do: every pod is bound and Ready. */
+    /** Does what scheduler and kubelet do: every pod is bound and Ready. */
     async runPods(nodeName = 'n1'): Promise<void> {
       for (const pod of await cluster.pods()) {
         if ((pod.status?.phase ?? 'Pending') !== 'Pending') continue;

@@ -73,7 +73,7 @@ const podOf = () => get<KubePod>('/api/v1/namespaces/default/pods/web');
 const conditionOf = (node: KubeNode, type: string) => node.status?.conditions?.find((each) => each.type === type);
 const unit = (property: string): Promise<string> =>
   run('systemctl', 'show', '-P', property, 'nodekeeper-agent.service');
-/** Of the only program of the pod. */
+/** The process id of the only program of the pod. */
 const podPid = (): Promise<string> => run('pgrep', '-x', '-f', 'sleep 54321');
 
 async function install(endpoint: string): Promise<void> {

@@ -61,7 +61,7 @@ const DUE_TIME = /-\d{8,10}\b/g;
 const RANDOM_SUFFIX = '[bcdfghjklmnpqrstvwxz2456789]{5}';
 const RANDOM_END = new RegExp(`^${RANDOM_SUFFIX}$`);
 const NODE_NAME = /\bpeer-node-\d+\b/g;
-/** Of an object that no longer exists. */
+/** The uid of an object that no longer exists. */
 const UID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 /** Groups with a v1 that 1.20 does not have. */
 const FIRST_VERSIONS = /\b(batch|policy)\/v1beta1\b/g;
@@ -124,7 +124,7 @@ function nameOf({ metadata: { generateName, name = '' } }: KubeObject): string {
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Of no meaning for the comparison: names and versions are compared as keys, the rest differs in any two runs. */
+/** Fields without meaning for the comparison: names and versions are compared as keys, the rest differs in any two runs. */
 const LEFT_OUT = ['name', 'uid', 'resourceVersion', 'managedFields', 'selfLink', 'namespace'];
 
 function normal(object: KubeObject, inText: (text: string) => string): unknown {

@@ -10,7 +10,7 @@ import { readRelayCertificate } from '../relay/certificate-files.ts';
 import { checkFit, listenOn } from '../relay/relay-server.ts';
 import { askServer } from './ask-server.ts';
 
-/** Of a certificate. Each is looked up. */
+/** A certificate has at most this many names that are looked up. */
 const NAMES_MAX = 20;
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
@@ -58,7 +58,7 @@ async function readPort(relay: RelayConfig, nodeName: string): Promise<RelayPort
   }
 }
 
-/** Of a URL to a server that listens on this address. */
+/** The host of a URL to a server that listens on this address. */
 function hostOf(address: string): string {
   if (address === '' || address === '0.0.0.0') return '127.0.0.1';
   if (address === '::') return '[::1]';

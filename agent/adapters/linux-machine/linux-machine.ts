@@ -44,7 +44,7 @@ export interface LinuxSystem {
     readonly files: number;
     readonly ffree: number;
   }>;
-  /** As Node names it. */
+  /** The architecture by Node's name for it. */
   readonly architecture: string;
 }
 

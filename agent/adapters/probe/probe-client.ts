@@ -108,7 +108,7 @@ async function readBody(response: IncomingMessage): Promise<string> {
   return Buffer.concat(pieces).subarray(0, BODY_BYTES_MAX).toString('utf8');
 }
 
-/** As upstream: a User-Agent of ours, and every type accepted, unless the probe sets these headers. */
+/** Upstream's headers: a User-Agent of ours, and every type accepted, unless the probe sets these headers. */
 function headersOf({ headers }: HttpTarget, userAgent: string): Record<string, string | string[]> {
   const all = new Map<string, string[]>();
   for (const [name, value] of headers) {

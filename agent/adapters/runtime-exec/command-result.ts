@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import type { CommandResult } from '../../ports/pod-runtime.ts';
 import { POLL_MS, type PodProcesses } from './pod-processes.ts';
 
-/** As upstream: the output of a probe in its event. */
+/** The output of a probe in its event is cut here, as upstream. */
 const OUTPUT_BYTES_MAX = 10 * 1024;
 /** Longest wait for output after the exit of a command. Milliseconds. */
 const OUTPUT_WAIT_MS = 200;

@@ -48,7 +48,7 @@ export class ContainerHooks {
     );
     if (found.kind === 'failed') return found.message;
     const result = await probeClient.httpGet(found.target, HTTP_HOOK_MS);
-    // As upstream: any answer is a success.
+    // Any answer is a success, as upstream.
     return result.kind === 'failed' ? result.message : undefined;
   }
 

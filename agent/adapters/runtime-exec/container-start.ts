@@ -80,7 +80,7 @@ export class ContainerStart {
     let message: number | undefined;
     try {
       const name = processes.logOf(container);
-      // As the kubelet: one run before the current one is kept.
+      // One run before the current one is kept, as by the kubelet.
       removeOlderRuns({ ...name, run: name.run - 1 });
       prepareMessageFiles(messageFile);
       message = hasMounts ? openSetUpMessage(messageFile) : undefined;

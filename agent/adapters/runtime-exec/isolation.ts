@@ -253,7 +253,7 @@ const MOUNT_POINTS = [
   'mounts_at() { n=0; while read -r a b c d point e; do unescaped; [ "$point" = "$1" ] && n=$((n + 1)); done </proc/self/mountinfo; }',
 ];
 
-/** As in a container: /proc, /sys and /dev keep their own rules. */
+/** /proc, /sys and /dev keep their own rules, as in a container. */
 const READ_ONLY_MACHINE = `while read -r a b c d point e; do
 case $point in /proc|/proc/*|/sys|/sys/*|/dev|/dev/*) ;; *) unescaped; run mount -o remount,bind,ro "$point" ;; esac
 done </proc/self/mountinfo`;

@@ -116,7 +116,7 @@ describe('processes of a pod', () => {
     ['when the pod is stopped', 'while true; do sleep 0.1; done'],
   ])('terminate in a session of their own (setsid) %s', async (_when, rest) => {
     const runtime = open();
-    // As in every pod, two dollar signs stand for one.
+    // Two dollar signs stand for one, as in every pod.
     const mark = join(rootDirectory, 'mark');
     const child = `setsid sh -c 'echo "child $$$$ ready"; echo > ${mark}; exec sleep 300'`;
     const pod = shellPod([`${child} & until test -s ${mark}; do sleep 0.01; done; ${rest}`]);
@@ -150,7 +150,7 @@ describe('processes of a pod', () => {
     expect(await stateWithin(runtime, pod, 'waiting')).toMatchObject({ reason: 'CreateContainerConfigError' });
   });
 
-  // As in every pod, two dollar signs stand for one.
+  // Two dollar signs stand for one, as in every pod.
   it('report the signal that terminated them', async () => {
     const runtime = open();
     const pod = shellPod(['kill -11 $$$$']);

@@ -9,7 +9,7 @@ export const SHELL_VARIABLES: readonly string[] = ['PWD', 'OLDPWD', 'SHLVL', '_'
 /** Names that a shell accepts for variables. */
 export const SHELL_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** As an argument of a shell. */
+/** The text as one argument of a shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Code of execve(2) for a path; undefined if it can be executed. */

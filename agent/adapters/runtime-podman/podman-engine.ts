@@ -57,7 +57,7 @@ const NOT_STARTED = 128;
 const EXIT_UNKNOWN = 137;
 /** Variables may be secrets. */
 const OWNER_ONLY = 0o600;
-/** As the kernel. */
+/** The kernel has the same limit. */
 const LINKS_MAX = 40;
 /** Variable with an id of its own for each command in a container. */
 const COMMAND_MARK = 'NODEKEEPER_COMMAND';

@@ -95,7 +95,7 @@ export function podmanRuntime(options: PodmanRuntimeOptions): PodRuntime {
     },
     async reclaimStorage() {
       await runtime.reclaimStorage?.();
-      // As a kubelet, all images that no container uses, whoever pulled them.
+      // A kubelet also removes all images that no container uses, whoever pulled them.
       await podman.run(['image', 'prune', '--all', '--force'], { timeoutMs: PULL_TIMEOUT_MS });
     },
     async close() {

@@ -31,7 +31,7 @@ export class ReferencedObjects {
   /** The newest read. Sends no request. */
   get(namespace: string, reference: ObjectReference): ReadObject {
     const cached = this.#reads.get(keyOf(namespace, reference))?.read;
-    // As a kubelet before its first read.
+    // A kubelet has the same text before its first read.
     const message = `failed to sync ${reference.kind} cache: timed out waiting for the condition`;
     return cached ?? { kind: 'failed', message };
   }

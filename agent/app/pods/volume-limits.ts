@@ -13,7 +13,7 @@ import { sizeLimitBytes } from '../../rules/volume-content.ts';
 import { describeError } from '../describe-error.ts';
 import type { PodInputs } from './pod-inputs.ts';
 
-/** As a kubelet measures volumes. Milliseconds. */
+/** A kubelet measures volumes in this period. Milliseconds. */
 export const VOLUME_LIMIT_CHECK_MS = 60_000;
 /** Grace period of such an eviction. Seconds. */
 const GRACE_SECONDS = 1;

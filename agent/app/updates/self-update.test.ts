@@ -25,7 +25,7 @@ interface Options {
   readonly signature?: string;
   readonly printed?: string | Error;
   readonly sizeBytes?: number;
-  /** Of the release, as the API stores it. */
+  /** The signature of the release, as the API stores it. */
   readonly downgradeSignature?: string;
 }
 

@@ -37,7 +37,7 @@ const DOWNLOAD_MS = 15 * 60_000;
 
 export interface SelfUpdateDependencies {
   readonly nodeName: string;
-  /** Of this process. */
+  /** The version of this process. */
   readonly version: string;
   readonly architecture: string;
   readonly periodMs: number;

@@ -60,6 +60,6 @@ export const awsHost = (service: string, region: string): string => {
 /** The endpoint of a service: the connection's own if it has one. */
 export const endpointOf = (
   { region, endpoint }: { readonly region: string; readonly endpoint?: string | undefined },
-  /** As in the host name: dynamodb, ec2, logs … */
+  /** The name in the host name: dynamodb, ec2, logs … */
   service: string,
 ): URL => new URL(endpoint ?? `https://${awsHost(service, region)}`);

@@ -8,7 +8,7 @@ import type { AwsCredentials } from './connection.ts';
 export interface SignerOptions {
   readonly region: string;
   readonly service: string;
-  /** As in the Host header: with the port unless it is the scheme's default. */
+  /** The value of the Host header: with the port unless it is the scheme's default. */
   readonly host: string;
   readonly credentials: AwsCredentials;
   readonly contentType: string;

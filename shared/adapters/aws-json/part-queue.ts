@@ -7,7 +7,7 @@ import type { PartQueue } from '../../ports/part-queue.ts';
 import { type QueueConnection, type SqsCall, sqsCaller } from './sqs-call.ts';
 
 const MESSAGES_PER_BATCH_MAX = 10;
-/** Of all messages of a batch, in UTF-16 units; names are ASCII. The smallest limit that SQS ever had is 262,144 bytes. */
+/** All messages of a batch, in UTF-16 units; names are ASCII. The smallest limit that SQS ever had is 262,144 bytes. */
 const BATCH_LENGTH_MAX = 250_000;
 const BATCHES_AT_ONCE_MAX = 8;
 

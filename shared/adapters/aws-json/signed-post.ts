@@ -17,12 +17,12 @@ const IDLE_MS_MAX = 4_000;
 export function signedPost(
   connection: AwsConnection,
   call: {
-    /** As in the host name: logs, events. */
+    /** The name in the host name: logs, events. */
     readonly service: string;
     /** X-Amz-Target. */
     readonly target: string;
     readonly timeoutMs: number;
-    /** Of the JSON protocol. @default '1.1' */
+    /** The version of the JSON protocol. @default '1.1' */
     readonly version?: '1.0' | '1.1';
   },
   /** For the age of connections. The time of a call may be that of its tick. */

@@ -7,7 +7,7 @@ const IDS_PER_CALL = 200;
 
 export interface CallOptions {
   readonly idsPerCall?: number;
-  /** Of an earlier call of the pass: no call is made, and every id fails with it. */
+  /** The failure of an earlier call of the pass: no call is made, and every id fails with it. */
   readonly throttled?: CloudFailure | undefined;
 }
 

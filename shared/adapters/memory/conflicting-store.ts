@@ -10,7 +10,7 @@
 import { type ItemKey, type ItemStore, StoreFault } from '../../ports/item-store.ts';
 import { transactionLocks } from './transaction-locks.ts';
 
-/** As in the DynamoDB adapter: CONFLICT_ATTEMPTS_MAX and its pauses. */
+/** The DynamoDB adapter has the same: CONFLICT_ATTEMPTS_MAX and its pauses. */
 const WRITE_ATTEMPTS_MAX = 6;
 const WRITE_PAUSE_MS = 20;
 

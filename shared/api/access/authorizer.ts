@@ -85,7 +85,7 @@ export function authorizer({ policies, nodeGraph, viewerRules }: AuthorizerOptio
       if (why === undefined) return builtIn;
       const answer = await byRbac(user, { verb, group, resource, subresource, name }, namespace, { nowMs, ageMaxMs });
       if (answer.allowed) return answer;
-      // As upstream, which asks its authorizers one after the other.
+      // Upstream also asks its authorizers one after the other.
       return { allowed: false, reason: [why, answer.reason].filter((reason) => reason !== '').join('\n') };
     },
 

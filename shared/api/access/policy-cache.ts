@@ -35,7 +35,7 @@ const PAGE_ITEMS = 100;
 const PAGES_MAX = 100;
 /** The same in characters of JSON. Otherwise large bindings in one namespace could exhaust the memory. */
 const CHARACTERS_MAX = 10_000_000;
-/** Of all namespaces in memory. The least recent one is dropped first. */
+/** The limit for all namespaces in memory. The least recent one is dropped first. */
 const CHARACTERS_IN_MEMORY_MAX = 50_000_000;
 
 export interface PolicyCacheOptions {
@@ -68,7 +68,7 @@ type Versions = Readonly<Record<Kind, number>>;
 interface Known<T extends KubeObject> {
   readonly version: number;
   readonly objects: readonly T[];
-  /** Of their JSON. */
+  /** The length of their JSON. */
   readonly characters: number;
 }
 

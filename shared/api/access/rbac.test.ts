@@ -171,7 +171,7 @@ describe('a rule with resource names', () => {
     ]) {
       expect(await code(api, 'uma', path), path).toBe(403);
     }
-    // As upstream, a deletion of a collection never counts as one of the selected name.
+    // A deletion of a collection never counts as one of the selected name, as upstream.
     expect(await code(api, 'uma', selected('mine'), 'DELETE')).toBe(403);
   });
 });

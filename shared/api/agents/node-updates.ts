@@ -181,7 +181,7 @@ async function verdictFor(
 
 interface Question {
   readonly report: NodeReport;
-  /** Of the release. */
+  /** The name of the release. */
   readonly name: string;
   /** The releases before it by name. Their nodes are not in this one. */
   readonly earlier: readonly ReleaseSpec[];

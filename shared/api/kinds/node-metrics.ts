@@ -11,7 +11,7 @@ const VERSION = 'v1beta1';
 
 export interface KubeNodeMetrics extends KubeObject {
   readonly timestamp: string;
-  /** As Go writes a duration. */
+  /** A duration as Go writes it. */
   readonly window: string;
   readonly usage: { readonly cpu: string; readonly memory: string };
 }

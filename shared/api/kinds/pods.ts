@@ -132,7 +132,7 @@ export function bindPod(
 
 const isGated = (spec: PodSpec): boolean => (spec.schedulingGates ?? []).length > 0;
 
-/** Of a pod that is created with scheduling gates (pkg/registry/core/pod/strategy.go, applySchedulingGatedCondition). */
+/** The condition of a pod with scheduling gates (pkg/registry/core/pod/strategy.go, applySchedulingGatedCondition). */
 const gatedCondition = (nowMs: number): PodCondition => ({
   type: 'PodScheduled',
   status: 'False',

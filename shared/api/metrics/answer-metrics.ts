@@ -27,7 +27,7 @@ export interface MetricsSource {
 }
 
 const PAGE_OBJECTS = 500;
-/** Of one kind. A response with more would exceed the 6 MB of a function's response, compressed or not. */
+/** The limit for one kind. A response with more would exceed the 6 MB of a function's response, compressed or not. */
 const OBJECTS_MAX = 20_000;
 const SCOPES = ['all', 'controller'];
 

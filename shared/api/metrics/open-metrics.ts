@@ -9,7 +9,7 @@ export interface Sample {
 }
 
 export interface MetricFamily {
-  /** Of a counter with its suffix `_total`. */
+  /** The name, of a counter with its suffix `_total`. */
   readonly name: string;
   readonly help: string;
   readonly type: 'gauge' | 'counter';

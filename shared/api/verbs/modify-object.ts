@@ -35,7 +35,7 @@ import {
 export interface ModifyOptions extends WriteOptions {
   /** A PUT: the body is the whole object, and its resourceVersion a precondition. */
   readonly replaces: boolean;
-  /** Of the body of a PUT: the object must be the one with this uid. Absent or empty: any. */
+  /** The uid in the body of a PUT: the object must be the one with this uid. Absent or empty: any. */
   readonly uid?: string;
   /**
    * True: the request has no resourceVersion. The storage may then store new heartbeat times of a Node without a new

@@ -37,7 +37,7 @@ export interface Measuring {
   readonly pause: (milliseconds: number) => Promise<unknown>;
   /** Absent: nothing is measured, and each watch uses the default form. */
   readonly openProbe?: OpenProbe;
-  /** Of the code that streams. */
+  /** The deployment of the code that streams. */
   readonly deployment?: string;
 }
 
@@ -78,7 +78,7 @@ export async function probeLines(
   return chunkAndPadding({ clock, pause }, paddingBytes);
 }
 
-/** As a watch: white space, later a line, its padding, and nothing for a while. The line has the time of its write. */
+/** A watch sends white space, later a line, its padding, and nothing for a while. The line has the time of its write. */
 async function* chunkAndPadding(
   { clock, pause }: Pick<Measuring, 'clock' | 'pause'>,
   paddingBytes: number,

@@ -21,7 +21,7 @@ const MACHINE: UserInfo = {
 };
 const PERSON: UserInfo = { username: 'admin', groups: ['system:masters'] };
 const ACCOUNTS = '/api/v1/namespaces/default/serviceaccounts';
-/** Of a viewer, because it needs no role then. */
+/** The account is a viewer, because it needs no role then. */
 const ACCOUNT: UserInfo = {
   username: 'system:serviceaccount:default:bot',
   uid: 'that of the stored account',
@@ -198,7 +198,7 @@ it.each([
   expect(events.at(-1)?.object).toMatchObject({ code: 403, reason: 'Forbidden' });
   expect(endedAfterSeconds).toBeGreaterThan(130);
   expect(endedAfterSeconds).toBeLessThanOrEqual(135);
-  // Of the heads of four kinds, at half a unit each.
+  // Each check reads the heads of four kinds, at half a unit each.
   expect(accessReads).toBeLessThanOrEqual(4 * (2 + 135 / 3));
 });
 

@@ -65,7 +65,7 @@ function watcher(
       const asked = request('/api/v1/nodes', key, { timeoutSeconds: '0', ...query });
       return watch({ ...asked, headers: { ...asked.headers, ...headers } }, nowMs + 900_000);
     },
-    /** As a kubelet watches its own Node. */
+    /** The watch of a kubelet on its own Node. */
     openAsMachine: (name: string) =>
       watch(
         request('/api/v1/nodes', name, { timeoutSeconds: '0', fieldSelector: `metadata.name=${name}` }),
@@ -248,7 +248,7 @@ it('checks a ticket before anything else: a stranger costs no read of a table, a
   }
   expect((await openLong(faults, 'wrong')).head.status).toBe(401);
   expect(calls).toEqual([]);
-  // Of a ticket that looks right, the key is looked up, once for all such tickets.
+  // The key of a ticket that looks right is looked up, once for all such tickets.
   for (let count = 0; count < 3; count += 1) {
     expect((await openLong({ ...faults, [TICKET_PARAMETER]: unknownKey })).head.status).toBe(401);
   }

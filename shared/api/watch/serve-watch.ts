@@ -81,7 +81,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
     // Only a ticket ensures that the API chose it.
     const stateVersion = ticket === null ? undefined : (query.get(STATE_VERSION_PARAMETER) ?? undefined);
     const streamed: Streamed = {};
-    /** Of the ticket. */
+    /** The impersonator in the ticket. */
     let impersonator: UserInfo | undefined;
     const findRefusalFor = (call: StreamedCall): FindRefusal =>
       revocationCheck(revocation, [impersonator ?? call.caller, call.user], call);

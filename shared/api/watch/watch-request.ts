@@ -37,7 +37,7 @@ export interface WatchRequest {
 /** A watch as the client requested it. */
 export interface WatchCall extends WatchRequest {
   readonly shape: Shape;
-  /** As requested. Seconds. */
+  /** The requested time. Seconds. */
   readonly timeoutSeconds: number | undefined;
   readonly bookmarks: boolean;
   /** Send the initial state, a bookmark that ends it, then changes. */
@@ -67,7 +67,7 @@ export const beginsWithState = ({ storage }: Pick<WatchSource, 'storage'>, call:
   (call.sendInitialEvents || startOf(call.resourceVersion) === undefined) &&
   storage.readsInsteadOfLog?.(call.namespace) !== true;
 
-/** As watches that began earlier saw them. */
+/** The order in which watches that began earlier saw them. */
 const inWriteOrder = (objects: readonly KubeObject[]): readonly KubeObject[] =>
   objects.toSorted((one, other) => resourceVersionOf(one) - resourceVersionOf(other));
 

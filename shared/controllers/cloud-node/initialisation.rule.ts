@@ -75,7 +75,7 @@ type ProvidedIps =
   | { readonly kind: 'ips'; readonly ips: readonly { readonly text: string; readonly address: IpAddress }[] }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** As strict as upstream, except that leading zeros in an IPv4 address are accepted. */
+/** The parser is as strict as upstream's, except that leading zeros in an IPv4 address are accepted. */
 const readIp = (text: string): IpAddress | undefined =>
   parseAddress(text.includes(':') ? text : text.replace(/(^|\.)0+(?=\d)/g, '$1'));
 

@@ -181,7 +181,7 @@ interface ProcessedRows {
   readonly deleted: number;
   /** Rows that were processed, with or without a fault. The time may end before all are. */
   readonly begun: ReadonlySet<WatchRow>;
-  /** Of single nodes. */
+  /** Faults of single nodes. */
   readonly faults: readonly unknown[];
 }
 

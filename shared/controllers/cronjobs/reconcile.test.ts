@@ -55,7 +55,7 @@ async function at(nowMs: number, { spec, status, createdMs = H - 59 * MINUTE }: 
       }));
       await cluster.settle();
     },
-    /** As a tick at that time, with what follows from it. */
+    /** Runs a tick at that time, with what follows from it. */
     async at(nextMs: number) {
       cluster.advance(nextMs - cluster.now());
       await cluster.tick();

@@ -127,7 +127,7 @@ async function resolveCollision(
   return kind === 'committed' ? 'applied' : 'overtaken';
 }
 
-/** As a POST stores it. */
+/** The Job as a POST stores it. */
 function jobOf(
   cronJob: KubeCronJob,
   { name, scheduledAt }: JobStart,

@@ -16,7 +16,7 @@ export interface Backoff {
 }
 
 export interface Backoffs {
-  /** Of the DaemonSet. Another generation starts anew. */
+  /** The generation of the DaemonSet. Another generation starts anew. */
   readonly generation: number;
   readonly nodes: Readonly<Record<string, Backoff>>;
 }
@@ -42,7 +42,7 @@ export function withFailure({ generation, nodes }: Backoffs, name: string, nowMs
   return { generation, nodes: Object.fromEntries([...kept, [name, { atMs: nowMs, delayMs }]]) };
 }
 
-/** As stored in the row of the claim, under `b`: the generation, then [node, time, wait] for each. */
+/** The attribute in the row of the claim, under `b`: the generation, then [node, time, wait] for each. */
 export const backoffsRow = ({ generation, nodes }: Backoffs) => ({
   b: [generation, ...Object.entries(nodes).map(([name, { atMs, delayMs }]) => [name, atMs, delayMs])],
 });

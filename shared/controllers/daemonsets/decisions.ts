@@ -21,7 +21,7 @@ interface DaemonInputs {
   readonly daemonNodes: {
     readonly rules: DaemonRules;
     readonly nodes: readonly RecordedNode[];
-    /** Of the transaction: nodes with a new pod, or deleted pods. */
+    /** What the transaction changes: nodes with a new pod, or deleted pods. */
     readonly of: readonly string[];
   };
   readonly daemonRollout: { readonly choice: RolloutChoice; readonly of: readonly string[] };

@@ -82,7 +82,7 @@ describe('the copy of the Nodes', () => {
 
   it('lists again after more changes than one read of the log may return', async () => {
     const cluster = await copied(1);
-    // As pages of 1 MB in a large fleet.
+    // The pages are small, like those of 1 MB in a large fleet.
     const items: ItemStore = {
       ...cluster.tables,
       query: (request) => cluster.tables.query({ ...request, limit: 1 }),

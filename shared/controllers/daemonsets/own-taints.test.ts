@@ -29,7 +29,7 @@ beforeEach(async () => {
 async function settle(): Promise<void> {
   const { tables, controllers } = cluster.fleet;
   for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
-    // As ticks of node-monitor do: the gate is open.
+    // A tick of node-monitor finishes: the gate is open.
     await fleetStore(tables).finish(cluster.fleet.nowMs());
     const changes = tables.changes('objects', seen);
     if (changes.length === 0) return;

@@ -28,7 +28,7 @@ export const allowsSurge = ({ updateStrategy: strategy }: DaemonSetSpec): boolea
 export interface RolloutChoice {
   /** Pods that may be unavailable, or nodes that may have two. */
   readonly limit: number;
-  /** As many already are. */
+  /** The number that already is unavailable. */
   readonly taken: number;
   /** Beyond the limit: their pods are not available. */
   readonly free: readonly string[];
@@ -111,7 +111,7 @@ function withSurge(limit: number, states: readonly NodeState[]): Rollout {
   return { remove: NOTHING, create: bounded({ limit, taken, free, candidates }) };
 }
 
-/** As many names as one sync uses. */
+/** The choice, cut to the names that one sync uses. */
 const bounded = (choice: RolloutChoice): RolloutChoice => ({
   ...choice,
   free: choice.free.slice(0, BURST_PODS),

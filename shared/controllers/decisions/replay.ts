@@ -69,7 +69,7 @@ export interface Replay {
   readonly same: boolean;
   /** False for a fact, which has no rule to run. */
   readonly checked: boolean;
-  /** As recorded. */
+  /** The recorded outcome. */
   readonly expected: Outcome;
   /** What the rule returns now. */
   readonly got: Outcome;

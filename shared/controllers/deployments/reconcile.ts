@@ -242,7 +242,7 @@ function writesOf(
   ].slice(0, COMMIT_OBJECTS_MAX);
 }
 
-/** As a POST stores it. */
+/** The ReplicaSet as a POST stores it. */
 const asStored = (set: KubeReplicaSet, nowMs: number, uid: string): KubeReplicaSet =>
   replicasets.prepareForCreate(
     { ...set, metadata: { ...set.metadata, uid, creationTimestamp: formatTime(nowMs) } },

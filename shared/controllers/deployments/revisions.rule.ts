@@ -42,7 +42,7 @@ export function revisionsOf(deployment: KubeDeployment, sets: readonly KubeRepli
   return { newSet, oldSets: sorted.filter((set) => set !== newSet) };
 }
 
-/** As Go's strconv.ParseInt reads it. Undefined: there is none, or none with so many bits. */
+/** The number that Go's strconv.ParseInt reads. Undefined: there is none, or none with so many bits. */
 function integerOf({ metadata }: KubeObject, name: string, bits: 32 | 64): bigint | undefined {
   const text = metadata.annotations?.[name] ?? '';
   if (!/^[+-]?\d{1,40}$/.test(text)) return undefined;

@@ -20,7 +20,7 @@ const OWN_ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
   'endpoints.kubernetes.io/last-change-trigger-time',
 ];
-/** Of one subset. */
+/** The limit for one subset. */
 const ADDRESSES_MAX = 1_000;
 /**
  * Of one slice. Upstream has 1,000, which may not fit an object here: an address takes 38 characters more in a slice than

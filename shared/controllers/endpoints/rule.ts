@@ -23,9 +23,9 @@ export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
 export const MANAGER = 'endpointslice-controller.k8s.io';
 const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 const OVER_CAPACITY = 'endpoints.kubernetes.io/over-capacity';
-/** Of one slice, as upstream. */
+/** The limit for one slice, as upstream. */
 const SLICE_ENDPOINTS_MAX = 100;
-/** Of one Endpoints object. Upstream has 1,000, which do not fit an object here. Slices have all addresses. */
+/** The limit for one Endpoints object. Upstream has 1,000, which do not fit an object here. Slices have all addresses. */
 export const ADDRESSES_MAX = 250;
 
 /** A client writes its Endpoints. */

@@ -27,7 +27,7 @@ export type ReportDependencies = Pick<
 
 export interface UnwritableObject {
   readonly kind: 'Node' | 'Pod';
-  /** As stored. */
+  /** The stored object. */
   readonly object: KubeObject;
   /** The change that was not written, such as `mark the node Unknown`. The same words each time identify one event. */
   readonly what: string;

@@ -74,7 +74,7 @@ export const tickFault = (controller: string, faults: readonly unknown[]): TickF
 export interface TickOutcome<Report> {
   /** Absent when the work as a whole failed. */
   readonly report: Report | SkippedTick | undefined;
-  /** Of single objects. All other work is done. */
+  /** Faults of single objects. All other work is done. */
   readonly faults: readonly unknown[];
 }
 

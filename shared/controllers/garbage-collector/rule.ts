@@ -4,7 +4,7 @@
  */
 import type { OwnerReference } from '../../kube/types.ts';
 
-/** Of an ownerReference. Its namespace is that of the dependent. */
+/** The coordinates of an ownerReference. Its namespace is that of the dependent. */
 export type OwnerCoordinates = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
 
 /** An owner as a live read found it. */

@@ -17,7 +17,7 @@ export const hasEnoughSuccesses = (succeeded: number, completions: number | unde
 
 /** What the failure of a Job depends on. Times are epoch milliseconds. */
 export interface FailureInputs {
-  /** Of a rule of podFailurePolicy with the action FailJob. */
+  /** The message of a rule of podFailurePolicy with the action FailJob. */
   readonly policyMessage?: string;
   readonly failed: number;
   readonly backoffLimit: number;

@@ -54,7 +54,7 @@ import { decideJob, finalStatus, type JobDecision, type PodChange, partStatus } 
 
 /** Until refused creations are tried again. Milliseconds. */
 const REFUSED_RETRY_MS = 60_000;
-/** Of the pods of one transaction. Each is written twice, as object and log entry: below 4 MB with the Job. */
+/** The size of the pods of one transaction. Each is written twice, as object and log entry: below 4 MB with the Job. */
 const PART_BYTES_MAX = 1_400_000;
 const CONTROLLER = 'job-controller';
 /** Value of spec.managedBy that names this controller. */
@@ -74,9 +74,9 @@ interface World {
   readonly failureCount: FailureCount;
   readonly pods: readonly KubePod[];
   readonly nowMs: number;
-  /** As stored: a commit of this sync replaces it. */
+  /** The stored Job: a commit of this sync replaces it. */
   job: KubeJob;
-  /** As stored. */
+  /** The stored fence. */
   fence: number;
 }
 

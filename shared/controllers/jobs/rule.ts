@@ -48,7 +48,7 @@ export interface PodChange {
 export interface JobDecision {
   readonly changes: readonly PodChange[];
   readonly create: number;
-  /** Of an Indexed Job: one for each created pod. */
+  /** The indexes of an Indexed Job: one for each created pod. */
   readonly createIndexes: readonly number[];
   /** Why the Job ends. */
   readonly outcome: JobOutcome | undefined;

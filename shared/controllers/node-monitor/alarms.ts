@@ -41,7 +41,7 @@ export const nodeMonitorAlarms: readonly AlarmManifest[] = [
     metrics: { holding: largest(GATE_HOLDING) },
     when: '>=',
     threshold: 1,
-    // Of four: if node-monitor stops meanwhile, this alarm clears after node-monitor-ticks is in alarm, so the page
+    // Two of four: if node-monitor stops meanwhile, this alarm clears after node-monitor-ticks is in alarm, so the page
     // continues.
     datapoints: [2, 4],
     missing: 'notBreaching',

@@ -78,7 +78,7 @@ interface NodeMonitorInputs {
   };
   /** refusalVerdict. */
   readonly refusals: {
-    /** Of the identity: node, probe or person. */
+    /** The kind of the identity: node, probe or person. */
     readonly kind: string;
     /** Which limit: the rate of requests, or the time that they use. */
     readonly over: string;

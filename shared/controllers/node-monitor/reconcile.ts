@@ -195,7 +195,7 @@ async function claimDecided(
   world: MonitorWorld,
   nowMs: number,
 ): Promise<Claim<ClaimedWorld>> {
-  // Of all attempts: one without a response may be the one that succeeded.
+  // The id is that of all attempts: one without a response may be the one that succeeded.
   const claimId = random.uuid().slice(0, CLAIM_ID_LENGTH);
   let decided = world.decide(world.records.state);
   for (let attempt = 1; ; attempt += 1) {

@@ -59,7 +59,7 @@ export interface MonitorWorld {
   readonly zones: readonly ZoneRecord[];
   readonly queue: readonly QueuedNode[];
   readonly disruption: DisruptionRecord;
-  /** As decided for this tick (gate.ts). */
+  /** The gate as decided for this tick (gate.ts). */
   readonly gate: GateRecord;
 }
 
@@ -321,7 +321,7 @@ function statesOf(zones: readonly EvaluatedZone[]): ZoneState[] {
 interface EvaluationTime {
   readonly nowMs: number;
   readonly policy: Policy;
-  /** Of the node's profile. */
+  /** The time of the node's profile. */
   readonly freshSinceMs: number;
 }
 

@@ -89,7 +89,7 @@ export async function tryPods(context: PassContext, due: readonly DuePod[]): Pro
     try {
       waiting.unshift(...(await attempts.run(next, waiting.length === 0)));
     } catch (fault) {
-      // Of the tables: it may concern every pod.
+      // A fault of the tables may concern every pod.
       if (fault instanceof StoreFault && fault.retryable) throw fault;
       waiting.unshift(...(await attempts.fault(next, fault)));
     }

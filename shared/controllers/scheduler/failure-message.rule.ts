@@ -6,7 +6,7 @@
 import { utf8Bytes } from '../../domain/utf8-bytes.ts';
 
 export const NO_NODES = 'no nodes available to schedule pods';
-/** Of an event, in bytes. */
+/** The limit for the note of an event, in bytes. */
 const NOTE_BYTES_MAX = 1_024;
 const ENDING = ' ...';
 

@@ -27,7 +27,7 @@ import { isPending, type SchedulablePod } from './world.rule.ts';
 
 /** A pass ends after this time at the latest, with its last transaction. Milliseconds. */
 const PASS_MS = 25_000;
-/** Of the condition PodScheduled, from the creation with gates to the first attempt. */
+/** The reason of the condition PodScheduled, from the creation with gates to the first attempt. */
 const GATED_REASON = 'SchedulingGated';
 /** Another pass may begin this long after the time limit of one that was killed. Milliseconds. */
 const TURN_RESERVE_MS = 5_000;

@@ -17,7 +17,7 @@ const EVENT_INTERVAL_MS = 60_000;
 
 export interface RejectionReport {
   readonly pod: SchedulablePod;
-  /** As stored. */
+  /** The stored pod. */
   readonly object: KubePod;
   readonly reason: 'Unschedulable' | 'SchedulerError';
   readonly message: string;

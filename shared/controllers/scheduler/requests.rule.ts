@@ -163,7 +163,7 @@ export function plus(one: Amounts, other: Amounts, sign: 1 | -1 = 1): Amounts {
 }
 
 export interface ResourceAmount {
-  /** As in `Insufficient <name>`. */
+  /** The name in `Insufficient <name>`. */
   readonly name: string;
   readonly requested: number;
   readonly allocatable: number;

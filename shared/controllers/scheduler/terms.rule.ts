@@ -19,7 +19,7 @@ export interface PodTerm {
   readonly namespaces: ReadonlySet<string>;
   /** Absent: the names in `namespaces` alone. */
   readonly namespaceSelector: CompiledSelector | undefined;
-  /** Of the selector and the namespaces, without the topology key. */
+  /** The text of the selector and the namespaces, without the topology key. */
   readonly text: string;
 }
 

@@ -20,7 +20,7 @@ export function statefulSetStatus(
   const ofRevision = (revision: string): number => count((pod) => !pod.isDeleting && pod.revision === revision);
   const updatedReplicas = ofRevision(revisions.update);
   const replicas = pods.length;
-  // Of the wanted pods: one that is missing now is created by this sync.
+  // Only wanted pods count: one that is missing now is created by this sync.
   const wanted = spec?.replicas ?? 1;
   const isComplete =
     spec?.updateStrategy?.type !== 'OnDelete' &&

@@ -15,7 +15,7 @@ const template = (image: string) => ({
 });
 const imagesOf = async (cluster: WorkloadCluster) =>
   (await cluster.pods()).map((pod) => pod.spec?.containers?.[0]?.image).toSorted();
-/** Of the decisions. Their rule returns the same again. */
+/** The reasons of the decisions. Their rule returns the same again. */
 async function heldReasons(cluster: Pick<WorkloadCluster, 'decisions'>): Promise<readonly string[]> {
   const held = (await cluster.decisions()).filter(({ act }) => act === 'RolloutHeld');
   for (const record of held) expect(replay(record)).toMatchObject({ same: true, checked: true });
@@ -154,7 +154,7 @@ describe('total disruption', () => {
     expect(await imagesOf(cluster)).toEqual(['v1', 'v2']);
     await cluster.setTotalDisruption(true);
     cluster.advance(5_000);
-    // As node-monitor does.
+    // The pod is set not Ready, as node-monitor does it.
     const old = (await cluster.pods()).find((pod) => pod.status?.phase === 'Running')?.metadata.name ?? '';
     await cluster.change('pods', old, (pod) => ({
       ...pod,

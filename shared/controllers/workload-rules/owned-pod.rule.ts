@@ -21,7 +21,7 @@ export interface OwnedPod {
   readonly isDeleting: boolean;
   /** Annotation controller.kubernetes.io/pod-deletion-cost; 0 without it, or when it is no number. */
   readonly deletionCost: number;
-  /** Of the container that restarted most. */
+  /** The restarts of the container that restarted most. */
   readonly restartsMax: number;
 }
 

@@ -33,7 +33,7 @@ export const PODS_PER_COMMIT = 16;
 export interface PodOwner {
   readonly kind: OwnerKind;
   readonly ref: ObjectRef;
-  /** As stored when it was read. */
+  /** The object as stored when it was read. */
   readonly object: KubeObject;
   /** The claim, as read before the objects of the owner. */
   readonly fence: number;

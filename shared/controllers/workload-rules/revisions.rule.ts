@@ -12,7 +12,7 @@ import { isSameTemplate, templateHash } from './template.rule.ts';
 
 /** On the pods of a DaemonSet: the hash. On those of a StatefulSet: the name of the revision. */
 export const REVISION_LABEL = 'controller-revision-hash';
-/** Of a name without its hash. Source: controller_history.go (ControllerRevisionName). */
+/** The limit for a name without its hash. Source: controller_history.go (ControllerRevisionName). */
 const NAME_PREFIX_MAX = 223;
 
 export interface RevisionOwner {

@@ -24,7 +24,7 @@ export function templateHash(template: PodTemplateSpec | undefined, collisionCou
   return [...String(sum)].map((digit) => NAME_ALPHABET[digit.charCodeAt(0) % NAME_ALPHABET.length]).join('');
 }
 
-/** Of the template without its hash label, with all defaults, keys in order and nothing that is empty. */
+/** The text of the template without its hash label, with all defaults, keys in order and nothing that is empty. */
 function canonicalTemplate(template: PodTemplateSpec = {}): string {
   const { [HASH_LABEL]: _hash, ...labels } = template.metadata?.labels ?? {};
   const { creationTimestamp: _created, ...metadata } = template.metadata ?? {};

@@ -218,7 +218,7 @@ async function syncQuotas(dependencies: ControllerDependencies, namespace: strin
   for (const quota of quotas) await sync(dependencies, refOfObject('resourcequotas', quota));
 }
 
-/** Of a ReplicaSet that lost a pod: only with the strategy Recreate does its Deployment wait for that. */
+/** A ReplicaSet lost a pod: only with the strategy Recreate does its Deployment wait for that. */
 async function syncIfRecreated(dependencies: ControllerDependencies, ref: ObjectRef): Promise<void> {
   const replicaSet = await dependencies.objects.get(ref);
   const controller = replicaSet === undefined ? undefined : controllerOf(replicaSet);

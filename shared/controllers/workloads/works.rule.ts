@@ -112,7 +112,7 @@ export function requiredWorks(records: readonly ObjectRecord[]): readonly Requir
   return [...byKey.values(), ...(ofNodes.length === 0 ? [] : [nodesChanged])];
 }
 
-/** Of two works with one key. */
+/** The union of two works with one key. */
 const merged = (first: Work, next: Work): Work =>
   (first.kind === 'budgets' || first.kind === 'services') && first.kind === next.kind
     ? { ...first, labels: [...first.labels, ...next.labels] }
@@ -204,7 +204,7 @@ const quotasOf = (namespace: string): Work => ({
   ref: { resource: 'resourcequotas', namespace, name: '' },
 });
 
-/** Of the namespace itself and its quotas. A creation is counted by admission. */
+/** The works of the namespace itself and its quotas. A creation is counted by admission. */
 function ofNamespace(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): readonly Work[] {
   if (ref.resource === 'namespaces' || ref.resource === 'resourcequotas') {
     if (after !== undefined) return [{ kind: 'sync', ref }];

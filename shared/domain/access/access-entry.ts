@@ -18,7 +18,7 @@ export interface AccessEntry {
 }
 
 export interface CallerIdentity {
-  /** As STS returns it, sessions included. */
+  /** The ARN that STS returns, sessions included. */
   readonly arn: string;
   readonly accountId: string;
   /** Unique id of the user or role; for a role followed by `:` and the session name. */

@@ -103,7 +103,7 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: 'authorization.k8s.io', resource: 'localsubjectaccessreviews', verbs: ['create'] },
   { group: 'storage.k8s.io', resource: 'csidrivers', verbs: READ },
   { group: 'nodekeeper.dev', resource: 'nodeidentities', verbs: ['create', 'get'], own: 'name' },
-  // Of a relay. Each item of a batch has the token of its own node.
+  // A relay sends them. Each item of a batch has the token of its own node.
   { group: 'nodekeeper.dev', resource: 'leasebatches', verbs: ['create'] },
   { group: 'nodekeeper.dev', resource: 'nodelogs', verbs: ['get', 'update'], own: 'name' },
   { group: 'nodekeeper.dev', resource: 'nodeupdates', verbs: ['update'], own: 'name' },
@@ -114,7 +114,7 @@ const CONNECTING = new Set(['attach', 'exec', 'portforward', 'proxy']);
 
 type Viewed = Pick<AccessQuestion, 'verb' | 'group' | 'resource'> & { readonly subresource?: string };
 
-/** As upstream's role view, which grants no access to Secrets. A question about `*` includes them. */
+/** Upstream's role view grants no access to Secrets. A question about `*` includes them. */
 const mayView = ({ verb, group, resource, subresource = '' }: Viewed): boolean =>
   READING_VERBS.has(verb) &&
   group !== '*' &&

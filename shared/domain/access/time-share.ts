@@ -8,7 +8,7 @@
  */
 
 export interface TimeShare {
-  /** Of the time of one environment: 0.05 is a twentieth. */
+  /** The share of the time of one environment: 0.05 is a twentieth. */
   readonly share: number;
   /** Time that may be used at once after an idle time. Milliseconds. */
   readonly burstMs: number;

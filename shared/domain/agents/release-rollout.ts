@@ -75,7 +75,7 @@ export interface AgentNode {
 
 export interface UpdatingNode {
   readonly node: string;
-  /** Of the artifact that the node was granted. */
+  /** The digest of the artifact that the node was granted. */
   readonly sha256: string;
   /** RFC 3339. */
   readonly since: string;
@@ -98,9 +98,9 @@ export interface SkippedNode {
 export interface FleetSummary {
   /** Nodes of the release. */
   readonly nodes: number;
-  /** Of them, those that run the version. */
+  /** Those of the nodes that run the version. */
   readonly updated: number;
-  /** Of them, those that do not install it. */
+  /** Those of the nodes that do not install it. */
   readonly skipped: number;
   /** The first of the skipped nodes. */
   readonly skippedNodes: readonly SkippedNode[];

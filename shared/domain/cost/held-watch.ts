@@ -1,6 +1,6 @@
 import { PRICE_LIST } from './prices.ts';
 
-/** Of the function `watch`: 79 MB are resident before the first event, so 128 would not fit the state of a larger fleet. */
+/** The memory of the function `watch`. It has 79 MB before the first event, so 128 would not hold a larger fleet. */
 export const WATCH_MEMORY_MEGABYTES = 256;
 
 /** The time of the function, without what the watch reads. */

@@ -10,7 +10,7 @@ import { PRICES, SECONDS_PER_DAY } from './prices.ts';
 
 export interface RunningFleet {
   readonly nodes: number;
-  /** Of all nodes together. */
+  /** The rate of all nodes together. */
   readonly beatsPerSecond: number;
   /** Between two ticks of node-monitor. Seconds. */
   readonly periodSeconds: number;

@@ -9,13 +9,13 @@ import type { GateReason } from '../zones/gate.ts';
 import type { ZoneState } from '../zones/zone-state.ts';
 
 export const EVENT_SOURCE = 'nodekeeper';
-/** Of the detail's form. What is added keeps it; what changes meaning raises it. */
+/** The version of the detail's form. What is added keeps it; what changes meaning raises it. */
 export const EVENT_VERSION = 1;
 
 interface NodeOfEvent {
   readonly name: string;
   readonly uid: string;
-  /** As in metrics; '' for a node without zone and region. */
+  /** The zone as in metrics; '' for a node without zone and region. */
   readonly zone: string;
 }
 
@@ -25,7 +25,7 @@ export type ClusterEvent = { readonly id: string } & (
       readonly node: NodeOfEvent;
       /** Unknown: silent. False: it says so itself. */
       readonly ready: 'False' | 'Unknown';
-      /** Of the Ready condition; '' without one. */
+      /** The reason of the Ready condition; '' without one. */
       readonly reason: string;
     }
   | { readonly type: 'NodeReady'; readonly node: NodeOfEvent }
@@ -34,7 +34,7 @@ export type ClusterEvent = { readonly id: string } & (
       readonly type: 'PodEvicted';
       readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
       readonly nodeName: string;
-      /** Of the DisruptionTarget condition: DeletionByTaintManager, EvictionByEvictionAPI … */
+      /** The reason of the DisruptionTarget condition: DeletionByTaintManager, EvictionByEvictionAPI … */
       readonly reason: string;
     }
   | {

@@ -15,7 +15,7 @@ export const LEASE_BATCH_BYTES_MAX = 262_144;
 /** The request of one machine: a PUT of its Lease, or a merge patch of it. */
 export interface LeaseBatchItem {
   readonly method: 'PUT' | 'PATCH';
-  /** Of the Lease, without a query. */
+  /** The path of the Lease, without a query. */
   readonly path: string;
   /** The machine's own token. */
   readonly token: string;

@@ -152,7 +152,7 @@ function goodRunSince(
 
 interface GateTick {
   readonly nowMs: number;
-  /** Of this tick. */
+  /** The probes of this tick. */
   readonly probes: readonly Probe[];
   readonly policy: GatePolicy;
   /** For records of earlier versions. @default tickGapMaxMs(policy) */

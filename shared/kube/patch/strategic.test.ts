@@ -241,7 +241,7 @@ describe('applyStrategicMergePatch', () => {
   });
 });
 
-/** As JSON, with lists emptied that hold a null somewhere: in a list, null means "leave out" to a strategic patch. */
+/** JSON of the value, without what lists with a null hold: in a list, null means "leave out" to a strategic patch. */
 function unlistNulls(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
     Array.isArray(member) && /null/.test(JSON.stringify(member)) ? [] : member,

@@ -49,7 +49,7 @@ type Scale =
   | { readonly kind: 'absent' }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** Of a ReplicaSet of a Deployment: that of the Deployment. */
+/** The scale of a controller; for a ReplicaSet of a Deployment that of the Deployment. */
 async function scaleOf({ apiVersion, kind, name, uid }: OwnerReference, namespace: string, get: Get): Promise<Scale> {
   const resource = SCALABLE[kind];
   if (resource === undefined) {

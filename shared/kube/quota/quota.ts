@@ -136,7 +136,7 @@ function podMatches(pod: KubePod, { scopeName, operator, values = [] }: ScopeReq
   }
 }
 
-/** As a label selector on a label that is absent when the pod names no class. */
+/** The rule is that of a label selector on a label that is absent when the pod names no class. */
 function classMatches(name: string, operator: string | undefined, values: readonly string[]): boolean {
   switch (operator) {
     case 'In':

@@ -89,7 +89,7 @@ export function outlivedAtMs({ metadata }: KubePod): number | undefined {
 
 const isSidecar = ({ restartPolicy }: Container): boolean => restartPolicy === 'Always';
 
-/** Of all containers: the sum of those that run together, or what an init container needs if that is more. */
+/** The total of all containers: the sum of those that run together, or what an init container needs if that is more. */
 function totalOf(spec: PodSpec, amountsIn: (container: Container) => Amounts): Amounts {
   let together: Amounts = new Map();
   for (const container of spec.containers ?? []) together = add(together, amountsIn(container));

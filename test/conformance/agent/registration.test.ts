@@ -22,7 +22,7 @@ const settings: RegistrationSettings = {
 const machine = { hostname: 'h1', operatingSystem: 'linux', architecture: 'amd64' };
 const never = new AbortController().signal;
 
-/** As the server stores it. */
+/** The Node as the server stores it. */
 const withUid = (node: KubeNode): KubeNode => ({ ...node, metadata: { ...node.metadata, uid: 'u-h1' } });
 
 describe('one registration attempt', () => {

@@ -113,7 +113,7 @@ const failurePolicy: Constraint[] = [
   condition('status', 'False, True or Unknown', 'Yes', unsupported('supported values: "False", "True", "Unknown"')),
 ];
 
-/** Of the template of a CronJob too. */
+/** The constraints also hold for the template of a CronJob. */
 const jobSpec: Constraint[] = [
   ...nonNegative(
     'spec.parallelism',

@@ -231,7 +231,7 @@ const newForm = {
 };
 const long = (bytes: number): string => 'a'.repeat(bytes + 1);
 
-/** Of events in the newer form, through v1. */
+/** The constraints of events in the newer form, through v1. */
 export const events: Constraint[] = [
   on(
     'involvedObject.namespace',

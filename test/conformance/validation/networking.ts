@@ -49,7 +49,7 @@ const BALANCER_ONLY = forbidden("may only be used when `type` is 'LoadBalancer'"
 const ingress = (field: string, what: string, value: object, cause: ExpectedCause): Constraint =>
   onStatus(`status.loadBalancer.ingress[0].${field}`, what, { 'status.loadBalancer.ingress': [value] }, cause);
 
-/** Of a Service and of an Ingress. */
+/** The constraints of a Service and of an Ingress. */
 const loadBalancer: Constraint[] = [
   ingress('ip', 'an address', { ip: 'a' }, invalid(IP_TEXT)),
   ingress('hostname', 'a DNS subdomain', { hostname: 'A_b' }, invalid()),
