@@ -14,6 +14,8 @@ export interface Benchmark {
   readonly usage?: string;
   /** Runs only when named, because it needs many minutes. */
   readonly onlyByName?: boolean;
+  /** Options with which it ends after about a second. benches.test.ts runs it so. */
+  readonly smallest?: readonly string[];
   /** `options`: the arguments after its name. @throws UsageError */
   run(report: Report, options: readonly string[]): Promise<void>;
 }

@@ -6,7 +6,6 @@ import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type LocalCounters, type LocalOptions, startLocal } from '../local/runtime.ts';
-import { openWorkerGarbage, type WorkerGarbage } from './worker-garbage.ts';
 
 export interface LocalHost {
   readonly pid: number;
@@ -16,8 +15,6 @@ export interface LocalHost {
   /** That of simulated machines. */
   readonly fleetToken: string;
   counters(): Promise<LocalCounters>;
-  /** The same, with heaps without garbage: those of all workers are collected first, which costs their CPU. */
-  countersAfterCollection(): Promise<LocalCounters>;
   /** Stops every execution environment at once. */
   endEnvironments(): Promise<void>;
   stop(): Promise<void>;
@@ -25,7 +22,7 @@ export interface LocalHost {
   kill(): Promise<void>;
 }
 
-type Word = 'counters' | 'countersAfterCollection' | 'endEnvironments';
+type Word = 'counters' | 'endEnvironments';
 
 type Message =
   | {
@@ -87,7 +84,6 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
     token: started.token,
     fleetToken: started.fleetToken,
     counters: async () => (await ask('counters', 'counters')).counters,
-    countersAfterCollection: async () => (await ask('countersAfterCollection', 'counters')).counters,
     endEnvironments: async () => {
       await ask('endEnvironments', 'ended');
     },
@@ -121,13 +117,8 @@ async function host(options: HostedOptions): Promise<void> {
     process.disconnect?.();
     return;
   }
-  let garbage: WorkerGarbage | undefined;
   const answerTo = async (word: Word): Promise<Message> => {
     switch (word) {
-      case 'countersAfterCollection':
-        garbage ??= await openWorkerGarbage();
-        await garbage.collect();
-        return { kind: 'counters', counters: await system.counters() };
       case 'counters':
         return { kind: 'counters', counters: await system.counters() };
       case 'endEnvironments':

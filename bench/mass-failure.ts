@@ -1,247 +1,273 @@
 /**
- * A zone of 5,000 nodes that fails in one instant, on the embedded engine: how many ticks until all are marked, and the
- * duration of each tick with the parts that it sends. Ticks start on time. Within a tick the machine's clock runs: a tick
- * stops where it would for lack of time. Parts are worked on by four processes that share this machine.
+ * Up to 100,000 nodes that fail in one instant, on virtual time: from silence to Ready=Unknown with node-marker, and without
+ * it. The tables are in memory. Requests need time, and transactions that overlap conflict as in DynamoDB.
+ *
+ * The CPU of a process is modelled by fixed times per node, because virtual time does not pass while code runs. The report
+ * has the CPU that this machine really used.
  */
-
-import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
-import { type FleetControllers, fleetControllers } from '../shared/controllers/index.ts';
+import { conflictingStore } from '../shared/adapters/memory/conflicting-store.ts';
+import { type MemoryItemStore, memoryItemStore } from '../shared/adapters/memory/item-store.ts';
+import { shardsOf } from '../shared/api/storage/cluster-objects.ts';
+import { type ControllerOptions, fleetControllers, TickFault } from '../shared/controllers/index.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import { slotOf } from '../shared/domain/tick.ts';
-import type { Clock, RandomSource } from '../shared/ports/clock.ts';
-import type { ConsumedUnits, ItemStore, TransactWrite, Write } from '../shared/ports/item-store.ts';
-import type { PartQueue } from '../shared/ports/part-queue.ts';
+import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/ports/item-store.ts';
 import { healthKey } from '../shared/store/health-row.ts';
-import { scanHealth } from '../shared/store/health-store.ts';
-import { healthWritesFor } from '../shared/store/node-writes.ts';
-import { startEngineStores } from '../simulation/engine-store.ts';
+import { objectText } from '../shared/store/object-record.ts';
+import { objectKey } from '../shared/store/object-store.ts';
+import { packText } from '../shared/store/packed-text.ts';
 import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
-import type { Benchmark, Report } from './benchmark.ts';
-import { rounded } from './benchmark.ts';
+import {
+  type Benchmark,
+  percentile,
+  type Report,
+  readOptions,
+  rounded,
+  wholeNumber,
+  wholeNumbers,
+} from './benchmark.ts';
+import { delayed } from './delayed-store.ts';
+import { type MarkWorkers, markWorkers } from './mark-workers.ts';
+import { type StormTime, stormTime } from './storm-time.ts';
 
-const DEAD = 5_000;
-const ALIVE = 100;
 const START_MS = Date.UTC(2026, 0, 1);
-const SEED = 4_021;
-/** Nodes written in one commit during the setup. */
-const NODES_PER_COMMIT = 16;
-const BEATS_AT_ONCE = 32;
-const PART_WORKERS = 4;
-/** Ticks after the first due one until the bench gives up. */
-const TICKS_MAX = 20;
+const SEED = 4_022;
+const ZONES = ['zone-a', 'zone-b', 'zone-c', 'zone-d'];
+/** Nodes of zone-lit, which beat on. */
+const ALIVE = 100;
+const SCAN_MS_PER_NODE = 0.028;
+/** Reading, deciding and writing the mark of one node. */
+const MARK_CPU_MS = 0.5;
+const PERIOD_MS = defaultPolicy.nodeMonitorPeriodSeconds * 1_000;
+const GRACE_MS = defaultPolicy.nodeMonitorGracePeriodSeconds * 1_000;
+const BEAT_MS = defaultPolicy.beatIntervalSeconds * 1_000;
+/** After the first tick at which nodes are due. */
+const TICKS_MAX = 120;
 
 export const massFailure: Benchmark = {
   name: 'mass-failure',
-  about: `a zone of ${DEAD} nodes dying at once, on the embedded engine: ticks, writes, units and seconds`,
-  run: measure,
+  about: 'nodes that fail at once, 5,000 and 100,000: silence to Ready=Unknown with workers and without (virtual time)',
+  usage: '[--nodes 5000,100000] [--workers 32; 0: the tick marks] [--spread 0|10 SECONDS] [--transaction 10 MS]',
+  smallest: ['--nodes', '500'],
+  async run(report, words) {
+    const text = { type: 'string' } as const;
+    const values = readOptions(words, { nodes: text, workers: text, spread: text, transaction: text });
+    const sizes = wholeNumbers('nodes', values.nodes, { least: 1, most: 200_000, otherwise: [5_000, 100_000] });
+    const workers = wholeNumber('workers', values.workers, { least: 0, most: 1_000, otherwise: 32 });
+    const spreadMs = 1_000 * wholeNumber('spread', values.spread, { least: 0, most: 10, otherwise: 0 });
+    const transactionMs = wholeNumber('transaction', values.transaction, { least: 1, most: 1_000, otherwise: 10 });
+    for (const nodes of sizes) await measure(report, { nodes, workers, spreadMs, transactionMs });
+  },
 };
 
-interface Counters {
-  readUnits: number;
-  writeUnits: number;
-  /** Items written, one for each action of a transaction. */
-  itemWrites: number;
-  requests: number;
+interface Options {
+  readonly nodes: number;
+  readonly workers: number;
+  /** The last heartbeats of the nodes lie in this time. */
+  readonly spreadMs: number;
+  readonly transactionMs: number;
 }
 
-const noCounters = (): Counters => ({ readUnits: 0, writeUnits: 0, itemWrites: 0, requests: 0 });
+/** When each node was marked, by name. */
+type MarkTimes = Map<string, number>;
 
-/** Runs with the machine's clock from a given moment on; stands still otherwise. */
-function steppedClock(): Clock & { at(nowMs: number): void; run(): void } {
-  let baseMs = START_MS;
-  let startedMs: number | undefined;
+async function measure(report: Report, options: Options): Promise<void> {
+  const { nodes, workers, spreadMs, transactionMs } = options;
+  const time = stormTime(START_MS);
+  const fraction = seededFraction(SEED);
+  const units = { readUnits: 0, writeUnits: 0 };
+  const tables = memoryItemStore({ onConsumed: (each) => addUnits(units, each) });
+  const lastBeatMs = await fill(tables, nodes, spreadMs, fraction);
+  Object.assign(units, { readUnits: 0, writeUnits: 0 });
+  const pause = (milliseconds: number): Promise<void> => time.sleep(milliseconds);
+  const conflicting = conflictingStore(tables, { transactionMs, pause, random: fraction });
+  const markedAtMs: MarkTimes = new Map();
+  const written = { items: 0 };
+  const items = observed(delayed(conflicting, time), time, markedAtMs, written);
+  const errors: string[] = [];
+  const log = { debug() {}, info() {}, warn() {}, error: (message: string) => void errors.push(message) };
+  const policy = { ...defaultPolicy, ingestGate: 'off' } as const;
+  const random = { fraction, uuid: () => seededUuid(fraction) };
+  const shared: ControllerOptions = { items, clock: time, random, pause, policy, log, meter: { add() {} } };
+  const marker = markWorkers({
+    time,
+    fraction,
+    concurrencyMax: Math.max(1, workers),
+    log,
+    compose: (partQueue) => fleetControllers({ ...shared, items: inProcess(items, time), partQueue }),
+  });
+  const controllers = fleetControllers({
+    ...shared,
+    items: inProcess(items, time),
+    ...(workers > 0 ? { partQueue: marker.queue } : {}),
+  });
+  const cpu = process.cpuUsage();
+  const ticks = await runTicks({ time, tables, controllers, nodes, markedAtMs });
+  const { user, system } = process.cpuUsage(cpu);
+  report({
+    ...figuresOf(markedAtMs, lastBeatMs, ticks),
+    nodes,
+    workers,
+    spreadSeconds: spreadMs / 1_000,
+    transactionMs,
+    ...conflicting.counters,
+    itemWritesPerNode: rounded(written.items / nodes),
+    writeUnitsPerNode: rounded(units.writeUnits / nodes),
+    readUnitsPerNode: rounded(units.readUnits / nodes),
+    ...messagesOf(marker),
+    errors: errors.length,
+    ...(errors[0] === undefined ? {} : { firstError: errors[0] }),
+    cpuMsPerNode: rounded((user + system) / 1_000 / nodes),
+  });
+}
+
+const messagesOf = ({ counters }: MarkWorkers) => ({
+  messages: counters.sent,
+  invocations: counters.batches,
+  failedMessages: counters.failed,
+  concurrentExecutions: counters.most,
+});
+
+function addUnits(sum: { readUnits: number; writeUnits: number }, { readUnits, writeUnits }: ConsumedUnits): void {
+  sum.readUnits += readUnits;
+  sum.writeUnits += writeUnits;
+}
+
+interface Ticks {
+  readonly dueAtMs: number;
+  /** Ticks until every node was marked. */
+  readonly count: number;
+  readonly seconds: number[];
+}
+
+async function runTicks(of: {
+  readonly time: StormTime;
+  readonly tables: MemoryItemStore;
+  readonly controllers: ReturnType<typeof fleetControllers>;
+  readonly nodes: number;
+  readonly markedAtMs: MarkTimes;
+}): Promise<Ticks> {
+  const { time, controllers, nodes, markedAtMs } = of;
+  const seconds: number[] = [];
+  const dueAtMs = START_MS + GRACE_MS;
+  let count = 0;
+  for (let atMs = START_MS; count < TICKS_MAX && markedAtMs.size < nodes; atMs += PERIOD_MS) {
+    await time.passUntil(atMs);
+    await beatAlive(of.tables, atMs);
+    void controllers
+      .tickNodeMonitor(slotOf(atMs, defaultPolicy.nodeMonitorPeriodSeconds))
+      .catch((fault: unknown) => {
+        if (!(fault instanceof TickFault)) throw fault;
+      })
+      .finally(() => seconds.push((time.nowMs() - atMs) / 1_000));
+    if (atMs > dueAtMs) count += 1;
+  }
+  // The follow-up parts of the last marks.
+  await time.passUntil(time.nowMs() + 60_000);
+  return { dueAtMs, count, seconds };
+}
+
+function figuresOf(markedAtMs: MarkTimes, lastBeatMs: ReadonlyMap<string, number>, ticks: Ticks) {
+  const silences = [...markedAtMs].map(([name, atMs]) => (atMs - (lastBeatMs.get(name) ?? atMs)) / 1_000);
+  const alive = [...markedAtMs.keys()].filter((name) => name.startsWith('alive')).length;
+  const last = Math.max(...(silences.length === 0 ? [0] : [silences.reduce((most, each) => Math.max(most, each), 0)]));
   return {
-    nowMs: () => Math.floor(baseMs + (startedMs === undefined ? 0 : performance.now() - startedMs)),
-    at(nowMs) {
-      baseMs = nowMs;
-      startedMs = undefined;
-    },
-    run() {
-      startedMs = performance.now();
-    },
+    marked: markedAtMs.size,
+    falselyMarked: alive,
+    silenceToUnknownP50Seconds: rounded(percentile(silences, 0.5)),
+    silenceToUnknownP99Seconds: rounded(percentile(silences, 0.99)),
+    silenceToUnknownMaxSeconds: rounded(last),
+    ticksUntilMarked: ticks.count,
+    tickSecondsMax: rounded(Math.max(...ticks.seconds)),
   };
 }
 
-function counting(items: ItemStore, counters: () => Counters): ItemStore {
-  const written = (writes: readonly (Write | TransactWrite)[]): void => {
-    counters().requests += 1;
-    counters().itemWrites += writes.filter(({ kind }) => kind !== 'check').length;
+/** One process, with one CPU: rows that a scan reads and marks need its time. */
+function inProcess(items: ItemStore, time: StormTime): ItemStore {
+  let freeAtMs = 0;
+  const compute = (milliseconds: number): Promise<unknown> => {
+    freeAtMs = Math.max(freeAtMs, time.nowMs()) + milliseconds;
+    return time.sleep(freeAtMs - time.nowMs());
   };
   return {
     ...items,
-    write(write, wanted) {
-      written([write]);
-      return items.write(write, wanted);
+    async scan(...call) {
+      const page = await items.scan(...call);
+      await compute(page.items.length * SCAN_MS_PER_NODE);
+      return page;
     },
-    transact(writes) {
-      written(writes);
+    async transact(writes) {
+      await compute(marksIn(writes).length * MARK_CPU_MS);
       return items.transact(writes);
     },
   };
 }
 
-async function measure(report: Report): Promise<void> {
-  const engine = await startEngineStores(process.env);
-  try {
-    let counters = noCounters();
-    const onConsumed = ({ readUnits, writeUnits }: ConsumedUnits): void => {
-      counters.readUnits += readUnits;
-      counters.writeUnits += writeUnits;
-    };
-    const { items: plain } = await engine.open({ onConsumed });
-    const items = counting(plain, () => counters);
-    const clock = steppedClock();
-    const fraction = seededFraction(SEED);
-    const random: RandomSource = { fraction, uuid: () => seededUuid(fraction) };
-    const startedMs = performance.now();
-    await makeFleet(items, clock, random);
-    report({ part: 'fleet made', nodes: DEAD + ALIVE, seconds: seconds(startedMs) });
+/** Names of the nodes that a transaction marks. */
+const marksIn = (writes: readonly TransactWrite[]): string[] =>
+  writes.flatMap((write) =>
+    write.key.table === 'health' && write.kind === 'update' && write.set?.['m'] !== undefined ? [write.key.sk] : [],
+  );
 
-    const policy = { ...defaultPolicy, ingestGate: 'off' } as const;
-    const quiet = { debug() {}, info() {}, warn() {}, error: console.error };
-    const shared = { items, clock, random, policy, log: quiet, meter: { add() {} } };
-    const parts = partWorkers((partQueue) => fleetControllers({ ...shared, partQueue }));
-    const controllers = fleetControllers({ ...shared, partQueue: parts.queue });
-    const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
-    const graceMs = policy.nodeMonitorGracePeriodSeconds * 1_000;
-    const tick = async (nowMs: number) => {
-      clock.at(nowMs);
-      await beatAll(items, 'alive', ALIVE, nowMs);
-      counters = noCounters();
-      const beganMs = performance.now();
-      clock.run();
-      await controllers.tickNodeMonitor(slotOf(nowMs, policy.nodeMonitorPeriodSeconds));
-      const tickSeconds = seconds(beganMs);
-      await parts.finished();
-      const took = seconds(beganMs);
-      const counted = counters;
-      counters = noCounters();
-      const fleet = await scanHealth(items, { consistent: true });
-      const marked = fleet.filter(({ ready }) => ready === 'Unknown').length;
-      return { counted, tickSeconds, seconds: took, markedInAll: marked };
-    };
+/** Notes when a mark is stored, and counts the items that are written. */
+const observed = (items: ItemStore, time: StormTime, markedAtMs: MarkTimes, written: { items: number }): ItemStore => ({
+  ...items,
+  async write(...call) {
+    const outcome = await items.write(...call);
+    if (outcome.kind === 'written') written.items += 1;
+    return outcome;
+  },
+  async transact(writes) {
+    const outcome = await items.transact(writes);
+    if (outcome.kind !== 'written') return outcome;
+    written.items += writes.filter(({ kind }) => kind !== 'check').length;
+    for (const name of marksIn(writes)) markedAtMs.set(name, time.nowMs());
+    return outcome;
+  },
+});
 
-    // Ticks from the start: the gate is open and the zones are known when the grace period is over.
-    const dueMs = START_MS + graceMs + periodMs;
-    for (let nowMs = START_MS; nowMs < dueMs; nowMs += periodMs) await tick(nowMs);
-    let marked = 0;
-    let sum = noCounters();
-    for (let ticks = 1; ticks <= TICKS_MAX && marked < DEAD; ticks += 1) {
-      const { counted, tickSeconds, seconds: took, markedInAll } = await tick(dueMs + (ticks - 1) * periodMs);
-      const now = markedInAll - marked;
-      marked = markedInAll;
-      sum = {
-        readUnits: sum.readUnits + counted.readUnits,
-        writeUnits: sum.writeUnits + counted.writeUnits,
-        itemWrites: sum.itemWrites + counted.itemWrites,
-        requests: sum.requests + counted.requests,
-      };
-      report({
-        part: 'tick',
-        tick: ticks,
-        marked: now,
-        markedInAll: marked,
-        tickSeconds,
-        seconds: took,
-        readUnits: rounded(counted.readUnits),
-        writeUnits: rounded(counted.writeUnits),
-        itemWrites: counted.itemWrites,
-        writeRequests: counted.requests,
-      });
-    }
-    const fleet = await scanHealth(items, { consistent: true });
-    report({
-      part: 'sum',
-      seed: SEED,
-      unknown: fleet.filter(({ ready }) => ready === 'Unknown').length,
-      falselyMarked: fleet.filter(({ ready, nodeName }) => ready === 'Unknown' && nodeName.startsWith('alive')).length,
-      itemWritesPerNode: rounded(sum.itemWrites / DEAD),
-      writeRequestsPerNode: rounded(sum.requests / DEAD),
-      writeUnitsPerNode: rounded(sum.writeUnits / DEAD),
-      failedParts: parts.failed(),
+/** Rows and Nodes as heartbeats and status posts leave them. Returns the last heartbeat of each node that fails. */
+async function fill(
+  tables: ItemStore,
+  nodes: number,
+  spreadMs: number,
+  fraction: () => number,
+): Promise<ReadonlyMap<string, number>> {
+  const lastBeatMs = new Map<string, number>();
+  const createdAtMs = START_MS - 3_600_000;
+  const add = async (name: string, zone: string, renewedAtMs: number): Promise<void> => {
+    const uid = seededUuid(fraction);
+    await tables.write({
+      kind: 'put',
+      key: healthKey(name),
+      item: {
+        ...{ u: uid, z: zone, y: 'T', b: createdAtMs, l: START_MS - 60_000, v: renewedAtMs * 1_000 },
+        ...{ i: uid, c: createdAtMs / 1_000, t: renewedAtMs * 1_000, d: 40, o: 1, r: renewedAtMs },
+      },
     });
-  } finally {
-    await engine.stop();
-  }
-}
-
-/** Works on parts as soon as they are sent. */
-function partWorkers(compose: (queue: PartQueue) => FleetControllers) {
-  const waiting: { readonly body: string; receives: number }[] = [];
-  const idle: FleetControllers[] = [];
-  const underWay = new Set<Promise<void>>();
-  let failed = 0;
-  const queue: PartQueue = {
-    async send(bodies) {
-      waiting.push(...bodies.map((body) => ({ body, receives: 0 })));
-      while (underWay.size < PART_WORKERS) {
-        const done = work().finally(() => underWay.delete(done));
-        underWay.add(done);
-      }
-      return [];
-    },
-    postpone: () => Promise.resolve(),
-  };
-  async function work(): Promise<void> {
-    const controllers = idle.pop() ?? compose(queue);
-    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
-      part.receives += 1;
-      const outcome = await controllers.onMarkPart(part);
-      if (outcome.kind === 'failed') {
-        failed += 1;
-        if (outcome.retrySeconds !== undefined) waiting.push(part);
-      }
-    }
-    idle.push(controllers);
-  }
-  return {
-    queue,
-    failed: () => failed,
-    /** Waits for all parts. */
-    async finished(): Promise<void> {
-      while (underWay.size > 0) await Promise.all(underWay);
-    },
-  };
-}
-
-const seconds = (sinceMs: number): number => rounded((performance.now() - sinceMs) / 1_000);
-
-async function makeFleet(items: ItemStore, clock: Clock, random: RandomSource): Promise<void> {
-  const nowMs = clock.nowMs();
-  const objects = clusterObjects({ items, clock, random });
-  const all = [
-    ...Array.from({ length: DEAD }, (_, index) => readyNode(`dead-${index}`, 'zone-dark', nowMs, random.uuid())),
-    ...Array.from({ length: ALIVE }, (_, index) => readyNode(`alive-${index}`, 'zone-lit', nowMs, random.uuid())),
-  ];
-  for (let first = 0; first < all.length; first += NODES_PER_COMMIT) {
-    const part = all.slice(first, first + NODES_PER_COMMIT);
-    const outcome = await objects.commit({
-      writes: part.map((object) => ({
-        kind: 'create',
-        ref: { resource: 'nodes', namespace: '', name: object.metadata.name ?? '' },
-        object,
-      })),
-      extra: part.flatMap((next) => healthWritesFor({ kind: 'create', next, statusPost: true, nowMs })),
+    await tables.write({
+      kind: 'put',
+      key: objectKey({ resource: 'nodes', namespace: '', name }, shardsOf('nodes')),
+      item: {
+        o: packText(objectText(readyNode(name, zone, createdAtMs, uid))),
+        ...{ rv: createdAtMs * 1_000 + 1, k: 'Node', n: name },
+      },
     });
-    if (outcome.kind !== 'committed') throw new Error(`the fleet could not be made: ${outcome.kind}`);
+  };
+  for (let index = 0; index < nodes; index += 1) {
+    const name = `dead-${String(index).padStart(6, '0')}`;
+    const renewedAtMs = START_MS + 1 + Math.floor(spreadMs * fraction());
+    lastBeatMs.set(name, renewedAtMs);
+    await add(name, ZONES[index % ZONES.length]!, renewedAtMs);
   }
-  await beatAll(items, 'dead', DEAD, nowMs);
+  for (let index = 0; index < ALIVE; index += 1) await add(`alive-${index}`, 'zone-lit', START_MS);
+  return lastBeatMs;
 }
 
-/** What a beat leaves behind in the rows of these nodes. */
-async function beatAll(items: ItemStore, prefix: string, count: number, nowMs: number): Promise<void> {
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < count) {
-      const name = `${prefix}-${next}`;
-      next += 1;
-      await items.write({
-        kind: 'update',
-        key: healthKey(name),
-        set: { v: nowMs * 1_000, i: name, t: nowMs * 1_000, d: 40, o: 1, r: nowMs },
-      });
-    }
-  };
-  await Promise.all(Array.from({ length: BEATS_AT_ONCE }, worker));
+async function beatAlive(tables: ItemStore, nowMs: number): Promise<void> {
+  if ((nowMs - START_MS) % BEAT_MS !== 0) return;
+  for (let index = 0; index < ALIVE; index += 1) {
+    await tables.write({ kind: 'update', key: healthKey(`alive-${index}`), set: { r: nowMs, v: nowMs * 1_000 } });
+  }
 }

@@ -7,34 +7,19 @@
 import { availableParallelism, cpus } from 'node:os';
 import { advice } from './advice.ts';
 import { agentLogs, agentPods, agentQuiet } from './agent-quiet.ts';
-import { agentUpdates } from './agent-updates.ts';
-import { agentWire } from './agent-wire.ts';
 import { api } from './api.ts';
 import { type Benchmark, UsageError } from './benchmark.ts';
 import { bundles } from './bundles.ts';
-import { cloudHistories } from './cloud-histories.ts';
-import { commits } from './commits.ts';
-import { consolePage } from './console.ts';
 import { detection } from './detection.ts';
-import { ec2Calls } from './ec2-calls.ts';
 import { fleet } from './fleet.ts';
 import { greedyIdentity } from './greedy-identity.ts';
 import { heartbeat } from './heartbeat.ts';
-import { identity } from './identity.ts';
-import { logFollow } from './log-follow.ts';
 import { massFailure } from './mass-failure.ts';
-import { massFailureContended } from './mass-failure-contended.ts';
-import { massMarks } from './mass-marks.ts';
-import { nodeHours } from './node-hours.ts';
-import { quality } from './quality.ts';
-import { quiet } from './quiet.ts';
 import { relay } from './relay.ts';
-import { returns } from './returns.ts';
 import { scheduler } from './scheduler.ts';
 import { soak } from './soak.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
-import { tickFaults } from './tick-faults.ts';
 import { walks } from './walks.ts';
 import { workloads } from './workloads.ts';
 import { writeUnits } from './write-units.ts';
@@ -42,37 +27,22 @@ import { writeUnits } from './write-units.ts';
 const BENCHMARKS: readonly Benchmark[] = [
   bundles,
   heartbeat,
-  agentWire,
   agentQuiet,
   agentPods,
   agentLogs,
-  agentUpdates,
-  identity,
   relay,
-  quiet,
   tick,
-  quality,
   fleet,
   storm,
   greedyIdentity,
-  returns,
   soak,
   api,
   detection,
   massFailure,
-  massFailureContended,
-  massMarks,
-  nodeHours,
-  cloudHistories,
-  commits,
   writeUnits,
-  logFollow,
-  ec2Calls,
   walks,
-  tickFaults,
   scheduler,
   workloads,
-  consolePage,
   advice,
 ];
 

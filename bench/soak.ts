@@ -1,8 +1,8 @@
 /**
  * Local mode for a long time, with constant churn: machines stop and return, Nodes are deleted under live machines,
  * pods are created and deleted, execution environments end, and at intervals the whole is killed with -9 and started
- * again on its data. Measured: memory of the process, the engine and each function, and its growth; unexplained errors;
- * and at the end, whether Nodes, machines and a watch that was open all the time agree.
+ * again on its data. Measured: resident memory of the process and its engine, and its growth; unexplained errors; and at
+ * the end, whether Nodes, machines and a watch that was open all the time agree.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,6 @@ const ANSWER_LIMIT_MS = 10_000;
 const REGISTRATION_LIMIT_MS = 900_000;
 const SETTLE_LIMIT_MS = 240_000;
 const STEP_MS = 1_000;
-/** All heaps are collected for each. */
 const SAMPLE_EVERY_MS = 20_000;
 /** After a restart, the interrupted deliveries still arrive. */
 const EXCUSED_MS = 20_000;
@@ -71,9 +70,8 @@ export const soak: Benchmark = {
 
 interface Sample {
   readonly atMs: number;
+  /** Resident. */
   readonly megabytes: ReadonlyMap<string, number>;
-  /** Number of objects that one metric series covers. */
-  readonly workers: ReadonlyMap<string, number>;
 }
 
 class Soak {
@@ -247,17 +245,10 @@ class Soak {
 
   async #sample(): Promise<void> {
     const local = this.#local!;
-    const { functions, enginePid } = await local.countersAfterCollection();
+    const { enginePid } = await local.counters();
     const megabytes = new Map([['process', rssMegabytes(local.pid)]]);
-    const workers = new Map<string, number>();
     if (enginePid !== undefined) megabytes.set('engine', rssMegabytes(enginePid));
-    for (const [name, { heapBytes, environments }] of Object.entries(functions)) {
-      // Each environment is a worker: their sum grows with how many events come at once.
-      const worker = `heap of a worker of ${name}`;
-      megabytes.set(worker, environments === 0 ? 0 : heapBytes / 2 ** 20 / environments);
-      workers.set(worker, environments);
-    }
-    this.#samples.push({ atMs: performance.now(), megabytes, workers });
+    this.#samples.push({ atMs: performance.now(), megabytes });
   }
 
   async #endEnvironments(): Promise<void> {
@@ -287,28 +278,18 @@ class Soak {
     // Memory fills up in the first half of a life. A leak continues in the second half.
     const warm = samples.slice(Math.floor(samples.length / 2));
     for (const [what, now] of last.megabytes) {
-      // A function without environments holds nothing, which says nothing about running environments.
-      const points = warm.flatMap(({ atMs, megabytes }) => {
-        const held = megabytes.get(what) ?? 0;
-        return held === 0 ? [] : [[atMs / 3_600_000, held] as const];
-      });
+      const held = samples.map(({ megabytes }) => megabytes.get(what) ?? 0);
+      const points = warm.map(({ atMs, megabytes }) => [atMs / 3_600_000, megabytes.get(what) ?? 0] as const);
       this.#report({
         part: 'memory',
         of: what,
         lifeMinutes: rounded((last.atMs - first.atMs) / 60_000),
-        firstMegabytes: rounded(first.megabytes.get(what) ?? 0),
+        firstMegabytes: rounded(held[0] ?? 0),
         lastMegabytes: rounded(now),
-        // A heap that fills up to a bound grows in the first of them alone.
-        quartersMegabytes: quartersOf(samples.map(({ megabytes }) => megabytes.get(what) ?? 0))
-          .map((mean) => rounded(mean, 3))
-          .join(', '),
-        mostMegabytes: rounded(Math.max(...samples.map(({ megabytes }) => megabytes.get(what) ?? 0))),
-        ...(last.workers.has(what)
-          ? { mostWorkers: Math.max(...samples.map(({ workers }) => workers.get(what) ?? 0)) }
-          : {}),
-        // Of the second half. Heaps were collected for each sample; what a whole process holds is with its garbage.
+        mostMegabytes: rounded(Math.max(...held)),
+        // Of the second half.
         slopeMegabytesPerHour: points.length < 3 ? undefined : rounded(slopeOf(points)),
-        samples: points.length,
+        samples: held.length,
       });
     }
   }
@@ -364,15 +345,6 @@ class Soak {
     for (const [what, count] of this.#unexplained) this.#report({ part: 'unexplained', what, count });
     for (const [why, times] of watchEnds) this.#report({ part: 'watch ended', why, times });
   }
-}
-
-/** Means of four parts in order. */
-function quartersOf(values: readonly number[]): readonly number[] {
-  const ends = [0, 1, 2, 3, 4].map((part) => Math.round((part * values.length) / 4));
-  return [0, 1, 2, 3].map((part) => {
-    const of = values.slice(ends[part], ends[part + 1]);
-    return of.length === 0 ? 0 : of.reduce((sum, value) => sum + value, 0) / of.length;
-  });
 }
 
 const readyOf = (node: KubeNode): string | undefined =>

@@ -4,6 +4,7 @@ import type { Exception } from './examine.ts';
 const OBSERVED = 'benchmarks and end-to-end tests watch and end a running system by it';
 const PACED = 'the simulation and benchmarks keep time themselves, and take single turns instead of a whole slot';
 const TOGETHER = 'the simulation, scenarios and benchmarks run all controllers in one process; a function runs one';
+const LAWS = 'tests of the laws run these histories';
 const CLOSED = 'benchmarks and tests end connections by it; a Lambda is frozen with its connections open';
 
 export const exceptions: readonly Exception[] = [
@@ -19,6 +20,11 @@ export const exceptions: readonly Exception[] = [
   { symbol: 'local/runtime.ts#systemOf.counters', reason: OBSERVED },
   { symbol: 'local/runtime.ts#systemOf.endEnvironments', reason: OBSERVED },
   { symbol: 'local/runtime.ts#systemOf.kill', reason: OBSERVED },
+  { symbol: 'simulation/cloud-histories.ts#POLLS_MAX', reason: LAWS },
+  { symbol: 'simulation/cloud-histories.ts#PERIODS_AFTER_EVENT_MAX', reason: LAWS },
+  { symbol: 'simulation/cloud-histories.ts#CloudHistory', reason: LAWS },
+  { symbol: 'simulation/cloud-histories.ts#runCloudHistory', reason: LAWS },
+  { symbol: 'simulation/faulty-story.ts#faultyStory', reason: LAWS },
   { symbol: 'shared/adapters/dynamodb/lean-updater.ts#leanUpdater.close', reason: CLOSED },
   { symbol: 'shared/adapters/aws-connection/post-client.ts#PostClient.close', reason: CLOSED },
   { symbol: 'shared/adapters/aws-connection/post-client.ts#postClient.close', reason: CLOSED },
