@@ -43,7 +43,11 @@ export interface ListedFunction extends FunctionManifest {
 
 export const functionList: readonly ListedFunction[] = manifests;
 
-/** The functions that tick, in the order of the list, and the policy field of their period. */
+/**
+ * The functions that tick, in the order of the list, and the policy field of their period. For the simulation.
+ *
+ * @tools
+ */
 export const tickingFunctions: readonly { readonly name: TickingFunction; readonly period: TickPeriod }[] =
   functionList.flatMap(({ name, triggers }) =>
     triggers.flatMap((trigger) =>

@@ -6,7 +6,7 @@ import { MIRROR_POD_ANNOTATION } from '../../shared/domain/access/node-restricti
 import type { KubePod } from '../../shared/kube/types.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 
-export const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
+const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
 const HASH_ANNOTATION = 'kubernetes.io/config.hash';
 const SEEN_ANNOTATION = 'kubernetes.io/config.seen';
 const DEFAULT_NAMESPACE = 'default';

@@ -7,7 +7,6 @@ import { utf8Bytes } from '../domain/utf8-bytes.ts';
 import type { AttributeValue, Item } from './item-store.ts';
 
 export const WRITE_UNIT_BYTES = 1_024;
-export const READ_UNIT_BYTES = 4_096;
 /** One item, attribute names included. Source: "Quotas in Amazon DynamoDB", items. */
 export const ITEM_BYTES_MAX = 400 * 1_024;
 /** All items of one transaction together. Source: API reference of TransactWriteItems. */

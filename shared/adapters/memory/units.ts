@@ -1,7 +1,9 @@
 /** Read and write units of the requests in memory, as DynamoDB bills them. */
-import { itemBytes, READ_UNIT_BYTES, WRITE_UNIT_BYTES } from '../../ports/item-size.ts';
+import { itemBytes, WRITE_UNIT_BYTES } from '../../ports/item-size.ts';
 import type { ConsumedUnits, Item, ItemKey, TableName, Write } from '../../ports/item-store.ts';
 import { keyText } from '../../store/request-limits.ts';
+
+const READ_UNIT_BYTES = 4_096;
 
 /** Bytes of each stored item. An item is measured once: pages and units need its size at every read. */
 const weights = new WeakMap<Item, number>();

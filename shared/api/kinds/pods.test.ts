@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { PrepareContext } from '../../kube/descriptor.ts';
+import { resolvePriority } from '../../kube/pods/pod-priority.ts';
+import { podQosClass, qosClassOf } from '../../kube/pods/qos-class.ts';
 import { causeText } from '../../kube/status.ts';
 import type { KubeObject, KubePod } from '../../kube/types.ts';
-import { bindPod, podQosClass, pods, qosClassOf, resolvePriority } from './pods.ts';
+import { bindPod, pods } from './pods.ts';
 
 type Json = Record<string, unknown>;
 

@@ -24,9 +24,6 @@ import type { KubeObject, KubePod, PodCondition, PodSpec, PodStatus } from '../.
 import { validatePod } from '../../kube/validation/pod.ts';
 import { readinessGatesCell, summarisePod } from './pod-row.ts';
 
-export { type PriorityOutcome, priorityClassNameOf, resolvePriority } from '../../kube/pods/pod-priority.ts';
-export { podQosClass, type QosClass, qosClassOf } from '../../kube/pods/qos-class.ts';
-
 /** Default of the policy field podEvictionTimeoutSeconds. Seconds. */
 const DEFAULT_TOLERATION_SECONDS = 300;
 

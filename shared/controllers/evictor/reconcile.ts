@@ -99,7 +99,12 @@ export const evictorHasWork: WorkCheck = async (dependencies, { nowMs, records: 
   return isTimerDue || retries.length > 0;
 };
 
-/** @throws TickFault when an effect failed; the next tick decides it again */
+/**
+ * One round, for the simulation and benchmarks, which keep time themselves.
+ *
+ * @tools
+ * @throws TickFault when an effect failed; the next tick decides it again
+ */
 export const runEvictor = (dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> =>
   runTick(dependencies, tick, evictorSteps(dependencies, tick));
 
@@ -243,7 +248,12 @@ async function recordHold(
   await fleet.setHold(zone, record.hold, key, ledger.write(draft, tick));
 }
 
-/** Processes the queues once between two ticks. @throws TickFault when an effect failed */
+/**
+ * Processes the queues once between two ticks, for the simulation and benchmarks, which keep time themselves.
+ *
+ * @tools
+ * @throws TickFault when an effect failed
+ */
 export async function processQueuesBetweenTicks(
   dependencies: ControllerDependencies,
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {

@@ -41,6 +41,7 @@ export interface PriceList {
 
 const MILLION = 1e6;
 const HOURS_A_MONTH = 730;
+/** @tools npm run cost computes the bill with it */
 export const SECONDS_A_MONTH = HOURS_A_MONTH * 3_600;
 export const SECONDS_PER_DAY = 86_400;
 
@@ -124,7 +125,11 @@ export type PriceListOutcome =
   /** Every fault, each beginning with the field it is about. */
   | { readonly kind: 'invalid'; readonly faults: readonly string[] };
 
-/** A list of one's own, such as that of another region: it must name every price and no other. */
+/**
+ * A list of one's own, such as that of another region: it must name every price and no other.
+ *
+ * @tools npm run cost reads a price list with it
+ */
 export function parsePriceList(value: unknown): PriceListOutcome {
   if (!isRecord(value)) return { kind: 'invalid', faults: ['(the list): must be an object'] };
   const faults: string[] = [];

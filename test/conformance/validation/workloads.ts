@@ -20,7 +20,6 @@ export const template = {
   metadata: { labels: templateLabels },
   spec: { containers: [{ name: 'main', image: 'registry.example/app:1' }] },
 };
-const selector = { matchLabels: templateLabels };
 const expression = (operator: string, values?: string[], key = 'app') => ({
   matchExpressions: [{ key, operator, ...(values === undefined ? {} : { values }) }],
 });
@@ -295,5 +294,3 @@ export const daemonSets: Constraint[] = [
     'not a field of apps/v1: an annotation has it, and the server sets it',
   ),
 ];
-
-export const selectorOfTemplate = selector;
