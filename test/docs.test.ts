@@ -1,0 +1,106 @@
+/** The documentation: every page is in the index, every link has a target, and every command that it names exists. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../cdk/lib/function-names.ts';
+
+const INDEX = 'docs/README.md';
+const pages = globSync(['docs/**/*.md', '*.md'], { cwd: repositoryRoot }).toSorted();
+const textOf = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8');
+const withoutCode = (text: string): string => text.replaceAll(/```.*?```/gs, '').replaceAll(/`[^`\n]*`/g, '');
+
+/** The anchors that GitHub makes of the headings of a page. */
+function anchorsOf(path: string): ReadonlySet<string> {
+  const seen = new Map<string, number>();
+  const headings = textOf(path)
+    .replaceAll(/```.*?```/gs, '')
+    .matchAll(/^#{1,6} (.+)$/gm);
+  return new Set(
+    [...headings].map(([, heading = '']) => {
+      const text = heading
+        .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+        .trim()
+        .toLowerCase();
+      const anchor = text.replaceAll(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-');
+      const count = seen.get(anchor) ?? 0;
+      seen.set(anchor, count + 1);
+      return count === 0 ? anchor : `${anchor}-${count}`;
+    }),
+  );
+}
+
+interface Link {
+  readonly target: string;
+  readonly anchor: string;
+}
+
+/** Links inside of the repository; the target is a path from its root. */
+function linksOf(path: string): Link[] {
+  const targets = withoutCode(textOf(path)).matchAll(/\]\(([^)\s]+)\)/g);
+  return [...targets].flatMap(([, to = '']) => {
+    if (/^[a-z]+:/.test(to)) return [];
+    const [file = '', anchor = ''] = to.split('#');
+    return [{ target: file === '' ? path : join(dirname(path), decodeURIComponent(file)), anchor }];
+  });
+}
+
+function faultOf({ target, anchor }: Link): string | undefined {
+  if (!existsSync(join(repositoryRoot, target))) return `${target} does not exist`;
+  if (anchor === '' || !target.endsWith('.md') || anchorsOf(target).has(anchor)) return undefined;
+  return `${target} has no heading #${anchor}`;
+}
+
+describe('the documentation', () => {
+  it('has only links to files and headings that exist', () => {
+    const faults = pages.flatMap((page) =>
+      linksOf(page)
+        .map(faultOf)
+        .filter((fault) => fault !== undefined)
+        .map((fault) => `${page}: ${fault}`),
+    );
+    expect(faults).toEqual([]);
+  });
+
+  it('has every page in its index, once; runbooks are in the list of alarms', () => {
+    const links = linksOf(INDEX).map(({ target }) => target);
+    const runbooks = linksOf('docs/operations/alarms/README.md').map(({ target }) => target);
+    const isRunbook = (page: string): boolean => /alarms\/(?!README)/.test(page);
+    for (const page of pages.filter((each) => each.startsWith('docs/') && each !== INDEX)) {
+      const count = isRunbook(page) ? Number(runbooks.includes(page)) : links.filter((each) => each === page).length;
+      expect(`${page}: ${count}`).toBe(`${page}: 1`);
+    }
+  });
+
+  it('is where the code says that it is', () => {
+    const sources = globSync(['*', '**/*.{ts,tsx,cjs,mjs,yaml,sh}'], {
+      cwd: repositoryRoot,
+      exclude: ['**/node_modules', '**/dist', '**/cdk.out', '.git', '.nodekeeper'],
+    }).filter(
+      (path) => /\.(ts|tsx|cjs|mjs|yaml|sh)$/.test(path) && path !== relative(repositoryRoot, import.meta.filename),
+    );
+    const faults = sources.flatMap((path) =>
+      // A decision may be named by its number.
+      [...textOf(path).matchAll(/\bdocs\/(?:[\w./-]*\.md|decisions\/[\w-]+)/g)]
+        .map(([mention]) => mention)
+        .filter(
+          (mention) => !pages.some((page) => page.startsWith(mention)) && !existsSync(join(repositoryRoot, mention)),
+        )
+        .map((mention) => `${path}: ${mention}`),
+    );
+    expect(faults).toEqual([]);
+  });
+
+  it('names only commands that exist', () => {
+    const { scripts } = JSON.parse(textOf('package.json')) as { readonly scripts: Readonly<Record<string, string>> };
+    const benches = globSync('bench/**/*.ts', { cwd: repositoryRoot }).map(textOf).join();
+    const faults = pages.flatMap((page) => [
+      ...[...textOf(page).matchAll(/npm run (?:-s |--silent )?([a-z][\w:-]*)/g)]
+        .filter(([, name = '']) => scripts[name] === undefined)
+        .map(([command]) => `${page}: ${command}`),
+      ...[...textOf(page).matchAll(/npm run bench -- ([a-z][\w-]*)/g)]
+        .filter(([, name = '']) => !benches.includes(`name: '${name}'`))
+        .map(([command]) => `${page}: ${command}`),
+    ]);
+    expect(faults).toEqual([]);
+  });
+});
