@@ -404,15 +404,12 @@ const AFTERWARDS = `
 | --- | --- | --- |
 | requests at the API | 60 s | keys are cached, and a request reads nothing |
 | renewing the node's own Lease | 5 min | the same at the heartbeat, which costs one write |
-| an open watch | 60 s | the watch function reads the machine's keys at the start of a watch and once per minute, and ends the watch with 401 |
+| an open watch or log, also of a service account or by impersonation | 5 s | the watch function checks identity, account and roles every 3 s, and ends the watch with 401; of a log a last line says why |
 | a token of a service account | 10 s | its account and its pod are cached |
-| an open watch of a service account | 60 s | the watch function reads its account and its pod once per minute |
-| an open watch or log as another user, by impersonation | 60 s, 65 s | the ticket names the caller too, and the identity of the caller is checked |
-| an open \`kubectl logs -f\` of a machine or a service account | 65 s | checked as a watch; a last line says why it ends |
 | a ticket that was issued | not for a machine: the new watch ends at once | it names one watch; of other users it holds 60 s from its issue, any number of times |
 
-A token in another spelling (spaces around it, padding, the other of the two valid ECDSA signatures) signs in as the same
-machine and expires with the same key and the same \`exp\`. Each spelling is cached separately and allows nothing more.
+A token in another spelling (spaces, padding, the other valid ECDSA signature) signs in as the same machine, expires
+with the same key and \`exp\`, and allows nothing more.
 `;
 
 interface Row {
@@ -494,9 +491,8 @@ refusal is 403 with the text of Kubernetes.
 | a check for changes | 2 read units; before a refusal it is repeated after 1 s |
 | roles of the cluster, or of one namespace, after a change | one read unit per 4 KB of them |
 
-A new grant holds after at most 1 s. A grant that was removed holds for up to 5 s in other processes, and until its end
-for a watch that is open. Of one kind in one namespace 10,000 objects are evaluated,
-and 10 million characters of them.
+A new grant holds after at most 1 s. A grant that was removed holds for up to 5 s, also for a watch or log that is open.
+Of one kind in one namespace 10,000 objects are evaluated, and 10 million characters of them.
 
 ## Impersonation
 

@@ -1,9 +1,9 @@
 /**
  * The EBS volume of an attachment, the pods that use it, and whether it is mounted: the inputs of decideVolumeDetach.
  *
- * Nodekeeper has no PersistentVolumes and claims, so a claim cannot be resolved to its volume. The rule protects data:
- * a pod with any claim counts as a user of every EBS volume of its node. A volume that is not identified with certainty
- * is never detached.
+ * PersistentVolumes and claims are stored, but nothing binds them, so a claim is not resolved to its volume. The rule
+ * protects data: a pod with any claim counts as a user of every EBS volume of its node. A volume that is not identified
+ * with certainty is never detached.
  *
  * Source: pkg/volume/csi/csi_attacher.go (names), pkg/controller/volume/attachdetach/populator and cache (wanted).
  */
