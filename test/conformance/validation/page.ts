@@ -27,21 +27,19 @@ function rows(constraints: readonly Constraint[]): string {
   return ['| field | rules |', '|---|---|', ...lines].join('\n');
 }
 
-const count = (constraints: readonly Constraint[], kind: Constraint['kind']): number =>
-  constraints.filter((each) => each.kind === kind).length;
+/** Where the constraints come from, and which of the shared tables hold as well. */
+function sourcesOf({ source, template }: (typeof VALIDATED)[string]): string {
+  if (template === undefined) return source;
+  return `${source}; [pod spec](#pod-spec)${template === '' ? '' : ` below \`${template}\``}`;
+}
 
-/** Counts of the constraints of each kind, then the constraints. */
+/** The constraints of metadata and pod spec, then those of each kind. */
 export function validationPage(): string {
-  const counts = Object.entries(VALIDATED).map(([resource, { source, names, template, constraints }]) => {
-    const metadata = names === undefined ? '–' : count(metadataConstraints(names), 'checked');
-    const templates =
-      template === undefined ? 0 : count(podSpec, 'checked') + (template === '' ? 0 : count(templateOnly, 'checked'));
-    const own = count(constraints, 'checked') || 'none';
-    const left = count(constraints, 'leftOut') || '–';
-    return `| ${resource} | ${source} | ${metadata} | ${templates || '–'} | ${own} | ${left} |`;
-  });
-  const own = Object.entries(VALIDATED).filter(([, { constraints }]) => constraints.length > 0);
   const readOnly = resources.filter(({ verbs }) => !verbs.includes('create')).map(({ resource }) => resource);
+  const kinds = Object.entries(VALIDATED).map(([resource, each]) => {
+    const own = each.constraints.length === 0 ? '' : `\n${rows(each.constraints)}\n`;
+    return `\n## ${resource}\n\n${sourcesOf(each)}\n${own}`;
+  });
   return `# Validation
 
 The API refuses an invalid object with status 422 and the causes of upstream: reason, field and message. The tables list
@@ -49,29 +47,21 @@ the constraints. A test sends a counterexample of each one that is checked. A ru
 object is created, and its cause is Invalid. Another cause, or another time (update, status), is in parentheses.
 
 \`test/conformance/validation\` has the tables and writes this page (\`WRITE_DOCS=1\`). It fails for a kind that is
-served and not listed. The constraints are those of Kubernetes 1.30 to 1.34, the newest sources that were at hand.
-
-## Constraints by kind
-
-- Own: constraints besides those of the metadata and of the pod spec.
-- Without meaning: constraints of upstream on what this API does not have. Their rows have the reason.
-
-| kind | upstream, or page | metadata | pod spec | own | without meaning |
-|---|---|---|---|---|---|
-${counts.join('\n')}
+served and not listed. The constraints are those of Kubernetes 1.30 to 1.34, the newest sources that were at hand. Each
+kind is named with upstream's function, or with the page of a kind of ours.
 
 No client writes these kinds: ${readOnly.sort().join(', ')}. Enrolment writes ${OTHERWISE_WRITTEN.join(', ')}.
 
 ## Metadata
 
-Names are DNS subdomains in this example.
+Every kind but bootstraptokens has these constraints. Names are DNS subdomains in this example.
 
 ${rows(metadataConstraints('subdomain'))}
 
 ## Pod spec
 
-Of pods and of every template, there below the path of the template.
+For pods and every template, there below the path of the template.
 
 ${rows([...podSpec, ...templateOnly])}
-${own.map(([resource, { constraints = [] }]) => `\n## ${resource}\n\n${rows(constraints)}\n`).join('')}`;
+${kinds.join('')}`;
 }
