@@ -14,10 +14,10 @@ import { queueStore } from '../shared/controllers/scheduler/queue-store.ts';
 import { defined } from '../shared/domain/defined.ts';
 import { defaultPolicy } from '../shared/domain/policy.ts';
 import type { KubeDecision, KubeObject, KubePod } from '../shared/kube/types.ts';
+import { startMachines } from '../test/peer/workloads/machines.ts';
 import { startEngine } from '../test/support/engine.ts';
 import { writePolicy } from '../test/support/local.ts';
 import { servedWorkloads } from '../test/support/served-workloads.ts';
-import { startMachines } from '../test/workloads-peer/machines.ts';
 import {
   type Benchmark,
   type Figures,

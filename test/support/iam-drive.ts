@@ -7,11 +7,12 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { CLOUD_SOCKET, sendCloudCommand } from '../../local/cloud/control.ts';
-import { type ApiClient, type ApiMethod, createApiClient } from '../../local/fleet/api-client.ts';
+import type { ApiClient, ApiMethod } from '../../local/fleet/api-client.ts';
 import { FLEET_SOCKET, sendFleetCommand } from '../../local/fleet/control.ts';
 import { VOLUME_ID_ANNOTATION } from '../../shared/controllers/volume-detacher/attached-volumes.rule.ts';
 import { CLUSTER_TAG } from '../../shared/domain/cloud/cluster-tag.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
+import { apiClientOf } from './kubeconfig.ts';
 import { type LocalForTest, startLocalForTest } from './local.ts';
 import { nodeKeyPair, nodeToken } from './node-key-pair.ts';
 import { until } from './until.ts';
@@ -424,14 +425,7 @@ async function accounts({ local, send }: Stage): Promise<void> {
 }
 
 async function as(local: LocalForTest, token: string, act: (send: Send) => Promise<void>): Promise<void> {
-  const { url, ca } = local.access;
-  const client = createApiClient({
-    url,
-    ...(ca === undefined ? {} : { ca }),
-    token,
-    connectionsMax: 2,
-    timeoutMs: 10_000,
-  });
+  const client = apiClientOf({ ...local.access, token }, { connectionsMax: 2, timeoutMs: 10_000 });
   try {
     await act(sendAs(client));
   } finally {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
+import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
 
 export interface KubeAccess {
   readonly url: string;
@@ -49,4 +50,12 @@ export function readKubeconfig(path: string): KubeAccess {
         : beside(caFile)
       : Buffer.from(data, 'base64').toString('utf8');
   return { url: cluster.server, ca, token };
+}
+
+/** A client for the server of a kubeconfig. */
+export function apiClientOf(
+  { url, ca, token }: KubeAccess,
+  limits: { readonly connectionsMax: number; readonly timeoutMs: number },
+): ApiClient {
+  return createApiClient({ url, ...(ca !== undefined && { ca }), token, ...limits });
 }

@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
+import type { ApiClient } from '../../local/fleet/api-client.ts';
 import type { Policy } from '../../shared/domain/policy.ts';
-import { type KubeAccess, readKubeconfig } from './kubeconfig.ts';
+import { apiClientOf, type KubeAccess, readKubeconfig } from './kubeconfig.ts';
 import { until } from './until.ts';
 
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -26,6 +26,8 @@ export interface LocalForTestOptions {
   readonly policy?: Partial<Policy>;
   /** Data of an earlier run to go on with; a fresh directory is made, and removed by stop(), when absent. */
   readonly dataDir?: string;
+  /** Zones of the machines; what `npm start` uses when absent. */
+  readonly zones?: number;
   /** How many machines are instances of the local EC2; what `npm start` makes them when absent. */
   readonly ec2Nodes?: number;
   /** Where to write which calls the functions made to AWS, when stopped. */
@@ -62,6 +64,7 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
   if (options.console !== true) args.push('--no-console');
   if (options.policy !== undefined) args.push('--policy', writePolicy(options.policy));
   if (options.controllers === false) args.push('--no-controllers');
+  if (options.zones !== undefined) args.push('--zones', String(options.zones));
   if (options.ec2Nodes !== undefined) args.push('--ec2-nodes', String(options.ec2Nodes));
   if (options.recordCallsFile !== undefined) args.push('--record-calls', options.recordCallsFile);
   const child = spawn(process.execPath, [join(ROOT, 'local', 'bin', 'start.ts'), ...args], {
@@ -92,13 +95,7 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
         if (hasEnded()) return 'ended';
         const read = readKubeconfig(kubeconfig);
         client?.close();
-        client = createApiClient({
-          url: read.url,
-          ...(read.ca === undefined ? {} : { ca: read.ca }),
-          token: read.token,
-          connectionsMax: 16,
-          timeoutMs: 10_000,
-        });
+        client = apiClientOf(read, { connectionsMax: 16, timeoutMs: 10_000 });
         const answer = await client.send({ method: 'GET', path: '/api/v1/nodes?limit=1' });
         return answer.kind === 'answered' && answer.status === 200 ? read : undefined;
       },

@@ -1,6 +1,7 @@
 /** What a control plane holds in the namespace of the comparison, without what differs between any two runs. */
-import type { ApiClient } from '../../local/fleet/api-client.ts';
-import type { KubeObject, OwnerReference } from '../../shared/kube/types.ts';
+import type { ApiClient } from '../../../local/fleet/api-client.ts';
+import type { KubeObject, OwnerReference } from '../../../shared/kube/types.ts';
+import { answerOf } from '../command.ts';
 
 /** Normalised objects by `Kind/name`. Generated parts of names are replaced by what they mean. */
 export type Snapshot = Readonly<Record<string, unknown>>;
@@ -46,11 +47,8 @@ async function listFirst(
   paths: readonly string[],
 ): Promise<readonly KubeObject[]> {
   for (const path of paths) {
-    const answer = await client.send({ method: 'GET', path: path.replace('NS', namespace) });
-    if (answer.kind === 'failed') throw new Error(`${path}: no response`, { cause: answer.cause });
-    if (answer.status === 404) continue;
-    if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
-    return (answer.body as { items: readonly KubeObject[] }).items;
+    const { status, body } = await answerOf(client, { method: 'GET', path: path.replace('NS', namespace) }, [200, 404]);
+    if (status === 200) return (body as { items: readonly KubeObject[] }).items;
   }
   throw new Error(`none of ${paths.join(', ')} is served`);
 }

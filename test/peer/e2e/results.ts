@@ -30,6 +30,12 @@ export function reportedIn(output: string): ReadonlyMap<string, Exclude<Outcome,
   return outcomes;
 }
 
+/** The outcome of the one test of a run. Before it the suite waits for nodes and pods; if that fails, none is reported. */
+export function outcomeOf(name: string, output: string): Outcome {
+  const isSkipped = /\[SKIPPING\]|Ran 0 of \d+ Specs/.test(output) && !/BeforeSuite\].*Fail|FAIL!/.test(output);
+  return reportedIn(output).get(name) ?? (isSkipped ? 'skipped' : 'failed');
+}
+
 /** A name may end in `[Conformance]`, which lists of names leave out. */
 export const withoutTags = (name: string): string => name.replace(/\s*\[Conformance\]\s*/g, ' ').trim();
 

@@ -1,4 +1,5 @@
 /** Compares what a step printed with what was recorded. Pure. */
+import { diff } from 'node:util';
 import type { ComparedAs, GoldenCase, GoldenStep } from './case.ts';
 
 export interface Printed {
@@ -131,34 +132,12 @@ function differences(name: string, wanted: string, got: string): string[] {
 
 /** Lines of unchanged text shown around a change. */
 const CONTEXT = 2;
+const SIGNS = { '-1': '+', 0: ' ', 1: '-' } as const;
 
-/** By the longest common subsequence; outputs are some hundred lines at most. */
 function lineDiff(wanted: readonly string[], got: readonly string[]): string[] {
-  const common: number[][] = Array.from({ length: wanted.length + 1 }, () => new Array<number>(got.length + 1).fill(0));
-  for (let i = wanted.length - 1; i >= 0; i -= 1) {
-    for (let j = got.length - 1; j >= 0; j -= 1) {
-      common[i]![j] =
-        wanted[i] === got[j] ? common[i + 1]![j + 1]! + 1 : Math.max(common[i + 1]![j]!, common[i]![j + 1]!);
-    }
-  }
-  const out: { readonly sign: ' ' | '-' | '+'; readonly line: string }[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < wanted.length || j < got.length) {
-    if (i < wanted.length && j < got.length && wanted[i] === got[j]) {
-      out.push({ sign: ' ', line: wanted[i]! });
-      i += 1;
-      j += 1;
-    } else if (j >= got.length || (i < wanted.length && common[i + 1]![j]! >= common[i]![j + 1]!)) {
-      out.push({ sign: '-', line: wanted[i]! });
-      i += 1;
-    } else {
-      out.push({ sign: '+', line: got[j]! });
-      j += 1;
-    }
-  }
-  const near = out.map((_, at) =>
-    out.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some(({ sign }) => sign !== ' '),
+  const lines = diff(wanted, got);
+  const near = lines.map((_, at) =>
+    lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some(([sign]) => sign !== 0),
   );
-  return out.filter((_, at) => near[at]).map(({ sign, line }) => `    ${sign} ${line}`);
+  return lines.filter((_, at) => near[at]).map(([sign, line]) => `    ${SIGNS[sign]} ${line}`);
 }

@@ -1,18 +1,26 @@
 /** Compares what our rules decide about a cluster with what upstream's plugins decide. */
-import type { PluginName } from '../../shared/controllers/scheduler/filter.rule.ts';
-import { type Candidate, type PreemptionBudget, preempt } from '../../shared/controllers/scheduler/preemption.rule.ts';
+import type { PluginName } from '../../../shared/controllers/scheduler/filter.rule.ts';
+import {
+  type Candidate,
+  type PreemptionBudget,
+  preempt,
+} from '../../../shared/controllers/scheduler/preemption.rule.ts';
 import {
   type CycleOutcome,
   type ScorePlugin,
   schedulePod,
   scoredNodes,
-} from '../../shared/controllers/scheduler/rule.ts';
-import { Snapshot } from '../../shared/controllers/scheduler/snapshot.rule.ts';
-import { type SchedulablePod, schedulableNode, schedulablePod } from '../../shared/controllers/scheduler/world.rule.ts';
-import { selectorFromSpec } from '../../shared/kube/selectors.ts';
-import type { KubePodDisruptionBudget } from '../../shared/kube/types.ts';
+} from '../../../shared/controllers/scheduler/rule.ts';
+import { Snapshot } from '../../../shared/controllers/scheduler/snapshot.rule.ts';
+import {
+  type SchedulablePod,
+  schedulableNode,
+  schedulablePod,
+} from '../../../shared/controllers/scheduler/world.rule.ts';
+import { selectorFromSpec } from '../../../shared/kube/selectors.ts';
+import type { KubePodDisruptionBudget } from '../../../shared/kube/types.ts';
 import type { PeerCluster } from './clusters.ts';
-import type { PeerAnswer, PeerCandidate } from './upstream.ts';
+import type { PeerAnswer, PeerCandidate } from './plugins.ts';
 
 const OPTIONS = { percentageOfNodesToScore: 100, defaultTopologySpread: 'system' } as const;
 

@@ -1,11 +1,13 @@
 /** Starts an upstream control plane on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { existsSync, openSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
+import type { ApiClient } from '../../local/fleet/api-client.ts';
+import { apiClientOf, readKubeconfig } from '../support/kubeconfig.ts';
 import { until } from '../support/until.ts';
+import { UsageError } from './command.ts';
 
 export interface ControlPlane {
   readonly kubeconfig: string;
@@ -14,8 +16,8 @@ export interface ControlPlane {
 }
 
 export interface UpstreamOptions {
-  /** Folder with kube-apiserver, kube-controller-manager and kube-scheduler. */
-  readonly programs: string;
+  /** A source tree after `make`, or a folder with kube-apiserver, kube-controller-manager and kube-scheduler. */
+  readonly kubernetes: string;
   readonly etcd: string;
   /** For data, certificates and logs. */
   readonly dir: string;
@@ -46,9 +48,10 @@ const CONTROLLERS = [
   'ttl-after-finished',
 ];
 
+/** @throws UsageError when the programs are missing */
 export async function startUpstream(options: UpstreamOptions): Promise<ControlPlane> {
-  const { programs, etcd, dir, evictionSeconds, graceSeconds } = options;
-  mkdirSync(dir, { recursive: true });
+  const { etcd, dir, evictionSeconds, graceSeconds } = options;
+  const programs = programsOf(options.kubernetes);
   const [clientPort, peerPort, apiPort] = [await freePort(), await freePort(), await freePort()];
   const key = join(dir, 'service-accounts.key');
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -91,7 +94,7 @@ export async function startUpstream(options: UpstreamOptions): Promise<ControlPl
     const certificate = join(dir, 'certificates', 'apiserver.crt');
     const kubeconfig = join(dir, 'kubeconfig');
     writeFileSync(kubeconfig, kubeconfigText(url, certificate));
-    const client = await answering(url, certificate, () => children.some(({ exitCode }) => exitCode !== null));
+    const client = await answering(kubeconfig, () => children.some(({ exitCode }) => exitCode !== null));
     start(join(programs, 'kube-controller-manager'), [
       `--kubeconfig=${kubeconfig}`,
       '--port=0',
@@ -122,12 +125,19 @@ export async function startUpstream(options: UpstreamOptions): Promise<ControlPl
   }
 }
 
-async function answering(url: string, certificate: string, hasEnded: () => boolean): Promise<ApiClient> {
+function programsOf(kubernetes: string): string {
+  const folders = [join(kubernetes, '_output/local/go/bin'), kubernetes];
+  const found = folders.find((dir) => existsSync(join(dir, 'kube-controller-manager')));
+  if (found === undefined) throw new UsageError(`${kubernetes} has no kube-controller-manager`);
+  return found;
+}
+
+/** kube-apiserver writes its certificate when it starts. */
+async function answering(kubeconfig: string, hasEnded: () => boolean): Promise<ApiClient> {
   const started = await until(
     async () => {
       if (hasEnded()) return 'ended';
-      if (!existsSync(certificate)) return undefined;
-      const client = createApiClient({ url, ca: certificate, token: TOKEN, connectionsMax: 8, timeoutMs: 10_000 });
+      const client = apiClientOf(readKubeconfig(kubeconfig), { connectionsMax: 8, timeoutMs: 10_000 });
       const answer = await client.send({ method: 'GET', path: '/readyz' });
       if (answer.kind === 'answered' && answer.status === 200) return client;
       client.close();

@@ -1,9 +1,10 @@
 /** Plays the steps on control planes and looks at what they hold after each. */
-import type { ApiClient } from '../../local/fleet/api-client.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
-import { normalise } from '../golden/normalise.ts';
-import { readKubeconfig } from '../support/kubeconfig.ts';
-import { type Kubectl, makePlace, runKubectl } from '../support/kubectl.ts';
+import type { ApiClient } from '../../../local/fleet/api-client.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
+import { readKubeconfig } from '../../support/kubeconfig.ts';
+import { type Kubectl, makePlace, runKubectl } from '../../support/kubectl.ts';
+import { answerOf } from '../command.ts';
+import { normalise } from '../normalise.ts';
 import { compareSnapshots, type Difference, explained } from './compare.ts';
 import type { Machines } from './machines.ts';
 import { listAll, type Seen, type Snapshot, see } from './snapshot.ts';
@@ -53,9 +54,8 @@ export function nameOf({ kubectl, apply = [], machines }: Step): string {
 
 export async function detectVersions(client: ApiClient): Promise<Side['versions']> {
   const newest = async (group: string): Promise<string> => {
-    const answer = await client.send({ method: 'GET', path: `/apis/${group}/v1` });
-    const body = answer.kind === 'answered' && answer.status === 200 ? answer.body : { resources: [] };
-    const { resources } = body as { resources: readonly { name: string }[] };
+    const { body } = await answerOf(client, { method: 'GET', path: `/apis/${group}/v1` }, [200, 404]);
+    const { resources = [] } = body as { resources?: readonly { name: string }[] };
     const has = resources.some(({ name }) => name === 'cronjobs' || name === 'poddisruptionbudgets');
     return has ? `${group}/v1` : `${group}/v1beta1`;
   };
@@ -143,9 +143,8 @@ async function changeMachines(change: NonNullable<Step['machines']>, { client, m
     return;
   }
   const path = `/api/v1/namespaces/${NAMESPACE}/pods?labelSelector=app%3D${change.silenceThatOf}`;
-  const answer = await client.send({ method: 'GET', path });
-  if (answer.kind === 'failed') throw new Error('no response', { cause: answer.cause });
-  const [pod] = (answer.body as { items: readonly KubePod[] }).items;
+  const { body } = await answerOf(client, { method: 'GET', path });
+  const [pod] = (body as { items: readonly KubePod[] }).items;
   machines.silence(pod?.spec?.nodeName ?? '');
 }
 

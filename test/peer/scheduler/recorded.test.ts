@@ -1,9 +1,9 @@
-/** Replays answers of upstream's plugins that `npm run scheduler:peer -- --record` wrote. */
+/** Replays answers of upstream's plugins that `npm run peer -- scheduler --record` wrote. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { randomCluster } from './clusters.ts';
 import { compareCluster } from './compare.ts';
-import type { RecordedAnswers } from './upstream.ts';
+import type { RecordedAnswers } from './plugins.ts';
 
 const recorded = readFileSync(new URL('recorded-answers.jsonl', import.meta.url), 'utf8')
   .trimEnd()

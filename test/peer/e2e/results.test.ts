@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TEST_LISTS } from './lists.ts';
-import { areaOf, failureReason, focusOf, reportedIn, summaryOf, withoutTags } from './results.ts';
+import { areaOf, failureReason, focusOf, outcomeOf, reportedIn, summaryOf, withoutTags } from './results.ts';
 
 const OUTPUT = [
   'Nov 22 10:00:00.000: INFO: >>> kubeConfig: /tmp/kubeconfig',
@@ -23,6 +23,15 @@ describe('outcomes in the output of the test program', () => {
 
   it('finds nothing in a run in which every spec skipped itself', () => {
     expect(reportedIn('S [SKIPPING] [0.003 seconds]\nRan 0 of 5667 Specs\nPASS\n').size).toBe(0);
+  });
+
+  it('separates a test that skipped itself from a suite that failed before it', () => {
+    const skipped = 'S [SKIPPING] [0.003 seconds]\nRan 0 of 5667 Specs\n';
+    expect(outcomeOf('[sig-node] a "quoted" test', OUTPUT)).toBe('passed');
+    expect(outcomeOf('[sig-apps] Job should delete a job', OUTPUT)).toBe('failed');
+    expect(outcomeOf('a test', skipped)).toBe('skipped');
+    expect(outcomeOf('a test', `${skipped}FAIL! -- 0 Passed`)).toBe('failed');
+    expect(outcomeOf('a test', '')).toBe('failed');
   });
 
   it('quotes the failure, or the last lines of a run that ended without one', () => {

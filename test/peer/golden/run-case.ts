@@ -1,7 +1,8 @@
 /** Replays one case with one kubectl against one server. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { KubeAccess } from '../support/kubeconfig.ts';
+import type { ApiClient } from '../../../local/fleet/api-client.ts';
+import { readKubeconfig } from '../../support/kubeconfig.ts';
 import {
   type Kubectl,
   type KubectlOptions,
@@ -10,21 +11,20 @@ import {
   makePlace,
   runKubectl,
   startKubectl,
-} from '../support/kubectl.ts';
+} from '../../support/kubectl.ts';
+import { normalise } from '../normalise.ts';
 import { type Body, expectationOf, type GoldenCase, type GoldenStep, textOf } from './case.ts';
 import { compareStep } from './compare.ts';
-import { normalise } from './normalise.ts';
 
 export interface ReplayTarget {
   readonly kubectl: Kubectl;
   readonly kubeconfig: string;
-  readonly access: KubeAccess;
+  readonly client: ApiClient;
   /** The server knows policy/v1; else policy/v1beta1 stands for it. */
   readonly servesPolicyV1: boolean;
 }
 
 export interface CaseResult {
-  readonly name: string;
   /** Lines for a person; empty when the case passed. */
   readonly problems: readonly string[];
   readonly durationMs: number;
@@ -38,6 +38,8 @@ const INTERRUPT_LATEST_MS = 60_000;
 export async function runCase(golden: GoldenCase, target: ReplayTarget): Promise<CaseResult> {
   const startedMs = performance.now();
   const place = makePlace();
+  const serverUrl = readKubeconfig(target.kubeconfig).url;
+  const surroundings = { serverUrl, workDir: place.work, homeDir: place.home };
   const captured = new Map<string, string>();
   const problems: string[] = [];
   try {
@@ -46,7 +48,6 @@ export async function runCase(golden: GoldenCase, target: ReplayTarget): Promise
       if (step.only_if_served !== undefined && !(await isServed(step.only_if_served, target, place))) continue;
       const result = await runStep(step, target, place, captured);
       if (step.capture !== undefined) captured.set(step.capture, result.stdout.trim());
-      const surroundings = { serverUrl: target.access.url, workDir: place.work, homeDir: place.home };
       const found = compareStep(golden, step, {
         exitCode: result.exitCode,
         stdout: normalise(result.stdout, surroundings),
@@ -59,7 +60,7 @@ export async function runCase(golden: GoldenCase, target: ReplayTarget): Promise
   } finally {
     place.remove();
   }
-  return { name: golden.name, problems, durationMs: performance.now() - startedMs };
+  return { problems, durationMs: performance.now() - startedMs };
 }
 
 async function isServed(resource: string, target: ReplayTarget, place: KubectlPlace): Promise<boolean> {

@@ -185,8 +185,8 @@ function symlinkTo(target: string, path: string): void {
   }
 }
 
-/** The answers for the cluster of each seed, in order: one per pending pod. @throws Error when the program fails */
-export async function* peerAnswers(program: string, seeds: readonly number[]): AsyncGenerator<readonly PeerAnswer[]> {
+/** The answers for the cluster of each seed, in order. @throws Error when the program fails */
+export async function* peerAnswers(program: string, seeds: readonly number[]): AsyncGenerator<RecordedAnswers> {
   const child = spawn(program, [], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = new Promise<number | null>((resolved) => child.once('exit', (code) => resolved(code)));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -195,7 +195,7 @@ export async function* peerAnswers(program: string, seeds: readonly number[]): A
       child.stdin.write(`${JSON.stringify(randomCluster(seed))}\n`);
       const { value, done } = await lines.next();
       if (done) throw new Error(`the program ended with code ${await exited}`);
-      yield JSON.parse(value) as readonly PeerAnswer[];
+      yield { seed, answers: JSON.parse(value) as readonly PeerAnswer[] };
     }
   } finally {
     child.stdin.end();

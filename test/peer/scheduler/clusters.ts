@@ -5,8 +5,8 @@
  * `minDomains`, no policies of spread constraints. docs/scheduler.md lists these.
  */
 
-import { defined } from '../../shared/domain/defined.ts';
-import type { Toleration } from '../../shared/domain/kubernetes.ts';
+import { defined } from '../../../shared/domain/defined.ts';
+import type { Toleration } from '../../../shared/domain/kubernetes.ts';
 import type {
   Container,
   KubeNode,
@@ -18,8 +18,8 @@ import type {
   PodAffinityTerm,
   PodSpec,
   TopologySpreadConstraint,
-} from '../../shared/kube/types.ts';
-import { seededFraction } from '../../simulation/seeded-random.ts';
+} from '../../../shared/kube/types.ts';
+import { seededFraction } from '../../../simulation/seeded-random.ts';
 
 /** What the program that runs upstream's plugins reads. */
 export interface PeerCluster {

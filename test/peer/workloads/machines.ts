@@ -5,9 +5,10 @@
  * The tag of a pod's image decides how its container behaves: `broken` never starts, `succeeds` ends with 0, `fails`
  * with 1. Any other runs and is ready.
  */
-import type { ApiAnswer, ApiClient } from '../../local/fleet/api-client.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
-import { until } from '../support/until.ts';
+import type { ApiClient } from '../../../local/fleet/api-client.ts';
+import type { KubePod } from '../../../shared/kube/types.ts';
+import { until } from '../../support/until.ts';
+import { answerOf } from '../command.ts';
 
 const BEAT_MS = 2_000;
 const LOOK_MS = 300;
@@ -63,15 +64,9 @@ async function repeat(signal: AbortSignal, everyMs: number, work: () => Promise<
 }
 
 async function untainted(client: ApiClient): Promise<readonly unknown[]> {
-  const answer = await client.send({ method: 'GET', path: '/api/v1/nodes' });
-  const { items } = bodyOf<{ items: readonly { spec: { taints?: readonly unknown[] } }[] }>(answer);
+  const { body } = await answerOf(client, { method: 'GET', path: '/api/v1/nodes' });
+  const { items } = body as { items: readonly { spec: { taints?: readonly unknown[] } }[] };
   return items.filter(({ spec }) => (spec.taints ?? []).length === 0);
-}
-
-function bodyOf<Body>(answer: ApiAnswer): Body {
-  if (answer.kind === 'failed') throw new Error('no response', { cause: answer.cause });
-  if (answer.status >= 300) throw new Error(`status ${answer.status}: ${JSON.stringify(answer.body)}`);
-  return answer.body as Body;
 }
 
 const timeNow = (): string => new Date().toISOString().replace(/\.\d+Z$/, 'Z');
@@ -112,7 +107,7 @@ async function register(client: ApiClient, name: string): Promise<void> {
       conditions: readyConditions(),
     },
   };
-  bodyOf(await client.send({ method: 'POST', path: '/api/v1/nodes', body: node }));
+  await answerOf(client, { method: 'POST', path: '/api/v1/nodes', body: node });
   const lease = {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
@@ -120,13 +115,11 @@ async function register(client: ApiClient, name: string): Promise<void> {
     spec: { holderIdentity: name, leaseDurationSeconds: 40, renewTime: microTime() },
   };
   // The namespace of the Leases appears a moment after upstream answers.
-  await until(
-    async () => {
-      bodyOf(await client.send({ method: 'POST', path: leasePath(''), body: lease }));
-      return true;
-    },
-    { withinMs: READY_MS_MAX, everyMs: 500, what: `the Lease of ${name}` },
-  );
+  await until(() => answerOf(client, { method: 'POST', path: leasePath(''), body: lease }), {
+    withinMs: READY_MS_MAX,
+    everyMs: 500,
+    what: `the Lease of ${name}`,
+  });
 }
 
 const microTime = (): string => new Date().toISOString().replace('Z', '000Z');
