@@ -2,15 +2,13 @@
  * The source files that a piece of work enters: V8's precise coverage of the functions that it calls. Code that runs
  * when a module loads does not count.
  */
-import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 /** What is deployed. */
 const DEPLOYED = /^(functions|shared)\//;
-const IMPORT = /^(?:import|export)\s+(?!type\b)[^;]*?from\s+'(\.[^']+)'/gms;
 
 export interface EnteredFiles {
   /** Files that `work` entered, by path from the project's folder, in alphabetical order. */
@@ -41,29 +39,3 @@ const wasCalled = (each: {
 }): boolean => each.ranges.some(({ startOffset, count }) => count > 0 && (each.functionName !== '' || startOffset > 0));
 
 const pathOf = (url: string): string => (url.startsWith('file:') ? relative(PROJECT, fileURLToPath(url)) : url);
-
-/** `shared/kube` and `shared/adapters` are one folder each, and so are `functions` and each controller. */
-export function folderOf(path: string): string {
-  const folders = dirname(path).split('/');
-  if (folders[0] === 'functions') return 'functions';
-  return folders.slice(0, folders[1] === 'controllers' ? 3 : 2).join('/');
-}
-
-/** Each adapter is a folder of its own: it speaks to one thing outside. */
-export const adapterOf = (path: string): string | undefined => /^shared\/adapters\/([^/]+)\//.exec(path)?.[1];
-
-/** Pairs of folders that import each other, among these files; imports of types do not count. */
-export function waysBack(paths: readonly string[]): readonly string[] {
-  const entered = new Set(paths);
-  const edges = new Set<string>();
-  for (const path of paths) {
-    for (const [, specifier = ''] of readFileSync(join(PROJECT, path), 'utf8').matchAll(IMPORT)) {
-      const imported = relative(PROJECT, resolve(PROJECT, dirname(path), specifier));
-      if (entered.has(imported)) edges.add(`${folderOf(path)} ${folderOf(imported)}`);
-    }
-  }
-  return [...edges].filter((edge) => {
-    const [from = '', to = ''] = edge.split(' ');
-    return from < to && edges.has(`${to} ${from}`);
-  });
-}
