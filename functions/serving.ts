@@ -1,11 +1,10 @@
 /** Composes what the API needs over the account's tables. The api and watch functions use it. */
-import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { clientOptionsFrom, dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
 import type { DynamoDbOptions } from '../shared/adapters/dynamodb/request.ts';
 import { gzip } from '../shared/adapters/gzip/gzip.ts';
-import type { ApiOptions } from '../shared/api/compose.ts';
+import type { RequestOptions } from '../shared/api/request-dependencies.ts';
 import type { Policy } from '../shared/domain/policy.ts';
 import { log } from '../shared/observability/logger.ts';
 import type { Environment } from './controllers.ts';
@@ -26,6 +25,5 @@ export const composeServing = (
     pause,
     log,
     policy,
-    hash: (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32),
     gzip,
-  }) satisfies Omit<ApiOptions, 'authenticator'>;
+  }) satisfies Omit<RequestOptions, 'authenticator'>;

@@ -6,7 +6,7 @@
  * It has no Node, and its bodies are invalid: it changes nothing that another law looks at.
  */
 
-import type { ReadYaml } from '../shared/api/verbs/server-side-apply.ts';
+import type { ReadYaml } from '../shared/api/request/yaml-body.ts';
 import { NODE_USER_PREFIX } from '../shared/domain/access/node-restriction.ts';
 import type { FunctionName } from '../shared/function-list.ts';
 import type { RequestThrottle } from '../shared/kube/request/request-throttle.ts';

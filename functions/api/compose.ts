@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { auditLogConnectionFrom, cloudWatchAuditTrail } from '../../shared/adapters/aws-json/put-log-events.ts';
 import { accountTokenIssuer, accountTokens } from '../../shared/adapters/tokens/account-tokens.ts';
@@ -13,8 +14,8 @@ import { watchTicketIssuer } from '../../shared/adapters/tokens/watch-tickets.ts
 import { apiAuthorities } from '../../shared/adapters/trust/api-authorities.ts';
 import { type ApiOptions, composeApi } from '../../shared/api/compose.ts';
 import { redirectLogs } from '../../shared/api/logs/log-redirect.ts';
+import type { ReadYaml } from '../../shared/api/request/yaml-body.ts';
 import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
-import type { ReadYaml } from '../../shared/api/verbs/server-side-apply.ts';
 import { redirectWatches } from '../../shared/api/watch/watch-redirect.ts';
 import { accessEntriesFromJson } from '../../shared/config/access-entries.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
@@ -42,6 +43,7 @@ export function composeApiFunction(environment: Environment) {
   const objects = clusterObjects(serving);
   return composeApi({
     ...serving,
+    hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 32),
     accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items), log), keys: accountKeys(items) },
     authenticator: bearerSchemes(
       [

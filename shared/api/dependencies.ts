@@ -1,16 +1,15 @@
 import type { CidrSet } from '../domain/cidrs/cidr-set.ts';
-import type { ResourceDescriptor } from '../kube/descriptor.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { RandomSource } from '../ports/clock.ts';
+import type { AccountTokenIssuer } from '../ports/account-tokens.ts';
+import type { HttpRequest, HttpResponse } from '../ports/http.ts';
 import type { NamespacePolicies } from '../store/namespace-policies.ts';
-import type { ResourceStorage } from './storage/resource-storage.ts';
+import type { ReadHolders } from './agents/release-holders.ts';
+import type { AnswerIssuer } from './discovery/issuer-documents.ts';
+import type { AnswerNodeLogs } from './logs/node-logs.ts';
+import type { Call, ReadDependencies } from './request/call.ts';
 
 /** Dependencies of the verbs, created once per process by compose.ts. */
-export interface ApiDependencies {
-  readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
-  readonly random: RandomSource;
-  /** Waits. Milliseconds. */
-  readonly pause: (milliseconds: number) => Promise<unknown>;
+export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'random' | 'pause'> {
   /** The CIDRs from which nodes get their pod CIDRs. Empty while allocation is off. */
   readonly cidrSets: readonly CidrSet[];
   /** tolerationSeconds of the default tolerations. Seconds. */
@@ -23,4 +22,23 @@ export interface ApiDependencies {
   readonly budgetsCovering: (pod: KubeObject) => Promise<readonly KubeObject[]>;
   /** ResourceQuotas and LimitRanges, for admission. */
   readonly namespacePolicies: NamespacePolicies;
+}
+
+/** What every answer of the API needs. */
+export interface ServeDependencies extends ApiDependencies, ReadDependencies {
+  readonly readHolders: ReadHolders;
+  /** Serves the agents that send output. Absent: logs are not served here. */
+  readonly nodeLogs?: AnswerNodeLogs;
+  /** Responses of version, discovery, OpenAPI and health paths. undefined: no such path. */
+  readonly staticDocument: (path: string, request: HttpRequest) => HttpResponse | undefined;
+  /** The metrics of the cluster, for an authorized request. */
+  readonly metrics: (request: HttpRequest) => Promise<HttpResponse>;
+  /** Signs a token of a service account. Absent: this process issues none. */
+  readonly issueToken?: AccountTokenIssuer['issue'];
+  /** Documents for those who verify these tokens. */
+  readonly answerIssuer?: AnswerIssuer;
+  /** Handles the POST of a NodeIdentity. Absent: this process creates no identities. */
+  readonly enrol?: (call: Call) => Promise<HttpResponse>;
+  /** Handles the self reviews, which are created and never stored. undefined: another resource. */
+  readonly selfReview: (call: Pick<Call, 'target' | 'request' | 'user' | 'nowMs'>) => Promise<HttpResponse | undefined>;
 }

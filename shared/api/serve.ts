@@ -1,11 +1,11 @@
 /**
  * The Kubernetes API: one request, one response.
  *
- * Steps: parse the path, authenticate, authorize, run the verb. An error of the client becomes a Status. A fault of
+ * Steps: parse the path, authenticate, authorize, answer. What a process answers is its own (Answers). An error of the client becomes a Status. A fault of
  * ours is logged with its cause, each cause once per minute, and becomes a 500 or 503 without detail.
  */
 
-import { type AccessQuestion, authorize, METRICS_PATH } from '../domain/access/authorize.ts';
+import { type AccessQuestion, authorize } from '../domain/access/authorize.ts';
 import type { UserInfo } from '../domain/access/user-info.ts';
 import { defined } from '../domain/defined.ts';
 import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
@@ -18,30 +18,16 @@ import { parseFieldSelector } from '../kube/selectors.ts';
 import * as status from '../kube/status.ts';
 import { pathSegmentName } from '../kube/validation/names.ts';
 import type { HttpRequest, HttpResponse } from '../ports/http.ts';
-import { answerAccessReview } from './access/access-review.ts';
 import { type AuditedCall, audit } from './access/audit.ts';
 import { effectiveUser } from './access/impersonation.ts';
-import { answerNodeUpdate, isNodeUpdate } from './agents/node-updates.ts';
 import { namespaces } from './kinds/registry.ts';
-import { isReview } from './kinds/self-reviews.ts';
-import { isNodeLogs } from './logs/node-logs.ts';
-import { readLog } from './logs/read-log.ts';
-import { isConnection, refuseConnection } from './logs/refuse-connections.ts';
-import type { Call, ServeDependencies } from './request/call.ts';
+import type { Answers, Call, RequestDependencies, UnstoredRequest } from './request/call.ts';
 import { statusOfFault } from './request/fault-status.ts';
 import { negotiateShape } from './request/response-shape.ts';
 import { compressedIfLarge } from './request/response-size.ts';
 import { withJsonBody } from './request/yaml-body.ts';
-import { remove, removeCollection } from './verbs/delete-calls.ts';
-import { get, list, watch } from './verbs/read-calls.ts';
-import { getScale, patchScale, updateScale } from './verbs/scale-calls.ts';
-import { create, patch, update } from './verbs/write-calls.ts';
 
-/**
- * Paths that load balancers and `kubectl version` read without credentials, as upstream's role
- * system:public-info-viewer.
- */
-const PUBLIC_PATHS = new Set(['/healthz', '/livez', '/readyz', '/version']);
+type Serving = RequestDependencies & { readonly answers: Answers };
 
 type Serve = (request: HttpRequest) => Promise<HttpResponse>;
 
@@ -50,12 +36,12 @@ interface Audited {
   call?: AuditedCall;
 }
 
-export function serveApi(dependencies: ServeDependencies): Serve {
+export function serveApi(dependencies: RequestDependencies, answers: Answers): Serve {
   return async (request) => {
     const audited: Audited = {};
     const { clock, throttle } = dependencies;
     const visit = throttle?.begin(clock.nowMs());
-    const response = await respond(dependencies, request, audited, visit);
+    const response = await respond({ ...dependencies, answers }, request, audited, visit);
     await audit(dependencies, audited.call, request, response);
     await visit?.end(clock.nowMs());
     return response;
@@ -64,7 +50,7 @@ export function serveApi(dependencies: ServeDependencies): Serve {
 
 /** Never rejects: every error becomes a Status. */
 async function respond(
-  dependencies: ServeDependencies,
+  dependencies: Serving,
   request: HttpRequest,
   audited: Audited,
   visit: Visit | undefined,
@@ -86,7 +72,7 @@ async function respond(
 }
 
 async function serve(
-  dependencies: ServeDependencies,
+  dependencies: Serving,
   received: HttpRequest,
   audited: Audited,
   visit: Visit | undefined,
@@ -95,9 +81,8 @@ async function serve(
   const nowMs = dependencies.clock.nowMs();
   const parsed = parsePath(request.path);
   if (parsed.kind === 'malformed') throw status.badRequest(parsed.reason);
-  if (parsed.kind === 'other' && PUBLIC_PATHS.has(parsed.path)) {
-    return dependencies.staticDocument(parsed.path, request) ?? statusResponse(status.unknownPath().status);
-  }
+  const open = parsed.kind === 'other' ? dependencies.answers.publicPath?.(parsed.path, request) : undefined;
+  if (open !== undefined) return open;
   const caller = await authenticate(dependencies, request, nowMs);
   visit?.admit(caller);
   const user = await effectiveUser(dependencies.authorizer, request.headers, caller, nowMs);
@@ -109,7 +94,7 @@ async function serve(
 
 /** A path that is not a resource. Its verb is the method in lower case, as upstream. */
 async function servePath(
-  dependencies: ServeDependencies,
+  dependencies: Serving,
   request: HttpRequest,
   { path, user, nowMs }: { readonly path: string; readonly user: UserInfo; readonly nowMs: number },
 ): Promise<HttpResponse> {
@@ -117,15 +102,13 @@ async function servePath(
   const access = await dependencies.authorizer.authorizePath(user, { verb, path }, nowMs);
   if (!access.allowed) throw status.pathDenied(user.username, verb, path, access.reason);
   const isRead = verb === 'get' || verb === 'head';
-  if (isRead && path === METRICS_PATH) return dependencies.metrics(request);
-  const issuer = isRead ? await dependencies.answerIssuer?.(path, request, nowMs) : undefined;
-  const document = issuer ?? (isRead ? dependencies.staticDocument(path, request) : undefined);
-  if (document === undefined) throw status.unknownPath();
-  return document;
+  const answer = isRead ? await dependencies.answers.path?.(path, request, nowMs) : undefined;
+  if (answer === undefined) throw status.unknownPath();
+  return answer;
 }
 
 async function authenticate(
-  { authenticator, noteRefusal }: ServeDependencies,
+  { authenticator, noteRefusal }: RequestDependencies,
   request: HttpRequest,
   nowMs: number,
 ): Promise<UserInfo> {
@@ -136,7 +119,7 @@ async function authenticate(
 }
 
 async function serveResource(
-  dependencies: ServeDependencies,
+  dependencies: Serving,
   request: HttpRequest,
   { target, user, nowMs }: Pick<Call, 'target' | 'user' | 'nowMs'>,
   { audited, caller }: { readonly audited: Audited; readonly caller: UserInfo },
@@ -145,27 +128,19 @@ async function serveResource(
   if (verb === undefined) throw status.methodNotAllowedHere();
   if (verb !== 'watch') checkTimeout(request.query);
   const call = { request, target, user, nowMs };
-  if (isReview(target)) {
-    await refuseUnauthorized(dependencies, verb, call);
-    const inJson = await withJsonBody(request, dependencies.readYaml);
-    const review = { ...call, request: inJson };
-    return (await dependencies.selfReview(review)) ?? answerAccessReview(dependencies, target, inJson, nowMs);
-  }
   const auditedCall = { user: caller, actingAs: user, verb, target, nowMs };
-  if (isNodeLogs(target) && dependencies.nodeLogs !== undefined) {
-    audited.call = auditedCall;
-    return dependencies.nodeLogs({ user, target, request, nowMs });
-  }
-  if (isNodeUpdate(target)) {
-    audited.call = auditedCall;
-    return answerNodeUpdate(dependencies, { user, target, request, nowMs });
-  }
+  const unstored: UnstoredRequest = {
+    ...call,
+    verb,
+    requireAccess: () => refuseUnauthorized(dependencies, verb, call),
+    audit() {
+      audited.call = auditedCall;
+    },
+  };
+  const answer = dependencies.answers.unstored?.(unstored);
+  if (answer !== undefined) return answer;
   const descriptor = dependencies.descriptorOf(target.group, target.version, target.resource);
   if (descriptor === undefined) throw status.unknownPath();
-  if (isConnection(target)) {
-    await refuseUnauthorized(dependencies, verb, call);
-    return refuseConnection(dependencies, target);
-  }
   refuseMisplaced(descriptor, target, verb);
   audited.call = auditedCall;
   await refuseUnauthorized(dependencies, verb, call);
@@ -176,7 +151,9 @@ async function serveResource(
   // The path of a Namespace names it as its own namespace, and is authorized as such. It is stored without a namespace.
   const place = descriptor.namespaced ? target : { ...target, namespace: '' };
   const accessRefusal = (atMs: number) => refusalLater(dependencies, verb, { ...call, nowMs: atMs });
-  return serveVerb(dependencies, verb, {
+  const answerVerb = dependencies.answers.verbs[verb];
+  if (answerVerb === undefined) throw status.unknownPath();
+  return answerVerb({
     request: inJson,
     descriptor,
     target: place,
@@ -190,14 +167,14 @@ async function serveResource(
 
 type Question = Pick<Call, 'request' | 'target' | 'user' | 'nowMs'>;
 
-async function refuseUnauthorized(dependencies: ServeDependencies, verb: Verb, call: Question): Promise<void> {
+async function refuseUnauthorized(dependencies: Serving, verb: Verb, call: Question): Promise<void> {
   const refusal = await refusalOf(dependencies, verb, call);
   if (refusal !== undefined) throw refusal;
 }
 
 /** undefined: the request is allowed. @param ageMaxMs age of the roles and bindings that is accepted */
 async function refusalOf(
-  { authorizer }: Pick<ServeDependencies, 'authorizer'>,
+  { authorizer }: Pick<RequestDependencies, 'authorizer'>,
   verb: Verb,
   { request, target, user, nowMs }: Question,
   ageMaxMs?: number,
@@ -215,7 +192,7 @@ const LATER_AGE_MS = 500;
 
 /** Built-in rules do not change: what they allow costs nothing. */
 const refusalLater = async (
-  dependencies: Pick<ServeDependencies, 'authorizer'>,
+  dependencies: Pick<RequestDependencies, 'authorizer'>,
   verb: Verb,
   call: Question,
 ): Promise<status.StatusError | undefined> =>
@@ -261,30 +238,4 @@ function refuseMisplaced(descriptor: ResourceDescriptor, target: ResourceTarget,
   const subresource = descriptor.subresources.find((each) => each.name === target.subresource);
   if (subresource === undefined) throw status.unknownPath();
   if (!subresource.verbs.includes(verb)) throw status.methodNotAllowedHere();
-}
-
-const isScale = ({ target }: Call): boolean => target.subresource === 'scale';
-
-function serveVerb(dependencies: ServeDependencies, verb: Verb, call: Call): Promise<HttpResponse> {
-  switch (verb) {
-    case 'get':
-      if (call.target.subresource === 'log') return readLog(dependencies, call);
-      return isScale(call) ? getScale(dependencies, call) : get(dependencies, call);
-    case 'list':
-      return list(dependencies, call);
-    case 'create':
-      return create(dependencies, call);
-    case 'update':
-      return isScale(call) ? updateScale(dependencies, call) : update(dependencies, call);
-    case 'patch':
-      return isScale(call) ? patchScale(dependencies, call) : patch(dependencies, call);
-    case 'delete':
-      return remove(dependencies, call);
-    case 'deletecollection':
-      return removeCollection(dependencies, call);
-    case 'watch':
-      return watch(dependencies, call);
-    default:
-      throw status.internalError(`verb ${verb satisfies never}`);
-  }
 }

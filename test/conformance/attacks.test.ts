@@ -446,7 +446,6 @@ describe('a watch elsewhere', () => {
       pause: async () => {},
       log: { debug() {}, info() {}, warn() {}, error() {} },
       policy: defaultPolicy,
-      hash: (text) => createHash('sha256').update(text).digest('hex'),
       readYaml,
       gzip,
     });

@@ -14,8 +14,8 @@ import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { invalidValue } from '../../kube/validation/causes.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import type { ServeDependencies } from '../dependencies.ts';
 import { accessReviews } from '../kinds/self-reviews.ts';
-import type { ServeDependencies } from '../request/call.ts';
 import { refuseUnacceptable } from '../request/response-shape.ts';
 import { accessStatus, attributesFaults, userInfoOf } from './self-review.ts';
 

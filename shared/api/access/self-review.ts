@@ -10,8 +10,8 @@ import { readObjectBody } from '../../kube/request/body.ts';
 import { json } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
 import { invalidValue } from '../../kube/validation/causes.ts';
+import type { ServeDependencies } from '../dependencies.ts';
 import { findSelfReview } from '../kinds/self-reviews.ts';
-import type { ServeDependencies } from '../request/call.ts';
 import { refuseUnacceptable } from '../request/response-shape.ts';
 import type { Authorizer } from './authorizer.ts';
 

@@ -9,14 +9,14 @@ import * as status from '../../kube/status.ts';
 import type { KubePod } from '../../kube/types.ts';
 import type { HttpResponse } from '../../ports/http.ts';
 import { nodes } from '../kinds/nodes.ts';
-import type { Call, ServeDependencies } from '../request/call.ts';
+import type { Call, ReadDependencies } from '../request/call.ts';
 
 /** The agent reports itself as a kubelet of this build (agent/bin/nodekeeper-agent.ts). */
 const AGENT_BUILD = '-nodekeeper.';
 
 const NO_CONTENT: HttpResponse = { status: 204, headers: { 'cache-control': 'no-cache, private' }, body: '' };
 
-export async function readLog(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+export async function readLog(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   const options = podLogOptions(target.name, request.query);
   const pod: KubePod | undefined = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
@@ -33,7 +33,7 @@ export async function readLog(dependencies: ServeDependencies, call: Call): Prom
 }
 
 /** @throws StatusError 404 without the Node, as upstream; 405 if the node runs a kubelet, which waits for connections */
-async function refuseWithoutAgent(dependencies: ServeDependencies, nodeName: string): Promise<void> {
+async function refuseWithoutAgent(dependencies: ReadDependencies, nodeName: string): Promise<void> {
   const node = await dependencies.storageOf(nodes).get('', nodeName);
   if (node === undefined) throw status.notFound(nodes, nodeName);
   const info = node.status?.['nodeInfo'] as { readonly kubeletVersion?: string } | undefined;

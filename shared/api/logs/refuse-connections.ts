@@ -6,8 +6,8 @@
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import * as status from '../../kube/status.ts';
 import type { KubePod } from '../../kube/types.ts';
+import type { ServeDependencies } from '../dependencies.ts';
 import { findResource } from '../kinds/registry.ts';
-import type { ServeDependencies } from '../request/call.ts';
 
 const CONNECTIONS: Readonly<Record<string, readonly string[]>> = {
   pods: ['attach', 'exec', 'portforward', 'proxy'],

@@ -13,7 +13,7 @@ import type { ItemStore } from '../../ports/item-store.ts';
 import { fleetStore } from '../../store/fleet-store.ts';
 import { scanHealth } from '../../store/health-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
-import type { ServeDependencies } from '../request/call.ts';
+import type { ReadDependencies } from '../request/call.ts';
 import { controllerFamilies } from './controller.rule.ts';
 import { deploymentFamilies, leaseFamilies, nodeFamilies, podFamilies } from './object.rule.ts';
 import { METRIC_CONTENT_TYPES, type MetricFamily, metricFormatFor, metricsText } from './open-metrics.ts';
@@ -23,7 +23,7 @@ export interface MetricsSource {
   readonly clock: Clock;
   readonly policy: Policy;
   readonly storageOf: ApiDependencies['storageOf'];
-  readonly descriptorOf: ServeDependencies['descriptorOf'];
+  readonly descriptorOf: ReadDependencies['descriptorOf'];
 }
 
 const PAGE_OBJECTS = 500;

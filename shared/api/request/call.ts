@@ -1,43 +1,35 @@
 /** The request that a verb receives, what the verbs depend on, and the selectors of a query. */
 
 import type { UserInfo } from '../../domain/access/user-info.ts';
-import type { ResourceDescriptor } from '../../kube/descriptor.ts';
+import type { ResourceDescriptor, Verb } from '../../kube/descriptor.ts';
 import type { NoteFault } from '../../kube/request/log-throttle.ts';
 import type { NoteRefusal } from '../../kube/request/refused-sign-ins.ts';
 import type { ResourceTarget } from '../../kube/request/request.ts';
 import type { RequestThrottle } from '../../kube/request/request-throttle.ts';
-import { schemaOf } from '../../kube/schema/kinds.ts';
-import type { StructSchema } from '../../kube/schema/schema.ts';
 import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kube/selectors.ts';
 import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
-import type { AccountTokenIssuer } from '../../ports/account-tokens.ts';
 import type { AuditTrail } from '../../ports/audit-trail.ts';
 import type { Authenticator } from '../../ports/authenticator.ts';
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock, RandomSource } from '../../ports/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import type { Authorizer } from '../access/authorizer.ts';
-import type { NodeUpdateDependencies } from '../agents/node-updates.ts';
-import type { AnswerIssuer } from '../discovery/issuer-documents.ts';
-import type { AnswerNodeLogs } from '../logs/node-logs.ts';
 import type { PodLog } from '../logs/pod-log.ts';
-import type { ReadYaml } from '../verbs/server-side-apply.ts';
+import type { ResourceStorage } from '../storage/resource-storage.ts';
 import type { WatchCall, WatchSource } from '../watch/watch-request.ts';
 import type { Shape } from './response-shape.ts';
+import type { Gzip } from './response-size.ts';
+import type { ReadYaml } from './yaml-body.ts';
 
-export interface ServeDependencies extends NodeUpdateDependencies {
+/** What receiving and authorizing a request needs. */
+export interface RequestDependencies {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   readonly clock: Clock;
+  readonly random: RandomSource;
   readonly log: Log;
-  readonly changes: ChangeLog;
-  readonly answerWatch: AnswerWatch;
-  /** Delivers the output of a container. Absent: logs are not served. */
-  readonly answerPodLog?: AnswerPodLog;
-  /** Serves the agents that send output. Absent: logs are not served here. */
-  readonly nodeLogs?: AnswerNodeLogs;
   /** Receives a line for each write by a person. Absent: no audit log. */
   readonly auditTrail?: AuditTrail;
   readonly noteRefusal: NoteRefusal;
@@ -46,20 +38,39 @@ export interface ServeDependencies extends NodeUpdateDependencies {
   readonly throttle?: RequestThrottle;
   /** Absent: this process reads no YAML. */
   readonly readYaml?: ReadYaml;
-  readonly gzip: (text: string) => Uint8Array;
+  readonly gzip: Gzip;
   readonly descriptorOf: (group: string, version: string, resource: string) => ResourceDescriptor | undefined;
-  /** Responses of version, discovery, OpenAPI and health paths. undefined: no such path. */
-  readonly staticDocument: (path: string, request: HttpRequest) => HttpResponse | undefined;
-  /** The metrics of the cluster, for an authorized request. */
-  readonly metrics: (request: HttpRequest) => Promise<HttpResponse>;
-  /** Signs a token of a service account. Absent: this process issues none. */
-  readonly issueToken?: AccountTokenIssuer['issue'];
-  /** Documents for those who verify these tokens. */
-  readonly answerIssuer?: AnswerIssuer;
-  /** Handles the POST of a NodeIdentity. Absent: this process creates no identities. */
-  readonly enrol?: (call: Call) => Promise<HttpResponse>;
-  /** Handles the self reviews, which are created and never stored. undefined: another resource. */
-  readonly selfReview: (call: Pick<Call, 'target' | 'request' | 'user' | 'nowMs'>) => Promise<HttpResponse | undefined>;
+}
+
+/** What watches and logs need besides. */
+export interface ReadDependencies extends RequestDependencies {
+  readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage;
+  readonly changes: ChangeLog;
+  /** Waits. Milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
+  readonly answerWatch: AnswerWatch;
+  /** Delivers the output of a container. Absent: logs are not served. */
+  readonly answerPodLog?: AnswerPodLog;
+}
+
+/** What a process answers. Every other request is 404. */
+export interface Answers {
+  readonly verbs: Readonly<Partial<Record<Verb, (call: Call) => Promise<HttpResponse>>>>;
+  /** Needs no credentials. undefined: this path does. */
+  readonly publicPath?: (path: string, request: HttpRequest) => HttpResponse | undefined;
+  /** GET of a path that is not a resource, authorized. undefined: no such path. */
+  readonly path?: (path: string, request: HttpRequest, nowMs: number) => Promise<HttpResponse | undefined>;
+  /** Requests on what is not stored as an object of its kind. undefined: the request is another one. */
+  readonly unstored?: (request: UnstoredRequest) => Promise<HttpResponse> | undefined;
+}
+
+/** An authenticated request that is not authorized yet. */
+export interface UnstoredRequest extends Pick<Call, 'request' | 'target' | 'user' | 'nowMs'> {
+  readonly verb: Verb;
+  /** @throws StatusError 403 */
+  readonly requireAccess: () => Promise<void>;
+  /** A line about this request is written to the audit log when it is answered. */
+  readonly audit: () => void;
 }
 
 /** An authorized request on one resource. */
@@ -87,13 +98,6 @@ export type AnswerPodLog = (log: PodLog, call: Call) => Promise<HttpResponse>;
 
 export const apiVersionOf = ({ group, version }: Pick<ResourceDescriptor, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;
-
-/** The schema of the objects of a resource. @throws Error for a kind without a schema, a fault of ours */
-export function schemaFor(descriptor: ResourceDescriptor): StructSchema {
-  const schema = schemaOf(apiVersionOf(descriptor), descriptor.kind);
-  if (schema === undefined) throw new Error(`no schema for ${apiVersionOf(descriptor)} ${descriptor.kind}`);
-  return schema;
-}
 
 /** @throws StatusError 400 when the body names another kind than `kind` */
 export function refuseOtherKind(kind: string, { kind: named = '', apiVersion = '' }: KubeObject): void {

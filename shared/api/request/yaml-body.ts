@@ -3,7 +3,13 @@ import { mediaTypeOf, refuseTooLarge } from '../../kube/request/body.ts';
 import * as status from '../../kube/status.ts';
 import { inUnicode } from '../../kube/wire/json.ts';
 import type { HttpRequest } from '../../ports/http.ts';
-import type { ReadYaml } from '../verbs/server-side-apply.ts';
+
+export type YamlResult =
+  | { readonly kind: 'read'; readonly value: unknown }
+  | { readonly kind: 'malformed'; readonly message: string };
+
+/** Reads one YAML document. A duplicate key is malformed. */
+export type ReadYaml = (text: string) => YamlResult | Promise<YamlResult>;
 
 const YAML = 'application/yaml';
 

@@ -6,8 +6,9 @@ import * as status from '../../kube/status.ts';
 import { formatTime } from '../../kube/time.ts';
 import { invalidValue } from '../../kube/validation/causes.ts';
 import { storedAs } from '../kinds/registry.ts';
-import { apiVersionOf, type Call, schemaFor } from '../request/call.ts';
+import { apiVersionOf, type Call } from '../request/call.ts';
 import type { ResourceStorage } from '../storage/resource-storage.ts';
+import { schemaFor } from './schema-of-resource.ts';
 import type { WriteOptions } from './write-options.ts';
 
 export function writerOf({ request, descriptor, target, nowMs }: Call, optionsKind: string): Writer {

@@ -1,12 +1,12 @@
-/** GET of one object, of a list, and watches. */
+/** GET of one object and of a list. */
 
-import { checkListOptions, checkWatchOptions, refuseFutureVersion } from '../../kube/request/list-options.ts';
-import { isAskedFor, limitOf, wholeNumberOf } from '../../kube/request/options.ts';
+import { checkListOptions, refuseFutureVersion } from '../../kube/request/list-options.ts';
+import { limitOf } from '../../kube/request/options.ts';
 import { json } from '../../kube/request/respond.ts';
 import * as status from '../../kube/status.ts';
-import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import type { HttpResponse } from '../../ports/http.ts';
 import { refuseForeign } from '../admission/restrict-node.ts';
-import { type Call, type ServeDependencies, selectorsOf } from '../request/call.ts';
+import { type Call, type ReadDependencies, selectorsOf } from '../request/call.ts';
 import { shapeList, shapeObject } from '../request/response-shape.ts';
 import { acceptsGzip, compressedIfLarge, payloadBytes, RESPONSE_BYTES_MAX } from '../request/response-size.ts';
 import { listObjects } from './list-objects.ts';
@@ -19,7 +19,7 @@ const FIT_ATTEMPTS_MAX = 8;
 /** Share of the objects that would fit by average size, listed at the next attempt. */
 const FIT_MARGIN = 0.9;
 
-export async function get(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+export async function get(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   refuseFutureVersion(request.query, call.nowMs);
   const object = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
@@ -28,7 +28,7 @@ export async function get(dependencies: ServeDependencies, call: Call): Promise<
   return json(200, shapeObject(descriptor, object, call.shape, call.nowMs));
 }
 
-export async function list(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+export async function list(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {
   const { descriptor, target, request } = call;
   checkListOptions(request.query, call.nowMs);
   let limit = limitOf(request.query);
@@ -52,33 +52,3 @@ export async function list(dependencies: ServeDependencies, call: Call): Promise
   }
   throw status.internalError('a list does not fit into one response');
 }
-
-export async function watch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
-  const { descriptor, target, request } = call;
-  const { query } = request;
-  checkWatchOptions(query);
-  const timeoutSeconds = wholeNumberOf(query, 'timeoutSeconds');
-  return dependencies.answerWatch(
-    {
-      storage: dependencies.storageOf(descriptor),
-      changes: dependencies.changes,
-      clock: dependencies.clock,
-      pause: dependencies.pause,
-    },
-    {
-      descriptor,
-      namespace: target.namespace,
-      ...selectorsOf(descriptor, query),
-      resourceVersion: query.get('resourceVersion') ?? '',
-      shape: call.shape,
-      timeoutSeconds,
-      bookmarks: isAskedFor(query, 'allowWatchBookmarks') || isJavaScriptClient(request),
-      sendInitialEvents: isAskedFor(query, 'sendInitialEvents'),
-    },
-    call,
-  );
-}
-
-/** Its watches cannot ask for bookmarks, and back off after a response without a line. */
-const isJavaScriptClient = (request: HttpRequest): boolean =>
-  (request.headers['user-agent'] ?? '').startsWith('undici') && (request.headers['accept'] ?? '*/*') === '*/*';

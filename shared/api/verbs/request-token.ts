@@ -16,10 +16,11 @@ import { formatTime } from '../../kube/time.ts';
 import type { KubeObject, KubePod } from '../../kube/types.ts';
 import { invalidValue } from '../../kube/validation/causes.ts';
 import type { HttpResponse } from '../../ports/http.ts';
+import type { ServeDependencies } from '../dependencies.ts';
 import { nodes, pods } from '../kinds/registry.ts';
 import { secrets } from '../kinds/secrets.ts';
 import { serviceaccounts } from '../kinds/serviceaccounts.ts';
-import type { Call, ServeDependencies } from '../request/call.ts';
+import type { Call } from '../request/call.ts';
 import { readSubresourceBody } from './subresource-calls.ts';
 
 const TOKEN_REQUEST = { group: 'authentication.k8s.io', kind: 'TokenRequest' };

@@ -11,13 +11,7 @@ import * as status from '../../kube/status.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { forbiddenField, required } from '../../kube/validation/causes.ts';
 import { inUnicode } from '../../kube/wire/json.ts';
-
-export type YamlResult =
-  | { readonly kind: 'read'; readonly value: unknown }
-  | { readonly kind: 'malformed'; readonly message: string };
-
-/** Reads one YAML document. A duplicate key is malformed. */
-export type ReadYaml = (text: string) => YamlResult | Promise<YamlResult>;
+import type { ReadYaml } from '../request/yaml-body.ts';
 
 export interface ApplyBody {
   readonly applied: unknown;

@@ -35,7 +35,6 @@ function cluster(holdBytes: number, deployment = 'first') {
       log: { debug() {}, info() {}, warn: (message) => warned.push(message), error() {} },
       meter: { add: (name) => counted.push(name) },
       policy: defaultPolicy,
-      hash: sha256,
       gzip,
       openProbe: (url) => {
         opened.push(url);

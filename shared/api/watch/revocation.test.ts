@@ -1,5 +1,4 @@
 /** Deleting a machine's identity, or replacing its key, closes its open watches within 5 seconds, and so does the removal of a role binding. */
-import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { type ApiInMemory, apiInMemory, MERGE, NODES, node } from '../../../test/support/api-in-memory.ts';
 import { linesOfWatch } from '../../../test/support/watch-lines.ts';
@@ -79,7 +78,6 @@ async function watchFor(
     },
     log: { debug() {}, info() {}, warn() {}, error() {} },
     policy: { ...defaultPolicy, watchQuietSeconds: WATCH_SECONDS },
-    hash: (text) => createHash('sha256').update(text).digest('hex'),
     readYaml,
     gzip,
   });

@@ -43,7 +43,6 @@ function watcher(
     },
     log: { debug() {}, info() {}, warn: (message) => warned.push(message), error: (message) => failed.push(message) },
     policy: { ...defaultPolicy, ...policy },
-    hash: sha256,
     readYaml,
     gzip,
   });

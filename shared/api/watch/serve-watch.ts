@@ -15,18 +15,20 @@ import type { NodeKeys } from '../../ports/node-keys.ts';
 import type { WatchTicketVerifier } from '../../ports/watch-tickets.ts';
 import { type SlotOutcome, type WatchSlot, type WatchSlots, watchSlots } from '../../store/watch-slot-store.ts';
 import { withoutImpersonation } from '../access/impersonation.ts';
-import { type ApiOptions, apiDependencies } from '../compose.ts';
 import type { LogSource } from '../logs/log-stream.ts';
 import { isPodLog, openLog } from '../logs/open-log.ts';
 import { paddedLog } from '../logs/padded-log.ts';
-import type { AnswerPodLog, Call } from '../request/call.ts';
+import { readLog } from '../logs/read-log.ts';
+import type { AnswerPodLog, Answers, Call, ReadDependencies } from '../request/call.ts';
 import { acceptsGzip } from '../request/response-size.ts';
+import { type RequestOptions, requestDependencies } from '../request-dependencies.ts';
 import { serveApi } from '../serve.ts';
 import { clusterObjects } from '../storage/cluster-objects.ts';
 import { answerLongPoll } from './long-poll.ts';
 import { type MeasureForm, type Measuring, measurementDue, probeLines } from './measure-form.ts';
 import { WATCHES_AS_LONG_POLLS } from './metrics.ts';
 import { type FindRefusal, revocationCheck } from './revocation.ts';
+import { watch as answerWatchCall } from './watch-call.ts';
 import { STATE_VERSION_PARAMETER, TICKET_PARAMETER, watchTarget } from './watch-redirect.ts';
 import type { WatchCall, WatchSource } from './watch-request.ts';
 import { watchEndMs, watchLines } from './watch-stream.ts';
@@ -47,9 +49,7 @@ export interface StreamedAnswer extends Streamed {
   readonly head: HttpResponse;
 }
 
-export interface WatchOptions
-  extends Omit<ApiOptions, 'answerPodLog' | 'answerWatch'>,
-    Pick<Measuring, 'deployment' | 'openProbe'> {
+export interface WatchOptions extends RequestOptions, Pick<Measuring, 'deployment' | 'openProbe'> {
   /** Absent: logs are not served. */
   readonly gunzip?: LogSource['gunzip'];
   /** Absent: logs have no padding. */
@@ -65,7 +65,7 @@ export type ServeWatch = (request: HttpRequest, deadlineMs: number) => Promise<S
 
 export function serveWatch(options: WatchOptions): ServeWatch {
   // Once for all requests: the roles in memory, and the throttling of log lines.
-  const common = apiDependencies({ ...options, makesInitialObjects: false });
+  const common = requestDependencies({ ...options, makesInitialObjects: false });
   const slots = watchSlots(options.items);
   const revocation = { nodeKeys: options.nodeKeys, objects: clusterObjects(options), clock: options.clock };
   return async (request, deadlineMs) => {
@@ -95,7 +95,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
       if (measure !== undefined) streamed.measure = measure;
       return { slot, form: measured?.form ?? DEFAULT_FORM };
     };
-    const serve = serveApi({
+    const dependencies: ReadDependencies = {
       ...common,
       // A ticket replaces the credentials. Without a ticket the credentials are checked as in the API.
       authenticator:
@@ -128,13 +128,22 @@ export function serveWatch(options: WatchOptions): ServeWatch {
         streamed.lines = releasing(slot, watchLines(source, watch, limits));
         return STREAM;
       },
-    });
+    };
     // A ticket names the user that the request acts as.
     const headers = ticket === null ? request.headers : withoutImpersonation(request.headers);
+    const serve = serveApi(dependencies, streamedAnswers(dependencies));
     const head = await serve({ ...request, headers, query });
     return { head, ...streamed };
   };
 }
+
+/** isStreamed has let through what these answer. */
+const streamedAnswers = (dependencies: ReadDependencies): Answers => ({
+  verbs: {
+    watch: (call) => answerWatchCall(dependencies, call),
+    get: (call) => readLog(dependencies, call),
+  },
+});
 
 const STREAM: HttpResponse = {
   status: 200,

@@ -33,7 +33,6 @@ async function watched(
     },
     log: { debug() {}, info() {}, warn() {}, error() {} },
     policy: defaultPolicy,
-    hash: (text) => text,
     readYaml,
     gzip,
   });

@@ -1,0 +1,86 @@
+/** What both functions of the API need: who asks, whether they may, and the storage of each kind. */
+
+import { defined } from '../domain/defined.ts';
+import type { Policy } from '../domain/policy.ts';
+import { failedRequests, REQUEST_FAILED } from '../kube/request/log-throttle.ts';
+import { refusedRequests } from '../kube/request/refused-requests.ts';
+import { refusedSignIns } from '../kube/request/refused-sign-ins.ts';
+import { type RequestLimits, type RequestThrottle, requestThrottle } from '../kube/request/request-throttle.ts';
+import type { AuditTrail } from '../ports/audit-trail.ts';
+import type { Authenticator } from '../ports/authenticator.ts';
+import type { Clock, RandomSource } from '../ports/clock.ts';
+import type { ItemStore } from '../ports/item-store.ts';
+import type { Log } from '../ports/log.ts';
+import { changeLog } from '../store/change-log.ts';
+import { refusalsAdded } from '../store/refusal-store.ts';
+import { authorizer } from './access/authorizer.ts';
+import { nodeGraph } from './admission/node-graph.ts';
+import { viewerRules } from './kinds/default-policies.ts';
+import { findResource } from './kinds/registry.ts';
+import type { ReadDependencies } from './request/call.ts';
+import type { Gzip } from './request/response-size.ts';
+import type { ReadYaml } from './request/yaml-body.ts';
+import { shardsOf } from './storage/cluster-objects.ts';
+import { composeStorages, type Storages } from './storage/compose-storages.ts';
+
+export interface RequestOptions {
+  readonly items: ItemStore;
+  readonly authenticator: Authenticator;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** Waits between attempts at a contended write, and between two reads of a watch. Milliseconds. */
+  readonly pause: (milliseconds: number) => Promise<unknown>;
+  readonly log: Log;
+  readonly policy: Policy;
+  /**
+   * False in a process that may not write. Objects of every new cluster then appear after another process created them.
+   */
+  readonly makesInitialObjects?: boolean;
+  /** Certificates in PEM that clients in pods trust. Absent: none are published. */
+  readonly apiAuthorities?: () => string;
+  /** Absent in a process that serves no writes. */
+  readonly readYaml?: ReadYaml;
+  readonly gzip: Gzip;
+  /** Receives a line for each write by a person. Absent: no audit log. */
+  readonly auditTrail?: AuditTrail;
+  /** Limits the requests of each user. Absent: no limit. */
+  readonly limits?: RequestLimits;
+  /** Time that this thread has computed, from any origin. Milliseconds. Absent: `limits` limits the rate only. */
+  readonly busyMs?: () => number;
+}
+
+export interface RequestParts extends Omit<ReadDependencies, 'answerWatch' | 'answerPodLog'> {
+  readonly storages: Storages;
+}
+
+/** With the caches of a process: create them once. */
+export function requestDependencies(options: RequestOptions): RequestParts {
+  const changes = changeLog({ items: options.items, clock: options.clock, shardsOf });
+  const storages = composeStorages({ ...options, changes });
+  const { storageOf, policies } = storages;
+  return {
+    storages,
+    storageOf,
+    authorizer: authorizer({ policies, nodeGraph: nodeGraph({ storageOf }), viewerRules }),
+    descriptorOf: findResource,
+    random: options.random,
+    authenticator: options.authenticator,
+    clock: options.clock,
+    log: options.log,
+    noteRefusal: refusedSignIns(options.log),
+    noteFault: failedRequests(options.log, REQUEST_FAILED),
+    changes,
+    pause: options.pause,
+    gzip: options.gzip,
+    ...defined({ readYaml: options.readYaml, auditTrail: options.auditTrail, throttle: throttleOf(options) }),
+  };
+}
+
+function throttleOf({ limits, busyMs, items, log }: RequestOptions): RequestThrottle | undefined {
+  if (limits === undefined) return undefined;
+  const noteFault = failedRequests(log, 'refused requests could not be counted');
+  return requestThrottle(limits, {
+    busyMs,
+    onRefused: refusedRequests({ log, store: refusalsAdded(items), noteFault }),
+  });
+}
