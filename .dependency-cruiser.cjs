@@ -41,12 +41,12 @@ module.exports = {
       'decisions-are-pure',
       [
         '^(test/fixtures/imports/)?shared/controllers/[^/]+/decisions\\.ts$',
-        '^(test/fixtures/imports/)?shared/controllers/decisions/(decision-record|record-parts|replay)\\.ts$',
+        '^(test/fixtures/imports/)?shared/decisions/(decision-record|record-parts|replay)\\.ts$',
       ],
       [
         shared('domain'),
         '^(test/fixtures/imports/)?shared/controllers/[^/]+/(rule|[^/]+\\.rule|decisions)\\.ts$',
-        '^(test/fixtures/imports/)?shared/controllers/decisions/(decision-record|record-parts)\\.ts$',
+        '^(test/fixtures/imports/)?shared/decisions/(decision-record|record-parts)\\.ts$',
       ],
       'Records of decisions and their replay run in the CLI too: no I/O, no SDK, no clock.',
     ),
@@ -162,7 +162,7 @@ module.exports = {
       from: { path: '^cli/', pathNot: '\\.test\\.ts$' },
       to: {
         path: ['^functions/', '^agent/', '^local/', '^cdk/', '^shared/(api|heartbeat|store|adapters)/', '^test/'],
-        pathNot: '^shared/adapters/aws-connection/',
+        pathNot: '^shared/aws/connection/',
       },
     },
     only(
@@ -174,12 +174,7 @@ module.exports = {
     only(
       'console-page-runs-in-a-browser',
       '^(test/fixtures/imports/)?console/page/',
-      [
-        '^console/(page|model)/',
-        '^shared/(domain|kube)/',
-        '^shared/controllers/decisions/decision-record\\.ts$',
-        npm('preact'),
-      ],
+      ['^console/(page|model)/', '^shared/(domain|kube)/', '^shared/decisions/decision-record\\.ts$', npm('preact')],
       'The page: no Node, and nothing of its server.',
     ),
     only(

@@ -2,7 +2,7 @@
  * The agent's configuration after the file and the flags were read and checked: frozen, typed, with defaults. Field
  * names are those of KubeletConfiguration (kubelet.config.k8s.io/v1beta1), with units added where they have none.
  */
-import type { Taint } from '../shared/domain/kubernetes.ts';
+import type { Taint } from '../shared/kubernetes/kubernetes.ts';
 
 /** The threshold of one resource: an amount, or a share of the capacity. */
 export type ThresholdValue =

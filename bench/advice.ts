@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { adviceSvg } from '../cli/advice-svg.ts';
-import { adviseGrace, type GraceAdvice } from '../shared/domain/silences/advise-grace.ts';
+import { adviseGrace, type GraceAdvice } from '../shared/fleet/silences/advise-grace.ts';
 import {
   type Comparison,
   compareAdvice,

@@ -5,9 +5,9 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { readAssembly } from '../local/assembly/assembly.ts';
-import { type FunctionPlan, functionUrlIds, planLocalMode } from '../local/assembly/plan.ts';
-import { synthesise } from '../local/assembly/synthesise.ts';
+import { readAssembly } from '../aws-local/assembly/assembly.ts';
+import { type FunctionPlan, functionUrlIds, planLocalMode } from '../aws-local/assembly/plan.ts';
+import { synthesise } from '../aws-local/assembly/synthesise.ts';
 import { startText } from '../test/support/start-text.ts';
 import { type Benchmark, percentile, rounded } from './benchmark.ts';
 

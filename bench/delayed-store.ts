@@ -1,4 +1,4 @@
-import type { ItemStore } from '../shared/ports/item-store.ts';
+import type { ItemStore } from '../shared/store/item-store.ts';
 
 const REQUEST_MS = 5;
 

@@ -5,13 +5,14 @@
  * Detection: machines stop sending heartbeats at random phases of heartbeat and tick; the others go on. False marks:
  * no machine fails, and the faults of simulation/false-marks.ts never end.
  */
-import { decideMonitor } from '../shared/controllers/node-monitor/rule.ts';
-import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
-import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
-import { poissonBound95 } from '../shared/domain/silences/poisson-bound.ts';
-import { NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
-import type { ZoneRecord } from '../shared/domain/zones/fleet-records.ts';
-import { UNTRIED_GATE } from '../shared/domain/zones/gate.ts';
+
+import { UNTRIED_GATE } from '../shared/fleet/gate/gate.ts';
+import type { NodeHealth } from '../shared/fleet/health/node-health.ts';
+import { decideMonitor } from '../shared/fleet/marks/rule.ts';
+import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
+import { poissonBound95 } from '../shared/fleet/silences/poisson-bound.ts';
+import { NO_DISRUPTION } from '../shared/fleet/zones/disruption.ts';
+import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';
 import { FAULTS, type FaultKind, simulateFalseMarks } from '../simulation/false-marks.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import {

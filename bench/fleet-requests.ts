@@ -6,9 +6,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { LEASES_PATH, leasePath, newLease, nodePath, renewedLease } from '../agent/rules/lease.ts';
-import { type ApiClient, type ApiRequest, createApiClient } from '../local/fleet/api-client.ts';
-import { computedNode, nodeAt } from '../local/fleet/node-object.ts';
-import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
+import { type ApiClient, type ApiRequest, createApiClient } from '../demo/fleet/api-client.ts';
+import { computedNode, nodeAt } from '../demo/fleet/node-object.ts';
+import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import { percentile, type Report, rounded } from './benchmark.ts';
 import { type ProcessUse, processesBelow } from './process-cpu.ts';
 

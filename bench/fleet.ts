@@ -9,9 +9,9 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type ApiRequest, createApiClient, type SendRequest } from '../local/fleet/api-client.ts';
-import { type Fleet, startFleet } from '../local/fleet/fleet.ts';
-import type { KubeNode } from '../shared/kube/types.ts';
+import { type ApiRequest, createApiClient, type SendRequest } from '../demo/fleet/api-client.ts';
+import { type Fleet, startFleet } from '../demo/fleet/fleet.ts';
+import type { KubeNode } from '../shared/kinds/types.ts';
 import type { KubeAccess } from '../test/support/kubeconfig.ts';
 import { type Benchmark, percentile, type Report, rounded, secondsUntil } from './benchmark.ts';
 import { FLEET_USAGE, type FleetBenchOptions, readFleetOptions } from './fleet-options.ts';

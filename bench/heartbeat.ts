@@ -5,8 +5,8 @@
  * before the engine; its CPU time would distort the first run. Quiet: with controllers, the stream work of a
  * thousand steady heartbeats.
  */
-import { type ApiAnswer, type ApiClient, createApiClient } from '../local/fleet/api-client.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
+import { type ApiAnswer, type ApiClient, createApiClient } from '../demo/fleet/api-client.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
 import { startEngine } from '../test/support/engine.ts';
 import { type Benchmark, percentile, type Report, rounded } from './benchmark.ts';
 import { startCountingProxy } from './counting-proxy.ts';

@@ -5,7 +5,7 @@
 import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type LocalCounters, type LocalOptions, startLocal } from '../local/runtime.ts';
+import { type LocalCounters, type LocalOptions, startLocal } from '../aws-local/runtime.ts';
 
 export interface LocalHost {
   readonly pid: number;

@@ -5,10 +5,10 @@
  */
 
 import type { SQSEvent } from 'aws-lambda';
-import { handleParts } from '../shared/adapters/sqs/part-messages.ts';
-import type { FleetControllers } from '../shared/controllers/index.ts';
-import type { Log } from '../shared/ports/log.ts';
-import type { PartQueue } from '../shared/ports/part-queue.ts';
+import { handleParts } from '../functions/node-marker/part-messages.ts';
+import type { FleetControllers } from '../server/fleet-controllers.ts';
+import type { PartQueue } from '../shared/fleet/marks/part-queue.ts';
+import type { Log } from '../shared/observability/log.ts';
 
 const STARTED_AT_ONCE = 5;
 const STARTED_PER_SECOND = 5;

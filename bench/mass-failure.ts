@@ -5,17 +5,18 @@
  * The CPU of a process is modelled by fixed times per node, because virtual time does not pass while code runs. The report
  * has the CPU that this machine really used.
  */
-import { conflictingStore } from '../shared/adapters/memory/conflicting-store.ts';
-import { type MemoryItemStore, memoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import { shardsOf } from '../shared/api/storage/cluster-objects.ts';
-import { type ControllerOptions, fleetControllers, TickFault } from '../shared/controllers/index.ts';
-import { defaultPolicy } from '../shared/domain/policy.ts';
-import { slotOf } from '../shared/domain/tick.ts';
-import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/ports/item-store.ts';
-import { healthKey } from '../shared/store/health-row.ts';
+
+import { type ControllerOptions, fleetControllers, TickFault } from '../server/fleet-controllers.ts';
+import { healthKey } from '../shared/fleet/health/health-row.ts';
+import { defaultPolicy } from '../shared/fleet/policy.ts';
+import { shardsOf } from '../shared/kinds/cluster-objects.ts';
+import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/store/item-store.ts';
+import { conflictingStore } from '../shared/store/memory/conflicting-store.ts';
+import { type MemoryItemStore, memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
 import { packText } from '../shared/store/packed-text.ts';
+import { slotOf } from '../shared/ticks/tick.ts';
 import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import {

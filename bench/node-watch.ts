@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { KubeNode } from '../shared/kube/types.ts';
+import type { KubeNode } from '../shared/kinds/types.ts';
 
 export interface NodeWatch {
   /** Why watches ended, and how often. */

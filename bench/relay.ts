@@ -15,10 +15,10 @@ import { HeartbeatRelay } from '../agent/app/relay.ts';
 import type { Credentials } from '../agent/ports/credentials.ts';
 import type { KubeApi, KubeRequest } from '../agent/ports/kube-api.ts';
 import { jitteredMs, LEASES_PATH, leasePath } from '../agent/rules/lease.ts';
-import { sha256Of } from '../shared/adapters/tokens/sha256.ts';
-import { dollarsOf, PRICE_LIST, SECONDS_A_MONTH } from '../shared/domain/cost/prices.ts';
-import type { LeaseBatch } from '../shared/domain/nodes/lease-batch.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
+import { sha256Of } from '../functions/heartbeat/sha256.ts';
+import { dollarsOf, PRICE_LIST, SECONDS_A_MONTH } from '../shared/cost/prices.ts';
+import type { LeaseBatch } from '../shared/fleet/nodes/lease-batch.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
 import { silentLog } from '../test/support/agent-api.ts';
 import { startEngine } from '../test/support/engine.ts';
 import { type NodeKeyPair, nodeKeyPair, nodeToken } from '../test/support/node-key-pair.ts';
@@ -50,7 +50,7 @@ const WARM_UP_ROUNDS = 5;
 const ROUNDS = 20;
 /** A node may send one heartbeat per second. Milliseconds. */
 const ROUND_PAUSE_MS = 1_000;
-/** As deployed (shared/heartbeat/manifest.ts). */
+/** As deployed (functions/heartbeat/manifest.ts). */
 const MEMORY_MEGABYTES = 256;
 /** Memory at which Lambda provides one CPU. */
 const MEGABYTES_PER_CPU = 1_769;

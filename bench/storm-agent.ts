@@ -7,8 +7,8 @@ import { createRegistration } from '../agent/app/registration.ts';
 import { StatusLoop } from '../agent/app/status-loop.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../agent/ports/time.ts';
-import { formatTime } from '../shared/kube/time.ts';
-import type { KubeNode, NodeCondition } from '../shared/kube/types.ts';
+import type { KubeNode, NodeCondition } from '../shared/kinds/types.ts';
+import { formatTime } from '../shared/kubernetes/time.ts';
 import { silentLog } from '../test/support/agent-api.ts';
 
 const LEASE_SECONDS = 40;

@@ -6,17 +6,17 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
-import { dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
-import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
-import { fleetControllers } from '../shared/controllers/index.ts';
-import { defaultPolicy } from '../shared/domain/policy.ts';
-import { slotOf } from '../shared/domain/tick.ts';
-import { NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
-import { decideGate, UNTRIED_GATE } from '../shared/domain/zones/gate.ts';
-import type { ItemStore, TableName } from '../shared/ports/item-store.ts';
-import { fleetStore } from '../shared/store/fleet-store.ts';
-import { DIGEST_ATTRIBUTES } from '../shared/store/health-row.ts';
-import { scanSegmentsFor } from '../shared/store/health-store.ts';
+import { fleetControllers } from '../server/fleet-controllers.ts';
+import { dynamoDbClient } from '../shared/aws/dynamodb/client.ts';
+import { dynamoDbItemStore } from '../shared/aws/dynamodb/item-store.ts';
+import { decideGate, UNTRIED_GATE } from '../shared/fleet/gate/gate.ts';
+import { DIGEST_ATTRIBUTES } from '../shared/fleet/health/health-row.ts';
+import { scanSegmentsFor } from '../shared/fleet/health/health-store.ts';
+import { defaultPolicy } from '../shared/fleet/policy.ts';
+import { NO_DISRUPTION } from '../shared/fleet/zones/disruption.ts';
+import { fleetStore } from '../shared/fleet/zones/fleet-store.ts';
+import type { ItemStore, TableName } from '../shared/store/item-store.ts';
+import { slotOf } from '../shared/ticks/tick.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import { sideBySide } from '../simulation/side-by-side.ts';
 

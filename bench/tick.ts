@@ -7,13 +7,13 @@
  * too; the others are rows alone, because a tick never reads their objects.
  */
 import { fileURLToPath } from 'node:url';
-import { type Engine, engineBinary, startEngine } from '../local/engine/engine.ts';
-import { itemToWire } from '../shared/adapters/dynamodb/attribute-value.ts';
-import { shardsOf } from '../shared/api/storage/cluster-objects.ts';
-import { defaultPolicy } from '../shared/domain/policy.ts';
-import { itemBytes } from '../shared/ports/item-size.ts';
-import type { Item, ItemKey, TableName } from '../shared/ports/item-store.ts';
-import { healthKey } from '../shared/store/health-row.ts';
+import { type Engine, engineBinary, startEngine } from '../aws-local/engine/engine.ts';
+import { itemToWire } from '../shared/aws/dynamodb/attribute-value.ts';
+import { healthKey } from '../shared/fleet/health/health-row.ts';
+import { defaultPolicy } from '../shared/fleet/policy.ts';
+import { shardsOf } from '../shared/kinds/cluster-objects.ts';
+import { itemBytes } from '../shared/store/item-size.ts';
+import type { Item, ItemKey, TableName } from '../shared/store/item-store.ts';
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
 import { readyNode } from '../simulation/ready-node.ts';

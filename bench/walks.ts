@@ -6,11 +6,11 @@
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readAssembly } from '../local/assembly/assembly.ts';
-import { functionUrlIds, planLocalMode } from '../local/assembly/plan.ts';
-import { synthesise } from '../local/assembly/synthesise.ts';
-import { engineBinary, startEngine } from '../local/engine/engine.ts';
-import { createTables } from '../local/engine/tables.ts';
+import { readAssembly } from '../aws-local/assembly/assembly.ts';
+import { functionUrlIds, planLocalMode } from '../aws-local/assembly/plan.ts';
+import { synthesise } from '../aws-local/assembly/synthesise.ts';
+import { engineBinary, startEngine } from '../aws-local/engine/engine.ts';
+import { createTables } from '../aws-local/engine/tables.ts';
 import { type Benchmark, readOptions } from './benchmark.ts';
 import { takeWalks, type Walk } from './walk-process.ts';
 

@@ -10,12 +10,12 @@ import { withCondition } from '../agent/rules/node-conditions.ts';
 import { nodeStatusPatch } from '../agent/rules/node-patch.ts';
 import { finalPodDeletion, podStatusReport } from '../agent/rules/pod-requests.ts';
 import { startedStatus } from '../agent/rules/started-pod.ts';
-import { type MachineIdentity, nameMachines } from '../local/fleet/names.ts';
-import { computedNode, nodeAt } from '../local/fleet/node-object.ts';
-import { formatTime } from '../shared/kube/time.ts';
-import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
-import { itemBytes, WRITE_UNIT_BYTES } from '../shared/ports/item-size.ts';
-import type { Item, ItemKey, TransactWrite } from '../shared/ports/item-store.ts';
+import { type MachineIdentity, nameMachines } from '../demo/fleet/names.ts';
+import { computedNode, nodeAt } from '../demo/fleet/node-object.ts';
+import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
+import { formatTime } from '../shared/kubernetes/time.ts';
+import { itemBytes, WRITE_UNIT_BYTES } from '../shared/store/item-size.ts';
+import type { Item, ItemKey, TransactWrite } from '../shared/store/item-store.ts';
 import { servedFleet } from '../test/support/served-fleet.ts';
 import { type Benchmark, type Report, rounded } from './benchmark.ts';
 

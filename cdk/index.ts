@@ -1,6 +1,6 @@
 /** What the published package exports. */
 
-export type { AccessEntry } from '../shared/domain/access/access-entry.ts';
+export type { AccessEntry } from '../shared/access/access-entry.ts';
 export { InvalidAccessEntriesError } from './lib/access-entries-source.ts';
 export { Capacity } from './lib/capacity.ts';
 export { type CustomDomain, Encryption, InvalidPropsError, type PropFault } from './lib/cluster-options.ts';

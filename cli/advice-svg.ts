@@ -5,8 +5,8 @@ import {
   CHART_TITLE,
   CHART_WIDTH,
   type ChartElement,
-} from '../shared/domain/silences/advice-chart.ts';
-import type { GraceAdvice } from '../shared/domain/silences/advise-grace.ts';
+} from '../shared/fleet/silences/advice-chart.ts';
+import type { GraceAdvice } from '../shared/fleet/silences/advise-grace.ts';
 
 /** By series. */
 const COLORS = ['#1f6feb', '#b35900', '#1a7f37', '#8250df', '#cf222e', '#57606a'] as const;

@@ -5,11 +5,11 @@
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { recommendation, roundedText } from '../shared/domain/silences/advice-text.ts';
-import { type AdviceReport, adviseGrace, type GraceAdvice } from '../shared/domain/silences/advise-grace.ts';
-import { type SilenceHour, silenceBucketOf } from '../shared/domain/silences/silence-hour.ts';
-import { parseTimeMs } from '../shared/kube/time.ts';
-import type { KubeSilenceHistogram } from '../shared/kube/types.ts';
+import { recommendation, roundedText } from '../shared/fleet/silences/advice-text.ts';
+import { type AdviceReport, adviseGrace, type GraceAdvice } from '../shared/fleet/silences/advise-grace.ts';
+import { type SilenceHour, silenceBucketOf } from '../shared/fleet/silences/silence-hour.ts';
+import type { KubeSilenceHistogram } from '../shared/kinds/types.ts';
+import { parseTimeMs } from '../shared/kubernetes/time.ts';
 import { adviceSvg } from './advice-svg.ts';
 import { type ApiRequest, type SendToApi, sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';

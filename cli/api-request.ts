@@ -1,7 +1,7 @@
 /** Sends one request of a command to the Kubernetes API. */
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { defined } from '../shared/domain/defined.ts';
+import { defined } from '../shared/defined.ts';
 import { CommandError } from './command.ts';
 import type { ApiAccess } from './kubeconfig.ts';
 

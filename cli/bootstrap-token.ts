@@ -5,8 +5,8 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { defined } from '../shared/domain/defined.ts';
-import { rfc3339 } from '../shared/domain/rfc3339.ts';
+import { defined } from '../shared/defined.ts';
+import { rfc3339 } from '../shared/kubernetes/rfc3339.ts';
 import { type ApiRequest, type SendToApi, sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
 import { apiAccess } from './kubeconfig.ts';

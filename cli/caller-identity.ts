@@ -3,13 +3,13 @@
  * of `aws eks get-token`, which the tools for those tokens expect. The signature covers the id of the cluster.
  */
 import { SignatureV4 } from '@smithy/signature-v4';
-import { type AwsCredentials, awsHost } from '../shared/adapters/aws-connection/connection.ts';
-import { Sha256 } from '../shared/adapters/aws-connection/sha256.ts';
 import {
   CALLER_IDENTITY_PREFIX,
   CALLER_IDENTITY_SECONDS,
   CLUSTER_HEADER,
-} from '../shared/domain/access/caller-identity-token.ts';
+} from '../shared/access/caller-identity-token.ts';
+import { type AwsCredentials, awsHost } from '../shared/aws/connection/connection.ts';
+import { Sha256 } from '../shared/aws/connection/sha256.ts';
 
 export interface CallerIdentityRequest {
   readonly credentials: AwsCredentials;

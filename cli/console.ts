@@ -11,7 +11,7 @@ import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type ConsoleAccess, ConsoleError } from '../console/server/console-access.ts';
 import { type Console, serveConsole } from '../console/server/serve-console.ts';
-import type { AdviceReport } from '../shared/domain/silences/advise-grace.ts';
+import type { AdviceReport } from '../shared/fleet/silences/advise-grace.ts';
 import { sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
 import { type AccessOptions, apiAccess } from './kubeconfig.ts';

@@ -6,7 +6,7 @@
  */
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
-import { defined } from '../shared/domain/defined.ts';
+import { defined } from '../shared/defined.ts';
 import {
   type FindCredentials,
   fromAws,

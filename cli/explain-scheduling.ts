@@ -1,8 +1,9 @@
 /** Details of the scheduler's decisions, below their line: why this node, and why not the others. */
-import type { KnownDecision } from '../shared/controllers/decisions/replay.ts';
-import type { Shortage } from '../shared/controllers/scheduler/decisions.ts';
-import { totalOf, weightedScores } from '../shared/controllers/scheduler/rule.ts';
-import { formatAge } from '../shared/kube/age.ts';
+
+import type { Shortage } from '../functions/scheduler/decisions.ts';
+import { totalOf, weightedScores } from '../functions/scheduler/rule.ts';
+import { formatAge } from '../shared/kubernetes/age.ts';
+import type { KnownDecision } from './replay.ts';
 
 const MEBIBYTE = 1_024 * 1_024;
 const BYTES = new Set(['memory', 'ephemeral-storage']);

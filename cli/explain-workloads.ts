@@ -1,6 +1,6 @@
 /** What `explain` prints about a workload, beside its decisions: how many pods it has, and why others do not run. */
-import type { DecisionAbout, WorkloadKind } from '../shared/controllers/decisions/decision-record.ts';
-import type { KubeObject, KubePod } from '../shared/kube/types.ts';
+import type { DecisionAbout, WorkloadKind } from '../shared/decisions/decision-record.ts';
+import type { KubeObject, KubePod } from '../shared/kinds/types.ts';
 
 interface ExplainedKind {
   readonly kind: WorkloadKind;

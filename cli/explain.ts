@@ -6,20 +6,20 @@
  * inputs.
  */
 import { parseArgs } from 'node:util';
-import type { DecisionAbout, DecisionRecord } from '../shared/controllers/decisions/decision-record.ts';
-import { DECISION_ACTS } from '../shared/controllers/decisions/decision-record.ts';
-import type { KnownDecision, Replay } from '../shared/controllers/decisions/replay.ts';
-import { replay } from '../shared/controllers/decisions/replay.ts';
-import { defined } from '../shared/domain/defined.ts';
-import { zoneKeyOf } from '../shared/domain/zones/zone.ts';
-import { formatAge } from '../shared/kube/age.ts';
-import { formatTime, parseTimeMs } from '../shared/kube/time.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
+import type { DecisionAbout, DecisionRecord } from '../shared/decisions/decision-record.ts';
+import { DECISION_ACTS } from '../shared/decisions/decision-record.ts';
+import { defined } from '../shared/defined.ts';
+import { zoneKeyOf } from '../shared/fleet/zones/zone.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
+import { formatAge } from '../shared/kubernetes/age.ts';
+import { formatTime, parseTimeMs } from '../shared/kubernetes/time.ts';
 import { type SendToApi, sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
 import { schedulingDetails } from './explain-scheduling.ts';
 import { EXPLAINED_KINDS, explainedKindOf, ownedBy, pathOf, workloadState } from './explain-workloads.ts';
 import { type ApiAccess, apiAccess } from './kubeconfig.ts';
+import type { KnownDecision, Replay } from './replay.ts';
+import { replay } from './replay.ts';
 
 export const EXPLAIN_USAGE = [
   'nodekeeper explain node NAME [--since 24h] [--verify] [--json]',

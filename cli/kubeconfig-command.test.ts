@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { readCallerIdentityToken } from '../shared/domain/access/caller-identity-token.ts';
+import { readCallerIdentityToken } from '../shared/access/caller-identity-token.ts';
 import { errorAnswer, type StandInCloudFormation, startCloudFormation } from '../test/support/cloudformation.ts';
 import { findKubectls, makePlace, runKubectl } from '../test/support/kubectl.ts';
 import { startTlsServer } from '../test/support/tls-server.ts';

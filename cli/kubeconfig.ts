@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { defined } from '../shared/domain/defined.ts';
+import { defined } from '../shared/defined.ts';
 import { CommandError, type CommandIo } from './command.ts';
 
 export interface ApiAccess {

@@ -5,8 +5,8 @@ import {
   DescribeStacksCommand,
   type Stack,
 } from '@aws-sdk/client-cloudformation';
-import type { AwsCredentials } from '../shared/adapters/aws-connection/connection.ts';
-import { defined } from '../shared/domain/defined.ts';
+import type { AwsCredentials } from '../shared/aws/connection/connection.ts';
+import { defined } from '../shared/defined.ts';
 import { CommandError } from './command.ts';
 
 export interface StackRequest {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readCallerIdentityToken } from '../shared/domain/access/caller-identity-token.ts';
+import { readCallerIdentityToken } from '../shared/access/caller-identity-token.ts';
 import { tokenCommand } from './token.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 12);

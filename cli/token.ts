@@ -5,7 +5,7 @@
  * sources that the AWS CLI uses.
  */
 import { parseArgs } from 'node:util';
-import { rfc3339 } from '../shared/domain/rfc3339.ts';
+import { rfc3339 } from '../shared/kubernetes/rfc3339.ts';
 import {
   type FindCredentials,
   fromAws,

@@ -10,7 +10,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { stringify } from 'yaml';
 import { signedDowngrade, signedStatement } from '../agent/rules/update-check.ts';
-import { defined } from '../shared/domain/defined.ts';
+import { defined } from '../shared/defined.ts';
 
 const USAGE = `Usage: npm run --silent agent:release -- --file FILE --url URL --key FILE [--name NAME] [--allow-downgrade]
        npm run --silent agent:release -- --new-key FILE

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { writeBundle } from '../cdk/lib/bundle.ts';
-import { functionList } from '../shared/function-list.ts';
+import { functionList } from '../functions/function-list.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIRECTORY = join('dist', 'construct');

@@ -3,13 +3,13 @@
  * heartbeat that a relay sends has the claims of a real one, without a signature.
  */
 import { createHash } from 'node:crypto';
-import { BEAT_ONLY_EXTRA, BODY_SHA256_EXTRA } from '../shared/domain/access/node-identity.ts';
-import { NODE_USER_PREFIX } from '../shared/domain/access/node-restriction.ts';
-import { boundTokenClaims, nodeTokenVerdict } from '../shared/domain/access/node-token.ts';
-import { PROBE_GROUP, PROBE_USER } from '../shared/domain/access/probe-identity.ts';
-import type { UserInfo } from '../shared/domain/access/user-info.ts';
-import type { Authentication, Authenticator } from '../shared/ports/authenticator.ts';
-import type { ProbeCredentials } from '../shared/ports/probe.ts';
+import type { ProbeCredentials } from '../functions/node-monitor/probe.ts';
+import type { Authentication, Authenticator } from '../shared/access/authenticator.ts';
+import { BEAT_ONLY_EXTRA, BODY_SHA256_EXTRA } from '../shared/access/node-identity.ts';
+import { NODE_USER_PREFIX } from '../shared/access/node-restriction.ts';
+import { boundTokenClaims, nodeTokenVerdict } from '../shared/access/node-token.ts';
+import { PROBE_GROUP, PROBE_USER } from '../shared/access/probe-identity.ts';
+import type { UserInfo } from '../shared/access/user-info.ts';
 
 export const OPERATOR = 'operator';
 export const PROBE = 'probe';

@@ -1,15 +1,15 @@
 /** Compares what an `expect` wants with what is stored. */
 
-import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
-import { evictionTimerStore } from '../shared/controllers/pod-evictor/timer-store.ts';
-import { defined } from '../shared/domain/defined.ts';
-import type { Taint } from '../shared/domain/kubernetes.ts';
-import { readyStatusOf } from '../shared/domain/nodes/conditions.ts';
-import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
-import { recordsOf } from '../shared/kube/normal-form.ts';
-import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
-import type { ItemStore } from '../shared/ports/item-store.ts';
-import { fleetStore } from '../shared/store/fleet-store.ts';
+import { defined } from '../shared/defined.ts';
+import { evictionTimerStore } from '../shared/fleet/evictions/timer-store.ts';
+import { readyStatusOf } from '../shared/fleet/nodes/conditions.ts';
+import { fleetStore } from '../shared/fleet/zones/fleet-store.ts';
+import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';
+import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
+import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
+import type { Taint } from '../shared/kubernetes/kubernetes.ts';
+import { recordsOf } from '../shared/kubernetes/normal-form.ts';
+import type { ItemStore } from '../shared/store/item-store.ts';
 import { nodeNameOf, podKey } from './cluster-view.ts';
 import { formatDuration } from './duration.ts';
 import { matcherOf } from './glob.ts';

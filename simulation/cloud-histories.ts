@@ -7,21 +7,21 @@
  * What is true of an instance and what EC2 says of it are two things: EC2 may show the past (up to 20 s ago), so a young
  * instance is unknown at first; and it may overlook one for less than a period, which is what a second answer is for.
  */
-import { type MemoryCloud, memoryCloud } from '../shared/adapters/memory/cloud.ts';
-import { memoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import { clusterObjects, shardsOf } from '../shared/api/storage/cluster-objects.ts';
-import { hasShutdownTaint } from '../shared/controllers/cloud-node/watch-list.rule.ts';
-import { type FleetControllers, fleetControllers } from '../shared/controllers/index.ts';
-import type { ConditionStatus } from '../shared/domain/kubernetes.ts';
-import type { Policy } from '../shared/domain/policy.ts';
-import { slotOf } from '../shared/domain/tick.ts';
-import { formatTime } from '../shared/kube/time.ts';
-import type { KubeNode, NodeStatus, ObjectRef } from '../shared/kube/types.ts';
-import type { Clock, RandomSource } from '../shared/ports/clock.ts';
-import type { Cloud, InstanceAnswer } from '../shared/ports/cloud.ts';
-import { type ItemKey, type ItemStore, StoreFault } from '../shared/ports/item-store.ts';
-import { nodeHealthWrites } from '../shared/store/node-writes.ts';
+import { type MemoryCloud, memoryCloud } from '../demo/ec2/cloud.ts';
+import { type FleetControllers, fleetControllers } from '../server/fleet-controllers.ts';
+import type { Clock, RandomSource } from '../shared/clock.ts';
+import type { Cloud, InstanceAnswer } from '../shared/fleet/instances/cloud.ts';
+import { hasShutdownTaint } from '../shared/fleet/instances/watch-list.rule.ts';
+import { nodeHealthWrites } from '../shared/fleet/nodes/node-writes.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
+import { clusterObjects, shardsOf } from '../shared/kinds/cluster-objects.ts';
+import type { KubeNode, NodeStatus, ObjectRef } from '../shared/kinds/types.ts';
+import type { ConditionStatus } from '../shared/kubernetes/kubernetes.ts';
+import { formatTime } from '../shared/kubernetes/time.ts';
+import { type ItemKey, type ItemStore, StoreFault } from '../shared/store/item-store.ts';
+import { memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { type ObjectStore, type ObjectWrite, objectKey } from '../shared/store/object-store.ts';
+import { slotOf } from '../shared/ticks/tick.ts';
 import { seededFraction, seededUuid } from './seeded-random.ts';
 import { passesObjectFilter } from './streams.ts';
 

@@ -2,8 +2,9 @@
  * Nodes and pods as a watch cache has them, kept from the record of changes: what machines see of themselves, and where
  * the timeline and the counts come from.
  */
-import type { MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
+
+import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
+import type { MemoryItemStore } from '../shared/store/memory/item-store.ts';
 import { objectOf } from '../shared/store/object-record.ts';
 
 const NODES_PREFIX = 'o#nodes#';

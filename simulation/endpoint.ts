@@ -2,11 +2,12 @@
  * The public endpoint: every request of machines, operators and probes goes through it, to the heartbeat or the API as the
  * HTTP API's routes say, or is lost with 503 while `ingest` fails.
  */
-import { defined } from '../shared/domain/defined.ts';
-import { HEARTBEAT_URL_HEADER } from '../shared/domain/nodes/heartbeat-url.ts';
-import { isLeaseBatchPath } from '../shared/domain/nodes/lease-batch.ts';
-import type { Clock } from '../shared/ports/clock.ts';
-import type { HttpRequest, HttpResponse } from '../shared/ports/http.ts';
+
+import type { Clock } from '../shared/clock.ts';
+import { defined } from '../shared/defined.ts';
+import { HEARTBEAT_URL_HEADER } from '../shared/fleet/nodes/heartbeat-url.ts';
+import { isLeaseBatchPath } from '../shared/fleet/nodes/lease-batch.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { headersOf } from './access.ts';
 import { hashOf, seededFraction } from './seeded-random.ts';
 

@@ -1,10 +1,10 @@
 /** The embedded DynamoDB engine for simulations: one process for a run, tables of its own for each scenario. */
 import { fileURLToPath } from 'node:url';
-import { connectEngine, engineBinary, startEngine } from '../local/engine/engine.ts';
-import { dynamoDbClient } from '../shared/adapters/dynamodb/client.ts';
-import { dynamoDbItemStore } from '../shared/adapters/dynamodb/item-store.ts';
-import { leanUpdater } from '../shared/adapters/dynamodb/lean-updater.ts';
-import type { ConsumedUnits, ItemStore, ItemUpdater, TableName } from '../shared/ports/item-store.ts';
+import { connectEngine, engineBinary, startEngine } from '../aws-local/engine/engine.ts';
+import { leanUpdater } from '../functions/heartbeat/lean-updater.ts';
+import { dynamoDbClient } from '../shared/aws/dynamodb/client.ts';
+import { dynamoDbItemStore } from '../shared/aws/dynamodb/item-store.ts';
+import type { ConsumedUnits, ItemStore, ItemUpdater, TableName } from '../shared/store/item-store.ts';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const TABLES: readonly TableName[] = ['health', 'objects', 'control'];

@@ -7,11 +7,6 @@
  * probe once, as node-monitor sends it.
  */
 
-import { decideMonitor } from '../shared/controllers/node-monitor/rule.ts';
-import type { NodeHealth } from '../shared/domain/nodes/node-health.ts';
-import type { Policy } from '../shared/domain/policy.ts';
-import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/domain/zones/disruption.ts';
-import type { ZoneRecord } from '../shared/domain/zones/fleet-records.ts';
 import {
   decideGate,
   firstProbes,
@@ -19,7 +14,12 @@ import {
   needsAllProbes,
   PROBES_PER_TICK_MAX,
   UNTRIED_GATE,
-} from '../shared/domain/zones/gate.ts';
+} from '../shared/fleet/gate/gate.ts';
+import type { NodeHealth } from '../shared/fleet/health/node-health.ts';
+import { decideMonitor } from '../shared/fleet/marks/rule.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
+import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/fleet/zones/disruption.ts';
+import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';
 import { seededFraction } from './seeded-random.ts';
 
 export const FAULTS = [

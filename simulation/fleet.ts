@@ -2,8 +2,8 @@
 
 import { podStatusReport } from '../agent/rules/pod-requests.ts';
 import { startedStatus } from '../agent/rules/started-pod.ts';
-import { parseTimeMs } from '../shared/kube/time.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
+import { parseTimeMs } from '../shared/kubernetes/time.ts';
 import { OPERATOR } from './access.ts';
 import { type ClusterView, nodeNameOf, type ViewChanges } from './cluster-view.ts';
 import { type Endpoint, type EndpointAnswer, messageOf } from './endpoint.ts';

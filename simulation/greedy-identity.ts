@@ -6,11 +6,11 @@
  * It has no Node, and its bodies are invalid: it changes nothing that another law looks at.
  */
 
+import type { FunctionName } from '../functions/function-list.ts';
+import { NODE_USER_PREFIX } from '../shared/access/node-restriction.ts';
 import type { ReadYaml } from '../shared/api/request/yaml-body.ts';
-import { NODE_USER_PREFIX } from '../shared/domain/access/node-restriction.ts';
-import type { FunctionName } from '../shared/function-list.ts';
-import type { RequestThrottle } from '../shared/kube/request/request-throttle.ts';
-import type { Clock } from '../shared/ports/clock.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { RequestThrottle } from '../shared/kubernetes/request/request-throttle.ts';
 import { type EndpointAnswer, type EndpointRequest, isRenewal } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Functions } from './faults/processes.ts';

@@ -1,6 +1,6 @@
 /** Requests and answers of the agent's own code, as those of the simulated endpoint. */
 import type { KubeAnswer, KubeApi, KubeRequest } from '../agent/ports/kube-api.ts';
-import { defined } from '../shared/domain/defined.ts';
+import { defined } from '../shared/defined.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 
 export const NO_ANSWER: EndpointAnswer = { status: 504, body: { kind: 'Status', message: 'no answer' } };

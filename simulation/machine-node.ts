@@ -7,9 +7,9 @@ import { conditionOf, PRESSURE_TYPES, withCondition } from '../agent/rules/node-
 import { initialNode } from '../agent/rules/node-registration.ts';
 import { withPressures, withReady } from '../agent/rules/reported-conditions.ts';
 import { labelsToSet } from '../agent/rules/status-report.ts';
-import type { ConditionStatus } from '../shared/domain/kubernetes.ts';
-import { formatMicroTime, formatTime } from '../shared/kube/time.ts';
-import type { KubeNode, KubeObject, NodeCondition } from '../shared/kube/types.ts';
+import type { KubeNode, KubeObject, NodeCondition } from '../shared/kinds/types.ts';
+import type { ConditionStatus } from '../shared/kubernetes/kubernetes.ts';
+import { formatMicroTime, formatTime } from '../shared/kubernetes/time.ts';
 import type { MachineClock } from './faults/lying-clocks.ts';
 import type { MachineSpec } from './scenario.ts';
 import { providerIdOf } from './simulated-instance.ts';

@@ -1,9 +1,9 @@
 /** What a simulated machine writes about its pods. It runs nothing: a pod that is bound to it runs at once. */
 import { startedStatus } from '../agent/rules/started-pod.ts';
-import type { ConditionStatus } from '../shared/domain/kubernetes.ts';
-import { recordsOf } from '../shared/kube/normal-form.ts';
-import { formatTime } from '../shared/kube/time.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
+import type { ConditionStatus } from '../shared/kubernetes/kubernetes.ts';
+import { recordsOf } from '../shared/kubernetes/normal-form.ts';
+import { formatTime } from '../shared/kubernetes/time.ts';
 import type { MachineClock, TimeField } from './faults/lying-clocks.ts';
 
 interface PodCondition {

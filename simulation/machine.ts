@@ -18,9 +18,9 @@ import { finalPodDeletion, podStatusReport } from '../agent/rules/pod-requests.t
 import { registrationAnswer } from '../agent/rules/registration-answers.ts';
 import { needsStartedStatus, startedStatus } from '../agent/rules/started-pod.ts';
 import { nodeChanged, reportDue } from '../agent/rules/status-report.ts';
-import type { ConditionStatus } from '../shared/domain/kubernetes.ts';
-import { parseTimeMs } from '../shared/kube/time.ts';
-import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
+import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
+import type { ConditionStatus } from '../shared/kubernetes/kubernetes.ts';
+import { parseTimeMs } from '../shared/kubernetes/time.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { Endpoint, EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { MachineClock } from './faults/lying-clocks.ts';

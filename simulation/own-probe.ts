@@ -1,6 +1,6 @@
-import { PROBE_LEASE } from '../shared/domain/access/probe-identity.ts';
-import type { Clock } from '../shared/ports/clock.ts';
-import type { Probe } from '../shared/ports/probe.ts';
+import type { Probe } from '../functions/node-monitor/probe.ts';
+import { PROBE_LEASE } from '../shared/access/probe-identity.ts';
+import type { Clock } from '../shared/clock.ts';
 import { PROBE } from './access.ts';
 import type { EndpointRequest } from './endpoint.ts';
 import type { Send } from './faults/faulty-network.ts';

@@ -1,7 +1,7 @@
 /** A scenario file, checked as a whole: every fault with its line and field, or a scenario that can be run. */
 import { parsePolicy } from '../shared/config/policy.ts';
-import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
-import { parseTimeMs } from '../shared/kube/time.ts';
+import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
+import { parseTimeMs } from '../shared/kubernetes/time.ts';
 import { readFleet } from './parse-fleet.ts';
 import { readSteps } from './parse-steps.ts';
 import type { Scenario } from './scenario.ts';

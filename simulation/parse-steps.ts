@@ -1,7 +1,7 @@
 /** The steps of a scenario: one verb each. */
 import { parseAllDocuments } from 'yaml';
-import type { ConditionStatus } from '../shared/domain/kubernetes.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
+import type { ConditionStatus } from '../shared/kubernetes/kubernetes.ts';
 import { isGlob, pickNames } from './glob.ts';
 import { readExpectation } from './parse-expectation.ts';
 import { type MachineDefaults, readMachine } from './parse-fleet.ts';

@@ -1,5 +1,5 @@
 /** Pod CIDRs in a simulation: cluster CIDRs of few blocks, and people who set the CIDRs of waiting Nodes. */
-import type { Policy } from '../shared/domain/policy.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
 import { type PeopleOptions, patchNode, repeatRandomly } from './people.ts';
 import { oneOf } from './seeded-random.ts';
 

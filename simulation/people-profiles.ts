@@ -1,5 +1,5 @@
 /** People who change the label of a node that selects its profile, by mistake and back: the node has a wrong profile then. */
-import type { NodeProfile } from '../shared/domain/policy.ts';
+import type { NodeProfile } from '../shared/fleet/policy.ts';
 import { type PeopleOptions, patchNode, repeatRandomly } from './people.ts';
 import { hashOf, oneOf } from './seeded-random.ts';
 

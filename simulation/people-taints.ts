@@ -2,7 +2,7 @@
  * People who taint a node with NoExecute by hand, as `kubectl taint` does, and remove the taint later. Some pods tolerate
  * every such taint for some seconds. No client writes the time of a taint: the server sets it.
  */
-import type { Taint } from '../shared/kube/types.ts';
+import type { Taint } from '../shared/kinds/types.ts';
 import { type PeopleOptions, patchNode, repeatRandomly, sendAsOperator } from './people.ts';
 import { oneOf } from './seeded-random.ts';
 

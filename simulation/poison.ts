@@ -4,7 +4,7 @@
  * that an older version accepted. They are not removed. Then the machine crashes, often with other machines of its zone.
  * Those other machines must not be affected (L12).
  */
-import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
+import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import type { Commit } from '../shared/store/object-store.ts';
 import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';

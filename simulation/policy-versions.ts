@@ -1,5 +1,5 @@
 /** The policies that processes of a run may use: the deployed one, and older ones while their decisions may still take effect. */
-import type { Policy } from '../shared/domain/policy.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
 
 /** Decisions of an old policy have had their effect, or are decided again. Milliseconds. */
 const ROLLED_AFTER_MS = 120_000;

@@ -1,6 +1,6 @@
 /** Values that several parts of a scenario file have: durations, quantities, taints. */
-import { defined } from '../shared/domain/defined.ts';
-import type { Taint, TaintEffect } from '../shared/domain/kubernetes.ts';
+import { defined } from '../shared/defined.ts';
+import type { Taint, TaintEffect } from '../shared/kubernetes/kubernetes.ts';
 import { parseDurationMs } from './duration.ts';
 import type { Quantity, TaintPattern } from './scenario.ts';
 import { type Faults, readList, readMap, readText, readWord, type Source, saidOf } from './yaml-source.ts';

@@ -1,9 +1,9 @@
 /** A Node as a kubelet registers it, which has been Ready for long. */
 
-import { nodes as nodesResource } from '../shared/api/kinds/registry.ts';
-import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
-import { formatTime } from '../shared/kube/time.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
+import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';
+import { nodes as nodesResource } from '../shared/kinds/registry.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
+import { formatTime } from '../shared/kubernetes/time.ts';
 
 export function readyNode(name: string, zone: string, nowMs: number, uid: string): KubeObject {
   const now = formatTime(nowMs);

@@ -2,9 +2,10 @@
  * What was written to the tables of late, and when in true time: for reads that lag behind, for streams, and for everybody
  * who watches. The tables themselves forget their changes after they were read.
  */
-import type { ItemChange } from '../shared/adapters/memory/changes.ts';
-import type { MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import type { TableName } from '../shared/ports/item-store.ts';
+
+import type { TableName } from '../shared/store/item-store.ts';
+import type { ItemChange } from '../shared/store/memory/changes.ts';
+import type { MemoryItemStore } from '../shared/store/memory/item-store.ts';
 
 /** A change with its true time. */
 export interface TimedChange extends ItemChange {

@@ -7,8 +7,8 @@
  * agree on every outcome, or the simulation ends: two adapters of one contract, compared on a whole fleet's life.
  */
 
-import { type MemoryItemStore, memoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import type { ItemKey, ItemStore, ItemUpdater } from '../shared/ports/item-store.ts';
+import type { ItemKey, ItemStore, ItemUpdater } from '../shared/store/item-store.ts';
+import { type MemoryItemStore, memoryItemStore } from '../shared/store/memory/item-store.ts';
 
 export interface RecordedStore {
   readonly items: ItemStore;

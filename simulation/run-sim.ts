@@ -4,10 +4,10 @@
  * step. The first broken law ends the run. The same options replay it exactly.
  */
 
-import type { ItemChange } from '../shared/adapters/memory/changes.ts';
-import { PROBE_LEASE } from '../shared/domain/access/probe-identity.ts';
-import type { Item, ItemKey } from '../shared/ports/item-store.ts';
-import { nodeHealthOf } from '../shared/store/health-row.ts';
+import { PROBE_LEASE } from '../shared/access/probe-identity.ts';
+import { nodeHealthOf } from '../shared/fleet/health/health-row.ts';
+import type { Item, ItemKey } from '../shared/store/item-store.ts';
+import type { ItemChange } from '../shared/store/memory/changes.ts';
 import { decidesNothingTwice } from './laws/idempotence.ts';
 import type { Happened, Writer } from './laws/truth.ts';
 import { createChecks, type SimChecks } from './sim-checks.ts';

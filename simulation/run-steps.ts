@@ -1,11 +1,11 @@
 /** What the steps of a story do, as the machines and the operator would: through the API. */
 
-import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
-import type { CloudTrouble } from '../shared/adapters/memory/planned-failures.ts';
-import { resources } from '../shared/api/kinds/registry.ts';
-import { defined } from '../shared/domain/defined.ts';
-import type { ResourceDescriptor } from '../shared/kube/descriptor.ts';
-import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
+import type { MemoryCloud } from '../demo/ec2/cloud.ts';
+import type { CloudTrouble } from '../demo/ec2/planned-failures.ts';
+import { defined } from '../shared/defined.ts';
+import type { ResourceDescriptor } from '../shared/kinds/descriptor.ts';
+import { resources } from '../shared/kinds/registry.ts';
+import type { KubeNode, KubeObject, Taint } from '../shared/kinds/types.ts';
 import { OPERATOR } from './access.ts';
 import { describeTaint, matchesTaint } from './check-expectation.ts';
 import { nodeNameOf } from './cluster-view.ts';

@@ -1,7 +1,8 @@
 /** A scenario as it was read: checked, in milliseconds, with the line of everything that can go wrong when it runs. */
-import type { ConditionStatus, Taint, TaintEffect } from '../shared/domain/kubernetes.ts';
-import type { Policy } from '../shared/domain/policy.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
+
+import type { Policy } from '../shared/fleet/policy.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
+import type { ConditionStatus, Taint, TaintEffect } from '../shared/kubernetes/kubernetes.ts';
 
 export interface Scenario {
   readonly file: string;

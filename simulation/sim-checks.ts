@@ -1,7 +1,7 @@
 /** The laws of a run with the state that they are checked over. */
-import { policyOf, profileNames } from '../shared/domain/nodes/node-profile.ts';
-import type { Policy } from '../shared/domain/policy.ts';
-import { StoreFault } from '../shared/ports/item-store.ts';
+import { policyOf, profileNames } from '../shared/fleet/nodes/node-profile.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
+import { StoreFault } from '../shared/store/item-store.ts';
 import { type Coverage, createCoverage } from './coverage.ts';
 import type { Functions } from './faults/processes.ts';
 import { badObjectsAffectOnlyThemselves } from './laws/bad-objects.ts';

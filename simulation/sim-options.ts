@@ -1,13 +1,13 @@
 /** Options and result of a run of the simulation. */
 import type { RelayRouteOptions } from '../agent/app/relay-route.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';
-import type { FleetControllers } from '../shared/controllers/index.ts';
-import type { Policy } from '../shared/domain/policy.ts';
-import type { RequestLimits } from '../shared/kube/request/request-throttle.ts';
-import type { Authenticator } from '../shared/ports/authenticator.ts';
-import type { ItemStore } from '../shared/ports/item-store.ts';
-import type { Probe } from '../shared/ports/probe.ts';
-import type { TickQueue } from '../shared/ports/tick-queue.ts';
+import type { Probe } from '../functions/node-monitor/probe.ts';
+import type { TickQueue } from '../functions/node-monitor/tick-queue.ts';
+import type { FleetControllers } from '../server/fleet-controllers.ts';
+import type { Authenticator } from '../shared/access/authenticator.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
+import type { RequestLimits } from '../shared/kubernetes/request/request-throttle.ts';
+import type { ItemStore } from '../shared/store/item-store.ts';
 import type { Mark } from './coverage.ts';
 import type { FaultName } from './faults/catalogue.ts';
 import type { ClockMode } from './faults/lying-clocks.ts';

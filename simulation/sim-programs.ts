@@ -1,25 +1,25 @@
 /** The code that runs in a simulated process: real controllers, API and heartbeat over faulty tables, EC2 and clocks. */
 import { createHash } from 'node:crypto';
-import { gzip } from '../shared/adapters/gzip/gzip.ts';
-import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
-import { everyProbe } from '../shared/adapters/probe/every-probe.ts';
-import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
-import { composeApi } from '../shared/api/compose.ts';
-import { fleetControllers } from '../shared/controllers/index.ts';
-import { beatTimesOf } from '../shared/domain/nodes/node-profile.ts';
-import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
-import { refusedRequests } from '../shared/kube/request/refused-requests.ts';
+import type { MemoryCloud } from '../demo/ec2/cloud.ts';
+import { readYaml } from '../functions/api/read-yaml.ts';
+import { composeApi } from '../functions/api/work.ts';
+import { serveHeartbeat } from '../functions/heartbeat/work.ts';
+import { everyProbe } from '../functions/node-monitor/every-probe.ts';
+import { fleetControllers } from '../server/fleet-controllers.ts';
+import { refusalsAdded } from '../shared/access/refusal-store.ts';
+import type { RandomSource } from '../shared/clock.ts';
+import { beatTimesOf } from '../shared/fleet/nodes/node-profile.ts';
+import { gzip } from '../shared/gzip.ts';
+import { refusedRequests } from '../shared/kubernetes/request/refused-requests.ts';
 import {
   API_LIMITS,
   HEARTBEAT_LIMITS,
   type RequestLimits,
   type RequestThrottle,
   requestThrottle,
-} from '../shared/kube/request/request-throttle.ts';
-import type { RandomSource } from '../shared/ports/clock.ts';
-import type { ItemStore } from '../shared/ports/item-store.ts';
-import type { Log } from '../shared/ports/log.ts';
-import { refusalsAdded } from '../shared/store/refusal-store.ts';
+} from '../shared/kubernetes/request/request-throttle.ts';
+import type { Log } from '../shared/observability/log.ts';
+import type { ItemStore } from '../shared/store/item-store.ts';
 import { sha256Of, simulationAuthenticator } from './access.ts';
 import { createEndpoint } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';

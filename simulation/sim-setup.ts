@@ -1,8 +1,8 @@
 /** What a run derives from its seed and options, before anything happens. */
-import { type MemoryCloud, memoryCloud } from '../shared/adapters/memory/cloud.ts';
-import { type MemoryItemStore, memoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import { defined } from '../shared/domain/defined.ts';
-import { defaultPolicy, type Policy } from '../shared/domain/policy.ts';
+import { type MemoryCloud, memoryCloud } from '../demo/ec2/cloud.ts';
+import { defined } from '../shared/defined.ts';
+import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
+import { type MemoryItemStore, memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { type ClusterView, clusterView } from './cluster-view.ts';
 import { type FaultPlan, faultPlan, faultsOf } from './faults/catalogue.ts';
 import { hasWrongClock } from './faults/lying-clocks.ts';

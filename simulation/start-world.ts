@@ -1,5 +1,5 @@
 /** Everything that acts in a run: functions, network, machines, streams, ticks, EC2, people, bad objects, faults. */
-import { clusterObjects } from '../shared/api/storage/cluster-objects.ts';
+import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
 import { faultyInstanceEvents } from './faults/faulty-cloud.ts';
 import { faultyNetwork, type Send } from './faults/faulty-network.ts';
 import { faultyParts } from './faults/faulty-parts.ts';

@@ -5,9 +5,9 @@
  */
 
 import { podPath } from '../agent/rules/pod-requests.ts';
-import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
-import { ZONE_LABEL } from '../shared/domain/zones/zone.ts';
-import type { KubeNode, KubeObject, Taint } from '../shared/kube/types.ts';
+import type { MemoryCloud } from '../demo/ec2/cloud.ts';
+import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';
+import type { KubeNode, KubeObject, Taint } from '../shared/kinds/types.ts';
 import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';

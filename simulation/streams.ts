@@ -2,10 +2,11 @@
  * The tables' streams: changes of `objects` and `health` that pass the filters of the event source mappings (test/scenario
  * holds them against cdk/lib/streams.ts), delivered in batches until nothing new comes of it.
  */
-import type { ItemChange } from '../shared/adapters/memory/changes.ts';
-import type { MemoryItemStore } from '../shared/adapters/memory/item-store.ts';
-import type { ChangesOutcome, FleetControllers } from '../shared/controllers/index.ts';
-import { REMOVED_KINDS } from '../shared/controllers/workloads/manifest.ts';
+
+import { REMOVED_KINDS } from '../functions/workloads/manifest.ts';
+import type { ChangesOutcome, FleetControllers } from '../server/fleet-controllers.ts';
+import type { ItemChange } from '../shared/store/memory/changes.ts';
+import type { MemoryItemStore } from '../shared/store/memory/item-store.ts';
 
 const BATCH_RECORDS_MAX = 100;
 /** Deliveries of one batch, as many as the mapping allows. */

@@ -2,8 +2,8 @@
  * What has happened so far, counted from the changes: nodes tainted by us, pods deleted by anyone and created by us, nodes
  * removed by us.
  */
-import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/domain/nodes/taint.ts';
-import type { KubeNode } from '../shared/kube/types.ts';
+import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/fleet/taints/taint.ts';
+import type { KubeNode } from '../shared/kinds/types.ts';
 import type { ViewChanges } from './cluster-view.ts';
 
 /** The writer of a change. */

@@ -1,9 +1,9 @@
 /** What happened, a line a change: for people, with neighbours that did the same put together, or as JSON lines. */
 
-import { zoneKeyOf } from '../shared/domain/zones/zone.ts';
-import { parseTimeMs } from '../shared/kube/time.ts';
-import type { KubeNode, KubeObject } from '../shared/kube/types.ts';
-import type { FleetRecords } from '../shared/store/fleet-store.ts';
+import type { FleetRecords } from '../shared/fleet/zones/fleet-store.ts';
+import { zoneKeyOf } from '../shared/fleet/zones/zone.ts';
+import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
+import { parseTimeMs } from '../shared/kubernetes/time.ts';
 import { describeTaint } from './check-expectation.ts';
 import { type ObjectChange, podKey, type ViewChanges } from './cluster-view.ts';
 import { formatDuration } from './duration.ts';

@@ -1,5 +1,5 @@
 /** How the volumes of a simulation are called. */
-import type { KubeObject } from '../shared/kube/types.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
 
 /** Begins every id. */
 export const VOLUME_ID_START = 'vol-5';

@@ -2,9 +2,9 @@
  * Volumes of a simulated fleet: pods with one volume each, what their machines say to have mounted, and whoever attaches and
  * detaches on nodes in good health, as a CSI driver does.
  */
-import type { MemoryCloud } from '../shared/adapters/memory/cloud.ts';
-import { CLUSTER_TAG } from '../shared/domain/cloud/cluster-tag.ts';
-import { readyStatusOf } from '../shared/domain/nodes/conditions.ts';
+import type { MemoryCloud } from '../demo/ec2/cloud.ts';
+import { CLUSTER_TAG } from '../shared/fleet/instances/cluster-tag.ts';
+import { readyStatusOf } from '../shared/fleet/nodes/conditions.ts';
 import { OPERATOR } from './access.ts';
 import type { ClusterView } from './cluster-view.ts';
 import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';

@@ -1,15 +1,15 @@
 /** Watchers and the functions that serve them. They have random numbers of their own. */
 import { createHash } from 'node:crypto';
-import { gzip } from '../shared/adapters/gzip/gzip.ts';
-import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
-import { composeApi } from '../shared/api/compose.ts';
-import { serveWatch } from '../shared/api/watch/serve-watch.ts';
-import type { Policy } from '../shared/domain/policy.ts';
-import type { RandomSource } from '../shared/ports/clock.ts';
-import type { ItemStore } from '../shared/ports/item-store.ts';
-import type { Log } from '../shared/ports/log.ts';
-import type { NodeKeys } from '../shared/ports/node-keys.ts';
-import type { WatchTicketVerifier } from '../shared/ports/watch-tickets.ts';
+import { readYaml } from '../functions/api/read-yaml.ts';
+import { composeApi } from '../functions/api/work.ts';
+import { serveWatch } from '../functions/watch/work.ts';
+import type { NodeKeys } from '../shared/access/node-keys.ts';
+import type { WatchTicketVerifier } from '../shared/access/watch-tickets.ts';
+import type { RandomSource } from '../shared/clock.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
+import { gzip } from '../shared/gzip.ts';
+import type { Log } from '../shared/observability/log.ts';
+import type { ItemStore } from '../shared/store/item-store.ts';
 import { simulationAuthenticator } from './access.ts';
 import type { Mark } from './coverage.ts';
 import type { FaultPlan } from './faults/catalogue.ts';

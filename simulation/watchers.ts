@@ -6,10 +6,10 @@
  * The watchers have random numbers of their own.
  */
 
-import type { ServeWatch } from '../shared/api/watch/serve-watch.ts';
-import type { KubeObject } from '../shared/kube/types.ts';
-import type { Clock } from '../shared/ports/clock.ts';
-import type { HttpRequest, HttpResponse } from '../shared/ports/http.ts';
+import type { ServeWatch } from '../functions/watch/work.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { KubeObject } from '../shared/kinds/types.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { headersOf, OPERATOR } from './access.ts';
 import type { Mark } from './coverage.ts';
 import type { FaultPlan } from './faults/catalogue.ts';

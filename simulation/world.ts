@@ -1,16 +1,16 @@
 /** The whole system on virtual time: real API, heartbeat and controllers over a real store; machines and clock are simulated. */
 import { createHash } from 'node:crypto';
-import { gzip } from '../shared/adapters/gzip/gzip.ts';
-import { type MemoryCloud, memoryCloud } from '../shared/adapters/memory/cloud.ts';
-import { leaseProbe } from '../shared/adapters/probe/lease-probe.ts';
-import { readYaml } from '../shared/adapters/yaml/read-yaml.ts';
-import { composeApi } from '../shared/api/compose.ts';
-import { fleetControllers } from '../shared/controllers/index.ts';
-import type { Policy } from '../shared/domain/policy.ts';
-import { slotOf } from '../shared/domain/tick.ts';
-import { serveHeartbeat } from '../shared/heartbeat/renew-lease.ts';
-import type { Clock, RandomSource } from '../shared/ports/clock.ts';
-import type { Log, Meter } from '../shared/ports/log.ts';
+import { type MemoryCloud, memoryCloud } from '../demo/ec2/cloud.ts';
+import { readYaml } from '../functions/api/read-yaml.ts';
+import { composeApi } from '../functions/api/work.ts';
+import { serveHeartbeat } from '../functions/heartbeat/work.ts';
+import { leaseProbe } from '../functions/node-monitor/lease-probe.ts';
+import { fleetControllers } from '../server/fleet-controllers.ts';
+import type { Clock, RandomSource } from '../shared/clock.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
+import { gzip } from '../shared/gzip.ts';
+import type { Log, Meter } from '../shared/observability/log.ts';
+import { slotOf } from '../shared/ticks/tick.ts';
 import { PROBE, probeCredentials, simulationAuthenticator } from './access.ts';
 import { type ClusterView, clusterView } from './cluster-view.ts';
 import { createEndpoint, type Endpoint } from './endpoint.ts';

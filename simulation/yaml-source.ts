@@ -4,7 +4,7 @@
  */
 
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml';
-import { defined } from '../shared/domain/defined.ts';
+import { defined } from '../shared/defined.ts';
 
 export interface ScenarioFault {
   readonly file: string;

@@ -86,12 +86,12 @@ describe('the rules on imports', () => {
   });
 
   it('report a simulated machine that imports a loop of the agent, and let it share the rules', async () => {
-    expect(await planted('local-runs-what-is-deployed')).toEqual(['local/fleet/bad.ts -> agent/app/lease-loop.ts']);
+    expect(await planted('local-runs-what-is-deployed')).toEqual(['demo/fleet/bad.ts -> agent/app/lease-loop.ts']);
     expect(await planted('simulation-apart')).toEqual(['simulation/bad.ts -> agent/app/lease-loop.ts']);
   });
 
   it('report the rest of local mode when it imports a rule of the agent', async () => {
-    expect(await planted('fleet-shares-rules-of-the-agent')).toEqual(['local/bad.ts -> agent/rules/lease.ts']);
+    expect(await planted('fleet-shares-rules-of-the-agent')).toEqual(['aws-local/bad.ts -> agent/rules/lease.ts']);
   });
 
   it('report an adapter that imports another one, and let it share how AWS is spoken to', async () => {

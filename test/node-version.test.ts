@@ -39,7 +39,7 @@ function pretended(version: string): OldNode {
 
 /** Node.js of line 20 as this machine may have it beside the repository's: it cannot load TypeScript at all. */
 function installed(): OldNode[] {
-  const places = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/local/bin', '/usr/bin'];
+  const places = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/aws-local/bin', '/usr/bin'];
   const programs = places.map((place) => join(place, 'node')).filter((program) => existsSync(program));
   return [...new Set(programs.map((program) => realpathSync(program)))]
     .map((program) => {
@@ -72,7 +72,7 @@ describe('with a Node.js that is too old', () => {
   });
 
   const entries: Readonly<Record<string, () => readonly [path: string, program: string, remedy: RegExp]>> = {
-    'local mode': () => ['local/bin/start.mjs', 'nodekeeper', /`npm start`/],
+    'local mode': () => ['aws-local/bin/start.mjs', 'nodekeeper', /`npm start`/],
     'the CDK app': () => ['cdk/bin/nodekeeper.mjs', 'nodekeeper cdk', /`npm run synth`/],
     'the agent from source': () => ['agent/bin/nodekeeper-agent.mjs', 'nodekeeper-agent', /install a newer Node\.js/],
     'the bundled agent': () => [bundle, 'nodekeeper-agent', /install a newer Node\.js/],
@@ -116,7 +116,7 @@ describe('with a Node.js that is too old', () => {
 });
 
 describe('with the Node.js that runs this', () => {
-  it.each(['local/bin/start.mjs', 'agent/bin/nodekeeper-agent.mjs'])('%s starts', (entry) => {
+  it.each(['aws-local/bin/start.mjs', 'agent/bin/nodekeeper-agent.mjs'])('%s starts', (entry) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [join(ROOT, entry), '--help'], { encoding: 'utf8' });
     expect([status, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(/^usage: |^Usage: /);

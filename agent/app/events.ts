@@ -6,9 +6,9 @@
  * Equal events about one object are one Event with a count. Recording never waits: events are queued within bounds, and
  * an event that cannot be sent in time is dropped and counted.
  */
-import { defined } from '../../shared/domain/defined.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
-import type { Log } from '../../shared/ports/log.ts';
+import { defined } from '../../shared/defined.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';

@@ -5,8 +5,8 @@
  * A pass without pressure reads the machine once. The use of pods is measured only when a pod must be chosen, and their
  * storage once per minute if a pod has a limit on it.
  */
-import type { KubePod } from '../../shared/kube/types.ts';
-import type { Log } from '../../shared/ports/log.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { PodRuntime, PodUsage } from '../ports/pod-runtime.ts';

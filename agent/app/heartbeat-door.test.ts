@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { LEASE_BATCHES_PATH } from '../../shared/domain/nodes/lease-batch.ts';
+import { LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { leasePath } from '../rules/lease.ts';
 import { withHeartbeatDoor } from './heartbeat-door.ts';

@@ -7,7 +7,7 @@
  * one, or none where the URL is no longer deployed. Requests that are no renewal of a Lease always use the API. An attempt
  * that hangs leaves time for another one (rules/relay-use.ts).
  */
-import { LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/domain/nodes/lease-batch.ts';
+import { LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { heartbeatUrlOf } from '../rules/lease.ts';
 import { limitedAttempt } from '../rules/relay-use.ts';

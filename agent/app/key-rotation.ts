@@ -6,7 +6,7 @@
  * waits that double up to an hour. No other loop waits for this one, and the machine keeps its key until it can be
  * replaced.
  */
-import type { Log } from '../../shared/ports/log.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { MachineKeys, PublicHalf } from '../ports/machine-keys.ts';

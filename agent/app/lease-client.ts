@@ -1,8 +1,8 @@
 /** Reads, creates and renews the Lease of this node. Source: component-helpers/apimachinery/lease/controller.go. */
 
-import type { NodeUsage } from '../../shared/domain/nodes/node-usage.ts';
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
-import type { Log } from '../../shared/ports/log.ts';
+import type { NodeUsage } from '../../shared/fleet/nodes/node-usage.ts';
+import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
 import { doublingWaitMs, ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { defined } from '../../shared/domain/defined.ts';
-import type { NodeUsage } from '../../shared/domain/nodes/node-usage.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import { defined } from '../../shared/defined.ts';
+import type { NodeUsage } from '../../shared/fleet/nodes/node-usage.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import {
   answered,
   inOrder,

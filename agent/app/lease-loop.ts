@@ -16,7 +16,7 @@
  * - A deleted Node is registered again before the Lease is created.
  * - Only an answer with the sent Lease counts. A captive portal may answer every request with 200.
  */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { AgentConfig } from '../config.ts';
 import type { AgentTime } from '../ports/time.ts';
 import {

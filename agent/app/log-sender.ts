@@ -5,8 +5,8 @@
  * A chunk without an answer is sent again with its number. One log that fails affects no other log. At most one
  * chunk of each log is in memory, whatever the container writes.
  */
-import { LOG_CHUNK_BYTES_MAX } from '../../shared/domain/logs/log-request.ts';
-import type { Log } from '../../shared/ports/log.ts';
+import { LOG_CHUNK_BYTES_MAX } from '../../shared/kinds/pods/log-request.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import { LogUnavailableError, type PodRuntime } from '../ports/pod-runtime.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeNode } from '../../shared/kube/types.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
 import type { MachineFacts, MachineUse } from '../ports/machine.ts';
 import { NodePressure } from './node-pressure.ts';
 import { NodeStatusComputation, type NodeStatusSources } from './node-status.ts';

@@ -3,11 +3,11 @@
  * (pkg/kubelet/nodestatus/setters.go). Nothing is written here. Events are returned, to be recorded after the write.
  */
 
-import { AGENT_VERSION_ANNOTATION } from '../../shared/domain/agents/agent-version.ts';
-import { defined } from '../../shared/domain/defined.ts';
-import type { NodeUsage } from '../../shared/domain/nodes/node-usage.ts';
-import type { KubeNode, NodeStatus } from '../../shared/kube/types.ts';
-import type { Log } from '../../shared/ports/log.ts';
+import { AGENT_VERSION_ANNOTATION } from '../../shared/agents/agent-version.ts';
+import { defined } from '../../shared/defined.ts';
+import type { NodeUsage } from '../../shared/fleet/nodes/node-usage.ts';
+import type { KubeNode, NodeStatus } from '../../shared/kinds/types.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Machine, MachineFacts, MachineUse } from '../ports/machine.ts';
 import { type ReadyErrors, statusEvent } from '../rules/node-conditions.ts';

@@ -1,7 +1,7 @@
 /** All pods that the API binds to this node, in pages. */
-import { defined } from '../../shared/domain/defined.ts';
-import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
+import { defined } from '../../shared/defined.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
+import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import { answeredWith, describeAnswer } from '../rules/kube-answer.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { memoryRuntime } from '../../test/support/memory-runtime.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { recordsOf } from '../../shared/kube/normal-form.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, NODES, node, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { type MemoryRuntime, memoryRuntime } from '../../test/support/memory-runtime.ts';

@@ -11,7 +11,7 @@
  * The loop keeps one entry per pod of this node, with its newest status and no queue. An outage of the API costs no
  * memory.
  */
-import type { KubePod } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import type { RunningPod } from '../ports/pod-runtime.ts';
 import { type Doubling, doublingWaitMs, retryAfterWaitMs } from '../rules/backoff.ts';
 import { isMirrorPod, isStaticPod } from '../rules/critical-pod.ts';

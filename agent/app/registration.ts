@@ -4,8 +4,8 @@
  * Several loops request it: the status loop before its first pass, the lease loop after the Node was deleted.
  * Concurrent requests share one run.
  */
-import type { KubeNode } from '../../shared/kube/types.ts';
-import type { Log } from '../../shared/ports/log.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';

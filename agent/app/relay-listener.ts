@@ -4,7 +4,7 @@
  *
  * The certificate is read again every hour. A new one is used without a restart.
  */
-import type { Log } from '../../shared/ports/log.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';
 import { type Doubling, doublingWaitMs } from '../rules/backoff.ts';

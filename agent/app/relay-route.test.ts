@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { graceSecondsMin } from '../../shared/domain/policy.ts';
+import { graceSecondsMin } from '../../shared/fleet/policy.ts';
 import { answered, refused, silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { randomFrom } from '../../test/support/seeded.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';

@@ -13,7 +13,7 @@
  * A relay that hangs may never mark this node. So the relay is not used while the heartbeat interval is short, and a
  * heartbeat that is already late is sent directly first (rules/relay-use.ts).
  */
-import type { Log } from '../../shared/ports/log.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import { answeredWith, isTransient } from '../rules/kube-answer.ts';
 import { isRelayUsable, isTimeForRelay, RELAY_WAIT_MS } from '../rules/relay-use.ts';

@@ -5,7 +5,7 @@ import {
   type LeaseBatch,
   type LeaseBatchAnswerItem,
   type LeaseBatchItem,
-} from '../../shared/domain/nodes/lease-batch.ts';
+} from '../../shared/fleet/nodes/lease-batch.ts';
 import { answered, refused, silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { randomFrom } from '../../test/support/seeded.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';

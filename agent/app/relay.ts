@@ -10,14 +10,14 @@
  * acknowledges only what is stored. Everything that waits here is bounded, and lost when the process is killed: the
  * connections of the machines break, and they send their heartbeats themselves.
  */
-import { admitRequest, type RequestLimit } from '../../shared/domain/access/request-limit.ts';
+import { admitRequest, type RequestLimit } from '../../shared/access/request-limit.ts';
 import {
   LEASE_BATCH_BYTES_MAX,
   LEASE_BATCH_ITEMS_MAX,
   type LeaseBatchAnswerItem,
   type LeaseBatchItem,
-} from '../../shared/domain/nodes/lease-batch.ts';
-import type { Log } from '../../shared/ports/log.ts';
+} from '../../shared/fleet/nodes/lease-batch.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';

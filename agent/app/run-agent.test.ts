@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { silentLog } from '../../test/support/agent-api.ts';
 import { type ApiInMemory, apiInMemory, pod, podsIn } from '../../test/support/api-in-memory.ts';
 import { CutDisk } from '../../test/support/cut-disk.ts';

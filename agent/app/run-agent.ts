@@ -7,8 +7,9 @@
  * request delays a heartbeat. When the agent stops, the loops stop at once and the pods keep running: a restart of the
  * agent must not restart the workloads.
  */
-import { recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { KubeNode, KubePod } from '../../shared/kube/types.ts';
+
+import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
+import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';

@@ -1,5 +1,5 @@
 /** status.addresses and the annotation for an external cloud provider, as a step of the node status. */
-import { PROVIDED_NODE_IP_ANNOTATION } from '../../shared/domain/cloud/instance.ts';
+import { PROVIDED_NODE_IP_ANNOTATION } from '../../shared/fleet/instances/instance.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { IpAddress } from '../rules/ip-address.ts';

@@ -6,7 +6,7 @@
  * The lock delays the suspend until the promise is stored, for 4 s at most. After the resume nothing is removed: the
  * cluster ends the promise at the first heartbeat after more than one grace period, or at its time.
  */
-import type { Log } from '../../shared/ports/log.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { ShutdownSignal } from '../ports/shutdown-signal.ts';
 import type { AgentTime } from '../ports/time.ts';

@@ -1,5 +1,5 @@
 /** The checks before the agent sends its first request: swap, topology policy, node IPs, reservations. */
-import type { Log } from '../../shared/ports/log.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { AgentMeter } from '../ports/meter.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { KubeNode } from '../../shared/kube/types.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
 import { answered, scriptedApi, silentLog, timedOut } from '../../test/support/agent-api.ts';
 import { SteppedTime, settle } from '../../test/support/stepped-time.ts';
 import { StatusLoop } from './status-loop.ts';

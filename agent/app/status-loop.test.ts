@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeNode } from '../../shared/kube/types.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
 import { answered, scriptedApi, timedOut } from '../../test/support/agent-api.ts';
 import { SteppedTime } from '../../test/support/stepped-time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';

@@ -14,8 +14,8 @@
  *
  * Difference from upstream: a deleted Node (404) is registered again by the next pass, as the controller expects.
  */
-import type { KubeNode } from '../../shared/kube/types.ts';
-import type { Log } from '../../shared/ports/log.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
+import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import type { AgentMeter } from '../ports/meter.ts';

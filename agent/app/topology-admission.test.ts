@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import { maskOf } from '../rules/topology/mask.ts';
 import { topologyManager } from './topology-admission.ts';

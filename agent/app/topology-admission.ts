@@ -2,7 +2,7 @@
  * The topology manager of a running agent: it applies the rules, and keeps which resources it assigned to which pod.
  * After a restart it starts empty, and the running pods are admitted again.
  */
-import type { KubePod } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { CpuPlacement } from '../ports/pod-runtime.ts';
 import type { AgentTime } from '../ports/time.ts';

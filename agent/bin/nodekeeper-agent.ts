@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { gzip } from '../../shared/adapters/gzip/gzip.ts';
-import { defined } from '../../shared/domain/defined.ts';
+import { defined } from '../../shared/defined.ts';
+import { gzip } from '../../shared/gzip.ts';
 import { cgroupNode, openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { serveHealthz } from '../adapters/healthz/healthz-server.ts';

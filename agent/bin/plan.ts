@@ -5,10 +5,10 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { defined } from '../../shared/domain/defined.ts';
-import { podQosClass } from '../../shared/kube/pods/qos-class.ts';
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import { defined } from '../../shared/defined.ts';
+import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { findCgroupDirectory } from '../adapters/cgroup/find-tree.ts';
 import { readDocuments } from '../adapters/config/documents.ts';
 import { countCpuList } from '../adapters/linux-machine/proc-text.ts';

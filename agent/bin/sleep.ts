@@ -4,7 +4,7 @@
  * Promises that this machine is silent until then, and does nothing else: the machine may suspend, reboot or leave its
  * network afterwards.
  */
-import { rfc3339 } from '../../shared/domain/rfc3339.ts';
+import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import { answeredWith, describeAnswer } from '../rules/kube-answer.ts';
 import { durationSeconds, promiseOfSilence } from '../rules/planned-silence.ts';

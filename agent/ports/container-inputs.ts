@@ -1,5 +1,5 @@
 /** What a container starts with besides its spec. */
-import type { Container, KubePod } from '../../shared/kube/types.ts';
+import type { Container, KubePod } from '../../shared/kinds/types.ts';
 
 export interface ContainerMount {
   /** A directory or file of the machine. */

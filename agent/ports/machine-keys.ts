@@ -2,7 +2,7 @@
  * The keys of this machine: the current one, and during a rotation the next one. Both are on disk, so after a restart
  * the agent has every key that the cluster may have enrolled.
  */
-import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
+import type { NodePublicKey } from '../../shared/access/node-identity.ts';
 
 export interface PublicHalf {
   /** RFC 7638 thumbprint. */

@@ -2,7 +2,7 @@
  * Runs pods on this machine. Adapters: `none`, `exec` (child processes) and `podman`; all pass
  * test/contract/pod-runtime.ts.
  */
-import type { KubeObject, KubePod } from '../../shared/kube/types.ts';
+import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import type { ContainerInputSource } from './container-inputs.ts';
 
 export type ContainerState =

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubePod } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import {
   ANYWHERE,
   allPodsFiles,

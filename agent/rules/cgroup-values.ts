@@ -6,9 +6,9 @@
  * is that of runc (libcontainer/cgroups/utils.go). memory.high and memory.min stay unset, as without the feature gate
  * MemoryQoS.
  */
-import { podQosClass } from '../../shared/kube/pods/qos-class.ts';
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
+import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { CpuPlacement } from '../ports/pod-runtime.ts';
 import { isCriticalPod } from './critical-pod.ts';
 import { type ResourceTexts, reservedOf } from './node-resources.ts';

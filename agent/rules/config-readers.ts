@@ -2,9 +2,10 @@
  * Readers of configuration values: from a YAML or JSON document, and from the text of a flag. A reader that does not
  * accept a value returns what it expected.
  */
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import type { Taint, TaintEffect } from '../../shared/kube/types.ts';
-import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
+
+import type { Taint, TaintEffect } from '../../shared/kinds/types.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
+import { isJsonObject } from '../../shared/kubernetes/wire/json-value.ts';
 import type { PriorityGrace, RelayConfig, ThresholdValue } from '../config.ts';
 import { parseGoBoolean } from './go-boolean.ts';
 import { parseGoDuration } from './go-duration.ts';

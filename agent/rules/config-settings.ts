@@ -3,9 +3,9 @@
  * Defaults are those of a kubelet (pkg/kubelet/apis/config/v1beta1/defaults.go,
  * pkg/kubelet/eviction/defaults_linux.go).
  */
-import { defined } from '../../shared/domain/defined.ts';
-import { labelErrors, subdomainErrors } from '../../shared/kube/validation/names.ts';
-import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
+import { defined } from '../../shared/defined.ts';
+import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validation/names.ts';
+import { isJsonObject } from '../../shared/kubernetes/wire/json-value.ts';
 import type { AgentConfig, EvictionThresholds, RuntimeName, TopologyPolicy } from '../config.ts';
 import {
   AGENT_FIELDS,

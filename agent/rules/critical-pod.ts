@@ -2,8 +2,8 @@
  * Priorities of pods, and which pods are critical.
  * Source: pkg/kubelet/types/pod_update.go, pkg/apis/scheduling/types.go.
  */
-import { MIRROR_POD_ANNOTATION } from '../../shared/domain/access/node-restriction.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import { MIRROR_POD_ANNOTATION } from '../../shared/access/node-restriction.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 
 /** The priority of system-cluster-critical; system-node-critical has 1000 more. */
 export const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;

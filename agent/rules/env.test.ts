@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Container, EnvVar } from '../../shared/kube/types.ts';
+import type { Container, EnvVar } from '../../shared/kinds/types.ts';
 import { containerEnv, expand } from './env.ts';
 import type { ReadObject } from './pod-objects.ts';
 

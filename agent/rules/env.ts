@@ -2,7 +2,7 @@
  * The environment of a container. Source: upstream pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables) and
  * third_party/forked/golang/expansion.
  */
-import type { Container, EnvFromSource, EnvVar, KubePod } from '../../shared/kube/types.ts';
+import type { Container, EnvFromSource, EnvVar, KubePod } from '../../shared/kinds/types.ts';
 import type { NodeEvent } from './node-event.ts';
 import { type FieldValue, type MachineFacts, podFieldValue, resourceFieldValue } from './pod-fields.ts';
 import { notFoundText, type ObjectKind, type ObjectSource } from './pod-objects.ts';

@@ -1,5 +1,5 @@
 /** The request that writes an event, and what its answer means. Source: client-go tools/record/event.go. */
-import { formatTime } from '../../shared/kube/time.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { answeredWith, isTransient } from './kube-answer.ts';
 import type { NodeEvent } from './node-event.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubePod } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import type { PodUsage } from '../ports/pod-runtime.ts';
 import { rankForEviction } from './eviction-ranking.ts';
 import type { StarvedResource } from './eviction-signals.ts';

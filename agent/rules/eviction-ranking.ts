@@ -1,6 +1,7 @@
 /** Which pod is evicted first. Source: pkg/kubelet/eviction/helpers.go (rankMemoryPressure and the functions beside it). */
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
+
+import type { KubePod } from '../../shared/kinds/types.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { PodUsage } from '../ports/pod-runtime.ts';
 import { priorityOf } from './critical-pod.ts';
 import type { StarvedResource } from './eviction-signals.ts';

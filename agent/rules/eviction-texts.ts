@@ -2,12 +2,13 @@
  * The texts and the status of an evicted pod. They are exactly those of upstream.
  * Source: pkg/kubelet/eviction/helpers.go (evictionMessage), eviction_manager.go (Admit, localStorageEviction).
  */
-import type { Toleration } from '../../shared/domain/kubernetes.ts';
-import { tolerates } from '../../shared/domain/nodes/toleration.ts';
-import { recordsOf } from '../../shared/kube/normal-form.ts';
-import { podQosClass } from '../../shared/kube/pods/qos-class.ts';
-import { canonicalQuantity, formatQuantity } from '../../shared/kube/quantity.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
+
+import { tolerates } from '../../shared/fleet/taints/toleration.ts';
+import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
+import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
+import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
+import { canonicalQuantity, formatQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { PodUsage } from '../ports/pod-runtime.ts';
 import { isCriticalPod } from './critical-pod.ts';
 import { bytesOfQuantity } from './eviction-ranking.ts';

@@ -1,7 +1,7 @@
 /** Requests for this machine's identity, and how their answers are read (docs/security.md, "The protocol"). */
-import type { NodePublicKey } from '../../shared/domain/access/node-identity.ts';
-import { recordsOf } from '../../shared/kube/normal-form.ts';
-import { parseTimeMs } from '../../shared/kube/time.ts';
+import type { NodePublicKey } from '../../shared/access/node-identity.ts';
+import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import type { EnrolledKey } from './key-rotation.ts';
 import { answeredWith, objectIn } from './kube-answer.ts';

@@ -2,7 +2,7 @@
  * A request to terminate one pod.
  * Source: killPodNow in pkg/kubelet/pod_workers.go.
  */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 
 const LEAST_WAIT_SECONDS = 10;
 

@@ -3,7 +3,7 @@
  *
  * An answer counts only when it contains the Lease of this node. A captive portal answers everything with 200.
  */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 import { answeredWith, leaseIn } from './kube-answer.ts';
 

@@ -2,13 +2,13 @@
  * The Lease of this node, and when it is renewed (component-helpers/apimachinery/lease/controller.go,
  * pkg/kubelet/util/nodelease.go).
  */
-import { LEASE_NAMESPACE } from '../../shared/domain/access/node-restriction.ts';
-import { HEARTBEAT_URL_ANNOTATION } from '../../shared/domain/nodes/heartbeat-url.ts';
-import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
-import { type NodeUsage, USAGE_ANNOTATION, usageText } from '../../shared/domain/nodes/node-usage.ts';
-import { INTERVAL_JITTER } from '../../shared/domain/policy.ts';
-import { formatMicroTime } from '../../shared/kube/time.ts';
-import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kube/types.ts';
+import { LEASE_NAMESPACE } from '../../shared/access/node-restriction.ts';
+import { HEARTBEAT_URL_ANNOTATION } from '../../shared/fleet/nodes/heartbeat-url.ts';
+import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
+import { type NodeUsage, USAGE_ANNOTATION, usageText } from '../../shared/fleet/nodes/node-usage.ts';
+import { INTERVAL_JITTER } from '../../shared/fleet/policy.ts';
+import type { KubeNode, KubeObject, OwnerReference } from '../../shared/kinds/types.ts';
+import { formatMicroTime } from '../../shared/kubernetes/time.ts';
 
 /** The server changes this annotation in its answer to a heartbeat whenever pods of the node changed. */
 export const PODS_VERSION_ANNOTATION = 'nodekeeper.dev/pods-version';

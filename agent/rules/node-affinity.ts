@@ -5,8 +5,9 @@
  * - The selector must match, and at least one term. All requirements of that term must match.
  * - A term without requirements, and a malformed requirement, match nothing.
  */
-import { listOf, recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { listOf, recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 
 type Labels = Readonly<Record<string, string>>;
 type Json = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 /** What the answers to a read of our Node and to a patch of its status mean (pkg/kubelet/kubelet_node_status.go). */
-import type { KubeNode } from '../../shared/kube/types.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 import { retryAfterWaitMs } from './backoff.ts';
 import { answeredWith, objectIn } from './kube-answer.ts';

@@ -1,7 +1,7 @@
 /** The conditions that the agent sets on its Node (pkg/kubelet/nodestatus/setters.go). */
 
-import { formatTime } from '../../shared/kube/time.ts';
-import type { NodeCondition } from '../../shared/kube/types.ts';
+import type { NodeCondition } from '../../shared/kinds/types.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { NodeEvent } from './node-event.ts';
 
 export type PressureType = 'MemoryPressure' | 'DiskPressure' | 'PIDPressure';

@@ -2,9 +2,10 @@
  * Labels and taints that a node may be configured to register with
  * (cmd/kubelet/app/options/options.go, k8s.io/kubelet/pkg/apis/well_known_labels.go).
  */
-import type { Taint } from '../../shared/domain/kubernetes.ts';
-import { validateLabels } from '../../shared/kube/validation/metadata.ts';
-import { validateTaints } from '../../shared/kube/validation/node.ts';
+
+import { validateTaints } from '../../shared/kinds/nodes/validate.ts';
+import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
+import { validateLabels } from '../../shared/kubernetes/validation/metadata.ts';
 
 /** Labels that describe the machine. Only these are corrected on an existing Node. */
 export const MACHINE_LABELS: readonly string[] = [

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { applyStrategicMergePatch } from '../../shared/kube/patch/strategic.ts';
-import { node as nodeSchema } from '../../shared/kube/schema/node.ts';
-import type { KubeNode } from '../../shared/kube/types.ts';
-import type { JsonObject } from '../../shared/kube/wire/json-value.ts';
+import { node as nodeSchema } from '../../shared/kinds/schema/node.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
+import { applyStrategicMergePatch } from '../../shared/kubernetes/patch/strategic.ts';
+import type { JsonObject } from '../../shared/kubernetes/wire/json-value.ts';
 import { nodeStatusPatch } from './node-patch.ts';
 
 const dual = [

@@ -5,8 +5,14 @@
  * Changes of the spec are left out. Changes of labels and annotations are included. A non-empty address list is
  * replaced as a whole: its merge key is the type, and a dual-stack node has two addresses of one type.
  */
-import type { KubeNode, NodeCondition } from '../../shared/kube/types.ts';
-import { cloneJson, isJsonObject, type JsonObject, jsonEqual, setMember } from '../../shared/kube/wire/json-value.ts';
+import type { KubeNode, NodeCondition } from '../../shared/kinds/types.ts';
+import {
+  cloneJson,
+  isJsonObject,
+  type JsonObject,
+  jsonEqual,
+  setMember,
+} from '../../shared/kubernetes/wire/json-value.ts';
 
 /** Undefined if nothing changed. */
 export function nodeStatusPatch(from: KubeNode, to: KubeNode): JsonObject | undefined {

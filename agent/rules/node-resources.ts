@@ -3,15 +3,15 @@
  * pkg/kubelet/cm/node_container_manager_linux.go, pkg/kubelet/cm/helpers.go).
  */
 
+import type { NodeStatus } from '../../shared/kinds/types.ts';
 import {
   compareQuantities,
   formatQuantity,
   parseQuantity,
   type Quantity,
   type QuantityFormat,
-} from '../../shared/kube/quantity.ts';
-import type { NodeStatus } from '../../shared/kube/types.ts';
-import { qualifiedNameErrors } from '../../shared/kube/validation/names.ts';
+} from '../../shared/kubernetes/quantity.ts';
+import { qualifiedNameErrors } from '../../shared/kubernetes/validation/names.ts';
 import type { EvictionThresholds, ThresholdValue } from '../config.ts';
 
 export type ResourceTexts = Readonly<Record<string, string>>;

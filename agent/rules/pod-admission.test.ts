@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { type Admission, admitPod, podRequests } from './pod-admission.ts';
 
 const node: KubeObject = {

@@ -3,11 +3,12 @@
  * made the binding. Source: upstream pkg/kubelet/lifecycle/predicate.go; kube-scheduler's AdmissionCheck and the
  * plugins NodeResourcesFit, NodeAffinity, NodeName and NodePorts. Not implemented: preemption for a critical pod.
  */
-import type { Taint, Toleration } from '../../shared/domain/kubernetes.ts';
-import { tolerationFor } from '../../shared/domain/nodes/toleration.ts';
-import { type Json, numberOf, recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+
+import { tolerationFor } from '../../shared/fleet/taints/toleration.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import type { Taint, Toleration } from '../../shared/kubernetes/kubernetes.ts';
+import { type Json, numberOf, recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { isStaticPod } from './critical-pod.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
 

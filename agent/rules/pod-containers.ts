@@ -1,6 +1,7 @@
 /** The containers of a pod, for the rules that assign resources of the machine. Ephemeral containers have none. */
-import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 
 export interface Container {
   readonly name: string;

@@ -3,8 +3,9 @@
  * Source: upstream pkg/kubelet/kubelet_pods.go (podFieldSelectorRuntimeValue), pkg/fieldpath/fieldpath.go and
  * pkg/api/v1/resource/helpers.go (ExtractContainerResourceValue).
  */
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import type { Container, KubePod, ResourceFieldReference, ResourceList } from '../../shared/kube/types.ts';
+
+import type { Container, KubePod, ResourceFieldReference, ResourceList } from '../../shared/kinds/types.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 
 /** What a pod may read about its machine. */
 export interface MachineFacts {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defined } from '../../shared/domain/defined.ts';
+import { defined } from '../../shared/defined.ts';
 import { deletionGraceSeconds } from './pod-grace.ts';
 
 const pod = (own?: number, deletion?: number) => ({

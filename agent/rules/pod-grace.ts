@@ -1,5 +1,5 @@
 /** The grace period of a deleted pod. Source: upstream pkg/kubelet/pod_workers.go (calculateEffectiveGracePeriod). */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { killRequest } from './kill-request.ts';
 
 /**

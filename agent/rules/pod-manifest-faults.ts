@@ -1,6 +1,6 @@
 /** The checks of a pod in a file: those fields that the rules of the agent read. */
-import { isRecord, type Json } from '../../shared/kube/normal-form.ts';
-import { parseQuantity } from '../../shared/kube/quantity.ts';
+import { isRecord, type Json } from '../../shared/kubernetes/normal-form.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 
 export type FieldPath = readonly (string | number)[];
 

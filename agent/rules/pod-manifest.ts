@@ -4,16 +4,16 @@
  * Kubernetes: "Pod Priority and Preemption", "Pod Quality of Service Classes".
  */
 
-import { pods as podKind } from '../../shared/api/kinds/pods.ts';
-import { priorityclasses, systemPriorityClasses } from '../../shared/api/kinds/priorityclasses.ts';
-import { isRecord, type Json } from '../../shared/kube/normal-form.ts';
 import {
   defaultPriorityClass,
   type PriorityClasses,
   priorityClassNameOf,
   resolvePriority,
-} from '../../shared/kube/pods/pod-priority.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+} from '../../shared/kinds/pods/pod-priority.ts';
+import { pods as podKind } from '../../shared/kinds/pods/serve.ts';
+import { priorityclasses, systemPriorityClasses } from '../../shared/kinds/priorityclasses/serve.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { isRecord, type Json } from '../../shared/kubernetes/normal-form.ts';
 import type { ConfigDocument, ConfigFault } from './config-settings.ts';
 import { type FieldFault, type FieldPath, podFaults, unexpected } from './pod-manifest-faults.ts';
 

@@ -1,5 +1,5 @@
 /** The ConfigMaps and Secrets that a pod refers to. */
-import type { EnvFromSource, KubeObject, KubePod, Volume } from '../../shared/kube/types.ts';
+import type { EnvFromSource, KubeObject, KubePod, Volume } from '../../shared/kinds/types.ts';
 
 /** A ConfigMap or a Secret. Binary data, and all data of a Secret, is in base64. */
 export interface ConfigObject extends KubeObject {

@@ -1,5 +1,5 @@
 /** Requests about a pod of this node, and what their answers mean (pkg/kubelet/status/status_manager.go). */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { answeredWith } from './kube-answer.ts';
 import type { PodStatus } from './shutdown-status.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { ContainerState, RunningPod } from '../ports/pod-runtime.ts';
 import { podStatusOf, rejectedStatus } from './pod-status.ts';
 

@@ -2,10 +2,10 @@
  * Status of a pod from its containers. Source: upstream pkg/kubelet/kubelet_pods.go (getPhase, generateAPIPodStatus)
  * and pkg/kubelet/status/generate.go. Without results of probes a container is ready when it runs.
  */
-import { defined } from '../../shared/domain/defined.ts';
-import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import { formatTime } from '../../shared/kube/time.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import { defined } from '../../shared/defined.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { ContainerState, RunningContainer, RunningPod } from '../ports/pod-runtime.ts';
 import type { RestartPolicy } from './restart-back-off.ts';
 import type { PodStatus } from './shutdown-status.ts';

@@ -2,7 +2,7 @@
  * Limits of a container as options of `podman create`. Source: podman-create(1). The values are those of a kubelet, as for
  * control groups of our own.
  */
-import type { KubePod } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import type { CpuPlacement } from '../ports/pod-runtime.ts';
 import {
   type CgroupNode,

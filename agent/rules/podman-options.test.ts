@@ -1,6 +1,6 @@
 /** Each field of a pod that podman's options carry: without the field no option, with it exactly these. */
 import { describe, expect, it } from 'vitest';
-import type { Container, KubePod } from '../../shared/kube/types.ts';
+import type { Container, KubePod } from '../../shared/kinds/types.ts';
 import { podmanContainerPlan, podmanPodOptions } from './podman-pod.ts';
 
 const podOf = (spec: object): KubePod =>

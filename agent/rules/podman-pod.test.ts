@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Container, KubePod } from '../../shared/kube/types.ts';
+import type { Container, KubePod } from '../../shared/kinds/types.ts';
 import { type PodmanContainerFacts, podmanContainerPlan, podmanPodOptions } from './podman-pod.ts';
 
 const podOf = (spec: Record<string, unknown>): KubePod => ({

@@ -3,8 +3,9 @@
  * podman-create(1); upstream pkg/kubelet/kuberuntime/kuberuntime_sandbox.go (generatePodSandboxConfig),
  * kuberuntime_container.go (generateContainerConfig), security_context.go.
  */
-import { listOf, numberOf, recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { Container, KubePod } from '../../shared/kube/types.ts';
+
+import type { Container, KubePod } from '../../shared/kinds/types.ts';
+import { listOf, numberOf, recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { ContainerMount } from '../ports/container-inputs.ts';
 import { expand } from './env.ts';
 import { unsupportedProbe } from './probe.ts';

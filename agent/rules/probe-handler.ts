@@ -1,5 +1,5 @@
 /** Targets of probes and hooks. Source: upstream pkg/kubelet/prober/prober.go (extractPort), lifecycle/handlers.go. */
-import type { Container, LifecycleHandler } from '../../shared/kube/types.ts';
+import type { Container, LifecycleHandler } from '../../shared/kinds/types.ts';
 import type { HttpTarget } from '../ports/probe-client.ts';
 
 export type PortNumber =

@@ -1,7 +1,7 @@
 /**
  * Results of probes. Source: upstream pkg/kubelet/prober/worker.go (doProbe) and prober_manager.go (UpdatePodStatus).
  */
-import type { Container, KubePod, Probe } from '../../shared/kube/types.ts';
+import type { Container, KubePod, Probe } from '../../shared/kinds/types.ts';
 import { expand, type Variables } from './env.ts';
 import { restartPolicyOf } from './pod-status.ts';
 

@@ -23,7 +23,7 @@
  * limitedAttempt bounds each direct attempt, with a relay or without one: another attempt, on a new connection, is still
  * in time. A longer interval leaves each attempt more time, up to the configured limit.
  */
-import { graceSecondsMin, RELAYED_INTERVAL_SECONDS_MIN } from '../../shared/domain/policy.ts';
+import { graceSecondsMin, RELAYED_INTERVAL_SECONDS_MIN } from '../../shared/fleet/policy.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 
 /** Time limit of a heartbeat through a relay: 2 s of collecting, the request of the batch, and the site. Milliseconds. */

@@ -2,7 +2,7 @@
  * What a relay of heartbeats accepts, and what it makes of the answer to a batch (docs/relay.md). A relay cannot check the
  * tokens of machines: only the cluster has their keys. It passes on what it received, and the answer that it received.
  */
-import { LEASE_NAMESPACE } from '../../shared/domain/access/node-restriction.ts';
+import { LEASE_NAMESPACE } from '../../shared/access/node-restriction.ts';
 import {
   LEASE_BATCH_API_VERSION,
   LEASE_BATCH_KIND,
@@ -11,14 +11,14 @@ import {
   type LeaseBatchAnswer,
   type LeaseBatchAnswerItem,
   type LeaseBatchItem,
-} from '../../shared/domain/nodes/lease-batch.ts';
-import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
+} from '../../shared/fleet/nodes/lease-batch.ts';
+import { isJsonObject } from '../../shared/kubernetes/wire/json-value.ts';
 import type { KubeAnswer, KubeRequest } from '../ports/kube-api.ts';
 import { describeAnswer } from './kube-answer.ts';
 
 /** Longest body of a heartbeat. An agent sends some 700 bytes. Bytes. */
 export const RELAYED_BODY_BYTES_MAX = 8_192;
-/** Longest token, as on the server (shared/domain/access/node-token.ts). */
+/** Longest token, as on the server (shared/access/node-token.ts). */
 const TOKEN_CHARACTERS_MAX = 2_048;
 
 const METHOD_NOT_ALLOWED = 405;

@@ -2,10 +2,10 @@
  * What a machine accepts from the answer of a relay. The next heartbeat is made from the last answer, and the machine signs
  * it. So a relay that could set labels, owners or a spec in an answer would write them with the machine's signature.
  */
-import { defined } from '../../shared/domain/defined.ts';
-import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
-import { USAGE_ANNOTATION } from '../../shared/domain/nodes/node-usage.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import { defined } from '../../shared/defined.ts';
+import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
+import { USAGE_ANNOTATION } from '../../shared/fleet/nodes/node-usage.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { KubeAnswer } from '../ports/kube-api.ts';
 import { leaseIn } from './kube-answer.ts';
 import { LOGS_VERSION_ANNOTATION, PODS_VERSION_ANNOTATION } from './lease.ts';

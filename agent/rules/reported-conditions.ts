@@ -1,5 +1,5 @@
 /** The conditions that a node reports about itself, in the order in which a kubelet sets them. */
-import type { NodeCondition } from '../../shared/kube/types.ts';
+import type { NodeCondition } from '../../shared/kinds/types.ts';
 import {
   conditionOf,
   PRESSURE_TYPES,

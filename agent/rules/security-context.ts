@@ -3,8 +3,9 @@
  * pkg/securitycontext/util.go (DetermineEffectiveSecurityContext), pkg/kubelet/kuberuntime/security_context.go.
  * Fields that a process cannot have are refused.
  */
-import { listOf, numberOf, recordOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { Container, KubePod } from '../../shared/kube/types.ts';
+
+import type { Container, KubePod } from '../../shared/kinds/types.ts';
+import { listOf, numberOf, recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { fsGroupOf } from './volume-content.ts';
 
 export interface ProcessSecurity {

@@ -2,7 +2,7 @@
  * The order in which pods are terminated during a node shutdown, and their grace periods.
  * Source: groupByPriority and killPods in pkg/kubelet/nodeshutdown.
  */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { PriorityGrace } from '../config.ts';
 import { priorityOf } from './critical-pod.ts';
 import { terminationGraceOf } from './kill-request.ts';

@@ -1,5 +1,5 @@
 /** The plan of a node shutdown: which pods are terminated when. */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { PriorityGrace } from '../config.ts';
 import { priorityOf } from './critical-pod.ts';
 import { shutdownGraceSeconds, shutdownGroups } from './shutdown-groups.ts';

@@ -2,7 +2,7 @@
  * The file with the times of the last shutdown, for the metrics after the next start.
  * Source: pkg/kubelet/nodeshutdown/storage.go.
  */
-import { parseRfc3339, rfc3339 } from '../../shared/domain/rfc3339.ts';
+import { parseRfc3339, rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 
 export const SHUTDOWN_STATE_FILE = 'graceful_node_shutdown_state';
 export const SHUTDOWN_START_METRIC = 'kubelet_graceful_shutdown_start_time_seconds';

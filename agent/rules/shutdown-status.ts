@@ -2,7 +2,7 @@
  * The texts of a shutdown in the status of the node and its pods. They are exactly those of upstream.
  * Source: pkg/kubelet/nodeshutdown, pkg/kubelet/lifecycle.
  */
-import { rfc3339 } from '../../shared/domain/rfc3339.ts';
+import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 
 export const NODE_SHUTDOWN_REASON = 'NodeShutdown';
 /** In the Ready condition, which is False during the shutdown. */

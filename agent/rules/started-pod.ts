@@ -2,8 +2,9 @@
  * Pods of a machine without a container runtime: every container runs as soon as the pod is bound to the node.
  * The simulated machines use these rules; the status itself follows from the rule of the agent.
  */
-import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { RunningContainer } from '../ports/pod-runtime.ts';
 import { hasEnded, isContradicted, podStatusOf } from './pod-status.ts';
 import type { PodStatus } from './shutdown-status.ts';

@@ -2,8 +2,8 @@
  * Static pods: from files of this machine. Their mirror pods show them in the API. Source: upstream
  * pkg/kubelet/config/{file,common}.go, pkg/kubelet/pod/mirror_client.go.
  */
-import { MIRROR_POD_ANNOTATION } from '../../shared/domain/access/node-restriction.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
+import { MIRROR_POD_ANNOTATION } from '../../shared/access/node-restriction.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 
 const SOURCE_ANNOTATION = 'kubernetes.io/config.source';

@@ -4,9 +4,9 @@
  * pkg/kubelet/cm/container_manager_linux.go.
  */
 
-import { podQosClass } from '../../shared/kube/pods/qos-class.ts';
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { isCriticalPod } from './critical-pod.ts';
 import { type Container, containersOf } from './pod-containers.ts';
 

@@ -1,5 +1,5 @@
 /** The use of this machine over the last minute, for the Lease. */
-import type { NodeUsage } from '../../shared/domain/nodes/node-usage.ts';
+import type { NodeUsage } from '../../shared/fleet/nodes/node-usage.ts';
 
 /** The window of `kubectl top` with the metrics server: a newer value in each minute. Milliseconds. */
 const WINDOW_MS = 60_000;

@@ -2,8 +2,9 @@
  * What a volume of a pod contains. Source: upstream pkg/volume/{configmap,secret,downwardapi,projected,emptydir,
  * hostpath}, pkg/kubelet/token/token_manager.go.
  */
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import type { DownwardItem, KeyToPath, KubePod, ProjectedSource, Volume } from '../../shared/kube/types.ts';
+
+import type { DownwardItem, KeyToPath, KubePod, ProjectedSource, Volume } from '../../shared/kinds/types.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { VolumeFile } from '../ports/pod-volumes.ts';
 import { type MachineFacts, podFieldValue, resourceFieldValue } from './pod-fields.ts';
 import { notFoundText, type ObjectKind, type ObjectSource } from './pod-objects.ts';

@@ -1,5 +1,5 @@
 /** The mounts of a container. Source: upstream pkg/kubelet/kubelet_pods.go (makeMounts). */
-import type { Container, KubePod, Volume, VolumeMount } from '../../shared/kube/types.ts';
+import type { Container, KubePod, Volume, VolumeMount } from '../../shared/kinds/types.ts';
 import type { Variables } from './env.ts';
 
 export interface PlannedMount {

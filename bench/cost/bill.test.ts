@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PRICES, SECONDS_A_MONTH } from '../../shared/domain/cost/prices.ts';
+import { PRICES, SECONDS_A_MONTH } from '../../shared/cost/prices.ts';
 import {
   type Bill,
   type BillSettings,

@@ -14,12 +14,12 @@ import { LIST_WITHOUT_PODS_MS } from '../../agent/app/pod-loop.ts';
 import { COLLECT_AFTER_LEADER_MS, COLLECT_MS } from '../../agent/app/relay.ts';
 import { CHECK_INTERVAL_MS } from '../../agent/app/relay-route.ts';
 import { isRelayUsable } from '../../agent/rules/relay-use.ts';
-import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
-import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
-import { LEASE_BATCH_ITEMS_MAX } from '../../shared/domain/nodes/lease-batch.ts';
-import { defaultPolicy, INTERVAL_JITTER } from '../../shared/domain/policy.ts';
-import type { FunctionName } from '../../shared/function-list.ts';
-import { scanSegmentsFor } from '../../shared/store/health-store.ts';
+import type { FunctionName } from '../../functions/function-list.ts';
+import { type Dollars, SECONDS_A_MONTH, SECONDS_PER_DAY } from '../../shared/cost/prices.ts';
+import { COST_PERIOD_SECONDS } from '../../shared/cost/running-cost.ts';
+import { scanSegmentsFor } from '../../shared/fleet/health/health-store.ts';
+import { LEASE_BATCH_ITEMS_MAX } from '../../shared/fleet/nodes/lease-batch.ts';
+import { defaultPolicy, INTERVAL_JITTER } from '../../shared/fleet/policy.ts';
 import { type FunctionTaken, type Measurement, NOTHING, notNegative, plus, type Taken, times } from './measurement.ts';
 
 export interface BillSettings {
@@ -105,7 +105,7 @@ const REFUSED_PROBES_PER_TICK = 0.5;
  * one for minutes. Batches are measured with a token that is compared (docs/decisions/0007-node-keys.md).
  */
 const SIGNATURE_CHECK_CPU_MS = 0.15;
-/** Updates of one batch that run at a time (shared/heartbeat/lease-batch.ts). */
+/** Updates of one batch that run at a time (functions/heartbeat/lease-batch.ts). */
 const BATCH_ITEMS_AT_ONCE = 16;
 const EMPTY_RECEIVE_SECONDS = 20;
 const SECONDS_AN_HOUR = 3_600;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { PRICES } from '../../shared/domain/cost/prices.ts';
+import { PRICES } from '../../shared/cost/prices.ts';
 import { type BillSettings, billReport, POLLERS_MIN } from './bill.ts';
 import { costTable, dollarsText, tableLines, targetLines } from './cost-table.ts';
 import { NOTHING } from './measurement.ts';

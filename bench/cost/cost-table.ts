@@ -2,7 +2,7 @@
  * What a node costs by the way of its heartbeats, their interval and the capacity mode of the tables, for several sizes
  * of the fleet. Pure.
  */
-import type { Dollars } from '../../shared/domain/cost/prices.ts';
+import type { Dollars } from '../../shared/cost/prices.ts';
 import { type BillReport, type BillRow, type BillSettings, billRows } from './bill.ts';
 import type { Measurement } from './measurement.ts';
 

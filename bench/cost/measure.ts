@@ -11,24 +11,20 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ScanCommand } from '@aws-sdk/client-dynamodb';
 import { leasePath } from '../../agent/rules/lease.ts';
-import { readAssembly } from '../../local/assembly/assembly.ts';
-import { synthesise } from '../../local/assembly/synthesise.ts';
-import { tendStreamRecords } from '../../local/engine/stream-records.ts';
-import { type ApiAnswer, type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
-import type { Fleet } from '../../local/fleet/fleet.ts';
-import { startFleet } from '../../local/fleet/index.ts';
-import type { LocalCounters } from '../../local/runtime.ts';
-import { itemFromWire } from '../../shared/adapters/dynamodb/attribute-value.ts';
-import { COST_DOLLARS_PER_DAY, TICK_UNITS } from '../../shared/controllers/node-monitor/metrics.ts';
-import {
-  LEASE_BATCH_API_VERSION,
-  LEASE_BATCH_KIND,
-  LEASE_BATCHES_PATH,
-} from '../../shared/domain/nodes/lease-batch.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { formatMicroTime } from '../../shared/kube/time.ts';
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
-import { itemBytes } from '../../shared/ports/item-size.ts';
+import { readAssembly } from '../../aws-local/assembly/assembly.ts';
+import { synthesise } from '../../aws-local/assembly/synthesise.ts';
+import { tendStreamRecords } from '../../aws-local/engine/stream-records.ts';
+import type { LocalCounters } from '../../aws-local/runtime.ts';
+import { type ApiAnswer, type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
+import type { Fleet } from '../../demo/fleet/fleet.ts';
+import { startFleet } from '../../demo/fleet/index.ts';
+import { itemFromWire } from '../../shared/aws/dynamodb/attribute-value.ts';
+import { COST_DOLLARS_PER_DAY, TICK_UNITS } from '../../shared/fleet/marks/metrics.ts';
+import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
+import { formatMicroTime } from '../../shared/kubernetes/time.ts';
+import { itemBytes } from '../../shared/store/item-size.ts';
 import { startEngine, type TestEngine } from '../../test/support/engine.ts';
 import { secondsUntil } from '../benchmark.ts';
 import { type CountingProxy, startCountingProxy, type UnitCounts } from '../counting-proxy.ts';

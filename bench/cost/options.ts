@@ -40,7 +40,7 @@ export const USAGE = `usage: npm run cost -- --nodes N[,N…] [options]
   --connections C      new TLS connections per node and day (24)
   --pods-per-node P    pods a node runs, each living a day (0)
   --zones Z            zones the nodes are in (3)
-  --prices FILE        a price list of your own, JSON (that of shared/domain/cost/prices.ts)
+  --prices FILE        a price list of your own, JSON (that of shared/cost/prices.ts)
   --from FILE          count with a recorded measurement; bench/cost/measurement.json is one
   --save FILE          keep what is measured
   --fleets N,N         sizes of the fleets to measure (50,200)

@@ -6,8 +6,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describePolicyFault } from '../../shared/config/policy.ts';
 import { policyFromYaml } from '../../shared/config/policy-file.ts';
-import { dollarsOf, PRICE_LIST, type PriceList, parsePriceList } from '../../shared/domain/cost/prices.ts';
-import { policyOf, profileNames } from '../../shared/domain/nodes/node-profile.ts';
+import { dollarsOf, PRICE_LIST, type PriceList, parsePriceList } from '../../shared/cost/prices.ts';
+import { policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
 import {
   type BillLine,
   type BillReport,

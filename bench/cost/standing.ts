@@ -1,4 +1,4 @@
-import type { Template } from '../../local/assembly/template.ts';
+import type { Template } from '../../aws-local/assembly/template.ts';
 import type { Standing } from './measurement.ts';
 
 type Properties = Readonly<Record<string, unknown>>;

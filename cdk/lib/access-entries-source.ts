@@ -1,10 +1,10 @@
+import type { AccessEntry } from '../../shared/access/access-entry.ts';
 import {
   type AccessEntriesFault,
   describeAccessEntriesFault,
   type ParsedAccessEntries,
 } from '../../shared/config/access-entries.ts';
 import { accessEntriesFromYaml } from '../../shared/config/access-entries-file.ts';
-import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
 import { readInputFile } from './input-file.ts';
 
 /** The access entries cannot be deployed. `message` has one line per fault: `file:line accessEntries[i].field rule`. */

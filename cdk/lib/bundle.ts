@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { AssetHashType, DockerImage } from 'aws-cdk-lib';
 import { Code } from 'aws-cdk-lib/aws-lambda';
-import type { FunctionName } from '../../shared/function-list.ts';
+import type { FunctionName } from '../../functions/function-list.ts';
 import { handlerEntry, prebuiltHandler } from './function-names.ts';
 import { handlerBundles } from './handler-bundles.ts';
 

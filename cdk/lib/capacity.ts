@@ -1,5 +1,5 @@
 import { BillingMode, type Table, type TableProps } from 'aws-cdk-lib/aws-dynamodb';
-import type { Policy } from '../../shared/domain/policy.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 
 /** Billing mode of the tables. */
 export class Capacity {

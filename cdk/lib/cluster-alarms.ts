@@ -3,12 +3,12 @@ import { type IMetric, Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
-import { EVENTS_NOT_SENT, OBJECTS_NOT_WRITTEN, RECORDS_GIVEN_UP } from '../../shared/controllers/framework/metrics.ts';
-import type { AlarmManifest, AlarmMetric } from '../../shared/domain/functions/alarm-manifest.ts';
-import type { Trigger } from '../../shared/domain/functions/function-manifest.ts';
-import { ALL_FUNCTIONS, FAILED_TICKS } from '../../shared/domain/functions/tick-metrics.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import { type FunctionName, functionList } from '../../shared/function-list.ts';
+import { type FunctionName, functionList } from '../../functions/function-list.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import type { AlarmManifest, AlarmMetric } from '../../shared/functions/alarm-manifest.ts';
+import type { Trigger } from '../../shared/functions/function-manifest.ts';
+import { ALL_FUNCTIONS, FAILED_TICKS } from '../../shared/functions/tick-metrics.ts';
+import { EVENTS_NOT_SENT, OBJECTS_NOT_WRITTEN, RECORDS_GIVEN_UP } from '../../shared/ticks/metrics.ts';
 
 /** The resources that the alarms monitor. */
 export interface AlarmSources {

@@ -1,6 +1,6 @@
 import { RemovalPolicy, Token } from 'aws-cdk-lib';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
-import type { Policy } from '../../shared/domain/policy.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import { expectedNodes, fleetSize } from './capacity.ts';
 import { type ConcurrencyProps, concurrencyFaults, MARK_CONCURRENCY_MAX, MARK_CONCURRENCY_MIN } from './concurrency.ts';
 import type { ClusterNetwork } from './network.ts';

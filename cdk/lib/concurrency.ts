@@ -1,6 +1,7 @@
 /** Reserved concurrency: no function can use up the executions that heartbeats and ticks need. */
-import type { Policy } from '../../shared/domain/policy.ts';
-import { type FunctionName, functionList } from '../../shared/function-list.ts';
+
+import { type FunctionName, functionList } from '../../functions/function-list.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import { type Capacity, fleetSize } from './capacity.ts';
 
 export interface ConcurrencyProps {

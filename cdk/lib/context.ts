@@ -1,5 +1,5 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
-import { defined } from '../../shared/domain/defined.ts';
+import { defined } from '../../shared/defined.ts';
 import { Capacity } from './capacity.ts';
 import { type CustomDomain, Encryption, InvalidPropsError, type PropFault, RETENTION_DAYS } from './cluster-options.ts';
 import type { ClusterNetwork } from './network.ts';

@@ -10,13 +10,13 @@ import {
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { CLOUD_ANSWERS } from '../../shared/controllers/cloud-node/metrics.ts';
-import { EVICTIONS, HELD_ZONES } from '../../shared/controllers/evictor/metrics.ts';
-import * as monitor from '../../shared/controllers/node-monitor/metrics.ts';
-import { POD_DELETIONS } from '../../shared/controllers/pod-evictor/metrics.ts';
-import { COST_PERIOD_SECONDS } from '../../shared/domain/cost/running-cost.ts';
-import { TICK_AGE } from '../../shared/domain/functions/tick-metrics.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
+import { CLOUD_ANSWERS } from '../../functions/cloud-node/metrics.ts';
+import { EVICTIONS, HELD_ZONES } from '../../functions/evictor/metrics.ts';
+import { COST_PERIOD_SECONDS } from '../../shared/cost/running-cost.ts';
+import { POD_DELETIONS } from '../../shared/fleet/evictions/metrics.ts';
+import * as monitor from '../../shared/fleet/marks/metrics.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import { TICK_AGE } from '../../shared/functions/tick-metrics.ts';
 import type { Alarms } from './alarms.ts';
 
 export interface DashboardProps {

@@ -1,5 +1,5 @@
 import { Stack, Validations } from 'aws-cdk-lib';
-import { CLUSTER_TAG } from '../../shared/domain/cloud/cluster-tag.ts';
+import { CLUSTER_TAG } from '../../shared/fleet/instances/cluster-tag.ts';
 import type { HandlerFunction } from './handler-function.ts';
 
 /** The Describe actions of EC2 have no resource-level permissions, so the statement is limited by region. */

@@ -1,3 +1,5 @@
+import type { FunctionName, Listed } from '../../functions/function-list.ts';
+import type { HeartbeatEnvironment } from '../../functions/heartbeat/environment.ts';
 import type {
   ApiEnvironment,
   CloudNodeEnvironment,
@@ -9,8 +11,6 @@ import type {
   StreamEnvironment,
   WatchEnvironment,
 } from '../../shared/config/environment.ts';
-import type { HeartbeatEnvironment } from '../../shared/config/heartbeat-environment.ts';
-import type { FunctionName, Listed } from '../../shared/function-list.ts';
 
 /** The variables that the configuration of each function reads. */
 interface EnvironmentOf {

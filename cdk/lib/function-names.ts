@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { FunctionName } from '../../shared/function-list.ts';
+import type { FunctionName } from '../../functions/function-list.ts';
 
 /** Top of the repository: the lock file and the entry files are found from here, whatever the working directory. */
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url));

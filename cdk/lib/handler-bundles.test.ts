@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { functionList } from '../../shared/function-list.ts';
+import { functionList } from '../../functions/function-list.ts';
 import { handlerBundles } from './handler-bundles.ts';
 
 it.each(functionList.map(({ name }) => name))('%s loads no fetch for an import of node:http', (name) => {

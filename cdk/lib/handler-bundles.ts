@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { BuildOptions, OutputFile } from 'esbuild';
-import { type FunctionName, functionList } from '../../shared/function-list.ts';
+import { type FunctionName, functionList } from '../../functions/function-list.ts';
 import { handlerEntry, handlersFolder, repositoryRoot } from './function-names.ts';
 
 /**
@@ -83,7 +83,7 @@ function optionsOf(functionNames: readonly FunctionName[]): BuildOptions & { rea
     conditions: ['module'],
     // Lambda puts the role's credentials into the environment. The SDK's credential chain is half of its client's size.
     alias: {
-      '@aws-sdk/credential-provider-node': join(repositoryRoot, 'shared/adapters/dynamodb/no-credential-chain.ts'),
+      '@aws-sdk/credential-provider-node': join(repositoryRoot, 'shared/aws/dynamodb/no-credential-chain.ts'),
       ...builtinAliases(),
     },
     minify: true,

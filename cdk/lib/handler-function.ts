@@ -12,8 +12,8 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import { defined } from '../../shared/domain/defined.ts';
-import type { FunctionName } from '../../shared/function-list.ts';
+import type { FunctionName } from '../../functions/function-list.ts';
+import { defined } from '../../shared/defined.ts';
 import { type AddedFiles, bundledHandler } from './bundle.ts';
 
 /** Tag and metadata key with the name in the function list, because CloudFormation generates the function's name. */

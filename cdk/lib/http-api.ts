@@ -13,8 +13,8 @@ import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { HEARTBEAT_URL_HEADER } from '../../shared/domain/nodes/heartbeat-url.ts';
-import { LEASE_BATCHES_PATH } from '../../shared/domain/nodes/lease-batch.ts';
+import { HEARTBEAT_URL_HEADER } from '../../shared/fleet/nodes/heartbeat-url.ts';
+import { LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { CustomDomain } from './cluster-options.ts';
 
 /** The limit of all requests that are no heartbeats is requestsPerSecondMax up to here. */

@@ -1,15 +1,10 @@
 import type { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import type { Construct } from 'constructs';
-import { defined } from '../../shared/domain/defined.ts';
-import type {
-  Feature,
-  FunctionNeeds,
-  FunctionVariable,
-  Trigger,
-} from '../../shared/domain/functions/function-manifest.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import type { ListedFunction } from '../../shared/function-list.ts';
+import type { ListedFunction } from '../../functions/function-list.ts';
+import { defined } from '../../shared/defined.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import type { Feature, FunctionNeeds, FunctionVariable, Trigger } from '../../shared/functions/function-manifest.ts';
 import type { AddedFiles } from './bundle.ts';
 import type { ReservedConcurrency } from './concurrency.ts';
 import { allowDescribeInstances, allowDetachVolumes } from './ec2-actions.ts';

@@ -3,16 +3,16 @@ import { ManagedPolicy, PermissionsBoundary } from 'aws-cdk-lib/aws-iam';
 import { FunctionUrlAuthType, type IFunction } from 'aws-cdk-lib/aws-lambda';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct, type IConstruct } from 'constructs';
-import { apiManifest } from '../../shared/api/manifest.ts';
-import { watchManifest } from '../../shared/api/watch/manifest.ts';
+import { apiManifest } from '../../functions/api/manifest.ts';
+import { type FunctionName, functionList, type ListedFunction } from '../../functions/function-list.ts';
+import { heartbeatManifest } from '../../functions/heartbeat/manifest.ts';
+import { watchManifest } from '../../functions/watch/manifest.ts';
+import type { AccessEntry } from '../../shared/access/access-entry.ts';
 import { ACCESS_ENTRIES_FILE, parseAccessEntries } from '../../shared/config/access-entries.ts';
 import { parsePolicy } from '../../shared/config/policy.ts';
-import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
-import type { Feature } from '../../shared/domain/functions/function-manifest.ts';
-import { beatTimesOf } from '../../shared/domain/nodes/node-profile.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import { type FunctionName, functionList, type ListedFunction } from '../../shared/function-list.ts';
-import { heartbeatManifest } from '../../shared/heartbeat/manifest.ts';
+import { beatTimesOf } from '../../shared/fleet/nodes/node-profile.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import type { Feature } from '../../shared/functions/function-manifest.ts';
 import { readAccessEntriesFile, requireAccessEntries } from './access-entries-source.ts';
 import { AlarmEmail } from './alarm-email.ts';
 import { Alarms } from './alarms.ts';
@@ -61,11 +61,11 @@ export interface NodekeeperClusterProps {
    */
   readonly outputPrefix?: string;
   /**
-   * YAML file of policy fields (shared/domain/policy.ts). Other fields keep their default. Excludes `policy`.
+   * YAML file of policy fields (shared/fleet/policy.ts). Other fields keep their default. Excludes `policy`.
    * @default - the documented defaults
    */
   readonly policyFile?: string;
-  /** Policy fields by name (shared/domain/policy.ts). Other fields keep their default. Excludes `policyFile`. */
+  /** Policy fields by name (shared/fleet/policy.ts). Other fields keep their default. Excludes `policyFile`. */
   readonly policy?: { readonly [field: string]: unknown };
   /**
    * Users with AWS credentials who may use the cluster: IAM roles or users, each with its user name and groups

@@ -1,7 +1,7 @@
 import { describePolicyFault, type ParsedPolicy } from '../../shared/config/policy.ts';
 import { policyFromYaml } from '../../shared/config/policy-file.ts';
 import type { PolicyFault } from '../../shared/config/policy-rules.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import { readInputFile } from './input-file.ts';
 
 /** The policy cannot be deployed. `message` has one line per fault: `file:line field value rule`. */

@@ -1,4 +1,4 @@
-import type { ItemAction, PartitionUse, TableUse } from '../../shared/domain/functions/function-manifest.ts';
+import type { ItemAction, PartitionUse, TableUse } from '../../shared/functions/function-manifest.ts';
 import type { HandlerFunction } from './handler-function.ts';
 import type { Tables } from './tables.ts';
 

@@ -8,7 +8,7 @@ import {
   type TableProps,
 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
-import type { Policy } from '../../shared/domain/policy.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import { billingOf, type Capacity, controlBilling, expectedLoads, expectedNodes, followLoad } from './capacity.ts';
 import type { RestoredTables } from './restored-tables.ts';
 

@@ -68,7 +68,7 @@ export interface TickChainProps {
 }
 
 /**
- * The queue of node-monitor, in which each tick starts the next one (shared/controllers/node-monitor/chain.ts). A schedule,
+ * The queue of node-monitor, in which each tick starts the next one (functions/node-monitor/chain.ts). A schedule,
  * the watchdog, restarts them.
  */
 export class TickChain extends Construct {
@@ -128,7 +128,7 @@ export interface WakeUpsProps {
 }
 
 /**
- * A function that node-monitor wakes when there is work (shared/controllers/framework/wake-up.ts), and that a schedule
+ * A function that node-monitor wakes when there is work (shared/ticks/wake-up.ts), and that a schedule
  * invokes each minute, whether or not there is work: the sweep. Both are asynchronous invocations. They are not repeated
  * and not kept, since the next one does the same.
  */

@@ -1,6 +1,6 @@
 /** The AWS account of a cluster: clients with bounded waits, and their errors in one form. */
-import type { AwsCredentials } from '../../shared/adapters/aws-connection/connection.ts';
-import { defined } from '../../shared/domain/defined.ts';
+import type { AwsCredentials } from '../../shared/aws/connection/connection.ts';
+import { defined } from '../../shared/defined.ts';
 import { CommandError, type CommandIo } from '../command.ts';
 
 export interface AwsAccount {

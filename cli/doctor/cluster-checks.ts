@@ -2,11 +2,11 @@
  * What the cluster itself answers: endpoint, sign-in, clocks, heartbeats, ticks, safety gate. Reads only, except one
  * patch of a Lease that does not exist.
  */
-import { CALLER_IDENTITY_PREFIX } from '../../shared/domain/access/caller-identity-token.ts';
-import { PROBE_LEASE } from '../../shared/domain/access/probe-identity.ts';
-import { formatAge } from '../../shared/kube/age.ts';
-import { parseTimeMs } from '../../shared/kube/time.ts';
-import type { KubeClusterStatus } from '../../shared/kube/types.ts';
+import { CALLER_IDENTITY_PREFIX } from '../../shared/access/caller-identity-token.ts';
+import { PROBE_LEASE } from '../../shared/access/probe-identity.ts';
+import type { KubeClusterStatus } from '../../shared/kinds/types.ts';
+import { formatAge } from '../../shared/kubernetes/age.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { CommandError } from '../command.ts';
 import type { ApiAccess } from '../kubeconfig.ts';
 import { type Finding, fail, notApplicable, ok, warn } from './check.ts';

@@ -2,7 +2,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { TLSSocket } from 'node:tls';
-import { defined } from '../../shared/domain/defined.ts';
+import { defined } from '../../shared/defined.ts';
 import { CommandError } from '../command.ts';
 
 export interface ExchangeRequest {

@@ -2,8 +2,8 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { CloudWatchClient, GetMetricDataCommand } from '@aws-sdk/client-cloudwatch';
-import { TICK_AGE } from '../../shared/domain/functions/tick-metrics.ts';
-import { formatAge } from '../../shared/kube/age.ts';
+import { TICK_AGE } from '../../shared/functions/tick-metrics.ts';
+import { formatAge } from '../../shared/kubernetes/age.ts';
 import { type AwsAccount, callAws, clientOptions } from './aws.ts';
 import { type Finding, fail, ok, warn } from './check.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { defined } from '../../shared/domain/defined.ts';
-import type { KubeNode } from '../../shared/kube/types.ts';
+import { defined } from '../../shared/defined.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
 import { parseMetrics, sampleValue } from './metrics-text.ts';
 import { byName, cellOf, cellText, letterOf, lookOf } from './node-cell.ts';
 import { type PodSummary, replacementsOf } from './replacements.ts';

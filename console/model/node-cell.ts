@@ -1,15 +1,16 @@
 /** What the page keeps of a Node: 5,000 whole objects would exceed the memory of a page. */
-import { FLAPPING_CONDITION } from '../../shared/domain/nodes/flapping.ts';
-import { DEFAULT_PROFILE, PROFILE_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
+
+import { DEFAULT_PROFILE, PROFILE_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
+import { FLAPPING_CONDITION } from '../../shared/fleet/silences/flapping.ts';
 import {
   PLANNED_REASON_ANNOTATION,
   PLANNED_SILENCE_CONDITION,
   plannedUntilMs,
-} from '../../shared/domain/nodes/planned-silence.ts';
-import { rfc3339 } from '../../shared/domain/rfc3339.ts';
-import { zoneKeyOf } from '../../shared/domain/zones/zone.ts';
-import { parseTimeMs } from '../../shared/kube/time.ts';
-import type { KubeNode, Taint } from '../../shared/kube/types.ts';
+} from '../../shared/fleet/silences/planned-silence.ts';
+import { zoneKeyOf } from '../../shared/fleet/zones/zone.ts';
+import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
+import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 
 export type NodeState = 'Ready' | 'NotReady' | 'Unknown';
 

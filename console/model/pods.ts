@@ -1,7 +1,7 @@
 /** Pods and Deployments as the page shows them. */
 
-import { parseTimeMs } from '../../shared/kube/time.ts';
-import type { KubeObject, KubePod } from '../../shared/kube/types.ts';
+import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import type { PodSummary } from './replacements.ts';
 
 export function podSummaryOf({ metadata, spec, status }: KubePod): PodSummary {

@@ -1,9 +1,9 @@
-/** The cost of the cluster as the page knows it. Counts and exclusions: shared/domain/cost/running-cost.ts. */
-import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/domain/cost/held-watch.ts';
-import { type RunningCostItem, runningCostItems } from '../../shared/domain/cost/running-cost.ts';
-import { DEFAULT_PROFILE } from '../../shared/domain/nodes/node-profile.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import type { KubeClusterStatus } from '../../shared/kube/types.ts';
+/** The cost of the cluster as the page knows it. Counts and exclusions: shared/cost/running-cost.ts. */
+import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/cost/held-watch.ts';
+import { type RunningCostItem, runningCostItems } from '../../shared/cost/running-cost.ts';
+import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import type { KubeClusterStatus } from '../../shared/kinds/types.ts';
 import type { NodeCell } from './node-cell.ts';
 
 /** A row of the table `health`, which a tick reads. */

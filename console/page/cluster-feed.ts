@@ -1,5 +1,5 @@
 /** The live data of all views: Nodes by list and watch, the state of the controllers by polling. */
-import type { KubeClusterStatus, KubeNode, KubePod } from '../../shared/kube/types.ts';
+import type { KubeClusterStatus, KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { parseMetrics, type Samples } from '../model/metrics-text.ts';
 import { byName, cellOf, type NodeCell } from '../model/node-cell.ts';
 import { oldestPending, podSummaryOf } from '../model/pods.ts';

@@ -1,7 +1,7 @@
 /** The live table of decisions. */
 import { h, type JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { DECISION_ACTS } from '../../shared/controllers/decisions/decision-record.ts';
+import { DECISION_ACTS } from '../../shared/decisions/decision-record.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { DECISION_COLUMNS, decisionRows, type NamedDecision, readDecisions } from './decisions.ts';
 import { Failure, Table } from './elements.ts';

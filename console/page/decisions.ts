@@ -1,6 +1,6 @@
 /** Decisions of the controllers (docs/explain.md). */
 import { h, type JSX } from 'preact';
-import type { DecisionRecord } from '../../shared/controllers/decisions/decision-record.ts';
+import type { DecisionRecord } from '../../shared/decisions/decision-record.ts';
 import { nodeLink, Time } from './elements.ts';
 import { readPages } from './requests.ts';
 

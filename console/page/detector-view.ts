@@ -6,11 +6,11 @@ import {
   CHART_TITLE,
   CHART_WIDTH,
   type ChartElement,
-} from '../../shared/domain/silences/advice-chart.ts';
-import { recommendation, roundedText } from '../../shared/domain/silences/advice-text.ts';
-import type { AdviceReport, GraceAdvice, GraceCandidate } from '../../shared/domain/silences/advise-grace.ts';
-import { parseTimeMs } from '../../shared/kube/time.ts';
-import type { KubeEvent } from '../../shared/kube/types.ts';
+} from '../../shared/fleet/silences/advice-chart.ts';
+import { recommendation, roundedText } from '../../shared/fleet/silences/advice-text.ts';
+import type { AdviceReport, GraceAdvice, GraceCandidate } from '../../shared/fleet/silences/advise-grace.ts';
+import type { KubeEvent } from '../../shared/kinds/types.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { readDecisions } from './decisions.ts';
 import { Failure, nodeLink, Table, Time } from './elements.ts';
 import { readObject, readPages } from './requests.ts';

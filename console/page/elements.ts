@@ -1,7 +1,7 @@
 /** Small parts that several views use. */
 import { type ComponentChildren, h, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { formatAge } from '../../shared/kube/age.ts';
+import { formatAge } from '../../shared/kubernetes/age.ts';
 
 const SECOND_MS = 1_000;
 

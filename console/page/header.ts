@@ -1,7 +1,7 @@
 /** What an on-call person looks at first: is the data live, is the gate open, how many nodes are Ready. */
 import { h, type JSX } from 'preact';
-import { formatAge } from '../../shared/kube/age.ts';
-import { parseTimeMs } from '../../shared/kube/time.ts';
+import { formatAge } from '../../shared/kubernetes/age.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { sampleValue } from '../model/metrics-text.ts';
 import { podKeyOf } from '../model/pods.ts';
 import type { ClusterView } from './cluster-feed.ts';

@@ -1,7 +1,7 @@
 /** The writes of the console: cordon, planned silence, and the taint out-of-service. */
 import { type ComponentChildren, h, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { KubeNode } from '../../shared/kube/types.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
 import { cellOf } from '../model/node-cell.ts';
 import { messageOf } from './cluster-feed.ts';
 import { Failure } from './elements.ts';

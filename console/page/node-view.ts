@@ -1,10 +1,10 @@
 /** One node: what it reports, and what was decided about it and why. */
 import { h, type JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { FLAPPING_CONDITION } from '../../shared/domain/nodes/flapping.ts';
-import { DEFAULT_PROFILE } from '../../shared/domain/nodes/node-profile.ts';
-import { parseTimeMs } from '../../shared/kube/time.ts';
-import type { KubeLease, KubeNode, KubePod } from '../../shared/kube/types.ts';
+import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
+import { FLAPPING_CONDITION } from '../../shared/fleet/silences/flapping.ts';
+import type { KubeLease, KubeNode, KubePod } from '../../shared/kinds/types.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { cellOf } from '../model/node-cell.ts';
 import { podKeyOf, podSummaryOf } from '../model/pods.ts';
 import type { PodSummary } from '../model/replacements.ts';

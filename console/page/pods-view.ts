@@ -1,8 +1,8 @@
 /** Pods that wait, pods that were evicted and what replaced them, and Deployments. */
 import { h, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { parseTimeMs } from '../../shared/kube/time.ts';
-import type { KubeEvent, KubeObject, KubePod } from '../../shared/kube/types.ts';
+import type { KubeEvent, KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { type DeploymentSummary, deploymentSummaryOf, pendingPods, podKeyOf, podSummaryOf } from '../model/pods.ts';
 import { type EvictedPod, type PodSummary, type Replacement, replacementsOf } from '../model/replacements.ts';
 import { readDecisions } from './decisions.ts';

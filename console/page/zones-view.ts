@@ -1,6 +1,6 @@
 /** One card per zone. */
 import { h, type JSX } from 'preact';
-import { formatAge } from '../../shared/kube/age.ts';
+import { formatAge } from '../../shared/kubernetes/age.ts';
 import type { NodeCell } from '../model/node-cell.ts';
 import { rateText, type ZoneSummary, zonesOf } from '../model/zone-summary.ts';
 import type { ClusterView } from './cluster-feed.ts';

@@ -3,10 +3,10 @@ import {
   PLANNED_REASON_ANNOTATION,
   PLANNED_SILENCE_SECONDS_MAX,
   PLANNED_UNTIL_ANNOTATION,
-} from '../../shared/domain/nodes/planned-silence.ts';
-import { rfc3339 } from '../../shared/domain/rfc3339.ts';
-import { recordOf, textOf } from '../../shared/kube/normal-form.ts';
-import type { KubeNode, Taint } from '../../shared/kube/types.ts';
+} from '../../shared/fleet/silences/planned-silence.ts';
+import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
+import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
+import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { isObjectName } from './allowed-paths.ts';
 import { ConsoleError } from './console-access.ts';
 import type { Upstream, UpstreamAnswer } from './upstream.ts';

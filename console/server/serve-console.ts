@@ -13,9 +13,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
-import { defined } from '../../shared/domain/defined.ts';
-import type { AdviceReport } from '../../shared/domain/silences/advise-grace.ts';
-import { recordOf, textOf } from '../../shared/kube/normal-form.ts';
+import { defined } from '../../shared/defined.ts';
+import type { AdviceReport } from '../../shared/fleet/silences/advise-grace.ts';
+import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { allowedRequest, isObjectName } from './allowed-paths.ts';
 import { type ConsoleAccess, ConsoleError, type RenewAccess } from './console-access.ts';
 import { createGuard, type Guard } from './guard.ts';

@@ -5,7 +5,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { rootCertificates } from 'node:tls';
-import { defined } from '../../shared/domain/defined.ts';
+import { defined } from '../../shared/defined.ts';
 import { type ConsoleAccess, ConsoleError, type RenewAccess } from './console-access.ts';
 
 export interface UpstreamRequest {

@@ -1,36 +1,36 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { auditLogConnectionFrom, cloudWatchAuditTrail } from '../../shared/adapters/aws-json/put-log-events.ts';
-import { accountTokenIssuer, accountTokens } from '../../shared/adapters/tokens/account-tokens.ts';
-import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
-import { bootstrapTokens } from '../../shared/adapters/tokens/bootstrap-tokens.ts';
-import { callerIdentityTokens } from '../../shared/adapters/tokens/caller-identity.ts';
-import { instanceIdentities } from '../../shared/adapters/tokens/instance-identities.ts';
-import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
-import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
-import { readPublicKey } from '../../shared/adapters/tokens/public-keys.ts';
-import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { watchTicketIssuer } from '../../shared/adapters/tokens/watch-tickets.ts';
-import { apiAuthorities } from '../../shared/adapters/trust/api-authorities.ts';
-import { type ApiOptions, composeApi } from '../../shared/api/compose.ts';
-import { redirectLogs } from '../../shared/api/logs/log-redirect.ts';
+import type { AccessEntry } from '../../shared/access/access-entry.ts';
+import { apiAuthorities } from '../../shared/access/api-authorities.ts';
+import { bootstrapTokenStore } from '../../shared/access/bootstrap-token-store.ts';
+import { nodeKeys } from '../../shared/access/node-key-store.ts';
+import { accountKeys, keepAccountKey, keepTicketKey, probeKeys } from '../../shared/access/process-key-store.ts';
+import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
+import { nodeTokens } from '../../shared/access/tokens/node-tokens.ts';
+import { processKeys } from '../../shared/access/tokens/process-keys.ts';
+import { readPublicKey } from '../../shared/access/tokens/public-keys.ts';
+import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
+import { watchTicketIssuer } from '../../shared/access/tokens/watch-tickets.ts';
 import type { ReadYaml } from '../../shared/api/request/yaml-body.ts';
-import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
 import { redirectWatches } from '../../shared/api/watch/watch-redirect.ts';
+import type { CloudScope } from '../../shared/aws/lambda/cloud.ts';
+import type { Environment } from '../../shared/aws/lambda/controllers.ts';
+import { loadOnDemand } from '../../shared/aws/lambda/load-on-demand.ts';
+import { composeServing } from '../../shared/aws/lambda/serving.ts';
+import { systemBusyMs, systemClock } from '../../shared/aws/lambda/system-clock.ts';
 import { accessEntriesFromJson } from '../../shared/config/access-entries.ts';
 import { apiConfig, loadConfig } from '../../shared/config/environment.ts';
-import type { AccessEntry } from '../../shared/domain/access/access-entry.ts';
-import { INSTANCE_AGE_SECONDS_MAX } from '../../shared/domain/access/instance-identity.ts';
-import { API_LIMITS } from '../../shared/kube/request/request-throttle.ts';
-import type { Cloud } from '../../shared/ports/cloud.ts';
-import { bootstrapTokenStore } from '../../shared/store/bootstrap-token-store.ts';
-import { nodeKeys } from '../../shared/store/node-key-store.ts';
-import { accountKeys, keepAccountKey, keepTicketKey, probeKeys } from '../../shared/store/process-key-store.ts';
-import type { CloudScope } from '../cloud.ts';
-import type { Environment } from '../controllers.ts';
-import { loadOnDemand } from '../load-on-demand.ts';
-import { composeServing } from '../serving.ts';
-import { systemBusyMs, systemClock } from '../system-clock.ts';
+import type { Cloud } from '../../shared/fleet/instances/cloud.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { API_LIMITS } from '../../shared/kubernetes/request/request-throttle.ts';
+import { accountTokenIssuer, accountTokens } from './access/account-tokens.ts';
+import { bootstrapTokens } from './access/bootstrap-tokens.ts';
+import { callerIdentityTokens } from './access/caller-identity.ts';
+import { instanceIdentities } from './access/instance-identities.ts';
+import { INSTANCE_AGE_SECONDS_MAX } from './access/instance-identity.ts';
+import { redirectLogs } from './logs/log-redirect.ts';
+import { auditLogConnectionFrom, cloudWatchAuditTrail } from './put-log-events.ts';
+import { type ApiOptions, composeApi } from './work.ts';
 
 /** How long a revoked key is still accepted by the API. */
 const KEYS_LIVE_MS = 60_000;
@@ -92,11 +92,12 @@ const accessEntriesOf = ({ accessEntriesFile }: { readonly accessEntriesFile?: s
     : accessEntriesFromJson(readFileSync(new URL(accessEntriesFile, import.meta.url), 'utf8'));
 
 /** The parser is a tenth of this function, and kubectl applies JSON. It is loaded with the first patch in YAML. */
-const readYamlOnDemand: ReadYaml = async (text) =>
-  (await import('../../shared/adapters/yaml/read-yaml.ts')).readYaml(text);
+const readYamlOnDemand: ReadYaml = async (text) => (await import('./read-yaml.ts')).readYaml(text);
 
 /** EC2's client is as large as the rest of this function. It is loaded when the first instance enrols. */
 function ec2OnDemand(environment: Environment, scope: CloudScope): Pick<Cloud, 'describeInstances'> {
-  const loaded = loadOnDemand(async () => (await import('../cloud.ts')).composeCloud(environment, scope));
+  const loaded = loadOnDemand(async () =>
+    (await import('../../shared/aws/lambda/cloud.ts')).composeCloud(environment, scope),
+  );
   return { describeInstances: async (instances) => (await loaded()).describeInstances(instances) };
 }

@@ -1,7 +1,7 @@
+import { composeCloud } from '../../shared/aws/lambda/cloud.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
 import { cloudNodeConfig, loadConfig } from '../../shared/config/environment.ts';
-import { processInstance, runCloudNode } from '../../shared/controllers/cloud-node/reconcile.ts';
-import { composeCloud } from '../cloud.ts';
-import { composeDependencies, type Environment } from '../controllers.ts';
+import { processInstance, runCloudNode } from './work.ts';
 
 export function composeCloudNode(environment: Environment) {
   const config = loadConfig(cloudNodeConfig, environment);

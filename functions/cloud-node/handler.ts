@@ -1,13 +1,13 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
-import { isInstanceChange } from '../../shared/adapters/eventbridge/instance-change.ts';
-import { handleWakeUp } from '../../shared/adapters/lambda/wake-up-event.ts';
+import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
+import { RESERVE_MS } from '../../shared/aws/lambda/tick-handler.ts';
+import { handleWakeUp } from '../../shared/aws/lambda/wake-up-event.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
 import { meter } from '../../shared/observability/meter.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
-import { systemClock } from '../system-clock.ts';
-import { RESERVE_MS } from '../tick-handler.ts';
 import { composeCloudNode } from './compose.ts';
+import { isInstanceChange } from './instance-change.ts';
 
 const { policy, tick, onInstanceChange } = composeCloudNode(process.env);
 

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
 import { evictorConfig, loadConfig } from '../../shared/config/environment.ts';
-import { runEvictorSlot } from '../../shared/controllers/evictor/reconcile.ts';
-import { composeDependencies, type Environment } from '../controllers.ts';
+import { runEvictorSlot } from './work.ts';
 
 export function composeEvictor(environment: Environment) {
   const config = loadConfig(evictorConfig, environment);

@@ -1,7 +1,7 @@
+import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
 import { loadConfig, streamConfig } from '../../shared/config/environment.ts';
-import type { ItemChangeRecord } from '../../shared/controllers/framework/item-change.ts';
-import { onHealthChange } from '../../shared/controllers/health-stream/reconcile.ts';
-import { composeDependencies, type Environment } from '../controllers.ts';
+import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
+import { onHealthChange } from './work.ts';
 
 export function composeHealthStream(environment: Environment) {
   const dependencies = composeDependencies(environment, loadConfig(streamConfig, environment));

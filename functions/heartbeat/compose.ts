@@ -1,20 +1,20 @@
-import { clientOptionsFrom } from '../../shared/adapters/dynamodb/client.ts';
-import { leanUpdater } from '../../shared/adapters/dynamodb/lean-updater.ts';
-import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
-import { nodeTokens } from '../../shared/adapters/tokens/node-tokens.ts';
-import { sha256Of } from '../../shared/adapters/tokens/sha256.ts';
-import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
-import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
-import { failedRequests } from '../../shared/kube/request/log-throttle.ts';
-import { refusedRequests } from '../../shared/kube/request/refused-requests.ts';
-import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/kube/request/request-throttle.ts';
+import { nodeKeys } from '../../shared/access/node-key-store.ts';
+import { probeKeys } from '../../shared/access/process-key-store.ts';
+import { refusalsAdded } from '../../shared/access/refusal-store.ts';
+import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
+import { nodeTokens } from '../../shared/access/tokens/node-tokens.ts';
+import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
+import { clientOptionsFrom } from '../../shared/aws/dynamodb/client.ts';
+import type { Environment } from '../../shared/aws/lambda/controllers.ts';
+import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../../shared/aws/lambda/system-clock.ts';
+import { failedRequests } from '../../shared/kubernetes/request/log-throttle.ts';
+import { refusedRequests } from '../../shared/kubernetes/request/refused-requests.ts';
+import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/kubernetes/request/request-throttle.ts';
 import { log } from '../../shared/observability/logger.ts';
-import { nodeKeys } from '../../shared/store/node-key-store.ts';
-import { probeKeys } from '../../shared/store/process-key-store.ts';
-import { refusalsAdded } from '../../shared/store/refusal-store.ts';
-import type { Environment } from '../controllers.ts';
-import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../system-clock.ts';
+import { loadHeartbeatConfig } from './environment.ts';
+import { leanUpdater } from './lean-updater.ts';
+import { sha256Of } from './sha256.ts';
+import { serveHeartbeat } from './work.ts';
 
 /**
  * How long a revoked key may still renew the Lease of its node. Each execution environment of this function has a cache

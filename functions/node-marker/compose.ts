@@ -1,8 +1,8 @@
-import { sqsPartQueue } from '../../shared/adapters/aws-json/part-queue.ts';
-import { queueConnectionFrom } from '../../shared/adapters/aws-json/sqs-call.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { sqsPartQueue } from '../../shared/aws/sqs/part-queue.ts';
+import { queueConnectionFrom } from '../../shared/aws/sqs/sqs-call.ts';
 import { loadConfig, markerConfig } from '../../shared/config/environment.ts';
-import { onMarkPart, type ReceivedPart } from '../../shared/controllers/node-marker/reconcile.ts';
-import { composeDependencies, type Environment } from '../controllers.ts';
+import { onMarkPart, type ReceivedPart } from './work.ts';
 
 export function composeNodeMarker(environment: Environment) {
   const config = loadConfig(markerConfig, environment);

@@ -1,12 +1,12 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { handleParts } from '../../shared/adapters/sqs/part-messages.ts';
+import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
+import { RESERVE_MS } from '../../shared/aws/lambda/tick-handler.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
-import { systemClock } from '../system-clock.ts';
-import { RESERVE_MS } from '../tick-handler.ts';
 import { composeNodeMarker } from './compose.ts';
+import { handleParts } from './part-messages.ts';
 
 const { onMarkPart, queue } = composeNodeMarker(process.env);
 

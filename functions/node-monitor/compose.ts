@@ -1,20 +1,20 @@
-import { sqsPartQueue } from '../../shared/adapters/aws-json/part-queue.ts';
-import { queueConnectionFrom } from '../../shared/adapters/aws-json/sqs-call.ts';
-import { sqsTickQueue } from '../../shared/adapters/aws-json/tick-queue.ts';
-import { lambdaConnectionFrom, lambdaWaker } from '../../shared/adapters/lambda/function-waker.ts';
-import { everyProbe } from '../../shared/adapters/probe/every-probe.ts';
-import { leaseProbe } from '../../shared/adapters/probe/lease-probe.ts';
-import { probeTokens } from '../../shared/adapters/tokens/probe-tokens.ts';
-import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
+import { keepProbeKey } from '../../shared/access/process-key-store.ts';
+import { processKeys } from '../../shared/access/tokens/process-keys.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeEventBus } from '../../shared/aws/lambda/event-bus.ts';
+import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/lambda/function-waker.ts';
+import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
+import { sqsPartQueue } from '../../shared/aws/sqs/part-queue.ts';
+import { queueConnectionFrom } from '../../shared/aws/sqs/sqs-call.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
-import { onTickMessage, type TickMessageKind } from '../../shared/controllers/node-monitor/tick-message.ts';
-import { workChecks } from '../../shared/controllers/work-checks.ts';
 import { log } from '../../shared/observability/logger.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
-import { keepProbeKey } from '../../shared/store/process-key-store.ts';
-import { composeDependencies, type Environment } from '../controllers.ts';
-import { composeEventBus } from '../event-bus.ts';
-import { systemClock } from '../system-clock.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
+import { workChecks } from './due-work.ts';
+import { everyProbe } from './every-probe.ts';
+import { leaseProbe } from './lease-probe.ts';
+import { probeTokens } from './probe-tokens.ts';
+import { sqsTickQueue } from './sqs-tick-queue.ts';
+import { onTickMessage, type TickMessageKind } from './tick-message.ts';
 
 export function composeNodeMonitor(environment: Environment) {
   const config = loadConfig(monitorConfig, environment);

@@ -1,13 +1,13 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { handleTickMessages } from '../../shared/adapters/sqs/tick-message.ts';
+import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
+import { RESERVE_MS } from '../../shared/aws/lambda/tick-handler.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
 import { meter } from '../../shared/observability/meter.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
-import { systemClock } from '../system-clock.ts';
-import { RESERVE_MS } from '../tick-handler.ts';
 import { composeNodeMonitor } from './compose.ts';
+import { handleTickMessages } from './sqs-tick-message.ts';
 
 const { onTickMessage, queue } = composeNodeMonitor(process.env);
 

@@ -1,10 +1,10 @@
-import { lambdaConnectionFrom, lambdaWaker } from '../../shared/adapters/lambda/function-waker.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeEventBus } from '../../shared/aws/lambda/event-bus.ts';
+import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/lambda/function-waker.ts';
 import { loadConfig, objectStreamConfig } from '../../shared/config/environment.ts';
-import { cidrAllocator } from '../../shared/controllers/cidr-allocator/reconcile.ts';
-import type { ItemChangeRecord } from '../../shared/controllers/framework/item-change.ts';
-import { onObjectChange } from '../../shared/controllers/object-stream/reconcile.ts';
-import { composeDependencies, type Environment } from '../controllers.ts';
-import { composeEventBus } from '../event-bus.ts';
+import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
+import { cidrAllocator } from './cidrs/reconcile.ts';
+import { onObjectChange } from './work.ts';
 
 export function composeObjectStream(environment: Environment) {
   const config = loadConfig(objectStreamConfig, environment);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { composeCloud } from '../../shared/aws/lambda/cloud.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
 import { loadConfig, podGcConfig } from '../../shared/config/environment.ts';
-import { runPodGc } from '../../shared/controllers/pod-gc/reconcile.ts';
-import { composeCloud } from '../cloud.ts';
-import { composeDependencies, type Environment } from '../controllers.ts';
+import { runPodGc } from './work.ts';
 
 export function composePodGc(environment: Environment) {
   const config = loadConfig(podGcConfig, environment);

@@ -1,6 +1,6 @@
+import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
 import { controllerConfig, loadConfig } from '../../shared/config/environment.ts';
-import { scheduler } from '../../shared/controllers/scheduler/reconcile.ts';
-import { composeDependencies, type Environment } from '../controllers.ts';
+import { scheduler } from './work.ts';
 
 export function composeScheduler(environment: Environment) {
   const config = loadConfig(controllerConfig, environment);

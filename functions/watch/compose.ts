@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { gunzip } from '../../shared/adapters/gzip/gzip.ts';
-import { storedGzip } from '../../shared/adapters/gzip/stored-gzip.ts';
-import { streamProbe } from '../../shared/adapters/probe/stream-probe.ts';
-import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { watchTicketVerifier } from '../../shared/adapters/tokens/watch-tickets.ts';
-import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
+import { nodeKeys } from '../../shared/access/node-key-store.ts';
+import { ticketKeys } from '../../shared/access/process-key-store.ts';
+import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
+import { watchTicketVerifier } from '../../shared/access/tokens/watch-tickets.ts';
+import type { Environment } from '../../shared/aws/lambda/controllers.ts';
+import { composeServing } from '../../shared/aws/lambda/serving.ts';
+import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
 import { loadConfig, watchConfig } from '../../shared/config/environment.ts';
+import { gunzip } from '../../shared/gzip.ts';
 import { meter } from '../../shared/observability/meter.ts';
-import { nodeKeys } from '../../shared/store/node-key-store.ts';
-import { ticketKeys } from '../../shared/store/process-key-store.ts';
-import type { Environment } from '../controllers.ts';
-import { composeServing } from '../serving.ts';
-import { systemClock } from '../system-clock.ts';
+import { storedGzip } from './stored-gzip.ts';
+import { streamProbe } from './stream-probe.ts';
+import { serveWatch } from './work.ts';
 
 export function composeWatch(environment: Environment) {
   const config = loadConfig(watchConfig, environment);

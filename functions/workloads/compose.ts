@@ -1,8 +1,8 @@
-import { apiAuthorities } from '../../shared/adapters/trust/api-authorities.ts';
+import { apiAuthorities } from '../../shared/access/api-authorities.ts';
+import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
 import { evictorConfig, loadConfig } from '../../shared/config/environment.ts';
-import type { ItemChangeRecord } from '../../shared/controllers/framework/item-change.ts';
-import { onWorkloadChange, runWorkloads } from '../../shared/controllers/workloads/reconcile.ts';
-import { composeDependencies, type Environment } from '../controllers.ts';
+import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
+import { onWorkloadChange, runWorkloads } from './work.ts';
 
 export function composeWorkloads(environment: Environment) {
   const config = loadConfig(evictorConfig, environment);

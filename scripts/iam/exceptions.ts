@@ -1,4 +1,4 @@
-import type { FunctionName } from '../../shared/function-list.ts';
+import type { FunctionName } from '../../functions/function-list.ts';
 
 /** Grants that a recorded run need not use, each with the reason. An exception without a grant fails the proof. */
 export interface Exception {

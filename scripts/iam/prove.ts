@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readAssembly } from '../../local/assembly/assembly.ts';
+import { readAssembly } from '../../aws-local/assembly/assembly.ts';
 import { driveEverything } from '../../test/support/iam-drive.ts';
 import { exceptions } from './exceptions.ts';
 import { readCallRecord } from './record.ts';

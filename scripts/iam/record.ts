@@ -1,6 +1,6 @@
 /** A record of calls as local mode writes it (`npm start -- --record-calls FILE`). */
 import { readFileSync } from 'node:fs';
-import type { CountedCall, RecordHead } from '../../local/calls/recorder.ts';
+import type { CountedCall, RecordHead } from '../../aws-local/calls/recorder.ts';
 
 export interface CallRecord {
   readonly head: RecordHead;

@@ -1,6 +1,6 @@
 /** The permissions of the functions' roles, from a synthesised template. */
-import { localResolver } from '../../local/assembly/plan.ts';
-import { isObject, type Template } from '../../local/assembly/template.ts';
+import { localResolver } from '../../aws-local/assembly/plan.ts';
+import { isObject, type Template } from '../../aws-local/assembly/template.ts';
 
 /** Values a condition key may have, by operator and key. */
 export type Conditions = Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;

@@ -1,5 +1,5 @@
 /** Compares calls with grants: every recorded call must be allowed, and every grant must have allowed one. */
-import type { CountedCall } from '../../local/calls/recorder.ts';
+import type { CountedCall } from '../../aws-local/calls/recorder.ts';
 import { decide, matches } from './evaluate.ts';
 import type { Exception } from './exceptions.ts';
 import type { Statement } from './role-policies.ts';

@@ -12,16 +12,16 @@ interface Globs {
 /** Who may do what: sign-in, authorisation, admission for nodes, enrolment. */
 const ACCESS = [
   'shared/api/{access,admission}/*.ts',
-  'shared/api/storage/identity-storage.ts',
-  'shared/kube/request/{refused-sign-ins,request-throttle}.ts',
+  'shared/kinds/identities/storage.ts',
+  'shared/kubernetes/request/{refused-sign-ins,request-throttle}.ts',
   'shared/adapters/tokens/*.ts',
-  'shared/domain/access/*.ts',
-  'shared/domain/cloud/instance-confirmation.ts',
+  'shared/access/*.ts',
+  'shared/fleet/instances/instance-confirmation.ts',
 ];
 
 export const AREAS: Readonly<Record<string, Globs>> = {
   controllers: { include: ['shared/controllers/**/*.ts', 'shared/domain/**/*.ts'], exclude: ACCESS },
-  store: { include: ['shared/store/**/*.ts', 'shared/adapters/dynamodb/**/*.ts'], exclude: [] },
+  store: { include: ['shared/store/**/*.ts', 'shared/aws/dynamodb/**/*.ts'], exclude: [] },
   access: { include: ACCESS, exclude: [] },
   agent: { include: ['agent/{rules,app,adapters}/**/*.ts'], exclude: [] },
 };

@@ -1,5 +1,5 @@
 /**
- * Writes shared/kube/wire/protobuf-messages.ts.
+ * Writes shared/kinds/protobuf-messages.ts.
  *
  * `npm run protobuf -- API APIMACHINERY`, with the folders of the repositories kubernetes/api and
  * kubernetes/apimachinery at the same release branch.
@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { protobufMessages } from './messages.ts';
 
-const OUTPUT = 'shared/kube/wire/protobuf-messages.ts';
+const OUTPUT = 'shared/kinds/protobuf-messages.ts';
 
 const [api, apimachinery] = process.argv.slice(2);
 if (api === undefined || apimachinery === undefined) {

@@ -30,7 +30,7 @@ const ROOTS: Readonly<Record<string, readonly string[]>> = {
   'storage/v1': ['CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment'],
 };
 
-/** Types with an encoding of their own, by Go name. The codes are those of shared/kube/wire/protobuf-table.ts. */
+/** Types with an encoding of their own, by Go name. The codes are those of shared/kubernetes/wire/protobuf-table.ts. */
 const OWN_ENCODINGS: Readonly<Record<string, string>> = {
   'metav1.Time': 'time',
   'metav1.MicroTime': 'microTime',

@@ -1,26 +1,26 @@
 /** What both functions of the API need: who asks, whether they may, and the storage of each kind. */
 
-import { defined } from '../domain/defined.ts';
-import type { Policy } from '../domain/policy.ts';
-import { failedRequests, REQUEST_FAILED } from '../kube/request/log-throttle.ts';
-import { refusedRequests } from '../kube/request/refused-requests.ts';
-import { refusedSignIns } from '../kube/request/refused-sign-ins.ts';
-import { type RequestLimits, type RequestThrottle, requestThrottle } from '../kube/request/request-throttle.ts';
-import type { AuditTrail } from '../ports/audit-trail.ts';
-import type { Authenticator } from '../ports/authenticator.ts';
-import type { Clock, RandomSource } from '../ports/clock.ts';
-import type { ItemStore } from '../ports/item-store.ts';
-import type { Log } from '../ports/log.ts';
+import type { AuditTrail } from '../access/audit-trail.ts';
+import type { Authenticator } from '../access/authenticator.ts';
+import { authorizer } from '../access/authorizer.ts';
+import { nodeGraph } from '../access/node-graph.ts';
+import { refusalsAdded } from '../access/refusal-store.ts';
+import type { Clock, RandomSource } from '../clock.ts';
+import { defined } from '../defined.ts';
+import type { Policy } from '../fleet/policy.ts';
+import { shardsOf } from '../kinds/cluster-objects.ts';
+import { findResource } from '../kinds/registry.ts';
+import { viewerRules } from '../kinds/roles/default-policies.ts';
+import { failedRequests, REQUEST_FAILED } from '../kubernetes/request/log-throttle.ts';
+import { refusedRequests } from '../kubernetes/request/refused-requests.ts';
+import { refusedSignIns } from '../kubernetes/request/refused-sign-ins.ts';
+import { type RequestLimits, type RequestThrottle, requestThrottle } from '../kubernetes/request/request-throttle.ts';
+import type { Log } from '../observability/log.ts';
 import { changeLog } from '../store/change-log.ts';
-import { refusalsAdded } from '../store/refusal-store.ts';
-import { authorizer } from './access/authorizer.ts';
-import { nodeGraph } from './admission/node-graph.ts';
-import { viewerRules } from './kinds/default-policies.ts';
-import { findResource } from './kinds/registry.ts';
+import type { ItemStore } from '../store/item-store.ts';
 import type { ReadDependencies } from './request/call.ts';
 import type { Gzip } from './request/response-size.ts';
 import type { ReadYaml } from './request/yaml-body.ts';
-import { shardsOf } from './storage/cluster-objects.ts';
 import { composeStorages, type Storages } from './storage/compose-storages.ts';
 
 export interface RequestOptions {

@@ -5,22 +5,22 @@
  * ours is logged with its cause, each cause once per minute, and becomes a 500 or 503 without detail.
  */
 
-import { type AccessQuestion, authorize } from '../domain/access/authorize.ts';
-import type { UserInfo } from '../domain/access/user-info.ts';
-import { defined } from '../domain/defined.ts';
-import { NAME_LENGTH_MAX } from '../domain/kubernetes.ts';
-import type { ResourceDescriptor, Verb } from '../kube/descriptor.ts';
-import { checkTimeout } from '../kube/request/options.ts';
-import { parsePath, type ResourceTarget, verbOf, withoutWatchPrefix } from '../kube/request/request.ts';
-import type { Visit } from '../kube/request/request-throttle.ts';
-import { isStatusError, statusResponse } from '../kube/request/respond.ts';
-import { parseFieldSelector } from '../kube/selectors.ts';
-import * as status from '../kube/status.ts';
-import { pathSegmentName } from '../kube/validation/names.ts';
-import type { HttpRequest, HttpResponse } from '../ports/http.ts';
-import { type AuditedCall, audit } from './access/audit.ts';
-import { effectiveUser } from './access/impersonation.ts';
-import { namespaces } from './kinds/registry.ts';
+import { type AuditedCall, audit } from '../access/audit.ts';
+import { type AccessQuestion, authorize } from '../access/authorize.ts';
+import { effectiveUser } from '../access/impersonation.ts';
+import type { UserInfo } from '../access/user-info.ts';
+import { defined } from '../defined.ts';
+import type { ResourceDescriptor, Verb } from '../kinds/descriptor.ts';
+import { namespaces } from '../kinds/registry.ts';
+import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
+import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
+import { checkTimeout } from '../kubernetes/request/options.ts';
+import { parsePath, type ResourceTarget, verbOf, withoutWatchPrefix } from '../kubernetes/request/request.ts';
+import type { Visit } from '../kubernetes/request/request-throttle.ts';
+import { isStatusError, statusResponse } from '../kubernetes/request/respond.ts';
+import { parseFieldSelector } from '../kubernetes/selectors.ts';
+import * as status from '../kubernetes/status.ts';
+import { pathSegmentName } from '../kubernetes/validation/names.ts';
 import type { Answers, Call, RequestDependencies, UnstoredRequest } from './request/call.ts';
 import { statusOfFault } from './request/fault-status.ts';
 import { negotiateShape } from './request/response-shape.ts';

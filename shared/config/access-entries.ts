@@ -1,6 +1,6 @@
 /** Access entries of a deployment: a list of {arn, username?, groups}. Every fault is reported. */
 import * as z from 'zod/mini';
-import { type AccessEntry, accessEntryFaults, canonicalArn } from '../domain/access/access-entry.ts';
+import { type AccessEntry, accessEntryFaults, canonicalArn } from '../access/access-entry.ts';
 import { ConfigError } from './config-error.ts';
 
 /** Name of the file beside the handler of the API. Its size has no limit of an environment, 4 KB for all variables. */

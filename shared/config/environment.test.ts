@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { defaultPolicy } from '../domain/policy.ts';
+import { type HeartbeatEnvironment, loadHeartbeatConfig } from '../../functions/heartbeat/environment.ts';
+import { defaultPolicy } from '../fleet/policy.ts';
 import { ConfigError } from './config-error.ts';
 import {
   type ApiEnvironment,
@@ -11,7 +12,6 @@ import {
   monitorConfig,
   streamConfig,
 } from './environment.ts';
-import { type HeartbeatEnvironment, loadHeartbeatConfig } from './heartbeat-environment.ts';
 
 const token = { sha256: 'ab'.repeat(32), user: 'admin', groups: ['system:masters'] };
 

@@ -5,7 +5,7 @@
  */
 
 import * as z from 'zod/mini';
-import { defined } from '../domain/defined.ts';
+import { defined } from '../defined.ts';
 import { ConfigError } from './config-error.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
 import { STATIC_TOKENS_RULE, staticTokensIn } from './static-tokens.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultPolicy } from '../domain/policy.ts';
+import { defaultPolicy } from '../fleet/policy.ts';
 import { describePolicyFault } from './policy.ts';
 import { policyFromYaml } from './policy-file.ts';
 

@@ -1,6 +1,6 @@
 /** Types of the rules of a policy. */
 import type * as z from 'zod/mini';
-import type { Policy } from '../domain/policy.ts';
+import type { Policy } from '../fleet/policy.ts';
 
 /** One fault of a policy. */
 export interface PolicyFault {

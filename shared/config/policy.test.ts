@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultPolicy, type Policy } from '../domain/policy.ts';
+import { defaultPolicy, type Policy } from '../fleet/policy.ts';
 import { describePolicyFault, type ParsedPolicy, parsePolicy, policyFields } from './policy.ts';
 import type { PolicyFault } from './policy-rules.ts';
 

@@ -1,7 +1,6 @@
 import * as z from 'zod/mini';
-import { formatCidr } from '../domain/cidrs/cidr.ts';
-import { createCidrSets } from '../domain/cidrs/cluster-cidrs.ts';
-import { FLAP_THRESHOLD_MAX } from '../domain/nodes/flapping.ts';
+import { formatCidr } from '../fleet/cidrs/cidr.ts';
+import { createCidrSets } from '../fleet/cidrs/cluster-cidrs.ts';
 import {
   defaultPolicy,
   GRACE_INTERVALS_MIN,
@@ -9,7 +8,8 @@ import {
   type Policy,
   RELAYED_INTERVAL_SECONDS_MIN,
   TWO_HANGS_SECONDS,
-} from '../domain/policy.ts';
+} from '../fleet/policy.ts';
+import { FLAP_THRESHOLD_MAX } from '../fleet/silences/flapping.ts';
 import type { FieldRule, PolicyFault, Relation } from './policy-rules.ts';
 import { profileFaults, profileRelationFaults, profilesRule } from './profiles.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { policyOf } from '../domain/nodes/node-profile.ts';
+import { policyOf } from '../fleet/nodes/node-profile.ts';
 import { describePolicyFault, parsePolicy } from './policy.ts';
 import { policyFromYaml } from './policy-file.ts';
 

@@ -1,5 +1,5 @@
 import { Logger } from '@aws-lambda-powertools/logger';
-import type { Log } from '../ports/log.ts';
+import type { Log } from './log.ts';
 
 export const logger = new Logger();
 

@@ -1,5 +1,5 @@
 import { Metrics } from '@aws-lambda-powertools/metrics';
-import type { Meter } from '../ports/log.ts';
+import type { Meter } from './log.ts';
 
 /** Sets of dimension values remembered between two invocations: zones, states and reasons are few. */
 const DIMENSION_SETS_MAX = 200;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { memoryItemStore } from '../adapters/memory/item-store.ts';
-import { type ItemStore, StoreFault } from '../ports/item-store.ts';
 import { changeLog } from './change-log.ts';
+import { type ItemStore, StoreFault } from './item-store.ts';
+import { memoryItemStore } from './memory/item-store.ts';
 import { objectStore } from './object-store.ts';
 
 /** Pages of one shard's log in one read. */

@@ -41,9 +41,9 @@
  * To avoid that in a quiet cluster, lists and held watches raise a version older than FRESHEN_AFTER_SECONDS to the
  * current time, as in step 2.
  */
-import type { Clock } from '../ports/clock.ts';
-import { type Item, type ItemKey, type ItemStore, StoreFault } from '../ports/item-store.ts';
+import type { Clock } from '../clock.ts';
 import { any, lacks } from './conditions.ts';
+import { type Item, type ItemKey, type ItemStore, StoreFault } from './item-store.ts';
 import {
   ALONE,
   headPartition,

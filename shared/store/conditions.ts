@@ -1,5 +1,5 @@
 /** Short names for conditions of writes. */
-import type { Condition } from '../ports/item-store.ts';
+import type { Condition } from './item-store.ts';
 
 export const is = (attribute: string, value: string | number | Uint8Array): Condition => ({
   kind: 'compare',

@@ -1,6 +1,6 @@
 /** Reads a whole partition of the `control` table. */
-import { defined } from '../domain/defined.ts';
-import { type Item, type ItemStore, StoreFault } from '../ports/item-store.ts';
+import { defined } from '../defined.ts';
+import { type Item, type ItemStore, StoreFault } from './item-store.ts';
 
 /** Pages in one read. A page of 1 MB holds about 3,000 watched nodes, 7,000 queued nodes, or 8,000 pods to collect. */
 const PAGES_MAX = 64;

@@ -40,7 +40,7 @@
  * Keys of health and objects are built here; those of control in the store that uses them.
  */
 
-import { textHash } from '../domain/text-hash.ts';
+import { textHash } from '../text-hash.ts';
 
 /** Digits of a resourceVersion in a sort key. Number.MAX_SAFE_INTEGER has sixteen. */
 const RESOURCE_VERSION_DIGITS = 16;

@@ -1,8 +1,8 @@
 /** Reads sharded partitions as one list in key order. */
-import { defined } from '../domain/defined.ts';
-import { type Item, type QueryPage, StoreFault } from '../ports/item-store.ts';
-import { compareKeys } from '../ports/key-order.ts';
+import { defined } from '../defined.ts';
 import { readAll } from './bounded-reads.ts';
+import { type Item, type QueryPage, StoreFault } from './item-store.ts';
+import { compareKeys } from './key-order.ts';
 
 /** Reads one page of one partition: at most `limit` items after `after`. */
 export type PageReader = (page: { readonly after?: string; readonly limit?: number }) => Promise<QueryPage>;

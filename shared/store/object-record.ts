@@ -15,9 +15,9 @@
  * Only `rv` holds the version, so a commit that retries with a higher version need not serialise the object again.
  * `o` and `e` may be compressed (packed-text.ts).
  */
-import { defined } from '../domain/defined.ts';
-import type { KubeObject, KubePod, ObjectRef } from '../kube/types.ts';
-import type { Item } from '../ports/item-store.ts';
+import { defined } from '../defined.ts';
+import type { KubeObject, KubePod, ObjectRef } from '../kinds/types.ts';
+import type { Item } from './item-store.ts';
 import { packText, type StoredText, unpackText } from './packed-text.ts';
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { memoryItemStore } from '../adapters/memory/item-store.ts';
-import type { ItemStore, TransactOutcome } from '../ports/item-store.ts';
+import type { ItemStore, TransactOutcome } from './item-store.ts';
+import { memoryItemStore } from './memory/item-store.ts';
 import { type CommitOutcome, objectStore } from './object-store.ts';
 
 const T0 = Date.UTC(2026, 0, 1);

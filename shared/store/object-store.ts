@@ -12,14 +12,14 @@
  * changes of one shard in one commit share a log item.
  */
 
-import { defined } from '../domain/defined.ts';
-import { utf8Bytes } from '../domain/utf8-bytes.ts';
-import type { KubeObject, ObjectRef } from '../kube/types.ts';
-import type { Clock } from '../ports/clock.ts';
-import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from '../ports/item-size.ts';
-import type { Condition, Item, ItemKey, ItemStore, TransactWrite } from '../ports/item-store.ts';
-import { StoreFault, TRANSACT_WRITES_MAX } from '../ports/item-store.ts';
+import type { Clock } from '../clock.ts';
+import { defined } from '../defined.ts';
+import type { KubeObject, ObjectRef } from '../kinds/types.ts';
+import { utf8Bytes } from '../utf8-bytes.ts';
 import { any, is, lacks } from './conditions.ts';
+import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from './item-size.ts';
+import type { Condition, Item, ItemKey, ItemStore, TransactWrite } from './item-store.ts';
+import { StoreFault, TRANSACT_WRITES_MAX } from './item-store.ts';
 import {
   ALONE,
   headPartition,

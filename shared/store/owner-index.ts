@@ -2,10 +2,10 @@
  * Which objects an owner has: one item per ownerReference, in the partition of the owner's uid. It is written in the
  * commit that writes the reference, so it is never behind the object. A change of status costs nothing here.
  */
-import { defined } from '../domain/defined.ts';
-import type { KubeObject, ObjectRef } from '../kube/types.ts';
-import type { ItemStore, TransactWrite } from '../ports/item-store.ts';
-import { StoreFault } from '../ports/item-store.ts';
+import { defined } from '../defined.ts';
+import type { KubeObject, ObjectRef } from '../kinds/types.ts';
+import type { ItemStore, TransactWrite } from './item-store.ts';
+import { StoreFault } from './item-store.ts';
 import { objectSortKey, ownedPartition } from './layout.ts';
 
 /** Pages of one owner, at 1 MB: about 10,000 objects each. */

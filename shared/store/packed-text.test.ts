@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { inflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { StoreFault } from '../ports/item-store.ts';
+import { StoreFault } from './item-store.ts';
 import { OBJECT_DICTIONARY_1 } from './object-dictionary.ts';
 import { packText, unpackText } from './packed-text.ts';
 

@@ -9,7 +9,7 @@
  * were decompressed are kept, up to a limit: clients read the same objects again and again. 1 µs finds one.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { StoreFault } from '../ports/item-store.ts';
+import { StoreFault } from './item-store.ts';
 import { OBJECT_DICTIONARY_1 } from './object-dictionary.ts';
 
 /** A text of an item as it is stored. */

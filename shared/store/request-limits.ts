@@ -6,7 +6,7 @@ import {
   StoreFault,
   TRANSACT_WRITES_MAX,
   type TransactWrite,
-} from '../ports/item-store.ts';
+} from './item-store.ts';
 
 /** A text that identifies a key. */
 export const keyText = ({ table, pk, sk }: ItemKey): string => `${table}\n${pk}\n${sk}`;

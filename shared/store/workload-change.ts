@@ -4,11 +4,11 @@
  * times starts no function.
  */
 
-import type { KubeConfigMap, KubeEndpoints, KubeJob } from '../kube/application-types.ts';
-import { isMirrored } from '../kube/mirrored-endpoints.ts';
-import { isNamespaceContent } from '../kube/namespace-contents.ts';
-import type { KubeObject, KubePod } from '../kube/types.ts';
-import { jsonEqual } from '../kube/wire/json-value.ts';
+import type { KubeConfigMap, KubeEndpoints, KubeJob } from '../kinds/application-types.ts';
+import { isNamespaceContent } from '../kinds/namespaces/namespace-contents.ts';
+import { isMirrored } from '../kinds/services/mirrored-endpoints.ts';
+import type { KubeObject, KubePod } from '../kinds/types.ts';
+import { jsonEqual } from '../kubernetes/wire/json-value.ts';
 
 /** Finalizers of an object that is deleted after its dependents. */
 const DEPENDENTS_FINALIZERS: ReadonlySet<string> = new Set(['foregroundDeletion', 'orphan']);

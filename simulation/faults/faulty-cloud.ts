@@ -1,8 +1,8 @@
 /** EC2 as cloud-node meets it: late, throttling, and now and then overlooking an instance for less than a period. */
 
-import type { MemoryCloud } from '../../shared/adapters/memory/cloud.ts';
-import type { FunctionName } from '../../shared/function-list.ts';
-import type { Cloud, InstanceAnswer } from '../../shared/ports/cloud.ts';
+import type { MemoryCloud } from '../../demo/ec2/cloud.ts';
+import type { FunctionName } from '../../functions/function-list.ts';
+import type { Cloud, InstanceAnswer } from '../../shared/fleet/instances/cloud.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { Functions, Process } from './processes.ts';

@@ -2,7 +2,7 @@
  * The tables as one process sees them: every call lasts some virtual time and may be refused, lost or the last thing the process
  * does. Stale are only reads that were asked for as eventually consistent.
  */
-import { segmentOf } from '../../shared/adapters/memory/pages.ts';
+
 import {
   type Item,
   type ItemStore,
@@ -15,8 +15,9 @@ import {
   type Write,
   type WriteOptions,
   type WriteOutcome,
-} from '../../shared/ports/item-store.ts';
-import { compareKeys } from '../../shared/ports/key-order.ts';
+} from '../../shared/store/item-store.ts';
+import { compareKeys } from '../../shared/store/key-order.ts';
+import { segmentOf } from '../../shared/store/memory/pages.ts';
 import type { RecentChanges, TimedChange } from '../recent-changes.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
 import { type FaultPlan, FROZEN_MAX_MS } from './catalogue.ts';

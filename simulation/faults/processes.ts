@@ -3,10 +3,11 @@
  * serves the next invocation (warm start); without one a new process starts (cold start). A process has its own clock and
  * the policy of its start. Processes share no memory. A killed process stops at a call, which never returns.
  */
-import type { FleetControllers } from '../../shared/controllers/index.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import type { FunctionName } from '../../shared/function-list.ts';
-import type { Clock } from '../../shared/ports/clock.ts';
+
+import type { FunctionName } from '../../functions/function-list.ts';
+import type { FleetControllers } from '../../server/fleet-controllers.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';

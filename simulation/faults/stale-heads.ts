@@ -1,5 +1,5 @@
 /** What a lagging replica shows of single items, to a process that asks for them as eventually consistent. */
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
 import type { RecentChanges } from '../recent-changes.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';

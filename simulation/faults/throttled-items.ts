@@ -2,8 +2,9 @@
  * Items of a few nodes that the tables throttle for minutes, as a hot partition does: the Node, what is stored of its pods, and
  * whatever is read or written together with them. Beats and digests are another table's and go on.
  */
-import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { type ItemKey, StoreFault } from '../../shared/ports/item-store.ts';
+
+import { type ItemKey, StoreFault } from '../../shared/store/item-store.ts';
+import type { MemoryItemStore } from '../../shared/store/memory/item-store.ts';
 
 export function throttledFor(tables: MemoryItemStore, names: () => ReadonlySet<string>): MemoryItemStore {
   const isHot = ({ table, pk, sk }: Pick<ItemKey, 'table' | 'pk' | 'sk'>): boolean => {

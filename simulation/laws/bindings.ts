@@ -3,9 +3,9 @@
  * that. With that binding the requests on the node are within what it offers, if the pod requests any. No two pods
  * that keep away from each other share a zone.
  */
-import { ZONE_LABEL } from '../../shared/domain/zones/zone.ts';
-import { parseQuantity } from '../../shared/kube/quantity.ts';
-import type { KubeNode, KubePod } from '../../shared/kube/types.ts';
+import { ZONE_LABEL } from '../../shared/fleet/zones/zone.ts';
+import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
+import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { Mark } from '../coverage.ts';
 import type { TimedChange } from '../recent-changes.ts';

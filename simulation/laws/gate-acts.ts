@@ -7,8 +7,8 @@
  * In total disruption the same applies to rollouts, histories and DaemonSets. Evictions have a law of their own (L4).
  */
 
-import type { KubePod } from '../../shared/kube/types.ts';
-import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../shared/kube/workload-types.ts';
+import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import type { Mark } from '../coverage.ts';
 import { effectMs, type Law, type LawContext } from './law.ts';
 import { isBeingScaled, targetOf } from './pod-counts.ts';

@@ -1,9 +1,10 @@
 /** L10: a second evaluation after the decisions were applied decides nothing, and the order of nodes has no effect. */
-import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { decideMonitor } from '../../shared/controllers/node-monitor/rule.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import { fleetStore } from '../../shared/store/fleet-store.ts';
-import { scanHealth } from '../../shared/store/health-store.ts';
+
+import { scanHealth } from '../../shared/fleet/health/health-store.ts';
+import { decideMonitor } from '../../shared/fleet/marks/rule.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
+import type { MemoryItemStore } from '../../shared/store/memory/item-store.ts';
 import type { Mark } from '../coverage.ts';
 import type { Broken } from './law.ts';
 

@@ -1,5 +1,5 @@
 /** The context and the interface of every law. */
-import type { Policy } from '../../shared/domain/policy.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import type { FaultName, FaultPlan } from '../faults/catalogue.ts';
 import type { DoorUse } from '../heartbeat-doors.ts';
 import type { Happened, Truth, Writer } from './truth.ts';

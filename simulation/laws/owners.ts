@@ -3,9 +3,10 @@
  * known about, and never one without owners. An owner that is being deleted in the foreground does not keep its
  * dependents. A reference to an owner that stays is not removed either.
  */
-import type { KubeJob } from '../../shared/kube/application-types.ts';
-import type { OwnerReference } from '../../shared/kube/types.ts';
-import type { KubeReplicaSet } from '../../shared/kube/workload-types.ts';
+
+import type { KubeReplicaSet } from '../../functions/workloads/workload-types.ts';
+import type { KubeJob } from '../../shared/kinds/application-types.ts';
+import type { OwnerReference } from '../../shared/kinds/types.ts';
 import type { Mark } from '../coverage.ts';
 import type { Law, LawContext } from './law.ts';
 import type { Writer } from './truth.ts';

@@ -2,8 +2,8 @@
  * Pod CIDRs (D8): a Node receives one whole block of each cluster CIDR, and no two Nodes have overlapping blocks. The block
  * of a deleted Node is released. A Node without a free block, or with an invalid one, has an event and blocks no other.
  */
-import type { Policy } from '../../shared/domain/policy.ts';
-import type { KubeNode } from '../../shared/kube/types.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';

@@ -9,9 +9,10 @@
  *   DaemonSet     one pod per node, one more with maxSurge; a rollout leaves at most maxUnavailable nodes without one
  *   StatefulSet   wanted ordinals only; no commit frees a name while its pod may run; in order, one pod at a time
  */
-import type { KubeJob } from '../../shared/kube/application-types.ts';
-import type { KubeDaemonSet, KubePod } from '../../shared/kube/types.ts';
-import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../shared/kube/workload-types.ts';
+
+import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
+import type { KubeJob } from '../../shared/kinds/application-types.ts';
+import type { KubeDaemonSet, KubePod } from '../../shared/kinds/types.ts';
 import { OPERATOR } from '../access.ts';
 import type { Mark } from '../coverage.ts';
 import { effectMs, type Law, type LawContext } from './law.ts';

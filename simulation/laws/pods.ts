@@ -2,7 +2,7 @@
  * L7: a pod that tolerates all taints is never deleted. A pod with tolerationSeconds s is deleted in [s, s + 2 periods].
  * If the taint is removed before, the pod is not deleted.
  */
-import type { Toleration } from '../../shared/domain/kubernetes.ts';
+import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
 import { isOurs, type TrueNode, type TruePod } from './truth.ts';
 

@@ -8,8 +8,8 @@
  * Silence before the end of a planned one does not count: a node is not marked before one grace period after that end, and
  * at most one period later.
  */
-import { policyOf } from '../../shared/domain/nodes/node-profile.ts';
-import type { Policy, ProfileTimes } from '../../shared/domain/policy.ts';
+import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
+import type { Policy, ProfileTimes } from '../../shared/fleet/policy.ts';
 import { EFFECT_MS, type Law, type LawContext, seconds } from './law.ts';
 import { marksNodes, type TrueNode } from './truth.ts';
 

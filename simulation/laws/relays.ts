@@ -4,8 +4,8 @@
  *
  * Faults of relays do not end calm: the other laws hold for relayed machines while relays fail.
  */
-import { BOUND_TOKEN_LIFE_SECONDS, NODE_CLOCK_TOLERANCE_SECONDS } from '../../shared/domain/access/node-token.ts';
-import { policyOf } from '../../shared/domain/nodes/node-profile.ts';
+import { BOUND_TOKEN_LIFE_SECONDS, NODE_CLOCK_TOLERANCE_SECONDS } from '../../shared/access/node-token.ts';
+import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
 import { TURN_MAX_MS } from './shares.ts';
 import type { TrueNode } from './truth.ts';

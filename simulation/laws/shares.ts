@@ -6,7 +6,7 @@
  *     gate stays open.
  *   - What is refused is recorded as a decision.
  */
-import { API_LIMITS, HEARTBEAT_LIMITS } from '../../shared/kube/request/request-throttle.ts';
+import { API_LIMITS, HEARTBEAT_LIMITS } from '../../shared/kubernetes/request/request-throttle.ts';
 import type { Mark } from '../coverage.ts';
 import { type EndpointAnswer, type EndpointRequest, isRenewal, messageOf } from '../endpoint.ts';
 import type { Process } from '../faults/processes.ts';

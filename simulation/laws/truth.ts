@@ -3,12 +3,13 @@
  * stored (true time), the state of each Node and pod, who wrote it, and the state of machines and instances. The laws are
  * checked against this state only, never against results of the rules.
  */
-import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/domain/kubernetes.ts';
-import { FLAPPING_TAINT_KEY } from '../../shared/domain/nodes/flapping.ts';
-import { PROFILE_ANNOTATION } from '../../shared/domain/nodes/node-profile.ts';
-import { plannedUntilMs } from '../../shared/domain/nodes/planned-silence.ts';
-import { zoneKeyOf } from '../../shared/domain/zones/zone.ts';
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+
+import { PROFILE_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
+import { FLAPPING_TAINT_KEY } from '../../shared/fleet/silences/flapping.ts';
+import { plannedUntilMs } from '../../shared/fleet/silences/planned-silence.ts';
+import { zoneKeyOf } from '../../shared/fleet/zones/zone.ts';
+import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
+import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
 

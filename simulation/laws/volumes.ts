@@ -3,9 +3,9 @@
  * time is over; and in calm no unwanted one stays on a node that is not healthy.
  */
 
-import type { MemoryCloud } from '../../shared/adapters/memory/cloud.ts';
-import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import type { MemoryCloud } from '../../demo/ec2/cloud.ts';
+import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
+import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';

@@ -4,7 +4,7 @@
  *
  * Each change is compared with the commits to the tables, so an error of a watcher is also found during faults.
  */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { objectSortKey } from '../../shared/store/layout.ts';
 import { type LogEntry, logEntries, objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';

@@ -1,7 +1,8 @@
 /** The stored objects that the laws of workloads need, kept from the changes: owners, their objects, pods and Nodes. */
-import type { KubeJob } from '../../shared/kube/application-types.ts';
-import type { KubeDaemonSet, KubeNode, KubeObject, KubePod, OwnerReference } from '../../shared/kube/types.ts';
-import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../shared/kube/workload-types.ts';
+
+import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
+import type { KubeJob } from '../../shared/kinds/application-types.ts';
+import type { KubeDaemonSet, KubeNode, KubeObject, KubePod, OwnerReference } from '../../shared/kinds/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
 

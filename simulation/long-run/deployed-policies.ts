@@ -2,8 +2,9 @@
  * The policy of a long run. In a mixed fleet another one is deployed from time to time. While it is rolled out, some
  * processes of node-monitor have the old one. Function heartbeat and the API get the new one at a moment of their own.
  */
-import type { Policy } from '../../shared/domain/policy.ts';
-import { DEPLOYED_WITHIN_MS } from '../../shared/domain/zones/gate.ts';
+
+import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/gate/gate.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import type { Functions } from '../faults/processes.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 

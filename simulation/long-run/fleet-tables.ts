@@ -6,13 +6,15 @@
  *
  * Scans are eventually consistent: each partition may show the fleet as it was some seconds ago (`staleReads`).
  */
-import { type MemoryItemStore, memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { segmentOf } from '../../shared/adapters/memory/pages.ts';
-import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
-import { PLANNED_UNTIL_ANNOTATION } from '../../shared/domain/nodes/planned-silence.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import { rfc3339 } from '../../shared/domain/rfc3339.ts';
-import type { KubeNode } from '../../shared/kube/types.ts';
+
+import { healthKey } from '../../shared/fleet/health/health-row.ts';
+import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/fleet/health/node-digest.ts';
+import { healthWritesFor } from '../../shared/fleet/nodes/node-writes.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import { PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/silences/planned-silence.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
+import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import type {
   Item,
   ItemKey,
@@ -24,10 +26,9 @@ import type {
   Write,
   WriteOptions,
   WriteOutcome,
-} from '../../shared/ports/item-store.ts';
-import { healthKey } from '../../shared/store/health-row.ts';
-import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shared/store/node-digest.ts';
-import { healthWritesFor } from '../../shared/store/node-writes.ts';
+} from '../../shared/store/item-store.ts';
+import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { segmentOf } from '../../shared/store/memory/pages.ts';
 import type { FaultPlan } from '../faults/catalogue.ts';
 import { readyNode } from '../ready-node.ts';
 import { seededUuid } from '../seeded-random.ts';

@@ -16,9 +16,9 @@
  * A fault's recovery is the time from the end of an episode to the end of the first tick that marks nodes again: it began
  * after the episode, and the gate is open.
  */
-import { DEFAULT_PROFILE } from '../../shared/domain/nodes/node-profile.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import type { Item } from '../../shared/ports/item-store.ts';
+import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import type { Item } from '../../shared/store/item-store.ts';
 import { type Episode, FAULT_NAMES, type FaultName, type FaultPlan } from '../faults/catalogue.ts';
 import type { TickReport } from '../faults/faulty-ticks.ts';
 import { chainIsOne } from '../laws/ticks.ts';

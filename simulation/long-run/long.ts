@@ -1,7 +1,7 @@
 /** `npm run sim -- --long`: reads the arguments, runs the seeds, and prints their sum. */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { defined } from '../../shared/domain/defined.ts';
+import { defined } from '../../shared/defined.ts';
 import type { FaultName } from '../faults/catalogue.ts';
 import type { WrongMark } from './long-laws.ts';
 import { addLong, casesOf, type FaultFigures, type Histogram, type LongResult, percentileOf } from './long-result.ts';

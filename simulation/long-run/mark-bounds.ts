@@ -10,8 +10,8 @@
  *   promise            Silence before the end of a promise does not count. A mark while it lasts is false.
  *   new Node           A Node that never had a status has its startup grace period from its creation.
  */
-import type { Policy } from '../../shared/domain/policy.ts';
-import { tickGapMaxMs } from '../../shared/domain/tick.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import { tickGapMaxMs } from '../../shared/ticks/tick.ts';
 import { EFFECT_MS } from '../laws/law.ts';
 import type { ClockSteps } from './clock-steps.ts';
 import type { DeployedPolicies } from './deployed-policies.ts';

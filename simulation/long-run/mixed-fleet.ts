@@ -3,8 +3,8 @@
  * a machine. Some policies lack a profile or have other times for it. Each change shortens or lengthens the interval of
  * some machines.
  */
-import { DEFAULT_PROFILE, policyOf, profileNameOf } from '../../shared/domain/nodes/node-profile.ts';
-import { defaultPolicy, type NodeProfile, type Policy } from '../../shared/domain/policy.ts';
+import { DEFAULT_PROFILE, policyOf, profileNameOf } from '../../shared/fleet/nodes/node-profile.ts';
+import { defaultPolicy, type NodeProfile, type Policy } from '../../shared/fleet/policy.ts';
 
 const POWER_LABEL = 'sim.nodekeeper.dev/power';
 

@@ -5,12 +5,13 @@
  *
  * Not part of it: the API, streams, and the functions that follow node-monitor. `npm run sim` has those.
  */
-import { fleetControllers } from '../../shared/controllers/index.ts';
-import { DEFAULT_PROFILE, policyOf, profileNameOf } from '../../shared/domain/nodes/node-profile.ts';
-import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
-import type { Log } from '../../shared/ports/log.ts';
-import type { Probe } from '../../shared/ports/probe.ts';
+
+import type { Probe } from '../../functions/node-monitor/probe.ts';
+import { fleetControllers } from '../../server/fleet-controllers.ts';
+import { DEFAULT_PROFILE, policyOf, profileNameOf } from '../../shared/fleet/nodes/node-profile.ts';
+import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
+import type { Log } from '../../shared/observability/log.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
 import { type FaultName, type FaultPlan, faultPlan } from '../faults/catalogue.ts';
 import { faultyStore } from '../faults/faulty-store.ts';
 import { type FaultyTicks, faultyTicks } from '../faults/faulty-ticks.ts';

@@ -10,7 +10,7 @@ import { podsOf } from '../../agent/rules/pod-manifest.ts';
 import { statusChanged } from '../../agent/rules/status-report.ts';
 import { swapStartFault } from '../../agent/rules/swap-detection.ts';
 import { freeMemory } from '../../agent/rules/topology/ledger.ts';
-import type { NodeStatus } from '../../shared/kube/types.ts';
+import type { NodeStatus } from '../../shared/kinds/types.ts';
 
 it('a field that is null in the stored status is no change', () => {
   const stored = { volumesInUse: null, images: [] } as unknown as NodeStatus;

@@ -2,12 +2,14 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { describe, expect, it } from 'vitest';
+import { passesLogLevel } from '../../aws-local/functions/log-level.ts';
 import { Capacity } from '../../cdk/lib/capacity.ts';
 import { handlerEntry } from '../../cdk/lib/function-names.ts';
 import { routeLimits } from '../../cdk/lib/http-api.ts';
 import { readInstanceIdentityKey } from '../../cdk/lib/instance-identity-key.ts';
-import { passesLogLevel } from '../../local/functions/log-level.ts';
-import { INSTANCE_CHANGE } from '../../shared/adapters/eventbridge/instance-change.ts';
+import { INSTANCE_CHANGE } from '../../functions/cloud-node/instance-change.ts';
+import type { FunctionName } from '../../functions/function-list.ts';
+import { loadHeartbeatConfig } from '../../functions/heartbeat/environment.ts';
 import {
   apiConfig,
   cloudNodeConfig,
@@ -15,9 +17,7 @@ import {
   monitorConfig,
   streamConfig,
 } from '../../shared/config/environment.ts';
-import { loadHeartbeatConfig } from '../../shared/config/heartbeat-environment.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import type { FunctionName } from '../../shared/function-list.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { allowedTo, functionIds, functionRole, ofType, type Resource, shortArn, synthesise } from './synthesised.ts';
 
 const template = synthesise();

@@ -5,10 +5,10 @@ import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
+import { createResolver } from '../../aws-local/assembly/intrinsics.ts';
+import type { Template as LocalTemplate } from '../../aws-local/assembly/template.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { NodekeeperCluster, type NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
-import { createResolver } from '../../local/assembly/intrinsics.ts';
-import type { Template as LocalTemplate } from '../../local/assembly/template.ts';
 import { ofType, resourcesOf } from './synthesised.ts';
 
 const emptyStack = (): Stack =>
@@ -169,7 +169,7 @@ describe('the props', () => {
   };
 
   it('have types that jsii can translate to other languages', () => {
-    expect([...FILES, 'shared/domain/access/access-entry.ts'].flatMap(refusedIn)).toEqual([]);
+    expect([...FILES, 'shared/access/access-entry.ts'].flatMap(refusedIn)).toEqual([]);
   });
 });
 

@@ -14,9 +14,9 @@ import { reservedConcurrencyOf } from '../../cdk/lib/concurrency.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { routeLimits } from '../../cdk/lib/http-api.ts';
 import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
-import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/domain/cost/held-watch.ts';
-import { dollarsOf, PRICE_LIST, SECONDS_PER_DAY } from '../../shared/domain/cost/prices.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/cost/held-watch.ts';
+import { dollarsOf, PRICE_LIST, SECONDS_PER_DAY } from '../../shared/cost/prices.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { synthesise } from './synthesised.ts';
 
 const docs = (path: string): string => readFileSync(join(repositoryRoot, 'docs', path), 'utf8').replaceAll(/\s+/g, ' ');

@@ -1,6 +1,6 @@
 /** The evaluation of calls against policies, on small examples: the basis of `npm run iam-proof`. */
 import { describe, expect, it } from 'vitest';
-import type { CountedCall } from '../../local/calls/recorder.ts';
+import type { CountedCall } from '../../aws-local/calls/recorder.ts';
 import { type Call, decide } from '../../scripts/iam/evaluate.ts';
 import type { Exception } from '../../scripts/iam/exceptions.ts';
 import { PolicyError, rolePolicies, type Statement } from '../../scripts/iam/role-policies.ts';

@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
+import { functionUrlIds, planLocalMode } from '../../aws-local/assembly/plan.ts';
+import type { Template as LocalTemplate } from '../../aws-local/assembly/template.ts';
 import { Capacity } from '../../cdk/lib/capacity.ts';
 import { Encryption, InvalidPropsError, requestLimits } from '../../cdk/lib/cluster-options.ts';
 import { clusterPropsFromContext } from '../../cdk/lib/context.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
-import { functionUrlIds, planLocalMode } from '../../local/assembly/plan.ts';
-import type { Template as LocalTemplate } from '../../local/assembly/template.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { allowedTo, functionRole, ofType, resourcesOf, shortArn, synthesise, unbundledApp } from './synthesised.ts';
 
 const CERTIFICATE = 'arn:aws:acm:eu-west-1:111122223333:certificate/01234567-89ab-cdef-0123-456789abcdef';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
-import { functionList } from '../../shared/function-list.ts';
+import { functionList } from '../../functions/function-list.ts';
 import { functionRole, type Resource } from './synthesised.ts';
 
 const STEP_TIMEOUT_MS = 180_000;

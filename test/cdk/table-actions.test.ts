@@ -1,7 +1,7 @@
 /** Every table action that the functions use under faults is granted. A recorded run need not reach these paths. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { FunctionName } from '../../shared/function-list.ts';
-import type { ItemKey, ItemStore, TableName, TransactWrite } from '../../shared/ports/item-store.ts';
+import type { FunctionName } from '../../functions/function-list.ts';
+import type { ItemKey, ItemStore, TableName, TransactWrite } from '../../shared/store/item-store.ts';
 import { PART_NAMES } from '../../simulation/parts.ts';
 import { runSim } from '../../simulation/run-sim.ts';
 import { allowedTo, synthesise } from './synthesised.ts';

@@ -5,17 +5,17 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { clusterstatuses } from '../../shared/api/kinds/cluster-statuses.ts';
-import { decisions } from '../../shared/api/kinds/decisions.ts';
-import { findStored, resources } from '../../shared/api/kinds/registry.ts';
-import { silencehistograms } from '../../shared/api/kinds/silence-histograms.ts';
-import { sealed } from '../../shared/controllers/decisions/decision-record.ts';
-import { decisionName, decisionWrite } from '../../shared/controllers/decisions/decision-store.ts';
-import { PROBE_GROUP, PROBE_USER } from '../../shared/domain/access/probe-identity.ts';
-import type { SilenceHour } from '../../shared/domain/silences/silence-hour.ts';
-import type { ResourceDescriptor } from '../../shared/kube/descriptor.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
-import { silenceHourName, silenceHourWrite } from '../../shared/store/silence-store.ts';
+import { PROBE_GROUP, PROBE_USER } from '../../shared/access/probe-identity.ts';
+import { sealed } from '../../shared/decisions/decision-record.ts';
+import { decisionName, decisionWrite } from '../../shared/decisions/decision-store.ts';
+import type { SilenceHour } from '../../shared/fleet/silences/silence-hour.ts';
+import { silenceHourName, silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';
+import { clusterstatuses } from '../../shared/kinds/cluster-statuses/serve.ts';
+import { decisions } from '../../shared/kinds/decisions/serve.ts';
+import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
+import { findStored, resources } from '../../shared/kinds/registry.ts';
+import { silencehistograms } from '../../shared/kinds/silence-histograms/serve.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, node } from '../support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../support/application-objects.ts';
 import { notRefused } from '../support/machine-sweep.ts';

@@ -4,20 +4,20 @@
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { gzip } from '../../shared/adapters/gzip/gzip.ts';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { processKeys } from '../../shared/adapters/tokens/process-keys.ts';
-import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { watchTicketIssuer, watchTicketVerifier } from '../../shared/adapters/tokens/watch-tickets.ts';
-import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
-import { serveWatch } from '../../shared/api/watch/serve-watch.ts';
+import { readYaml } from '../../functions/api/read-yaml.ts';
+import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
+import { serveWatch } from '../../functions/watch/work.ts';
+import { nodeKeys } from '../../shared/access/node-key-store.ts';
+import { PROBE_LEASE, PROBE_USER } from '../../shared/access/probe-identity.ts';
+import { keepTicketKey, ticketKeys } from '../../shared/access/process-key-store.ts';
+import { processKeys } from '../../shared/access/tokens/process-keys.ts';
+import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
+import { watchTicketIssuer, watchTicketVerifier } from '../../shared/access/tokens/watch-tickets.ts';
 import { TICKET_PARAMETER, watchTarget } from '../../shared/api/watch/watch-redirect.ts';
-import { PROBE_LEASE, PROBE_USER } from '../../shared/domain/access/probe-identity.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
-import type { HttpRequest } from '../../shared/ports/http.ts';
-import { nodeKeys } from '../../shared/store/node-key-store.ts';
-import { keepTicketKey, ticketKeys } from '../../shared/store/process-key-store.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { gzip } from '../../shared/gzip.ts';
+import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { APPLY, apiInMemory, JSON_PATCH, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';
 import {
   API_KEYS_LIVE_MS,

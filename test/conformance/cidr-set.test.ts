@@ -1,7 +1,7 @@
 /** Area CS: the set of blocks of one cluster CIDR. */
 import { describe, expect, it } from 'vitest';
-import { formatCidr } from '../../shared/domain/cidrs/cidr.ts';
-import { blockAt, createCidrSet, isUsed, usageOf } from '../../shared/domain/cidrs/cidr-set.ts';
+import { formatCidr } from '../../shared/fleet/cidrs/cidr.ts';
+import { blockAt, createCidrSet, isUsed, usageOf } from '../../shared/fleet/cidrs/cidr-set.ts';
 import { cidr, TestCidrSet } from '../support/cidr-sets.ts';
 
 const block = (cluster: string, nodePrefix: number, index: number): string =>

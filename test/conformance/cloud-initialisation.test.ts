@@ -4,8 +4,8 @@ import {
   addressesToWrite,
   initialiseNode,
   type UninitialisedNode,
-} from '../../shared/controllers/cloud-node/initialisation.rule.ts';
-import type { InstanceMetadata } from '../../shared/domain/cloud/instance.ts';
+} from '../../shared/fleet/instances/initialisation.rule.ts';
+import type { InstanceMetadata } from '../../shared/fleet/instances/instance.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const UNINITIALIZED = 'node.cloudprovider.kubernetes.io/uninitialized';

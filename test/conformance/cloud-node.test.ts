@@ -3,11 +3,11 @@
  * follows D11: two answers in a row about an instance that is not young. "v1" and "v2" name upstream's two interfaces.
  */
 import { describe, expect, it } from 'vitest';
-import { type CloudMemory, type CloudQuestion, decideCloud } from '../../shared/controllers/cloud-node/rule.ts';
-import type { CloudAnswer } from '../../shared/domain/cloud/instance.ts';
-import { parseProviderId } from '../../shared/domain/cloud/provider-id.ts';
-import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import type { CloudAnswer } from '../../shared/fleet/instances/instance.ts';
+import { parseProviderId } from '../../shared/fleet/instances/provider-id.ts';
+import { type CloudMemory, type CloudQuestion, decideCloud } from '../../shared/fleet/instances/rule.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const INSTANCE = 'aws:///us-east-1a/i-0123456789abcdef0';

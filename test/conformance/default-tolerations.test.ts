@@ -1,7 +1,7 @@
 /** Area DT: default tolerations on create and update of a pod, by the API. */
 import { describe, expect, it } from 'vitest';
-import type { Toleration } from '../../shared/domain/kubernetes.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { apiInMemory, pod, podsIn } from '../support/api-in-memory.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';

@@ -3,7 +3,7 @@
  * uid.
  */
 import { describe, expect, it } from 'vitest';
-import { formatTime } from '../../shared/kube/time.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
 import { settledFleet } from '../support/controlled-fleet.ts';
 import { tolerating } from '../support/eviction-world.ts';
 

@@ -5,9 +5,9 @@
  */
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
+import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
+import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { apiInMemory, eventsOf, MERGE, NODES, node, pod, podsIn } from '../support/api-in-memory.ts';
 
 const PODS = podsIn('default');

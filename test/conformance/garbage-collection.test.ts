@@ -2,9 +2,9 @@
  * Area WG: garbage collection by owner. Ids from WG-41 are cases of ours: owners of other kinds, chains and cycles.
  */
 import { describe, expect, it } from 'vitest';
-import { findStored } from '../../shared/api/kinds/registry.ts';
-import type { KubeObject, ObjectRef, OwnerReference } from '../../shared/kube/types.ts';
-import { type ItemStore, StoreFault } from '../../shared/ports/item-store.ts';
+import { findStored } from '../../shared/kinds/registry.ts';
+import type { KubeObject, ObjectRef, OwnerReference } from '../../shared/kinds/types.ts';
+import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { type WorkloadCluster, workloadCluster } from '../support/workload-cluster.ts';
 
 const KINDS: Readonly<Record<string, { readonly apiVersion: string; readonly kind: string }>> = {

@@ -1,7 +1,7 @@
 /** LE: labels and node events. Grace 50 s. */
 import { describe, expect, it } from 'vitest';
-import { osArchLabels, topologyLabels } from '../../shared/controllers/node-reconciler/label-sync.rule.ts';
-import { nodeNotReady, registeredNode, removingNode } from '../../shared/domain/events/event-text.ts';
+import { osArchLabels, topologyLabels } from '../../functions/object-stream/node-taints/label-sync.rule.ts';
+import { nodeNotReady, registeredNode, removingNode } from '../../shared/events/event-text.ts';
 import { MonitoredFleet } from '../support/monitored-fleet.ts';
 
 const GRACE_50 = { nodeMonitorGracePeriodSeconds: 50 };

@@ -3,7 +3,7 @@
  * over 50 nodes.
  */
 import { describe, expect, it } from 'vitest';
-import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
+import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { type AskedNode, MonitoredFleet } from '../support/monitored-fleet.ts';
 
 const GRACE_50 = { nodeMonitorGracePeriodSeconds: 50 };

@@ -6,7 +6,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { MERGE } from '../support/api-in-memory.ts';
 import { type Fields, type Lie, machineStory, type Told } from '../support/machine-story.ts';
 import { servedFleet } from '../support/served-fleet.ts';

@@ -1,7 +1,7 @@
 /** NS: NoSchedule taints from conditions. */
 import { describe, expect, it } from 'vitest';
-import type { NodeCondition, Taint } from '../../shared/domain/kubernetes.ts';
-import { reconcileNoSchedule } from '../../shared/domain/nodes/node-taints.ts';
+import { reconcileNoSchedule } from '../../shared/fleet/taints/node-taints.ts';
+import type { NodeCondition, Taint } from '../../shared/kubernetes/kubernetes.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 
 const conditions = (statuses: Record<string, NodeCondition['status']>): NodeCondition[] =>

@@ -5,7 +5,7 @@ import {
   changedLabelKeys,
   type NodeRequest,
   type RestrictedObject,
-} from '../../shared/domain/access/node-restriction.ts';
+} from '../../shared/access/node-restriction.ts';
 import {
   type ApiInMemory,
   apiInMemory,

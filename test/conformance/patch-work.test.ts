@@ -3,7 +3,7 @@
  * too short for them. The limit is a number of visited values, so these tests need no clock.
  */
 import { describe, expect, it } from 'vitest';
-import { PATCH_WORK_MAX } from '../../shared/kube/patch/result.ts';
+import { PATCH_WORK_MAX } from '../../shared/kubernetes/patch/result.ts';
 import { APPLY, apiInMemory, JSON_PATCH, NODES, node, pod, podsIn, STRATEGIC } from '../support/api-in-memory.ts';
 
 const PODS = podsIn('default');

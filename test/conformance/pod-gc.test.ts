@@ -1,6 +1,7 @@
 /** Area GC: pod garbage collection. */
 import { describe, expect, it } from 'vitest';
-import { withDisruption } from '../../shared/controllers/pod-evictor/rule.ts';
+import { withDisruption } from '../../shared/fleet/evictions/rule.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import {
   type CollectableNode,
   type CollectablePod,
@@ -11,9 +12,8 @@ import {
   terminatedRemovals,
   unscheduledRemovals,
   watchOrphans,
-} from '../../shared/controllers/pod-gc/rule.ts';
-import type { Taint } from '../../shared/domain/kubernetes.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+} from '../../shared/kinds/pods/collection/rule.ts';
+import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 
 const HOUR_MS = 3_600_000;
 

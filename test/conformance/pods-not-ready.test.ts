@@ -1,6 +1,6 @@
 /** PN: marking pods not ready, by node-monitor and the stream of Pods. Grace 50 s. */
 import { describe, expect, it } from 'vitest';
-import { StoreFault } from '../../shared/ports/item-store.ts';
+import { StoreFault } from '../../shared/store/item-store.ts';
 import { MonitoredFleet } from '../support/monitored-fleet.ts';
 
 const T0 = Date.UTC(2015, 0, 1, 12);

@@ -1,11 +1,11 @@
 /** Area RA: pod CIDRs of nodes. */
 import { describe, expect, it } from 'vitest';
-import { cidrStore } from '../../shared/controllers/cidr-allocator/cidr-store.ts';
-import { allocateForNode } from '../../shared/controllers/cidr-allocator/rule.ts';
-import { type CidrSet, releaseBlocks } from '../../shared/domain/cidrs/cidr-set.ts';
-import { blocksOfNode, type CidrPolicy, createCidrSets } from '../../shared/domain/cidrs/cluster-cidrs.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { type ItemStore, StoreFault } from '../../shared/ports/item-store.ts';
+import { cidrStore } from '../../functions/object-stream/cidrs/cidr-store.ts';
+import { allocateForNode } from '../../functions/object-stream/cidrs/rule.ts';
+import { type CidrSet, releaseBlocks } from '../../shared/fleet/cidrs/cidr-set.ts';
+import { blocksOfNode, type CidrPolicy, createCidrSets } from '../../shared/fleet/cidrs/cluster-cidrs.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { cidr, occupy } from '../support/cidr-sets.ts';
 import { controlledFleet } from '../support/controlled-fleet.ts';
 

@@ -1,6 +1,6 @@
 /** Pods that no node can run, and pods that are not for this scheduler. None of them keeps another pod waiting. */
 import { describe, expect, it } from 'vitest';
-import type { NodeSelectorTerm, PodSpec } from '../../shared/kube/types.ts';
+import type { NodeSelectorTerm, PodSpec } from '../../shared/kinds/types.ts';
 import { podsIn } from '../support/api-in-memory.ts';
 import { type PodParts, ScheduledCluster } from '../support/scheduled-cluster.ts';
 

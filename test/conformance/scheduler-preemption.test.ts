@@ -1,6 +1,6 @@
 /** PR: preemption, by the API, the streams and the scheduler. Nodes have 500m and 500Mi. */
 import { describe, expect, it } from 'vitest';
-import type { KubeDecision } from '../../shared/kube/types.ts';
+import type { KubeDecision } from '../../shared/kinds/types.ts';
 import { type NodeParts, type PodParts, ScheduledCluster } from '../support/scheduled-cluster.ts';
 
 const NEG = -100;

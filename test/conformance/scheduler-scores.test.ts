@@ -1,7 +1,7 @@
 /** SC: scores and choice, as the decision record of the binding shows them. */
 import { describe, expect, it } from 'vitest';
-import type { ScoredNode, ScorePlugin } from '../../shared/controllers/scheduler/rule.ts';
-import type { KubeDecision } from '../../shared/kube/types.ts';
+import type { ScoredNode, ScorePlugin } from '../../functions/scheduler/rule.ts';
+import type { KubeDecision } from '../../shared/kinds/types.ts';
 import { type NodeParts, type PodParts, ScheduledCluster } from '../support/scheduled-cluster.ts';
 
 const MEBIBYTE = 1_024 * 1_024;

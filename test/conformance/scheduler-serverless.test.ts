@@ -1,7 +1,7 @@
 /** SX: concurrency, cost, the safety gate. Each interleaving is forced: it happens between a decision and its commit. */
 import { describe, expect, it } from 'vitest';
-import type { KubeDecision, TopologySpreadConstraint } from '../../shared/kube/types.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import type { KubeDecision, TopologySpreadConstraint } from '../../shared/kinds/types.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
 import { MERGE } from '../support/api-in-memory.ts';
 import { START_MS } from '../support/controlled-fleet.ts';
 import { type PodParts, ScheduledCluster } from '../support/scheduled-cluster.ts';

@@ -1,11 +1,11 @@
 /** Area TE: taint eviction. Area TW (its timers) is in eviction-timers.test.ts. */
 import { describe, expect, it } from 'vitest';
-import { evictionVerdict } from '../../shared/controllers/pod-evictor/eviction-time.rule.ts';
-import type { Toleration } from '../../shared/domain/kubernetes.ts';
-import { addNoExecute, swapNoExecute } from '../../shared/domain/nodes/node-taints.ts';
-import { noExecuteTaints } from '../../shared/domain/nodes/taint-times.ts';
-import { formatTime } from '../../shared/kube/time.ts';
-import { StoreFault } from '../../shared/ports/item-store.ts';
+import { evictionVerdict } from '../../shared/fleet/evictions/eviction-time.rule.ts';
+import { addNoExecute, swapNoExecute } from '../../shared/fleet/taints/node-taints.ts';
+import { noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
+import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
+import { StoreFault } from '../../shared/store/item-store.ts';
 import { settledFleet } from '../support/controlled-fleet.ts';
 import { DAEMON_SET_TOLERATIONS } from '../support/daemon-set.ts';
 import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';

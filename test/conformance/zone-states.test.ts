@@ -1,6 +1,6 @@
 /** ZS: zone states, by node-monitor and evictor. Grace 50 s, unhealthy threshold 0.55, large zone over 50 nodes. */
 import { describe, expect, it } from 'vitest';
-import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
+import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { type AskedNode, MonitoredFleet } from '../support/monitored-fleet.ts';
 
 const T0 = Date.UTC(2015, 0, 1, 12);

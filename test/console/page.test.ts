@@ -3,15 +3,15 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { openConsole } from '../../cli/console.ts';
 import { type Console, serveConsole } from '../../console/server/serve-console.ts';
-import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { type SilenceHour, silenceBucketOf } from '../../shared/domain/silences/silence-hour.ts';
-import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
-import { type GateReason, UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
-import { fleetStore } from '../../shared/store/fleet-store.ts';
-import { silenceHourWrite } from '../../shared/store/silence-store.ts';
+import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
+import { type GateReason, UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { type SilenceHour, silenceBucketOf } from '../../shared/fleet/silences/silence-hour.ts';
+import { silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zones/disruption.ts';
+import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import {
   flawsOf,
   isBrowserInstalled,

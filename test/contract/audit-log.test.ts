@@ -4,12 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { startLogServer } from '../../local/logs/log-server.ts';
-import {
-  AuditLogError,
-  auditLogConnectionFrom,
-  cloudWatchAuditTrail,
-} from '../../shared/adapters/aws-json/put-log-events.ts';
+import { startLogServer } from '../../aws-local/logs/log-server.ts';
+import { AuditLogError, auditLogConnectionFrom, cloudWatchAuditTrail } from '../../functions/api/put-log-events.ts';
 
 const LINE = {
   time: '2026-01-01T00:00:00Z',

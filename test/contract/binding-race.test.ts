@@ -11,26 +11,26 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
-import { fleetControllers, TickFault } from '../../shared/controllers/index.ts';
-import { queueStore } from '../../shared/controllers/scheduler/queue-store.ts';
-import { type Amounts, plus } from '../../shared/controllers/scheduler/requests.rule.ts';
-import { schedulingWorks } from '../../shared/controllers/scheduler/requests.ts';
-import { toleratesTaints } from '../../shared/controllers/scheduler/taints.rule.ts';
+import { schedulingWorks } from '../../functions/object-stream/scheduling-requests.ts';
+import { fleetControllers, TickFault } from '../../server/fleet-controllers.ts';
+import { podUseWrites } from '../../shared/fleet/nodes/node-use.ts';
+import { nodeHealthWrites } from '../../shared/fleet/nodes/node-writes.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
+import { queueStore } from '../../shared/scheduling/queue-store.ts';
+import { type Amounts, plus } from '../../shared/scheduling/requests.rule.ts';
+import { toleratesTaints } from '../../shared/scheduling/taints.rule.ts';
 import {
   countsOnNode,
   type SchedulableNode,
   type SchedulablePod,
   schedulableNode,
   schedulablePod,
-} from '../../shared/controllers/scheduler/world.rule.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../shared/kube/types.ts';
-import { type ItemStore, StoreFault, type TransactWrite } from '../../shared/ports/item-store.ts';
-import { podUseWrites } from '../../shared/store/node-use.ts';
-import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
+} from '../../shared/scheduling/world.rule.ts';
+import { type ItemStore, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
+import { conflictingStore } from '../../shared/store/memory/conflicting-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { randomFrom } from '../support/seeded.ts';

@@ -10,12 +10,12 @@
  *   RACE_SEED=… RACE_WRITES=1000 vitest run test/contract/change-log-race.test.ts
  */
 import { describe, expect, it } from 'vitest';
-import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
-import { type ItemStore, StoreFault, type TransactWrite } from '../../shared/ports/item-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
+import { type ItemStore, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
 import { logPartition } from '../../shared/store/layout.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { logEntries } from '../../shared/store/object-record.ts';
 import { type ObjectStore, type ObjectWrite, objectStore } from '../../shared/store/object-store.ts';
 import { startEngine } from '../support/engine.ts';

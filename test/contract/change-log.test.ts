@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
-import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
 import { type ChangeLog, type ChangesOutcome, changeLog } from '../../shared/store/change-log.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
 import { headPartition } from '../../shared/store/layout.ts';
 import { type ObjectStore, objectStore } from '../../shared/store/object-store.ts';
 import { describeOnStores } from './stores.ts';

@@ -4,14 +4,14 @@
  * holds exactly what the Nodes say.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
-import { cidrStore } from '../../shared/controllers/cidr-allocator/cidr-store.ts';
-import { cidrAllocator } from '../../shared/controllers/cidr-allocator/reconcile.ts';
-import { controllerDependencies } from '../../shared/controllers/framework/dependencies.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import type { KubeNode } from '../../shared/kube/types.ts';
-import { type ItemStore, StoreFault } from '../../shared/ports/item-store.ts';
+import { cidrStore } from '../../functions/object-stream/cidrs/cidr-store.ts';
+import { cidrAllocator } from '../../functions/object-stream/cidrs/reconcile.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
+import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
+import { controllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { randomFrom } from '../support/seeded.ts';
 

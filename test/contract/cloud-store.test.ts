@@ -1,7 +1,7 @@
 /** The list of nodes to describe in EC2, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { WatchedNode } from '../../shared/controllers/cloud-node/watch-list.rule.ts';
-import { type CloudStore, cloudStore, leaveWatchWrite } from '../../shared/controllers/cloud-node/watch-list-store.ts';
+import type { WatchedNode } from '../../shared/fleet/instances/watch-list.rule.ts';
+import { type CloudStore, cloudStore, leaveWatchWrite } from '../../shared/fleet/instances/watch-list-store.ts';
 import { describeOnStores } from './stores.ts';
 
 let count = 0;

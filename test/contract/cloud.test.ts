@@ -1,7 +1,7 @@
-import { startLocalCloud } from '../../local/cloud/server.ts';
-import { ec2Cloud } from '../../shared/adapters/ec2/cloud.ts';
-import { sdkEc2Api } from '../../shared/adapters/ec2/sdk-api.ts';
-import { memoryCloud } from '../../shared/adapters/memory/cloud.ts';
+import { startLocalCloud } from '../../aws-local/cloud/server.ts';
+import { memoryCloud } from '../../demo/ec2/cloud.ts';
+import { ec2Cloud } from '../../shared/aws/ec2/cloud.ts';
+import { sdkEc2Api } from '../../shared/aws/ec2/sdk-api.ts';
 import { type CloudSetting, type CloudUnderTest, defineCloudContract } from './cloud.ts';
 
 defineCloudContract('memory', async (setting) => {

@@ -1,10 +1,10 @@
 /** Contract of the Cloud port. It runs on the cloud in memory, and with the SDK on a loopback EC2. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { CloudWorld } from '../../shared/adapters/memory/cloud-world.ts';
-import { CLUSTER_TAG } from '../../shared/domain/cloud/cluster-tag.ts';
-import type { InstanceState } from '../../shared/domain/cloud/instance.ts';
-import type { Ec2Instance } from '../../shared/domain/cloud/provider-id.ts';
-import type { Cloud } from '../../shared/ports/cloud.ts';
+import type { CloudWorld } from '../../demo/ec2/cloud-world.ts';
+import type { Cloud } from '../../shared/fleet/instances/cloud.ts';
+import { CLUSTER_TAG } from '../../shared/fleet/instances/cluster-tag.ts';
+import type { InstanceState } from '../../shared/fleet/instances/instance.ts';
+import type { Ec2Instance } from '../../shared/fleet/instances/provider-id.ts';
 
 export interface CloudUnderTest {
   readonly cloud: Cloud;

@@ -1,8 +1,7 @@
 /** What controllers keep in the `control` table about ticks, zones and the queue, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
-import { UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
-import { takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
+import { UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zones/disruption.ts';
 import {
   acquireTokenWrite,
   dequeueWrite,
@@ -10,7 +9,8 @@ import {
   fleetStore,
   type MonitorClaim,
   mayTaint,
-} from '../../shared/store/fleet-store.ts';
+} from '../../shared/fleet/zones/fleet-store.ts';
+import { takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startEventServer } from '../../local/event-bus/event-server.ts';
-import { eventBridgeBus, eventBusConnectionFrom } from '../../shared/adapters/aws-json/put-events.ts';
-import type { ClusterEvent } from '../../shared/domain/events/cluster-event.ts';
+import { startEventServer } from '../../aws-local/event-bus/event-server.ts';
+import { eventBridgeBus, eventBusConnectionFrom } from '../../shared/aws/json/put-events.ts';
+import type { ClusterEvent } from '../../shared/events/cluster-event.ts';
 import { eventFaults } from '../support/event-schemas.ts';
 
 const environment = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'AKID', AWS_SECRET_ACCESS_KEY: 'secret' };

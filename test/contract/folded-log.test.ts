@@ -1,8 +1,8 @@
 /** Changes of one commit share a log item, as far as they fit. */
 import { beforeEach, expect, it } from 'vitest';
-import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
-import type { Item, ItemStore } from '../../shared/ports/item-store.ts';
+import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
 import { type ChangeLog, changeLog } from '../../shared/store/change-log.ts';
+import type { Item, ItemStore } from '../../shared/store/item-store.ts';
 import { logPartition, shardOf } from '../../shared/store/layout.ts';
 import { type ObjectStore, type ObjectWrite, objectStore } from '../../shared/store/object-store.ts';
 import { describeOnStores } from './stores.ts';

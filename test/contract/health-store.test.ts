@@ -1,9 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import type { NodeHealth } from '../../shared/domain/nodes/node-health.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
-import { itemBytes } from '../../shared/ports/item-size.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
-import { podsVersionOf } from '../../shared/store/health-row.ts';
+import { podsVersionOf } from '../../shared/fleet/health/health-row.ts';
 import {
   describeNode,
   flapsChanged,
@@ -13,9 +9,18 @@ import {
   podsChanged,
   podsMarked,
   scanHealth,
-} from '../../shared/store/health-store.ts';
-import { type LeaseChange, leaseMergePatch, leaseOf, leaseReplacement } from '../../shared/store/lease-record.ts';
-import { type LeaseStore, leaseStore } from '../../shared/store/lease-store.ts';
+} from '../../shared/fleet/health/health-store.ts';
+import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
+import {
+  type LeaseChange,
+  leaseMergePatch,
+  leaseOf,
+  leaseReplacement,
+} from '../../shared/kinds/leases/lease-record.ts';
+import { type LeaseStore, leaseStore } from '../../shared/kinds/leases/lease-store.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { itemBytes } from '../../shared/store/item-size.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;

@@ -1,6 +1,6 @@
-import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { leanUpdater } from '../../shared/adapters/dynamodb/lean-updater.ts';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
+import { leanUpdater } from '../../functions/heartbeat/lean-updater.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { findDynamoDbLocal, startDynamoDbLocal } from '../support/dynamodb-local.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { defineItemStoreContract, type StoreUnderTest } from './item-store.ts';

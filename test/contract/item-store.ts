@@ -12,8 +12,8 @@ import {
   type ItemStore,
   StoreFault,
   type TransactWrite,
-} from '../../shared/ports/item-store.ts';
-import { compareKeys } from '../../shared/ports/key-order.ts';
+} from '../../shared/store/item-store.ts';
+import { compareKeys } from '../../shared/store/key-order.ts';
 
 export interface StoreUnderTest {
   readonly store: ItemStore;

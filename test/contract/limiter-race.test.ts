@@ -5,10 +5,10 @@
  * grants. RACE_SEED=… RACE_ATTEMPTS=… vitest run test/contract/limiter-race.test.ts
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { takeTokenUpdate } from '../../shared/domain/zones/limiter.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
-import { acquireTokenWrite, dequeueWrite, fleetStore } from '../../shared/store/fleet-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { acquireTokenWrite, dequeueWrite, fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
+import { takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { randomFrom } from '../support/seeded.ts';
 

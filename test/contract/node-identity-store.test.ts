@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { bootstrapTokenStore, takeUseWrite } from '../../shared/store/bootstrap-token-store.ts';
-import { claimInstanceWrite, nodeKeyStore } from '../../shared/store/node-key-store.ts';
+import { bootstrapTokenStore, takeUseWrite } from '../../shared/access/bootstrap-token-store.ts';
+import { claimInstanceWrite, nodeKeyStore } from '../../shared/access/node-key-store.ts';
 import { describeOnStores } from './stores.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);

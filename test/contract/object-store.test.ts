@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { KubeObject, ObjectRef } from '../../shared/kube/types.ts';
+import type { KubeObject, ObjectRef } from '../../shared/kinds/types.ts';
 import { logPartition, objectPartition } from '../../shared/store/layout.ts';
 import { logEntries } from '../../shared/store/object-record.ts';
 import { type ObjectStore, objectStore } from '../../shared/store/object-store.ts';

@@ -1,6 +1,6 @@
 /** `kubectl logs` between API, streaming function and agent: the path that runs, in virtual time. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { gzip } from '../../shared/adapters/gzip/gzip.ts';
+import { gzip } from '../../shared/gzip.ts';
 import { timedOut } from '../support/agent-api.ts';
 import { logCluster, NODE_LOGS, STREAM_URL } from '../support/log-cluster.ts';
 

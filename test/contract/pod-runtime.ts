@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ContainerInputs, ContainerMount } from '../../agent/ports/container-inputs.ts';
 import type { ContainerState, LogQuery, PodRuntime, RunningPod } from '../../agent/ports/pod-runtime.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { until } from '../support/until.ts';
 
 export interface RuntimeUnderTest {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { PROBE_KEYS_MAX, type ProcessKey } from '../../shared/domain/access/process-key.ts';
+import { PROBE_KEYS_MAX, type ProcessKey } from '../../shared/access/process-key.ts';
 import {
   accountKeys,
   keepAccountKey,
@@ -7,7 +7,7 @@ import {
   keepTicketKey,
   probeKeys,
   ticketKeys,
-} from '../../shared/store/process-key-store.ts';
+} from '../../shared/access/process-key-store.ts';
 import { describeOnStores } from './stores.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);

@@ -3,9 +3,9 @@
  * lost.
  */
 import { beforeEach, expect, it } from 'vitest';
-import { shardsOf } from '../../shared/api/storage/cluster-objects.ts';
+import { markUnknown, scanHealth } from '../../shared/fleet/health/health-store.ts';
+import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
-import { markUnknown, scanHealth } from '../../shared/store/health-store.ts';
 import { type ApiInMemory, apiInMemory, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';
 import { describeOnStores } from './stores.ts';
 

@@ -1,9 +1,9 @@
 /** Runs a suite of a typed store on every ItemStore that needs no download. */
 import { afterAll, beforeAll, describe } from 'vitest';
-import { dynamoDbItemStore } from '../../shared/adapters/dynamodb/item-store.ts';
-import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
+import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
+import { conflictingStore } from '../../shared/store/memory/conflicting-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 
 export interface StoreFixture {

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { resources } from '../../shared/api/kinds/registry.ts';
+import { resources } from '../../shared/kinds/registry.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { apiInMemory } from '../support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../support/application-objects.ts';
 

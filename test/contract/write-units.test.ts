@@ -4,11 +4,11 @@ import { withCondition } from '../../agent/rules/node-conditions.ts';
 import { nodeStatusPatch } from '../../agent/rules/node-patch.ts';
 import { finalPodDeletion, podStatusReport } from '../../agent/rules/pod-requests.ts';
 import { startedStatus } from '../../agent/rules/started-pod.ts';
-import { nameMachines } from '../../local/fleet/names.ts';
-import { nodeAt } from '../../local/fleet/node-object.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import { formatTime } from '../../shared/kube/time.ts';
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import { nameMachines } from '../../demo/fleet/names.ts';
+import { nodeAt } from '../../demo/fleet/node-object.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
 import { servedFleet } from '../support/served-fleet.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';

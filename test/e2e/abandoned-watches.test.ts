@@ -9,10 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { createApiClient } from '../../local/fleet/api-client.ts';
-import { startFleet } from '../../local/fleet/fleet.ts';
-import { startLocal } from '../../local/runtime.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
+import { startLocal } from '../../aws-local/runtime.ts';
+import { createApiClient } from '../../demo/fleet/api-client.ts';
+import { startFleet } from '../../demo/fleet/fleet.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import { until } from '../support/until.ts';
 
 const ABANDONED = 20;

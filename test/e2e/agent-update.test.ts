@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { buildAgent } from '../../scripts/build-agent.ts';
-import type { KubeAgentRelease, KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import type { KubeAgentRelease, KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 

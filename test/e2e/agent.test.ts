@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isAlive, type ProcessIdentity, readBootId } from '../../agent/adapters/runtime-exec/process-table.ts';
 import { buildAgent } from '../../scripts/build-agent.ts';
-import { recordsOf } from '../../shared/kube/normal-form.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 

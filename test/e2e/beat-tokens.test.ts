@@ -5,7 +5,7 @@ import {
   LEASE_BATCHES_PATH,
   type LeaseBatchAnswer,
   type LeaseBatchItem,
-} from '../../shared/domain/nodes/lease-batch.ts';
+} from '../../shared/fleet/nodes/lease-batch.ts';
 import { CLUSTER_ID, IdentityCluster, leaseBody, NODE_LEASES } from '../support/identity-cluster.ts';
 import { type NodeKeyPair, nodeKeyPair } from '../support/node-key-pair.ts';
 

@@ -2,14 +2,14 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { cloudDraft } from '../../shared/controllers/cloud-node/decisions.ts';
-import { decideCloud } from '../../shared/controllers/cloud-node/rule.ts';
-import { type DecisionDraft, sealed } from '../../shared/controllers/decisions/decision-record.ts';
-import { decisionWrite } from '../../shared/controllers/decisions/decision-store.ts';
-import { swapDraft } from '../../shared/controllers/node-reconciler/decisions.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { cloudDraft } from '../../functions/cloud-node/decisions.ts';
+import { type DecisionDraft, sealed } from '../../shared/decisions/decision-record.ts';
+import { decisionWrite } from '../../shared/decisions/decision-store.ts';
+import { decideCloud } from '../../shared/fleet/instances/rule.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { swapDraft } from '../../shared/fleet/taints/decisions.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { kubectlOf, startKubectl } from '../support/kubectl.ts';
 import { type MemoryApi, startMemoryApi } from '../support/memory-api.ts';
 

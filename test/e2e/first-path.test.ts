@@ -1,6 +1,6 @@
 /** The first 15 minutes of a user: real kubectl against local mode with a small fleet. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { KubeNode } from '../../shared/kube/types.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
 import {
   findKubectls,
   type KubectlPlace,

@@ -17,7 +17,7 @@ it('npm start serves a cluster from a fresh clone, and keeps its data for its ow
     cpSync(join(ROOT, entry), join(tree, entry), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
-  const args = [join(tree, 'local/bin/start.mjs'), '--port', '0', '--no-console'];
+  const args = [join(tree, 'aws-local/bin/start.mjs'), '--port', '0', '--no-console'];
   const child = spawn(process.execPath, args, { cwd: tree, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   onTestFinished(async () => {

@@ -5,8 +5,8 @@ import { staticToken } from '../../agent/adapters/identity/node-identity.ts';
 import { withHeartbeatDoor } from '../../agent/app/heartbeat-door.ts';
 import type { KubeAnswer, KubeRequest } from '../../agent/ports/kube-api.ts';
 import { leasePath } from '../../agent/rules/lease.ts';
-import { LEASE_BATCHES_PATH, type LeaseBatchAnswer } from '../../shared/domain/nodes/lease-batch.ts';
-import type { KubeClusterStatus, KubeObject } from '../../shared/kube/types.ts';
+import { LEASE_BATCHES_PATH, type LeaseBatchAnswer } from '../../shared/fleet/nodes/lease-batch.ts';
+import type { KubeClusterStatus, KubeObject } from '../../shared/kinds/types.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 

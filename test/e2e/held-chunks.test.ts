@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { KubeConfig, Watch } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
-import { CHUNK_HOLDS, type ChunkHold } from '../../local/http/held-chunks.ts';
-import { type LocalSystem, startLocal } from '../../local/runtime.ts';
+import { CHUNK_HOLDS, type ChunkHold } from '../../aws-local/http/held-chunks.ts';
+import { type LocalSystem, startLocal } from '../../aws-local/runtime.ts';
+import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
 import { findKubectls, type Kubectl, runKubectl, startKubectl } from '../support/kubectl.ts';
 import { until } from '../support/until.ts';
 

@@ -14,7 +14,7 @@ import {
   type ObjectCache,
 } from '@kubernetes/client-node';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { clientTable } from '../support/client-table.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';

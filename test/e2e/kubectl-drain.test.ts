@@ -1,6 +1,6 @@
 /** kubectl drain against an idle local mode: the test plays the kubelet that terminates evicted pods. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ApiMethod } from '../../local/fleet/api-client.ts';
+import type { ApiMethod } from '../../demo/fleet/api-client.ts';
 import { type KubectlPlace, kubectlOf, makePlace, startKubectl } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';

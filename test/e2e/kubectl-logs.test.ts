@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { recordsOf } from '../../shared/kube/normal-form.ts';
+import { recordsOf } from '../../shared/kubernetes/normal-form.ts';
 import { findKubectls, type Kubectl, kubectlOf, startKubectl } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';

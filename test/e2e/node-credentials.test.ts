@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApiClient } from '../../local/fleet/api-client.ts';
+import { createApiClient } from '../../demo/fleet/api-client.ts';
 import { IDENTITIES, identityBody, leaseBody, NODE_LEASES } from '../support/identity-cluster.ts';
 import { findKubectls, runKubectl } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';

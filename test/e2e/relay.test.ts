@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bootstrapTokenCommand } from '../../cli/bootstrap-token.ts';
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import { freePort } from '../support/engine.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';

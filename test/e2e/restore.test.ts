@@ -3,8 +3,8 @@
  * is outdated, and no machine may suffer from it. On virtual time, with the deployed controllers.
  */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { MemoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import type { TableName } from '../../shared/ports/item-store.ts';
+import type { TableName } from '../../shared/store/item-store.ts';
+import type { MemoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { type ControlledFleet, controlledFleet, settledFleet } from '../support/controlled-fleet.ts';
 
 const TABLES: readonly TableName[] = ['health', 'objects', 'control'];

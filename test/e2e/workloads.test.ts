@@ -1,6 +1,6 @@
 /** What a dead node ran, runs again: kubectl, local mode with scheduler and controllers, a machine that falls silent. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { KubePod } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import { findKubectls, runKubectl } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ApiAnswer, ApiClient, ApiRequest } from '../../local/fleet/api-client.ts';
+import type { ApiAnswer, ApiClient, ApiRequest } from '../../demo/fleet/api-client.ts';
 
 export interface Command {
   readonly usage: string;

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, openSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { ApiClient } from '../../local/fleet/api-client.ts';
+import type { ApiClient } from '../../demo/fleet/api-client.ts';
 import { apiClientOf, readKubeconfig } from '../support/kubeconfig.ts';
 import { until } from '../support/until.ts';
 import { UsageError } from './command.ts';
@@ -126,7 +126,7 @@ export async function startUpstream(options: UpstreamOptions): Promise<ControlPl
 }
 
 function programsOf(kubernetes: string): string {
-  const folders = [join(kubernetes, '_output/local/go/bin'), kubernetes];
+  const folders = [join(kubernetes, '_output/aws-local/go/bin'), kubernetes];
   const found = folders.find((dir) => existsSync(join(dir, 'kube-controller-manager')));
   if (found === undefined) throw new UsageError(`${kubernetes} has no kube-controller-manager`);
   return found;

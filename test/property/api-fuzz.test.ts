@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findStored } from '../../shared/api/kinds/registry.ts';
-import { isJsonObject } from '../../shared/kube/wire/json-value.ts';
+import { findStored } from '../../shared/kinds/registry.ts';
+import { isJsonObject } from '../../shared/kubernetes/wire/json-value.ts';
 import { APPLY, type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, STRATEGIC } from '../support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../support/application-objects.ts';
 

@@ -1,7 +1,7 @@
 /** CIDR sets: no block is assigned twice, occupy and release are inverse, nothing lies outside the cluster. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addressBits, cidrOf, formatCidr, type IpFamily, overlaps, parseCidr } from '../../shared/domain/cidrs/cidr.ts';
+import { addressBits, cidrOf, formatCidr, type IpFamily, overlaps, parseCidr } from '../../shared/fleet/cidrs/cidr.ts';
 import {
   allocateNext,
   blockAt,
@@ -9,7 +9,7 @@ import {
   type CidrSet,
   createCidrSet,
   isUsed,
-} from '../../shared/domain/cidrs/cidr-set.ts';
+} from '../../shared/fleet/cidrs/cidr-set.ts';
 import { occupy, release } from '../support/cidr-sets.ts';
 
 const address = (family: IpFamily) =>

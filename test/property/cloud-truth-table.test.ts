@@ -4,7 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { cloudTable, renderCloudTable } from '../support/cloud-node-table.ts';
 
 const page = new URL('../../docs/cloud-truth-table.md', import.meta.url);
@@ -19,7 +19,7 @@ cloud-node does at the first answer, and at the same answer one period later.
   else since the creation of its Node.
 
 The table has every combination; those with the same outcome are one row. A test generates it from the rule
-(\`shared/controllers/cloud-node/rule.ts\`) with the default policy.
+(\`shared/fleet/instances/rule.ts\`) with the default policy.
 
 ${renderCloudTable(defaultPolicy)}`;
 

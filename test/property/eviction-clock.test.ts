@@ -4,9 +4,9 @@
  * machine wrote, nor on the order of stream records and ticks.
  */
 import { describe, expect, it } from 'vitest';
-import { parseTimeMs } from '../../shared/kube/time.ts';
-import type { KubeNode, Taint } from '../../shared/kube/types.ts';
-import type { ItemStore, TransactWrite } from '../../shared/ports/item-store.ts';
+import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
+import type { ItemStore, TransactWrite } from '../../shared/store/item-store.ts';
 import { nodePodsPartition } from '../../shared/store/layout.ts';
 import { APPLY, JSON_PATCH, MERGE, NODES, node, pod, podsIn, STRATEGIC } from '../support/api-in-memory.ts';
 import { randomFrom } from '../support/seeded.ts';

@@ -5,11 +5,11 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import type { ItemChange } from '../../shared/adapters/memory/changes.ts';
-import { targetNodeOf } from '../../shared/controllers/daemonsets/placement.rule.ts';
-import { countsForNode } from '../../shared/controllers/daemonsets/rule.ts';
-import { ownedPodOf } from '../../shared/controllers/workload-rules/owned-pod.rule.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
+import { targetNodeOf } from '../../functions/workloads/daemonsets/placement.rule.ts';
+import { countsForNode } from '../../functions/workloads/daemonsets/rule.ts';
+import { ownedPodOf } from '../../functions/workloads/pods/owned-pod.rule.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
+import type { ItemChange } from '../../shared/store/memory/changes.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { type DaemonCluster, daemonCluster } from '../support/daemon-cluster.ts';
 import { raceWorkers } from '../support/racing-workers.ts';

@@ -4,10 +4,10 @@
  * the shortest of several runs are compared.
  */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { configmaps } from '../../shared/api/kinds/configmaps.ts';
-import { resources } from '../../shared/api/kinds/registry.ts';
-import { leases } from '../../shared/heartbeat/lease-kind.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
+import { configmaps } from '../../shared/kinds/configmaps/serve.ts';
+import { leases } from '../../shared/kinds/leases/resource.ts';
+import { resources } from '../../shared/kinds/registry.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 import { apiInMemory } from '../support/api-in-memory.ts';
 import { heartbeatInMemory } from '../support/heartbeat-in-memory.ts';
 import { type Family, requestFamilies } from '../support/request-families.ts';

@@ -1,11 +1,11 @@
 /** L1, L2, L3, L4, L5 and L10 at the level of the rules, on virtual time. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decideMonitor, type MonitorWorld } from '../../shared/controllers/node-monitor/rule.ts';
-import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
-import type { NodeHealth } from '../../shared/domain/nodes/node-health.ts';
-import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
-import { UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
+import { UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
+import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
+import { decideMonitor, type MonitorWorld } from '../../shared/fleet/marks/rule.ts';
+import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
+import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { aNode, applyMonitor, RuledFleet } from '../support/ruled-fleet.ts';
 
 const seconds = (value: number) => value * 1_000;

@@ -3,9 +3,9 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Taint } from '../../shared/domain/kubernetes.ts';
-import { addNoExecute, swapNoExecute } from '../../shared/domain/nodes/node-taints.ts';
-import { noExecuteTaints } from '../../shared/domain/nodes/taint-times.ts';
+import { addNoExecute, swapNoExecute } from '../../shared/fleet/taints/node-taints.ts';
+import { noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
+import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 import { aPod, aTaint, EvictionWorld, tolerating } from '../support/eviction-world.ts';
 
 const PERIOD_MS = 5_000;

@@ -4,10 +4,10 @@
  * effect is checked from outside, at its moment. A seed that fails replays by its number.
  */
 import { describe, expect, it } from 'vitest';
-import type { MemoryCloud } from '../../shared/adapters/memory/cloud.ts';
-import type { Taint } from '../../shared/domain/kubernetes.ts';
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import type { MemoryCloud } from '../../demo/ec2/cloud.ts';
+import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
+import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { type ControlledFleet, controlledFleet } from '../support/controlled-fleet.ts';
 import { dyingStore } from '../support/failing-store.ts';

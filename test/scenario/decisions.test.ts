@@ -2,9 +2,9 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { DECISION_ACTS, type DecisionAct } from '../../shared/controllers/decisions/decision-record.ts';
-import { decisionStore } from '../../shared/controllers/decisions/decision-store.ts';
-import { replay } from '../../shared/controllers/decisions/replay.ts';
+import { replay } from '../../cli/replay.ts';
+import { DECISION_ACTS, type DecisionAct } from '../../shared/decisions/decision-record.ts';
+import { decisionStore } from '../../shared/decisions/decision-store.ts';
 import { parseScenario } from '../../simulation/parse-scenario.ts';
 import { recordedMemoryStore } from '../../simulation/recorded-store.ts';
 import { runScenario } from '../../simulation/run-scenario.ts';

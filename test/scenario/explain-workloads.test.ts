@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { CommandError } from '../../cli/command.ts';
 import { explainCommand } from '../../cli/explain.ts';
-import type { KubePod } from '../../shared/kube/types.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import { passesWorkloadFilter } from '../../simulation/streams.ts';
 import { ScheduledCluster } from '../support/scheduled-cluster.ts';
 

@@ -6,10 +6,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { CommandError } from '../../cli/command.ts';
 import { explainCommand } from '../../cli/explain.ts';
-import { type DecisionRecord, sealed } from '../../shared/controllers/decisions/decision-record.ts';
-import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/controllers/decisions/decision-store.ts';
-import { replay } from '../../shared/controllers/decisions/replay.ts';
-import { refusalsAdded } from '../../shared/store/refusal-store.ts';
+import { replay } from '../../cli/replay.ts';
+import { refusalsAdded } from '../../shared/access/refusal-store.ts';
+import { type DecisionRecord, sealed } from '../../shared/decisions/decision-record.ts';
+import { decisionStore, decisionWrite, type NamedDecision } from '../../shared/decisions/decision-store.ts';
 import { type ApiInMemory, apiInMemory, eventsOf, TABLE } from '../support/api-in-memory.ts';
 import { type ControlledFleet, controlledFleet, START_MS, settledFleet } from '../support/controlled-fleet.ts';
 

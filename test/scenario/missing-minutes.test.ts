@@ -3,14 +3,14 @@
  * misses minutes and fires twice in others, and node-monitor keeps ticking over its chain of messages.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { functionUrlIds, planLocalMode } from '../../local/assembly/plan.ts';
-import type { Template } from '../../local/assembly/template.ts';
-import type { InvocationOutcome, LocalFunction } from '../../local/functions/local-function.ts';
-import { LocalQueue, type QueueMessage } from '../../local/queues/queue.ts';
-import { startQueueSource } from '../../local/queues/queue-source.ts';
-import { firingOffsetsMs, startScheduler } from '../../local/schedule/scheduler.ts';
-import { handleTickMessages } from '../../shared/adapters/sqs/tick-message.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { functionUrlIds, planLocalMode } from '../../aws-local/assembly/plan.ts';
+import type { Template } from '../../aws-local/assembly/template.ts';
+import type { InvocationOutcome, LocalFunction } from '../../aws-local/functions/local-function.ts';
+import { LocalQueue, type QueueMessage } from '../../aws-local/queues/queue.ts';
+import { startQueueSource } from '../../aws-local/queues/queue-source.ts';
+import { firingOffsetsMs, startScheduler } from '../../aws-local/schedule/scheduler.ts';
+import { handleTickMessages } from '../../functions/node-monitor/sqs-tick-message.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { synthesise } from '../cdk/synthesised.ts';
 import { START_MS, settledFleet } from '../support/controlled-fleet.ts';
 

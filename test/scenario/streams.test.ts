@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { compileFilters } from '../../local/streams/filter.ts';
-import { healthStreamManifest } from '../../shared/controllers/health-stream/manifest.ts';
-import { objectStreamManifest } from '../../shared/controllers/object-stream/manifest.ts';
-import { defined } from '../../shared/domain/defined.ts';
-import { rfc3339 } from '../../shared/domain/rfc3339.ts';
+import { compileFilters } from '../../aws-local/streams/filter.ts';
+import { healthStreamManifest } from '../../functions/health-stream/manifest.ts';
+import { objectStreamManifest } from '../../functions/object-stream/manifest.ts';
+import { defined } from '../../shared/defined.ts';
+import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
 import { controlledFleet, START_MS } from '../support/controlled-fleet.ts';
 

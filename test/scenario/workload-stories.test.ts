@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import type { KubePod } from '../../shared/kube/types.ts';
-import type { Item, TransactWrite } from '../../shared/ports/item-store.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
+import type { Item, TransactWrite } from '../../shared/store/item-store.ts';
 import { parseScenario } from '../../simulation/parse-scenario.ts';
 import { recordedMemoryStore } from '../../simulation/recorded-store.ts';
 import { runScenario } from '../../simulation/run-scenario.ts';

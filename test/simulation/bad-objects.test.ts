@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
+import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { badObjectsAffectOnlyThemselves } from '../../simulation/laws/bad-objects.ts';
 import type { Broken, LawContext } from '../../simulation/laws/law.ts';
 import type { TrueNode } from '../../simulation/laws/truth.ts';

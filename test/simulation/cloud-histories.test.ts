@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { type CloudHistory, runCloudHistory } from '../../simulation/cloud-histories.ts';
 
 const HISTORIES = 300;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { FAULTS, simulateFalseMarks } from '../../simulation/false-marks.ts';
 import { faultyStory } from '../../simulation/faulty-story.ts';
 import { recordedMemoryStore } from '../../simulation/recorded-store.ts';

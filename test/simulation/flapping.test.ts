@@ -1,6 +1,6 @@
 /** The law of flapping: bugs of its rule are found. */
 import { describe, expect, it } from 'vitest';
-import type { Policy } from '../../shared/domain/policy.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import { runSim } from '../../simulation/run-sim.ts';
 import type { SimOptions } from '../../simulation/sim-options.ts';
 

@@ -1,6 +1,6 @@
 /** When a silent node of a long run is due: bounds that the laws compare marks with. */
 import { expect, it } from 'vitest';
-import { DEFAULT_PROFILE } from '../../shared/domain/nodes/node-profile.ts';
+import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
 import { faultPlan } from '../../simulation/faults/catalogue.ts';
 import { ClockSteps } from '../../simulation/long-run/clock-steps.ts';
 import { DeployedPolicies } from '../../simulation/long-run/deployed-policies.ts';

@@ -1,9 +1,9 @@
 /** Long runs of a mixed fleet, in small, and the bugs of profiles and promises that their laws must find. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { DEFAULT_PROFILE } from '../../shared/domain/nodes/node-profile.ts';
-import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
-import type { GateRecord } from '../../shared/domain/zones/gate.ts';
-import type { Item, ItemStore } from '../../shared/ports/item-store.ts';
+import type { GateRecord } from '../../shared/fleet/gate/gate.ts';
+import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
+import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
+import type { Item, ItemStore } from '../../shared/store/item-store.ts';
 import { LONG_FAULTS, type LongOptions, runLong } from '../../simulation/long-run/run-long.ts';
 import { rowsChanged, rowsWithout } from './rows-without.ts';
 
@@ -118,7 +118,7 @@ describe('a planted bug of profiles and promises is found', { timeout: TIMEOUT_M
   });
 
   describe('in the gate', () => {
-    const GATE = '../../shared/domain/zones/gate.ts';
+    const GATE = '../../shared/fleet/gate/gate.ts';
     afterEach(() => {
       vi.doUnmock(GATE);
       vi.resetModules();
@@ -141,7 +141,7 @@ describe('a planted bug of profiles and promises is found', { timeout: TIMEOUT_M
     it('every node by the gate of the default profile', async () => {
       expect((await runLong(OUTAGES)).falseMarks).toBe(0);
       vi.doMock(GATE, async (original) => {
-        const gate = await original<typeof import('../../shared/domain/zones/gate.ts')>();
+        const gate = await original<typeof import('../../shared/fleet/gate/gate.ts')>();
         return { ...gate, gateOf: (record: GateRecord) => gate.gateOf(record, DEFAULT_PROFILE) };
       });
       vi.resetModules();

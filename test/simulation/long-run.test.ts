@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { ItemStore, Write } from '../../shared/ports/item-store.ts';
+import type { ItemStore, Write } from '../../shared/store/item-store.ts';
 import { simLong } from '../../simulation/long-run/long.ts';
 import { LONG_FAULTS, type LongOptions, longFaultsOf, runLong } from '../../simulation/long-run/run-long.ts';
 

@@ -1,9 +1,11 @@
 /** Bugs that the laws must find: changes of what functions read, write or are configured with. */
-import { shardsOf } from '../../shared/api/storage/cluster-objects.ts';
-import { defined } from '../../shared/domain/defined.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import type { FunctionName } from '../../shared/function-list.ts';
-import type { ObjectRef } from '../../shared/kube/types.ts';
+
+import type { FunctionName } from '../../functions/function-list.ts';
+import { defined } from '../../shared/defined.ts';
+import { healthKey } from '../../shared/fleet/health/health-row.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
+import type { ObjectRef } from '../../shared/kinds/types.ts';
 import {
   type Condition,
   type Item,
@@ -11,11 +13,10 @@ import {
   StoreFault,
   type TransactWrite,
   type Write,
-} from '../../shared/ports/item-store.ts';
-import { healthKey } from '../../shared/store/health-row.ts';
+} from '../../shared/store/item-store.ts';
 import { objectKey } from '../../shared/store/object-store.ts';
 import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
-import { SLOTS_PARTITION } from '../../shared/store/stream-form-store.ts';
+import { SLOTS_PARTITION } from '../../shared/watches/stream-form-store.ts';
 import { FAULT_NAMES } from '../../simulation/faults/catalogue.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
 import type { SimOptions } from '../../simulation/sim-options.ts';

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { withRelay } from '../../agent/app/relay-route.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../agent/ports/kube-api.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
 import { RELAY_FAULTS } from '../../simulation/faults/catalogue.ts';
 import { runSim } from '../../simulation/run-sim.ts';
 import type { SimOptions } from '../../simulation/sim-options.ts';

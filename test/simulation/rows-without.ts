@@ -1,5 +1,5 @@
 /** node-monitor as if rows of the table `health` had other attributes: bugs that the laws must find. */
-import type { Condition, Item, ItemStore, TransactWrite } from '../../shared/ports/item-store.ts';
+import type { Condition, Item, ItemStore, TransactWrite } from '../../shared/store/item-store.ts';
 
 /** It reads the rows changed, and writes without a condition on the attribute. */
 export function rowsChanged(items: ItemStore, attribute: string, change: (row: Item) => Item): ItemStore {

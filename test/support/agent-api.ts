@@ -1,7 +1,7 @@
 /** An API of answers written down beforehand, and time that passes only when somebody sleeps: for the agent's loops. */
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../agent/ports/kube-api.ts';
 import type { AgentTime } from '../../agent/ports/time.ts';
-import type { Log } from '../../shared/ports/log.ts';
+import type { Log } from '../../shared/observability/log.ts';
 
 export const answered = (status: number, body: unknown = {}): KubeAnswer => ({ kind: 'answered', status, body });
 export const refused = (status: number, reason: string): KubeAnswer =>

@@ -1,23 +1,23 @@
 /** The Kubernetes API as a function: requests in, answers out, over a map and a clock that only tests move. */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
-import { gzip } from '../../shared/adapters/gzip/gzip.ts';
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { accountTokenIssuer, accountTokens } from '../../shared/adapters/tokens/account-tokens.ts';
-import { bearerSchemes } from '../../shared/adapters/tokens/bearer.ts';
-import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { readYaml } from '../../shared/adapters/yaml/read-yaml.ts';
-import { composeApi } from '../../shared/api/compose.ts';
+import { accountTokenIssuer, accountTokens } from '../../functions/api/access/account-tokens.ts';
+import { readYaml } from '../../functions/api/read-yaml.ts';
+import { composeApi } from '../../functions/api/work.ts';
+import type { AuditTrail } from '../../shared/access/audit-trail.ts';
+import { accountKeys, keepAccountKey } from '../../shared/access/process-key-store.ts';
+import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
+import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
 import type { AnswerWatch } from '../../shared/api/request/call.ts';
-import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
-import { defined } from '../../shared/domain/defined.ts';
-import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
-import type { RequestLimits } from '../../shared/kube/request/request-throttle.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
-import type { AuditTrail } from '../../shared/ports/audit-trail.ts';
-import type { Clock } from '../../shared/ports/clock.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
-import { accountKeys, keepAccountKey } from '../../shared/store/process-key-store.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { defined } from '../../shared/defined.ts';
+import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
+import { gzip } from '../../shared/gzip.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import type { RequestLimits } from '../../shared/kubernetes/request/request-throttle.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 
 export interface ApiAnswer {
   readonly code: number;

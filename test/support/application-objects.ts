@@ -1,5 +1,5 @@
 /** The smallest valid object of each kind that applications use, by plural name. */
-import type { KubeObject } from '../../shared/kube/types.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
 
 const labels = { app: 'a' };
 const selector = { matchLabels: labels };

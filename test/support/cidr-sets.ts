@@ -1,6 +1,6 @@
 /** CIDR sets in tests: made from text, and changed in place. */
 
-import { type Cidr, formatCidr, parseCidr } from '../../shared/domain/cidrs/cidr.ts';
+import { type Cidr, formatCidr, parseCidr } from '../../shared/fleet/cidrs/cidr.ts';
 import {
   allocateNext,
   blocksOf,
@@ -8,7 +8,7 @@ import {
   createCidrSet,
   occupyBlocks,
   releaseBlocks,
-} from '../../shared/domain/cidrs/cidr-set.ts';
+} from '../../shared/fleet/cidrs/cidr-set.ts';
 
 export function cidr(text: string): Cidr {
   const parsed = parseCidr(text);

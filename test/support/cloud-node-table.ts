@@ -1,12 +1,13 @@
 /** The truth table of decideCloud, for documents and tests: every combination that the rule distinguishes. */
+
+import type { CloudAnswer } from '../../shared/fleet/instances/instance.ts';
 import {
   type CloudDecision,
   type CloudMemory,
   type CloudPolicy,
   decideCloud,
-} from '../../shared/controllers/cloud-node/rule.ts';
-import type { CloudAnswer } from '../../shared/domain/cloud/instance.ts';
-import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
+} from '../../shared/fleet/instances/rule.ts';
+import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 
 export interface CloudTableRow {
   readonly ready: ConditionStatus;

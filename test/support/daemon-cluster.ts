@@ -1,9 +1,9 @@
 /** Nodes and a DaemonSet, over the cluster of the workload controllers. */
 
-import { targetNodeOf } from '../../shared/controllers/daemonsets/placement.rule.ts';
-import type { Taint } from '../../shared/domain/kubernetes.ts';
-import { formatTime } from '../../shared/kube/time.ts';
-import type { DaemonSetSpec, KubeDaemonSet, KubeObject, KubePod, PodSpec } from '../../shared/kube/types.ts';
+import { targetNodeOf } from '../../functions/workloads/daemonsets/placement.rule.ts';
+import type { DaemonSetSpec, KubeDaemonSet, KubeObject, KubePod, PodSpec } from '../../shared/kinds/types.ts';
+import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
 import { workloadCluster } from './workload-cluster.ts';
 
 export const namesOf = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name ?? '');

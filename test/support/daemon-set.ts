@@ -1,5 +1,5 @@
 /** What a pod brings that a DaemonSet made. Source: pkg/controller/daemon/util/daemonset_util.go. */
-import type { TaintEffect, Toleration } from '../../shared/domain/kubernetes.ts';
+
 import {
   TAINT_DISK_PRESSURE,
   TAINT_MEMORY_PRESSURE,
@@ -7,7 +7,8 @@ import {
   TAINT_PID_PRESSURE,
   TAINT_UNREACHABLE,
   TAINT_UNSCHEDULABLE,
-} from '../../shared/domain/nodes/taint.ts';
+} from '../../shared/fleet/taints/taint.ts';
+import type { TaintEffect, Toleration } from '../../shared/kubernetes/kubernetes.ts';
 
 const exists = (key: string, effect: TaintEffect): Toleration => ({ key, operator: 'Exists', effect });
 

@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { dynamoDbClient } from '../../shared/adapters/dynamodb/client.ts';
-import type { TableName } from '../../shared/ports/item-store.ts';
+import { dynamoDbClient } from '../../shared/aws/dynamodb/client.ts';
+import type { TableName } from '../../shared/store/item-store.ts';
 
 export interface TestEngine {
   readonly endpoint: string;

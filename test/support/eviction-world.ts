@@ -5,11 +5,11 @@ import {
   type EvictablePod,
   type EvictionTimer,
   type PodEvictionDecision,
-} from '../../shared/controllers/pod-evictor/rule.ts';
-import type { Toleration } from '../../shared/domain/kubernetes.ts';
-import type { NoExecuteTaint } from '../../shared/domain/nodes/taint-times.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import type { GateVerdict } from '../../shared/domain/zones/gate.ts';
+} from '../../shared/fleet/evictions/rule.ts';
+import type { GateVerdict } from '../../shared/fleet/gate/gate.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import type { NoExecuteTaint } from '../../shared/fleet/taints/taint-times.ts';
+import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
 
 export const aTaint = (key: string, addedAtSeconds = 0, value = ''): NoExecuteTaint => ({
   key,

@@ -1,5 +1,5 @@
 /** A process that dies: from its n-th call to the tables on every call fails. */
-import { type ItemStore, StoreFault } from '../../shared/ports/item-store.ts';
+import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 
 export interface DyingStore {
   readonly items: ItemStore;

@@ -1,9 +1,10 @@
 /** The heartbeat function over a map, with Leases `n0`, `n1`, … Its tokens are the names of nodes. */
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { NODES_GROUP } from '../../shared/domain/access/node-restriction.ts';
-import { leaseChangeOf } from '../../shared/heartbeat/lease-change.ts';
-import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
-import { createLease } from '../../shared/store/lease-store.ts';
+
+import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
+import { NODES_GROUP } from '../../shared/access/node-restriction.ts';
+import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
+import { createLease } from '../../shared/kinds/leases/lease-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import type { Send } from './api-in-memory.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);

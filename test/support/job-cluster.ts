@@ -1,10 +1,11 @@
 /** The cluster of workload-cluster.ts with Jobs as the API stores them, and pods that terminate. */
-import { jobs } from '../../shared/api/kinds/jobs.ts';
-import { decisionStore } from '../../shared/controllers/decisions/decision-store.ts';
-import { replay } from '../../shared/controllers/decisions/replay.ts';
-import type { JobCondition, JobSpec, KubeJob } from '../../shared/kube/application-types.ts';
-import { formatTime } from '../../shared/kube/time.ts';
-import type { KubePod, PodPhase } from '../../shared/kube/types.ts';
+
+import { replay } from '../../cli/replay.ts';
+import { decisionStore } from '../../shared/decisions/decision-store.ts';
+import type { JobCondition, JobSpec, KubeJob } from '../../shared/kinds/application-types.ts';
+import { jobs } from '../../shared/kinds/jobs/serve.ts';
+import type { KubePod, PodPhase } from '../../shared/kinds/types.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
 import { type WorkloadCluster, workloadCluster } from './workload-cluster.ts';
 
 export const TRACKING = 'batch.kubernetes.io/job-tracking';

@@ -5,10 +5,10 @@
  * silences pass through the watch of node-monitor, tick by tick, as in a tick. The truth is a second run of the same
  * fleet that is ten times as long, counted from its exact silences.
  */
-import { silenceWatch } from '../../shared/controllers/node-monitor/silence-watch.ts';
-import type { NodeHealth } from '../../shared/domain/nodes/node-health.ts';
-import type { GraceAdvice } from '../../shared/domain/silences/advise-grace.ts';
-import type { SilenceHour } from '../../shared/domain/silences/silence-hour.ts';
+import { silenceWatch } from '../../functions/node-monitor/silence-watch.ts';
+import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
+import type { GraceAdvice } from '../../shared/fleet/silences/advise-grace.ts';
+import type { SilenceHour } from '../../shared/fleet/silences/silence-hour.ts';
 import { randomFrom } from './seeded.ts';
 
 const FLEETS = 20;

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { type ApiClient, createApiClient } from '../../local/fleet/api-client.ts';
+import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
 
 export interface KubeAccess {
   readonly url: string;

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
-import type { ApiClient } from '../../local/fleet/api-client.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
+import type { ApiClient } from '../../demo/fleet/api-client.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import { apiClientOf, type KubeAccess, readKubeconfig } from './kubeconfig.ts';
 import { until } from './until.ts';
 

@@ -3,8 +3,9 @@
  * beats, posts status, runs pods, falls silent, recovers, and a person taints it. Answers what happened to every node
  * and pod, and when.
  */
-import { parseTimeMs } from '../../shared/kube/time.ts';
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
+
+import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
+import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { MERGE, NODES, node, pod, podsIn } from './api-in-memory.ts';
 import { START_MS } from './controlled-fleet.ts';
 import { type ServedFleet, servedFleet } from './served-fleet.ts';

@@ -2,7 +2,7 @@
  * What the identity of a machine is not refused: every resource, verb and subresource, with the tricks of paths and
  * queries that somebody might try, against objects that belong to another node.
  */
-import { resources } from '../../shared/api/kinds/registry.ts';
+import { resources } from '../../shared/kinds/registry.ts';
 import { APPLY, type ApiInMemory, JSON_PATCH, MERGE } from './api-in-memory.ts';
 
 interface SweptResource {

@@ -1,7 +1,7 @@
 /** A PodRuntime of nothing but memory: containers run until the test, or a stop, ends them. */
 import type { ContainerState, PodRuntime, RunningContainer, RunningPod } from '../../agent/ports/pod-runtime.ts';
 import type { AgentTime } from '../../agent/ports/time.ts';
-import { recordOf, recordsOf, textOf } from '../../shared/kube/normal-form.ts';
+import { recordOf, recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 
 export interface MemoryRuntime extends PodRuntime {
   /** What was asked for: start, stop and remove, by pod name or uid. */

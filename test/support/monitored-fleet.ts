@@ -3,14 +3,14 @@
  * the API writes them; what the controllers did is read from the stored objects. Times are in milliseconds.
  */
 
-import type { ConditionStatus, Taint } from '../../shared/domain/kubernetes.ts';
-import type { Policy } from '../../shared/domain/policy.ts';
-import type { QueuedNode } from '../../shared/domain/zones/fleet-records.ts';
-import { formatTime } from '../../shared/kube/time.ts';
-import type { KubeNode, KubeObject } from '../../shared/kube/types.ts';
-import { leaseReplacement } from '../../shared/store/lease-record.ts';
-import { createLease, renewLease } from '../../shared/store/lease-store.ts';
-import { nodeHealthWrites } from '../../shared/store/node-writes.ts';
+import { nodeHealthWrites } from '../../shared/fleet/nodes/node-writes.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import type { QueuedNode } from '../../shared/fleet/zones/fleet-records.ts';
+import { leaseReplacement } from '../../shared/kinds/leases/lease-record.ts';
+import { createLease, renewLease } from '../../shared/kinds/leases/lease-store.ts';
+import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
+import type { ConditionStatus, Taint } from '../../shared/kubernetes/kubernetes.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { type ControlledFleet, controlledFleet, type FleetOptions, START_MS } from './controlled-fleet.ts';
 

@@ -4,7 +4,7 @@ import {
   messageOfKind,
   type ProtoField,
   type ProtoMessage,
-} from '../../shared/kube/wire/protobuf-table.ts';
+} from '../../shared/kubernetes/wire/protobuf-table.ts';
 
 type Json = Record<string, unknown>;
 

@@ -3,8 +3,8 @@
  * of them are killed between two calls, or after a call without its answer.
  */
 import { setImmediate as turn } from 'node:timers/promises';
-import { conflictingStore } from '../../shared/adapters/memory/conflicting-store.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
+import { conflictingStore } from '../../shared/store/memory/conflicting-store.ts';
 import { dyingStore } from './failing-store.ts';
 import type { WorkloadCluster } from './workload-cluster.ts';
 

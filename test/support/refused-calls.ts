@@ -2,7 +2,7 @@
  * Calls that the role of a function must refuse, from what a run of the whole system called: never from the policies, which
  * would then agree with themselves.
  */
-import type { CountedCall } from '../../local/calls/recorder.ts';
+import type { CountedCall } from '../../aws-local/calls/recorder.ts';
 import { type Call, matches } from '../../scripts/iam/evaluate.ts';
 import type { Exception } from '../../scripts/iam/exceptions.ts';
 

@@ -2,15 +2,11 @@
  * Requests that can be made as long as one likes: for every list and map in the schema of a kind, one that repeats it,
  * with each verb, in each format. Nothing here knows a rule of a kind. Most of these requests are refused.
  */
-import {
-  LEASE_BATCH_API_VERSION,
-  LEASE_BATCH_KIND,
-  LEASE_BATCHES_PATH,
-} from '../../shared/domain/nodes/lease-batch.ts';
-import type { ResourceDescriptor } from '../../shared/kube/descriptor.ts';
-import { schemaOf } from '../../shared/kube/schema/kinds.ts';
-import type { Field, ListSchema, MapSchema, Schema, StructSchema } from '../../shared/kube/schema/schema.ts';
-import { messageOfKind } from '../../shared/kube/wire/protobuf-table.ts';
+import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
+import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
+import { schemaOf } from '../../shared/kinds/schema/kinds.ts';
+import type { Field, ListSchema, MapSchema, Schema, StructSchema } from '../../shared/kubernetes/schema/schema.ts';
+import { messageOfKind } from '../../shared/kubernetes/wire/protobuf-table.ts';
 import { APPLY, JSON_PATCH, MERGE, type Send, STRATEGIC } from './api-in-memory.ts';
 import { APPLICATION_OBJECTS } from './application-objects.ts';
 import { PROTOBUF, protobufBody } from './protobuf-body.ts';

@@ -4,24 +4,24 @@
  * in milliseconds.
  */
 
-import { decideEvictions, type EvictionDecision } from '../../shared/controllers/evictor/rule.ts';
+import { decideEvictions, type EvictionDecision } from '../../functions/evictor/rule.ts';
+import { defined } from '../../shared/defined.ts';
+import type { EventText } from '../../shared/events/event-text.ts';
+import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
+import { isSuspect } from '../../shared/fleet/health/health.ts';
+import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
 import {
   decideMonitor,
   type MonitorDecision,
   type MonitorOutcome,
   type MonitorWorld,
-} from '../../shared/controllers/node-monitor/rule.ts';
-import { defined } from '../../shared/domain/defined.ts';
-import type { EventText } from '../../shared/domain/events/event-text.ts';
-import type { ConditionStatus } from '../../shared/domain/kubernetes.ts';
-import { flapHistoryOf, packedFlaps } from '../../shared/domain/nodes/flapping.ts';
-import { isSuspect } from '../../shared/domain/nodes/health.ts';
-import type { NodeHealth } from '../../shared/domain/nodes/node-health.ts';
-import { decideNoExecute } from '../../shared/domain/nodes/node-taints.ts';
-import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
-import { NO_DISRUPTION } from '../../shared/domain/zones/disruption.ts';
-import type { QueuedNode, ZoneRecord } from '../../shared/domain/zones/fleet-records.ts';
-import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/domain/zones/gate.ts';
+} from '../../shared/fleet/marks/rule.ts';
+import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
+import { flapHistoryOf, packedFlaps } from '../../shared/fleet/silences/flapping.ts';
+import { decideNoExecute } from '../../shared/fleet/taints/node-taints.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zones/disruption.ts';
+import type { QueuedNode, ZoneRecord } from '../../shared/fleet/zones/fleet-records.ts';
+import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { changeRate, fullLimiter, takeToken } from './token-bucket.ts';
 
 export function aNode(overrides: Partial<NodeHealth> & { readonly nodeName: string }): NodeHealth {

@@ -2,7 +2,7 @@
  * A cluster with the scheduler: requests go to the API, streams to object-stream, and its wake-ups start passes. Nodes have
  * 4 cpu, 8Gi, 20Gi of ephemeral storage and 110 pods, are Ready and have the label of their host name.
  */
-import type { KubeDecision, KubeEvent, KubeNode, KubePod, PodSpec } from '../../shared/kube/types.ts';
+import type { KubeDecision, KubeEvent, KubeNode, KubePod, PodSpec } from '../../shared/kinds/types.ts';
 import { MERGE, NODES, podsIn } from './api-in-memory.ts';
 import type { FleetOptions } from './controlled-fleet.ts';
 import { type ServedFleet, servedFleet } from './served-fleet.ts';

@@ -1,9 +1,9 @@
 /** Controllers and the Kubernetes API over the same tables in memory, on one virtual clock. */
 import { createHash } from 'node:crypto';
-import { staticTokenAuthenticator } from '../../shared/adapters/tokens/static-tokens.ts';
-import { serveHeartbeat } from '../../shared/heartbeat/renew-lease.ts';
-import type { KubeObject } from '../../shared/kube/types.ts';
-import type { ItemStore } from '../../shared/ports/item-store.ts';
+import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
+import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import type { ItemStore } from '../../shared/store/item-store.ts';
 import { type ApiInMemory, apiInMemory, MERGE, type Send } from './api-in-memory.ts';
 import { type ControlledFleet, controlledFleet, type FleetOptions } from './controlled-fleet.ts';
 

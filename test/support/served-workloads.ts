@@ -1,9 +1,10 @@
 /** The API and the workload controllers over the same tables in memory, on the clock of the API. */
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { fleetControllers } from '../../shared/controllers/index.ts';
-import { defined } from '../../shared/domain/defined.ts';
-import { defaultPolicy, type Policy } from '../../shared/domain/policy.ts';
-import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
+
+import { fleetControllers } from '../../server/fleet-controllers.ts';
+import { defined } from '../../shared/defined.ts';
+import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
+import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { passesWorkloadFilter } from '../../simulation/streams.ts';
 import { apiInMemory } from './api-in-memory.ts';
 

@@ -1,5 +1,5 @@
 /** An hour of silences, as node-monitor counts it. */
-import type { SilenceHour } from '../../shared/domain/silences/silence-hour.ts';
+import type { SilenceHour } from '../../shared/fleet/silences/silence-hour.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,8 +1,9 @@
 /** A StatefulSet, over the cluster of the workload controllers. Pods run on nodes of their own names. */
-import type { StatefulSetSpec } from '../../shared/kube/application-types.ts';
-import { formatTime } from '../../shared/kube/time.ts';
-import type { KubePod, PodPhase } from '../../shared/kube/types.ts';
-import type { KubeStatefulSet } from '../../shared/kube/workload-types.ts';
+
+import type { KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
+import type { StatefulSetSpec } from '../../shared/kinds/application-types.ts';
+import type { KubePod, PodPhase } from '../../shared/kinds/types.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
 import { workloadCluster } from './workload-cluster.ts';
 
 export function statefulCluster() {

@@ -1,12 +1,13 @@
 /** The limiter of a zone without a store: its updates, checked by the conditions of the tables in memory. */
-import { conditionHolds } from '../../shared/adapters/memory/conditions.ts';
+
 import {
   changeRateUpdates,
   type Limiter,
   type LimiterUpdate,
   takeTokenUpdate,
-} from '../../shared/domain/zones/limiter.ts';
-import type { Condition, Item } from '../../shared/ports/item-store.ts';
+} from '../../shared/fleet/zones/limiter.ts';
+import type { Condition, Item } from '../../shared/store/item-store.ts';
+import { conditionHolds } from '../../shared/store/memory/conditions.ts';
 
 export const fullLimiter = (ratePerSecond: number): Limiter => ({ tatMs: undefined, ratePerSecond });
 

@@ -5,9 +5,9 @@
 import { Metrics } from '@aws-lambda-powertools/metrics';
 import type { Template } from 'aws-cdk-lib/assertions';
 import type { SQSEvent } from 'aws-lambda';
-import { handleWakeUp, wakeUpEvent } from '../../shared/adapters/lambda/wake-up-event.ts';
-import { handleTickMessages } from '../../shared/adapters/sqs/tick-message.ts';
-import type { FunctionName } from '../../shared/function-list.ts';
+import type { FunctionName } from '../../functions/function-list.ts';
+import { handleTickMessages } from '../../functions/node-monitor/sqs-tick-message.ts';
+import { handleWakeUp, wakeUpEvent } from '../../shared/aws/lambda/wake-up-event.ts';
 import { type EmbeddedMeter, embeddedMeter } from '../../shared/observability/meter.ts';
 import { functionIds } from '../cdk/synthesised.ts';
 import { EvaluatedAlarms, MetricFigures } from './alarm-evaluator.ts';

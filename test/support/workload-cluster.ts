@@ -2,18 +2,19 @@
  * The workload controllers over tables in memory, on virtual time. The test stands for users, the scheduler and machines.
  * The stream has the filter of the deployed one.
  */
-import { memoryItemStore } from '../../shared/adapters/memory/item-store.ts';
-import { findStored } from '../../shared/api/kinds/registry.ts';
-import { clusterObjects } from '../../shared/api/storage/cluster-objects.ts';
-import { decisionStore } from '../../shared/controllers/decisions/decision-store.ts';
-import { fleetControllers } from '../../shared/controllers/index.ts';
-import { defaultPolicy } from '../../shared/domain/policy.ts';
-import { applyDisruption } from '../../shared/domain/zones/disruption.ts';
-import { formatTime } from '../../shared/kube/time.ts';
-import type { KubeObject, KubePod, ObjectRef } from '../../shared/kube/types.ts';
-import type { DeploymentSpec, KubeDeployment, KubeReplicaSet } from '../../shared/kube/workload-types.ts';
-import type { ConsumedUnits, ItemStore } from '../../shared/ports/item-store.ts';
-import { fleetStore } from '../../shared/store/fleet-store.ts';
+
+import type { DeploymentSpec, KubeDeployment, KubeReplicaSet } from '../../functions/workloads/workload-types.ts';
+import { fleetControllers } from '../../server/fleet-controllers.ts';
+import { decisionStore } from '../../shared/decisions/decision-store.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { applyDisruption } from '../../shared/fleet/zones/disruption.ts';
+import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { findStored } from '../../shared/kinds/registry.ts';
+import type { KubeObject, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
+import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { passesWorkloadFilter } from '../../simulation/streams.ts';
 

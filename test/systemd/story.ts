@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import type { KubeAgentRelease, KubeNode, KubePod } from '../../shared/kube/types.ts';
+import type { KubeAgentRelease, KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { apiInMemory } from '../support/api-in-memory.ts';
 import { startTlsServer } from '../support/tls-server.ts';
 import { until } from '../support/until.ts';

@@ -1,6 +1,6 @@
 /** The groups of pods on this machine, by the agent's configuration. */
 import { join } from 'node:path';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { MachineFacts } from '../../ports/machine.ts';
 import type { CgroupNode } from '../../rules/cgroup-values.ts';

@@ -2,7 +2,7 @@
 import { request } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { connect, type TLSSocket } from 'node:tls';
-import { defined } from '../../../shared/domain/defined.ts';
+import { defined } from '../../../shared/defined.ts';
 import { createDialler } from '../http/dial.ts';
 import { bareHost, type ProxyEnvironment, proxyFor } from '../http/proxy-choice.ts';
 import { systemTime } from '../system/time.ts';

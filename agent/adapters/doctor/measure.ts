@@ -1,8 +1,8 @@
 /** Measurements for `nodekeeper-agent doctor`. None of them changes anything, and none rejects. */
 import { execFile } from 'node:child_process';
 import { get } from 'node:http';
-import { defined } from '../../../shared/domain/defined.ts';
-import { isJsonObject } from '../../../shared/kube/wire/json-value.ts';
+import { defined } from '../../../shared/defined.ts';
+import { isJsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
 import type { AgentConfig } from '../../config.ts';
 import type {
   AgentReading,

@@ -6,7 +6,7 @@
 import { connect, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { defined } from '../../../shared/domain/defined.ts';
+import { defined } from '../../../shared/defined.ts';
 import { bareHost } from './proxy-choice.ts';
 import { openTunnel } from './proxy-tunnel.ts';
 

@@ -6,7 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { defined } from '../../../shared/domain/defined.ts';
+import { defined } from '../../../shared/defined.ts';
 import type { Credentials, TokenUse } from '../../ports/credentials.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../ports/kube-api.ts';
 import { retryAfter } from '../../rules/retry-after.ts';

@@ -6,7 +6,7 @@
  * - A deleted identity is not enrolled again with the same bootstrap token, because a revocation must last. Another
  *   bootstrap token in the configuration enrols again.
  */
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
 import type { AgentTime } from '../../ports/time.ts';

@@ -1,6 +1,6 @@
 /** The cluster's answer to the enrolment of this machine. It is kept, so a restart needs no bootstrap token. */
 import { join } from 'node:path';
-import { isRecord } from '../../../shared/kube/normal-form.ts';
+import { isRecord } from '../../../shared/kubernetes/normal-form.ts';
 import { readFile } from '../system/files.ts';
 import { replaceFile } from '../system/state-file.ts';
 

@@ -12,8 +12,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { thumbprintOf } from '../../../shared/adapters/tokens/public-keys.ts';
-import { publicKeyOf } from '../../../shared/domain/access/node-identity.ts';
+import { publicKeyOf } from '../../../shared/access/node-identity.ts';
+import { thumbprintOf } from '../../../shared/access/tokens/public-keys.ts';
 import type { PublicHalf } from '../../ports/machine-keys.ts';
 import { makeDirectory } from '../system/directory.ts';
 import * as files from '../system/files.ts';

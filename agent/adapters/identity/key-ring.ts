@@ -7,7 +7,7 @@
  * The files are authoritative, because another agent on this disk may have replaced the keys. They are read again
  * before each step of the rotation, and while none of our keys is accepted.
  */
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { MachineKeys, PublicHalf } from '../../ports/machine-keys.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { isWorthATry, keyAfterRefusal } from '../../rules/key-rotation.ts';

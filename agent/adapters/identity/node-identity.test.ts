@@ -3,8 +3,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nodeTokens } from '../../../shared/adapters/tokens/node-tokens.ts';
-import type { NodePublicKey } from '../../../shared/domain/access/node-identity.ts';
+import type { NodePublicKey } from '../../../shared/access/node-identity.ts';
+import { nodeTokens } from '../../../shared/access/tokens/node-tokens.ts';
 import { answered, refused, scriptedApi, silentLog, timedOut } from '../../../test/support/agent-api.ts';
 import type { KubeAnswer, KubeRequest } from '../../ports/kube-api.ts';
 import { KeyFileError, type MachineKey, machineKey } from './key-file.ts';

@@ -4,8 +4,8 @@
  *
  * Enrolment is part of obtaining a token, so the back-off of the loops applies to it too.
  */
-import { NODE_USER_PREFIX } from '../../../shared/domain/access/node-restriction.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import { NODE_USER_PREFIX } from '../../../shared/access/node-restriction.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentConfig } from '../../config.ts';
 import type { Credentials } from '../../ports/credentials.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';

@@ -5,7 +5,7 @@ import {
   isUsable,
   type TokenClaims,
   tokenClaims,
-} from '../../../shared/domain/access/node-token.ts';
+} from '../../../shared/access/node-token.ts';
 import { explainsRefusal } from '../../rules/node-token.ts';
 import type { MachineKey } from './key-file.ts';
 import type { ServerClock } from './server-clock.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import dbus from '@particle/dbus-next';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { MockSystemBus, missingPackages } from '../../../test/support/mock-system-bus.ts';
 import { realTime } from '../../../test/support/real-time.ts';

@@ -1,6 +1,6 @@
 /** The ShutdownSignal of systemd-logind, also for suspends: https://systemd.io/INHIBITOR_LOCKS */
 import { basename, dirname, join } from 'node:path';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import { INHIBITOR, type Inhibitor, logindDropIn } from '../../rules/shutdown-start.ts';
 import { SLEEP_INHIBITOR } from '../../rules/sleep-start.ts';

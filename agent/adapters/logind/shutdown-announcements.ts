@@ -2,7 +2,7 @@
  * logind's signals: PrepareForShutdown, true when a shutdown begins and false when it is cancelled; PrepareForSleep, true
  * before a suspend and false after the resume.
  */
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import { preparingForShutdown } from '../../rules/shutdown-start.ts';
 import type { BusSignal, SystemBus } from './system-bus.ts';
 

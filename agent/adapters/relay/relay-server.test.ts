@@ -1,6 +1,6 @@
 import { connect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/domain/nodes/lease-batch.ts';
+import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/fleet/nodes/lease-batch.ts';
 import type { KubeRequest } from '../../ports/kube-api.ts';
 import { leasePath } from '../../rules/lease.ts';
 import { createHttpKubeApi, type HttpKubeApiOptions } from '../http/kube-api.ts';

@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/domain/nodes/lease-batch.ts';
+import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/fleet/nodes/lease-batch.ts';
 import { notRelayed, RELAYED_BODY_BYTES_MAX, relayedRequest, statusAnswer } from '../../rules/relay.ts';
 import type { CertifiedKey } from './certificates.ts';
 

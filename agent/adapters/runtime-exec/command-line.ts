@@ -2,14 +2,14 @@
  * Command line and environment of a container's process, from its spec and inputs. Source: upstream
  * pkg/kubelet/container/helpers.go (ExpandContainerCommandAndArgs).
  */
-import type { Container, KubePod } from '../../../shared/kube/types.ts';
+import type { Container, KubePod } from '../../../shared/kinds/types.ts';
 import type { ContainerInputs, ContainerMount } from '../../ports/container-inputs.ts';
 import { expand } from '../../rules/env.ts';
 import { unsupportedProbe } from '../../rules/probe.ts';
 import { type ProcessSecurity, processSecurity } from '../../rules/security-context.ts';
 
 /** The default PATH, for shell scripts. */
-const PATH_DEFAULT = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const PATH_DEFAULT = '/usr/aws-local/sbin:/usr/aws-local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The default of terminationMessagePath. */
 export const TERMINATION_PATH = '/dev/termination-log';

@@ -1,5 +1,5 @@
 /** Hooks of a container: commands in it, and HTTP requests to it. */
-import type { LifecycleHandler } from '../../../shared/kube/types.ts';
+import type { LifecycleHandler } from '../../../shared/kinds/types.ts';
 import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { httpTarget } from '../../rules/probe-handler.ts';

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
-import { defined } from '../../../shared/domain/defined.ts';
+import { defined } from '../../../shared/defined.ts';
 import { CgroupError } from '../../ports/cgroup-tree.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { CommandLine } from './command-line.ts';

@@ -11,9 +11,9 @@
  *
  * Durations and deadlines are monotonic. The pod's status has times of the wall clock.
  */
-import { defined } from '../../../shared/domain/defined.ts';
-import type { KubePod } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import { defined } from '../../../shared/defined.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import {
   type CommandResult,
   type LogQuery,

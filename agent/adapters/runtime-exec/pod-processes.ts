@@ -7,8 +7,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { Container, KubePod } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Container, KubePod } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { memoryLimitBytes, oomScoreAdjust, podCgroup } from '../../rules/cgroup-values.ts';
 import { containersOf } from '../../rules/pod-containers.ts';

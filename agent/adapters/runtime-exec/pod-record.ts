@@ -4,7 +4,7 @@
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Container, KubePod } from '../../../shared/kube/types.ts';
+import type { Container, KubePod } from '../../../shared/kinds/types.ts';
 import type { ContainerState } from '../../ports/pod-runtime.ts';
 import { makeDirectory } from '../system/directory.ts';
 import type { ProcessIdentity } from './process-table.ts';

@@ -2,7 +2,7 @@
  * Stops a pod: hooks and SIGTERM, then SIGKILL at the deadline, then every process with a mark of the pod. A running
  * stop can only be shortened.
  */
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import type { ContainerEngine } from './container-engine.ts';

@@ -2,8 +2,8 @@
 import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { defined } from '../../../shared/domain/defined.ts';
-import type { KubePod } from '../../../shared/kube/types.ts';
+import { defined } from '../../../shared/defined.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { PodUsage, StorageUsage } from '../../ports/pod-runtime.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import type { ContainerRecord } from './pod-record.ts';

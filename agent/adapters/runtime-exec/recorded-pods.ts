@@ -6,8 +6,8 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { KubePod } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import { podCgroup } from '../../rules/cgroup-values.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
 import { makeDirectory } from '../system/directory.ts';

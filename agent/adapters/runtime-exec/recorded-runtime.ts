@@ -3,8 +3,8 @@
  * ContainerEngine runs them. Records and output are in `<rootDirectory>/pods/<uid>/`.
  */
 import { join } from 'node:path';
-import type { KubePod } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { ContainerInputSource } from '../../ports/container-inputs.ts';
 import { LogUnavailableError, type PodRuntime } from '../../ports/pod-runtime.ts';
 import type { ProbeClient } from '../../ports/probe-client.ts';

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KubeObject, KubePod } from '../../../shared/kube/types.ts';
+import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
 import { podIn, shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { type MemoryCgroups, memoryCgroups } from '../../../test/support/memory-cgroups.ts';

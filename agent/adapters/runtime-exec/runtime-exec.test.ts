@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { defined } from '../../../shared/domain/defined.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import { defined } from '../../../shared/defined.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { OBEDIENT, podIn, STUBBORN, shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';

@@ -3,7 +3,7 @@
  * "Determine the Reason for Pod Failure".
  */
 import { chmodSync, closeSync, constants, fstatSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
-import type { Container } from '../../../shared/kube/types.ts';
+import type { Container } from '../../../shared/kinds/types.ts';
 
 const MESSAGE_BYTES_MAX = 4_096;
 const LOG_BYTES_MAX = 2_048;

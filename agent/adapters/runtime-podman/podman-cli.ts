@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { recordsOf } from '../../../shared/kube/normal-form.ts';
+import { recordsOf } from '../../../shared/kubernetes/normal-form.ts';
 
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 /** Length of the error output in an error; the last characters are kept. */

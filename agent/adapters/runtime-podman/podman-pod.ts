@@ -1,5 +1,5 @@
 /** The pod in podman: the namespaces that its containers share, and its address. */
-import { recordOf, textOf } from '../../../shared/kube/normal-form.ts';
+import { recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import {
   podmanInfraName,
   podmanPodName,

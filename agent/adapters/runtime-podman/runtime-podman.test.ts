@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { KubePod } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';

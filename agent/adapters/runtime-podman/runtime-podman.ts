@@ -2,7 +2,7 @@
  * Runs pods as containers of podman. The agent sets up volumes and variables, makes probes, runs hooks and restarts
  * containers, as for the runtime `exec`; podman creates and starts them. No daemon and no socket of podman is needed.
  */
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { CpuPlacement, PodRuntime } from '../../ports/pod-runtime.ts';
 import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatTime } from '../../../shared/kube/time.ts';
-import type { KubePod } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import { formatTime } from '../../../shared/kubernetes/time.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import { podsOf } from '../../rules/pod-manifest.ts';
 import { staticPod } from '../../rules/static-pod.ts';
 import { readDocuments } from '../config/documents.ts';

@@ -3,8 +3,8 @@
  *
  * A line that cannot be written is lost, and the caller continues: a full disk must not stop the work that is logged.
  */
-import { defined } from '../../../shared/domain/defined.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import { defined } from '../../../shared/defined.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 
 const PRIORITIES = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 type Level = keyof typeof PRIORITIES;

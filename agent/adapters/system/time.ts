@@ -1,7 +1,7 @@
 /** The system's clock and timers. */
 
 import { setTimeout as wait } from 'node:timers/promises';
-import { defined } from '../../../shared/domain/defined.ts';
+import { defined } from '../../../shared/defined.ts';
 import type { AgentTime } from '../../ports/time.ts';
 
 /** Longest wait of a timer; a longer one would end at once. Milliseconds. */

@@ -5,7 +5,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { defined } from '../../../shared/domain/defined.ts';
+import { defined } from '../../../shared/defined.ts';
 import { createDialler } from '../http/dial.ts';
 import { type ProxyEnvironment, proxyFor } from '../http/proxy-choice.ts';
 

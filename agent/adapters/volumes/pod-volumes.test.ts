@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { KubePod } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
 import { podUsage } from '../runtime-exec/pod-usage.ts';
 import { podVolumes } from './pod-volumes.ts';
 

@@ -1,7 +1,8 @@
 /** Service account tokens for the volumes of pods. Source: upstream pkg/kubelet/token/token_manager.go. */
-import { textOf } from '../../../shared/kube/normal-form.ts';
-import { parseTimeMs } from '../../../shared/kube/time.ts';
-import type { KubeObject, KubePod } from '../../../shared/kube/types.ts';
+
+import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
+import { textOf } from '../../../shared/kubernetes/normal-form.ts';
+import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';

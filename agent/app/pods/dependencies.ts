@@ -1,6 +1,6 @@
 /** The dependencies of the pod loop. */
-import type { KubePod } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
 import type { AgentMeter } from '../../ports/meter.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';

@@ -2,8 +2,8 @@
  * Decides for each new pod whether this node runs it: one after the other, in the order of their creation, before any
  * of them starts. A pod that already runs stays admitted.
  */
-import { defined } from '../../../shared/domain/defined.ts';
-import type { KubeNode } from '../../../shared/kube/types.ts';
+import { defined } from '../../../shared/defined.ts';
+import type { KubeNode } from '../../../shared/kinds/types.ts';
 import { answeredWith, describeAnswer, objectIn } from '../../rules/kube-answer.ts';
 import { nodePath } from '../../rules/lease.ts';
 import { type Admission, admitPod, type Refusal } from '../../rules/pod-admission.ts';

@@ -1,7 +1,8 @@
 /** The state of one pod in the agent, from the first list that contains it until its removal. */
-import { textOf } from '../../../shared/kube/normal-form.ts';
-import { parseTimeMs } from '../../../shared/kube/time.ts';
-import type { KubePod } from '../../../shared/kube/types.ts';
+
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import { textOf } from '../../../shared/kubernetes/normal-form.ts';
+import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { hasEnded } from '../../rules/pod-status.ts';
 import type { PodStatus } from '../../rules/shutdown-status.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { KubePod } from '../../../shared/kube/types.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
 import { answered, refused, silentLog } from '../../../test/support/agent-api.ts';
 import { memoryVolumes } from '../../../test/support/memory-volumes.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';

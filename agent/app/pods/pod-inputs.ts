@@ -5,9 +5,9 @@
  * node. Its files then change at once. Variables change with the next start of the container, as with a kubelet.
  */
 
-import { defined } from '../../../shared/domain/defined.ts';
-import type { Container, KubePod, ResourceList, Volume } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import { defined } from '../../../shared/defined.ts';
+import type { Container, KubePod, ResourceList, Volume } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { ContainerInputSource, ContainerInputs, ContainerMount } from '../../ports/container-inputs.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
 import type { PodVolumes, VolumeName } from '../../ports/pod-volumes.ts';

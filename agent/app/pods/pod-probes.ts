@@ -1,5 +1,5 @@
 /** Probes the containers of the pods of this node. One worker per container and kind of probe. */
-import type { Container, KubePod, Probe } from '../../../shared/kube/types.ts';
+import type { Container, KubePod, Probe } from '../../../shared/kinds/types.ts';
 import type { PodRuntime, RunningContainer, RunningPod } from '../../ports/pod-runtime.ts';
 import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';

@@ -9,8 +9,8 @@
  *                        deleted in the API      confirm the deletion, remove it from the machine
  *                        finished                report its status
  */
-import { defined } from '../../../shared/domain/defined.ts';
-import type { KubePod } from '../../../shared/kube/types.ts';
+import { defined } from '../../../shared/defined.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { RunningPod } from '../../ports/pod-runtime.ts';
 import { isStaticPod } from '../../rules/critical-pod.ts';
 import { killRequest } from '../../rules/kill-request.ts';

@@ -2,8 +2,8 @@
  * Evicts pods that exceed the size limit of an emptyDir. Source: upstream pkg/kubelet/eviction/eviction_manager.go
  * (emptyDirLimitEviction).
  */
-import type { KubePod } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { isCriticalPod } from '../../rules/critical-pod.ts';
 import { EVICTED_REASON, evictedStatus } from '../../rules/eviction-texts.ts';

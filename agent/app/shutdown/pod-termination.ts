@@ -1,6 +1,6 @@
 /** Terminates the pods of this node group by group, lowest priority first, each group within its period. */
-import type { KubePod } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { PriorityGrace } from '../../config.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { type ShutdownGroup, shutdownGraceSeconds, shutdownGroups } from '../../rules/shutdown-groups.ts';

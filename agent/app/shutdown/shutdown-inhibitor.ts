@@ -1,4 +1,4 @@
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { PriorityGrace } from '../../config.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import type { AgentTime } from '../../ports/time.ts';

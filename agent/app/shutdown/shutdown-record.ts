@@ -1,4 +1,4 @@
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { AgentMeter } from '../../ports/meter.ts';
 import {
   gaugeSeconds,

@@ -9,7 +9,7 @@
  *
  * A power cut leaves the state before or after a step. The next start continues from there (startDecision).
  */
-import { defined } from '../../../shared/domain/defined.ts';
+import { defined } from '../../../shared/defined.ts';
 import type { UpdateFiles } from '../../ports/update-files.ts';
 import {
   CURRENT_LINK,

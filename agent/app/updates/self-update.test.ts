@@ -1,7 +1,7 @@
 /** The agent's side of updates over the API itself, on a disk in memory. */
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { defined } from '../../../shared/domain/defined.ts';
+import { defined } from '../../../shared/defined.ts';
 import { apiInMemory } from '../../../test/support/api-in-memory.ts';
 import { CutDisk } from '../../../test/support/cut-disk.ts';
 import { SteppedTime } from '../../../test/support/stepped-time.ts';

@@ -11,7 +11,7 @@
  * A version that sent no accepted heartbeats on trial may have met an outage. The first heartbeat of the version before
  * decides: if it is not accepted either, the new version is tried again, a few times at most.
  */
-import type { Log } from '../../../shared/ports/log.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import type { KubeApi } from '../../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../../ports/time.ts';
 import type { UpdateSource } from '../../ports/update-source.ts';

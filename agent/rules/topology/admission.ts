@@ -3,7 +3,7 @@
  * Source: scope_*.go in pkg/kubelet/cm/topologymanager, pkg/kubelet/cm/admission/errors.go. The QoS class does not
  * matter.
  */
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { type Container, containersOf } from '../pod-containers.ts';
 import type { Hint, ProviderHints } from './hint.ts';
 import { decideTopology, type TopologySettings } from './policy.ts';

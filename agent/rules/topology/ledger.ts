@@ -4,9 +4,9 @@
  * Source: the state of pkg/kubelet/cm/cpumanager and memorymanager (policy static).
  */
 
-import { podQosClass } from '../../../shared/kube/pods/qos-class.ts';
-import { parseQuantity } from '../../../shared/kube/quantity.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import { podQosClass } from '../../../shared/kinds/pods/qos-class.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { parseQuantity } from '../../../shared/kubernetes/quantity.ts';
 import type { CpuPlacement } from '../../ports/pod-runtime.ts';
 import { type Container, containersOf } from '../pod-containers.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { admitTopology } from './admission.ts';
 import { EMPTY_LEDGER, grantOf, type Ledger, type NumaNode, released } from './ledger.ts';
 import { maskOf, nodeIdsOf } from './mask.ts';

@@ -1,5 +1,5 @@
-import type { LogOptions } from '../../domain/logs/log-request.ts';
-import type { KubePod } from '../../kube/types.ts';
+import type { LogOptions } from '../../kinds/pods/log-request.ts';
+import type { KubePod } from '../../kinds/types.ts';
 
 /** An authorized and valid request for the log of one container. */
 export interface PodLog {

@@ -4,11 +4,12 @@
  *
  * A pod without a status of the container is "not available", as for a kubelet that has just started.
  */
-import { logContainer, podLogOptions, refuseWithoutLog } from '../../kube/pods/pod-log-options.ts';
-import * as status from '../../kube/status.ts';
-import type { KubePod } from '../../kube/types.ts';
-import type { HttpResponse } from '../../ports/http.ts';
-import { nodes } from '../kinds/nodes.ts';
+
+import { nodes } from '../../kinds/nodes/serve.ts';
+import { logContainer, podLogOptions, refuseWithoutLog } from '../../kinds/pods/pod-log-options.ts';
+import type { KubePod } from '../../kinds/types.ts';
+import type { HttpResponse } from '../../kubernetes/request/http.ts';
+import * as status from '../../kubernetes/status.ts';
 import type { Call, ReadDependencies } from '../request/call.ts';
 
 /** The agent reports itself as a kubelet of this build (agent/bin/nodekeeper-agent.ts). */

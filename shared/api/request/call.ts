@@ -1,21 +1,21 @@
 /** The request that a verb receives, what the verbs depend on, and the selectors of a query. */
 
-import type { UserInfo } from '../../domain/access/user-info.ts';
-import type { ResourceDescriptor, Verb } from '../../kube/descriptor.ts';
-import type { NoteFault } from '../../kube/request/log-throttle.ts';
-import type { NoteRefusal } from '../../kube/request/refused-sign-ins.ts';
-import type { ResourceTarget } from '../../kube/request/request.ts';
-import type { RequestThrottle } from '../../kube/request/request-throttle.ts';
-import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kube/selectors.ts';
-import * as status from '../../kube/status.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import type { AuditTrail } from '../../ports/audit-trail.ts';
-import type { Authenticator } from '../../ports/authenticator.ts';
-import type { Clock, RandomSource } from '../../ports/clock.ts';
-import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
-import type { Log } from '../../ports/log.ts';
+import type { AuditTrail } from '../../access/audit-trail.ts';
+import type { Authenticator } from '../../access/authenticator.ts';
+import type { Authorizer } from '../../access/authorizer.ts';
+import type { UserInfo } from '../../access/user-info.ts';
+import type { Clock, RandomSource } from '../../clock.ts';
+import type { ResourceDescriptor, Verb } from '../../kinds/descriptor.ts';
+import type { KubeObject } from '../../kinds/types.ts';
+import type { HttpRequest, HttpResponse } from '../../kubernetes/request/http.ts';
+import type { NoteFault } from '../../kubernetes/request/log-throttle.ts';
+import type { NoteRefusal } from '../../kubernetes/request/refused-sign-ins.ts';
+import type { ResourceTarget } from '../../kubernetes/request/request.ts';
+import type { RequestThrottle } from '../../kubernetes/request/request-throttle.ts';
+import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kubernetes/selectors.ts';
+import * as status from '../../kubernetes/status.ts';
+import type { Log } from '../../observability/log.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
-import type { Authorizer } from '../access/authorizer.ts';
 import type { PodLog } from '../logs/pod-log.ts';
 import type { ResourceStorage } from '../storage/resource-storage.ts';
 import type { WatchCall, WatchSource } from '../watch/watch-request.ts';

@@ -6,9 +6,10 @@
  * Upstream asks for it as well while etcd cannot be reached (apiserver, pkg/storage/errors/storage.go). The seconds are
  * random: the clients of one outage must not return together.
  */
-import * as status from '../../kube/status.ts';
-import type { RandomSource } from '../../ports/clock.ts';
-import { StoreFault } from '../../ports/item-store.ts';
+
+import type { RandomSource } from '../../clock.ts';
+import * as status from '../../kubernetes/status.ts';
+import { StoreFault } from '../../store/item-store.ts';
 
 const RETRY_AFTER_SECONDS_MIN = 1;
 const RETRY_AFTER_SECONDS_MAX = 3;

@@ -2,10 +2,11 @@
  * The form of a response body: the object, a Table, or only the metadata. The `Accept` header and the query parameter
  * `includeObject` choose it. Kubernetes: "Kubernetes API Concepts", receiving resources as Tables.
  */
-import { defined } from '../../domain/defined.ts';
-import { type MediaRange, mediaRanges } from '../../kube/accept.ts';
-import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import * as status from '../../kube/status.ts';
+import { defined } from '../../defined.ts';
+import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
+import type { KubeObject } from '../../kinds/types.ts';
+import { type MediaRange, mediaRanges } from '../../kubernetes/accept.ts';
+import * as status from '../../kubernetes/status.ts';
 import {
   type AnswerForm,
   answerForm,
@@ -14,9 +15,8 @@ import {
   parseIncludeObject,
   partialMetadata,
   partialMetadataList,
-} from '../../kube/table.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import type { ListedPage } from '../verbs/list-objects.ts';
+} from '../../kubernetes/table.ts';
+import type { ListedPage } from '../list-objects.ts';
 
 export interface Shape {
   readonly form: AnswerForm;

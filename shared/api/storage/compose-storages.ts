@@ -1,41 +1,45 @@
 /** The storage of each resource: most are plain objects, some have their own rows or a computed status. */
-import { decisionStore } from '../../controllers/decisions/decision-store.ts';
-import type { Policy } from '../../domain/policy.ts';
-import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import { METRICS_GROUP } from '../../kube/schema/node-metrics.ts';
-import { formatTime } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import type { Clock, RandomSource } from '../../ports/clock.ts';
-import type { ItemStore } from '../../ports/item-store.ts';
-import { bootstrapTokenStore } from '../../store/bootstrap-token-store.ts';
+
+import { bootstrapTokenStore } from '../../access/bootstrap-token-store.ts';
+import { nodeKeyStore } from '../../access/node-key-store.ts';
+import { type Policies, policyCache } from '../../access/policy-cache.ts';
+import type { Clock, RandomSource } from '../../clock.ts';
+import { decisionStore } from '../../decisions/decision-store.ts';
+import { podUseWrites } from '../../fleet/nodes/node-use.ts';
+import { nodeHealthWrites } from '../../fleet/nodes/node-writes.ts';
+import type { Policy } from '../../fleet/policy.ts';
+import { silenceStore } from '../../fleet/silences/silence-store.ts';
+import { fleetStore } from '../../fleet/zones/fleet-store.ts';
+import { findAlwaysEmpty } from '../../kinds/always-empty.ts';
+import { clusterObjects } from '../../kinds/cluster-objects.ts';
+import { clusterStatusStorage } from '../../kinds/cluster-statuses/storage.ts';
+import { decisionStorage } from '../../kinds/decisions/storage.ts';
+import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
+import { bootstrapTokenStorage, identityStorage } from '../../kinds/identities/storage.ts';
+import { LEASE_NAMESPACE } from '../../kinds/leases/lease-record.ts';
+import { leaseStore } from '../../kinds/leases/lease-store.ts';
+import { nodeLeaseStorage } from '../../kinds/leases/storage.ts';
+import { type ApiAuthorities, noAuthorities } from '../../kinds/namespaces/contents.ts';
+import { SYSTEM_NAMESPACES } from '../../kinds/namespaces/serve.ts';
+import { withContents, withInitialContent } from '../../kinds/namespaces/storage.ts';
+import { nodemetrics, podmetrics } from '../../kinds/node-metrics/serve.ts';
+import { nodeMetricsStorage } from '../../kinds/node-metrics/storage.ts';
+import { nodeStorage } from '../../kinds/nodes/storage.ts';
+import { type Budgets, budgetsOver } from '../../kinds/poddisruptionbudgets/storage.ts';
+import { systemPriorityClasses } from '../../kinds/priorityclasses/serve.ts';
+import { type NamespacePolicies, namespacePolicies } from '../../kinds/quotas/namespace-policies.ts';
+import { leases, namespaces, nodes, poddisruptionbudgets, pods, storedAs } from '../../kinds/registry.ts';
+import { defaultBindings, defaultRoles } from '../../kinds/roles/default-policies.ts';
+import { clusterrolebindings, clusterroles, rolebindings, roles } from '../../kinds/roles/serve.ts';
+import { aggregatingStorage, reportingStorage, withFixedObjects } from '../../kinds/roles/storage.ts';
+import { METRICS_GROUP } from '../../kinds/schema/node-metrics.ts';
+import { componentStatusStorage, withApiObject } from '../../kinds/services/api-objects.ts';
+import { ipaddresses, serviceStorage } from '../../kinds/services/storage.ts';
+import { silenceHistogramStorage } from '../../kinds/silence-histograms/storage.ts';
+import type { KubeObject } from '../../kinds/types.ts';
+import { formatTime } from '../../kubernetes/time.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
-import { fleetStore } from '../../store/fleet-store.ts';
-import { LEASE_NAMESPACE } from '../../store/lease-record.ts';
-import { leaseStore } from '../../store/lease-store.ts';
-import { type NamespacePolicies, namespacePolicies } from '../../store/namespace-policies.ts';
-import { nodeKeyStore } from '../../store/node-key-store.ts';
-import { podUseWrites } from '../../store/node-use.ts';
-import { nodeHealthWrites } from '../../store/node-writes.ts';
-import { silenceStore } from '../../store/silence-store.ts';
-import { type Policies, policyCache } from '../access/policy-cache.ts';
-import { findAlwaysEmpty } from '../kinds/always-empty.ts';
-import { defaultBindings, defaultRoles } from '../kinds/default-policies.ts';
-import { type ApiAuthorities, noAuthorities } from '../kinds/namespace-contents.ts';
-import { SYSTEM_NAMESPACES } from '../kinds/namespaces.ts';
-import { nodemetrics, podmetrics } from '../kinds/node-metrics.ts';
-import { systemPriorityClasses } from '../kinds/priorityclasses.ts';
-import { leases, namespaces, nodes, poddisruptionbudgets, pods, storedAs } from '../kinds/registry.ts';
-import { clusterrolebindings, clusterroles, rolebindings, roles } from '../kinds/roles.ts';
-import { componentStatusStorage, withApiObject } from './api-objects.ts';
-import { type Budgets, budgetsOver } from './budget-storage.ts';
-import { clusterObjects } from './cluster-objects.ts';
-import { clusterStatusStorage } from './cluster-status-storage.ts';
-import { decisionStorage } from './decision-storage.ts';
-import { bootstrapTokenStorage, identityStorage } from './identity-storage.ts';
-import { nodeLeaseStorage } from './lease-storage.ts';
-import { withContents, withInitialContent } from './namespace-storage.ts';
-import { nodeMetricsStorage } from './node-metrics-storage.ts';
-import { nodeStorage } from './node-storage.ts';
+import type { ItemStore } from '../../store/item-store.ts';
 import {
   emptyStorage,
   type ObjectStorageOptions,
@@ -43,10 +47,7 @@ import {
   splitStorage,
   withInitialObjects,
 } from './object-storage.ts';
-import { aggregatingStorage, reportingStorage, withFixedObjects } from './policy-storage.ts';
 import type { ResourceStorage } from './resource-storage.ts';
-import { ipaddresses, serviceStorage } from './service-storage.ts';
-import { silenceHistogramStorage } from './silence-histogram-storage.ts';
 
 /** Events expire one hour after they were last written, as with upstream's --event-ttl. */
 const EVENT_TTL_SECONDS = 3_600;

@@ -1,11 +1,11 @@
 /** The storage of resources in the `objects` table. */
-import { defined } from '../../domain/defined.ts';
-import { NAME_LENGTH_MAX } from '../../domain/kubernetes.ts';
-import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import * as status from '../../kube/status.ts';
-import type { KubeObject, ObjectRef } from '../../kube/types.ts';
-import type { TransactWrite } from '../../ports/item-store.ts';
+import { defined } from '../../defined.ts';
+import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
+import type { KubeObject, ObjectRef } from '../../kinds/types.ts';
+import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
+import * as status from '../../kubernetes/status.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
+import type { TransactWrite } from '../../store/item-store.ts';
 import type { CommitOutcome, ObjectStore, ObjectWrite } from '../../store/object-store.ts';
 import {
   listKeyOf as keyOf,

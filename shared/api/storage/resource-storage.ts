@@ -2,8 +2,9 @@
  * The storage of one resource, as the verbs use it. Most resources are in the `objects` table. Leases of nodes are in
  * `health`, where a beat is one small write. Outcomes are values, which the verbs turn into Kubernetes responses.
  */
-import type { FieldSelector } from '../../kube/selectors.ts';
-import type { KubeObject } from '../../kube/types.ts';
+
+import type { KubeObject } from '../../kinds/types.ts';
+import type { FieldSelector } from '../../kubernetes/selectors.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 
 export interface ListQuery {

@@ -11,9 +11,10 @@
  * - The closing bookmark is for clients that asked for bookmarks, and for the JavaScript client. That client cannot ask,
  *   but backs off after a response without a line.
  */
-import * as status from '../../kube/status.ts';
-import { forbiddenField } from '../../kube/validation/causes.ts';
-import type { HttpResponse } from '../../ports/http.ts';
+
+import type { HttpResponse } from '../../kubernetes/request/http.ts';
+import * as status from '../../kubernetes/status.ts';
+import { forbiddenField } from '../../kubernetes/validation/causes.ts';
 import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch-events.ts';
 import { watchEventLine } from './watch-line.ts';
 

@@ -6,12 +6,13 @@
  * between two connections: a client that needs deletions must list. A returned resourceVersion lags behind the read,
  * because the clocks of writers may lag. So a beat may be sent twice, but is never left out.
  */
-import * as status from '../../kube/status.ts';
-import { parseTimeMs } from '../../kube/time.ts';
-import type { KubeObject } from '../../kube/types.ts';
+
+import type { KubeObject } from '../../kinds/types.ts';
+import * as status from '../../kubernetes/status.ts';
+import { parseTimeMs } from '../../kubernetes/time.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
+import { matches } from '../list-objects.ts';
 import { listKeyOf } from '../storage/resource-storage.ts';
-import { matches } from '../verbs/list-objects.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 
 /** Between two reads of one object, and of all. Milliseconds. A read of 10,000 leases transfers 3 MB. */

@@ -1,8 +1,8 @@
 /** GET with `watch`: reads the options, and lets the process deliver the changes in its way. */
 
-import { checkWatchOptions } from '../../kube/request/list-options.ts';
-import { isAskedFor, wholeNumberOf } from '../../kube/request/options.ts';
-import type { HttpRequest, HttpResponse } from '../../ports/http.ts';
+import type { HttpRequest, HttpResponse } from '../../kubernetes/request/http.ts';
+import { checkWatchOptions } from '../../kubernetes/request/list-options.ts';
+import { isAskedFor, wholeNumberOf } from '../../kubernetes/request/options.ts';
 import { type Call, type ReadDependencies, selectorsOf } from '../request/call.ts';
 
 export async function watch(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
+import { readYaml } from '../../../functions/api/read-yaml.ts';
+import { serveWatch } from '../../../functions/watch/work.ts';
 import { type ApiInMemory, apiInMemory, MERGE, NODES, node } from '../../../test/support/api-in-memory.ts';
 import { linesOfWatch } from '../../../test/support/watch-lines.ts';
-import { gzip } from '../../adapters/gzip/gzip.ts';
-import { memoryItemStore } from '../../adapters/memory/item-store.ts';
-import { readYaml } from '../../adapters/yaml/read-yaml.ts';
-import { defaultPolicy } from '../../domain/policy.ts';
-import type { ItemStore } from '../../ports/item-store.ts';
-import { serveWatch } from './serve-watch.ts';
+import { defaultPolicy } from '../../fleet/policy.ts';
+import { gzip } from '../../gzip.ts';
+import type { ItemStore } from '../../store/item-store.ts';
+import { memoryItemStore } from '../../store/memory/item-store.ts';
 import { redirectWatches } from './watch-redirect.ts';
 
 const ADMIN = { username: 'tester', groups: ['system:masters'] };

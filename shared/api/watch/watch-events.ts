@@ -7,12 +7,13 @@
  *
  * Kubernetes: "API concepts", efficient detection of changes, watch bookmarks, streaming lists.
  */
-import * as status from '../../kube/status.ts';
-import type { KubeObject } from '../../kube/types.ts';
+
+import type { KubeObject } from '../../kinds/types.ts';
+import * as status from '../../kubernetes/status.ts';
 import type { ChangesOutcome } from '../../store/change-log.ts';
 import { type ObjectChange, resourceVersionOf, type Selectable } from '../../store/object-record.ts';
+import { matches } from '../list-objects.ts';
 import { listKeyOf } from '../storage/resource-storage.ts';
-import { matches } from '../verbs/list-objects.ts';
 import { watchByReading } from './watch-by-reading.ts';
 import { startOf, stateOf, type WatchEvent, type WatchRequest, type WatchSource } from './watch-request.ts';
 

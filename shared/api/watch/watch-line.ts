@@ -1,6 +1,6 @@
-import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import { buildTable } from '../../kube/table.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
+import type { KubeObject } from '../../kinds/types.ts';
+import { buildTable } from '../../kubernetes/table.ts';
 import { type Shape, shapeObject } from '../request/response-shape.ts';
 import type { WatchEvent } from './watch-events.ts';
 

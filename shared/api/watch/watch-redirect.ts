@@ -1,7 +1,7 @@
 /** A watch as a redirect to the streaming function, which can stream. The HTTP API cannot. */
 
-import type { HttpResponse } from '../../ports/http.ts';
-import type { WatchTicketIssuer } from '../../ports/watch-tickets.ts';
+import type { WatchTicketIssuer } from '../../access/watch-tickets.ts';
+import type { HttpResponse } from '../../kubernetes/request/http.ts';
 import type { AnswerWatch, Call } from '../request/call.ts';
 import { beginsWithState } from './watch-request.ts';
 

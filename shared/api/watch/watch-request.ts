@@ -1,18 +1,19 @@
 /**
  * Request and events of a watch, for both sources: the change log (watch-events.ts) and reads (watch-by-reading.ts).
  */
-import { defined } from '../../domain/defined.ts';
-import type { ResourceDescriptor } from '../../kube/descriptor.ts';
-import type { FieldSelector, LabelSelector } from '../../kube/selectors.ts';
-import * as status from '../../kube/status.ts';
-import type { KubeObject } from '../../kube/types.ts';
-import { parseUint64 } from '../../kube/whole-number.ts';
-import type { Clock } from '../../ports/clock.ts';
+
+import type { Clock } from '../../clock.ts';
+import { defined } from '../../defined.ts';
+import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
+import type { KubeObject } from '../../kinds/types.ts';
+import type { FieldSelector, LabelSelector } from '../../kubernetes/selectors.ts';
+import * as status from '../../kubernetes/status.ts';
+import { parseUint64 } from '../../kubernetes/whole-number.ts';
 import type { ChangeLog } from '../../store/change-log.ts';
 import { resourceVersionOf } from '../../store/object-record.ts';
+import { matches } from '../list-objects.ts';
 import type { Shape } from '../request/response-shape.ts';
 import type { ResourceStorage } from '../storage/resource-storage.ts';
-import { matches } from '../verbs/list-objects.ts';
 
 /** Objects per page of the initial state. */
 const STATE_PAGE_ITEMS = 500;

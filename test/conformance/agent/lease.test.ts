@@ -9,7 +9,7 @@ import {
   renewedLease,
   renewIntervalMs,
 } from '../../../agent/rules/lease.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { answered, inOrder, refused, scriptedApi, silentLog, timedOut, virtualTime } from '../../support/agent-api.ts';
 
 const T = Date.parse('2024-05-01T10:00:00Z');

@@ -6,7 +6,7 @@ import {
   type ReadyErrors,
   readyCondition,
 } from '../../../agent/rules/node-conditions.ts';
-import type { ConditionStatus, NodeCondition } from '../../../shared/kube/types.ts';
+import type { ConditionStatus, NodeCondition } from '../../../shared/kinds/types.ts';
 
 const NOW_MS = Date.UTC(2024, 4, 1, 10);
 const T = '2024-05-01T10:00:00Z';

@@ -1,8 +1,8 @@
 /** SC: capacity and allocatable. SE: what is reserved. */
 import { describe, expect, it } from 'vitest';
 import { nodeResources, type ResourceInput, reservedOf } from '../../../agent/rules/node-resources.ts';
-import { parseQuantity } from '../../../shared/kube/quantity.ts';
-import type { NodeStatus } from '../../../shared/kube/types.ts';
+import type { NodeStatus } from '../../../shared/kinds/types.ts';
+import { parseQuantity } from '../../../shared/kubernetes/quantity.ts';
 
 const MACHINE = { cpuCores: 2, memoryBytes: 1_024, hugePages: {} };
 const NOTHING_RESERVED = { systemReserved: {}, kubeReserved: {}, evictionHard: {} };

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createRegistration, registerOnce } from '../../../agent/app/registration.ts';
 import type { KubeAnswer } from '../../../agent/ports/kube-api.ts';
 import { initialNode, type RegistrationSettings, reconcileNode } from '../../../agent/rules/node-registration.ts';
-import type { KubeNode } from '../../../shared/kube/types.ts';
+import type { KubeNode } from '../../../shared/kinds/types.ts';
 import { answered, inOrder, refused, scriptedApi, silentLog, virtualTime } from '../../support/agent-api.ts';
 
 const CMAD = 'volumes.kubernetes.io/controller-managed-attach-detach';

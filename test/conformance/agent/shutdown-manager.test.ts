@@ -6,8 +6,8 @@ import { GracefulShutdown, type ShutdownDependencies } from '../../../agent/app/
 import type { PriorityGrace } from '../../../agent/config.ts';
 import { logindDropIn } from '../../../agent/rules/shutdown-start.ts';
 import type { PodStatus } from '../../../agent/rules/shutdown-status.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
-import type { Log } from '../../../shared/ports/log.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import type { Log } from '../../../shared/observability/log.ts';
 import { SteppedTime, settle } from '../../support/stepped-time.ts';
 
 const NOON_MS = Date.UTC(2024, 4, 1, 12);

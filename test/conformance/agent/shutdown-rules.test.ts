@@ -11,7 +11,7 @@ import {
   shutdownSettingFaults,
 } from '../../../agent/rules/shutdown-settings.ts';
 import { terminatedStatus } from '../../../agent/rules/shutdown-status.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 
 const CRITICAL = 2_000_000_000;
 const NOW_MS = Date.UTC(2024, 4, 1, 10);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { StatusLoop } from '../../../agent/app/status-loop.ts';
 import type { KubeAnswer, KubeRequest } from '../../../agent/ports/kube-api.ts';
 import { statusFrequencies } from '../../../agent/rules/config-settings.ts';
-import type { KubeNode } from '../../../shared/kube/types.ts';
+import type { KubeNode } from '../../../shared/kinds/types.ts';
 
 const NOW_MS = Date.UTC(2024, 4, 1, 10);
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

@@ -1,7 +1,7 @@
 /** SG: when status is written. SD: what counts as a change. */
 import { describe, expect, it } from 'vitest';
 import { labelsToSet, nodeChanged, reportDue, statusChanged } from '../../../agent/rules/status-report.ts';
-import type { NodeStatus } from '../../../shared/kube/types.ts';
+import type { NodeStatus } from '../../../shared/kinds/types.ts';
 
 const SECOND = 1_000;
 const NOW_MS = Date.UTC(2024, 4, 1, 10);

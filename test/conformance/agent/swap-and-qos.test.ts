@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { plan } from '../../../agent/bin/plan.ts';
 import { checkConfig, describeConfigFault } from '../../../agent/rules/config-settings.ts';
 import { swapIsOn, swapStartFault } from '../../../agent/rules/swap-detection.ts';
-import { podQosClass } from '../../../shared/kube/pods/qos-class.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import { podQosClass } from '../../../shared/kinds/pods/qos-class.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 
 const GI = 1_073_741_824;
 

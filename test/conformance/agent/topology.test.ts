@@ -21,7 +21,7 @@ import {
 } from '../../../agent/rules/topology/mask.ts';
 import { startTopology, type TopologyRequest } from '../../../agent/rules/topology/options.ts';
 import { decideTopology, type TopologySettings } from '../../../agent/rules/topology/policy.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 
 /** `{0,1}+`, `{0}-`, `any+` */
 function hint(text: string): Hint {

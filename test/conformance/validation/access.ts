@@ -473,7 +473,7 @@ export const certificateRequests: Constraint[] = [
   leftOut(
     'status.conditions',
     'Approved and Denied exclude each other, stay, and do not change',
-    'tested in shared/api/kinds/policies.test.ts through /approval',
+    'tested in functions/api/policies.test.ts through /approval',
   ),
   onStatus(
     'status.certificate',

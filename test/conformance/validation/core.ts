@@ -132,7 +132,7 @@ export const namespaces: Constraint[] = [
   leftOut(
     'status.Phase',
     'Terminating while it is deleted',
-    'tested in shared/api/kinds/namespaces.test.ts: the object must be deleted before',
+    'tested in shared/kinds/namespaces/serve.test.ts: the object must be deleted before',
   ),
 ];
 
@@ -257,7 +257,7 @@ export const events: Constraint[] = [
   leftOut(
     'through events.k8s.io/v1',
     'series, eventTime, type, unset fields, immutable fields',
-    'tested in shared/api/kinds/events.test.ts: other paths and field names',
+    'tested in shared/kinds/events/serve.test.ts: other paths and field names',
   ),
 ];
 
@@ -451,7 +451,7 @@ export const pods: Constraint[] = [
   leftOut(
     'status',
     'phases, addresses, and containers that have terminated',
-    'tested in shared/api/kinds/pods.test.ts',
+    'tested in shared/kinds/pods/serve.test.ts',
   ),
   leftOut('spec.ephemeralContainers, resources', 'through their subresources', 'the subresources are not served'),
 ];

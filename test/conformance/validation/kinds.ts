@@ -1,6 +1,6 @@
 /** Every kind that is validated as upstream does, with a valid object and the constraints of its own. */
-import { defined } from '../../../shared/domain/defined.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import { defined } from '../../../shared/defined.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { APPLICATION_OBJECTS } from '../../support/application-objects.ts';
 import {
   autoscalers,

@@ -1,5 +1,5 @@
 /** docs/validation.md, from the tables. */
-import { resources } from '../../../shared/api/kinds/registry.ts';
+import { resources } from '../../../shared/kinds/registry.ts';
 import type { Constraint } from './constraint.ts';
 import { OTHERWISE_WRITTEN, VALIDATED } from './kinds.ts';
 import { metadataConstraints } from './metadata.ts';

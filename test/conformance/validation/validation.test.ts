@@ -4,10 +4,10 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { findStored, resources } from '../../../shared/api/kinds/registry.ts';
-import type { ResourceDescriptor } from '../../../shared/kube/descriptor.ts';
-import type { Cause } from '../../../shared/kube/status.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { findStored, resources } from '../../../shared/kinds/registry.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import type { Cause } from '../../../shared/kubernetes/status.ts';
 import { type ApiAnswer, type ApiInMemory, apiInMemory } from '../../support/api-in-memory.ts';
 import { type Checked, type Constraint, type ExpectedCause, edited, within } from './constraint.ts';
 import { OTHERWISE_WRITTEN, VALIDATED, type ValidatedKind } from './kinds.ts';

@@ -2,9 +2,9 @@
  * Deletes everything from a cluster that a case could have created: nodes, pods, budgets, events, attachments, leases,
  * further namespaces and priority classes.
  */
-import type { ApiClient } from '../../../local/fleet/api-client.ts';
-import { isNamespaceContent } from '../../../shared/kube/namespace-contents.ts';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { ApiClient } from '../../../demo/fleet/api-client.ts';
+import { isNamespaceContent } from '../../../shared/kinds/namespaces/namespace-contents.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { AnswerError, answerOf } from '../command.ts';
 
 const KEPT_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];

@@ -1,7 +1,7 @@
 /** Replays one case with one kubectl against one server. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ApiClient } from '../../../local/fleet/api-client.ts';
+import type { ApiClient } from '../../../demo/fleet/api-client.ts';
 import { readKubeconfig } from '../../support/kubeconfig.ts';
 import {
   type Kubectl,

@@ -5,8 +5,7 @@
  * `minDomains`, no policies of spread constraints. docs/scheduler.md lists these.
  */
 
-import { defined } from '../../../shared/domain/defined.ts';
-import type { Toleration } from '../../../shared/domain/kubernetes.ts';
+import { defined } from '../../../shared/defined.ts';
 import type {
   Container,
   KubeNode,
@@ -18,7 +17,8 @@ import type {
   PodAffinityTerm,
   PodSpec,
   TopologySpreadConstraint,
-} from '../../../shared/kube/types.ts';
+} from '../../../shared/kinds/types.ts';
+import type { Toleration } from '../../../shared/kubernetes/kubernetes.ts';
 import { seededFraction } from '../../../simulation/seeded-random.ts';
 
 /** What the program that runs upstream's plugins reads. */

@@ -1,24 +1,12 @@
 /** Compares what our rules decide about a cluster with what upstream's plugins decide. */
-import type { PluginName } from '../../../shared/controllers/scheduler/filter.rule.ts';
-import {
-  type Candidate,
-  type PreemptionBudget,
-  preempt,
-} from '../../../shared/controllers/scheduler/preemption.rule.ts';
-import {
-  type CycleOutcome,
-  type ScorePlugin,
-  schedulePod,
-  scoredNodes,
-} from '../../../shared/controllers/scheduler/rule.ts';
-import { Snapshot } from '../../../shared/controllers/scheduler/snapshot.rule.ts';
-import {
-  type SchedulablePod,
-  schedulableNode,
-  schedulablePod,
-} from '../../../shared/controllers/scheduler/world.rule.ts';
-import { selectorFromSpec } from '../../../shared/kube/selectors.ts';
-import type { KubePodDisruptionBudget } from '../../../shared/kube/types.ts';
+
+import { type Candidate, type PreemptionBudget, preempt } from '../../../functions/scheduler/preemption.rule.ts';
+import { type CycleOutcome, type ScorePlugin, schedulePod, scoredNodes } from '../../../functions/scheduler/rule.ts';
+import type { KubePodDisruptionBudget } from '../../../shared/kinds/types.ts';
+import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
+import type { PluginName } from '../../../shared/scheduling/filter.rule.ts';
+import { Snapshot } from '../../../shared/scheduling/snapshot.rule.ts';
+import { type SchedulablePod, schedulableNode, schedulablePod } from '../../../shared/scheduling/world.rule.ts';
 import type { PeerCluster } from './clusters.ts';
 import type { PeerAnswer, PeerCandidate } from './plugins.ts';
 

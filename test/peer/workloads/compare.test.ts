@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { KubeObject } from '../../../shared/kube/types.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { compareSnapshots, groupsOf } from './compare.ts';
 import { nextStatus } from './machines.ts';
 import { see } from './snapshot.ts';

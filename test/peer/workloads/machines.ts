@@ -5,8 +5,8 @@
  * The tag of a pod's image decides how its container behaves: `broken` never starts, `succeeds` ends with 0, `fails`
  * with 1. Any other runs and is ready.
  */
-import type { ApiClient } from '../../../local/fleet/api-client.ts';
-import type { KubePod } from '../../../shared/kube/types.ts';
+import type { ApiClient } from '../../../demo/fleet/api-client.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
 import { until } from '../../support/until.ts';
 import { answerOf } from '../command.ts';
 

@@ -1,6 +1,6 @@
 /** Plays the steps on control planes and looks at what they hold after each. */
-import type { ApiClient } from '../../../local/fleet/api-client.ts';
-import type { KubePod } from '../../../shared/kube/types.ts';
+import type { ApiClient } from '../../../demo/fleet/api-client.ts';
+import type { KubePod } from '../../../shared/kinds/types.ts';
 import { readKubeconfig } from '../../support/kubeconfig.ts';
 import { type Kubectl, makePlace, runKubectl } from '../../support/kubectl.ts';
 import { answerOf } from '../command.ts';

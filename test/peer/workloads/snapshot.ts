@@ -1,6 +1,6 @@
 /** What a control plane holds in the namespace of the comparison, without what differs between any two runs. */
-import type { ApiClient } from '../../../local/fleet/api-client.ts';
-import type { KubeObject, OwnerReference } from '../../../shared/kube/types.ts';
+import type { ApiClient } from '../../../demo/fleet/api-client.ts';
+import type { KubeObject, OwnerReference } from '../../../shared/kinds/types.ts';
 import { answerOf } from '../command.ts';
 
 /** Normalised objects by `Kind/name`. Generated parts of names are replaced by what they mean. */

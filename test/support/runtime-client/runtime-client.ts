@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import type { LocalFunction } from '../../../local/functions/local-function.ts';
+import type { LocalFunction } from '../../../aws-local/functions/local-function.ts';
 import { until } from '../until.ts';
 
 const CLIENT = fileURLToPath(new URL('../../../node_modules/aws-lambda-ric/index.mjs', import.meta.url));

@@ -1,0 +1,114 @@
+/**
+ * Self reviews: `kubectl auth whoami` and `kubectl auth can-i`. Nothing is stored. The responses come from the rule
+ * that authorizes every request.
+ */
+
+import type { Authorizer } from '../../../shared/access/authorizer.ts';
+import type { UserInfo } from '../../../shared/access/user-info.ts';
+import { refuseUnacceptable } from '../../../shared/api/request/response-shape.ts';
+import { defined } from '../../../shared/defined.ts';
+import { isRecord, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
+import { readObjectBody } from '../../../shared/kubernetes/request/body.ts';
+import { json } from '../../../shared/kubernetes/request/respond.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
+import type { ServeDependencies } from '../dependencies.ts';
+import { findSelfReview } from './self-reviews.ts';
+
+/** Returns undefined for another resource. The user may ask: every authenticated user may. */
+export const answerSelfReviews =
+  (authorizer: Authorizer): ServeDependencies['selfReview'] =>
+  async ({ target, request, user, nowMs }) => {
+    const review = findSelfReview(target.group, target.version, target.resource);
+    if (review === undefined) return undefined;
+    if (target.name !== '' || request.method !== 'POST') throw status.methodNotAllowedHere();
+    refuseUnacceptable(request.headers['accept'] ?? '', false);
+    const apiVersion = `${review.group}/${review.version}`;
+    const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
+    const read = await readObjectBody(request.headers, request.body, { apiVersion, kind: review.kind });
+    const spec = recordOf(read.value.spec);
+    switch (review.kind) {
+      case 'SelfSubjectReview':
+        return json(201, { ...head, status: { userInfo: userInfoOf(user) } });
+      case 'SelfSubjectAccessReview':
+        return json(201, { ...head, spec, status: await accessStatus(authorizer, user, spec, review.kind, nowMs) });
+      default:
+        return json(201, {
+          ...head,
+          spec,
+          status: await rulesStatus(authorizer, user, textOf(spec['namespace']), nowMs),
+        });
+    }
+  };
+
+export const userInfoOf = (user: UserInfo) => ({
+  username: user.username,
+  ...defined({ uid: user.uid }),
+  groups: user.groups,
+  ...defined({ extra: user.extra }),
+});
+
+/** Self reviews have no schema here, so these fields are not validated. */
+interface AccessReviewSpec {
+  readonly resourceAttributes?: unknown;
+  readonly nonResourceAttributes?: unknown;
+}
+
+const ATTRIBUTES_RULE = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+
+/** The faults of the attributes. Source: pkg/apis/authorization/validation/validation.go. */
+export function attributesFaults({ resourceAttributes: resource, nonResourceAttributes: path }: AccessReviewSpec) {
+  if (isRecord(resource) !== isRecord(path)) return [];
+  return isRecord(resource)
+    ? [invalidValue('spec.nonResourceAttributes', path, 'cannot be specified in combination with resourceAttributes')]
+    : [invalidValue('spec.resourceAttributes', null, ATTRIBUTES_RULE)];
+}
+
+/** @throws StatusError 422 unless exactly one of the attributes is set. It names `kind`. */
+export async function accessStatus(
+  authorizer: Authorizer,
+  user: UserInfo,
+  spec: AccessReviewSpec,
+  kind: string,
+  nowMs: number,
+) {
+  const faults = attributesFaults(spec);
+  if (faults.length > 0) throw status.invalid({ group: 'authorization.k8s.io', kind }, '', faults);
+  const { resourceAttributes: resource, nonResourceAttributes } = spec;
+  const {
+    verb,
+    group,
+    resource: plural,
+    subresource,
+    namespace,
+    name,
+    path,
+  } = recordOf(resource ?? nonResourceAttributes);
+  const answer = isRecord(resource)
+    ? await authorizer.authorize(
+        user,
+        {
+          verb: textOf(verb),
+          group: textOf(group),
+          resource: textOf(plural),
+          subresource: textOf(subresource),
+          namespace: textOf(namespace),
+          name: textOf(name),
+        },
+        nowMs,
+      )
+    : await authorizer.authorizePath(user, { verb: textOf(verb), path: textOf(path) }, nowMs);
+  return { allowed: answer.allowed, ...defined({ reason: answer.reason === '' ? undefined : answer.reason }) };
+}
+
+/** @throws StatusError 400 without a namespace */
+async function rulesStatus(authorizer: Authorizer, user: UserInfo, namespace: string, nowMs: number) {
+  if (namespace === '') throw status.badRequest('no namespace on request');
+  const { resourceRules, nonResourceRules, fault } = await authorizer.rulesOf(user, namespace, nowMs);
+  return {
+    resourceRules,
+    nonResourceRules,
+    incomplete: false,
+    ...defined({ evaluationError: fault === '' ? undefined : fault }),
+  };
+}

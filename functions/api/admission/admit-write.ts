@@ -1,0 +1,74 @@
+/** Which admission checks a request passes before it writes, by its resource and its user. */
+
+import { NODES_GROUP } from '../../../shared/access/node-restriction.ts';
+import type { Call } from '../../../shared/api/request/call.ts';
+import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/silences/planned-silence.ts';
+import { nodes, priorityclasses } from '../../../shared/kinds/registry.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
+import type { ServeDependencies } from '../dependencies.ts';
+import type { WriteOptions } from '../verbs/write-options.ts';
+import { admitPriorityClass } from './admit-creation.ts';
+import { escalationCheck, isPolicy } from './escalation.ts';
+import { nodeRestriction, type RestrictedVerb } from './restrict-node.ts';
+
+type Admission = Pick<WriteOptions, 'admit' | 'admitStored'>;
+
+/** Refusals that depend on stored objects. */
+export function admitWrite(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
+  const admission = admissionOf(dependencies, call, verb);
+  if (verb === 'create' || verb === 'delete') return admission;
+  return {
+    ...admission,
+    async admit(next, stored) {
+      if (stored === undefined) await requireCreate(dependencies, call);
+      await admission.admit?.(next, stored);
+    },
+  };
+}
+
+/** An update or an apply that creates needs the verb `create` too, as upstream. */
+async function requireCreate({ authorizer }: ServeDependencies, { target, user, nowMs }: Call): Promise<void> {
+  const access = await authorizer.authorize(user, { verb: 'create', ...target }, nowMs);
+  if (access.allowed) return;
+  const { subresource, namespace, name } = target;
+  const denied = { user: user.username, verb: 'create', target, subresource, namespace, name };
+  throw status.accessDenied(denied, access.reason);
+}
+
+/** NodeRestriction, and the bounds of a promise of silence. */
+function nodeAdmission(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
+  const restriction = nodeRestriction(dependencies, call, verb);
+  const { user, nowMs, descriptor, target } = call;
+  const isNode = user.groups.includes(NODES_GROUP);
+  const maxSeconds = isNode ? dependencies.maxPlannedSilenceSeconds : PLANNED_SILENCE_SECONDS_MAX;
+  return {
+    ...restriction,
+    async admit(next, stored) {
+      await restriction.admit?.(next, stored);
+      const fault = promiseFault(next?.metadata.annotations, stored?.metadata.annotations, { nowMs, maxSeconds });
+      if (fault === undefined) return;
+      const cause = invalidValue(`metadata.annotations[${fault.annotation}]`, fault.value, fault.rule);
+      throw status.invalid(descriptor, target.name === '' ? (next?.metadata.name ?? '') : target.name, [cause]);
+    },
+  };
+}
+
+/** NodeRestriction skips priority classes, because no node may write them. */
+function admissionOf(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
+  const { descriptor, target } = call;
+  if (isPolicy(descriptor)) {
+    const { admit, ...restriction } = nodeRestriction(dependencies, call, verb);
+    const check = escalationCheck(dependencies.authorizer, call);
+    return {
+      ...restriction,
+      async admit(next, stored) {
+        await admit?.(next, stored);
+        await check(next, stored);
+      },
+    };
+  }
+  if (descriptor.resource === nodes.resource) return nodeAdmission(dependencies, call, verb);
+  if (descriptor !== priorityclasses) return nodeRestriction(dependencies, call, verb);
+  return { admit: (next) => admitPriorityClass(dependencies, target.name, next) };
+}

@@ -1,0 +1,72 @@
+/** What the API answers: every verb, documents, and requests on what is not stored. */
+import { METRICS_PATH } from '../../shared/access/authorize.ts';
+import { readLog } from '../../shared/api/logs/read-log.ts';
+import type { Answers, Call, UnstoredRequest } from '../../shared/api/request/call.ts';
+import { withJsonBody } from '../../shared/api/request/yaml-body.ts';
+import { watch } from '../../shared/api/watch/watch-call.ts';
+import { answerAccessReview } from './access/access-review.ts';
+import { isReview } from './access/self-reviews.ts';
+import { answerNodeUpdate, isNodeUpdate } from './agents/node-updates.ts';
+import type { ServeDependencies } from './dependencies.ts';
+import { isNodeLogs } from './logs/node-logs.ts';
+import { isConnection, refuseConnection } from './logs/refuse-connections.ts';
+import { remove, removeCollection } from './verbs/delete-calls.ts';
+import { get, list } from './verbs/read-calls.ts';
+import { getScale, patchScale, updateScale } from './verbs/scale-calls.ts';
+import { create, patch, update } from './verbs/write-calls.ts';
+
+/**
+ * Paths that load balancers and `kubectl version` read without credentials, as upstream's role
+ * system:public-info-viewer.
+ */
+const PUBLIC_PATHS = new Set(['/healthz', '/livez', '/readyz', '/version']);
+
+export const apiAnswers = (dependencies: ServeDependencies): Answers => ({
+  verbs: {
+    get(call) {
+      if (call.target.subresource === 'log') return readLog(dependencies, call);
+      return isScale(call) ? getScale(dependencies, call) : get(dependencies, call);
+    },
+    list: (call) => list(dependencies, call),
+    create: (call) => create(dependencies, call),
+    update: (call) => (isScale(call) ? updateScale(dependencies, call) : update(dependencies, call)),
+    patch: (call) => (isScale(call) ? patchScale(dependencies, call) : patch(dependencies, call)),
+    delete: (call) => remove(dependencies, call),
+    deletecollection: (call) => removeCollection(dependencies, call),
+    watch: (call) => watch(dependencies, call),
+  },
+  publicPath: (path, request) => (PUBLIC_PATHS.has(path) ? dependencies.staticDocument(path, request) : undefined),
+  async path(path, request, nowMs) {
+    if (path === METRICS_PATH) return dependencies.metrics(request);
+    return (await dependencies.answerIssuer?.(path, request, nowMs)) ?? dependencies.staticDocument(path, request);
+  },
+  unstored: (request) => answerUnstored(dependencies, request),
+});
+
+const isScale = ({ target }: Call): boolean => target.subresource === 'scale';
+
+function answerUnstored(dependencies: ServeDependencies, asked: UnstoredRequest) {
+  const { target } = asked;
+  if (isReview(target)) return answerReview(dependencies, asked);
+  if (isNodeLogs(target) && dependencies.nodeLogs !== undefined) {
+    asked.audit();
+    return dependencies.nodeLogs(asked);
+  }
+  if (isNodeUpdate(target)) {
+    asked.audit();
+    return answerNodeUpdate(dependencies, asked);
+  }
+  return isConnection(target) ? answerConnection(dependencies, asked) : undefined;
+}
+
+async function answerReview(dependencies: ServeDependencies, asked: UnstoredRequest) {
+  await asked.requireAccess();
+  const request = await withJsonBody(asked.request, dependencies.readYaml);
+  const answer = await dependencies.selfReview({ ...asked, request });
+  return answer ?? answerAccessReview(dependencies, asked.target, request, asked.nowMs);
+}
+
+async function answerConnection(dependencies: ServeDependencies, asked: UnstoredRequest) {
+  await asked.requireAccess();
+  return refuseConnection(dependencies, asked.target);
+}

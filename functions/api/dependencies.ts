@@ -1,0 +1,44 @@
+import type { AccountTokenIssuer } from '../../shared/access/account-tokens.ts';
+import type { Call, ReadDependencies } from '../../shared/api/request/call.ts';
+import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
+import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
+import type { KubeObject } from '../../shared/kinds/types.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { ReadHolders } from './agents/release-holders.ts';
+import type { AnswerIssuer } from './discovery/issuer-documents.ts';
+import type { AnswerNodeLogs } from './logs/node-logs.ts';
+
+/** Dependencies of the verbs, created once per process by compose.ts. */
+export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'random' | 'pause'> {
+  /** The CIDRs from which nodes get their pod CIDRs. Empty while allocation is off. */
+  readonly cidrSets: readonly CidrSet[];
+  /** tolerationSeconds of the default tolerations. Seconds. */
+  readonly podEvictionTimeoutSeconds: number;
+  /** How far ahead a node may promise silence of its own. Seconds; 0: it may not. */
+  readonly maxPlannedSilenceSeconds: number;
+  /** The same for a node with these labels. Seconds. Absent: no profile has other seconds. */
+  readonly podEvictionTimeoutOn?: (nodeLabels: Readonly<Record<string, string>> | undefined) => number;
+  /** The disruption budgets of a pod, each with its current status. */
+  readonly budgetsCovering: (pod: KubeObject) => Promise<readonly KubeObject[]>;
+  /** ResourceQuotas and LimitRanges, for admission. */
+  readonly namespacePolicies: NamespacePolicies;
+}
+
+/** What every answer of the API needs. */
+export interface ServeDependencies extends ApiDependencies, ReadDependencies {
+  readonly readHolders: ReadHolders;
+  /** Serves the agents that send output. Absent: logs are not served here. */
+  readonly nodeLogs?: AnswerNodeLogs;
+  /** Responses of version, discovery, OpenAPI and health paths. undefined: no such path. */
+  readonly staticDocument: (path: string, request: HttpRequest) => HttpResponse | undefined;
+  /** The metrics of the cluster, for an authorized request. */
+  readonly metrics: (request: HttpRequest) => Promise<HttpResponse>;
+  /** Signs a token of a service account. Absent: this process issues none. */
+  readonly issueToken?: AccountTokenIssuer['issue'];
+  /** Documents for those who verify these tokens. */
+  readonly answerIssuer?: AnswerIssuer;
+  /** Handles the POST of a NodeIdentity. Absent: this process creates no identities. */
+  readonly enrol?: (call: Call) => Promise<HttpResponse>;
+  /** Handles the self reviews, which are created and never stored. undefined: another resource. */
+  readonly selfReview: (call: Pick<Call, 'target' | 'request' | 'user' | 'nowMs'>) => Promise<HttpResponse | undefined>;
+}

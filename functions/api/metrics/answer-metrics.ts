@@ -1,0 +1,90 @@
+/**
+ * GET /metrics: reads nodes, pods, leases and deployments by pages, and the state of the controllers.
+ *
+ * `?scope=controller` leaves the objects out: it reads the digests of the nodes, 250 bytes each, instead of 4 KB.
+ */
+
+import type { ReadDependencies } from '../../../shared/api/request/call.ts';
+import type { Clock } from '../../../shared/clock.ts';
+import { gateVerdictFor } from '../../../shared/fleet/gate/gate.ts';
+import { scanHealth } from '../../../shared/fleet/health/health-store.ts';
+import type { Policy } from '../../../shared/fleet/policy.ts';
+import { fleetStore } from '../../../shared/fleet/zones/fleet-store.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import type { ItemStore } from '../../../shared/store/item-store.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { controllerFamilies } from './controller.rule.ts';
+import { deploymentFamilies, leaseFamilies, nodeFamilies, podFamilies } from './object.rule.ts';
+import { METRIC_CONTENT_TYPES, type MetricFamily, metricFormatFor, metricsText } from './open-metrics.ts';
+
+export interface MetricsSource {
+  readonly items: ItemStore;
+  readonly clock: Clock;
+  readonly policy: Policy;
+  readonly storageOf: ApiDependencies['storageOf'];
+  readonly descriptorOf: ReadDependencies['descriptorOf'];
+}
+
+const PAGE_OBJECTS = 500;
+/** The limit for one kind. A response with more would exceed the 6 MB of a function's response, compressed or not. */
+const OBJECTS_MAX = 20_000;
+const SCOPES = ['all', 'controller'];
+
+type Families = (objects: readonly KubeObject[]) => readonly MetricFamily[];
+
+const KINDS: readonly (readonly [group: string, version: string, resource: string, Families])[] = [
+  ['', 'v1', 'nodes', nodeFamilies],
+  ['', 'v1', 'pods', podFamilies],
+  ['coordination.k8s.io', 'v1', 'leases', leaseFamilies],
+  ['apps', 'v1', 'deployments', deploymentFamilies],
+];
+
+export function answerMetrics(source: MetricsSource): (request: HttpRequest) => Promise<HttpResponse> {
+  return async ({ headers, query }) => {
+    const scope = query.get('scope') ?? 'all';
+    if (!SCOPES.includes(scope)) throw status.badRequest(`scope: Invalid value: "${scope}": must be all or controller`);
+    const families = [
+      ...(await controllersOf(source)),
+      ...(scope === 'controller' ? [] : (await Promise.all(KINDS.map((kind) => familiesOf(source, kind)))).flat()),
+    ];
+    const format = metricFormatFor(headers['accept']);
+    return {
+      status: 200,
+      headers: { 'content-type': METRIC_CONTENT_TYPES[format] },
+      body: metricsText(families, format),
+    };
+  };
+}
+
+async function controllersOf({ items, clock, policy }: MetricsSource): Promise<readonly MetricFamily[]> {
+  const fleet = await fleetStore(items).read();
+  const nodes = await scanHealth(items, { consistent: false, rowsExpected: fleet.state.nodes });
+  return controllerFamilies(fleet, nodes, gateVerdictFor(fleet.state.gate, { nowMs: clock.nowMs(), policy }));
+}
+
+async function familiesOf(
+  { storageOf, descriptorOf }: MetricsSource,
+  [group, version, resource, families]: (typeof KINDS)[number],
+): Promise<readonly MetricFamily[]> {
+  const descriptor = descriptorOf(group, version, resource);
+  if (descriptor === undefined) return [];
+  const storage = storageOf(descriptor);
+  const objects: KubeObject[] = [];
+  for (let continueAfter: string | undefined; ; ) {
+    const page = await storage.list({
+      namespace: '',
+      limit: PAGE_OBJECTS,
+      ...(continueAfter === undefined ? {} : { continueAfter }),
+    });
+    objects.push(...page.items);
+    if (page.next === undefined) return families(objects);
+    if (objects.length >= OBJECTS_MAX) {
+      throw status.requestEntityTooLarge(
+        `there are more than ${OBJECTS_MAX} ${resource}: request /metrics?scope=controller`,
+      );
+    }
+    continueAfter = page.next;
+  }
+}

@@ -1,0 +1,276 @@
+import { PATCH_DEPTH_MAX } from '../../../shared/kubernetes/patch/result.ts';
+import { decodeStrict, type TypeFault } from '../../../shared/kubernetes/schema/decode.ts';
+import {
+  type ListSchema,
+  memberSchema,
+  type Schema,
+  type StructSchema,
+} from '../../../shared/kubernetes/schema/schema.ts';
+import {
+  cloneJson,
+  getMember,
+  isJsonObject,
+  type JsonObject,
+  nestsDeeperThan,
+  setMember,
+} from '../../../shared/kubernetes/wire/json-value.ts';
+import {
+  changesBetween,
+  difference,
+  EMPTY_FIELD_SET,
+  type FieldSet,
+  fieldSetOf,
+  intersection,
+  isEmptySet,
+  itemKeys,
+  pathsOf,
+  union,
+} from './field-set.ts';
+import {
+  entryOf,
+  isEntryOf,
+  managedFieldsOf,
+  type Ownership,
+  readManagedFields,
+  type Writer,
+  withoutFields,
+  writeManagedFields,
+} from './managed-fields.ts';
+
+export interface ApplyRequest {
+  readonly schema: StructSchema;
+  /** The stored object; `undefined` if the apply creates it. */
+  readonly live: Readonly<JsonObject> | undefined;
+  /** The applied configuration, parsed. */
+  readonly applied: unknown;
+  readonly writer: Writer;
+  /** True: fields of other managers that would change are taken over. False: they are conflicts. */
+  readonly force: boolean;
+  /** Paths that this write does not change: `[['status']]` on the object, `[['spec']]` on its status. */
+  readonly ignored?: readonly (readonly string[])[];
+}
+
+export interface ConflictCause {
+  readonly reason: 'FieldManagerConflict';
+  readonly message: string;
+  /** Path of the field: `.metadata.labels.zone`. */
+  readonly field: string;
+}
+
+export type ApplyResult =
+  | {
+      readonly kind: 'applied';
+      /** The object to store, with managedFields. It is normalised, but has no defaults yet. */
+      readonly object: JsonObject;
+      /** Paths in the configuration that the schema does not know. They were left out. */
+      readonly unknownFields: readonly string[];
+    }
+  /** Other managers own fields that would change (409 Conflict). */
+  | { readonly kind: 'conflict'; readonly message: string; readonly causes: readonly ConflictCause[] }
+  /** The configuration cannot be read (400 BadRequest); `typeFaults` when its types are wrong. */
+  | { readonly kind: 'malformed'; readonly message: string; readonly typeFaults: readonly TypeFault[] };
+
+/**
+ * Applies `application/apply-patch+yaml`: server-side apply.
+ *
+ * - The configuration contains every field that its manager wants. It is merged into the object.
+ * - A field that the manager applied before and now omits is removed, unless another manager owns it too.
+ * - A change of a field that another manager owns is a conflict, unless `force` is set.
+ * - Two managers that apply the same value share the field.
+ *
+ * The arguments are not changed.
+ *
+ * Source: Kubernetes documentation, "Server-Side Apply".
+ */
+export function applyServerSide(request: ApplyRequest): ApplyResult {
+  const { schema, live, writer, ignored = [] } = request;
+  if (!isJsonObject(request.applied)) return malformed('an apply configuration must be an object');
+  if (nestsDeeperThan(request.applied, PATCH_DEPTH_MAX)) {
+    return malformed(`an apply configuration nests at most ${PATCH_DEPTH_MAX} levels deep`);
+  }
+  const sentManagedFields = managedFieldsOf(request.applied) ?? [];
+  if (!Array.isArray(sentManagedFields) || sentManagedFields.length > 0) {
+    return malformed('metadata.managedFields must be nil');
+  }
+  const decoded = decodeStrict(schema, request.applied, { sparse: true });
+  const [typeFault] = decoded.typeFaults;
+  if (typeFault !== undefined) return { kind: 'malformed', message: typeFault.message, typeFaults: decoded.typeFaults };
+  const duplicate = ambiguousList(schema, decoded.value, '');
+  if (duplicate !== undefined) return malformed(duplicate);
+  const applied = withoutPaths(decoded.value, ignored);
+
+  const applier = { ...writer, operation: 'Apply' as const };
+  const ownerships = (live === undefined ? undefined : readManagedFields(managedFieldsOf(live))) ?? [];
+  const previous = ownerships.find((ownership) => isEntryOf(ownership, applier));
+  const others = ownerships.filter((ownership) => ownership !== previous);
+  const fields = fieldSetOf(schema, applied, ignored);
+
+  const merged = live === undefined ? cloneJson(applied) : (mergeValue(schema, live, applied) as JsonObject);
+  const wanted = others.reduce((all, ownership) => union(all, ownership.fields), fields);
+  removeFields(schema, merged, difference(previous?.fields ?? EMPTY_FIELD_SET, wanted), wanted);
+  // Normalised like the live object. An empty map is absent in both, so it is not a change.
+  const object = decodeStrict(schema, merged).value;
+
+  const before = live === undefined ? EMPTY_FIELD_SET : fieldSetOf(schema, live, ignored);
+  const { changed, removed } = changesBetween(before, fieldSetOf(schema, object, ignored));
+  // A field applied with an empty value (false, []) is absent from the normalised object. That is a change too.
+  const contested = union(changed, intersection(removed, fields));
+  const conflicts = others
+    .map((ownership) => ({ ownership, fields: intersection(ownership.fields, contested) }))
+    .filter((conflict) => !isEmptySet(conflict.fields));
+  if (conflicts.length > 0 && !request.force) return conflictOf(conflicts);
+
+  const left = withoutFields(others, union(changed, removed));
+  setManagedFields(object, writeManagedFields([...left, ...entryOf(previous, applier, fields)]));
+  return { kind: 'applied', object, unknownFields: decoded.unknownFields };
+}
+
+function malformed(message: string): ApplyResult {
+  return { kind: 'malformed', message, typeFaults: [] };
+}
+
+function setManagedFields(object: JsonObject, managedFields: JsonObject[]): void {
+  const metadata = getMember(object, 'metadata');
+  const { managedFields: _replaced, ...kept } = isJsonObject(metadata) ? metadata : {};
+  object['metadata'] = managedFields.length === 0 ? kept : { ...kept, managedFields };
+}
+
+function withoutPaths(object: JsonObject, paths: readonly (readonly string[])[]): JsonObject {
+  const copy = cloneJson(object);
+  for (const path of paths) {
+    let parent: unknown = copy;
+    for (const name of path.slice(0, -1)) parent = isJsonObject(parent) ? getMember(parent, name) : undefined;
+    const last = path.at(-1);
+    if (isJsonObject(parent) && last !== undefined) delete parent[last];
+  }
+  return copy;
+}
+
+/**
+ * The fault of the first keyed list in the configuration with missing or duplicate keys, undefined if there is none.
+ * Stored lists may be like that, applied ones may not, because managers own them item by item.
+ */
+function ambiguousList(schema: Schema | undefined, value: unknown, path: string): string | undefined {
+  if (Array.isArray(value) && schema?.kind === 'list') {
+    if (schema.listType !== 'atomic' && itemKeys(schema, value) === undefined) {
+      return `${path}: every item must have its key (${schema.mapKeys.join(', ') || 'its value'}), and no key may occur twice`;
+    }
+    return firstFault(value.map((item, index) => [schema.items, item, `${path}[${index}]`]));
+  }
+  if (!isJsonObject(value)) return undefined;
+  return firstFault(Object.keys(value).map((key) => [memberSchema(schema, key), value[key], `${path}.${key}`]));
+}
+
+function firstFault(places: [Schema | undefined, unknown, string][]): string | undefined {
+  for (const [schema, value, path] of places) {
+    const fault = ambiguousList(schema, value, path);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+/** The live value with the applied value merged in, as a copy. */
+function mergeValue(schema: Schema | undefined, live: unknown, applied: unknown): unknown {
+  const isMember = (schema?.kind === 'struct' || schema?.kind === 'map') && !schema.atomic;
+  if (isMember && isJsonObject(live) && isJsonObject(applied)) {
+    const merged = cloneJson(live);
+    for (const key of Object.keys(applied)) {
+      setMember(merged, key, mergeValue(memberSchema(schema, key), getMember(live, key), applied[key]));
+    }
+    return merged;
+  }
+  if (schema?.kind === 'list' && Array.isArray(live) && Array.isArray(applied)) return mergeList(schema, live, applied);
+  return cloneJson(applied);
+}
+
+/** Merges items by key. Applied items are in the applied order. Items that are only in `live` keep their position. */
+function mergeList(schema: ListSchema, live: readonly unknown[], applied: readonly unknown[]): unknown[] {
+  const liveKeys = itemKeys(schema, live);
+  const appliedKeys = itemKeys(schema, applied);
+  if (liveKeys === undefined || appliedKeys === undefined) return cloneJson([...applied]);
+  const liveByKey = new Map(liveKeys.map((key, index) => [key, live[index]]));
+  const mergedItems = appliedKeys.map((key, index) => {
+    const item = applied[index];
+    return liveByKey.has(key) ? mergeValue(schema.items, liveByKey.get(key), item) : cloneJson(item);
+  });
+  const applies = new Set(appliedKeys);
+  let next = 0;
+  const merged: unknown[] = [];
+  for (const [index, key] of liveKeys.entries()) {
+    if (!applies.has(key)) merged.push(cloneJson(live[index]));
+    else merged.push(mergedItems[next++]);
+  }
+  return [...merged, ...mergedItems.slice(next)];
+}
+
+/**
+ * Removes fields from an object, in place. A removed map key, list item or empty object is removed with its contents,
+ * unless a field within it is wanted.
+ */
+function removeFields(schema: Schema | undefined, value: unknown, unwanted: FieldSet, wanted: FieldSet): void {
+  if (isEmptySet(unwanted)) return;
+  if (isJsonObject(value)) {
+    for (const [key, child] of unwanted.children) {
+      const name = key.slice(2);
+      if (!key.startsWith('f:') || !Object.hasOwn(value, name)) continue;
+      const kept = wanted.children.get(key) ?? EMPTY_FIELD_SET;
+      if (child.owned && isEmptySet(kept)) delete value[name];
+      else removeFields(memberSchema(schema, name), value[name], child, kept);
+    }
+  } else if (Array.isArray(value) && schema?.kind === 'list') {
+    removeItems(schema, value, unwanted, wanted);
+  }
+}
+
+function removeItems(schema: ListSchema, items: unknown[], unwanted: FieldSet, wanted: FieldSet): void {
+  const keys = itemKeys(schema, items);
+  if (keys === undefined) return;
+  const left = items.filter((item, index) => {
+    const key = keys[index] ?? '';
+    const child = unwanted.children.get(key);
+    if (child === undefined) return true;
+    const kept = wanted.children.get(key) ?? EMPTY_FIELD_SET;
+    if (child.owned && isEmptySet(kept)) return false;
+    removeFields(schema.items, item, withoutKeys(child, schema.mapKeys), kept);
+    return true;
+  });
+  items.splice(0, items.length, ...left);
+}
+
+/** The set without the key fields of a list item: an item that is not removed keeps its key. */
+function withoutKeys(set: FieldSet, mapKeys: readonly string[]): FieldSet {
+  const children = new Map(set.children);
+  for (const key of mapKeys) children.delete(`f:${key}`);
+  return { ...set, children };
+}
+
+function conflictOf(conflicts: readonly { readonly ownership: Ownership; readonly fields: FieldSet }[]): ApplyResult {
+  const causes = conflicts.flatMap(({ ownership, fields }) =>
+    pathsOf(fields).map((field) => ({
+      reason: 'FieldManagerConflict' as const,
+      message: `conflict with ${nameOf(ownership)}`,
+      field,
+    })),
+  );
+  const [first] = causes;
+  if (causes.length === 1 && first !== undefined) {
+    return { kind: 'conflict', causes, message: `Apply failed with 1 conflict: ${first.message}: ${first.field}` };
+  }
+  const byOwner = conflicts
+    .map(({ ownership, fields }) => {
+      const paths = pathsOf(fields).map((path) => `- ${path}`);
+      return `conflicts with ${nameOf(ownership)}:\n${paths.join('\n')}`;
+    })
+    .sort();
+  return {
+    kind: 'conflict',
+    causes,
+    message: `Apply failed with ${causes.length} conflicts: ${byOwner.join('\n')}`,
+  };
+}
+
+/** Name of a manager in a message: `"alpha"`, or for an Update `"kubectl-edit" with subresource "status" using v1`. */
+function nameOf({ manager, operation, apiVersion, subresource }: Ownership): string {
+  const part = subresource === '' ? '' : ` with subresource ${JSON.stringify(subresource)}`;
+  return `${JSON.stringify(manager)}${part}${operation === 'Update' ? ` using ${apiVersion}` : ''}`;
+}

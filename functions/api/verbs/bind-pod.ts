@@ -1,0 +1,68 @@
+/** POST of pods/binding, which schedulers send. Source: upstream pkg/registry/core/pod/storage/storage.go. */
+
+import { bindPod } from '../../../shared/kinds/pods/serve.ts';
+import { nodes, pods } from '../../../shared/kinds/registry.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { notSupported, required } from '../../../shared/kubernetes/validation/causes.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+import { pauseBefore, WRITE_ATTEMPTS_MAX, type WriteOptions } from './write-options.ts';
+
+/** The resource that conflicts name. */
+const PODS_BINDING = { group: '', resource: 'pods/binding' } as const;
+const BINDING = { group: '', kind: 'Binding' } as const;
+
+/** Binds the pod to the node of the binding. A pod is bound once. */
+export async function bindToNode(
+  dependencies: ApiDependencies,
+  target: ResourceTarget,
+  binding: KubeObject,
+  options: WriteOptions,
+): Promise<void> {
+  const { kind: targetKind, name: targetName } = recordOf(binding.target);
+  const kind = textOf(targetKind);
+  const nodeName = textOf(targetName);
+  const causes = [
+    ...(kind === '' || kind === 'Node' ? [] : [notSupported('target.kind', kind, ['Node', '<empty>'])]),
+    ...(nodeName === '' ? [required('target.name')] : []),
+  ];
+  if (causes.length > 0) throw status.invalid(BINDING, target.name, causes);
+  const storage = dependencies.storageOf(pods);
+  const timeout = await timeoutOn(dependencies, nodeName);
+  for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
+    if (attempt > 1) await pauseBefore(dependencies, attempt);
+    const old = await storage.get(target.namespace, target.name);
+    if (old === undefined) throw status.notFound(pods, target.name);
+    const uid = binding.metadata.uid ?? '';
+    if (uid !== '' && uid !== old.metadata.uid) {
+      throw status.conflict(
+        PODS_BINDING,
+        target.name,
+        `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
+      );
+    }
+    const outcome = bindPod(old, nodeName, options.nowMs, timeout);
+    if (outcome.kind === 'refused') throw status.conflict(PODS_BINDING, target.name, outcome.why);
+    if (options.dryRun) return;
+    const bound = withAnnotations(outcome.pod, binding.metadata.annotations);
+    if ((await storage.update(bound, old)).kind === 'written') return;
+  }
+  throw status.conflict(PODS_BINDING, target.name);
+}
+
+/** The Node is read only if profiles differ in this time. */
+async function timeoutOn(
+  { podEvictionTimeoutSeconds: fromSeconds, podEvictionTimeoutOn, storageOf }: ApiDependencies,
+  nodeName: string,
+): Promise<Parameters<typeof bindPod>[3]> {
+  if (podEvictionTimeoutOn === undefined) return undefined;
+  const node = await storageOf(nodes).get('', nodeName);
+  return node === undefined ? undefined : { fromSeconds, toSeconds: podEvictionTimeoutOn(node.metadata.labels) };
+}
+
+function withAnnotations(pod: KubeObject, annotations: Readonly<Record<string, string>> | undefined): KubeObject {
+  if (annotations === undefined) return pod;
+  return { ...pod, metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, ...annotations } } };
+}

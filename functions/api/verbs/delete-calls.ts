@@ -1,0 +1,207 @@
+/** DELETE of one object and of a collection. */
+
+import { listObjects } from '../../../shared/api/list-objects.ts';
+import { type Call, selectorsOf } from '../../../shared/api/request/call.ts';
+import { shapeList, shapeObject } from '../../../shared/api/request/response-shape.ts';
+import { defined } from '../../../shared/defined.ts';
+import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { isSystemPriorityClass, priorityclasses } from '../../../shared/kinds/priorityclasses/serve.ts';
+import { storedAs } from '../../../shared/kinds/registry.ts';
+import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
+import { decodeObject, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
+import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import {
+  dryRunOf,
+  isAskedFor,
+  limitOf,
+  optionsFault,
+  wholeNumberOf,
+} from '../../../shared/kubernetes/request/options.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import { isStatusError, json } from '../../../shared/kubernetes/request/respond.ts';
+import { deleteOptions as deleteOptionsSchema } from '../../../shared/kubernetes/schema/meta.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { invalidValue, notSupported } from '../../../shared/kubernetes/validation/causes.ts';
+import { admitWrite } from '../admission/admit-write.ts';
+import { deleteNamespace } from '../admission/delete-namespace.ts';
+import type { ServeDependencies } from '../dependencies.ts';
+import { type DecideDeletion, type DeletedObject, type DeleteOptions, deleteObject } from './delete-object.ts';
+import type { WriteOptions } from './write-options.ts';
+
+/** The parts of a DeleteOptions body that are used. */
+export interface RequestedDelete {
+  readonly options: DeleteOptions;
+  /** The finalizer with which the object waits for its dependents. Absent: it does not wait (Background). */
+  readonly waitsWith?: 'foregroundDeletion' | 'orphan';
+  /** The request says what becomes of the dependents. */
+  readonly namesPolicy: boolean;
+  readonly dryRun: readonly unknown[];
+}
+
+const DELETE_OPTIONS = { kind: 'DeleteOptions', version: 'v1' } as const;
+const DELETE_OPTIONS_TYPE = { apiVersion: 'v1', kind: DELETE_OPTIONS.kind } as const;
+
+const isDryRun = ({ dryRun }: RequestedDelete): boolean => dryRunOf(new URLSearchParams(), 'DeleteOptions', dryRun);
+
+const PROPAGATION_POLICIES = ['Foreground', 'Background', 'Orphan', 'nil'];
+
+/** The members of DeleteOptions that are read. */
+interface ReadDeleteOptions extends DeleteOptions {
+  readonly dryRun?: readonly unknown[];
+  readonly propagationPolicy?: string;
+  readonly orphanDependents?: boolean;
+}
+
+/**
+ * @param options DeleteOptions that passed their schema
+ * @throws StatusError 422
+ */
+export function requestedDelete(options: object): RequestedDelete {
+  const read: ReadDeleteOptions = options;
+  const { gracePeriodSeconds, preconditions, dryRun, propagationPolicy, orphanDependents } = read;
+  const causes: status.Cause[] = [];
+  if (propagationPolicy !== undefined) {
+    if (orphanDependents !== undefined) {
+      const why = 'orphanDependents and deletionPropagation cannot be both set';
+      causes.push(invalidValue('propagationPolicy', propagationPolicy, why));
+    }
+    if (!PROPAGATION_POLICIES.slice(0, -1).includes(propagationPolicy)) {
+      causes.push(notSupported('propagationPolicy', propagationPolicy, PROPAGATION_POLICIES));
+    }
+  }
+  if (causes.length > 0) throw optionsFault('DeleteOptions', causes);
+  const waitsWith =
+    propagationPolicy === 'Orphan' || orphanDependents === true
+      ? 'orphan'
+      : propagationPolicy === 'Foreground'
+        ? 'foregroundDeletion'
+        : undefined;
+  return {
+    options: defined({ gracePeriodSeconds, preconditions }),
+    dryRun: dryRun ?? [],
+    namesPolicy: propagationPolicy !== undefined || orphanDependents !== undefined,
+    ...defined({ waitsWith } as const),
+  };
+}
+
+/**
+ * Objects of these do not wait for their dependents: they are not in the table of the garbage collector, or have a deletion
+ * of their own.
+ */
+const NEVER_WAITING: ReadonlySet<string> = new Set([
+  'bootstraptokens',
+  'events',
+  'leases',
+  'namespaces',
+  'nodeidentities',
+  'nodes',
+]);
+
+/** A DELETE of these orphans the pods by default, for old clients (DefaultGarbageCollectionPolicy of their strategies). */
+const ORPHANING_OWNERS: ReadonlySet<string> = new Set(['jobs', 'replicationcontrollers']);
+
+/** Foreground and Orphan: the object is marked, and removed by the garbage collector. */
+const waiting =
+  (finalizer: string): DecideDeletion =>
+  async () => ({
+    markOnly: true,
+    mark: (marked) => {
+      const finalizers = marked.metadata.finalizers ?? [];
+      const all = finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer];
+      return { ...marked, metadata: { ...marked.metadata, finalizers: all } };
+    },
+  });
+
+/** The DeleteOptions of a request. The query is read only if there is no body, as upstream. */
+async function deleteBodyOf({ headers, body, query }: HttpRequest): Promise<RequestedDelete> {
+  if (body.byteLength > 0) {
+    const read = await readObjectBody(headers, body, DELETE_OPTIONS_TYPE);
+    return requestedDelete(decodeObject(DELETE_OPTIONS, deleteOptionsSchema, read, 'Ignore').object);
+  }
+  return requestedDelete(
+    defined({
+      gracePeriodSeconds: wholeNumberOf(query, 'gracePeriodSeconds'),
+      propagationPolicy: query.get('propagationPolicy') ?? undefined,
+      orphanDependents: query.has('orphanDependents') ? isAskedFor(query, 'orphanDependents') : undefined,
+      dryRun: query.has('dryRun') ? query.getAll('dryRun') : undefined,
+    }),
+  );
+}
+
+function deleteOne(
+  dependencies: ServeDependencies,
+  descriptor: ResourceDescriptor,
+  target: ResourceTarget,
+  requested: RequestedDelete,
+  options: WriteOptions,
+): Promise<DeletedObject> {
+  if (descriptor.group === '' && descriptor.resource === 'namespaces') {
+    return deleteNamespace(dependencies, target, requested.options, options);
+  }
+  const orphans = !requested.namesPolicy && ORPHANING_OWNERS.has(descriptor.resource);
+  const waitsWith = orphans ? 'orphan' : requested.waitsWith;
+  const decide = waitsWith === undefined || NEVER_WAITING.has(descriptor.resource) ? undefined : waiting(waitsWith);
+  return deleteObject(dependencies, descriptor, target, requested.options, options, decide);
+}
+
+export async function remove(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const requested = await deleteBodyOf(request);
+  const deleted = await deleteOne(dependencies, storedAs(descriptor), target, requested, {
+    nowMs: call.nowMs,
+    dryRun: isDryRun(requested),
+    ...admitWrite(dependencies, call, 'delete'),
+  });
+  return json(200, deletedBody(call, deleted));
+}
+
+/** Kinds that upstream answers with the deleted object itself (`ReturnDeletedObject` of their storage). */
+const ANSWERED_WITH_OBJECT = new Set([
+  'csidrivers',
+  'csinodes',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'pods',
+  'podtemplates',
+  'resourcequotas',
+  'serviceaccounts',
+  'services',
+  'storageclasses',
+  'volumeattachments',
+]);
+
+/**
+ * The response body, as upstream: the object itself for some kinds, or if it waits for its removal. Otherwise a Status
+ * `Success` with its name.
+ */
+function deletedBody({ descriptor, shape, nowMs }: Call, { object, removed }: DeletedObject): unknown {
+  if (!removed || ANSWERED_WITH_OBJECT.has(descriptor.resource)) return shapeObject(descriptor, object, shape, nowMs);
+  return status.deleted(status.deletedDetails(descriptor, object.metadata.name ?? '', object.metadata.uid ?? ''));
+}
+
+/** Deletes the listed objects one by one, as upstream. Objects that are created in the meantime are not deleted. */
+export async function removeCollection(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const requested = await deleteBodyOf(request);
+  const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
+    namespace: target.namespace,
+    limit: limitOf(request.query),
+    continueToken: request.query.get('continue') ?? '',
+    ...selectorsOf(descriptor, request.query),
+    nowMs: call.nowMs,
+  });
+  const dryRun = isDryRun(requested);
+  for (const { metadata } of listed.items) {
+    const { namespace = '', name = '' } = metadata;
+    // A DELETE of a system class by name is refused, so a DELETE of the collection skips it.
+    if (descriptor === priorityclasses && isSystemPriorityClass(name)) continue;
+    if (isDefaultPolicy(descriptor, name)) continue;
+    const one = { ...target, namespace, name };
+    try {
+      await deleteOne(dependencies, storedAs(descriptor), one, requested, { nowMs: call.nowMs, dryRun });
+    } catch (error) {
+      if (!isStatusError(error) || error.status.code !== 404) throw error;
+    }
+  }
+  return json(200, shapeList(descriptor, listed, call.shape, call.nowMs));
+}

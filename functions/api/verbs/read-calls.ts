@@ -1,0 +1,59 @@
+/** GET of one object and of a list. */
+
+import { listObjects } from '../../../shared/api/list-objects.ts';
+import { type Call, type ReadDependencies, selectorsOf } from '../../../shared/api/request/call.ts';
+import { shapeList, shapeObject } from '../../../shared/api/request/response-shape.ts';
+import {
+  acceptsGzip,
+  compressedIfLarge,
+  payloadBytes,
+  RESPONSE_BYTES_MAX,
+} from '../../../shared/api/request/response-size.ts';
+import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import { checkListOptions, refuseFutureVersion } from '../../../shared/kubernetes/request/list-options.ts';
+import { limitOf } from '../../../shared/kubernetes/request/options.ts';
+import { json } from '../../../shared/kubernetes/request/respond.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { refuseForeign } from '../admission/restrict-node.ts';
+
+/** Length of the JSON of all objects in one response, in characters: uncompressed, and before compression. */
+const PLAIN_LIST_MAX = 4_500_000;
+const COMPRESSED_LIST_MAX = 24_000_000;
+/** Attempts while the encoded response is too large. Each attempt lists fewer objects. */
+const FIT_ATTEMPTS_MAX = 8;
+/** Share of the objects that would fit by average size, listed at the next attempt. */
+const FIT_MARGIN = 0.9;
+
+export async function get(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  refuseFutureVersion(request.query, call.nowMs);
+  const object = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
+  if (object === undefined) throw status.notFound(descriptor, target.name);
+  refuseForeign(call, object);
+  return json(200, shapeObject(descriptor, object, call.shape, call.nowMs));
+}
+
+export async function list(dependencies: ReadDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  checkListOptions(request.query, call.nowMs);
+  let limit = limitOf(request.query);
+  for (let attempt = 1; attempt <= FIT_ATTEMPTS_MAX; attempt += 1) {
+    const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
+      namespace: target.namespace,
+      limit,
+      charactersMax: acceptsGzip(request) ? COMPRESSED_LIST_MAX : PLAIN_LIST_MAX,
+      continueToken: request.query.get('continue') ?? '',
+      ...selectorsOf(descriptor, request.query),
+      nowMs: call.nowMs,
+    });
+    const answer = compressedIfLarge(
+      request,
+      json(200, shapeList(descriptor, listed, call.shape, call.nowMs)),
+      dependencies.gzip,
+    );
+    const bytes = payloadBytes(answer);
+    if (bytes <= RESPONSE_BYTES_MAX) return answer;
+    limit = Math.max(1, Math.floor((listed.items.length * RESPONSE_BYTES_MAX * FIT_MARGIN) / bytes));
+  }
+  throw status.internalError('a list does not fit into one response');
+}

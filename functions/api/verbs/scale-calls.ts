@@ -1,0 +1,133 @@
+/** GET, PUT and PATCH of the scale of a workload. Source: upstream pkg/registry/apps/deployment/storage, ScaleREST. */
+
+import type { Call } from '../../../shared/api/request/call.ts';
+import { refuseOtherKind } from '../../../shared/api/request/call.ts';
+import type { KubeDeployment, KubeReplicationController } from '../../../shared/kinds/application-types.ts';
+import { selectorText } from '../../../shared/kinds/cells.ts';
+import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { scale as scaleSchema } from '../../../shared/kinds/schema/autoscaling.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
+import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
+import {
+  decodeObject,
+  fieldValidationOf,
+  mediaTypeOf,
+  readObjectBody,
+} from '../../../shared/kubernetes/request/body.ts';
+import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/options.ts';
+import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+import type { LabelSelectorSpec } from '../../../shared/kubernetes/selectors.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { nonNegative } from '../../../shared/kubernetes/validation/causes.ts';
+import { admitWrite } from '../admission/admit-write.ts';
+import type { ServeDependencies } from '../dependencies.ts';
+import { trackingOf } from './field-tracking.ts';
+import { modifyObject } from './modify-object.ts';
+
+const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
+const EXPECTED = { apiVersion: 'autoscaling/v1', kind: SCALE.kind } as const;
+/** Apply patches are not served here: no client is known that sends one. */
+const SCALE_PATCH_TYPES = PATCH_TYPES.filter((type) => type !== 'application/apply-patch+yaml');
+
+interface Scale extends KubeObject {
+  spec?: { replicas?: number };
+}
+
+/** A ReplicationController selects by labels alone. */
+function selectorOf(descriptor: ResourceDescriptor, { spec = {} }: KubeDeployment): string {
+  if (descriptor.group === '') {
+    const { selector }: NonNullable<KubeReplicationController['spec']> = spec as KubeReplicationController['spec'] &
+      object;
+    return selectorText(selector === undefined ? {} : { matchLabels: selector });
+  }
+  const { selector } = spec as { selector?: LabelSelectorSpec };
+  return selectorText(selector);
+}
+
+/** The scale of a workload. Fields that are zero are absent, as in Go. */
+function scaleOf(descriptor: ResourceDescriptor, object: KubeDeployment): Scale {
+  const { name = '', namespace = '', uid = '', resourceVersion = '', creationTimestamp = null } = object.metadata;
+  const replicas = object.spec?.replicas ?? 0;
+  const selector = selectorOf(descriptor, object);
+  return {
+    kind: SCALE.kind,
+    apiVersion: EXPECTED.apiVersion,
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    spec: replicas === 0 ? {} : { replicas },
+    status: { replicas: object.status?.replicas ?? 0, ...(selector === '' ? {} : { selector }) },
+  };
+}
+
+export async function getScale(dependencies: ServeDependencies, { descriptor, target }: Call): Promise<HttpResponse> {
+  const object = await dependencies.storageOf(descriptor).get(target.namespace, target.name);
+  if (object === undefined) throw status.notFound(descriptor, target.name);
+  return json(200, scaleOf(descriptor, object));
+}
+
+export async function updateScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { request } = call;
+  const read = await readObjectBody(request.headers, request.body, EXPECTED);
+  const { object, warnings } = decodeObject(
+    SCALE,
+    scaleSchema,
+    read,
+    fieldValidationOf(request.query, 'UpdateOptions'),
+  );
+  refuseOtherKind(SCALE.kind, object);
+  return modifyScale(dependencies, call, {
+    change: async () => object,
+    kind: 'UpdateOptions',
+    warnings: () => warnings,
+  });
+}
+
+export function patchScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { request, target, descriptor } = call;
+  const type = mediaTypeOf(request.headers);
+  if (!isPatchType(type) || type === 'application/apply-patch+yaml') {
+    throw status.unsupportedMediaType(SCALE_PATCH_TYPES);
+  }
+  const validation = fieldValidationOf(request.query, 'PatchOptions');
+  const scaled = { ...descriptor, ...SCALE };
+  const { transform, warnings } = patchTransform(scaled, scaleSchema, target.name, type, request.body, validation);
+  return modifyScale(dependencies, call, { change: transform, kind: 'PatchOptions', warnings });
+}
+
+interface ScaleChange {
+  /** The next scale from the current one. */
+  readonly change: Transform;
+  readonly kind: OptionsKind;
+  readonly warnings: () => readonly string[];
+}
+
+async function modifyScale(
+  dependencies: ServeDependencies,
+  call: Call,
+  { change, kind, warnings }: ScaleChange,
+): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const transform: Transform = async (old) => {
+    const next: Scale = await change(scaleOf(descriptor, old));
+    const { name = target.name, uid = '', resourceVersion = '' } = next.metadata;
+    if (name !== target.name) throw status.nameMismatch(name, target.name);
+    const replicas = next.spec?.replicas ?? 0;
+    const causes = nonNegative('spec.replicas', replicas);
+    if (causes.length > 0) throw status.invalid(SCALE, target.name, causes);
+    const metadata = {
+      ...old.metadata,
+      ...(uid === '' ? {} : { uid }),
+      ...(resourceVersion === '' ? {} : { resourceVersion }),
+    };
+    return { ...old, metadata, spec: { ...old.spec, replicas } };
+  };
+  const written = await modifyObject(dependencies, descriptor, { ...target, subresource: '' }, transform, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(request.query, kind),
+    replaces: false,
+    ...trackingOf(call, dependencies.storageOf(descriptor), kind),
+    ...admitWrite(dependencies, call, kind === 'UpdateOptions' ? 'update' : 'patch'),
+  });
+  return json(200, scaleOf(descriptor, written.object), warningHeaders(warnings()));
+}

@@ -1,0 +1,98 @@
+/** Server-side apply: computes the object to store from a body of type `application/apply-patch+yaml`. */
+
+import type { ReadYaml } from '../../../shared/api/request/yaml-body.ts';
+import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import {
+  decodeObject,
+  type FieldValidation,
+  readJson,
+  refuseTooLarge,
+} from '../../../shared/kubernetes/request/body.ts';
+import { isAskedFor } from '../../../shared/kubernetes/request/options.ts';
+import { fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../../../shared/kubernetes/schema/decode.ts';
+import type { StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { forbiddenField, required } from '../../../shared/kubernetes/validation/causes.ts';
+import { inUnicode } from '../../../shared/kubernetes/wire/json.ts';
+import { applyServerSide } from '../patch/apply.ts';
+import type { Writer } from '../patch/managed-fields.ts';
+
+export interface ApplyBody {
+  readonly applied: unknown;
+  readonly duplicateFields: readonly string[];
+}
+
+/** kubectl sends JSON, which is YAML too. People and scripts send either. */
+export async function readApplyBody(body: Uint8Array, readYaml: ReadYaml | undefined): Promise<ApplyBody> {
+  refuseTooLarge(body);
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  if (text.trimStart().startsWith('{')) {
+    const read = readJson(body);
+    return { applied: read.anyValue, duplicateFields: read.duplicateFields };
+  }
+  if (readYaml === undefined) throw status.unsupportedMediaType(['application/json']);
+  const read = await readYaml(text);
+  if (read.kind === 'malformed') throw status.badRequest(`error decoding YAML: ${read.message}`);
+  return { applied: inUnicode(text, read.value), duplicateFields: [] };
+}
+
+const PATCH_OPTIONS = { group: 'meta.k8s.io', kind: 'PatchOptions' } as const;
+
+/** Only an apply may have `force`. Its manager must be named, because managedFields are kept by that name. */
+export function checkApplyOptions(query: URLSearchParams, isApply: boolean): { readonly force: boolean } {
+  if (!isApply) {
+    if (!query.has('force')) return { force: false };
+    throw status.invalid(PATCH_OPTIONS, '', [forbiddenField('force', 'may not be specified for non-apply patch')]);
+  }
+  if ((query.get('fieldManager') ?? '') === '') {
+    throw status.invalid(PATCH_OPTIONS, '', [required('fieldManager', 'is required for apply patch')]);
+  }
+  return { force: isAskedFor(query, 'force') };
+}
+
+export interface ApplySettings {
+  readonly descriptor: ResourceDescriptor;
+  readonly schema: StructSchema;
+  readonly writer: Writer;
+  readonly force: boolean;
+  readonly validation: FieldValidation;
+  /** Paths that this write does not change. */
+  readonly ignored: readonly (readonly string[])[];
+}
+
+/** @param live the stored object in the served version; undefined: none */
+export function applied(
+  settings: ApplySettings,
+  body: ApplyBody,
+  live: KubeObject | undefined,
+): { readonly object: KubeObject; readonly warnings: readonly string[] } {
+  const { descriptor, schema, writer, force, validation, ignored } = settings;
+  const result = applyServerSide({
+    schema,
+    live,
+    applied: body.applied,
+    writer,
+    force,
+    ignored,
+  });
+  switch (result.kind) {
+    case 'malformed':
+      throw status.badRequest(
+        typeFaultMessage(descriptor.kind, descriptor.version, result.typeFaults) ?? result.message,
+      );
+    case 'conflict':
+      throw status.applyConflict(result.message, result.causes);
+    case 'applied': {
+      const strict = strictDecodingMessage(result.unknownFields, body.duplicateFields);
+      if (validation === 'Strict' && strict !== undefined) throw status.badRequest(strict);
+      const read = { value: result.object, duplicateFields: [] };
+      return {
+        object: decodeObject(descriptor, schema, read, 'Ignore').object,
+        warnings: validation === 'Warn' ? fieldWarnings(result.unknownFields, body.duplicateFields) : [],
+      };
+    }
+    default:
+      throw status.internalError(`apply to ${descriptor.resource}: ${result satisfies never}`);
+  }
+}

@@ -1,0 +1,55 @@
+/** POST of pods/eviction and pods/binding. Their bodies are an Eviction and a Binding. */
+
+import { type Call, refuseOtherKind } from '../../../shared/api/request/call.ts';
+import { schemaOf } from '../../../shared/kinds/schema/kinds.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { decodeObject, fieldValidationOf, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
+import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import { dryRunOf } from '../../../shared/kubernetes/request/options.ts';
+import { json } from '../../../shared/kubernetes/request/respond.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { admitWrite } from '../admission/admit-write.ts';
+import type { ServeDependencies } from '../dependencies.ts';
+import { bindToNode } from './bind-pod.ts';
+import { requestedDelete } from './delete-calls.ts';
+import { evictPod } from './evict-pod.ts';
+
+/** @param apiVersions that the kind is served in; a body without apiVersion is read as the first */
+export async function readSubresourceBody(
+  call: Call,
+  kind: string,
+  apiVersions: readonly [string, ...string[]],
+): Promise<KubeObject> {
+  const { request, target } = call;
+  const read = await readObjectBody(request.headers, request.body, { apiVersion: apiVersions[0], kind });
+  const apiVersion = apiVersions.find((each) => each === read.value.apiVersion) ?? apiVersions[0];
+  const schema = schemaOf(apiVersion, kind);
+  if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1);
+  const { object } = decodeObject({ kind, version }, schema, read, fieldValidationOf(request.query, 'CreateOptions'));
+  refuseOtherKind(kind, object);
+  const { name = '', namespace = '' } = object.metadata;
+  if (name !== '' && name !== target.name) throw status.badRequest(`name in URL does not match name in ${kind} object`);
+  if (namespace !== '' && namespace !== target.namespace) throw status.namespaceMismatch();
+  return object;
+}
+
+export async function evict(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const eviction = await readSubresourceBody(call, 'Eviction', ['policy/v1', 'policy/v1beta1']);
+  const { options, dryRun } = requestedDelete(eviction.deleteOptions ?? {});
+  await evictPod(dependencies, call.target, options, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(call.request.query, 'CreateOptions', dryRun),
+    ...admitWrite(dependencies, call, 'create'),
+  });
+  return json(201, status.success(201));
+}
+
+export async function bind(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const binding = await readSubresourceBody(call, 'Binding', ['v1']);
+  await bindToNode(dependencies, call.target, binding, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(call.request.query, 'CreateOptions'),
+  });
+  return json(201, status.success(201));
+}

@@ -1,0 +1,171 @@
+/** POST, PUT and PATCH: read the body, run the verb, shape the response. */
+import { readsAsNode } from '../../../shared/access/authorize.ts';
+import { apiVersionOf, type Call, refuseOtherKind } from '../../../shared/api/request/call.ts';
+import { shapeObject } from '../../../shared/api/request/response-shape.ts';
+import { defined } from '../../../shared/defined.ts';
+import { certificatesigningrequests, withRequester } from '../../../shared/kinds/certificates/serve.ts';
+import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
+import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
+import {
+  decodeObject,
+  fieldValidationOf,
+  mediaTypeOf,
+  readObjectBody,
+} from '../../../shared/kubernetes/request/body.ts';
+import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/options.ts';
+import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import { admitWrite } from '../admission/admit-write.ts';
+import type { ServeDependencies } from '../dependencies.ts';
+import { createObject } from './create-object.ts';
+import { trackingOf, untouchedBy, writerOf } from './field-tracking.ts';
+import { modifyObject } from './modify-object.ts';
+import { requestToken } from './request-token.ts';
+import { schemaFor } from './schema-of-resource.ts';
+import { applied, checkApplyOptions, readApplyBody } from './server-side-apply.ts';
+import { bind, evict } from './subresource-calls.ts';
+import { resourceVersionOf, type WrittenObject } from './write-options.ts';
+
+/** Conversion between the served and the stored form. Most kinds have one form. */
+const toStored = ({ servedFrom }: ResourceDescriptor, object: KubeObject): KubeObject =>
+  servedFrom?.toStored(object) ?? object;
+const toServed = ({ servedFrom }: ResourceDescriptor, object: KubeObject): KubeObject =>
+  servedFrom?.toServed(object) ?? object;
+
+/** The body in its stored form. Its kind is checked first, because the conversion overwrites it. */
+async function readBody(
+  call: Call,
+  optionsKind: OptionsKind,
+): Promise<{ readonly body: KubeObject; readonly warnings: readonly string[] }> {
+  const { descriptor, request } = call;
+  const expected = { apiVersion: apiVersionOf(descriptor), kind: descriptor.kind };
+  const read = await readObjectBody(request.headers, request.body, expected);
+  const { object, warnings } = decodeObject(
+    descriptor,
+    schemaFor(descriptor),
+    read,
+    fieldValidationOf(request.query, optionsKind),
+  );
+  refuseOtherKind(descriptor.kind, object);
+  return { body: toStored(descriptor, object), warnings };
+}
+
+const writtenResponse = (
+  { descriptor, shape, nowMs }: Call,
+  { object, created }: WrittenObject,
+  warnings: readonly string[],
+): HttpResponse => {
+  const ofKind = created && descriptor.creationWarning !== undefined ? [descriptor.creationWarning] : [];
+  const headers = warningHeaders([...warnings, ...ofKind]);
+  return json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), headers);
+};
+
+export async function create(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  if (call.target.subresource === 'eviction') return evict(dependencies, call);
+  if (call.target.subresource === 'binding') return bind(dependencies, call);
+  if (call.target.subresource === 'token') return requestToken(dependencies, call);
+  if (call.descriptor === nodeidentities) return enrol(dependencies, call);
+  const { descriptor, target, request } = call;
+  const { body, warnings } = await readBody(call, 'CreateOptions');
+  const created = descriptor === certificatesigningrequests ? withRequester(body, call.user) : body;
+  const written = await createObject(dependencies, storedAs(descriptor), target, created, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(request.query, 'CreateOptions'),
+    ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),
+    ...admitWrite(dependencies, call, 'create'),
+  });
+  return writtenResponse(call, written, warnings);
+}
+
+/** Enrolment creates NodeIdentities. It depends on the credential of the request, and not only on the body. */
+async function enrol(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  if (dependencies.enrol === undefined) throw status.methodNotAllowed(call.descriptor, 'create');
+  return dependencies.enrol(call);
+}
+
+export async function update(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const { body, warnings } = await readBody(call, 'UpdateOptions');
+  // A body with a resourceVersion comes from an earlier read. An object deleted since then is not created again.
+  const mayCreate = descriptor.createOnUpdate && resourceVersionOf(body) === '';
+  const written = await modifyObject(dependencies, storedAs(descriptor), target, () => body, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(request.query, 'UpdateOptions'),
+    replaces: true,
+    isOwnStatus: isOwnStatus(call),
+    ...defined({ uid: body.metadata.uid, whenAbsent: mayCreate ? () => body : undefined }),
+    ...trackingOf(call, dependencies.storageOf(descriptor), 'UpdateOptions'),
+    ...admitWrite(dependencies, call, 'update'),
+  });
+  return writtenResponse(call, written, warnings);
+}
+
+export async function patch(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const type = mediaTypeOf(request.headers);
+  if (!isPatchType(type)) throw status.unsupportedMediaType(PATCH_TYPES);
+  const isApply = type === 'application/apply-patch+yaml';
+  const { force } = checkApplyOptions(request.query, isApply);
+  if (isApply) return apply(dependencies, call, force);
+  const { transform, warnings } = patchTransform(
+    descriptor,
+    schemaFor(descriptor),
+    target.name,
+    type,
+    request.body,
+    fieldValidationOf(request.query, 'PatchOptions'),
+  );
+  const throughServed: Transform = async (old) => toStored(descriptor, await transform(toServed(descriptor, old)));
+  const written = await modifyObject(dependencies, storedAs(descriptor), target, throughServed, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(request.query, 'PatchOptions'),
+    replaces: false,
+    isOwnStatus: isOwnStatus(call),
+    mayConfirm: target.subresource === 'status' && !namesVersion(request),
+    ...trackingOf(call, dependencies.storageOf(descriptor), 'PatchOptions'),
+    ...admitWrite(dependencies, call, 'patch'),
+  });
+  return writtenResponse(call, written, warnings());
+}
+
+const isOwnStatus = ({ descriptor, target, user }: Call): boolean =>
+  descriptor === nodes && target.subresource === 'status' && readsAsNode(user) === target.name;
+
+/**
+ * True when the patch contains the text `resourceVersion` anywhere. It may be a precondition: of several writers with
+ * the same version only one may succeed, so each write needs a new version.
+ */
+const namesVersion = ({ body }: HttpRequest): boolean => Buffer.from(body).includes('resourceVersion');
+
+async function apply(dependencies: ServeDependencies, call: Call, force: boolean): Promise<HttpResponse> {
+  const { descriptor, target, request } = call;
+  const body = await readApplyBody(request.body, dependencies.readYaml);
+  const settings = {
+    descriptor,
+    schema: schemaFor(descriptor),
+    writer: writerOf(call, 'PatchOptions'),
+    force,
+    validation: fieldValidationOf(request.query, 'PatchOptions'),
+    ignored: untouchedBy(descriptor, target.subresource),
+  };
+  let warnings: readonly string[] = [];
+  const appliedTo = (live: KubeObject | undefined): KubeObject => {
+    const result = applied(settings, body, live);
+    warnings = result.warnings;
+    refuseOtherKind(descriptor.kind, result.object);
+    return toStored(descriptor, result.object);
+  };
+  const transform: Transform = (old) => appliedTo(toServed(descriptor, old));
+  const written = await modifyObject(dependencies, storedAs(descriptor), target, transform, {
+    nowMs: call.nowMs,
+    dryRun: dryRunOf(request.query, 'PatchOptions'),
+    replaces: false,
+    whenAbsent: () => appliedTo(undefined),
+    ...admitWrite(dependencies, call, 'patch'),
+  });
+  return writtenResponse(call, written, warnings);
+}

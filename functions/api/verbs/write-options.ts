@@ -1,0 +1,100 @@
+/** Parts that all writes of one object share: options, number of attempts, and the checks of every kind. */
+import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import * as status from '../../../shared/kubernetes/status.ts';
+import type { ApiDependencies } from '../dependencies.ts';
+
+/** Attempts at a write that conflicts with other writers. With the pauses between them about five seconds. */
+export const WRITE_ATTEMPTS_MAX = 24;
+/** The longest pause before the second attempt. It doubles with each attempt, up to PAUSE_MAX_MS. */
+const PAUSE_MS = 4;
+const PAUSE_MAX_MS = 300;
+
+export interface WriteOptions {
+  readonly nowMs: number;
+  /** True: respond as for a write, but store nothing. */
+  readonly dryRun: boolean;
+  /** Returns `next` with managedFields that name the writer. `live`: the stored object. Absent: no managedFields. */
+  readonly track?: (next: KubeObject, live: KubeObject | undefined) => KubeObject;
+  /**
+   * Throws the Status of a refusal that depends on the objects. `next`: the object to store, undefined for a deletion.
+   * `stored`: the current object, undefined for a creation. Called before each attempt, dry runs included.
+   */
+  readonly admit?: (next: KubeObject | undefined, stored: KubeObject | undefined) => Promise<void>;
+  /**
+   * Checks whether the user may change `stored` at all. Called before a patch is applied. Otherwise the `test`
+   * operations of a patch would reveal fields of an object that the user may not read.
+   */
+  readonly admitStored?: (stored: KubeObject) => Promise<void>;
+}
+
+export interface WrittenObject {
+  readonly object: KubeObject;
+  readonly created: boolean;
+}
+
+/** Waits before another attempt. The time is random: the same writers must not conflict again. */
+export const pauseBefore = ({ pause, random }: ApiDependencies, attempt: number): Promise<unknown> =>
+  pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * random.fraction());
+
+/** The object's resourceVersion, '' when it has none. "0" is none too, as upstream (storage.APIObjectVersioner). */
+export function resourceVersionOf({ metadata }: KubeObject): string {
+  const { resourceVersion = '' } = metadata;
+  return resourceVersion === '0' ? '' : resourceVersion;
+}
+
+export const prepareContext = (dependencies: ApiDependencies, options: WriteOptions): PrepareContext => ({
+  nowMs: options.nowMs,
+  defaultTolerationSeconds: dependencies.podEvictionTimeoutSeconds,
+});
+
+/** @throws StatusError 422 when there are causes */
+export function refuseInvalid(descriptor: ResourceDescriptor, name: string, causes: readonly status.Cause[]): void {
+  if (causes.length > 0) throw status.invalid(descriptor, name, causes);
+}
+
+/**
+ * The object with kind and apiVersion of the URL.
+ *
+ * @throws StatusError 400 when the body names another kind or apiVersion
+ */
+export function withTypeOf(descriptor: ResourceDescriptor, object: KubeObject): KubeObject {
+  const apiVersion = descriptor.group === '' ? descriptor.version : `${descriptor.group}/${descriptor.version}`;
+  if (object.kind !== undefined && object.kind !== '' && object.kind !== descriptor.kind) {
+    throw status.badRequest(
+      `${object.kind} in version "${object.apiVersion ?? ''}" cannot be handled as a ${descriptor.kind}: no kind "${object.kind}" is registered for version "${apiVersion}"`,
+    );
+  }
+  if (object.apiVersion !== undefined && object.apiVersion !== '' && object.apiVersion !== apiVersion) {
+    throw status.badRequest(
+      `the API version in the data (${object.apiVersion}) does not match the expected API version (${apiVersion})`,
+    );
+  }
+  const { kind: _kind, apiVersion: _apiVersion, metadata, ...rest } = object;
+  return { kind: descriptor.kind, apiVersion, metadata: metadata ?? {}, ...rest };
+}
+
+/**
+ * The object with the namespace of the URL.
+ *
+ * @throws StatusError 400 when the body names another namespace, or names one for a cluster-scoped kind
+ */
+export function withNamespaceOf(
+  descriptor: ResourceDescriptor,
+  target: ResourceTarget,
+  object: KubeObject,
+): KubeObject {
+  const metadata = { ...object.metadata };
+  const named = metadata.namespace ?? '';
+  if (descriptor.namespaced) {
+    if (named !== '' && named !== target.namespace) throw status.namespaceMismatch();
+    metadata.namespace = target.namespace;
+  } else {
+    if (named !== '') {
+      throw status.badRequest(`namespace is not allowed on this type: ${descriptor.kind} is cluster-scoped`);
+    }
+    delete metadata.namespace;
+  }
+  return { ...object, metadata };
+}

@@ -1,0 +1,120 @@
+/** Composes the API over any item store: the same in the function, in tests and in simulations. */
+
+import type { AccountKeys, AccountTokenIssuer } from '../../shared/access/account-tokens.ts';
+import { bootstrapTokenStore } from '../../shared/access/bootstrap-token-store.ts';
+import { nodeKeyStore } from '../../shared/access/node-key-store.ts';
+import type { ReadPublicKey } from '../../shared/access/node-keys.ts';
+import type { AnswerPodLog, AnswerWatch } from '../../shared/api/request/call.ts';
+import { type RequestOptions, requestDependencies } from '../../shared/api/request-dependencies.ts';
+import { serveApi } from '../../shared/api/serve.ts';
+import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
+import { defined } from '../../shared/defined.ts';
+import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
+import { createCidrSets } from '../../shared/fleet/cidrs/cluster-cidrs.ts';
+import type { Cloud } from '../../shared/fleet/instances/cloud.ts';
+import { podEvictionTimeoutOn } from '../../shared/fleet/nodes/node-profile.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import { nodes } from '../../shared/kinds/nodes/serve.ts';
+import { findResource, resources } from '../../shared/kinds/registry.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import { answerEnrolment } from './access/enrolment.ts';
+import { answerSelfReviews } from './access/self-review.ts';
+import { reviews } from './access/self-reviews.ts';
+import { releaseHolders } from './agents/release-holders.ts';
+import { apiAnswers } from './answers.ts';
+import type { ServeDependencies } from './dependencies.ts';
+import { issuerDocuments } from './discovery/issuer-documents.ts';
+import { openApiDocuments } from './discovery/openapi.ts';
+import { staticDocuments } from './discovery/static-documents.ts';
+import { answerNodeLogs } from './logs/node-logs.ts';
+import { answerMetrics } from './metrics/answer-metrics.ts';
+import { createOpenApi } from './openapi/openapi.ts';
+
+/** The release of this project, as `kubectl version` shows it. */
+export const NODEKEEPER_VERSION = '0.1.0';
+
+export interface ApiOptions extends RequestOptions {
+  /** Digest of a text, safe in a URL. */
+  readonly hash: (text: string) => string;
+  /** Absent: every watch is a long poll. */
+  readonly answerWatch?: AnswerWatch;
+  /** Absent: logs are not served. */
+  readonly answerPodLog?: AnswerPodLog;
+  /** Absent: this process enrols no machines. */
+  readonly readPublicKey?: ReadPublicKey;
+  /** Signs tokens of service accounts, and reads their keys. Absent: none are issued. */
+  readonly accountTokens?: { readonly issuer: AccountTokenIssuer; readonly keys: Pick<AccountKeys, 'all'> };
+  /** Describes instances that enrol by their identity documents. Absent: such enrolment is refused. */
+  readonly cloud?: Pick<Cloud, 'describeInstances'>;
+}
+
+export function composeApi(options: ApiOptions): (request: HttpRequest) => Promise<HttpResponse> {
+  const dependencies = serveDependencies(options);
+  return serveApi(dependencies, apiAnswers(dependencies));
+}
+
+function serveDependencies(options: ApiOptions): ServeDependencies {
+  const { clock, policy } = options;
+  const { storages, ...common } = requestDependencies(options);
+  const { storageOf, authorizer } = common;
+  return {
+    ...common,
+    budgetsCovering: storages.budgets.covering,
+    namespacePolicies: storages.namespacePolicies,
+    readHolders: releaseHolders({ storageOf }),
+    podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
+    maxPlannedSilenceSeconds: policy.maxPlannedSilenceSeconds,
+    ...defined({ podEvictionTimeoutOn: podEvictionTimeoutOn(policy) }),
+    cidrSets: cidrSetsOf(policy),
+    answerWatch: options.answerWatch ?? answerLongPoll,
+    ...defined({
+      answerPodLog: options.answerPodLog,
+      nodeLogs: options.answerPodLog === undefined ? undefined : answerNodeLogs(options.items),
+    }),
+    staticDocument: staticDocuments(
+      { version: NODEKEEPER_VERSION },
+      openApiDocuments(
+        createOpenApi({
+          resources: [...resources, ...reviews.map((each) => ({ ...each, subresources: [] }))],
+          serverVersion: NODEKEEPER_VERSION,
+          hash: options.hash,
+        }),
+      ),
+    ),
+    ...enrolmentOf(options, storageOf),
+    ...accountTokensOf(options),
+    metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf: findResource }),
+    selfReview: answerSelfReviews(authorizer),
+  };
+}
+
+function accountTokensOf({ accountTokens }: ApiOptions): Pick<ServeDependencies, 'issueToken' | 'answerIssuer'> {
+  if (accountTokens === undefined) return {};
+  return { issueToken: accountTokens.issuer.issue, answerIssuer: issuerDocuments(accountTokens.keys) };
+}
+
+function enrolmentOf(
+  { items, random, pause, readPublicKey, cloud }: ApiOptions,
+  storageOf: ServeDependencies['storageOf'],
+): Pick<ServeDependencies, 'enrol'> {
+  if (readPublicKey === undefined) return {};
+  const identities = nodeKeyStore(items);
+  const tokens = bootstrapTokenStore(items);
+  return {
+    enrol: answerEnrolment({
+      identities,
+      tokens,
+      hasNode: async (nodeName) => (await storageOf(nodes).get('', nodeName)) !== undefined,
+      random,
+      pause,
+      readPublicKey,
+      ...defined({ cloud }),
+    }),
+  };
+}
+
+/** Empty also for unusable CIDRs. parsePolicy refuses those before. */
+function cidrSetsOf(policy: Policy): readonly CidrSet[] {
+  const creation = createCidrSets(policy);
+  return creation.kind === 'created' ? creation.sets : [];
+}

@@ -1,0 +1,61 @@
+/**
+ * Which of a tick's marks the tick writes itself, and which it sends to node-marker (docs/decisions/0027).
+ *
+ *   in a valid part of an earlier tick ── nothing to do: node-marker has them, or will not act on them any more
+ *   of the others, at most nodesMarkedPerTickMax ── the tick marks them
+ *   more ── parts to the queue; the tick marks the nodes of parts that the queue did not accept
+ *
+ * A tick that is killed before it finishes stores no times, so the next one sends its nodes again. A repeated part is
+ * harmless: node-marker finds its nodes marked.
+ */
+
+import type { TickMark } from '../../shared/decisions/ledger.ts';
+import { deadlineMs } from '../../shared/fleet/health/health.ts';
+import type { Marking, MarkToDo } from '../../shared/fleet/marks/mark-nodes.ts';
+import { isSent, nodesParts, partValidMs, sentAfter } from '../../shared/fleet/marks/mark-parts.ts';
+import * as metric from '../../shared/fleet/marks/metrics.ts';
+import type { SentParts } from '../../shared/fleet/zones/fleet-store.ts';
+import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
+import { nodes as nodesResource } from '../../shared/kinds/registry.ts';
+import { shardOf } from '../../shared/store/layout.ts';
+import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+
+export interface Distribution {
+  /** To be marked by this tick. */
+  readonly here: readonly MarkToDo[];
+  readonly sent: number;
+  /** In valid parts of earlier ticks. */
+  readonly awaited: number;
+  /** To be stored with the end of the tick; undefined: this tick sent nothing. */
+  readonly sentAfter: SentParts | undefined;
+}
+
+export async function distributeMarks(
+  { partQueue, policy, clock, log, meter }: ControllerDependencies,
+  todo: readonly MarkToDo[],
+  at: Marking & { readonly tick: Required<TickMark>; readonly sentBefore: SentParts | undefined },
+): Promise<Distribution> {
+  if (partQueue === undefined) return { here: todo, sent: 0, awaited: 0, sentAfter: undefined };
+  const { nowMs, sentBefore } = at;
+  const validMs = partValidMs(policy.nodeMonitorPeriodSeconds);
+  const due = todo.filter(
+    ({ decision, seen }) => !isSent(deadlineMs(seen, decision.freshSinceMs, policy), sentBefore, { nowMs, validMs }),
+  );
+  const awaited = todo.length - due.length;
+  if (due.length <= policy.nodesMarkedPerTickMax) return { here: due, sent: 0, awaited, sentAfter: undefined };
+  const parts = nodesParts(due, {
+    ...at,
+    validMs,
+    shardOf: (nodeName) => shardOf(nodeName, shardsOf(nodesResource.resource)),
+  });
+  const refused = await partQueue.send(
+    parts.map(({ part }) => JSON.stringify(part)),
+    clock.nowMs(),
+  );
+  const here = refused.flatMap((index) => parts[index]!.todo);
+  const sent = due.length - here.length;
+  meter.add(metric.SENT_NODES, sent, 'Count');
+  log.warn('silent nodes sent to node-marker', { nodes: sent, parts: parts.length - refused.length });
+  if (refused.length > 0) log.error('the queue of node-marker refused parts', { parts: refused.length });
+  return { here, sent, awaited, sentAfter: sentAfter(sentBefore, { nowMs, validMs }) };
+}

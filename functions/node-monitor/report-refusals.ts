@@ -1,0 +1,48 @@
+/**
+ * Requests that heartbeat and api refused because their identity is over its limit: a metric by kind of identity, and a
+ * decision record per identity and minute. A slow or broken read fails only itself.
+ */
+
+import { type RefusedIdentity, refusalsOf } from '../../shared/access/refusal-store.ts';
+import { refusalDraft } from '../../shared/fleet/marks/decisions.ts';
+import { REFUSED_REQUESTS } from '../../shared/fleet/marks/metrics.ts';
+import { minutesToReport } from '../../shared/fleet/marks/refused-minutes.rule.ts';
+import { UNBOUNDED, workThrough } from '../../shared/ticks/bounded-work.ts';
+import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import { slotStartMs } from '../../shared/ticks/tick.ts';
+
+const CONCURRENCY_MAX = 16;
+
+export async function reportRefusals(
+  dependencies: ControllerDependencies,
+  tick: { readonly slot: number; readonly slotBefore: number | undefined; readonly nowMs: number },
+): Promise<readonly unknown[]> {
+  const startOf = (slot: number): number => slotStartMs(slot, dependencies.policy.nodeMonitorPeriodSeconds);
+  const before = tick.slotBefore === undefined ? undefined : startOf(tick.slotBefore);
+  const minutes = minutesToReport(startOf(tick.slot), before);
+  const { faults } = await workThrough(minutes, { concurrencyMax: 1, budget: UNBOUNDED }, async (minuteMs) => {
+    const refused = await refusalsOf(dependencies.items, minuteMs);
+    if (refused.length > 0) await report(dependencies, refused, { minuteMs, nowMs: tick.nowMs });
+  });
+  return faults;
+}
+
+async function report(
+  { ledger, log, meter }: ControllerDependencies,
+  refused: readonly RefusedIdentity[],
+  at: { readonly minuteMs: number; readonly nowMs: number },
+): Promise<void> {
+  let total = 0;
+  const byKind = new Map<string, number>();
+  for (const { kind, count } of refused) {
+    total += count;
+    byKind.set(kind, (byKind.get(kind) ?? 0) + count);
+  }
+  meter.add(REFUSED_REQUESTS, total, 'Count');
+  for (const [kind, count] of byKind) meter.add(REFUSED_REQUESTS, count, 'Count', { reason: kind });
+  log.warn('requests of identities over their limit were refused', { requests: total, identities: refused.length });
+  const recorded = await workThrough(refused, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, (each) =>
+    ledger.recordOnce(refusalDraft(each, at), { atMs: at.minuteMs, key: each.username }),
+  );
+  if (recorded.faults.length > 0) throw new AggregateError(recorded.faults, 'refused requests could not be recorded');
+}

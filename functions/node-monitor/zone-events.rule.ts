@@ -1,0 +1,32 @@
+/** Events of zones that follow from the decisions of a tick. */
+
+import type { ClusterEvent } from '../../shared/events/cluster-event.ts';
+import type { MonitorDecision } from '../../shared/fleet/marks/rule.ts';
+import type { ZoneState } from '../../shared/fleet/zones/zone-state.ts';
+
+/**
+ * Zones that became disrupted, changed the degree of disruption, or recovered. `lastTickAtMs`: the last finished tick.
+ * It is part of the event id: a tick that replaces a dead one publishes the same ids.
+ */
+export function zoneTransitions(
+  decisions: readonly MonitorDecision[],
+  lastTickAtMs: number | undefined,
+): ClusterEvent[] {
+  return decisions.flatMap((decision): ClusterEvent[] => {
+    const [from, to] =
+      decision.kind === 'setZoneState'
+        ? [decision.from, decision.to]
+        : decision.kind === 'createZone'
+          ? [undefined, decision.state]
+          : [undefined, undefined];
+    if (decision.kind !== 'setZoneState' && decision.kind !== 'createZone') return [];
+    if (!isDisrupted(from) && !isDisrupted(to)) return [];
+    const { zone, size: nodes, notReady } = decision;
+    const type = isDisrupted(to) ? 'ZoneDisrupted' : 'ZoneRecovered';
+    const state = to ?? 'Normal';
+    return [{ type, id: `${type}/${zone}/${state}/${lastTickAtMs ?? 0}`, zone, state, nodes, notReady }];
+  });
+}
+
+export const isDisrupted = (state: ZoneState | undefined): state is 'PartialDisruption' | 'FullDisruption' =>
+  state === 'PartialDisruption' || state === 'FullDisruption';

@@ -1,0 +1,276 @@
+/**
+ * The copy of the cluster that a process keeps between passes. A pass reads only what changed since the last one.
+ *
+ * The copy may be late at any time; correctness is in the conditions of each binding (bind.ts). They need one property:
+ * when the process knows a version of a node's use, or of the order of bindings, the copy has every pod that was bound up
+ * to that version. So versions are read before the changes of pods, never after.
+ *
+ * Cost: a read unit per shard of Nodes and pods (16) and what changed. A new process lists all Nodes and pods.
+ */
+
+import { defined } from '../../shared/defined.ts';
+import { readNodeUses } from '../../shared/fleet/nodes/node-use.ts';
+import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
+import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import type { WorldChange } from '../../shared/scheduling/queue.rule.ts';
+import type { QueueStore } from '../../shared/scheduling/queue-store.ts';
+import { Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
+import type { Labels } from '../../shared/scheduling/terms.rule.ts';
+import {
+  isPending,
+  type SchedulableNode,
+  type SchedulablePod,
+  schedulableNode,
+  schedulablePod,
+} from '../../shared/scheduling/world.rule.ts';
+import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import { readShardChanges, readShardCursors, type ShardCursors } from './shard-changes.ts';
+
+/** Changes that are remembered for waiting pods. A pod that was tried before them is tried again. */
+const HISTORY_MAX = 4_096;
+const LIST_PAGE = 1_000;
+/** 10 million objects. */
+const LIST_PAGES_MAX = 10_000;
+const RESOURCES = ['namespaces', 'nodes', 'pods'] as const;
+type Resource = (typeof RESOURCES)[number];
+
+type Dependencies = Pick<ControllerDependencies, 'items' | 'clock' | 'objects' | 'log' | 'random'>;
+
+export class ClusterCopy {
+  readonly #dependencies: Dependencies;
+  readonly #queue: QueueStore;
+  snapshot = new Snapshot();
+  #process: string | undefined;
+  #cursors: Readonly<Record<Resource, ShardCursors>> | undefined;
+  #namespaces = new Map<string, Labels>();
+  #uses = new Map<string, number>();
+  #hasReadVersions = false;
+  #order = 0;
+  #pending = new Map<string, KubePod>();
+  #history: WorldChange[] = [];
+  /** Changes before the first one of the history. */
+  #forgotten = 0;
+
+  constructor(dependencies: Dependencies, queue: QueueStore) {
+    this.#dependencies = dependencies;
+    this.#queue = queue;
+  }
+
+  /** Identifies this copy in rows of waiting pods. */
+  get process(): string {
+    this.#process ??= this.#dependencies.random.uuid();
+    return this.#process;
+  }
+
+  /** Number of changes since the process began. */
+  get changesSeen(): number {
+    return this.#forgotten + this.#history.length;
+  }
+
+  /** Changes since that number; undefined: not all of them are known. */
+  changesSince(seen: number): readonly WorldChange[] | undefined {
+    return seen < this.#forgotten ? undefined : this.#history.slice(seen - this.#forgotten);
+  }
+
+  /** Pods without a node that wait for this scheduler, as stored, with those that are gated. */
+  get pending(): ReadonlyMap<string, KubePod> {
+    return this.#pending;
+  }
+
+  useOf(nodeName: string): number {
+    return this.#uses.get(nodeName) ?? 0;
+  }
+
+  get order(): number {
+    return this.#order;
+  }
+
+  /** Rows of nodes that do not exist, once after each read of versions. */
+  unusedRows(): readonly { readonly nodeName: string; readonly version: number }[] {
+    if (!this.#hasReadVersions) return [];
+    this.#hasReadVersions = false;
+    const { nodes } = this.snapshot;
+    return [...this.#uses].flatMap(([nodeName, version]) => (nodes.has(nodeName) ? [] : [{ nodeName, version }]));
+  }
+
+  rowDropped(nodeName: string): void {
+    this.#uses.delete(nodeName);
+  }
+
+  /** Whether a pod changed since the last read. Maybe late; half a read unit per shard of pods. */
+  async hasNewPods(): Promise<boolean> {
+    const known = this.#cursors?.pods.versions;
+    if (known === undefined) return true;
+    const { versions } = await readShardCursors({ ...this.#dependencies, shardsOf }, 'pods', { consistent: false });
+    return versions.some((version, shard) => version > (known[shard] ?? 0));
+  }
+
+  /** Reads what changed. `versions`: also those of nodes and of the order, after a binding was refused or has no known outcome. */
+  async refresh({ versions = false } = {}): Promise<void> {
+    const before = this.#cursors;
+    if (before === undefined) return this.#list();
+    // Before the changes: see above.
+    if (versions) await this.#readVersions();
+    const cursors: Record<string, ShardCursors> = {};
+    for (const resource of RESOURCES) {
+      const options = { ...this.#dependencies, shardsOf };
+      const read = await readShardChanges(options, resource, before[resource]);
+      if (read.kind === 'expired') return this.#list();
+      for (const { type, object } of read.changes) {
+        if (type === 'DELETED') this.#remove(resource, object);
+        else this.#set(resource, object);
+      }
+      cursors[resource] = read.cursors;
+    }
+    this.#cursors = cursors as Record<Resource, ShardCursors>;
+  }
+
+  /** A binding of this process is committed. */
+  bound(pod: KubePod): void {
+    this.#set('pods', pod);
+  }
+
+  /** A transaction of this process has bound pods to these nodes. */
+  advanced(nodeNames: Iterable<string>): void {
+    this.#order += 1;
+    for (const nodeName of nodeNames) this.#uses.set(nodeName, this.useOf(nodeName) + 1);
+  }
+
+  async #readVersions(): Promise<void> {
+    const [uses, order] = await Promise.all([readNodeUses(this.#dependencies.items), this.#queue.orderVersion()]);
+    this.#uses = uses;
+    this.#order = order;
+    this.#hasReadVersions = true;
+  }
+
+  async #list(): Promise<void> {
+    // A list that fails half-way is repeated.
+    this.#cursors = undefined;
+    this.snapshot = new Snapshot();
+    this.#pending = new Map();
+    this.#namespaces = new Map();
+    // What changed since the last read is not known.
+    this.#forgotten += this.#history.length + 1;
+    this.#history = [];
+    const cursors: Record<string, ShardCursors> = {};
+    for (const resource of RESOURCES) {
+      // After the Nodes and before the pods: see unused-rows.ts, and above.
+      if (resource === 'pods') await this.#readVersions();
+      cursors[resource] = await readShardCursors({ ...this.#dependencies, shardsOf }, resource);
+      await this.#listAll(resource);
+    }
+    this.#cursors = cursors as Record<Resource, ShardCursors>;
+    this.#forgotten += this.#history.length;
+    this.#history = [];
+  }
+
+  async #listAll(resource: Resource): Promise<void> {
+    let after: string | undefined;
+    for (let pages = 0; pages < LIST_PAGES_MAX; pages += 1) {
+      const { objects } = this.#dependencies;
+      const page = await objects.list({ resource, limit: LIST_PAGE, ...defined({ continueAfter: after }) });
+      for (const object of page.objects) this.#set(resource, object);
+      if (page.next === undefined) return;
+      after = page.next;
+    }
+    throw new RangeError(`a list of ${resource} did not end`);
+  }
+
+  #set(resource: Resource, object: KubeObject): void {
+    const { name = '' } = object.metadata;
+    switch (resource) {
+      case 'namespaces':
+        this.#namespaces.set(name, object.metadata.labels ?? {});
+        this.snapshot.setNamespaces(new Map(this.#namespaces));
+        break;
+      case 'nodes': {
+        const after = this.#readable(object, schedulableNode);
+        if (after === undefined) this.#remove('nodes', object);
+        else this.#setNode(after);
+        break;
+      }
+      case 'pods':
+        this.#setPod(object);
+    }
+  }
+
+  #setNode(after: SchedulableNode): void {
+    const before = this.snapshot.nodes.get(after.name)?.node;
+    if (before !== undefined && before.resourceVersion >= after.resourceVersion) return;
+    const isSame = before?.uid === after.uid;
+    // The version may be that of an earlier row (unused-rows.ts).
+    if (!isSame) this.#uses.delete(after.name);
+    this.snapshot.setNode(after);
+    this.#remember({ kind: 'node', before: isSame ? before : undefined, after });
+  }
+
+  #setPod(pod: KubePod): void {
+    const after = this.#readable(pod, schedulablePod) ?? unreadablePod(pod);
+    const before = this.snapshot.pods.get(after.key);
+    if (before !== undefined && before.resourceVersion >= after.resourceVersion) return;
+    this.snapshot.setPod(after);
+    if (isPending(after)) this.#pending.set(after.key, pod);
+    else this.#pending.delete(after.key);
+    if (before !== undefined && before.uid !== after.uid) {
+      this.#remember({ kind: 'pod', before, after: undefined });
+      this.#remember({ kind: 'pod', before: undefined, after });
+    } else this.#remember({ kind: 'pod', before, after });
+  }
+
+  #remove(resource: Resource, object: KubeObject): void {
+    const { namespace = '', name = '' } = object.metadata;
+    const version = Number(object.metadata.resourceVersion ?? 0);
+    if (resource === 'namespaces') {
+      this.#namespaces.delete(name);
+      this.snapshot.setNamespaces(new Map(this.#namespaces));
+    } else if (resource === 'nodes') {
+      const before = this.snapshot.nodes.get(name)?.node;
+      if (before === undefined || before.resourceVersion > version) return;
+      this.snapshot.removeNode(name);
+      this.#remember({ kind: 'node', before, after: undefined });
+    } else {
+      const before = this.snapshot.pods.get(`${namespace}/${name}`);
+      if (before === undefined || before.resourceVersion > version) return;
+      this.snapshot.removePod(before.key);
+      this.#pending.delete(before.key);
+      this.#remember({ kind: 'pod', before, after: undefined });
+    }
+  }
+
+  #remember(change: WorldChange): void {
+    this.#history.push(change);
+    if (this.#history.length <= 2 * HISTORY_MAX) return;
+    const dropped = this.#history.length - HISTORY_MAX;
+    this.#history = this.#history.slice(dropped);
+    this.#forgotten += dropped;
+  }
+
+  /** One object that cannot be read concerns only itself. */
+  #readable<From extends KubeObject, To>(object: From, read: (object: From) => To): To | undefined {
+    try {
+      return read(object);
+    } catch (error) {
+      const { namespace, name } = object.metadata;
+      this.#dependencies.log.error('the scheduler cannot read an object', {
+        kind: object.kind,
+        namespace,
+        name,
+        error,
+      });
+      return undefined;
+    }
+  }
+}
+
+/** In place of a pod that cannot be read: it is not scheduled, and no pod with requests is bound beside it. */
+function unreadablePod(pod: KubePod): SchedulablePod {
+  const { metadata, spec } = pod;
+  const { namespace, name, uid, resourceVersion, deletionTimestamp } = metadata;
+  const bare = schedulablePod({
+    metadata: { ...defined({ namespace, name, uid, resourceVersion, deletionTimestamp }) },
+    spec: { nodeName: String(spec?.nodeName ?? ''), schedulingGates: [{ name: 'unreadable' }] },
+    status: { ...defined({ phase: pod.status?.phase }) },
+  });
+  const everything = Number.MAX_SAFE_INTEGER;
+  return { ...bare, requests: { ...bare.requests, cpu: everything, memory: everything } };
+}

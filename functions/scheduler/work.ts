@@ -1,0 +1,257 @@
+/**
+ * The scheduler. A pass binds the pods that are due:
+ *
+ *   begin: another pass is running, or nothing is wanted or due: done
+ *   read what changed ── requeue waiting pods that a change may help ── try the due pods in the order of the queue
+ *   nothing is due: end, unless a pass was requested meanwhile
+ *
+ * Passes are requested by object-stream (requests.ts), woken by node-monitor when a waiting pod is due, and swept each
+ * minute. They may come late, twice or at once: `turn` avoids work that is done twice, and the conditions of each binding
+ * make it safe (bind.ts).
+ *
+ * Cost of a sweep without work: four and a half read units, and what changed of pods since the last one.
+ */
+import type { Policy } from '../../shared/fleet/policy.ts';
+import { type BackoffPolicy, dueAtMs, inQueueOrder, mayHelp } from '../../shared/scheduling/queue.rule.ts';
+import { type QueueStore, queueStore, type Turn, type WaitingRow } from '../../shared/scheduling/queue-store.ts';
+import { isPending, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
+import { workUntil } from '../../shared/ticks/bounded-work.ts';
+import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import { type SkippedTick, type Tick, TickFault } from '../../shared/ticks/tick-runner.ts';
+import type { WorkCheck } from '../../shared/ticks/wake-up.ts';
+import { cycleOptions, type DuePod, type PassContext, type PassCounts, tryPods } from './attempts.ts';
+import { ClusterCopy } from './cluster-copy.ts';
+import * as metric from './metrics.ts';
+import { reportDeleted } from './report-rejection.ts';
+import { dropUnusedRows } from './unused-rows.ts';
+
+/** A pass ends after this time at the latest, with its last transaction. Milliseconds. */
+const PASS_MS = 25_000;
+/** The reason of the condition PodScheduled, from the creation with gates to the first attempt. */
+const GATED_REASON = 'SchedulingGated';
+/** Another pass may begin this long after the time limit of one that was killed. Milliseconds. */
+const TURN_RESERVE_MS = 5_000;
+/** Pods that are tried between two looks at the cluster. */
+const PODS_PER_ROUND_MAX = 500;
+const ROUNDS_MAX = 400;
+/** The metric is above the threshold of the alarm by this time. Milliseconds. */
+const ALARM_MARGIN_MS = 1_000;
+
+export type SchedulerReport =
+  | SkippedTick
+  | {
+      readonly kind: 'ran';
+      readonly bound: number;
+      readonly rejected: number;
+      readonly errors: number;
+      readonly victims: number;
+    };
+
+export interface Scheduler {
+  /** @throws TickFault when something could not be done; the next pass does it */
+  pass(tick: Tick): Promise<SchedulerReport>;
+}
+
+const NOTHING: SchedulerReport = { kind: 'ran', bound: 0, rejected: 0, errors: 0, victims: 0 };
+
+const hasWork = ({ wanted, done, dueAtMs: due }: Turn, nowMs: number): boolean =>
+  wanted > done || (due !== undefined && due <= nowMs);
+
+/** Half a read unit per tick of node-monitor. */
+export const schedulerHasWork: WorkCheck = async ({ items, policy }, { nowMs }) => {
+  if (policy.scheduling === 'off') return false;
+  const turn = await queueStore(items).peek();
+  return turn.busyUntilMs <= nowMs && hasWork(turn, nowMs);
+};
+
+/** Keeps a copy of the cluster between passes. */
+export function scheduler(dependencies: ControllerDependencies): Scheduler {
+  const queue = queueStore(dependencies.items);
+  const copy = new ClusterCopy(dependencies, queue);
+  return { pass: ({ budgetMs }) => runPass(dependencies, { queue, copy, budgetMs: budgetMs ?? PASS_MS }) };
+}
+
+interface PassParts {
+  readonly queue: QueueStore;
+  readonly copy: ClusterCopy;
+  readonly budgetMs: number;
+}
+
+async function runPass(dependencies: ControllerDependencies, parts: PassParts): Promise<SchedulerReport> {
+  const { clock, policy, meter, random } = dependencies;
+  const { queue } = parts;
+  if (policy.scheduling === 'off') return NOTHING;
+  const startMs = clock.nowMs();
+  if (!hasWork(await queue.peek(), startMs) && !(await hasUntriedPod(parts))) return NOTHING;
+  const limitMs = Math.min(PASS_MS, parts.budgetMs);
+  const id = random.uuid();
+  const wanted = await queue.begin({ id, nowMs: startMs, untilMs: startMs + limitMs + TURN_RESERVE_MS });
+  if (wanted === 'busy') return { kind: 'lost' };
+  const report: PassCounts = { bound: 0, rejected: 0, errors: 0, victims: 0 };
+  try {
+    await runRounds(dependencies, parts, { id, wanted, report, limitMs });
+  } catch (fault) {
+    report.errors += 1;
+    // The next wake-up finds the same work.
+    await queue.abandon(id).catch(() => undefined);
+    throw new TickFault([fault], 'the scheduler could not finish its pass');
+  } finally {
+    meter.add(metric.PASS_DURATION, (clock.nowMs() - startMs) / 1_000, 'Seconds');
+    countAttempts(dependencies, report);
+  }
+  return { kind: 'ran', ...report };
+}
+
+/** A pod that was never tried, because its stream record was lost: no pass was requested, and it has no row. */
+async function hasUntriedPod({ queue, copy }: PassParts): Promise<boolean> {
+  if (!(await copy.hasNewPods())) return false;
+  await copy.refresh();
+  const keys = [...copy.pending.keys()].filter((key) => copy.snapshot.pods.get(key)?.isGated === false);
+  if (keys.length === 0) return false;
+  const rows = new Set((await queue.rows()).map(({ key }) => key));
+  return keys.some((key) => !rows.has(key));
+}
+
+async function runRounds(
+  dependencies: ControllerDependencies,
+  { queue, copy }: PassParts,
+  pass: { readonly id: string; readonly wanted: number; readonly report: PassCounts; readonly limitMs: number },
+): Promise<void> {
+  const { clock, policy, fleet } = dependencies;
+  const { id, report } = pass;
+  let { wanted } = pass;
+  const budget = workUntil(clock, clock.nowMs() + pass.limitMs);
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    await copy.refresh();
+    const rows = new Map((await queue.rows()).map((row) => [row.key, row]));
+    await dropRows(dependencies, { queue, copy, rows });
+    const due = await duePods(dependencies, { queue, copy, rows });
+    if (due.length > 0 && budget.hasTime()) {
+      const nodeNames = [...copy.snapshot.nodes.keys()];
+      const { options, isHeld } = await cycleOptions(dependencies, nodeNames, await fleet.readState());
+      const context: PassContext = { dependencies, copy, queue, options, isHeld, budget, rows, report };
+      await tryPods(context, due.slice(0, PODS_PER_ROUND_MAX));
+      wanted = await queue.wanted();
+      continue;
+    }
+    measureQueue(dependencies, copy, rows);
+    if (budget.hasTime()) await dropUnusedRows(dependencies, copy);
+    const nextMs = due.length > 0 ? clock.nowMs() : nextPassMs([...rows.values()], policy, clock.nowMs());
+    if ((await queue.end({ id, wanted, dueAtMs: nextMs })) === 'ended') return;
+    // While many pods are created there is a request at each end. The next wake-up finds it.
+    if (!budget.hasTime()) return queue.abandon(id);
+    wanted = await queue.wanted();
+  }
+}
+
+/**
+ * When a pass is needed at the latest: for an attempt, or because a pod has waited as long as the alarm allows. That pass
+ * measures it. Epoch milliseconds; undefined: no pod waits.
+ */
+function nextPassMs(rows: readonly WaitingRow[], policy: Policy, nowMs: number): number | undefined {
+  if (rows.length === 0) return undefined;
+  const times = rows.flatMap((row) => {
+    const alarmMs = row.queuedAtMs + policy.pendingPodAlarmSeconds * 1_000 + ALARM_MARGIN_MS;
+    const attemptMs = dueAtMs(row, policy as BackoffPolicy);
+    return alarmMs > nowMs ? [attemptMs, alarmMs] : [attemptMs];
+  });
+  return Math.min(...times);
+}
+
+/**
+ * When a pod that was never tried entered the queue: at its creation, or when its last gate was removed. The condition
+ * shows the gates until the first attempt. Epoch milliseconds.
+ */
+const enteredAtMs = ({ createdAtMs, scheduledCondition }: SchedulablePod, nowMs: number): number =>
+  scheduledCondition?.reason === GATED_REASON ? nowMs : createdAtMs;
+
+interface QueueState {
+  readonly queue: QueueStore;
+  readonly copy: ClusterCopy;
+  readonly rows: Map<string, WaitingRow>;
+}
+
+/** Removes the rows of pods that no longer wait. */
+async function dropRows(dependencies: ControllerDependencies, { queue, copy, rows }: QueueState): Promise<void> {
+  for (const row of [...rows.values()]) {
+    const pod = copy.snapshot.pods.get(row.key);
+    const isSame = pod?.uid === row.uid;
+    if (isSame && isPending(pod!)) continue;
+    if (isSame && pod!.nodeName === '' && pod!.isTerminating) {
+      await reportDeleted(dependencies, pod!, dependencies.clock.nowMs());
+    }
+    rows.delete(row.key);
+    await queue.dropRow(row.key);
+  }
+}
+
+/** Pods to try now, in the order of the queue. A pod that a change may help is tried when its backoff ends. */
+async function duePods(
+  { clock, policy }: ControllerDependencies,
+  { queue, copy, rows }: QueueState,
+): Promise<readonly DuePod[]> {
+  const nowMs = clock.nowMs();
+  const due: (DuePod & { readonly pod: SchedulablePod })[] = [];
+  for (const key of copy.pending.keys()) {
+    const pod = copy.snapshot.pods.get(key);
+    if (pod === undefined || pod.isGated) continue;
+    const stored = rows.get(key);
+    if (stored === undefined) {
+      due.push({ key, uid: pod.uid, pod, row: undefined, queuedAtMs: enteredAtMs(pod, nowMs) });
+      continue;
+    }
+    const row = isHelped(copy, pod, stored) ? { ...stored, isRequeued: true } : stored;
+    if (dueAtMs(row, policy) <= nowMs) due.push({ key, uid: pod.uid, pod, row, queuedAtMs: row.queuedAtMs });
+    else if (row !== stored) {
+      rows.set(key, row);
+      await queue.putRow(row);
+    }
+  }
+  const queuedAtMs = ({ row, queuedAtMs: sinceMs }: DuePod): number => row?.triedAtMs ?? sinceMs;
+  return due.sort((one, other) =>
+    inQueueOrder({ pod: one.pod, queuedAtMs: queuedAtMs(one) }, { pod: other.pod, queuedAtMs: queuedAtMs(other) }),
+  );
+}
+
+/** Whether a change since the last attempt may help. After the attempt of another process not all changes are known. */
+function isHelped(copy: ClusterCopy, pod: SchedulablePod, row: WaitingRow): boolean {
+  if (row.isRequeued) return false;
+  const changes = row.process === copy.process ? copy.changesSince(row.changesSeen) : undefined;
+  if (changes === undefined) return true;
+  const { namespaces } = copy.snapshot;
+  return changes.some((change) => mayHelp(pod, row.plugins, { change, namespaces }));
+}
+
+function measureQueue(
+  { meter, clock, policy }: ControllerDependencies,
+  copy: ClusterCopy,
+  rows: QueueState['rows'],
+): void {
+  const nowMs = clock.nowMs();
+  const counts = { active: 0, backoff: 0, unschedulable: 0, gated: 0 };
+  const byPlugin = new Map<string, number>();
+  let oldestMs = nowMs;
+  for (const key of copy.pending.keys()) {
+    const pod = copy.snapshot.pods.get(key);
+    if (pod === undefined) continue;
+    const row = rows.get(key);
+    if (pod.isGated) {
+      counts.gated += 1;
+      continue;
+    }
+    oldestMs = Math.min(oldestMs, row?.queuedAtMs ?? enteredAtMs(pod, nowMs));
+    if (row === undefined || dueAtMs(row, policy) <= nowMs) counts.active += 1;
+    else if (row.isRequeued || row.errors > 0) counts.backoff += 1;
+    else counts.unschedulable += 1;
+    for (const plugin of row?.plugins ?? []) byPlugin.set(plugin, (byPlugin.get(plugin) ?? 0) + 1);
+  }
+  for (const [queue, count] of Object.entries(counts)) meter.add(metric.PENDING_PODS, count, 'Count', { queue });
+  for (const [plugin, count] of byPlugin) meter.add(metric.UNSCHEDULABLE_PODS, count, 'Count', { plugin });
+  meter.add(metric.OLDEST_PENDING, (nowMs - oldestMs) / 1_000, 'Seconds');
+}
+
+function countAttempts({ meter }: ControllerDependencies, { bound, rejected, errors }: PassCounts): void {
+  for (const [result, count] of Object.entries({ scheduled: bound, unschedulable: rejected, error: errors })) {
+    if (count > 0) meter.add(metric.SCHEDULE_ATTEMPTS, count, 'Count', { result });
+  }
+}

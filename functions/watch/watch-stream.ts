@@ -1,0 +1,130 @@
+/** A watch over an open connection. Kubernetes: "API concepts", efficient detection of changes. */
+
+import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from '../../shared/api/watch/watch-events.ts';
+import { watchEventLine } from '../../shared/api/watch/watch-line.ts';
+import { isStatusError } from '../../shared/kubernetes/request/respond.ts';
+import * as status from '../../shared/kubernetes/status.ts';
+import { whitespace } from '../../shared/watches/stream-form.ts';
+import { type FindRefusal, REVOCATION_CHECK_MS } from './revocation.ts';
+
+/** Between two requested bookmarks, as upstream. Milliseconds. */
+const BOOKMARK_MS = 60_000;
+
+/** When a watch ends at the latest. `deadlineMs`: when its function must have sent the last line. Epoch milliseconds. */
+export const watchEndMs = (nowMs: number, timeoutSeconds: number | undefined, deadlineMs: number): number =>
+  timeoutSeconds !== undefined && timeoutSeconds > 0
+    ? Math.min(deadlineMs, nowMs + timeoutSeconds * 1_000)
+    : deadlineMs;
+
+export interface WatchLimits {
+  /** Epoch milliseconds. */
+  readonly deadlineMs: number;
+  /** A watch without an event for this time ends. Bookmarks do not count. Milliseconds. */
+  readonly quietMs: number;
+  /** White space after lines (domain/watches/stream-form.ts). Bytes; 0: lines are delivered without it. */
+  readonly paddingBytes: number;
+  /** undefined: its user is not checked again. */
+  readonly findRefusal: FindRefusal | undefined;
+}
+
+/** Ends the generator of events from within its pauses. */
+class QuietWatch extends Error {
+  override readonly name = 'QuietWatch';
+}
+
+/**
+ * Lines until the client's timeout, `deadlineMs`, or a time without events. Lambda does not report that a client has
+ * disconnected and discards what is written for it (Lambda Developer Guide, "Response streaming"). So a watch that sends
+ * nothing could serve no one: it ends, with a bookmark from which client-go resumes without a list.
+ *
+ * An expired version, or a fault, ends the lines with an ERROR event, because the head of the response was already sent.
+ * So does a user who may no longer watch: no event is sent more than REVOCATION_CHECK_MS after `findRefusal` was last
+ * asked, or failed. A check that fails does not end the watch: otherwise a store without answers would end all watches.
+ *
+ * Each part is a chunk of its own. White space follows the lines of one read of the log, because the function URL may hold
+ * them until more is written. A watch begins with white space and its padding, which deliver the head: kubectl to 1.34
+ * cannot end a watch while it waits for the head. No answer is without a byte: the front may not notice the end of such an
+ * answer for 16 minutes (aws/aws-lambda-nodejs-runtime-interface-client 95).
+ */
+export async function* watchLines(
+  source: WatchSource,
+  call: WatchCall,
+  { deadlineMs, quietMs, paddingBytes, findRefusal }: WatchLimits,
+): AsyncGenerator<string> {
+  const { clock } = source;
+  const startedMs = clock.nowMs();
+  const endMs = watchEndMs(startedMs, call.timeoutSeconds, deadlineMs);
+  const request = call.sendInitialEvents ? { ...call, resourceVersion: '' } : call;
+  let first = true;
+  let bookmarkedMs = startedMs;
+  let eventMs = startedMs;
+  let reached = '';
+  let sent = '';
+  let checkedMs = Number.NEGATIVE_INFINITY;
+  const padding = whitespace(paddingBytes);
+  /** Whether a line was written after the last padding. */
+  let isHeld = false;
+  const lineOf = (event: WatchEvent, endsState = false): string => {
+    const line = watchEventLine(call.descriptor, event, call.shape, { nowMs: clock.nowMs(), first, endsState });
+    first = false;
+    isHeld = paddingBytes > 0;
+    return line;
+  };
+  async function checkRevocation(): Promise<void> {
+    const nowMs = clock.nowMs();
+    if (findRefusal === undefined || nowMs - checkedMs < REVOCATION_CHECK_MS) return;
+    checkedMs = nowMs;
+    const refusal = await findRefusal().catch(() => undefined);
+    if (refusal !== undefined) throw refusal;
+  }
+  // Also between two reads of the change log: a watch without events must end, too.
+  const checkedSource: WatchSource = {
+    ...source,
+    async pause(milliseconds) {
+      let leftMs = milliseconds;
+      do {
+        const quietLeftMs = Math.max(0, eventMs + quietMs - clock.nowMs());
+        const sliceMs = Math.min(leftMs, REVOCATION_CHECK_MS, quietLeftMs);
+        await source.pause(sliceMs);
+        leftMs -= sliceMs;
+        await checkRevocation();
+        if (clock.nowMs() - eventMs >= quietMs) throw new QuietWatch();
+      } while (leftMs > 0);
+    },
+  };
+  yield whitespace(Math.max(1, paddingBytes));
+  if (paddingBytes > 0) yield padding;
+  try {
+    for await (const event of watchEvents(checkedSource, request, endMs)) {
+      const nowMs = clock.nowMs();
+      await checkRevocation();
+      if (event.type === 'BOOKMARK') {
+        reached = event.resourceVersion;
+        const endsState = event.endsState && call.sendInitialEvents;
+        const due = call.bookmarks && nowMs - bookmarkedMs >= BOOKMARK_MS;
+        if (endsState || due) {
+          bookmarkedMs = nowMs;
+          sent = reached;
+          yield lineOf(event, endsState);
+        }
+        // A bookmark follows each read of the log that had changes.
+        if (isHeld) yield padding;
+        isHeld = false;
+      } else {
+        eventMs = nowMs;
+        yield lineOf(event);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof QuietWatch)) {
+      const { status: object } = isStatusError(error)
+        ? error
+        : status.internalError('the watch was cut off', { cause: error });
+      yield `${JSON.stringify({ type: 'ERROR', object })}\n`;
+      if (!isStatusError(error)) throw error;
+      return;
+    }
+  }
+  if (call.bookmarks && reached !== sent)
+    yield lineOf({ type: 'BOOKMARK', resourceVersion: reached, endsState: false });
+}

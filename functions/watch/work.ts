@@ -1,0 +1,279 @@
+/** The streaming function: the same API, but it streams watches and logs. Every other request is 404. */
+
+import type { Authentication } from '../../shared/access/authenticator.ts';
+import { withoutImpersonation } from '../../shared/access/impersonation.ts';
+import type { NodeKeys } from '../../shared/access/node-keys.ts';
+import type { UserInfo } from '../../shared/access/user-info.ts';
+import type { WatchTicketVerifier } from '../../shared/access/watch-tickets.ts';
+import { readLog } from '../../shared/api/logs/read-log.ts';
+import type { AnswerPodLog, Answers, Call, ReadDependencies } from '../../shared/api/request/call.ts';
+import { acceptsGzip } from '../../shared/api/request/response-size.ts';
+import { type RequestOptions, requestDependencies } from '../../shared/api/request-dependencies.ts';
+import { serveApi } from '../../shared/api/serve.ts';
+import { answerLongPoll } from '../../shared/api/watch/long-poll.ts';
+import { watch as answerWatchCall } from '../../shared/api/watch/watch-call.ts';
+import { STATE_VERSION_PARAMETER, TICKET_PARAMETER, watchTarget } from '../../shared/api/watch/watch-redirect.ts';
+import type { WatchCall, WatchSource } from '../../shared/api/watch/watch-request.ts';
+import { defined } from '../../shared/defined.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import { parsePath, verbOf } from '../../shared/kubernetes/request/request.ts';
+import { statusResponse } from '../../shared/kubernetes/request/respond.ts';
+import * as status from '../../shared/kubernetes/status.ts';
+import type { Meter } from '../../shared/observability/log.ts';
+import { DEFAULT_FORM, type StreamForm } from '../../shared/watches/stream-form.ts';
+import type { GzipFrames } from './gzip-frames.ts';
+import type { LogSource } from './log-stream.ts';
+import { type MeasureForm, type Measuring, measurementDue, probeLines } from './measure-form.ts';
+import { WATCHES_AS_LONG_POLLS } from './metrics.ts';
+import { isPodLog, openLog } from './open-log.ts';
+import { paddedLog } from './padded-log.ts';
+import { type FindRefusal, revocationCheck } from './revocation.ts';
+import { watchLevel } from './watch-shares.ts';
+import { type SlotOutcome, type WatchSlot, type WatchSlots, watchSlots } from './watch-slot-store.ts';
+import { watchEndMs, watchLines } from './watch-stream.ts';
+
+/** From the last line of a watch to the release of its slot, at most. Milliseconds. */
+const RELEASE_MS = 5_000;
+
+interface Streamed {
+  /** Absent when the head is the whole response, as for a refusal. */
+  lines?: AsyncIterable<string>;
+  /** The output of a container, in place of lines. */
+  output?: AsyncIterable<Uint8Array>;
+  /** To run beside the answer: the form of streams is to be measured. */
+  measure?: MeasureForm;
+}
+
+export interface StreamedAnswer extends Streamed {
+  readonly head: HttpResponse;
+}
+
+export interface WatchOptions extends RequestOptions, Pick<Measuring, 'deployment' | 'openProbe'> {
+  /** Absent: logs are not served. */
+  readonly gunzip?: LogSource['gunzip'];
+  /** Absent: logs have no padding. */
+  readonly gzipFrames?: () => GzipFrames;
+  readonly meter?: Meter;
+  readonly tickets: WatchTicketVerifier;
+  /** For closing the watches of machines after their identity was deleted. */
+  readonly nodeKeys: NodeKeys;
+}
+
+/** @param deadlineMs when the last line must be sent, in epoch milliseconds */
+export type ServeWatch = (request: HttpRequest, deadlineMs: number) => Promise<StreamedAnswer>;
+
+export function serveWatch(options: WatchOptions): ServeWatch {
+  // Once for all requests: the roles in memory, and the throttling of log lines.
+  const common = requestDependencies({ ...options, makesInitialObjects: false });
+  const slots = watchSlots(options.items);
+  const revocation = { nodeKeys: options.nodeKeys, objects: clusterObjects(options), clock: options.clock };
+  return async (request, deadlineMs) => {
+    if (!isStreamed(request)) {
+      const probe = await probeLines(options, request);
+      return probe === undefined
+        ? { head: statusResponse(status.unknownPath().status) }
+        : { head: STREAM, lines: probe };
+    }
+    const ticket = request.query.get(TICKET_PARAMETER);
+    const query = new URLSearchParams(request.query);
+    query.delete(TICKET_PARAMETER);
+    // Only a ticket ensures that the API chose it.
+    const stateVersion = ticket === null ? undefined : (query.get(STATE_VERSION_PARAMETER) ?? undefined);
+    const streamed: Streamed = {};
+    /** The impersonator in the ticket. */
+    let impersonator: UserInfo | undefined;
+    const findRefusalFor = (call: StreamedCall): FindRefusal =>
+      revocationCheck(revocation, [impersonator ?? call.caller, call.user], call);
+    const occupySlot = async (user: UserInfo, timeoutSeconds?: number) => {
+      const { slot, measured } = await acquireSlot(options, slots, {
+        user,
+        deadlineMs,
+        ...defined({ timeoutSeconds }),
+      });
+      const measure = measurementDue(options, measured);
+      if (measure !== undefined) streamed.measure = measure;
+      return { slot, form: measured?.form ?? DEFAULT_FORM };
+    };
+    const dependencies: ReadDependencies = {
+      ...common,
+      // A ticket replaces the credentials. Without a ticket the credentials are checked as in the API.
+      authenticator:
+        ticket === null
+          ? options.authenticator
+          : {
+              authenticate: () =>
+                authenticateByTicket(options, request, ticket, (caller) => {
+                  impersonator = caller;
+                }),
+            },
+      ...defined({
+        answerPodLog: logAnswerer(options, { occupySlot, findRefusalFor, deadlineMs }, (output) => {
+          streamed.output = output;
+        }),
+      }),
+      answerWatch: async (source, asked, call) => {
+        const { slot, form } = await occupySlot(call.user, asked.timeoutSeconds);
+        const watch = { ...asked, ...defined({ stateVersion }) };
+        if (form.kind === 'longPoll') {
+          options.meter?.add(WATCHES_AS_LONG_POLLS, 1, 'Count');
+          return asLongPoll(source, watch, slot);
+        }
+        const limits = {
+          deadlineMs,
+          quietMs: options.policy.watchQuietSeconds * 1_000,
+          paddingBytes: form.paddingBytes,
+          findRefusal: findRefusalFor(call),
+        };
+        streamed.lines = releasing(slot, watchLines(source, watch, limits));
+        return STREAM;
+      },
+    };
+    // A ticket names the user that the request acts as.
+    const headers = ticket === null ? request.headers : withoutImpersonation(request.headers);
+    const serve = serveApi(dependencies, streamedAnswers(dependencies));
+    const head = await serve({ ...request, headers, query });
+    return { head, ...streamed };
+  };
+}
+
+/** isStreamed has let through what these answer. */
+const streamedAnswers = (dependencies: ReadDependencies): Answers => ({
+  verbs: {
+    watch: (call) => answerWatchCall(dependencies, call),
+    get: (call) => readLog(dependencies, call),
+  },
+});
+
+const STREAM: HttpResponse = {
+  status: 200,
+  headers: { 'content-type': 'application/json', 'cache-control': 'no-cache, private' },
+  body: '',
+};
+
+const NOT_STREAMED =
+  'this cluster cannot stream: watches end with their first changes, and logs may be late ' +
+  '(docs/operations/alarms/watches-not-streamed.md)';
+/** RFC 9111 5.5, and as warnings of upstream's API: kubectl prints it. */
+const WARNING = { warning: `299 - ${JSON.stringify(NOT_STREAMED)}` };
+
+/** The end of an answer is delivered even where a chunk is not. */
+async function asLongPoll(source: WatchSource, watch: WatchCall, slot: WatchSlot): Promise<HttpResponse> {
+  try {
+    const answer = await answerLongPoll(source, watch);
+    return { ...answer, headers: { ...answer.headers, ...WARNING } };
+  } finally {
+    await slot.release();
+  }
+}
+
+/** Between two attempts of a client without a slot. Seconds. */
+const RETRY_AFTER_SECONDS = 5;
+
+/** @throws StatusError 429 if the user holds its share of the watches, or no slot is free */
+async function acquireSlot(
+  { clock, random, policy }: WatchOptions,
+  slots: WatchSlots,
+  { user, timeoutSeconds, deadlineMs }: { user: UserInfo | undefined; timeoutSeconds?: number; deadlineMs: number },
+): Promise<Extract<SlotOutcome, { kind: 'acquired' }>> {
+  const nowMs = clock.nowMs();
+  const { username = '', groups = [] } = user ?? {};
+  const outcome = await slots.acquire({
+    holder: random.uuid(),
+    user: username,
+    level: watchLevel(groups),
+    slotsMax: policy.concurrentWatchesMax,
+    nowMs,
+    untilMs: watchEndMs(nowMs, timeoutSeconds, deadlineMs) + RELEASE_MS,
+    fraction: () => random.fraction(),
+  });
+  if (outcome.kind === 'acquired') return outcome;
+  throw status.tooManyRequests(`${reasonOf(outcome, username, groups)}; try again later`, {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}
+
+function reasonOf(
+  outcome: Exclude<SlotOutcome, { kind: 'acquired' }>,
+  username: string,
+  groups: readonly string[],
+): string {
+  switch (outcome.kind) {
+    case 'userAtLimit':
+      return `${JSON.stringify(username)} holds ${outcome.held} watches, the most that concurrentWatchesMax allows one user`;
+    case 'levelAtLimit': {
+      const users = watchLevel(groups) === 'machine' ? 'machines' : 'users other than machines';
+      return `the ${outcome.slots} watches that concurrentWatchesMax allows ${users} are held`;
+    }
+    case 'contended':
+      return 'other watches started at the same time';
+  }
+}
+
+async function* releasing<T>(slot: WatchSlot, lines: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* lines;
+  } finally {
+    await slot.release();
+  }
+}
+
+type StreamedCall = Pick<Call, 'user' | 'caller' | 'accessRefusal'>;
+
+interface LogLimits {
+  readonly occupySlot: (user: UserInfo) => Promise<{ readonly slot: WatchSlot; readonly form: StreamForm }>;
+  readonly findRefusalFor: (call: StreamedCall) => FindRefusal;
+  readonly deadlineMs: number;
+}
+
+/** Answers logs, in a slot like that of a watch. The slot is released on a refusal. */
+function logAnswerer(
+  options: WatchOptions,
+  { occupySlot, findRefusalFor, deadlineMs }: LogLimits,
+  onOpen: (output: AsyncIterable<Uint8Array>) => void,
+): AnswerPodLog | undefined {
+  const { gunzip, gzipFrames } = options;
+  if (gunzip === undefined) return undefined;
+  return async (log, call) => {
+    const { slot, form } = await occupySlot(call.user);
+    const paddingBytes = form.kind === 'stream' ? form.paddingBytes : 0;
+    const frames = paddingBytes > 0 && acceptsGzip(call.request) ? gzipFrames?.() : undefined;
+    try {
+      const opening = { log, call, deadlineMs, findRefusal: findRefusalFor(call) };
+      const output = releasing(slot, await openLog({ ...options, gunzip }, opening));
+      onOpen(frames === undefined ? output : paddedLog(output, frames, paddingBytes));
+    } catch (error) {
+      await slot.release();
+      throw error;
+    }
+    return {
+      status: 200,
+      headers: {
+        'content-type': 'text/plain',
+        'cache-control': 'no-cache, private',
+        ...(frames === undefined ? {} : { 'content-encoding': 'gzip', vary: 'Accept-Encoding' }),
+        ...(form.kind === 'longPoll' ? WARNING : {}),
+      },
+      body: '',
+    };
+  };
+}
+
+function isStreamed({ method, path, query }: HttpRequest): boolean {
+  const parsed = parsePath(path);
+  if (parsed.kind !== 'resource') return false;
+  const verb = verbOf(method, parsed.target, query);
+  return verb === 'watch' || (verb === 'get' && isPodLog(parsed.target));
+}
+
+async function authenticateByTicket(
+  { tickets, clock }: WatchOptions,
+  request: HttpRequest,
+  ticket: string,
+  onCaller: (caller: UserInfo | undefined) => void,
+): Promise<Authentication> {
+  const verdict = await tickets.verify(ticket, watchTarget(request.path, request.query), clock.nowMs());
+  if (verdict.kind !== 'valid') return verdict;
+  onCaller(verdict.caller);
+  return { kind: 'authenticated', user: verdict.user };
+}

@@ -1,0 +1,84 @@
+/**
+ * Keeps the status of PodDisruptionBudgets for clients that watch it. An eviction does not rely on it: the API counts the
+ * pods when it is asked.
+ */
+import { defined } from '../../../shared/defined.ts';
+import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
+import { expectedPodsOf } from '../../../shared/kinds/pods/budget-scale.ts';
+import type { KubePodDisruptionBudget, ObjectRef } from '../../../shared/kinds/types.ts';
+import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
+import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
+import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import { KNOWN_FOR_MS } from '../pods/known-selectors.ts';
+import { listObjects } from '../pods/list-objects.ts';
+import { refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
+import { nextDisruptionEndMs, storedStatus } from './rule.ts';
+
+const CONTROLLER = 'controllermanager';
+const BUDGETS = 'poddisruptionbudgets';
+
+/** One budget; without a name all of the namespace. */
+export async function syncBudgets(dependencies: ControllerDependencies, ref: ObjectRef): Promise<SyncReport> {
+  if (ref.name !== '') return syncBudget(dependencies, ref);
+  for (const budget of await dependencies.budgets.in(ref.namespace)) {
+    await syncBudget(dependencies, refOfObject(BUDGETS, budget));
+  }
+  return {};
+}
+
+const syncBudget = (dependencies: ControllerDependencies, ref: ObjectRef): Promise<SyncReport> =>
+  syncUnlessOvertaken('PodDisruptionBudget', () => attemptSync(dependencies, ref));
+
+async function attemptSync(dependencies: ControllerDependencies, ref: ObjectRef): Promise<SyncReport | 'overtaken'> {
+  const { objects, clock } = dependencies;
+  const budget = (await objects.get(ref)) as KubePodDisruptionBudget | undefined;
+  if (budget === undefined || budget.metadata.deletionTimestamp !== undefined) return {};
+  const isNew = budget.status?.observedGeneration !== budget.metadata.generation;
+  if (isNew) dependencies.budgets.forget();
+  const pods = await listObjects(dependencies, 'pods', ref.namespace);
+  const expected = await expectedPodsOf(budget, pods, (owner) => objects.get(owner));
+  const nowMs = clock.nowMs();
+  const status = storedStatus({ budget, pods, expected, nowMs });
+  if (!jsonEqual(status, budget.status ?? {})) {
+    const { kind } = await objects.commit({
+      writes: [{ kind: 'update', ref, object: { ...budget, status }, previous: budget }],
+    });
+    if (kind !== 'committed') return 'overtaken';
+  }
+  if (expected?.kind === 'failed') await reportFailure(dependencies, budget, expected.message, nowMs);
+  const lookAgainAtMs = isNew ? nowMs + KNOWN_FOR_MS : nextDisruptionEndMs(status, nowMs);
+  return defined({ lookAgainAtMs });
+}
+
+function reportFailure(
+  dependencies: ControllerDependencies,
+  budget: KubePodDisruptionBudget,
+  message: string,
+  nowMs: number,
+): Promise<void> {
+  const about = subjectOf('PodDisruptionBudget', budget);
+  const event = {
+    type: 'Warning' as const,
+    reason: 'CalculateExpectedPodCountFailed',
+    message: `Failed to calculate the number of expected pods: ${message}`,
+    source: CONTROLLER,
+    about,
+    once: `${budget.metadata.generation ?? 0}/${message}`,
+  };
+  return recordEvents(dependencies, [event], nowMs);
+}
+
+/** The budgets that select pods with some of these labels. */
+export async function budgetsSelecting(
+  { budgets }: ControllerDependencies,
+  namespace: string,
+  labels: readonly Readonly<Record<string, string>>[],
+): Promise<readonly ObjectRef[]> {
+  const known: readonly KubePodDisruptionBudget[] = await budgets.in(namespace);
+  return known
+    .filter(({ spec }) => {
+      const selector = selectorFromSpec(spec?.selector);
+      return labels.some((each) => selector.matches(each));
+    })
+    .map((budget) => refOfObject(BUDGETS, budget));
+}

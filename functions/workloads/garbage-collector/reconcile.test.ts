@@ -1,0 +1,198 @@
+import { describe, expect, it } from 'vitest';
+import { type ItemStore, StoreFault } from '../../../shared/store/item-store.ts';
+import { TickFault } from '../../../shared/ticks/tick-runner.ts';
+import { workloadCluster } from '../../../test/support/workload-cluster.ts';
+import { fateOf, type OwnerState } from './rule.ts';
+
+const owner = (uid: string, state: OwnerState) => ({
+  reference: { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: uid, uid },
+  state,
+});
+
+describe('the fate of an object', () => {
+  it.each([
+    [['absent'], 'delete'],
+    [['absent', 'waiting'], 'delete'],
+    [['solid'], 'keep'],
+    [['absent', 'solid'], 'release'],
+    [['waiting', 'solid'], 'release'],
+    [['unknown'], 'keep'],
+    [['absent', 'unknown'], 'release'],
+    [[], 'keep'],
+  ] as const)('with owners %j is: %s', (states, kind) => {
+    const owners = states.map((state, index) => owner(`u${index}`, state));
+    expect(fateOf(owners, { isDeleting: false, hasDependents: false }).kind).toBe(kind);
+    expect(fateOf(owners, { isDeleting: true, hasDependents: true }).kind).toBe('keep');
+  });
+
+  it.each([
+    [['waiting'], true, 'Foreground'],
+    [['absent', 'waiting'], true, 'Foreground'],
+    [['waiting'], false, 'Background'],
+    [['absent'], true, 'Background'],
+  ] as const)('with owners %j and dependents %j is a deletion in the %s', (states, hasDependents, policy) => {
+    const owners = states.map((state, index) => owner(`u${index}`, state));
+    expect(fateOf(owners, { isDeleting: false, hasDependents })).toEqual({ kind: 'delete', policy });
+  });
+});
+
+async function running() {
+  const cluster = workloadCluster();
+  await cluster.createDeployment({ replicas: 2 });
+  await cluster.settleRunning();
+  return cluster;
+}
+
+describe('garbage collection', () => {
+  it('deletes ReplicaSet and pods of a Deployment that was removed; pods have their grace period', async () => {
+    const cluster = await running();
+    await cluster.remove('deployments', 'web');
+    await cluster.settle();
+    expect(await cluster.sets()).toEqual([]);
+    expect(await cluster.pods()).toEqual([]);
+    expect(await cluster.list('pods')).toMatchObject([
+      { metadata: { deletionGracePeriodSeconds: 30 } },
+      { metadata: { deletionGracePeriodSeconds: 30 } },
+    ]);
+  });
+
+  it('is repeated when it failed twice, here because the table refused every commit', async () => {
+    const cluster = await running();
+    await cluster.remove('deployments', 'web');
+    const failing = cluster.makeControllers({
+      ...cluster.tables,
+      transact: () => Promise.reject(new StoreFault('throttled', 'throttled', { retryable: true })),
+    });
+    const outcome = await failing.onWorkloadRecords(await cluster.records());
+    expect(outcome.postponed.length).toBeGreaterThan(0);
+    expect(await cluster.sets()).toHaveLength(1);
+    cluster.advance(10_000);
+    // The tick finds the table as it was: the work is moved to a later time.
+    await expect(failing.tickWorkloads(Math.floor(cluster.now() / 5_000))).rejects.toThrow(TickFault);
+    cluster.advance(55_000);
+    await cluster.tick();
+    expect(await cluster.sets()).toHaveLength(1);
+    cluster.advance(5_000);
+    await cluster.tick();
+    await cluster.settle();
+    expect(await cluster.sets()).toEqual([]);
+    expect(await cluster.pods()).toEqual([]);
+  });
+
+  it('leaves the dependents of an owner with the finalizer orphan, without their reference', async () => {
+    const cluster = await running();
+    await cluster.change('deployments', 'web', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] },
+    }));
+    await cluster.settle();
+    expect(await cluster.deployment()).toBeUndefined();
+    const [set] = await cluster.sets();
+    expect(set?.metadata.ownerReferences).toBeUndefined();
+    expect(await cluster.pods()).toHaveLength(2);
+  });
+
+  it('removes such an owner although its status is written at the same time', async () => {
+    const cluster = await running();
+    await cluster.change('deployments', 'web', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] },
+    }));
+    const batch = await cluster.records();
+    let isFirst = true;
+    const items: ItemStore = {
+      ...cluster.tables,
+      async transact(writes) {
+        if (isFirst && writes.some(({ kind, key }) => kind === 'delete' && key.pk.startsWith('o#deployments#'))) {
+          isFirst = false;
+          await cluster.change('deployments', 'web', (object) => ({
+            ...object,
+            status: { ...object.status, unavailableReplicas: 7 },
+          }));
+        }
+        return cluster.tables.transact(writes);
+      },
+    };
+    await cluster.makeControllers(items).onWorkloadRecords(batch);
+    await cluster.settle();
+    expect(isFirst).toBe(false);
+    expect(await cluster.deployment()).toBeUndefined();
+    expect(await cluster.pods()).toHaveLength(2);
+  });
+
+  it.each(['deployments', 'replicasets'])('is repaired by the sweep when the record was lost: %s', async (resource) => {
+    const cluster = await running();
+    await cluster.tick();
+    const [object] = await cluster.list(resource);
+    await cluster.change(resource, object?.metadata.name ?? '', (each) => ({
+      ...each,
+      metadata: { ...each.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['orphan'] },
+    }));
+    await cluster.records();
+    cluster.advance(900_000);
+    await cluster.tick();
+    expect((await cluster.list(resource)).map(({ metadata }) => metadata.uid)).not.toContain(object?.metadata.uid);
+  });
+
+  it('removes an owner in the foreground after the dependents that block it', async () => {
+    const cluster = await running();
+    const [set] = await cluster.sets();
+    await cluster.change('replicasets', set?.metadata.name ?? '', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] },
+    }));
+    await cluster.settle();
+    expect(await cluster.pods()).toEqual([]);
+    expect((await cluster.sets()).some(({ metadata }) => metadata.uid === set?.metadata.uid)).toBe(true);
+    for (const pod of await cluster.list('pods')) await cluster.remove('pods', pod.metadata.name ?? '');
+    await cluster.settle();
+    expect((await cluster.sets()).some(({ metadata }) => metadata.uid === set?.metadata.uid)).toBe(false);
+  });
+
+  it('removes an owner in the foreground although a dependent has another owner, which keeps it', async () => {
+    const cluster = await running();
+    const [set] = await cluster.sets();
+    const [pod] = await cluster.pods();
+    const other = await cluster.create('configmaps', { kind: 'ConfigMap', metadata: { name: 'other' } });
+    const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'other', uid: other.metadata.uid ?? '' };
+    await cluster.change('pods', pod?.metadata.name ?? '', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, ownerReferences: [...(object.metadata.ownerReferences ?? []), reference] },
+    }));
+    await cluster.change('replicasets', set?.metadata.name ?? '', (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['foregroundDeletion'] },
+    }));
+    await cluster.settle();
+    for (const each of await cluster.list('pods')) {
+      if (each.metadata.deletionTimestamp !== undefined) await cluster.remove('pods', each.metadata.name ?? '');
+    }
+    await cluster.settle();
+    expect((await cluster.sets()).some(({ metadata }) => metadata.uid === set?.metadata.uid)).toBe(false);
+    const kept = (await cluster.pods()).find(({ metadata }) => metadata.uid === pod?.metadata.uid);
+    const uids = kept?.metadata.ownerReferences?.map(({ uid }) => uid);
+    expect(uids).toContain(reference.uid);
+    expect(uids).not.toContain(set?.metadata.uid);
+  });
+
+  it('keeps an object with another owner that exists, or is of an unknown kind', async () => {
+    const cluster = await running();
+    const [set] = await cluster.sets();
+    const reference = {
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      name: set?.metadata.name ?? '',
+      uid: set?.metadata.uid ?? '',
+    };
+    const custom = { apiVersion: 'example.com/v1', kind: 'Thing', name: 't', uid: 't' };
+    await cluster.create('configmaps', {
+      kind: 'ConfigMap',
+      metadata: { name: 'kept', ownerReferences: [reference, custom] },
+    });
+    await cluster.create('configmaps', { kind: 'ConfigMap', metadata: { name: 'lost', ownerReferences: [reference] } });
+    await cluster.remove('replicasets', set?.metadata.name ?? '');
+    await cluster.settle();
+    const maps = await cluster.list('configmaps');
+    expect(maps.map(({ metadata }) => [metadata.name, metadata.ownerReferences?.length])).toEqual([['kept', 1]]);
+  });
+});

@@ -1,0 +1,42 @@
+/** Rules of a Job for failed pods. Source: pkg/controller/job/pod_failure_policy.go. */
+import type { ExitCodesRequirement, JobSpec, PodFailureRule } from '../../../shared/kinds/application-types.ts';
+import type { ContainerEnd, JobPod } from './job-pod.rule.ts';
+
+export type FailureVerdict =
+  /** Counts towards backoffLimit. */
+  { readonly kind: 'counts' } | { readonly kind: 'ignored' } | { readonly kind: 'failsJob'; readonly message: string };
+
+type FailedPod = Pick<JobPod, 'namespace' | 'name' | 'failedContainers' | 'conditions'>;
+
+/** The first rule that applies decides; without one the failure counts. */
+export function verdictOf(policy: JobSpec['podFailurePolicy'], pod: FailedPod): FailureVerdict {
+  for (const [position, rule] of (policy?.rules ?? []).entries()) {
+    const cause = causeOf(rule, pod);
+    if (cause === undefined) continue;
+    if (rule.action === 'Ignore') return { kind: 'ignored' };
+    if (rule.action === 'FailJob') {
+      return { kind: 'failsJob', message: `${cause} matching FailJob rule at index ${position}` };
+    }
+    return { kind: 'counts' };
+  }
+  return { kind: 'counts' };
+}
+
+/** How the pod matches the rule; undefined: it does not. */
+function causeOf({ onExitCodes, onPodConditions = [] }: PodFailureRule, pod: FailedPod): string | undefined {
+  if (onExitCodes !== undefined) {
+    const end = pod.failedContainers.find((container) => matchesExit(onExitCodes, container));
+    return end === undefined
+      ? undefined
+      : `Container ${end.name} for pod ${pod.namespace}/${pod.name} failed with exit code ${end.exitCode}`;
+  }
+  const condition = pod.conditions.find(({ type, status }) =>
+    onPodConditions.some((pattern) => pattern.type === type && (pattern.status || 'True') === status),
+  );
+  return condition === undefined ? undefined : `Pod ${pod.namespace}/${pod.name} has condition ${condition.type}`;
+}
+
+function matchesExit({ containerName, operator, values = [] }: ExitCodesRequirement, end: ContainerEnd): boolean {
+  if (containerName !== undefined && containerName !== end.name) return false;
+  return operator === 'In' ? values.includes(end.exitCode) : operator === 'NotIn' && !values.includes(end.exitCode);
+}

@@ -1,0 +1,168 @@
+/**
+ * A pod as a controller creates it: with the admission, defaults and validation of a POST. Sources:
+ * pkg/controller/controller_utils.go (GetPodFromTemplate), plugin/pkg/admission (NamespaceLifecycle,
+ * LimitRanger, ServiceAccount, Priority, RuntimeClass, ResourceQuota).
+ */
+
+import { defined } from '../../../shared/defined.ts';
+import type {
+  KubeResourceQuota,
+  KubeRuntimeClass,
+  KubeServiceAccount,
+} from '../../../shared/kinds/application-types.ts';
+import { DEFAULT_ACCOUNT } from '../../../shared/kinds/namespaces/namespace-contents.ts';
+import { limitViolation } from '../../../shared/kinds/pods/limit-range.ts';
+import { accountNameOf, accountRefusal } from '../../../shared/kinds/pods/pod-account.ts';
+import { defaultPriorityClass, priorityClassNameOf, resolvePriority } from '../../../shared/kinds/pods/pod-priority.ts';
+import { runtimeClassNameOf, runtimeClassRefusal } from '../../../shared/kinds/pods/runtime-class.ts';
+import { systemPriorityClasses } from '../../../shared/kinds/priorityclasses/serve.ts';
+import { checkQuota } from '../../../shared/kinds/quotas/quota.ts';
+import type { CountedResource } from '../../../shared/kinds/quotas/usage.ts';
+import { pods } from '../../../shared/kinds/registry.ts';
+import type { KubeObject, KubePod, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
+import { formatTime } from '../../../shared/kubernetes/time.ts';
+import type { ObjectWrite } from '../../../shared/store/object-store.ts';
+import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { PodTemplateSpec } from '../workload-types.ts';
+import { prefixOf } from './generated-name.rule.ts';
+import { refOfObject } from './owner.ts';
+
+/** Priority classes that are searched for the default one, at most. */
+const CLASSES_MAX = 500;
+
+export type PodCreation =
+  | { readonly kind: 'pod'; readonly pod: KubePod }
+  /** The API would refuse it. */
+  | { readonly kind: 'refused'; readonly message: string }
+  /** Its namespace is being deleted: no failure of the owner. */
+  | { readonly kind: 'namespaceTerminating' };
+
+type Dependencies = Pick<ControllerDependencies, 'objects' | 'policy' | 'namespacePolicies'>;
+
+const forbidden = (name: string, why: string) =>
+  ({ kind: 'refused', message: `pods "${name}" is forbidden: ${why}` }) as const;
+
+/**
+ * How pods of one owner are made: what admission reads is read once. `own`: the template of one pod, with the priority
+ * of the owner's.
+ */
+export async function podMaker(
+  { objects, policy, namespacePolicies }: Dependencies,
+  owner: {
+    readonly namespace: string;
+    readonly reference: OwnerReference;
+    readonly template: PodTemplateSpec | undefined;
+  },
+  nowMs: number,
+): Promise<(name: string, uid: string, own?: PodTemplateSpec) => PodCreation> {
+  const { template = {} } = owner;
+  const namespace = await objects.get({ resource: 'namespaces', namespace: '', name: owner.namespace });
+  if (namespace?.metadata.deletionTimestamp !== undefined) return () => ({ kind: 'namespaceTerminating' });
+  const labels = template.metadata?.labels ?? {};
+  if (Object.keys(labels).length === 0) {
+    return () => ({ kind: 'refused', message: 'unable to create pods, no labels' });
+  }
+  const body = { metadata: {}, spec: template.spec ?? {} } as KubeObject;
+  const accountName = accountNameOf(body) ?? DEFAULT_ACCOUNT;
+  const accountRef = { resource: 'serviceaccounts', namespace: owner.namespace, name: accountName };
+  const account = (await objects.get(accountRef)) ?? missingAccount(accountRef);
+  const accountMissing = accountRefusal(owner.namespace, accountName, account);
+  const priority = resolvePriority(body, await priorityClassesFor(objects, body));
+  if (priority.kind === 'refused') return () => ({ kind: 'refused', message: priority.why });
+  const className = runtimeClassNameOf(body);
+  const runtimeClass: KubeRuntimeClass | undefined =
+    className === '' ? undefined : await objects.get({ resource: 'runtimeclasses', namespace: '', name: className });
+  const limitRanges = await namespacePolicies.limitRanges(owner.namespace);
+  const refusal = runtimeClassRefusal(body, runtimeClass);
+  const prefix = owner.reference.kind === 'StatefulSet' ? () => `${owner.reference.name}-` : prefixOf;
+  return (name, uid, own = template) => {
+    const { annotations, finalizers } = own.metadata ?? {};
+    const given: KubeObject = {
+      metadata: {
+        name,
+        generateName: prefix(name),
+        namespace: owner.namespace,
+        uid,
+        creationTimestamp: formatTime(nowMs),
+        labels: own.metadata?.labels ?? {},
+        ...(annotations === undefined ? {} : { annotations }),
+        ...(finalizers === undefined ? {} : { finalizers }),
+        ownerReferences: [owner.reference],
+      },
+      spec: own.spec ?? {},
+    };
+    const pod = pods.prepareForCreate(given, {
+      nowMs,
+      defaultTolerationSeconds: policy.podEvictionTimeoutSeconds,
+      priority: priority.priority,
+      limitRanges,
+      ...defined({ account, runtimeClass }),
+    });
+    const why = accountMissing ?? refusal ?? limitViolation('pods', pod, limitRanges);
+    if (why !== undefined) return forbidden(name, why);
+    const [cause] = pods.validate(pod, { operation: 'create', subresource: '' });
+    return cause === undefined
+      ? { kind: 'pod', pod }
+      : { kind: 'refused', message: `Pod "${name}" is invalid: ${cause.field}: ${cause.message}` };
+  };
+}
+
+export interface ChargedObjects<Created extends KubeObject> {
+  /** The first of the objects: all that the quotas permit. */
+  readonly permitted: readonly Created[];
+  /** Quotas to write in the commit that creates these objects. */
+  readonly quotas: readonly ObjectWrite[];
+  /** Why the next object is not permitted. Absent: all are. */
+  readonly refusal?: string;
+}
+
+/**
+ * The new objects of one resource that the quotas of their namespace permit, and the quotas with their use. A commit with
+ * these is refused if another creation was charged meanwhile, and the caller decides again.
+ */
+export async function chargedObjects<Created extends KubeObject>(
+  { namespacePolicies }: Pick<Dependencies, 'namespacePolicies'>,
+  of: CountedResource & { readonly namespace: string; readonly nowMs: number },
+  objects: readonly Created[],
+): Promise<ChargedObjects<Created>> {
+  if (objects.length === 0) return { permitted: [], quotas: [] };
+  const { group, resource, nowMs } = of;
+  const stored = await namespacePolicies.quotas(of.namespace);
+  let current: readonly KubeResourceQuota[] = stored;
+  const permitted: Created[] = [];
+  let refusal: string | undefined;
+  for (const object of objects) {
+    const checks = current.map((quota) => checkQuota(quota, { group, resource, object, nowMs }));
+    const refused = checks.flatMap((check) => (check.kind === 'refused' ? [check.why] : []));
+    if (refused[0] !== undefined) {
+      const kind = group === '' ? resource : `${resource}.${group}`;
+      refusal = `${kind} "${object.metadata.name ?? ''}" is forbidden: ${refused[0]}`;
+      break;
+    }
+    current = current.map((quota, index) => {
+      const check = checks[index];
+      return check?.kind === 'charged' ? check.quota : quota;
+    });
+    permitted.push(object);
+  }
+  const quotas = stored.flatMap((previous, index): ObjectWrite[] => {
+    const object = current[index];
+    return object === undefined || object === previous
+      ? []
+      : [{ kind: 'update', ref: refOfObject('resourcequotas', previous), object, previous }];
+  });
+  return { permitted, quotas, ...defined({ refusal }) };
+}
+
+/** Every namespace has the account `default`: the API creates it when it is read. */
+const missingAccount = ({ namespace, name }: ObjectRef): KubeServiceAccount | undefined =>
+  name === DEFAULT_ACCOUNT ? { metadata: { namespace, name } } : undefined;
+
+async function priorityClassesFor(objects: Dependencies['objects'], pod: KubeObject) {
+  const name = priorityClassNameOf(pod);
+  const system = systemPriorityClasses().find((each) => each.metadata.name === name);
+  if (system !== undefined) return { named: system };
+  if (name !== '') return { named: await objects.get({ resource: 'priorityclasses', namespace: '', name }) };
+  const { objects: classes } = await objects.list({ resource: 'priorityclasses', limit: CLASSES_MAX });
+  return { globalDefault: defaultPriorityClass(classes) };
+}

@@ -1,0 +1,77 @@
+/**
+ * What the workload controllers read of a pod. Source: pkg/controller/controller_utils.go (IsPodActive), pkg/api/v1/pod
+ * (IsPodReady, IsPodAvailable).
+ */
+
+import type { KubeObject, KubePod, OwnerReference, PodPhase } from '../../../shared/kinds/types.ts';
+import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
+
+export interface OwnedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** '' while it is not bound. */
+  readonly nodeName: string;
+  readonly phase: PodPhase;
+  readonly ready: boolean;
+  /** Last transition of the Ready condition. Epoch milliseconds. */
+  readonly readyChangedAtMs: number | undefined;
+  readonly createdAtMs: number | undefined;
+  readonly isDeleting: boolean;
+  /** Annotation controller.kubernetes.io/pod-deletion-cost; 0 without it, or when it is no number. */
+  readonly deletionCost: number;
+  /** The restarts of the container that restarted most. */
+  readonly restartsMax: number;
+}
+
+const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
+const INT32_MAX = 2 ** 31 - 1;
+
+export function ownedPodOf(pod: KubePod): OwnedPod {
+  const { metadata, spec, status } = pod;
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name ?? '',
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    labels: metadata.labels ?? {},
+    nodeName: spec?.nodeName ?? '',
+    phase: status?.phase ?? 'Pending',
+    ready: ready?.status === 'True',
+    readyChangedAtMs: parseTimeMs(ready?.lastTransitionTime),
+    createdAtMs: parseTimeMs(metadata.creationTimestamp),
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    deletionCost: deletionCostOf(metadata.annotations?.[DELETION_COST]),
+    restartsMax: Math.max(0, ...(status?.containerStatuses ?? []).map(({ restartCount }) => restartCount ?? 0)),
+  };
+}
+
+/** An int32 without a leading plus or zeros; anything else counts as 0. */
+function deletionCostOf(text: string | undefined): number {
+  if (text === undefined || !/^(0|-?[1-9]\d*)$/.test(text)) return 0;
+  const cost = Number(text);
+  return cost >= -INT32_MAX - 1 && cost <= INT32_MAX ? cost : 0;
+}
+
+/** A terminating pod is inactive at once: its replacement does not wait for the end of the object. */
+export const isActive = ({ phase, isDeleting }: Pick<OwnedPod, 'phase' | 'isDeleting'>): boolean =>
+  phase !== 'Succeeded' && phase !== 'Failed' && !isDeleting;
+
+/** Epoch milliseconds from which a Ready pod is available; undefined: it is not Ready, or its time is unknown. */
+export function availableAfterMs(pod: OwnedPod, minReadySeconds: number): number | undefined {
+  if (!pod.ready) return undefined;
+  if (minReadySeconds === 0) return Number.NEGATIVE_INFINITY;
+  return pod.readyChangedAtMs === undefined ? undefined : pod.readyChangedAtMs + minReadySeconds * 1_000;
+}
+
+/** At exactly the end of minReadySeconds it is not yet available. */
+export function isAvailable(pod: OwnedPod, minReadySeconds: number, nowMs: number): boolean {
+  const afterMs = availableAfterMs(pod, minReadySeconds);
+  return afterMs !== undefined && afterMs < nowMs;
+}
+
+export const controllerOf = ({ metadata }: KubeObject): OwnerReference | undefined =>
+  (metadata.ownerReferences ?? []).find(({ controller }) => controller === true);

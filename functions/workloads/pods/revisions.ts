@@ -1,0 +1,100 @@
+/** Reads and writes the ControllerRevisions of a DaemonSet or StatefulSet. */
+
+import type { KubeControllerRevision } from '../../../shared/kinds/application-types.ts';
+import { controllerrevisions } from '../../../shared/kinds/controllerrevisions/serve.ts';
+import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
+import { formatTime } from '../../../shared/kubernetes/time.ts';
+import type { CommitOutcome, ObjectWrite } from '../../../shared/store/object-store.ts';
+import { ownedRefs } from '../../../shared/store/owner-index.ts';
+import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import { chargedObjects } from './new-pod.ts';
+import { controllerOf } from './owned-pod.rule.ts';
+import { controllerReference, refOfObject, unchanged } from './owner.ts';
+import { claimed, commitFirst, type PodOwner, reportRefusal } from './pod-commits.ts';
+import { nextRevisionStep, type RevisionOwner, templateOf } from './revisions.rule.ts';
+import { isSameTemplate } from './template.rule.ts';
+
+const REVISIONS = 'controllerrevisions';
+
+/** What an owner has of one resource, strongly consistent. */
+export async function readOwned(
+  { objects, items }: Pick<ControllerDependencies, 'objects' | 'items'>,
+  ownerUid: string,
+  resource: string,
+): Promise<readonly KubeObject[]> {
+  const found = await objects.getMany(await ownedRefs(items, ownerUid, resource));
+  return found.flatMap((each) => (each !== undefined && controllerOf(each)?.uid === ownerUid ? [each] : []));
+}
+
+/**
+ * The revision of the present template. If it does not exist, or is not the highest, it is written, and the sync starts
+ * again. `refused`: a quota does not permit it.
+ */
+export async function currentRevision(
+  dependencies: ControllerDependencies,
+  owner: PodOwner,
+  of: RevisionOwner,
+  revisions: readonly KubeControllerRevision[],
+): Promise<KubeControllerRevision | 'written' | 'overtaken' | 'refused'> {
+  const { objects, random } = dependencies;
+  const step = nextRevisionStep(of, revisions);
+  if (step.kind === 'current') return step.current;
+  const extra = claimed(owner, owner.fence);
+  if (step.kind === 'renumber') {
+    const { previous, revision } = step;
+    const ref = refOfObject(REVISIONS, previous);
+    const write: ObjectWrite = { kind: 'update', ref, object: { ...previous, revision } as KubeObject, previous };
+    return writtenOr(await objects.commit({ writes: [write], extra }));
+  }
+  const metadata = {
+    ...step.revision.metadata,
+    uid: random.uuid(),
+    creationTimestamp: formatTime(owner.nowMs),
+    ownerReferences: [controllerReference(owner.kind, owner.object)],
+  };
+  const object = controllerrevisions.prepareForCreate({ ...step.revision, metadata }, { nowMs: owner.nowMs });
+  const write: ObjectWrite = { kind: 'create', ref: refOfObject(REVISIONS, object), object };
+  const { namespace } = owner.ref;
+  const charging = { group: 'apps', resource: REVISIONS, namespace, nowMs: owner.nowMs };
+  const { quotas, refusal } = await chargedObjects(dependencies, charging, [object]);
+  if (refusal !== undefined) {
+    await reportRefusal(dependencies, owner, refusal);
+    return 'refused';
+  }
+  const outcome = await objects.commit({ writes: [write, ...quotas], extra });
+  const isTaken = outcome.kind === 'conflict' && outcome.index === 0;
+  return isTaken ? resolveCollision(dependencies, owner, of, outcome.current) : writtenOr(outcome);
+}
+
+const writtenOr = ({ kind }: CommitOutcome): 'written' | 'overtaken' =>
+  kind === 'committed' ? 'written' : 'overtaken';
+
+/** The name is in use. By ours: another sync was faster. By any other: the next attempt makes another name. */
+async function resolveCollision(
+  { objects }: ControllerDependencies,
+  { ref, object }: PodOwner,
+  of: RevisionOwner,
+  existing: KubeControllerRevision | undefined,
+): Promise<'overtaken'> {
+  const isOurs =
+    existing === undefined ||
+    (controllerOf(existing)?.uid === object.metadata.uid && isSameTemplate(templateOf(existing), of.template));
+  if (!isOurs) {
+    const status = { ...object.status, collisionCount: (of.collisionCount ?? 0) + 1 };
+    await objects.commit({ writes: [{ kind: 'update', ref, object: { ...object, status }, previous: object }] });
+  }
+  return 'overtaken';
+}
+
+/** Deletes revisions that exceed the limit, if the owner is as it was read. A lost race is left to the next sync. */
+export async function deleteRevisions(
+  dependencies: ControllerDependencies,
+  owner: { readonly ref: ObjectRef; readonly object: KubeObject },
+  surplus: readonly KubeControllerRevision[],
+): Promise<void> {
+  if (surplus.length === 0) return;
+  const writes = surplus.map(
+    (each): ObjectWrite => ({ kind: 'delete', ref: refOfObject(REVISIONS, each), previous: each }),
+  );
+  await commitFirst(dependencies, writes, [unchanged(owner.ref, owner.object)]);
+}

@@ -1,0 +1,138 @@
+/** Decision records of the controller of ReplicaSets and ReplicationControllers: which pods it created and deleted, and the numbers. */
+import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import type { OwnedPod } from '../pods/owned-pod.rule.ts';
+import { byLogShard, firstToDelete } from './deletion-order.rule.ts';
+import { BURST_PODS, type ReplicaSetDecision } from './rule.ts';
+import type { SetKind } from './set-kinds.rule.ts';
+
+/** What the order of deletion reads of a pod. */
+type RankedPod = Pick<
+  OwnedPod,
+  'name' | 'uid' | 'nodeName' | 'phase' | 'ready' | 'readyChangedAtMs' | 'createdAtMs' | 'deletionCost' | 'restartsMax'
+>;
+
+interface ReplicaSetInputs {
+  readonly missingPods: { readonly replicas: number; readonly active: number };
+  readonly surplusPods: {
+    readonly replicas: number;
+    readonly pods: readonly RankedPod[];
+    /** Nodes of the related active pods. */
+    readonly relatedOn: readonly string[];
+    /** Pods of this decision that an earlier transaction deleted. */
+    readonly before: number;
+    readonly count: number;
+    /** The pods were ordered by these shards of the change log. Absent in older records: in the order of deletion. */
+    readonly logShards?: number;
+  };
+}
+
+export type ReplicaSetDraft = DraftOf<ReplicaSetInputs>;
+
+/** A ReplicaSet, as far as a record names it. */
+interface RecordedSet {
+  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+  readonly spec?: { readonly replicas?: number };
+}
+
+const aboutSet = (kind: SetKind['kind'], { metadata }: RecordedSet): DecisionAbout => ({
+  kind,
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+  uid: metadata.uid ?? '',
+});
+
+/** One transaction of creations. `active`: pods before it. */
+export function podsCreatedDraft(
+  kind: SetKind['kind'],
+  replicaSet: RecordedSet,
+  { active, names }: { readonly active: number; readonly names: readonly string[] },
+  nowMs: number,
+): ReplicaSetDraft {
+  const replicas = replicaSet.spec?.replicas ?? 1;
+  return {
+    act: 'PodsCreated',
+    about: aboutSet(kind, replicaSet),
+    atMs: nowMs,
+    reason: `${replicas} pods are wanted and ${active} are active: created ${names.join(', ')}`,
+    rule: 'missingPods',
+    inputs: { replicas, active },
+    outcome: { missing: replicas - active },
+  };
+}
+
+export function podsDeletedDraft(
+  kind: SetKind['kind'],
+  replicaSet: RecordedSet,
+  of: {
+    readonly decision: ReplicaSetDecision;
+    readonly pods: readonly OwnedPod[];
+    readonly relatedPods: readonly OwnedPod[];
+    readonly names: readonly string[];
+    readonly before: number;
+    readonly logShards: number;
+  },
+  nowMs: number,
+): ReplicaSetDraft {
+  const replicas = replicaSet.spec?.replicas ?? 1;
+  const active = of.pods.filter(({ isDeleting, phase }) => !isDeleting && phase !== 'Failed' && phase !== 'Succeeded');
+  return {
+    act: 'PodsDeleted',
+    about: aboutSet(kind, replicaSet),
+    atMs: nowMs,
+    reason: `${replicas} pods are wanted and ${active.length - of.before} are active: deleted ${of.names.join(', ')}`,
+    rule: 'surplusPods',
+    inputs: {
+      replicas,
+      pods: active.map(ranked),
+      relatedOn: of.relatedPods.map(({ nodeName }) => nodeName),
+      before: of.before,
+      count: of.names.length,
+      logShards: of.logShards,
+    },
+    outcome: { names: [...of.names] },
+  };
+}
+
+const ranked = ({
+  name,
+  uid,
+  nodeName,
+  phase,
+  ready,
+  readyChangedAtMs,
+  createdAtMs,
+  deletionCost,
+  restartsMax,
+}: OwnedPod): RankedPod => ({
+  name,
+  uid,
+  nodeName,
+  phase,
+  ready,
+  readyChangedAtMs,
+  createdAtMs,
+  deletionCost,
+  restartsMax,
+});
+
+const asPod = (pod: RankedPod): OwnedPod => ({
+  ...pod,
+  readyChangedAtMs: pod.readyChangedAtMs,
+  createdAtMs: pod.createdAtMs,
+  namespace: '',
+  resourceVersion: '',
+  labels: {},
+  isDeleting: false,
+});
+
+export const replicaSetReplay: ReplayRules<ReplicaSetInputs> = {
+  missingPods: ({ replicas, active }) => ({ missing: replicas - active }),
+  surplusPods({ replicas, pods, relatedOn, before, count, logShards }, { about, atMs }) {
+    const surplus = Math.min(pods.length - replicas, BURST_PODS);
+    const relatedPods = relatedOn.map((nodeName) => ({ nodeName }) as OwnedPod);
+    const chosen = firstToDelete(pods.map(asPod), surplus, { relatedPods, nowMs: atMs });
+    const { namespace = '' } = about;
+    const order = logShards === undefined ? chosen : byLogShard(chosen, { namespace, logShards });
+    return { names: order.slice(before, before + count).map(({ name }) => name) };
+  },
+};

@@ -1,0 +1,255 @@
+/** Which syncs the changes of objects require. Pure. Each owner is synced once per batch, from what is stored then. */
+import { defined } from '../../shared/defined.ts';
+import { isNamespaceContent } from '../../shared/kinds/namespaces/namespace-contents.ts';
+import { isTerminated } from '../../shared/kinds/pods/phase.ts';
+import type { KubeNode, KubeObject, KubePod, ObjectRef, OwnerReference } from '../../shared/kinds/types.ts';
+import { labelsOfConcern } from './disruption/rule.ts';
+import { labelsOfEndpoints, SERVICE_NAME_LABEL } from './endpoints/rule.ts';
+import type { OwnerCoordinates } from './garbage-collector/rule.ts';
+import { controllerOf } from './pods/owned-pod.rule.ts';
+
+export interface ObjectRecord {
+  /** In the batch. */
+  readonly position: number;
+  readonly ref: ObjectRef;
+  /** Absent: it was created. */
+  readonly before?: KubeObject;
+  /** Absent: it was deleted. */
+  readonly after?: KubeObject;
+}
+
+export interface NodeChange {
+  /** Absent: it appeared. */
+  readonly before?: KubeNode;
+  /** Absent: it was removed. */
+  readonly after?: KubeNode;
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+export type Work =
+  | { readonly kind: 'sync'; readonly ref: ObjectRef }
+  /** Find the owners that a pod or ReplicaSet without a controller may have. */
+  | { readonly kind: 'adopt'; readonly orphan: KubeObject; readonly ref: ObjectRef }
+  /**
+   * Budgets that select pods with some of these labels count them again. `ref` names all budgets of the namespace. Each
+   * pod of a StatefulSet has labels of its own: one work for all of them counts a budget once per batch.
+   */
+  | { readonly kind: 'budgets'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
+  /** Services that select pods with some of these labels write their endpoints. `ref` names all of the namespace. */
+  | { readonly kind: 'services'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
+  /** Endpoints that a client wrote are mirrored into EndpointSlices. `ref`: their Service. */
+  | { readonly kind: 'mirror'; readonly ref: ObjectRef }
+  /** A new owner: objects that it selects may be there already. */
+  | { readonly kind: 'adoptAll'; readonly ref: ObjectRef }
+  /** A pod of this ReplicaSet was removed: its Deployment may wait for the end of all old pods. */
+  | { readonly kind: 'podEnded'; readonly ref: ObjectRef }
+  /** Nodes appeared, were removed, or changed labels or taints: DaemonSets may want other pods. */
+  | { readonly kind: 'nodesChanged'; readonly changes: readonly NodeChange[] }
+  /** An object was removed: what becomes of its dependents. */
+  | { readonly kind: 'collect'; readonly ownerUid: string; readonly hasClaim: boolean }
+  /** An object is being deleted and waits for its dependents. */
+  | { readonly kind: 'finish'; readonly ref: ObjectRef }
+  /** This owner of an object in `namespace` may be absent, or deleted before it. */
+  | { readonly kind: 'checkOwner'; readonly namespace: string; readonly owner: OwnerCoordinates }
+  /** An object no longer blocks the deletion of this owner. */
+  | { readonly kind: 'finishOwner'; readonly namespace: string; readonly owner: OwnerCoordinates };
+
+export interface RequiredWork {
+  readonly of: readonly number[];
+  readonly work: Work;
+}
+
+/** The kinds that are synced here, by plural name, with the resources of what they own. */
+const KINDS: Readonly<Record<string, { readonly kind: string; readonly owns: readonly string[] }>> = {
+  deployments: { kind: 'Deployment', owns: ['replicasets'] },
+  replicasets: { kind: 'ReplicaSet', owns: ['pods'] },
+  replicationcontrollers: { kind: 'ReplicationController', owns: ['pods'] },
+  daemonsets: { kind: 'DaemonSet', owns: ['pods', 'controllerrevisions'] },
+  // A Job finds its former pods by the label with its name.
+  jobs: { kind: 'Job', owns: [] },
+  cronjobs: { kind: 'CronJob', owns: [] },
+  statefulsets: { kind: 'StatefulSet', owns: ['pods', 'controllerrevisions'] },
+  poddisruptionbudgets: { kind: 'PodDisruptionBudget', owns: [] },
+  services: { kind: 'Service', owns: [] },
+};
+export const syncedResources = Object.keys(KINDS);
+/** What objects of this resource own, and adopt. */
+export const ownedResources = (resource: string): readonly string[] => KINDS[resource]?.owns ?? [];
+/** Resources of the owners that may adopt an object of this resource. */
+export const adoptersOf = (resource: string): readonly string[] =>
+  syncedResources.filter((each) => ownedResources(each).includes(resource));
+
+/** Plural names of the kinds that are synced here. */
+const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(KINDS).map(([resource, { kind }]) => [kind, resource]),
+);
+/** Resources of owners with a claim (store/owner-claim-store.ts). */
+const CLAIMED = ['replicasets', 'replicationcontrollers', 'daemonsets', 'statefulsets', 'jobs'];
+const isClaimed = (resource: string): boolean => CLAIMED.includes(resource);
+const JOB_NAME_LABELS = ['batch.kubernetes.io/job-name', 'job-name'];
+const WAITING = ['foregroundDeletion', 'orphan'];
+
+export function requiredWorks(records: readonly ObjectRecord[]): readonly RequiredWork[] {
+  const byKey = new Map<string, { of: number[]; work: Work }>();
+  const ofNodes = records.filter(({ ref }) => ref.resource === 'nodes');
+  for (const record of records) {
+    for (const work of record.ref.resource === 'nodes' ? dependentsWorks(record) : worksOf(record)) {
+      const isKeyedByRef = work.kind === 'adopt' || work.kind === 'budgets' || work.kind === 'services';
+      const key = JSON.stringify(isKeyedByRef ? { kind: work.kind, ref: work.ref } : work);
+      const found = byKey.get(key);
+      byKey.set(key, {
+        of: [...(found?.of ?? []), record.position],
+        work: found === undefined ? work : merged(found.work, work),
+      });
+    }
+  }
+  const changes = ofNodes.map(({ before, after }): NodeChange => defined({ before, after }));
+  const nodesChanged: RequiredWork = {
+    of: ofNodes.map(({ position }) => position),
+    work: { kind: 'nodesChanged', changes },
+  };
+  return [...byKey.values(), ...(ofNodes.length === 0 ? [] : [nodesChanged])];
+}
+
+/** The union of two works with one key. */
+const merged = (first: Work, next: Work): Work =>
+  (first.kind === 'budgets' || first.kind === 'services') && first.kind === next.kind
+    ? { ...first, labels: [...first.labels, ...next.labels] }
+    : first;
+
+function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
+  const labels = labelsOfConcern(ref.resource, before, after);
+  const budgets = { resource: 'poddisruptionbudgets', namespace: ref.namespace, name: '' };
+  const works: Work[] = [
+    ...controllersOf(ref, before, after === undefined),
+    ...controllersOf(ref, after, false),
+    ...ofOwners(ref, before, after),
+    ...ofNamespace(ref, before, after),
+    ...(labels.length === 0 ? [] : [{ kind: 'budgets' as const, ref: budgets, labels }]),
+    ...ofServices(ref, before, after),
+  ];
+  works.push(...dependentsWorks({ ref, ...defined({ before, after }) }));
+  if (after === undefined) return works;
+  const isSynced = syncedResources.includes(ref.resource);
+  if (isSynced) works.push({ kind: before === undefined ? 'adoptAll' : 'sync', ref });
+  if (adoptersOf(ref.resource).length > 0 && isOrphan(after) && mayBeAdoptedNow(before, after)) {
+    works.push({ kind: 'adopt', orphan: after, ref });
+  }
+  return works;
+}
+
+/** What becomes of the dependents of an object that was removed, or that waits for them. */
+function dependentsWorks({ ref, before, after }: Omit<ObjectRecord, 'position'>): readonly Work[] {
+  if (after === undefined) {
+    const uid = before?.metadata.uid ?? '';
+    return uid === '' ? [] : [{ kind: 'collect', ownerUid: uid, hasClaim: isClaimed(ref.resource) }];
+  }
+  const { deletionTimestamp, finalizers = [] } = after.metadata;
+  const isWaiting = deletionTimestamp !== undefined && WAITING.some((each) => finalizers.includes(each));
+  return isWaiting ? [{ kind: 'finish', ref }] : [];
+}
+
+const coordinatesOf = ({ apiVersion, kind, name, uid }: OwnerReference): OwnerCoordinates => ({
+  apiVersion,
+  kind,
+  name,
+  uid,
+});
+
+/** Owners of new references, which may not exist, and owners that the object no longer blocks. */
+function ofOwners(
+  { namespace }: ObjectRef,
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+): readonly Work[] {
+  const [former, current] = [before?.metadata.ownerReferences ?? [], after?.metadata.ownerReferences ?? []];
+  const blocks = (references: readonly OwnerReference[], uid: string): boolean =>
+    references.some((each) => each.uid === uid && each.blockOwnerDeletion === true);
+  const known = new Set(former.map((each) => JSON.stringify(coordinatesOf(each))));
+  return [
+    ...current
+      .filter((each) => !known.has(JSON.stringify(coordinatesOf(each))))
+      .map((each): Work => ({ kind: 'checkOwner', namespace, owner: coordinatesOf(each) })),
+    ...former
+      .filter(({ uid }) => blocks(former, uid) && !blocks(current, uid))
+      .map((each): Work => ({ kind: 'finishOwner', namespace, owner: coordinatesOf(each) })),
+  ];
+}
+
+/** Services of a changed pod; the Service of removed endpoints, and a removed Service, which leaves its Endpoints. */
+function ofServices(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): readonly Work[] {
+  const { resource, namespace } = ref;
+  const service = (name: string): ObjectRef => ({ resource: 'services', namespace, name });
+  if (resource === 'pods') {
+    const labels = labelsOfEndpoints(before, after);
+    return labels.length === 0 ? [] : [{ kind: 'services', ref: service(''), labels }];
+  }
+  if (resource === 'endpoints' && after !== undefined) return [{ kind: 'mirror', ref: service(ref.name) }];
+  if (after !== undefined) return [];
+  if (resource === 'services' || resource === 'endpoints') return [{ kind: 'sync', ref: service(ref.name) }];
+  const named = before?.metadata.labels?.[SERVICE_NAME_LABEL];
+  return resource === 'endpointslices' && named !== undefined ? [{ kind: 'sync', ref: service(named) }] : [];
+}
+
+/** Name of the Job that a pod's label names. */
+export function formerJob(pod: KubeObject): string | undefined {
+  const { labels = {} } = pod.metadata;
+  return JOB_NAME_LABELS.map((label) => labels[label]).find((name) => name !== undefined);
+}
+
+/** Every quota of a namespace. */
+const quotasOf = (namespace: string): Work => ({
+  kind: 'sync',
+  ref: { resource: 'resourcequotas', namespace, name: '' },
+});
+
+/** The works of the namespace itself and its quotas. A creation is counted by admission. */
+function ofNamespace(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): readonly Work[] {
+  if (ref.resource === 'namespaces' || ref.resource === 'resourcequotas') {
+    if (after !== undefined) return [{ kind: 'sync', ref }];
+  }
+  const works: Work[] = [];
+  if (isNamespaceContent(ref.resource, ref.name)) {
+    works.push({ kind: 'sync', ref: { resource: 'namespaces', namespace: '', name: ref.namespace } });
+  }
+  if (ref.namespace !== '' && countsLess(ref, before, after)) works.push(quotasOf(ref.namespace));
+  return works;
+}
+
+/** It was removed, or it is a pod that terminated or is being deleted. */
+function countsLess(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): boolean {
+  if (after === undefined) return true;
+  if (ref.resource !== 'pods' || before === undefined) return false;
+  return (
+    isTerminated(before) !== isTerminated(after) ||
+    before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp
+  );
+}
+
+/** The controller, which counts the object. */
+function controllersOf({ namespace }: ObjectRef, object: KubeObject | undefined, isRemoved: boolean): readonly Work[] {
+  const controller = object === undefined ? undefined : controllerOf(object);
+  const synced = controller === undefined ? undefined : SYNCED[controller.kind];
+  if (synced === undefined) return [];
+  const ref = { resource: synced, namespace, name: controller?.name ?? '' };
+  return isRemoved && synced === 'replicasets'
+    ? [
+        { kind: 'sync', ref },
+        { kind: 'podEnded', ref },
+      ]
+    : [{ kind: 'sync', ref }];
+}
+
+const isOrphan = (object: KubeObject): boolean =>
+  controllerOf(object) === undefined && object.metadata.deletionTimestamp === undefined;
+
+/** It is new, or its labels or its controller changed. */
+function mayBeAdoptedNow(before: KubeObject | undefined, after: KubePod): boolean {
+  if (before === undefined) return true;
+  const { metadata } = before;
+  return (
+    controllerOf(before) !== undefined ||
+    JSON.stringify(metadata.labels ?? {}) !== JSON.stringify(after.metadata.labels ?? {})
+  );
+}

@@ -1,0 +1,74 @@
+/**
+ * The queue of node-marker in Amazon SQS: SendMessageBatch and ChangeMessageVisibility. If a response is lost, the messages
+ * are sent again and exist twice.
+ * Source: Amazon SQS API Reference, SendMessageBatch (ten messages; the response lists those that failed).
+ */
+import type { PartQueue } from '../../fleet/marks/part-queue.ts';
+import { type QueueConnection, type SqsCall, sqsCaller } from './sqs-call.ts';
+
+const MESSAGES_PER_BATCH_MAX = 10;
+/** All messages of a batch, in UTF-16 units; names are ASCII. The smallest limit that SQS ever had is 262,144 bytes. */
+const BATCH_LENGTH_MAX = 250_000;
+const BATCHES_AT_ONCE_MAX = 8;
+
+export function sqsPartQueue(connection: QueueConnection): PartQueue {
+  const call = sqsCaller(connection);
+  const sendBatch = call('SendMessageBatch');
+  const changeVisibility = call('ChangeMessageVisibility');
+  return {
+    async send(bodies, nowMs) {
+      const refused: number[] = [];
+      const waiting = batchesOf(bodies).values();
+      const worker = async (): Promise<void> => {
+        for (const { first, some } of waiting) {
+          refused.push(...(await refusedOf(sendBatch, some, { first, nowMs })));
+        }
+      };
+      await Promise.all(Array.from({ length: BATCHES_AT_ONCE_MAX }, worker));
+      return refused.sort((one, other) => one - other);
+    },
+    async postpone(receiptHandle, { delaySeconds, nowMs }) {
+      await changeVisibility({ ReceiptHandle: receiptHandle, VisibilityTimeout: delaySeconds }, nowMs);
+    },
+  };
+}
+
+interface Batch {
+  /** Position of its first message. */
+  readonly first: number;
+  readonly some: string[];
+}
+
+/** A message that is too large by itself has a batch of its own. */
+function batchesOf(bodies: readonly string[]): readonly Batch[] {
+  const batches: Batch[] = [];
+  let length = 0;
+  bodies.forEach((body, index) => {
+    const batch = batches.at(-1);
+    length += body.length;
+    if (batch !== undefined && batch.some.length < MESSAGES_PER_BATCH_MAX && length <= BATCH_LENGTH_MAX) {
+      batch.some.push(body);
+      return;
+    }
+    batches.push({ first: index, some: [body] });
+    length = body.length;
+  });
+  return batches;
+}
+
+/** Positions, counted from `first`, of the messages of one batch that the queue did not accept. */
+async function refusedOf(
+  sendBatch: SqsCall,
+  bodies: readonly string[],
+  { first, nowMs }: { readonly first: number; readonly nowMs: number },
+): Promise<number[]> {
+  const all = bodies.map((_, index) => first + index);
+  const Entries = bodies.map((MessageBody, index) => ({ Id: String(first + index), MessageBody }));
+  try {
+    const { Failed = [] } = JSON.parse(await sendBatch({ Entries }, nowMs)) as { Failed?: readonly { Id: string }[] };
+    const failed = new Set(Failed.map(({ Id }) => Number(Id)));
+    return all.filter((index) => failed.has(index));
+  } catch {
+    return all;
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The decision of a controller, with the inputs of its rule. The rule can be evaluated again (replay.ts).
+ *
+ * A record is plain JSON and self-contained: `inputs` holds the part of the policy that the rule read, `outcome` what
+ * the rule returned. Each controller's `decisions.ts` builds its records and replays them. Records are kept for 30 days
+ * under the object they are about (docs/explain.md).
+ */
+
+import { shortHash } from '../text-hash.ts';
+
+export const DECISION_ACTS = [
+  'MarkUnknown',
+  'GateClosed',
+  'GateOpened',
+  'TotalDisruptionEntered',
+  'TotalDisruptionLeft',
+  'ZoneStateSet',
+  'ZoneRateSet',
+  'EvictionHeld',
+  'Tainted',
+  'TaintSwapped',
+  'TaintLifted',
+  'ProfileChanged',
+  'SilencePlanned',
+  'SilenceEnded',
+  'FlappingBegan',
+  'FlappingEnded',
+  'PodEvictionSet',
+  'PodEvictionMoved',
+  'PodEvictionHeld',
+  'PodEvictionCancelled',
+  'PodDeleted',
+  'PodCollected',
+  'NodeDeleted',
+  'NodeKept',
+  'ShutdownTaintAdded',
+  'ShutdownTaintRemoved',
+  'OutOfServiceAdded',
+  'OutOfServiceRemoved',
+  'VolumeDetached',
+  'VolumeKept',
+  'PodScheduled',
+  'PodUnschedulable',
+  'PodPreempting',
+  'PodPreempted',
+  'SchedulingHeld',
+  'NotWritten',
+  'PodsCreated',
+  'PodsDeleted',
+  'ReplicaSetMade',
+  'ReplicaSetsScaled',
+  'RolloutHeld',
+  'StatefulPodAwaited',
+  'Collected',
+  'JobFinished',
+  'JobExpired',
+  'CronJobStarted',
+  'CronJobSkipped',
+  'RequestsRefused',
+] as const;
+export type DecisionAct = (typeof DECISION_ACTS)[number];
+
+/** Kinds of workloads. Their controllers record decisions. */
+export const WORKLOAD_KINDS = [
+  'ReplicaSet',
+  'Deployment',
+  'ReplicationController',
+  'DaemonSet',
+  'StatefulSet',
+  'Job',
+  'CronJob',
+] as const;
+export type WorkloadKind = (typeof WORKLOAD_KINDS)[number];
+
+export interface DecisionAbout {
+  readonly kind: 'Node' | 'Pod' | 'Zone' | 'Fleet' | 'Object' | WorkloadKind;
+  /** Namespaced objects only. */
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid?: string;
+}
+
+/** The whole cluster: safety gate and total disruption. */
+export const FLEET: DecisionAbout = Object.freeze({ kind: 'Fleet', name: 'fleet' });
+
+export type Outcome = Readonly<Record<string, unknown>>;
+
+/** The outcome of a rule that decided nothing. */
+export const NOTHING: Outcome = Object.freeze({ kind: 'nothing' });
+
+export interface DecisionDraft {
+  readonly act: DecisionAct;
+  readonly about: DecisionAbout;
+  /** Server time at which the rule was evaluated. Epoch milliseconds. */
+  readonly atMs: number;
+  /** The text that `explain` prints. */
+  readonly reason: string;
+  /** Id of the rule, one of the keys of the replay registry. */
+  readonly rule: string;
+  readonly inputs: object;
+  /** What the rule returned; `replay` compares it. */
+  readonly outcome: Outcome;
+}
+
+/**
+ * The drafts of one controller. `Inputs` maps each rule id to the inputs that the rule reads; absent means undefined.
+ */
+export type DraftOf<Inputs> = {
+  [R in keyof Inputs & string]: DecisionDraft & { readonly rule: R; readonly inputs: Inputs[R] };
+}[keyof Inputs & string];
+
+/** Runs each rule of one controller over recorded inputs. Returns what `outcome` would hold. */
+export type ReplayRules<Inputs> = {
+  readonly [R in keyof Inputs & string]: (inputs: Inputs[R], record: DecisionRecord) => Outcome;
+};
+
+export interface DecisionRecord extends DecisionDraft {
+  readonly v: 1;
+  /** Hash of the whole policy that was in force. */
+  readonly policy: string;
+  /** The tick that decided; absent where an object change triggered the decision. */
+  readonly slot?: number;
+  /** Fencing number of node-monitor's claim. */
+  readonly fence?: number;
+  /** Hash of all other fields: shows whether the record or the rule has changed. */
+  readonly sum: string;
+}
+
+export const sealed = (record: Omit<DecisionRecord, 'sum'>): DecisionRecord => ({ ...record, sum: sumOf(record) });
+
+/** Hash of a record without its `sum`. */
+export function sumOf(record: object): string {
+  const { sum: _, ...rest } = record as { readonly sum?: string };
+  return shortHash(canonical(rest));
+}
+
+/** JSON with sorted keys and without undefined members. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const fields = Object.entries(value)
+    .filter(([, each]) => each !== undefined)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`);
+  return `{${fields.join(',')}}`;
+}

@@ -1,0 +1,101 @@
+/** Decision records of pod-evictor: when a pod is evicted, and why an eviction is moved, held or cancelled. */
+
+import { type DecisionAct, type DraftOf, NOTHING, type ReplayRules } from '../../decisions/decision-record.ts';
+import {
+  aboutPod,
+  fullPolicy,
+  gateOf,
+  policyPart,
+  type RecordedPolicy,
+  recordedGate,
+} from '../../decisions/record-parts.ts';
+import { defined } from '../../defined.ts';
+import { rfc3339 } from '../../kubernetes/rfc3339.ts';
+import type { GateReason, GateVerdict } from '../gate/gate.ts';
+import type { Policy } from '../policy.ts';
+import type { NoExecuteTaint } from '../taints/taint-times.ts';
+import { decidePodEvictions, type EvictablePod, type EvictionTimer, type PodEvictionDecision } from './rule.ts';
+
+interface PodEvictorInputs {
+  /** decidePodEvictions for one pod. */
+  readonly podEviction: {
+    readonly nodeName: string;
+    /** Absent: the Node does not exist. */
+    readonly taints?: readonly NoExecuteTaint[] | undefined;
+    /** Absent: the pod does not exist. */
+    readonly pod?: EvictablePod | undefined;
+    readonly timer?: EvictionTimer | undefined;
+    readonly gate: readonly GateReason[];
+    readonly freshSinceMs: number;
+    readonly policy: RecordedPolicy;
+  };
+}
+
+export type PodEvictorDraft = DraftOf<PodEvictorInputs>;
+
+const ACTS: Readonly<Record<PodEvictionDecision['kind'], DecisionAct>> = {
+  schedule: 'PodEvictionSet',
+  move: 'PodEvictionMoved',
+  cancel: 'PodEvictionCancelled',
+  drop: 'PodEvictionCancelled',
+  hold: 'PodEvictionHeld',
+  delete: 'PodDeleted',
+};
+
+export function podEvictionDraft(
+  decision: PodEvictionDecision,
+  world: {
+    readonly nodeName: string;
+    readonly taints: readonly NoExecuteTaint[] | undefined;
+    readonly pod: EvictablePod | undefined;
+    readonly timer: EvictionTimer | undefined;
+    readonly gate: GateVerdict;
+    readonly freshSinceMs: number;
+  },
+  nowMs: number,
+  policy: Policy,
+): PodEvictorDraft {
+  const atMs = 'atMs' in decision ? decision.atMs : undefined;
+  const { nodeName, taints, pod, timer, gate, freshSinceMs } = world;
+  const eviction =
+    decision.kind === 'delete'
+      ? `, eviction was due at ${rfc3339(timer?.atMs ?? nowMs)}`
+      : atMs === undefined
+        ? ''
+        : `, eviction due at ${rfc3339(atMs)}`;
+  return {
+    act: ACTS[decision.kind],
+    about: aboutPod(decision),
+    atMs: nowMs,
+    reason: `node ${nodeName}: ${decision.reason}${eviction}`,
+    rule: 'podEviction',
+    inputs: {
+      nodeName,
+      ...defined({ taints, pod, timer }),
+      gate: recordedGate(gate),
+      freshSinceMs,
+      policy: policyPart(policy, 'nodeMonitorGracePeriodSeconds'),
+    },
+    outcome: { kind: decision.kind, why: decision.reason, ...defined({ atMs }) },
+  };
+}
+
+export const podEvictorReplay: ReplayRules<PodEvictorInputs> = {
+  podEviction({ nodeName, taints, pod, timer, gate, freshSinceMs, policy }, { about, atMs }) {
+    const decisions = decidePodEvictions(
+      {
+        nodeName,
+        taints: taints?.map((taint) => ({ ...taint, addedAtMs: taint.addedAtMs })),
+        pods: pod === undefined ? [] : [{ ...pod, nodeName: pod.nodeName, boundAtMs: pod.boundAtMs }],
+        timers: timer === undefined ? [] : [timer],
+        gate: gateOf(gate),
+        freshSinceMs,
+      },
+      atMs,
+      fullPolicy(policy),
+    );
+    const decided = decisions.find(({ podUid }) => podUid === about.uid);
+    if (decided === undefined) return NOTHING;
+    return { kind: decided.kind, why: decided.reason, ...('atMs' in decided ? { atMs: decided.atMs } : {}) };
+  },
+};

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { type ControlledFleet, settledFleet } from '../../../test/support/controlled-fleet.ts';
+import type { KubeObject } from '../../kinds/types.ts';
+
+const TAINT = { key: 'example.com/maintenance', effect: 'NoExecute' as const };
+
+const taint = (fleet: ControlledFleet) =>
+  fleet.changeNode('a-0', (node) => ({ ...node, spec: { ...node.spec, taints: [TAINT] } }));
+
+async function fleetWithPods(...names: string[]): Promise<ControlledFleet> {
+  const { fleet } = await settledFleet({ a: 2 }, { policy: { tickGate: 'off' } });
+  for (const name of names) await fleet.addPod(name, 'a-0', { tolerations: [] });
+  await fleet.streams();
+  return fleet;
+}
+
+const isDeleted = async (fleet: ControlledFleet, name: string) => {
+  const pod = await fleet.pod(name);
+  return pod === undefined || pod.metadata.deletionTimestamp !== undefined;
+};
+
+it.each<[string, unknown]>([
+  ['are no list', { key: 'example.com/maintenance' }],
+  ['hold null', [null]],
+  ['hold a text behind a toleration', [{ operator: 'Exists' }, 'all']],
+])('a pod with tolerations that %s fails alone, and the other pods are evicted', async (_, tolerations) => {
+  const fleet = await fleetWithPods('unreadable', 'web');
+  await fleet.changePod('unreadable', (pod) => ({ ...pod, spec: { ...pod.spec, tolerations } }) as KubeObject);
+  await fleet.streams();
+  await taint(fleet);
+  const fault = await fleet.streams().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  expect(String((fault as AggregateError).errors?.[0] ?? fault)).toContain(
+    'tolerations of pod default/unreadable cannot be read',
+  );
+  expect(await isDeleted(fleet, 'web')).toBe(true);
+  expect(await isDeleted(fleet, 'unreadable')).toBe(false);
+});
+
+it('a pod without tolerations is evicted', async () => {
+  const fleet = await fleetWithPods('web');
+  await fleet.changePod('web', ({ spec: { tolerations: _, ...spec } = {}, ...pod }) => ({ ...pod, spec }));
+  await taint(fleet);
+  await fleet.streams();
+  expect(await isDeleted(fleet, 'web')).toBe(true);
+});
+
+it('a pod that is terminating already is left unchanged', async () => {
+  const fleet = await fleetWithPods('web');
+  await fleet.endPod('web');
+  await fleet.streams();
+  const before = await fleet.pod('web');
+  await taint(fleet);
+  await fleet.streams();
+  expect(await fleet.pod('web')).toEqual(before);
+  expect(await fleet.events('TaintManagerEviction')).toEqual([]);
+});

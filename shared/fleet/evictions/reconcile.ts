@@ -1,0 +1,290 @@
+/**
+ * Taint eviction of one node's pods (rule.ts), triggered by a change of a taint or a pod, or by a timer. Always
+ * evaluates the whole node in its current state, so a late or repeated call finds nothing to do.
+ *
+ * Order: events of cancelled evictions, deletion of pods, then timers. A process that dies half-way leaves a timer that
+ * is due again for a pod that is already terminating, never a pod without its timer.
+ */
+
+import type { TickMark } from '../../decisions/ledger.ts';
+import { type PendingEvent, recordEvents, subjectOf } from '../../events/record-event.ts';
+import type { KubeNode, KubePod } from '../../kinds/types.ts';
+import type { Toleration } from '../../kubernetes/kubernetes.ts';
+import { itemBytes } from '../../store/item-size.ts';
+import { type CheckWrite, type PutWrite, StoreFault } from '../../store/item-store.ts';
+import { resourceVersionOf } from '../../store/object-record.ts';
+import type { BoundPod } from '../../store/object-store.ts';
+import { inPartsOfBytes } from '../../ticks/bounded-work.ts';
+import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import { gateVerdictFor } from '../gate/gate.ts';
+import { nodeRef, nodeUnchanged } from '../nodes/change-node.ts';
+import { reportUnwritable } from '../nodes/report-unwritable.ts';
+import type { NoExecuteTaint } from '../taints/taint-times.ts';
+import { noExecuteTaints } from '../taints/taint-times.ts';
+import type { FleetState } from '../zones/fleet-store.ts';
+import { podEvictionDraft } from './decisions.ts';
+import { deletePod, type PodDeletion } from './delete-pod.ts';
+import * as metric from './metrics.ts';
+import {
+  decidePodEvictions,
+  type EvictablePod,
+  type EvictionTimer,
+  type EvictionWorld,
+  type PodEvictionDecision,
+} from './rule.ts';
+import { type EvictionTimerStore, earliestTimers, type NodeTimers, TIMERS_ALONG_MAX } from './timer-store.ts';
+
+const ATTEMPTS_MAX = 6;
+/** Limit of the decision records that share a transaction with timers; all parts of the timers may change. Bytes. */
+const RECORDS_BYTES_MAX = 1_000_000;
+/** Pods deleted in one call: a node with thousands of due pods must not block a worker for the other nodes. */
+export const DELETIONS_PER_CALL_MAX = 100;
+
+/** @throws TypeError when its stored tolerations are malformed */
+function evictablePod({ pod, boundAtMs }: { readonly pod: KubePod } & Pick<BoundPod, 'boundAtMs'>): EvictablePod {
+  const tolerations: unknown = pod.spec?.tolerations ?? [];
+  if (!Array.isArray(tolerations) || tolerations.some((each) => typeof each !== 'object' || each === null)) {
+    throw new TypeError(`tolerations of pod ${pod.metadata.namespace}/${pod.metadata.name} cannot be read`);
+  }
+  return {
+    namespace: pod.metadata.namespace ?? '',
+    name: pod.metadata.name ?? '',
+    uid: pod.metadata.uid ?? '',
+    nodeName: pod.spec?.nodeName,
+    boundAtMs,
+    tolerations: tolerations as Toleration[],
+    terminating: pod.metadata.deletionTimestamp !== undefined,
+  };
+}
+
+/**
+ * @throws StoreFault when the node's timers kept changing. @throws AggregateError with the faults of single pods, after
+ * the other pods were processed. Calling again is safe.
+ */
+export async function evictPods(
+  dependencies: ControllerDependencies,
+  nodeName: string,
+  at: { readonly nowMs: number; readonly state: FleetState; readonly tick?: TickMark },
+): Promise<void> {
+  const { objects, timers: timerStore, policy } = dependencies;
+  const { nowMs, state } = at;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const [before, node]: [NodeTimers, KubeNode | undefined] = await Promise.all([
+      timerStore.read(nodeName),
+      objects.get(nodeRef(nodeName)),
+    ]);
+    const taints: readonly NoExecuteTaint[] | undefined =
+      node === undefined ? undefined : noExecuteTaints(node.spec?.taints ?? []);
+    if (before.timers.length === 0 && (taints === undefined || taints.length === 0)) return;
+    const bound = taints === undefined ? [] : await objects.listBound(nodeName);
+    const pods = bound.map(({ pod }) => pod);
+    const faults: unknown[] = [];
+    const world: EvictionWorld = {
+      nodeName,
+      taints,
+      pods: bound.flatMap((each) => {
+        try {
+          return [evictablePod(each)];
+        } catch (fault) {
+          faults.push(fault);
+          return [];
+        }
+      }),
+      timers: before.timers,
+      gate: gateVerdictFor(state.gate, { nowMs, policy }),
+      freshSinceMs: state.gate.freshSinceMs,
+    };
+    const decisions = decidePodEvictions(world, nowMs, policy);
+    const record = recorderOf(dependencies, world, nowMs, at.tick);
+    // Pods are deleted only while the Node exists and is unchanged.
+    const guard = nodeUnchanged(nodeName, node === undefined ? 0 : resourceVersionOf(node));
+    const changes = await applyDecisions(dependencies, decisions, pods, { world, nowMs, record, guard, faults });
+    if (changes === 'changed') continue;
+    if (changes !== undefined && !(await replaceTimers(timerStore, before, changes))) continue;
+    if (faults.length > 0) throw new AggregateError(faults, `pods of node ${nodeName} could not be evicted`);
+    return;
+  }
+  throw new StoreFault('throttled', 'a node or its eviction timers kept changing', { retryable: true });
+}
+
+/** Builds decision records over this world. A timer belongs to the pod's uid. */
+function recorderOf(
+  { ledger, policy }: ControllerDependencies,
+  world: EvictionWorld,
+  nowMs: number,
+  tick: TickMark | undefined,
+): (decision: PodEvictionDecision) => PutWrite {
+  const pods = new Map(world.pods.map((pod) => [pod.uid, pod]));
+  const timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
+  return (decision) => {
+    const of = { pod: pods.get(decision.podUid), timer: timers.get(decision.podUid) };
+    return ledger.write(podEvictionDraft(decision, { ...world, ...of }, nowMs, policy), tick);
+  };
+}
+
+/** The new timers and the records of their changes. */
+interface TimerChanges {
+  readonly timers: ReadonlyMap<string, EvictionTimer>;
+  readonly records: readonly { readonly podUid: string; readonly write: PutWrite }[];
+}
+
+/** Replaces the timers in as many transactions as the records need. False when another process changed them. */
+async function replaceTimers(
+  store: EvictionTimerStore,
+  before: NodeTimers,
+  { timers, records }: TimerChanges,
+): Promise<boolean> {
+  let current = before;
+  // A timer that does not fit is decided again later, and recorded when it is stored.
+  const kept = earliestTimers([...timers.values()]);
+  const isKept = new Set(kept.map(({ podUid }) => podUid));
+  const recorded =
+    kept.length === timers.size ? records : records.filter(({ podUid }) => isKept.has(podUid) || !timers.has(podUid));
+  const sized = inPartsOfBytes(recorded, TIMERS_ALONG_MAX, RECORDS_BYTES_MAX, ({ write }) => itemBytes(write.item));
+  for (const part of sized.length === 0 ? [[]] : sized) {
+    const isLast = part.length === 0 || part.at(-1) === recorded.at(-1);
+    const changed = new Set(part.map(({ podUid }) => podUid));
+    const others = current.timers.filter(({ podUid }) => !changed.has(podUid));
+    const next = isLast ? kept : [...others, ...kept.filter(({ podUid }) => changed.has(podUid))];
+    const outcome = await store.replace(
+      current,
+      next,
+      part.map(({ write }) => write),
+    );
+    if (outcome === 'conflict') return false;
+    if (!isLast) current = await store.read(before.nodeName);
+  }
+  return true;
+}
+
+interface EvictionPass {
+  readonly world: EvictionWorld;
+  readonly nowMs: number;
+  readonly record: (decision: PodEvictionDecision) => PutWrite;
+  readonly guard: CheckWrite;
+  /** Collects the faults of single pods. */
+  readonly faults: unknown[];
+}
+
+/** The timers and records of one pass, as its decisions change them. */
+class TimerPlan {
+  readonly timers: Map<string, EvictionTimer>;
+  readonly records: { podUid: string; write: PutWrite }[] = [];
+  changed = false;
+  readonly #record: EvictionPass['record'];
+
+  constructor({ world, record }: EvictionPass) {
+    this.timers = new Map(world.timers.map((timer) => [timer.podUid, timer]));
+    this.#record = record;
+  }
+
+  set({ namespace, name, podUid }: PodEvictionDecision, atMs: number): void {
+    this.timers.set(podUid, { namespace, name, podUid, atMs });
+    this.changed = true;
+  }
+
+  remove({ podUid }: PodEvictionDecision): void {
+    this.timers.delete(podUid);
+    this.changed = true;
+  }
+
+  recordDecision(decision: PodEvictionDecision): void {
+    this.records.push({ podUid: decision.podUid, write: this.#record(decision) });
+  }
+}
+
+/** The timers to store; undefined when they do not change. 'changed': the Node or a pod changed, decide again. */
+async function applyDecisions(
+  dependencies: ControllerDependencies,
+  decisions: readonly PodEvictionDecision[],
+  pods: readonly KubePod[],
+  pass: EvictionPass,
+): Promise<TimerChanges | 'changed' | undefined> {
+  const plan = new TimerPlan(pass);
+  const podsByUid = new Map(pods.map((pod) => [pod.metadata.uid ?? '', pod]));
+  const events: PendingEvent[] = [];
+  let deletions = 0;
+  for (const decision of decisions) {
+    const pod = podsByUid.get(decision.podUid);
+    const timer = plan.timers.get(decision.podUid);
+    switch (decision.kind) {
+      case 'schedule':
+      case 'move':
+        plan.set(decision, decision.atMs);
+        plan.recordDecision(decision);
+        break;
+      case 'hold':
+        if (decision.timerExists) break;
+        plan.set(decision, decision.atMs);
+        plan.recordDecision(decision);
+        break;
+      case 'cancel':
+        if (pod !== undefined) {
+          events.push({ ...decision.event, about: subjectOf('Pod', pod), once: `cancel ${timer?.atMs ?? ''}` });
+        }
+        plan.remove(decision);
+        plan.recordDecision(decision);
+        break;
+      case 'drop':
+        plan.remove(decision);
+        // The timer of a deleted or terminating pod is removed without a decision. A deleted Node is one.
+        if (pass.world.taints === undefined) plan.recordDecision(decision);
+        break;
+      case 'delete':
+        if (pod === undefined) break;
+        deletions += 1;
+        if (deletions > DELETIONS_PER_CALL_MAX) {
+          if (timer === undefined) plan.set(decision, pass.nowMs);
+          break;
+        }
+        if ((await evictPod(dependencies, decision, pod, plan, pass)) === 'changed') return 'changed';
+    }
+  }
+  if (events.length > 0) await recordEvents(dependencies, events, pass.nowMs);
+  return plan.changed ? { timers: plan.timers, records: plan.records } : undefined;
+}
+
+/** Deletes one due pod. Its timer stays while the deletion failed or was contended. */
+async function evictPod(
+  dependencies: ControllerDependencies,
+  decision: Extract<PodEvictionDecision, { kind: 'delete' }>,
+  pod: KubePod,
+  plan: TimerPlan,
+  { nowMs, guard, record, faults }: EvictionPass,
+): Promise<'settled' | 'changed'> {
+  const { meter, log } = dependencies;
+  const timer = plan.timers.get(decision.podUid);
+  const event = { ...decision.event, about: subjectOf('Pod', pod), once: 'marking' };
+  let outcome: PodDeletion;
+  try {
+    const { condition } = decision;
+    outcome = await deletePod(dependencies, pod, { condition, event, nowMs, guard, record: record(decision) });
+  } catch (fault) {
+    // A fault of one pod: the pods after it are processed, and its timer is due again at the next tick.
+    faults.push(fault);
+    if (timer === undefined) plan.set(decision, nowMs);
+    return 'settled';
+  }
+  switch (outcome.kind) {
+    case 'changed':
+      return 'changed';
+    case 'contended':
+      plan.set(decision, timer?.atMs ?? nowMs);
+      return 'settled';
+    case 'tooLarge':
+      await reportUnwritable(dependencies, { kind: 'Pod', object: pod, what: 'mark the pod for deletion', nowMs });
+      break;
+    case 'deleted':
+      meter.add(metric.POD_DELETIONS, 1, 'Count');
+      log.info('pod deleted by taint eviction', {
+        pod: `${decision.namespace}/${decision.name}`,
+        reason: decision.reason,
+        lateMs: timer === undefined ? 0 : Math.max(0, nowMs - timer.atMs),
+      });
+      break;
+    case 'absent':
+      break;
+  }
+  if (timer !== undefined) plan.remove(decision);
+  return 'settled';
+}

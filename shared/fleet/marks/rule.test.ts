@@ -1,0 +1,258 @@
+import { describe, expect, it } from 'vitest';
+import { aNode, anEmptyWorld, RuledFleet } from '../../../test/support/ruled-fleet.ts';
+import { UNTRIED_GATE } from '../gate/gate.ts';
+import { defaultPolicy } from '../policy.ts';
+import { packedFlaps } from '../silences/flapping.ts';
+import { decideMonitor, type MonitorWorld } from './rule.ts';
+
+const fleetOf = (...nodes: Parameters<typeof aNode>[0][]) => new RuledFleet(nodes.map(aNode));
+const kindsOf = (outcome: { decisions: readonly { kind: string }[] }) => outcome.decisions.map(({ kind }) => kind);
+
+describe('decideMonitor', () => {
+  it('decides nothing for an empty or a quiet fleet', () => {
+    expect(decideMonitor(anEmptyWorld(), { nowMs: 0, policy: defaultPolicy }).decisions).toEqual([]);
+    const fleet = fleetOf({ nodeName: 'a' }, { nodeName: 'b', zone: 'z' });
+    fleet.pass(0);
+    expect(fleet.pass(5_000).decisions).toEqual([]);
+  });
+
+  it('marks and enqueues with the reason, in the pass that detects a silent node', () => {
+    const fleet = fleetOf({ nodeName: 'a', renewedAtMs: 3_000 }, { nodeName: 'b', renewedAtMs: 40_000 });
+    fleet.pass(0);
+    expect(fleet.pass(45_000).decisions).toEqual([
+      expect.objectContaining({
+        kind: 'markUnknown',
+        nodeName: 'a',
+        uid: 'uid-a',
+        from: 'True',
+        silentSeconds: 42,
+        graceSeconds: 40,
+        markPods: true,
+      }),
+      {
+        kind: 'enqueue',
+        nodeName: 'a',
+        uid: 'uid-a',
+        zone: '',
+        taint: 'unreachable',
+        addedAtMs: 45_000,
+        silentSeconds: 42,
+      },
+    ]);
+  });
+
+  it('lifts and dequeues before it marks', () => {
+    const fleet = fleetOf(
+      { nodeName: 'a', noExecute: { notReady: false, unreachable: true }, renewedAtMs: 45_000 },
+      { nodeName: 'b', renewedAtMs: 0 },
+      { nodeName: 'c', renewedAtMs: 45_000 },
+    );
+    expect(kindsOf(fleet.pass(45_000))).toEqual(['lift', 'markUnknown', 'createZone', 'enqueue']);
+  });
+
+  it('keeps the position of a waiting node', () => {
+    const fleet = fleetOf(
+      { nodeName: 'a', ready: 'False', renewedAtMs: 60_000 },
+      { nodeName: 'b', renewedAtMs: 60_000 },
+    );
+    fleet.pass(0);
+    fleet.pass(5_000);
+    expect(fleet.queued()).toMatchObject([{ nodeName: 'a', addedAtMs: 0 }]);
+  });
+
+  it('moves a waiting node with its zone label', () => {
+    const fleet = fleetOf({ nodeName: 'a', ready: 'False', zone: 'x' }, { nodeName: 'b', zone: 'x' });
+    fleet.pass(0);
+    fleet.change('a', { zone: 'y' });
+    expect(kindsOf(fleet.pass(5_000))).toContain('dequeue');
+    expect(fleet.queued()).toMatchObject([{ nodeName: 'a', zone: 'y', addedAtMs: 5_000 }]);
+  });
+
+  it('drops the queue entry of a Node that no longer exists or was created again', () => {
+    const fleet = fleetOf({ nodeName: 'a', ready: 'False' }, { nodeName: 'b' });
+    fleet.pass(0);
+    fleet.remove('a');
+    fleet.add(aNode({ nodeName: 'a', uid: 'another', ready: undefined, createdAtMs: 3_000 }));
+    fleet.pass(5_000);
+    expect(fleet.queued()).toEqual([]);
+  });
+
+  it('does not queue a node that sends heartbeats again after its mark, and dequeues it', () => {
+    const fleet = fleetOf({ nodeName: 'a' }, { nodeName: 'b', renewedAtMs: 200_000 });
+    fleet.pass(0);
+    fleet.pass(45_000);
+    expect(fleet.queued()).toHaveLength(1);
+    fleet.renew('a', 47_000);
+    expect(fleet.pass(50_000).decisions).toMatchObject([{ kind: 'dequeue', reason: 'returning' }]);
+    expect(fleet.pass(55_000).decisions).toEqual([]);
+    // Silent again, still without status: back in the queue.
+    expect(kindsOf(fleet.pass(90_000))).toEqual(['enqueue']);
+  });
+
+  it('queues a node with heartbeats if its own status is Unknown', () => {
+    const fleet = fleetOf({ nodeName: 'a', ready: 'Unknown', statusAtMs: 0, renewedAtMs: 0 }, { nodeName: 'b' });
+    fleet.pass(0);
+    expect(fleet.queued()).toHaveLength(1);
+  });
+
+  it('taints excluded nodes like others, at the usual rate, although their zone has no state', () => {
+    const fleet = fleetOf(
+      { nodeName: 'a', ready: 'False', excluded: true, zone: 'x' },
+      { nodeName: 'b', ready: 'False', excluded: true, zone: 'x' },
+      { nodeName: 'c', zone: 'y' },
+    );
+    fleet.run(0, 5_000);
+    expect(fleet.zone('x')).toMatchObject({ state: undefined, limiter: { ratePerSecond: 0.1 } });
+    expect(fleet.taintings.map(({ nodeName }) => nodeName)).toEqual(['a']);
+  });
+
+  it('keeps the limiter of a zone without nodes until it is full again', () => {
+    const fleet = fleetOf({ nodeName: 'a', ready: 'False', zone: 'x' }, { nodeName: 'c', zone: 'y' });
+    fleet.run(0, 0);
+    fleet.remove('a');
+    fleet.pass(5_000);
+    expect(fleet.zone('x')).toMatchObject({ state: undefined, limiter: { tatMs: 10_000 } });
+    fleet.pass(10_000);
+    expect(fleet.zone('x')).toBeUndefined();
+  });
+
+  it('changes the rate of a zone when its size passes the threshold and its state stays', () => {
+    const nodes = Array.from({ length: 51 }, (_, index) =>
+      aNode({ nodeName: `n-${index}`, ready: index < 40 ? 'False' : 'True', renewedAtMs: 100_000 }),
+    );
+    const fleet = new RuledFleet(nodes);
+    fleet.pass(0);
+    expect(fleet.zone('')?.limiter.ratePerSecond).toBe(0.01);
+    fleet.remove('n-0');
+    expect(fleet.pass(5_000).decisions).toContainEqual({
+      kind: 'setZoneRate',
+      zone: '',
+      fromPerSecond: 0.01,
+      toPerSecond: 0,
+      state: 'PartialDisruption',
+      size: 50,
+    });
+  });
+});
+
+describe('decideMonitor in total disruption', () => {
+  const dark = () =>
+    fleetOf({ nodeName: 'a', ready: 'False', zone: 'x' }, { nodeName: 'b', zone: 'y', renewedAtMs: 20_000 });
+
+  it('empties the queue, removes taints and sets every rate to 0', () => {
+    const fleet = dark();
+    fleet.run(0, 0);
+    expect(fleet.taints('a')).toEqual(['notReady']);
+    fleet.post('b', 'False', 5_000);
+    const outcome = fleet.pass(5_000);
+    expect(kindsOf(outcome)).toEqual(['enterTotalDisruption', 'setZoneState', 'setZoneRate', 'setZoneRate', 'lift']);
+    expect(fleet.world.zones.map(({ limiter }) => limiter.ratePerSecond)).toEqual([0, 0]);
+    expect(fleet.taints('a')).toEqual([]);
+    expect(fleet.queued()).toEqual([]);
+  });
+
+  it('completes what a killed pass left', () => {
+    const fleet = dark();
+    fleet.post('b', 'False', 0);
+    fleet.pass(0);
+    fleet.change('a', { noExecute: { notReady: true, unreachable: false } });
+    expect(fleet.pass(5_000).decisions).toMatchObject([{ kind: 'lift', reason: 'totalDisruption' }]);
+  });
+
+  it('does not count the marks that it makes', () => {
+    const silent = aNode({ nodeName: 'a', zone: 'a', renewedAtMs: 0 });
+    const marksAt = (total: boolean) =>
+      decideMonitor(
+        anEmptyWorld({
+          nodes: [silent, aNode({ nodeName: 'b', zone: 'a', ready: total ? 'Unknown' : 'True', renewedAtMs: 60_000 })],
+          disruption: { total, sinceMs: 0, freshSinceMs: 0, startedAtMs: 0 },
+        }),
+        { nowMs: 60_000, policy: defaultPolicy },
+      ).decisions.flatMap((decision) => (decision.kind === 'markUnknown' ? [decision.flaps] : []));
+    expect(marksAt(true)).toEqual([undefined]);
+    expect(marksAt(false)).toEqual([expect.any(Uint8Array)]);
+  });
+
+  it('marks no node in the pass that leaves it, not even an excluded one', () => {
+    const fleet = fleetOf({ nodeName: 'a', ready: 'False' }, { nodeName: 'spare', excluded: true });
+    fleet.pass(0);
+    fleet.post('a', 'True', 60_000);
+    const outcome = fleet.pass(60_000);
+    expect(kindsOf(outcome)).toContain('leaveTotalDisruption');
+    expect(fleet.node('spare').ready).toBe('True');
+    fleet.renew('a', 100_000);
+    fleet.pass(100_000);
+    expect(fleet.node('spare').ready).toBe('True');
+    fleet.pass(105_000);
+    expect(fleet.node('spare').ready).toBe('Unknown');
+  });
+});
+
+it('decideMonitor queues all nodes that report NotReady at once, more than a call may have arguments', () => {
+  const notReady = Array.from({ length: 130_000 }, (_, index) => aNode({ nodeName: `n${index}`, ready: 'False' }));
+  const nodes = [...notReady, aNode({ nodeName: 'ready' })];
+  const { decisions } = decideMonitor(anEmptyWorld({ nodes }), { nowMs: 1_000, policy: defaultPolicy });
+  expect(decisions.filter(({ kind }) => kind === 'enqueue')).toHaveLength(130_000);
+});
+
+describe('decideMonitor for a node with three marks', () => {
+  const nowMs = 1_000_000;
+  const flaps = packedFlaps({ isFlapping: false, marksSeconds: [900, 800, 700] }, defaultPolicy)!;
+  const kindsIn = (over: Partial<MonitorWorld>, ready: 'True' | 'Unknown' = 'True') => {
+    const nodes = [aNode({ nodeName: 'a', ready, flaps, renewedAtMs: nowMs })];
+    return kindsOf(decideMonitor(anEmptyWorld({ nodes, ...over }), { nowMs, policy: defaultPolicy }));
+  };
+
+  it('begins flapping, not in total disruption and not while the gate of its profile is closed', () => {
+    expect(kindsIn({})).toContain('setFlapping');
+    const disruption = { total: true, sinceMs: 990_000, freshSinceMs: 0, startedAtMs: 990_000 };
+    expect(kindsIn({ disruption }, 'Unknown')).not.toContain('setFlapping');
+    const gate = { ...UNTRIED_GATE, reasons: ['missedTicks'] as const, sinceMs: nowMs };
+    expect(kindsIn({ gate })).not.toContain('setFlapping');
+  });
+
+  it('does not begin in the pass that marks it again', () => {
+    const nodes = [aNode({ nodeName: 'a', flaps, renewedAtMs: 0 }), aNode({ nodeName: 'b', renewedAtMs: nowMs })];
+    const { decisions } = decideMonitor(anEmptyWorld({ nodes }), { nowMs, policy: defaultPolicy });
+    expect(kindsOf({ decisions })).toContain('markUnknown');
+    expect(kindsOf({ decisions })).not.toContain('setFlapping');
+  });
+
+  it('does not end in the pass that marks it in total disruption, evaluated again, but in the next', () => {
+    const flapping = packedFlaps({ isFlapping: true, marksSeconds: [nowMs / 1_000 - 600] }, defaultPolicy)!;
+    const nodes = [aNode({ nodeName: 'a', ready: 'Unknown', markedAtMs: nowMs, flaps: flapping, renewedAtMs: 0 })];
+    const disruption = { total: true, sinceMs: nowMs, freshSinceMs: 0, startedAtMs: nowMs };
+    const kindsAt = (atMs: number) =>
+      kindsOf(decideMonitor(anEmptyWorld({ nodes, disruption }), { nowMs: atMs, policy: defaultPolicy }));
+    expect(kindsAt(nowMs)).not.toContain('setFlapping');
+    expect(kindsAt(nowMs + 5_000)).toContain('setFlapping');
+  });
+});
+
+describe('decideMonitor under the gate', () => {
+  const holding = {
+    ...UNTRIED_GATE,
+    lastTickAtMs: 100_000,
+    reasons: ['failingPath'] as const,
+    sinceMs: 90_000,
+  };
+  const world = anEmptyWorld({
+    gate: holding,
+    nodes: [
+      aNode({ nodeName: 'silent' }),
+      aNode({ nodeName: 'back', renewedAtMs: 99_000, noExecute: { notReady: false, unreachable: true } }),
+    ],
+  });
+
+  it('marks no node, and reports how many silent nodes it withheld', () => {
+    const outcome = decideMonitor(world, { nowMs: 100_000, policy: defaultPolicy });
+    expect(outcome.withheldMarks).toBe(1);
+    expect(kindsOf(outcome)).not.toContain('markUnknown');
+    expect(outcome.gate).toEqual({ kind: 'holding', reasons: ['failingPath'], sinceMs: 90_000 });
+  });
+
+  it('continues recovery', () => {
+    const outcome = decideMonitor(world, { nowMs: 100_000, policy: defaultPolicy });
+    expect(outcome.decisions[0]).toMatchObject({ kind: 'lift', nodeName: 'back', reason: 'ready' });
+  });
+});

@@ -1,0 +1,492 @@
+/**
+ * State of the fleet that node-monitor and evictor share, in one partition of the `control` table. A quiet tick reads
+ * it by one query:
+ *
+ *   state            slot of the last claim, fence, at its time (ms), by the id of its tick; doneAt start of the last
+ *                    finished tick (ms); gate JSON of the gate's record; holding 1 while the gate is closed;
+ *                    disruption JSON of its record; total 1 during total disruption; nodes number of Nodes seen;
+ *                    sent JSON of the times of ticks that sent parts to node-marker
+ *   zone#<zone>      state of the last evaluation, absent while the zone has no node that counts; ratePerSecond and
+ *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted; createdAtMs
+ *                    when the zone got its first node, absent in a record of an earlier version; evictions tokens
+ *                    acquired since then, absent for none
+ *   profiles         progress of the evaluation of Nodes after a change of the policy's profiles: of, sinceMs, round, after
+ *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs
+ *
+ * The claim of a node-monitor tick also stores what the tick decided about our own health: gate, probes, total
+ * disruption.
+ *   - A quiet tick is one write.
+ *   - If the tick is killed later, its decision is already stored.
+ *   - A tick that decided on an older state loses the claim.
+ * Evictor makes no such decision. It reads first, and claims only slots in which it has work, in an item of its own
+ * (`tick#evictor`: slot, fence, at). Both use one rule for claims (domain/tick.ts). With one item for both, a tick of
+ * one controller would make the other lose its claim.
+ *
+ * The queue is read completely and sorted in memory. With due times as keys, a node could not be removed by its name.
+ */
+
+import { defined } from '../../defined.ts';
+import { all, any, is, lacks } from '../../store/conditions.ts';
+import { controlPages } from '../../store/control-pages.ts';
+import type {
+  CheckWrite,
+  Condition,
+  DeleteWrite,
+  Item,
+  ItemKey,
+  ItemStore,
+  PutWrite,
+  UpdateWrite,
+  Write,
+} from '../../store/item-store.ts';
+import { ALONE } from '../../store/layout.ts';
+import { claimSlot } from '../../ticks/tick.ts';
+import { type GateRecord, type Probe, type ProfileGate, UNTRIED_GATE } from '../gate/gate.ts';
+import { type DisruptionRecord, NO_DISRUPTION } from './disruption.ts';
+import type { QueuedNode, ZoneRecord } from './fleet-records.ts';
+import { changeRateUpdates, type LimiterUpdate } from './limiter.ts';
+import type { ZoneState } from './zone-state.ts';
+
+const PARTITION = 'fleet';
+const STATE = 'state';
+const PROFILES = 'profiles';
+const ZONE_PREFIX = 'zone#';
+const QUEUE_PREFIX = 'queue#';
+
+export interface FleetState {
+  /** The last slot that node-monitor claimed; undefined before the first. */
+  readonly slot: number | undefined;
+  /** Grows with every claim; 0 before the first. */
+  readonly fence: number;
+  readonly gate: GateRecord;
+  readonly disruption: DisruptionRecord;
+  /** When the last slot was claimed. Epoch milliseconds; undefined before the first. */
+  readonly claimedAtMs: number | undefined;
+  /** The id of the tick that claimed it. */
+  readonly claimId: string | undefined;
+  /** Number of Nodes that the last claimed tick read; undefined before the first. */
+  readonly nodes: number | undefined;
+  /** Ticks that sent parts to node-marker; undefined before the first. */
+  readonly sent: SentParts | undefined;
+}
+
+/** When ticks sent parts to node-marker (controllers/node-monitor/mark-parts.ts). */
+export interface SentParts {
+  /** The last tick that sent every silent node. Epoch milliseconds. */
+  readonly fullAtMs: number;
+  /** The last tick that sent any. Epoch milliseconds. */
+  readonly lastAtMs: number;
+}
+
+export interface FleetRecords {
+  readonly state: FleetState;
+  readonly zones: readonly FleetZone[];
+  readonly queue: readonly QueuedNode[];
+  /** undefined: the cluster never had profiles. */
+  readonly profileSweep?: ProfileSweep | undefined;
+}
+
+/** How far the evaluation of Nodes after a change of the policy's profiles is. */
+export interface ProfileSweep {
+  /** Hash of the names and selectors that it evaluates. */
+  readonly of: string;
+  /** When a tick first saw them. Epoch milliseconds. */
+  readonly sinceMs: number;
+  /** 3: both rounds are finished. */
+  readonly round: 1 | 2 | 3;
+  /** Name of the last Node that was evaluated in this round; '' before the first. */
+  readonly after: string;
+  /** A Node failed in this round; absent: none, or in an earlier version. */
+  readonly failed?: true | undefined;
+  /** A repeated round begins at this time; absent: the round is not repeated. Epoch milliseconds. */
+  readonly againAtMs?: number | undefined;
+}
+
+export interface FleetZone extends ZoneRecord {
+  /** The last recorded reason why evictor taints no queued node; absent while there is none. */
+  readonly hold?: string;
+  /** Tokens acquired since the record was created; absent: none. */
+  readonly evictions?: number;
+}
+
+export interface MonitorClaim {
+  readonly slot: number;
+  /** Fence of the state that the decisions are based on. */
+  readonly seenFence: number;
+  readonly nowMs: number;
+  /** The id of the tick that claims: its claim may be sent twice, and be refused by itself. */
+  readonly claimId: string;
+  readonly gate: GateRecord;
+  readonly disruption: DisruptionRecord;
+  /** Number of Nodes that the tick read. */
+  readonly nodes: number;
+  /** No work is left: the claim also finishes the tick. */
+  readonly finished: boolean;
+  /** Written in one transaction with the claim, such as decision records. Absent in a quiet tick. */
+  readonly along?: readonly PutWrite[];
+}
+
+export type MonitorClaimOutcome =
+  | { readonly kind: 'claimed' }
+  /** Another process has claimed this slot or a later one. */
+  | { readonly kind: 'lost' }
+  /** An earlier slot was claimed since `seenFence`: decide again on this state. */
+  | { readonly kind: 'overtaken'; readonly state: FleetState };
+
+export interface FleetStore {
+  /** All of it, strongly consistent. A quiet fleet costs one read unit. */
+  read(): Promise<FleetRecords>;
+  /** The state alone, strongly consistent. */
+  readState(): Promise<FleetState>;
+  /** Claims a tick of node-monitor and stores what it decided about our own health. */
+  claim(claim: MonitorClaim): Promise<MonitorClaimOutcome>;
+  /**
+   * Claims a tick of a controller that stores nothing with it: one conditional update. If the response is lost, the SDK
+   * sends the claim again, and its own success refuses it: `lost`. No process then runs the slot, which costs one tick
+   * and is safe.
+   */
+  claimBare(controller: string, slot: number, nowMs: number): Promise<'claimed' | 'lost'>;
+  /** The tick that began at this time has finished. `sent`: it has sent parts; absent: the stored times stay. */
+  finish(beganAtMs: number, sent?: SentParts): Promise<void>;
+  /** Creates the record of a zone, with a full limiter, unless it exists. */
+  createZone(
+    zone: string,
+    first: { readonly state: ZoneState | undefined; readonly ratePerSecond: number; readonly nowMs: number },
+    along?: PutWrite,
+  ): Promise<void>;
+  /** Sets the state of a zone that still has the state `from`. */
+  setZoneState(zone: string, from: ZoneState | undefined, to: ZoneState | undefined, along?: PutWrite): Promise<void>;
+  /** Stores why no queued node of the zone is tainted, if `from` is stored; undefined: no node is queued. */
+  setHold(zone: string, from: string | undefined, to: string | undefined, along?: PutWrite): Promise<void>;
+  /** Changes the rate of a limiter that still runs at `fromPerSecond`. */
+  setZoneRate(
+    zone: string,
+    at: { readonly nowMs: number; readonly fromPerSecond: number; readonly toPerSecond: number },
+    along?: PutWrite,
+  ): Promise<void>;
+  /** Deletes the record of a zone if its limiter is full: a new record would be equal. */
+  dropZone(zone: string, nowMs: number): Promise<void>;
+  /** Stores the progress, if `from` is the stored one: another tick may have continued it. */
+  setProfileSweep(from: ProfileSweep | undefined, to: ProfileSweep): Promise<void>;
+  /** Adds a node to its zone's queue, unless it is queued already. */
+  enqueue(item: QueuedNode): Promise<'written' | 'refused'>;
+  /** Removes a node from its zone's queue, if the queued entry has this uid. */
+  dequeue(item: { readonly zone: string; readonly nodeName: string; readonly uid: string }): Promise<void>;
+}
+
+const keyOf = (sk: string): ItemKey => ({ table: 'control', pk: PARTITION, sk });
+const stateKey = keyOf(STATE);
+const zoneKey = (zone: string): ItemKey => keyOf(`${ZONE_PREFIX}${zone}`);
+const queueKey = (zone: string, nodeName: string): ItemKey => keyOf(`${QUEUE_PREFIX}${zone}#${nodeName}`);
+
+/**
+ * For a commit's `extra`: refuses the commit unless taints may be added. It holds if the gate is open and there is no
+ * total disruption when the commit is applied, regardless of when the decision was made.
+ */
+export const mayTaint: CheckWrite = { kind: 'check', key: stateKey, when: all(lacks('holding'), lacks('total')) };
+
+/** For a commit's `extra`: acquires a token of the zone's limiter, or refuses the commit. */
+export const acquireTokenWrite = (zone: string, update: LimiterUpdate): UpdateWrite => ({
+  kind: 'update',
+  key: zoneKey(zone),
+  ...writeOf(update),
+  add: { evictions: 1 },
+});
+
+/** For a commit's `extra`: deletes this queue entry, or refuses the commit if the entry no longer exists. */
+export const dequeueWrite = (item: QueuedNode): DeleteWrite => ({
+  kind: 'delete',
+  key: queueKey(item.zone, item.nodeName),
+  when: all(is('uid', item.uid), is('addedAtMs', item.addedAtMs)),
+});
+
+/** A write, with another one in the same transaction. `refused` also after a conflict: the next tick decides again. */
+async function writeWith(items: ItemStore, write: Write, along: PutWrite | undefined): Promise<'written' | 'refused'> {
+  const outcome = along === undefined ? await items.write(write) : await items.transact([write, along]);
+  return outcome.kind === 'written' ? 'written' : 'refused';
+}
+
+async function readFleet(items: ItemStore): Promise<FleetRecords> {
+  let state: FleetState = stateOf(undefined);
+  const zones: FleetZone[] = [];
+  const queue: QueuedNode[] = [];
+  let profileSweep: ProfileSweep | undefined;
+  const pages = controlPages(items, PARTITION, {
+    consistent: true,
+    tooMany: 'the fleet has more control records than one read may return',
+  });
+  for await (const page of pages) {
+    for (const item of page) {
+      const { sk } = item as FleetRow;
+      if (sk === STATE) state = stateOf(item);
+      else if (sk === PROFILES) profileSweep = sweepOf(item);
+      else if (sk.startsWith(ZONE_PREFIX)) zones.push(zoneOf(item as ZoneRow));
+      else if (sk.startsWith(QUEUE_PREFIX)) queue.push(queuedNodeOf(item as QueueRow));
+    }
+  }
+  return { state, zones, queue, profileSweep };
+}
+
+function claimWrite({ slot, seenFence, nowMs, claimId, gate, disruption, nodes, finished }: MonitorClaim): UpdateWrite {
+  const holding = gate.reasons.length > 0;
+  const next = claimSlot(slot);
+  return {
+    kind: 'update',
+    key: stateKey,
+    set: {
+      ...next.set,
+      at: nowMs,
+      by: claimId,
+      gate: gateText(gate),
+      disruption: JSON.stringify(disruption),
+      nodes,
+      ...(holding ? { holding: 1 } : {}),
+      ...(disruption.total ? { total: 1 } : {}),
+      ...(finished ? { doneAt: nowMs } : {}),
+    },
+    add: next.add,
+    remove: [...(holding ? [] : ['holding']), ...(disruption.total ? [] : ['total'])],
+    when: all(next.when as Condition, seenFence === 0 ? lacks('fence') : is('fence', seenFence)),
+  };
+}
+
+async function claimTick(items: ItemStore, claim: MonitorClaim): Promise<MonitorClaimOutcome> {
+  const { along = [] } = claim;
+  if (along.length > 0) {
+    const outcome = await items.transact([claimWrite(claim), ...along]);
+    if (outcome.kind === 'written') return { kind: 'claimed' };
+    const refused = outcome.kind === 'refused' ? outcome.failures.find(({ index }) => index === 0) : undefined;
+    return refusedClaim(refused === undefined ? (await readFleet(items)).state : stateOf(refused.current), claim);
+  }
+  const outcome = await items.write(claimWrite(claim));
+  return outcome.kind === 'written' ? { kind: 'claimed' } : refusedClaim(stateOf(outcome.current), claim);
+}
+
+async function claimBareTick(
+  items: ItemStore,
+  controller: string,
+  { slot, nowMs }: { readonly slot: number; readonly nowMs: number },
+): Promise<'claimed' | 'lost'> {
+  const { set, add, when } = claimSlot(slot);
+  const outcome = await items.write({
+    kind: 'update',
+    key: { table: 'control', pk: `tick#${controller}`, sk: ALONE },
+    set: { ...set, at: nowMs },
+    add,
+    when: when as Condition,
+  });
+  return outcome.kind === 'written' ? 'claimed' : 'lost';
+}
+
+/**
+ * Sets or removes one attribute of a zone's record, if it still has the value `from`. It must not create the record: a
+ * record without limiter attributes would have a full bucket (L3).
+ */
+const changeZoneWrite = (
+  zone: string,
+  attribute: 'state' | 'hold',
+  { from, to }: { readonly from: string | undefined; readonly to: string | undefined },
+): UpdateWrite => ({
+  kind: 'update',
+  key: zoneKey(zone),
+  ...(to === undefined ? { remove: [attribute] } : { set: { [attribute]: to } }),
+  when: all({ kind: 'has', attribute: 'ratePerSecond' }, from === undefined ? lacks(attribute) : is(attribute, from)),
+});
+
+async function setZoneRate(items: ItemStore, ...args: Parameters<FleetStore['setZoneRate']>): Promise<void> {
+  const [zone, change, along] = args;
+  for (const update of changeRateUpdates(change)) {
+    const outcome = await writeWith(items, { kind: 'update', key: zoneKey(zone), ...writeOf(update) }, along);
+    if (outcome === 'written') return;
+  }
+}
+
+export const fleetStore = (items: ItemStore): FleetStore => ({
+  read: () => readFleet(items),
+  readState: async () => stateOf(await items.get(stateKey, { consistent: true })),
+  claim: (claim) => claimTick(items, claim),
+  claimBare: (controller, slot, nowMs) => claimBareTick(items, controller, { slot, nowMs }),
+
+  async finish(beganAtMs, sent) {
+    await items.write({
+      kind: 'update',
+      key: stateKey,
+      set: { doneAt: beganAtMs, ...(sent === undefined ? {} : { sent: JSON.stringify(sent) }) },
+      when: any(lacks('doneAt'), { kind: 'compare', attribute: 'doneAt', op: '<', value: beganAtMs }),
+    });
+  },
+
+  async createZone(zone, { state, ratePerSecond, nowMs: createdAtMs }, along) {
+    const item = { ratePerSecond, createdAtMs, ...defined({ state }) };
+    await writeWith(items, { kind: 'put', key: zoneKey(zone), item, when: { kind: 'itemAbsent' } }, along);
+  },
+
+  async setHold(zone, from, to, along) {
+    await writeWith(items, changeZoneWrite(zone, 'hold', { from, to }), along);
+  },
+
+  async setZoneState(zone, from, to, along) {
+    await writeWith(items, changeZoneWrite(zone, 'state', { from, to }), along);
+  },
+
+  setZoneRate: (zone, change, along) => setZoneRate(items, zone, change, along),
+
+  async dropZone(zone, nowMs) {
+    await items.write({
+      kind: 'delete',
+      key: zoneKey(zone),
+      when: any(lacks('tatMs'), { kind: 'compare', attribute: 'tatMs', op: '<=', value: nowMs }),
+    });
+  },
+
+  async setProfileSweep(from, to) {
+    await items.write({
+      kind: 'put',
+      key: keyOf(PROFILES),
+      item: defined({ ...to }),
+      when:
+        from === undefined
+          ? { kind: 'itemAbsent' }
+          : all(is('of', from.of), is('round', from.round), is('after', from.after), is('sinceMs', from.sinceMs)),
+    });
+  },
+
+  async enqueue({ zone, nodeName, uid, addedAtMs }) {
+    const key = queueKey(zone, nodeName);
+    const outcome = await items.write({ kind: 'put', key, item: { uid, addedAtMs }, when: { kind: 'itemAbsent' } });
+    return outcome.kind;
+  },
+
+  async dequeue({ zone, nodeName, uid }) {
+    await items.write({ kind: 'delete', key: queueKey(zone, nodeName), when: is('uid', uid) });
+  },
+});
+
+/** After a lost response a claim is sent again, and its own success refuses it: it is claimed. */
+function refusedClaim(state: FleetState, { slot, claimId }: MonitorClaim): MonitorClaimOutcome {
+  if (state.slot === undefined || state.slot < slot) return { kind: 'overtaken', state };
+  return state.slot === slot && state.claimId === claimId ? { kind: 'claimed' } : { kind: 'lost' };
+}
+
+const writeOf = ({ when, set }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set'> => ({
+  when: when as Condition,
+  set: { ...set } as Item,
+});
+
+/** Attributes of the records, see above. */
+type FleetRow = { readonly sk: string };
+type StateRow = {
+  readonly slot?: number;
+  readonly fence?: number;
+  readonly at?: number;
+  readonly by?: string;
+  readonly gate?: string;
+  readonly disruption?: string;
+  readonly doneAt?: number;
+  readonly nodes?: number;
+  readonly sent?: string;
+};
+type ZoneRow = FleetRow & {
+  readonly state?: ZoneState;
+  readonly hold?: string;
+  readonly tatMs?: number;
+  readonly ratePerSecond?: number;
+  readonly createdAtMs?: number;
+  readonly evictions?: number;
+};
+type QueueRow = FleetRow & { readonly uid: string; readonly addedAtMs: number };
+
+/**
+ * The gate as text. The row is written with each tick, and up to 1 KB costs one write unit:
+ *   - probes as three numbers per tick: milliseconds after the one before, accepted, failed;
+ *   - of each profile only what differs from the whole record.
+ */
+function gateText({ lastTickAtMs: _, probes, profiles, ...gate }: GateRecord): string {
+  const ticks = new Map<number, [number, number]>();
+  for (const { sentAtMs, accepted } of probes) {
+    const counts = ticks.get(sentAtMs) ?? [0, 0];
+    counts[accepted ? 0 : 1] += 1;
+    ticks.set(sentAtMs, counts);
+  }
+  let beforeMs = 0;
+  const numbers = [...ticks].flatMap(([sentAtMs, counts]) => {
+    const sinceMs = sentAtMs - beforeMs;
+    beforeMs = sentAtMs;
+    return [sinceMs, ...counts];
+  });
+  const whole: Readonly<Record<string, unknown>> = gate;
+  const differing = (own: ProfileGate) =>
+    Object.fromEntries(
+      Object.entries(own).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(whole[name])),
+    );
+  const stored = Object.entries(profiles ?? {}).map(([name, own]) => [name, differing(own)]);
+  return JSON.stringify({
+    ...gate,
+    probes: numbers,
+    ...(profiles === undefined ? {} : { profiles: Object.fromEntries(stored) }),
+  });
+}
+
+/** Reads also the texts of earlier versions, with one object per probe. */
+function gateFrom(text: string | undefined, lastTickAtMs: number | undefined): GateRecord {
+  if (text === undefined) return { ...UNTRIED_GATE, lastTickAtMs };
+  const {
+    probes = [],
+    profiles,
+    ...gate
+  } = JSON.parse(text) as Omit<Partial<GateRecord>, 'probes'> & {
+    readonly probes?: readonly number[];
+  };
+  const shared = { ...UNTRIED_GATE, ...gate, lastTickAtMs };
+  const { reasons, sinceMs, freshSinceMs, provenAtMs, beatSeconds } = shared;
+  const whole: ProfileGate = { reasons, sinceMs, freshSinceMs, provenAtMs, beatSeconds };
+  const ofProfiles = Object.entries(profiles ?? {}).map(([name, own]) => [name, { ...whole, ...own }]);
+  return {
+    ...shared,
+    probes: probesFrom(probes),
+    ...(profiles === undefined ? {} : { profiles: Object.fromEntries(ofProfiles) as Record<string, ProfileGate> }),
+  };
+}
+
+function probesFrom(numbers: readonly number[]): readonly Probe[] {
+  const probes: Probe[] = [];
+  let sentAtMs = 0;
+  for (let at = 0; at + 2 < numbers.length; at += 3) {
+    sentAtMs += numbers[at]!;
+    for (let count = 0; count < numbers[at + 1]!; count += 1) probes.push({ sentAtMs, accepted: true });
+    for (let count = 0; count < numbers[at + 2]!; count += 1) probes.push({ sentAtMs, accepted: false });
+  }
+  return probes;
+}
+
+function stateOf(item: Item | undefined): FleetState {
+  const { slot, fence = 0, at, by, gate, disruption, doneAt, nodes, sent } = (item ?? {}) as StateRow;
+  return {
+    slot,
+    claimedAtMs: at,
+    claimId: by,
+    fence,
+    gate: gateFrom(gate, doneAt),
+    disruption: disruption === undefined ? NO_DISRUPTION : (JSON.parse(disruption) as DisruptionRecord),
+    nodes,
+    sent: sent === undefined ? undefined : (JSON.parse(sent) as SentParts),
+  };
+}
+
+function sweepOf(item: Item): ProfileSweep {
+  const { of, sinceMs, round, after, failed, againAtMs } = item as unknown as ProfileSweep;
+  return { of, sinceMs, round, after, ...defined({ failed, againAtMs }) };
+}
+
+const zoneOf = ({ sk, state, tatMs, ratePerSecond = 0, hold, createdAtMs, evictions }: ZoneRow): FleetZone => ({
+  zone: sk.slice(ZONE_PREFIX.length),
+  state,
+  limiter: { tatMs, ratePerSecond },
+  ...defined({ hold, createdAtMs, evictions }),
+});
+
+function queuedNodeOf({ sk, uid, addedAtMs }: QueueRow): QueuedNode {
+  // Neither label values nor node names contain a '#'.
+  const [zone = '', nodeName = ''] = sk.slice(QUEUE_PREFIX.length).split('#', 2);
+  return { zone, nodeName, uid, addedAtMs };
+}

@@ -1,0 +1,31 @@
+/** Opens the store of Kubernetes objects. Every process must use the same shards and selectable fields. */
+
+import type { Clock, RandomSource } from '../clock.ts';
+import { defined } from '../defined.ts';
+import type { ItemStore } from '../store/item-store.ts';
+import { type ObjectStore, objectStore } from '../store/object-store.ts';
+import { findStored } from './registry.ts';
+
+export interface ClusterObjectsOptions {
+  readonly items: ItemStore;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** Waits between attempts at a contended commit. Milliseconds. Absent: no wait. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
+}
+
+/** Shards of a resource, by plural name. */
+export const shardsOf = (resource: string): number => findStored(resource)?.shards ?? 1;
+
+export const clusterObjects = ({ items, clock, random, pause }: ClusterObjectsOptions): ObjectStore =>
+  objectStore({
+    items,
+    clock,
+    shardsOf,
+    selectableFields: (resource, object) =>
+      Object.fromEntries(
+        Object.entries(findStored(resource)?.selectableFields ?? {}).map(([field, read]) => [field, read(object)]),
+      ),
+    random: random.fraction,
+    ...defined({ pause }),
+  });

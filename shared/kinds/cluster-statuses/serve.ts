@@ -1,0 +1,88 @@
+/** The state of the cluster as its controllers see it, read-only: one object. */
+
+import { defined } from '../../defined.ts';
+import { gateVerdictFor } from '../../fleet/gate/gate.ts';
+import { policyOf, profileNames } from '../../fleet/nodes/node-profile.ts';
+import type { Policy } from '../../fleet/policy.ts';
+import type { FleetState } from '../../fleet/zones/fleet-store.ts';
+import { ageSince } from '../../kubernetes/age.ts';
+import { nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { formatMicroTime, formatTime } from '../../kubernetes/time.ts';
+import type { MeasuredForm } from '../../watches/stream-form.ts';
+import type { ResourceDescriptor } from '../descriptor.ts';
+import { READ_ONLY } from '../read-only.ts';
+import { IDENTITY_GROUP } from '../schema/identity.ts';
+import type { KubeClusterStatus } from '../types.ts';
+
+const VERSION = 'v1alpha1';
+export const CLUSTER_STATUS = 'cluster';
+/** The object always exists and is never created, so its uid is fixed. */
+const UID = '6e6f6465-6b65-4570-8572-636c75737465';
+
+export const clusterstatuses: ResourceDescriptor = {
+  group: IDENTITY_GROUP,
+  version: VERSION,
+  resource: 'clusterstatuses',
+  singular: 'clusterstatus',
+  kind: 'ClusterStatus',
+  listKind: 'ClusterStatusList',
+  shortNames: [],
+  categories: [],
+  namespaced: false,
+  // It changes at every tick: a watch would cost a read per tick and client.
+  verbs: ['get', 'list'],
+  subresources: [],
+  shards: 1,
+  columns: [
+    nameColumn,
+    textColumn('Gate', 'Whether the safety gate is open, or why it is closed.'),
+    textColumn('Last-Tick', 'Time since the last finished tick of node-monitor.'),
+    textColumn('Nodes', 'Nodes that it saw.'),
+  ],
+  row: ({ metadata, status = {} }: KubeClusterStatus, nowMs) => [
+    metadata.name ?? '',
+    status.gate?.state === 'Closed' ? `Closed (${(status.gate.reasons ?? []).join(', ')})` : 'Open',
+    ageSince(status.lastTickTime, nowMs),
+    String(status.nodes ?? 0),
+  ],
+  selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
+  ...READ_ONLY,
+};
+
+/** `nowMs`: ticks that are missing close the gate, whatever the last tick stored. */
+export function clusterStatusObject(
+  { fence, gate, disruption, nodes }: FleetState,
+  at: { readonly nowMs: number; readonly policy: Policy; readonly watches: MeasuredForm | undefined },
+): KubeClusterStatus {
+  const verdict = gateVerdictFor(gate, at);
+  const closed = verdict.kind === 'holding' ? verdict : undefined;
+  const sinceMs = closed?.sinceMs ?? gate.sinceMs;
+  const { lastTickAtMs } = gate;
+  return {
+    apiVersion: `${IDENTITY_GROUP}/${VERSION}`,
+    kind: clusterstatuses.kind,
+    metadata: { name: CLUSTER_STATUS, uid: UID, resourceVersion: String(fence + 1) },
+    status: {
+      ...defined({ lastTickTime: lastTickAtMs === undefined ? undefined : formatMicroTime(lastTickAtMs), nodes }),
+      ticks: fence,
+      gate: {
+        state: closed === undefined ? 'Open' : 'Closed',
+        reasons: [...(closed?.reasons ?? [])],
+        ...defined({ since: sinceMs === 0 ? undefined : formatTime(sinceMs) }),
+      },
+      totalDisruption: disruption.total,
+      heartbeats: profileNames(at.policy).map((profile) => ({
+        profile,
+        intervalSeconds: policyOf(at.policy, profile).beatIntervalSeconds,
+      })),
+      ...(at.watches === undefined ? {} : { watches: watchesStatus(at.watches) }),
+    },
+  };
+}
+
+const watchesStatus = ({ form, measuredMs }: MeasuredForm) => ({
+  ...(form.kind === 'stream'
+    ? { form: 'Stream' as const, paddingBytes: form.paddingBytes }
+    : { form: 'LongPoll' as const }),
+  measuredTime: formatTime(measuredMs),
+});

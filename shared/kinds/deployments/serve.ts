@@ -1,0 +1,61 @@
+import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
+import type { DeploymentSpec, KubeDeployment } from '../application-types.ts';
+import { ageOf, integerColumn, nameOf, selectorCell, templateCells, templateColumns } from '../cells.ts';
+import type { ResourceDescriptor } from '../descriptor.ts';
+import { defaultTemplate } from '../pods/template-defaults.ts';
+import { type KindNames, preparesStatus, SCALE_PART, STATUS_PART, storedKind } from '../stored-kind.ts';
+import { validateDeployment } from '../validate-workloads.ts';
+
+const NAMES: KindNames = {
+  group: 'apps',
+  resource: 'deployments',
+  kind: 'Deployment',
+  shortNames: ['deploy'],
+  categories: ['all'],
+  scope: 'namespaced',
+};
+
+/** Defaults of pkg/apis/apps/v1/defaults.go. */
+function storedSpec(given: DeploymentSpec = {}): DeploymentSpec {
+  const spec = withoutNulls(given);
+  const type = spec.strategy?.type || 'RollingUpdate';
+  const rollingUpdate = { maxUnavailable: '25%', maxSurge: '25%', ...spec.strategy?.rollingUpdate };
+  return withoutEmpty(
+    {
+      replicas: 1,
+      revisionHistoryLimit: 10,
+      progressDeadlineSeconds: 600,
+      ...spec,
+      template: defaultTemplate(spec.template),
+      strategy: type === 'RollingUpdate' ? { type, rollingUpdate } : { ...spec.strategy, type },
+    },
+    'minReadySeconds',
+    'paused',
+  );
+}
+
+export const deployments: ResourceDescriptor = storedKind(NAMES, {
+  subresources: [SCALE_PART, STATUS_PART],
+  columns: [
+    nameColumn,
+    textColumn('Ready', 'Pods that are ready, of the desired number.'),
+    integerColumn('Up-to-date', 'Pods of the current template.'),
+    integerColumn('Available', 'Pods that have been ready for minReadySeconds.'),
+    ageColumn,
+    ...templateColumns,
+    textColumn('Selector', 'Labels of the pods.', 1),
+  ],
+  row: (object: KubeDeployment, nowMs) => [
+    nameOf(object),
+    `${object.status?.readyReplicas ?? 0}/${object.spec?.replicas ?? 0}`,
+    object.status?.updatedReplicas ?? 0,
+    object.status?.availableReplicas ?? 0,
+    ageOf(object, nowMs),
+    ...templateCells(object.spec?.template),
+    selectorCell(object.spec?.selector),
+  ],
+  // Source: pkg/registry/apps/deployment/strategy.go, deploymentStrategy and deploymentStatusStrategy.
+  prepare: preparesStatus(NAMES, storedSpec, { keepsLabels: true, annotationsCount: true }),
+  validate: validateDeployment,
+});

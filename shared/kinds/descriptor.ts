@@ -1,0 +1,111 @@
+import type { Cause } from '../kubernetes/status.ts';
+import type { KubeLimitRange, KubeRuntimeClass, KubeServiceAccount } from './application-types.ts';
+import type { KubeObject, PreemptionPolicy } from './types.ts';
+
+export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
+
+/** A column of a Table. Priority 0 is always shown, 1 only with `-o wide`. */
+export interface Column {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'boolean' | 'date';
+  /** `name` on the first column marks the cell that names the object; kubectl reads it. */
+  readonly format: string;
+  readonly description: string;
+  readonly priority: number;
+}
+
+export interface Subresource {
+  readonly name: string;
+  /** Kind, group and version of the body, if they differ from those of the resource. */
+  readonly kind?: string;
+  readonly group?: string;
+  readonly version?: string;
+  readonly verbs: readonly Verb[];
+}
+
+/** The priority of a pod, as resolved by admission (shared/kinds/pods/serve.ts, resolvePriority). */
+export interface ResolvedPriority {
+  readonly priority: number;
+  readonly priorityClassName?: string;
+  readonly preemptionPolicy: PreemptionPolicy;
+}
+
+export interface PrepareContext {
+  /** Server time. */
+  readonly nowMs: number;
+  /** For pods without a toleration of not-ready or of unreachable; policy podEvictionTimeoutSeconds. */
+  readonly defaultTolerationSeconds?: number;
+  /** Only for pods. Absent: priority 0. */
+  readonly priority?: ResolvedPriority;
+  /** Only for pods: of the namespace. Absent: none. */
+  readonly limitRanges?: readonly KubeLimitRange[];
+  /** Only for pods: the class that the pod names. Absent: it names none. */
+  readonly runtimeClass?: KubeRuntimeClass;
+  /** Only for pods: the ServiceAccount that the pod runs as. Absent: the account of the pod stays as it is. */
+  readonly account?: KubeServiceAccount;
+}
+
+export interface PrepareUpdateContext extends PrepareContext {
+  /** '' for the object itself; otherwise the written subresource. */
+  readonly subresource: string;
+}
+
+export interface ValidateContext {
+  readonly operation: 'create' | 'update';
+  /** '' for the object itself; otherwise the written subresource. */
+  readonly subresource: string;
+  /** The stored object; always set on update. */
+  readonly old?: KubeObject;
+  /** API group of the request. It differs from that of the descriptor for a resource with `servedFrom`. */
+  readonly group?: string;
+}
+
+/**
+ * Everything that the API needs to know about one kind. All functions are pure. A write has the steps of an API server:
+ * decode the body, prepareForCreate or prepareForUpdate, then validate. The caller sets the system fields of the
+ * metadata (uid, creationTimestamp, resourceVersion, deletionTimestamp, managedFields); generation is prepared here.
+ */
+export interface ResourceDescriptor {
+  /** '' is the core group. */
+  readonly group: string;
+  readonly version: string;
+  /** Plural, lower case: the name in paths and in the store. */
+  readonly resource: string;
+  readonly singular: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly namespaced: boolean;
+  readonly verbs: readonly Verb[];
+  readonly subresources: readonly Subresource[];
+  /** Store shards. Changing it moves keys. */
+  readonly shards: number;
+  readonly columns: readonly Column[];
+  /** One cell per column, in order. Ages are relative to nowMs. */
+  row(object: KubeObject, nowMs: number): unknown[];
+  /** Fields that a field selector may name, each with its value in an object. */
+  readonly selectableFields: Readonly<Record<string, (object: KubeObject) => string>>;
+  /** A PUT without resourceVersion overwrites; otherwise it is 422. */
+  readonly unconditionalUpdate: boolean;
+  /** A PUT of an absent object creates it; otherwise it is 404. */
+  readonly createOnUpdate: boolean;
+  /** metadata.generation is kept: 1 on creation, one more when the spec changes. */
+  readonly hasGeneration: boolean;
+  /** Applies defaults and drops what a creation may not set. Returns a new object; throws nothing. */
+  prepareForCreate(object: KubeObject, context: PrepareContext): KubeObject;
+  /** Keeps what this (sub)resource may not change, applies defaults. Returns a new object; throws nothing. */
+  prepareForUpdate(next: KubeObject, old: KubeObject, context: PrepareUpdateContext): KubeObject;
+  /** Empty when the object may be stored. Call after preparing. */
+  validate(object: KubeObject, context: ValidateContext): Cause[];
+  /** Sent with the answer to a creation, for a kind that is stored and that nothing acts on. Absent: none. */
+  readonly creationWarning?: string;
+  /** Set for a resource that is stored in another version (events.k8s.io/v1 of v1 events). */
+  readonly servedFrom?: {
+    /** The descriptor under which objects are stored, selected and watched. */
+    readonly group: string;
+    readonly resource: string;
+    toServed(stored: KubeObject): KubeObject;
+    toStored(served: KubeObject): KubeObject;
+  };
+}

@@ -1,0 +1,198 @@
+/**
+ * Leases of nodes in the `health` table (health-row.ts, lease-record.ts). A beat is one conditional update of a row;
+ * the digest of the Node, in the same row, sets other attributes (health-store.ts).
+ */
+import { defined } from '../../defined.ts';
+import { hasDigest, hasLease, healthKey, LEASE_ATTRIBUTES } from '../../fleet/health/health-row.ts';
+import { scanSmallTable } from '../../fleet/health/health-store.ts';
+import { all, is, lacks } from '../../store/conditions.ts';
+import type { Condition, Item, ItemStore, ItemUpdater, WriteOutcome } from '../../store/item-store.ts';
+import { StoreFault } from '../../store/item-store.ts';
+import { compareKeys } from '../../store/key-order.ts';
+import { healthPartitions, RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
+import { mergePages } from '../../store/merge-pages.ts';
+import type { LeaseChange } from './lease-record.ts';
+
+/**
+ * One attempt for each of six probes that renew one Lease at once, three through each way of a heartbeat; one more for an
+ * owner that is not the row's Node, and one for a stored version ahead of our clock.
+ */
+const RENEW_ATTEMPTS_MAX = 8;
+
+export interface LeaseWrite {
+  readonly change: LeaseChange;
+  /** Server receipt time. */
+  readonly nowMs: number;
+  /** A number in [0, 1) that distinguishes two writers in one millisecond. */
+  readonly tie: number;
+}
+
+export interface LeaseRenewal extends LeaseWrite {
+  /** The version that the writer read; absent for a patch without one, which never conflicts. */
+  readonly expectedResourceVersion?: number;
+  /** The uid the writer read, when it sent one. */
+  readonly expectedUid?: string;
+}
+
+export type LeaseWriteOutcome =
+  | { readonly kind: 'written' /** the whole row, digest included */; readonly row: Item }
+  /** Another version or uid is stored; for a create: a lease exists. */
+  | { readonly kind: 'conflict'; readonly row: Item }
+  /** There is no lease. */
+  | { readonly kind: 'absent' };
+
+/**
+ * A beat: one conditional update, without a read. Returns the whole row, because the response also reports other
+ * attributes, such as changed pods.
+ *
+ * The client sends an update again when its response was lost. The second one is then refused, because the first one
+ * succeeded. The row in the refusal has exactly our version and values, and counts as written.
+ */
+export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Promise<LeaseWriteOutcome> {
+  const { change, nowMs, tie, expectedResourceVersion, expectedUid } = renewal;
+  let version = nowMs * RESOURCE_VERSIONS_PER_MS + Math.floor(tie * RESOURCE_VERSIONS_PER_MS);
+  if (expectedResourceVersion !== undefined) version = Math.max(version, expectedResourceVersion + 1);
+  let { set, remove, ownerUid }: { set: Item; remove: readonly string[]; ownerUid?: string } = change;
+  let receivedAtMs = nowMs;
+  for (let attempt = 1; attempt <= RENEW_ATTEMPTS_MAX; attempt += 1) {
+    const values: Item = { ...set, v: version, r: receivedAtMs };
+    const outcome = await items.write(
+      {
+        kind: 'update',
+        key: healthKey(change.nodeName),
+        set: values,
+        remove,
+        when: all(
+          expectedResourceVersion === undefined
+            ? { kind: 'compare', attribute: 'v', op: '<', value: version }
+            : is('v', expectedResourceVersion),
+          ...(expectedUid === undefined ? [] : [is('i', expectedUid)]),
+          ...(ownerUid === undefined ? [] : [is('u', ownerUid)]),
+        ),
+      },
+      { returnItem: true },
+    );
+    if (outcome.kind === 'written') return { kind: 'written', row: outcome.item! };
+    const row = outcome.current;
+    if (row === undefined || !hasLease(row)) return { kind: 'absent' };
+    const isEcho =
+      Object.entries(values).every(([name, value]) => row[name] === value) &&
+      remove.every((name) => row[name] === undefined);
+    if (isEcho) return { kind: 'written', row };
+    if (expectedUid !== undefined && row.i !== expectedUid) return { kind: 'conflict', row };
+    const stored = row.v as number;
+    if (expectedResourceVersion !== undefined && stored !== expectedResourceVersion) return { kind: 'conflict', row };
+    if (ownerUid !== undefined && row.u !== ownerUid) {
+      // The Lease names a Node that is not the row's: store its owner in full.
+      ({ set, remove } = change.spelledOut);
+      ownerUid = undefined;
+    }
+    version = Math.max(version, stored + 1);
+    // A renewal of a process that was frozen arrives late. The time of a later one stays, so no live node looks silent.
+    receivedAtMs = Math.max(receivedAtMs, Number(row.r ?? 0));
+  }
+  throw new StoreFault('throttled', 'the Lease changed too often to be renewed', { retryable: true });
+}
+
+export async function createLease(
+  items: ItemUpdater,
+  creation: LeaseWrite & { readonly uid: string },
+): Promise<Exclude<LeaseWriteOutcome, { kind: 'absent' }>> {
+  const { change, nowMs, tie, uid } = creation;
+  const write = (form: { set: Item; remove: readonly string[] }, owner?: string): Promise<WriteOutcome> =>
+    items.write(
+      {
+        kind: 'update',
+        key: healthKey(change.nodeName),
+        set: {
+          ...form.set,
+          v: nowMs * RESOURCE_VERSIONS_PER_MS + Math.floor(tie * RESOURCE_VERSIONS_PER_MS),
+          i: uid,
+          c: Math.floor(nowMs / 1_000),
+          r: nowMs,
+        },
+        remove: form.remove,
+        when: all(lacks('v'), ...(owner === undefined ? [] : [is('u', owner)])),
+      },
+      { returnItem: true },
+    );
+  let outcome = await write(change, change.ownerUid);
+  const lacking = outcome.kind === 'refused' && (outcome.current === undefined || !hasLease(outcome.current));
+  if (lacking && change.ownerUid !== undefined) outcome = await write(change.spelledOut);
+  if (outcome.kind === 'written') return { kind: 'written', row: outcome.item! };
+  const row = outcome.current;
+  if (row === undefined) throw new StoreFault('rejected', 'an absent lease was refused', { retryable: true });
+  // The uid is unique: this row is the result of our own write; its response was lost.
+  return { kind: row.i === uid ? 'written' : 'conflict', row };
+}
+
+export interface LeaseStore {
+  renewLease(renewal: LeaseRenewal): Promise<LeaseWriteOutcome>;
+  createLease(creation: LeaseWrite & { readonly uid: string }): Promise<Exclude<LeaseWriteOutcome, { kind: 'absent' }>>;
+  /** Removes the Lease and keeps the digest and the last receipt time of its Node. Returns the previous row. */
+  deleteLease(
+    nodeName: string,
+    expected?: { readonly resourceVersion?: number; readonly uid?: string },
+  ): Promise<LeaseWriteOutcome>;
+  /** The row, with or without a lease, strongly consistent. `leaseOf` and `nodeHealthOf` read it. */
+  getRow(nodeName: string): Promise<Item | undefined>;
+  /** Rows that hold a lease, by node name. `next` is the name to continue after. */
+  listLeases(page: {
+    readonly limit?: number;
+    readonly continueAfter?: string;
+  }): Promise<{ readonly rows: readonly Item[]; readonly next?: string }>;
+}
+
+export function leaseStore(items: ItemStore): LeaseStore {
+  return {
+    renewLease: (renewal) => renewLease(items, renewal),
+    createLease: (creation) => createLease(items, creation),
+
+    async deleteLease(nodeName, expected = {}) {
+      const key = healthKey(nodeName);
+      const asExpected = [
+        ...(expected.resourceVersion === undefined ? [] : [is('v', expected.resourceVersion)]),
+        ...(expected.uid === undefined ? [] : [is('i', expected.uid)]),
+      ];
+      const has: Condition = { kind: 'has', attribute: 'v' };
+      const alone = await items.write(
+        { kind: 'delete', key, when: all(has, lacks('u'), ...asExpected) },
+        { returnPrevious: true },
+      );
+      if (alone.kind === 'written') return { kind: 'written', row: alone.previous! };
+      if (alone.current === undefined || !hasLease(alone.current)) return { kind: 'absent' };
+      if (!hasDigest(alone.current)) return { kind: 'conflict', row: alone.current };
+      const outcome = await items.write(
+        { kind: 'update', key, remove: LEASE_ATTRIBUTES, when: all(has, ...asExpected) },
+        { returnPrevious: true },
+      );
+      if (outcome.kind === 'written') return { kind: 'written', row: outcome.previous! };
+      if (outcome.current === undefined || !hasLease(outcome.current)) return { kind: 'absent' };
+      return { kind: 'conflict', row: outcome.current };
+    },
+
+    getRow: (nodeName) => items.get(healthKey(nodeName), { consistent: true }),
+
+    async listLeases({ limit, continueAfter }) {
+      const small = await scanSmallTable(items, { consistent: true });
+      if (small !== undefined) return pageOf(small.filter(hasLease).toSorted(byName), { limit, continueAfter });
+      const readers = healthPartitions().map(
+        (pk) => (page: { after?: string; limit?: number }) =>
+          items.query({ table: 'health', pk, consistent: true, ...page }),
+      );
+      const { items: rows, next } = await mergePages(readers, defined({ limit, after: continueAfter }));
+      return { rows: rows.filter(hasLease), ...defined({ next }) };
+    },
+  };
+}
+
+const byName = (one: Item, other: Item): number => compareKeys(String(one.sk), String(other.sk));
+
+function pageOf(
+  rows: readonly Item[],
+  { limit = Infinity, continueAfter = '' }: { limit: number | undefined; continueAfter: string | undefined },
+): { readonly rows: readonly Item[]; readonly next?: string } {
+  const following = rows.filter(({ sk }) => compareKeys(String(sk), continueAfter) > 0);
+  const page = following.slice(0, limit);
+  return page.length === following.length ? { rows: page } : { rows: page, next: String(page.at(-1)!.sk) };
+}

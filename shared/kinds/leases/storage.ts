@@ -1,0 +1,72 @@
+/** The storage of node leases: rows of the `health` table, with the digest of their Node. Other leases are objects. */
+
+import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
+import type { Clock, RandomSource } from '../../clock.ts';
+import { defined } from '../../defined.ts';
+import { hasLease } from '../../fleet/health/health-row.ts';
+import type { KubeObject } from '../types.ts';
+import { leaseChangeOf } from './lease-change.ts';
+import { leaseOf } from './lease-record.ts';
+import type { LeaseStore, LeaseWriteOutcome } from './lease-store.ts';
+
+export interface LeaseStorageDependencies {
+  readonly health: LeaseStore;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  /** A version that every later write of the cluster exceeds. */
+  readonly currentVersion: () => Promise<string>;
+}
+
+function resultOf(outcome: LeaseWriteOutcome): WriteResult {
+  if (outcome.kind !== 'written') return { kind: 'conflict' };
+  const object = leaseOf(outcome.row);
+  return object === undefined ? { kind: 'conflict' } : { kind: 'written', object };
+}
+
+/** Clients may send managedFields. They are dropped, not refused. */
+function withoutManagedFields(lease: KubeObject): KubeObject {
+  const { managedFields: _dropped, ...metadata } = lease.metadata;
+  return { ...lease, metadata };
+}
+
+export function nodeLeaseStorage(dependencies: LeaseStorageDependencies): ResourceStorage {
+  const { health, clock, random } = dependencies;
+  const leaseWrite = (object: KubeObject) => ({
+    change: leaseChangeOf(withoutManagedFields(object)),
+    nowMs: clock.nowMs(),
+    tie: random.fraction(),
+  });
+  return {
+    async get(_namespace, name) {
+      const row = await health.getRow(name);
+      return row === undefined ? undefined : leaseOf(row);
+    },
+    async list({ limit, continueAfter }) {
+      const page = await health.listLeases({
+        limit,
+        // Continue keys are `namespace/name`. The key of a row is the name alone.
+        ...defined({ continueAfter: continueAfter?.slice(continueAfter.indexOf('/') + 1) }),
+      });
+      const items = page.rows.filter(hasLease).flatMap((row) => leaseOf(row) ?? []);
+      return { items, ...defined({ next: page.next }) };
+    },
+    listVersion: dependencies.currentVersion,
+    // managedFields, or an entry in a change log, would double the cost of a beat.
+    keepsManagedFields: () => false,
+    readsInsteadOfLog: () => true,
+    async create(object) {
+      return resultOf(await health.createLease({ ...leaseWrite(object), uid: object.metadata.uid ?? '' }));
+    },
+    async update(next, old) {
+      return resultOf(
+        await health.renewLease({ ...leaseWrite(next), expectedResourceVersion: Number(old.metadata.resourceVersion) }),
+      );
+    },
+    async remove(old) {
+      const outcome = await health.deleteLease(old.metadata.name ?? '', {
+        resourceVersion: Number(old.metadata.resourceVersion),
+      });
+      return outcome.kind === 'conflict' ? { kind: 'conflict' } : { kind: 'written', object: old };
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/**
+ * Objects that every namespace has. Upstream creates them by controllers: pkg/controller/serviceaccount and
+ * pkg/controller/certificates/rootcacertpublisher.
+ */
+
+import { formatTime } from '../../kubernetes/time.ts';
+import type { KubeConfigMap } from '../application-types.ts';
+import { configmaps } from '../configmaps/serve.ts';
+import { serviceaccounts } from '../serviceaccounts/serve.ts';
+import type { KubeObject, ObjectRef } from '../types.ts';
+import { DEFAULT_ACCOUNT, ROOT_CA } from './namespace-contents.ts';
+
+/** Upstream pkg/controller/certificates/rootcacertpublisher/publisher.go. */
+const ROOT_CA_NOTE =
+  'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.';
+
+export interface NewObjectContext {
+  readonly nowMs: number;
+  readonly uuid: () => string;
+  readonly apiAuthorities: ApiAuthorities;
+}
+
+/** Certificates in PEM that clients in pods trust. Empty: they use the authorities of their system. */
+export type ApiAuthorities = () => string;
+
+export const noAuthorities: ApiAuthorities = () => '';
+
+export const contentRefs = (namespace: string): readonly ObjectRef[] => [
+  { resource: serviceaccounts.resource, namespace, name: DEFAULT_ACCOUNT },
+  { resource: configmaps.resource, namespace, name: ROOT_CA },
+];
+
+/** The object of one of `contentRefs`, as it is created. */
+export function contentOf(
+  { resource, namespace, name }: ObjectRef,
+  { nowMs, uuid, apiAuthorities }: NewObjectContext,
+): KubeObject {
+  const metadata = { name, namespace, uid: uuid(), creationTimestamp: formatTime(nowMs) };
+  if (resource === serviceaccounts.resource) return serviceaccounts.prepareForCreate({ metadata }, { nowMs });
+  const annotated = { ...metadata, annotations: { 'kubernetes.io/description': ROOT_CA_NOTE } };
+  const configMap: KubeConfigMap = { metadata: annotated, data: { 'ca.crt': apiAuthorities() } };
+  return configmaps.prepareForCreate(configMap, { nowMs });
+}
+
+/** A stored object with the content that it must have. Returns the same object if it has it. */
+export function repairedContent(object: KubeConfigMap, apiAuthorities: ApiAuthorities): KubeObject {
+  if (object.kind !== configmaps.kind) return object;
+  const certificates = apiAuthorities();
+  return object.data?.['ca.crt'] === certificates ? object : { ...object, data: { 'ca.crt': certificates } };
+}

@@ -1,0 +1,53 @@
+/** Namespaces and the objects that each of them has from its creation (shared/kinds/namespaces/contents.ts). */
+
+import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
+import type { ObjectWrite } from '../../store/object-store.ts';
+import type { KubeObject } from '../types.ts';
+import { contentOf, contentRefs, type NewObjectContext } from './contents.ts';
+import { isNamespaceContent } from './namespace-contents.ts';
+
+type Context = () => NewObjectContext;
+
+/**
+ * A namespace is created together with its contents, in one transaction.
+ *
+ * Cost of a creation: two more objects.
+ */
+export function withContents(storage: ResourceStorage, context: Context): ResourceStorage {
+  return {
+    ...storage,
+    async create(namespace, along = []) {
+      const writes = contentRefs(namespace.metadata.name ?? '').map(
+        (ref): ObjectWrite => ({ kind: 'create', ref, object: contentOf(ref, context()) }),
+      );
+      const created = await storage.create(namespace, [...along, ...writes]);
+      // An object of a former namespace is left. The controller of namespaces creates what is missing.
+      return created.kind === 'conflict' && created.ofAlong === true ? storage.create(namespace, along) : created;
+    },
+  };
+}
+
+/**
+ * Objects that every namespace has. A read creates a missing one: in a namespace from before this release, and
+ * after a deletion, before the controller does.
+ */
+export function withInitialContent(
+  resource: string,
+  storage: ResourceStorage,
+  namespaces: () => ResourceStorage,
+  context: Context,
+): ResourceStorage {
+  async function created(namespace: string, name: string): Promise<KubeObject | undefined> {
+    const within = await namespaces().get('', namespace);
+    if (within === undefined || within.metadata.deletionTimestamp !== undefined) return undefined;
+    const result = await storage.create(contentOf({ resource, namespace, name }, context()));
+    return result.kind === 'written' ? result.object : storage.get(namespace, name);
+  }
+  return {
+    ...storage,
+    async get(namespace, name) {
+      const found = await storage.get(namespace, name);
+      return found === undefined && isNamespaceContent(resource, name) ? created(namespace, name) : found;
+    },
+  };
+}

@@ -1,0 +1,119 @@
+/** PersistentVolumes and their claims. Nothing binds them here: a claim stays Pending. */
+
+import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { withoutNulls } from '../../kubernetes/normal-form.ts';
+import { canonicalQuantity } from '../../kubernetes/quantity.ts';
+import type {
+  KubePersistentVolume,
+  KubePersistentVolumeClaim,
+  PersistentVolumeClaimSpec,
+  PersistentVolumeSpec,
+} from '../application-types.ts';
+import { accessModesCell, ageOf, nameOf } from '../cells.ts';
+import type { ResourceDescriptor } from '../descriptor.ts';
+import { type KindNames, preparesStatus, STATUS_PART, storedKind } from '../stored-kind.ts';
+import type { ResourceList } from '../types.ts';
+import { validatePersistentVolume, validatePersistentVolumeClaim } from './validate.ts';
+
+const VOLUMES: KindNames = {
+  group: '',
+  resource: 'persistentvolumes',
+  kind: 'PersistentVolume',
+  shortNames: ['pv'],
+  scope: 'cluster',
+};
+
+function storedVolumeSpec(given: PersistentVolumeSpec = {}): PersistentVolumeSpec {
+  const spec = withoutNulls(given);
+  return {
+    ...spec,
+    persistentVolumeReclaimPolicy: spec.persistentVolumeReclaimPolicy || 'Retain',
+    volumeMode: spec.volumeMode ?? 'Filesystem',
+    ...(spec.hostPath === undefined ? {} : { hostPath: { type: '', ...spec.hostPath } }),
+  };
+}
+
+const storageOf = (amounts: ResourceList = {}): string =>
+  amounts['storage'] === undefined ? '' : canonicalQuantity(amounts['storage']);
+
+const claimName = ({ spec }: KubePersistentVolume): string =>
+  spec?.claimRef === undefined ? '' : `${spec.claimRef.namespace ?? ''}/${spec.claimRef.name ?? ''}`;
+
+const phaseOf = (object: KubePersistentVolume | KubePersistentVolumeClaim): string =>
+  object.metadata.deletionTimestamp === undefined ? (object.status?.phase ?? '') : 'Terminating';
+
+export const persistentvolumes: ResourceDescriptor = storedKind(VOLUMES, {
+  subresources: [STATUS_PART],
+  columns: [
+    nameColumn,
+    textColumn('Capacity', 'Size of the volume.'),
+    textColumn('Access Modes', 'How the volume can be mounted.'),
+    textColumn('Reclaim Policy', 'What happens after the claim is deleted.'),
+    textColumn('Status', 'Phase of the volume.'),
+    textColumn('Claim', 'Claim that the volume is bound to.'),
+    textColumn('StorageClass', 'Storage class of the volume.'),
+    textColumn('VolumeAttributesClass', 'Class of its attributes.', 1),
+    textColumn('Reason', 'Why the volume is in its phase.'),
+    ageColumn,
+    textColumn('VolumeMode', 'Filesystem or Block.', 1),
+  ],
+  row: (object: KubePersistentVolume, nowMs) => [
+    nameOf(object),
+    storageOf(object.spec?.capacity),
+    accessModesCell(object.spec?.accessModes),
+    object.spec?.persistentVolumeReclaimPolicy ?? '',
+    phaseOf(object),
+    claimName(object),
+    object.spec?.storageClassName ?? '',
+    '<unset>',
+    object.status?.reason ?? '',
+    ageOf(object, nowMs),
+    object.spec?.volumeMode ?? '<unset>',
+  ],
+  prepare: preparesStatus(VOLUMES, storedVolumeSpec, { emptyStatus: { phase: 'Pending' }, hasGeneration: false }),
+  validate: validatePersistentVolume,
+});
+
+const CLAIMS: KindNames = {
+  group: '',
+  resource: 'persistentvolumeclaims',
+  kind: 'PersistentVolumeClaim',
+  shortNames: ['pvc'],
+  scope: 'namespaced',
+};
+
+const storedClaimSpec = (given: PersistentVolumeClaimSpec = {}): PersistentVolumeClaimSpec => ({
+  ...withoutNulls(given),
+  volumeMode: given.volumeMode ?? 'Filesystem',
+});
+
+export const persistentvolumeclaims: ResourceDescriptor = storedKind(CLAIMS, {
+  subresources: [STATUS_PART],
+  columns: [
+    nameColumn,
+    textColumn('Status', 'Phase of the claim.'),
+    textColumn('Volume', 'Volume that the claim is bound to.'),
+    textColumn('Capacity', 'Size of the bound volume.'),
+    textColumn('Access Modes', 'How the bound volume can be mounted.'),
+    textColumn('StorageClass', 'Storage class of the claim.'),
+    textColumn('VolumeAttributesClass', 'Class of the attributes.'),
+    ageColumn,
+    textColumn('VolumeMode', 'Filesystem or Block.', 1),
+  ],
+  row: (object: KubePersistentVolumeClaim, nowMs) => {
+    const isBound = (object.spec?.volumeName ?? '') !== '';
+    return [
+      nameOf(object),
+      phaseOf(object),
+      object.spec?.volumeName ?? '',
+      isBound ? storageOf(object.status?.capacity) : '',
+      isBound ? accessModesCell(object.status?.accessModes) : '',
+      object.spec?.storageClassName ?? '',
+      '<unset>',
+      ageOf(object, nowMs),
+      object.spec?.volumeMode ?? '<unset>',
+    ];
+  },
+  prepare: preparesStatus(CLAIMS, storedClaimSpec, { emptyStatus: { phase: 'Pending' }, hasGeneration: false }),
+  validate: validatePersistentVolumeClaim,
+});

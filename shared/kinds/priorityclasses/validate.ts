@@ -1,0 +1,44 @@
+/** PriorityClass (pkg/apis/scheduling/validation/validation.go, pkg/apis/scheduling/helpers.go). */
+import type { Cause } from '../../kubernetes/status.ts';
+import { forbiddenField, immutable, notSupported } from '../../kubernetes/validation/causes.ts';
+import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
+import { subdomainName } from '../../kubernetes/validation/names.ts';
+import type { KubePriorityClass } from '../types.ts';
+
+/** Larger values are reserved for system classes. */
+export const USER_PRIORITY_MAX = 1_000_000_000;
+
+/** Classes every cluster has, by name. */
+export const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
+  'system-cluster-critical': 2_000_000_000,
+  'system-node-critical': 2_000_001_000,
+};
+
+const PREEMPTION_POLICIES = ['PreemptLowerPriority', 'Never'];
+
+export function validatePriorityClass(priorityClass: KubePriorityClass, old: KubePriorityClass | undefined): Cause[] {
+  const causes = validateObjectMetadata(priorityClass, old, { namespaced: false, name: subdomainName });
+  const { value, preemptionPolicy: policy } = priorityClass;
+  if (old !== undefined) {
+    // Upstream writes this field with a capital letter.
+    if (value !== old.value) causes.push(forbiddenField('Value', 'may not be changed in an update.'));
+    return [...causes, ...immutable('preemptionPolicy', policy, old.preemptionPolicy)];
+  }
+  const name = priorityClass.metadata.name ?? '';
+  if (name.startsWith('system-')) {
+    if (SYSTEM_PRIORITIES[name] !== value) {
+      causes.push(
+        forbiddenField(
+          'metadata.name',
+          `priority class names with 'system-' prefix are reserved for system use only. error: ${name} is not a known system priority class`,
+        ),
+      );
+    }
+  } else if (value !== undefined && value > USER_PRIORITY_MAX) {
+    causes.push(forbiddenField('value', `maximum allowed value of a user defined priority is ${USER_PRIORITY_MAX}`));
+  }
+  if (policy !== undefined && !PREEMPTION_POLICIES.includes(policy)) {
+    causes.push(notSupported('preemptionPolicy', policy, PREEMPTION_POLICIES));
+  }
+  return causes;
+}

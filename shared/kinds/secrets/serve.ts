@@ -1,0 +1,35 @@
+import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { withoutEmpty } from '../../kubernetes/normal-form.ts';
+import type { KubeSecret } from '../application-types.ts';
+import { ageOf, integerColumn, nameOf } from '../cells.ts';
+import { DEFAULT_SECRET_TYPE, validateSecret } from '../configmaps/validate.ts';
+import type { ResourceDescriptor } from '../descriptor.ts';
+import { type KindNames, preparesWhole, storedKind } from '../stored-kind.ts';
+
+const NAMES: KindNames = { group: '', resource: 'secrets', kind: 'Secret', scope: 'namespaced' };
+
+/** stringData is merged into data and never stored. Source: pkg/apis/core/v1/conversion.go. */
+function storedSecret({ stringData = {}, ...secret }: KubeSecret): KubeSecret {
+  const texts = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+  const data = { ...secret.data, ...Object.fromEntries(texts) };
+  return withoutEmpty({ ...secret, data, type: secret.type || DEFAULT_SECRET_TYPE }, 'data');
+}
+
+/** Encrypted at rest with the key of the table. No log line, event or decision contains data of a Secret. */
+export const secrets: ResourceDescriptor = storedKind(NAMES, {
+  columns: [
+    nameColumn,
+    textColumn('Type', 'What the data is used for.'),
+    integerColumn('Data', 'Number of keys.'),
+    ageColumn,
+  ],
+  row: (object: KubeSecret, nowMs) => [
+    nameOf(object),
+    object.type ?? '',
+    Object.keys(object.data ?? {}).length,
+    ageOf(object, nowMs),
+  ],
+  selectableFields: { type: (object: KubeSecret) => object.type ?? '' },
+  prepare: preparesWhole(NAMES, storedSecret),
+  validate: validateSecret,
+});

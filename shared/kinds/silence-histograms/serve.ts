@@ -1,0 +1,68 @@
+/** The silences of live machines that node-monitor has counted, read-only (docs/advise.md). */
+
+import { bucketEndSeconds, type SilenceHour } from '../../fleet/silences/silence-hour.ts';
+import { nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { formatTime } from '../../kubernetes/time.ts';
+import type { ResourceDescriptor } from '../descriptor.ts';
+import { READ_ONLY } from '../read-only.ts';
+import { IDENTITY_GROUP } from '../schema/identity.ts';
+import type { KubeSilenceHistogram } from '../types.ts';
+
+const VERSION = 'v1alpha1';
+
+export const silencehistograms: ResourceDescriptor = {
+  group: IDENTITY_GROUP,
+  version: VERSION,
+  resource: 'silencehistograms',
+  singular: 'silencehistogram',
+  kind: 'SilenceHistogram',
+  listKind: 'SilenceHistogramList',
+  shortNames: [],
+  categories: [],
+  namespaced: false,
+  // A new one appears once per hour: nothing to watch.
+  verbs: ['get', 'list'],
+  subresources: [],
+  shards: 1,
+  columns: [
+    nameColumn,
+    textColumn('Hour', 'Start of the hour.'),
+    textColumn('Zone', 'Zone of the nodes.'),
+    textColumn('Profile', 'Profile of the nodes.'),
+    textColumn('Nodes', 'The most live nodes at one tick.'),
+    textColumn('Observed', 'Share of the hour in which every tick was seen.'),
+    textColumn('Silences', 'Silences longer than one heartbeat interval.'),
+    textColumn('Longest', 'Upper end of the longest one.'),
+  ],
+  row: ({ metadata, spec = {} }: KubeSilenceHistogram) => [
+    metadata.name ?? '',
+    spec.hour ?? '',
+    spec.zone ?? '',
+    spec.profile ?? '',
+    String(spec.nodes ?? 0),
+    `${Math.round((spec.observedSeconds ?? 0) / 36)}%`,
+    String((spec.buckets ?? []).reduce((sum, { silences }) => sum + silences, 0)),
+    `${(spec.buckets?.at(-1)?.upToMilliseconds ?? 0) / 1_000}s`,
+  ],
+  selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
+  ...READ_ONLY,
+};
+
+export function silenceHistogramObject(
+  name: string,
+  { hourStartMs, counts, slot: _, ...hour }: SilenceHour,
+  { uid, version }: { readonly uid: string; readonly version: string },
+): KubeSilenceHistogram {
+  return {
+    apiVersion: `${IDENTITY_GROUP}/${VERSION}`,
+    kind: silencehistograms.kind,
+    metadata: { name, uid, resourceVersion: version, creationTimestamp: formatTime(hourStartMs) },
+    spec: {
+      hour: formatTime(hourStartMs),
+      ...hour,
+      observedSeconds: Math.round(hour.observedSeconds),
+      nodeSeconds: Math.round(hour.nodeSeconds),
+      buckets: counts.map(([bucket, silences]) => ({ upToMilliseconds: bucketEndSeconds(bucket) * 1_000, silences })),
+    },
+  };
+}

@@ -1,0 +1,122 @@
+/** StorageClasses, CSIDrivers and CSIStorageCapacities. They are stored for the clients that read them. */
+
+import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
+import type { KubeCsiDriver, KubeCsiStorageCapacity, KubeStorageClass } from '../application-types.ts';
+import { ageOf, booleanColumn, nameOf } from '../cells.ts';
+import type { ResourceDescriptor } from '../descriptor.ts';
+import { validateCsiDriver, validateCsiStorageCapacity, validateStorageClass } from '../persistentvolumes/validate.ts';
+import { type KindNames, preparesSpec, preparesWhole, storedKind } from '../stored-kind.ts';
+
+const GROUP = 'storage.k8s.io';
+const DEFAULT_CLASS_ANNOTATIONS = [
+  'storageclass.kubernetes.io/is-default-class',
+  'storageclass.beta.kubernetes.io/is-default-class',
+];
+
+const CLASSES: KindNames = {
+  group: GROUP,
+  resource: 'storageclasses',
+  kind: 'StorageClass',
+  shortNames: ['sc'],
+  scope: 'cluster',
+};
+
+const isDefaultClass = ({ metadata }: KubeStorageClass): boolean =>
+  DEFAULT_CLASS_ANNOTATIONS.some((name) => metadata.annotations?.[name] === 'true');
+
+export const storageclasses: ResourceDescriptor = {
+  ...storedKind(CLASSES, {
+    columns: [
+      nameColumn,
+      textColumn('Provisioner', 'Provisioner of the volumes.'),
+      textColumn('ReclaimPolicy', 'Reclaim policy of the volumes.'),
+      textColumn('VolumeBindingMode', 'Immediate or WaitForFirstConsumer.'),
+      booleanColumn('AllowVolumeExpansion', 'Whether volumes can be expanded.'),
+      ageColumn,
+    ],
+    row: (object: KubeStorageClass, nowMs) => [
+      isDefaultClass(object) ? `${nameOf(object)} (default)` : nameOf(object),
+      object.provisioner ?? '',
+      object.reclaimPolicy ?? '',
+      object.volumeBindingMode ?? '',
+      object.allowVolumeExpansion === true,
+      ageOf(object, nowMs),
+    ],
+    prepare: preparesWhole(CLASSES, (object: KubeStorageClass) => ({
+      ...object,
+      reclaimPolicy: object.reclaimPolicy ?? 'Delete',
+      volumeBindingMode: object.volumeBindingMode ?? 'Immediate',
+    })),
+    validate: validateStorageClass,
+  }),
+};
+
+const DRIVERS: KindNames = { group: GROUP, resource: 'csidrivers', kind: 'CSIDriver', scope: 'cluster' };
+
+/** Defaults of pkg/apis/storage/v1/defaults.go. */
+const storedDriver = (spec: KubeCsiDriver['spec'] = {}): NonNullable<KubeCsiDriver['spec']> => ({
+  attachRequired: true,
+  podInfoOnMount: false,
+  storageCapacity: false,
+  fsGroupPolicy: 'ReadWriteOnceWithFSType',
+  requiresRepublish: false,
+  seLinuxMount: false,
+  ...withoutEmpty(withoutNulls(spec), 'volumeLifecycleModes'),
+  volumeLifecycleModes:
+    (spec.volumeLifecycleModes ?? []).length > 0 ? (spec.volumeLifecycleModes ?? []) : ['Persistent'],
+});
+
+export const csidrivers: ResourceDescriptor = storedKind(DRIVERS, {
+  unconditionalUpdate: false,
+  columns: [
+    nameColumn,
+    booleanColumn('AttachRequired', 'Whether volumes must be attached.'),
+    booleanColumn('PodInfoOnMount', 'Whether the driver needs information about the pod.'),
+    booleanColumn('StorageCapacity', 'Whether the scheduler considers storage capacity.'),
+    textColumn('TokenRequests', 'Tokens that the driver needs.'),
+    booleanColumn('RequiresRepublish', 'Whether volumes are published again periodically.'),
+    textColumn('Modes', 'Persistent, Ephemeral or both.'),
+    ageColumn,
+  ],
+  row: (object: KubeCsiDriver, nowMs) => {
+    const { spec = {} } = object;
+    return [
+      nameOf(object),
+      spec.attachRequired === true,
+      spec.podInfoOnMount === true,
+      spec.storageCapacity === true,
+      (spec.tokenRequests ?? []).map(({ audience = '' }) => audience).join(',') || '<unset>',
+      spec.requiresRepublish === true,
+      (spec.volumeLifecycleModes ?? []).join(','),
+      ageOf(object, nowMs),
+    ];
+  },
+  prepare: preparesSpec(DRIVERS, storedDriver),
+  validate: validateCsiDriver,
+});
+
+const CAPACITIES: KindNames = {
+  group: GROUP,
+  resource: 'csistoragecapacities',
+  kind: 'CSIStorageCapacity',
+  scope: 'namespaced',
+};
+
+export const csistoragecapacities: ResourceDescriptor = storedKind(CAPACITIES, {
+  unconditionalUpdate: false,
+  columns: [
+    nameColumn,
+    textColumn('StorageClass', 'Storage class of the capacity.'),
+    textColumn('Capacity', 'Available capacity.'),
+    ageColumn,
+  ],
+  row: (object: KubeCsiStorageCapacity, nowMs) => [
+    nameOf(object),
+    object.storageClassName ?? '',
+    object.capacity ?? '<unset>',
+    ageOf(object, nowMs),
+  ],
+  prepare: preparesWhole(CAPACITIES),
+  validate: validateCsiStorageCapacity,
+});

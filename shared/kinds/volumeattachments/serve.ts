@@ -1,0 +1,75 @@
+import { ageSince } from '../../kubernetes/age.ts';
+import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
+import {
+  freshMetadata,
+  inheritMetadata,
+  recordOf,
+  typed,
+  withoutEmpty,
+  withoutNulls,
+} from '../../kubernetes/normal-form.ts';
+import type { ResourceDescriptor } from '../descriptor.ts';
+import type { KubeVolumeAttachment } from '../types.ts';
+import { validateVolumeAttachment } from './validate.ts';
+
+export const STORAGE_GROUP = 'storage.k8s.io';
+
+export const volumeattachments: ResourceDescriptor = {
+  group: STORAGE_GROUP,
+  version: 'v1',
+  resource: 'volumeattachments',
+  singular: 'volumeattachment',
+  kind: 'VolumeAttachment',
+  listKind: 'VolumeAttachmentList',
+  shortNames: [],
+  categories: [],
+  namespaced: false,
+  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+  subresources: [{ name: 'status', verbs: ['get', 'patch', 'update'] }],
+  shards: 1,
+  columns: [
+    nameColumn,
+    textColumn('Attacher', 'Driver that attaches the volume.'),
+    textColumn('PV', 'Name of the persistent volume.'),
+    textColumn('Node', 'Node the volume is attached to.'),
+    {
+      name: 'Attached',
+      type: 'boolean',
+      format: '',
+      description: 'Whether the driver has said that it is attached.',
+      priority: 0,
+    },
+    ageColumn,
+  ],
+  row: (object: KubeVolumeAttachment, nowMs) => [
+    object.metadata.name ?? '',
+    object.spec?.attacher ?? '',
+    object.spec?.source?.persistentVolumeName ?? '',
+    object.spec?.nodeName ?? '',
+    object.status?.attached === true,
+    ageSince(object.metadata.creationTimestamp, nowMs),
+  ],
+  selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
+  unconditionalUpdate: false,
+  createOnUpdate: false,
+  hasGeneration: false,
+  prepareForCreate: (object) =>
+    typed(STORAGE_GROUP, 'v1', 'VolumeAttachment', {
+      ...object,
+      metadata: freshMetadata(object.metadata),
+      spec: withoutNulls(recordOf(object.spec)),
+      status: { attached: false },
+    }),
+  prepareForUpdate(next, old, { subresource }) {
+    const onStatus = subresource === 'status';
+    return typed(STORAGE_GROUP, 'v1', 'VolumeAttachment', {
+      ...next,
+      metadata: inheritMetadata(next.metadata, old.metadata),
+      spec: onStatus ? (old.spec ?? {}) : withoutNulls(recordOf(next.spec)),
+      status: onStatus
+        ? { attached: false, ...withoutEmpty(withoutNulls(recordOf(next.status)), 'attachmentMetadata') }
+        : (old.status ?? { attached: false }),
+    });
+  },
+  validate: (object, { old }) => validateVolumeAttachment(object, old),
+};

@@ -1,0 +1,118 @@
+/**
+ * Reads request bodies: media type, size, JSON and the fields of the kind. A decoded object has only fields of the right
+ * type. `fieldValidation` decides whether unknown and duplicate fields are refused, reported as warnings or ignored
+ * (Kubernetes: "Kubernetes API Concepts", field validation).
+ */
+import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
+import type { KubeObject } from '../../kinds/types.ts';
+import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../schema/decode.ts';
+import type { StructSchema } from '../schema/schema.ts';
+import * as status from '../status.ts';
+import { notSupported } from '../validation/causes.ts';
+import { parseJson } from '../wire/json.ts';
+import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
+import type { ExpectedType } from '../wire/protobuf.ts';
+import { isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf-envelope.ts';
+import { type OptionsKind, optionsFault } from './options.ts';
+
+/** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
+export const BODY_BYTES_MAX = 393_216;
+
+export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
+
+export interface ReadBody {
+  readonly value: JsonObject;
+  /** Paths that occur twice in the text. */
+  readonly duplicateFields: readonly string[];
+  /**
+   * True for a body in protobuf. Its fields have numbers, so an unknown field is one of a newer client, not a misspelt
+   * one. Protobuf decoders ignore it.
+   */
+  readonly ignoresUnknownFields?: boolean;
+}
+
+/** Media types of bodies that the API accepts; it reads YAML as JSON (api/request/yaml-body.ts). */
+const ACCEPTED = ['application/json', 'application/yaml', PROTOBUF_MEDIA_TYPE];
+const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
+
+export const mediaTypeOf = (headers: Readonly<Record<string, string>>): string =>
+  (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+
+/** @throws StatusError 422 for an unknown value */
+export function fieldValidationOf(query: URLSearchParams, kind: OptionsKind): FieldValidation {
+  const value = query.get('fieldValidation') ?? '';
+  if (value === '' || value === 'Warn') return 'Warn';
+  if (value === 'Strict' || value === 'Ignore') return value;
+  throw optionsFault(kind, [notSupported('fieldValidation', value, ['', 'Ignore', 'Strict', 'Warn'])]);
+}
+
+export function refuseTooLarge(body: Uint8Array, bytesMax: number = BODY_BYTES_MAX): void {
+  if (body.byteLength > bytesMax) throw status.requestEntityTooLarge(`limit is ${bytesMax} bytes`);
+}
+
+/** Parses a JSON body of any type. `value` is {} unless the body is an object. @throws StatusError 400 */
+export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unknown } {
+  const parsed = parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+  if (parsed.kind === 'malformed')
+    throw status.badRequest(`the body of the request was in an unknown format - ${parsed.message}`);
+  return {
+    anyValue: parsed.value,
+    value: isJsonObject(parsed.value) ? parsed.value : {},
+    duplicateFields: parsed.duplicateFields,
+  };
+}
+
+/**
+ * Reads an object, as JSON or protobuf. The table of protobuf messages is 50 KB: it is loaded with the first such body.
+ *
+ * @param expected apiVersion and kind of the path, for a protobuf body that names none
+ * @param accepted media types for the message of a 415
+ * @throws StatusError 400, 413, 415
+ */
+export async function readObjectBody(
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array,
+  expected?: ExpectedType,
+  accepted: readonly string[] = ACCEPTED,
+): Promise<ReadBody> {
+  refuseTooLarge(body);
+  const mediaType = mediaTypeOf(headers);
+  if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
+    const { decodeProtobuf } = await import('../wire/protobuf.ts');
+    const decoded = decodeProtobuf(body, expected);
+    if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
+    return { value: decoded.object, duplicateFields: [], ignoresUnknownFields: true };
+  }
+  if (!JSON_TYPES.has(mediaType)) throw status.unsupportedMediaType(accepted);
+  const read = readJson(body);
+  if (!isJsonObject(read.anyValue)) {
+    throw status.badRequest('the object provided is unrecognized (must be of type Object)');
+  }
+  return read;
+}
+
+export interface DecodedObject {
+  readonly object: KubeObject;
+  /** For `Warning` headers. */
+  readonly warnings: readonly string[];
+}
+
+/** The normalised object. @throws StatusError 400 for a wrong type, and with Strict for unknown or duplicate fields */
+export function decodeObject(
+  descriptor: Pick<ResourceDescriptor, 'kind' | 'version'>,
+  schema: StructSchema,
+  read: ReadBody,
+  validation: FieldValidation,
+): DecodedObject {
+  const decoded = decodeStrict(schema, read.value);
+  const typeFault = typeFaultMessage(descriptor.kind, descriptor.version, decoded.typeFaults);
+  if (typeFault !== undefined) throw status.badRequest(typeFault);
+  const unknownFields = read.ignoresUnknownFields === true ? [] : decoded.unknownFields;
+  if (validation === 'Strict') {
+    const message = strictDecodingMessage(unknownFields, read.duplicateFields);
+    if (message !== undefined) throw status.badRequest(message);
+  }
+  const warnings = validation === 'Warn' ? fieldWarnings(unknownFields, read.duplicateFields) : [];
+  const object = decoded.value as unknown as KubeObject;
+  return { object: { ...object, metadata: object.metadata ?? {} }, warnings };
+}

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { NODES_GROUP } from '../../access/node-restriction.ts';
+import { PROBE_GROUP, PROBE_USER } from '../../access/probe-identity.ts';
+import type { UserInfo } from '../../access/user-info.ts';
+import { API_LIMITS, HEARTBEAT_LIMITS, type RefusedRequest, requestThrottle } from './request-throttle.ts';
+import { isStatusError } from './respond.ts';
+
+const node = (name: string): UserInfo => ({ username: `system:node:${name}`, groups: [NODES_GROUP] });
+const probe: UserInfo = { username: PROBE_USER, groups: [PROBE_GROUP] };
+const person: UserInfo = { username: 'vera', groups: [] };
+const master: UserInfo = { username: 'fleet', groups: ['system:masters'] };
+
+/** One environment: requests follow each other. */
+function environment(limits = HEARTBEAT_LIMITS) {
+  const refused: RefusedRequest[] = [];
+  let nowMs = 0;
+  let busyMs = 0;
+  const throttle = requestThrottle(limits, {
+    busyMs: () => busyMs,
+    onRefused: (each) => void refused.push(each),
+  });
+  return {
+    refused,
+    pass: (milliseconds: number) => {
+      nowMs += milliseconds;
+    },
+    /** @returns the message of a refusal */
+    serve(user: UserInfo, used: { readonly busyMs: number; readonly waitMs?: number; readonly nodes?: number }) {
+      const visit = throttle.begin(nowMs);
+      try {
+        visit.admit(user);
+      } catch (error) {
+        void visit.end(nowMs);
+        if (isStatusError(error)) return error.status;
+        throw error;
+      }
+      busyMs += used.busyMs;
+      nowMs += used.busyMs + (used.waitMs ?? 0);
+      if (used.nodes !== undefined) visit.carries(used.nodes);
+      void visit.end(nowMs);
+      return undefined;
+    },
+  };
+}
+
+describe('a clock that was set back', () => {
+  it.each([6_000, 29_000, 3_600_000])('by %i ms refuses no node, and forgives none', (backMs) => {
+    const some = environment();
+    some.pass(2 * backMs);
+    expect(some.serve(node('n1'), { busyMs: 2 })).toBeUndefined();
+    expect(some.serve(node('greedy'), { busyMs: 1_500 })).toBeUndefined();
+    some.pass(-backMs);
+    expect(some.serve(node('n1'), { busyMs: 2 })).toBeUndefined();
+    expect(some.serve(node('greedy'), { busyMs: 1_500 })).toMatchObject({ details: { retryAfterSeconds: 20 } });
+  });
+});
+
+describe('the share of an identity', () => {
+  it('refuses one that uses seconds, and none of the others', () => {
+    const some = environment();
+    expect(some.serve(node('greedy'), { busyMs: 1_500 })).toBeUndefined();
+    expect(some.serve(node('greedy'), { busyMs: 1_500 })).toMatchObject({
+      code: 429,
+      reason: 'TooManyRequests',
+      message:
+        '"system:node:greedy" sends too many requests: limit is 5 % of the time of a process after a burst of 500 ms, please try again later',
+      details: { retryAfterSeconds: 20 },
+    });
+    for (const other of [node('n1'), probe, person, master]) expect(some.serve(other, { busyMs: 2 })).toBeUndefined();
+    expect(some.refused).toEqual([{ kind: 'node', username: 'system:node:greedy', over: 'time' }]);
+  });
+
+  it('is at most a twentieth of the heartbeat function, whatever a node sends', () => {
+    const some = environment();
+    let usedMs = 0;
+    const throughMs = 600_000;
+    for (let atMs = 0; atMs < throughMs; atMs += 50) {
+      if (some.serve(node('greedy'), { busyMs: 300 }) === undefined) {
+        usedMs += 300;
+        atMs += 300;
+      }
+      some.pass(50);
+    }
+    expect(usedMs).toBeLessThan(0.05 * throughMs + 1_000 + 2 * 300);
+  });
+
+  it('never refuses a node that sends a heartbeat per second while each waits for slow tables', () => {
+    const some = environment();
+    for (let second = 0; second < 900; second += 1) {
+      expect(some.serve(node('n1'), { busyMs: 4, waitMs: 800 })).toBeUndefined();
+      some.pass(196);
+    }
+  });
+
+  it('never refuses the start of a kubelet, of kubectl, Helm and kube-state-metrics at the API', () => {
+    const some = environment(API_LIMITS);
+    for (let request = 0; request < 60; request += 1) {
+      expect(some.serve(node('kubelet'), { busyMs: 15, waitMs: 30 })).toBeUndefined();
+    }
+    for (let request = 0; request < 250; request += 1) {
+      expect(some.serve(person, { busyMs: 20, waitMs: 30 })).toBeUndefined();
+    }
+    const metrics: UserInfo = { username: 'system:serviceaccount:monitoring:kube-state-metrics', groups: [] };
+    for (let kind = 0; kind < 30; kind += 1) {
+      expect(some.serve(metrics, { busyMs: 500, waitMs: 300 })).toBeUndefined();
+    }
+  });
+
+  it('does not apply to system:masters', () => {
+    const some = environment();
+    for (let request = 0; request < 100; request += 1) expect(some.serve(master, { busyMs: 900 })).toBeUndefined();
+  });
+
+  it('of a batch is paid by each of its nodes', () => {
+    const relay = node('relay');
+    const honest = environment();
+    for (let batch = 0; batch < 60; batch += 1) {
+      expect(honest.serve(relay, { busyMs: 900, waitMs: 100, nodes: 100 })).toBeUndefined();
+      honest.pass(9_000);
+    }
+    const greedy = environment();
+    const answers = Array.from({ length: 10 }, () => greedy.serve(relay, { busyMs: 900, nodes: 1 })?.code);
+    expect(answers.filter((code) => code === 429).length).toBeGreaterThan(7);
+  });
+
+  it('of an item is its count alone: its batch pays the time', () => {
+    const throttle = requestThrottle(HEARTBEAT_LIMITS, { busyMs: () => performance.now() });
+    for (let item = 0; item < 20; item += 1) {
+      const visit = throttle.begin(0, false);
+      visit.admit(node('n1'));
+      void visit.end(3_600_000);
+    }
+    expect(() => throttle.begin(0, false).admit(node('n1'))).toThrow('1 requests per second after a burst of 20');
+  });
+});

@@ -1,0 +1,175 @@
+/**
+ * Limits what each identity uses of this execution environment: the rate of its requests, and its share of the time
+ * (domain/access/time-share.ts). The accounts are in memory, so the limits hold per environment. A share of each
+ * environment is the same share of all of them: one identity gets a small part of a function, however many requests it
+ * sends at a time. The throttle of the HTTP API limits the total.
+ *
+ * system:masters is exempt, as in upstream's flow schema of that name: the emergency token, and simulated fleets that use
+ * it. Our own probes have limits of their own, far above what they send: a refused probe looks like a failing heartbeat
+ * path.
+ */
+import { NODES_GROUP } from '../../access/node-restriction.ts';
+import { PROBE_GROUP } from '../../access/probe-identity.ts';
+import { admitRequest, type RequestLimit } from '../../access/request-limit.ts';
+import { admitTime, chargeTime, type TimeShare } from '../../access/time-share.ts';
+import type { UserInfo } from '../../access/user-info.ts';
+import * as status from '../status.ts';
+
+export interface IdentityLimit {
+  readonly rate: RequestLimit;
+  readonly time: TimeShare;
+}
+
+/** Kinds of identities: each has limits of its own, and is a value of a metric's dimension. */
+export type IdentityKind = 'node' | 'probe' | 'person';
+export type RequestLimits = Readonly<Record<IdentityKind, IdentityLimit>>;
+
+/**
+ * A kubelet sends about fifty requests at start and then a few per minute. kubectl reads all discovery and OpenAPI
+ * documents at once. Helm and kube-state-metrics list every kind at their start: seconds of computing. `person` includes
+ * service accounts.
+ */
+export const API_LIMITS: RequestLimits = {
+  node: { rate: { ratePerSecond: 10, burst: 100 }, time: { share: 0.2, burstMs: 2_000, waitMsMax: 25 } },
+  probe: { rate: { ratePerSecond: 10, burst: 100 }, time: { share: 0.2, burstMs: 5_000, waitMsMax: 25 } },
+  person: { rate: { ratePerSecond: 50, burst: 300 }, time: { share: 0.5, burstMs: 20_000, waitMsMax: 50 } },
+};
+/**
+ * A node renews its Lease every ten seconds. When a renewal fails, it may retry ten times in a row. A heartbeat computes
+ * for a millisecond or two, and waits some milliseconds for its write. One of each second remains within the share of a
+ * node while the tables are slow.
+ */
+export const HEARTBEAT_LIMITS: RequestLimits = {
+  node: { rate: { ratePerSecond: 1, burst: 20 }, time: { share: 0.05, burstMs: 500, waitMsMax: 25 } },
+  probe: { rate: { ratePerSecond: 10, burst: 50 }, time: { share: 0.2, burstMs: 5_000, waitMsMax: 25 } },
+  person: { rate: { ratePerSecond: 10, burst: 50 }, time: { share: 0.1, burstMs: 2_000, waitMsMax: 25 } },
+};
+
+/** Identities in memory. The least recent one is dropped first; its account then restarts. */
+const IDENTITIES_MAX = 20_000;
+const EXEMPT_GROUP = 'system:masters';
+
+/**
+ * Requests of one environment overlap by less than this. A time that is further back is that of a clock that was set back.
+ * Milliseconds.
+ */
+const OVERLAP_MS = 5_000;
+
+interface Account {
+  readonly kind: IdentityKind;
+  /** Latest time of a request. Epoch milliseconds. */
+  seenAtMs: number;
+  /** When the bucket of requests is full again. Epoch milliseconds. */
+  requestsFullAtMs?: number;
+  /** When the bucket of time is full again. Epoch milliseconds. */
+  timeFullAtMs?: number;
+}
+
+/** A request that was refused because its identity is over its limit. */
+export interface RefusedRequest {
+  readonly kind: IdentityKind;
+  readonly username: string;
+  /** Which limit: of the rate of requests, or of the time that they use. */
+  readonly over: 'rate' | 'time';
+}
+
+/** The account of one request. */
+export interface Visit {
+  /** @throws the Status 429 with Retry-After */
+  admit(user: UserInfo): void;
+  /** A batch carries heartbeats of so many nodes: each of them pays its part. */
+  carries(nodes: number): void;
+  /** The answer is ready. The identity pays for the time. Resolves when a refusal is reported; usually at once. */
+  end(nowMs: number): Promise<void> | undefined;
+}
+
+export interface RequestThrottle {
+  /** A request arrives. `isTimed`: false for an item of a batch. The batch pays for its time. */
+  begin(nowMs: number, isTimed?: boolean): Visit;
+}
+
+export interface ThrottleOptions {
+  /** Time that this thread has computed, from any origin. Milliseconds. Absent: only the rate is limited. */
+  readonly busyMs?: (() => number) | undefined;
+  /** Reports a refusal. */
+  readonly onRefused?: ((refused: RefusedRequest, nowMs: number) => Promise<void> | undefined) | undefined;
+}
+
+export function requestThrottle(
+  limits: RequestLimits,
+  { busyMs = () => 0, onRefused }: ThrottleOptions = {},
+): RequestThrottle {
+  /** By username, least recent first. */
+  const accounts = new Map<string, Account>();
+
+  function accountOf({ username, groups }: UserInfo, nowMs: number): Account {
+    const account = accounts.get(username) ?? { kind: kindOf(groups), seenAtMs: nowMs };
+    followClock(account, nowMs);
+    accounts.delete(username);
+    accounts.set(username, account);
+    if (accounts.size > IDENTITIES_MAX) accounts.delete(accounts.keys().next().value as string);
+    return account;
+  }
+
+  return {
+    begin(beganAtMs, isTimed = true) {
+      const busyBeforeMs = isTimed ? busyMs() : 0;
+      let account: Account | undefined;
+      let nodes = 1;
+      let reported: Promise<void> | undefined;
+
+      const refuse = ({ username }: UserInfo, over: RefusedRequest['over'], retryAfterSeconds: number): never => {
+        const { kind } = account!;
+        reported = onRefused?.({ kind, username, over }, beganAtMs);
+        throw status.tooManyRequests(`${refusalText(username, limits[kind], over)}, please try again later`, {
+          retryAfterSeconds,
+        });
+      };
+
+      return {
+        admit(user) {
+          if (user.groups.includes(EXEMPT_GROUP)) return;
+          account = accountOf(user, beganAtMs);
+          const { rate, time } = limits[account.kind];
+          const ofTime = admitTime(account.timeFullAtMs, beganAtMs, time);
+          if (ofTime.kind === 'refused') refuse(user, 'time', ofTime.retryAfterSeconds);
+          const ofRate = admitRequest(account.requestsFullAtMs, beganAtMs, rate);
+          if (ofRate.kind === 'refused') return refuse(user, 'rate', ofRate.retryAfterSeconds);
+          account.requestsFullAtMs = ofRate.fullAtMs;
+        },
+        carries(count) {
+          nodes = Math.max(1, count);
+        },
+        end(nowMs) {
+          if (account !== undefined && isTimed) {
+            followClock(account, nowMs);
+            const used = { busyMs: (busyMs() - busyBeforeMs) / nodes, elapsedMs: (nowMs - beganAtMs) / nodes };
+            const limit = limits[account.kind].time;
+            account.timeFullAtMs = chargeTime(account.timeFullAtMs, used, { nowMs, limit });
+          }
+          return reported;
+        },
+      };
+    },
+  };
+}
+
+/** When the clock was set back, the buckets move with it. Otherwise a live node would be refused until it has caught up. */
+function followClock(account: Account, nowMs: number): void {
+  const backMs = account.seenAtMs - nowMs;
+  account.seenAtMs = backMs > OVERLAP_MS ? nowMs : Math.max(account.seenAtMs, nowMs);
+  if (backMs <= OVERLAP_MS) return;
+  if (account.requestsFullAtMs !== undefined) account.requestsFullAtMs -= backMs;
+  if (account.timeFullAtMs !== undefined) account.timeFullAtMs -= backMs;
+}
+
+const kindOf = (groups: readonly string[]): IdentityKind =>
+  groups.includes(NODES_GROUP) ? 'node' : groups.includes(PROBE_GROUP) ? 'probe' : 'person';
+
+function refusalText(username: string, { rate, time }: IdentityLimit, over: RefusedRequest['over']): string {
+  const limit =
+    over === 'rate'
+      ? `limit is ${rate.ratePerSecond} requests per second after a burst of ${rate.burst}`
+      : `limit is ${100 * time.share} % of the time of a process after a burst of ${time.burstMs} ms`;
+  return `${status.quote(username)} sends too many requests: ${limit}`;
+}

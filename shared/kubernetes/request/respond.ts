@@ -1,0 +1,48 @@
+/** Answers: objects, lists, tables and Status objects, always as JSON. */
+
+import { type KubeStatus, StatusError } from '../status.ts';
+import type { HttpResponse } from './http.ts';
+
+const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' } as const;
+
+export function json(code: number, body: unknown, headers: Readonly<Record<string, string>> = {}): HttpResponse {
+  return { status: code, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify(body) };
+}
+
+/** A Status as an answer. 429 carries Retry-After only when the Status says so: Go clients retry silently with it. */
+export function statusResponse(status: KubeStatus): HttpResponse {
+  const retryAfterSeconds = status.details?.retryAfterSeconds;
+  return json(
+    status.code,
+    status,
+    retryAfterSeconds === undefined || retryAfterSeconds <= 0 ? {} : { 'retry-after': String(retryAfterSeconds) },
+  );
+}
+
+export const isStatusError = (error: unknown): error is StatusError => error instanceof StatusError;
+
+/** Length of the texts of all warnings, and of each if they are longer together. The gateway permits 10 KB of headers. */
+const WARNINGS_LENGTH_MAX = 4_096;
+const WARNING_LENGTH_MAX = 256;
+
+/**
+ * Kubernetes: "Warning" response header, one `299 - "text"` a warning; kubectl prints them. The texts are cut as upstream
+ * cuts them. Source: staging/src/k8s.io/apiserver/pkg/endpoints/filters/warning.go. A name of a field may have any
+ * characters: those that a header cannot have are escaped.
+ */
+export function warningHeaders(warnings: readonly string[]): Record<string, string> {
+  if (warnings.length === 0) return {};
+  const texts = warnings.map(escaped);
+  const isLong = lengthOf(texts) > WARNINGS_LENGTH_MAX;
+  const sent: string[] = [];
+  for (const text of isLong ? warnings.map((each) => escaped(each.slice(0, WARNING_LENGTH_MAX))) : texts) {
+    if (lengthOf(sent) + text.length > WARNINGS_LENGTH_MAX) break;
+    sent.push(text);
+  }
+  return { warning: sent.map((text) => `299 - "${text}"`).join(', ') };
+}
+
+const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, { length }) => sum + length, 0);
+
+const escaped = (text: string): string =>
+  text.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).replace(/[\\"]/g, '\\$&');

@@ -1,0 +1,19 @@
+import { ALL_FUNCTIONS } from '../functions/tick-metrics.ts';
+import type { ControllerDependencies } from './dependencies.ts';
+import { RECORDS_GIVEN_UP } from './metrics.ts';
+import type { ParkedRow } from './parked-store.ts';
+
+/** Counts and logs works of a parked row that are not retried any more. */
+export function reportGivenUp(
+  { log, meter }: Pick<ControllerDependencies, 'log' | 'meter'>,
+  row: ParkedRow,
+  { works, nowMs }: { readonly works: readonly string[]; readonly nowMs: number },
+): void {
+  meter.add(RECORDS_GIVEN_UP, 1, 'Count', ALL_FUNCTIONS);
+  log.error('works of a stream record were given up', {
+    object: row.id,
+    works,
+    tries: row.tries,
+    ageSeconds: Math.round((nowMs - row.firstMs) / 1_000),
+  });
+}
