@@ -11,7 +11,6 @@ import {
 import type { TickingFunction } from '../functions/function-list.ts';
 import { onHealthChange } from '../functions/health-stream/work.ts';
 import { onMarkPart, type PartOutcome, type ReceivedPart } from '../functions/node-marker/work.ts';
-import { workChecks } from '../functions/node-monitor/due-work.ts';
 import {
   onTickMessage,
   type TickMessageKind,
@@ -72,8 +71,8 @@ export function fleetControllers(options: ControllerOptions): FleetControllers {
   const tickOf = (slot: number, budgetMs: number | undefined) =>
     budgetMs === undefined ? { slot } : { slot, budgetMs };
   const controllers: Omit<FleetControllers, 'ticks'> = {
-    tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs), workChecks),
-    onTickMessage: (message, budgetMs) => onTickMessage(dependencies, message, { budgetMs, checks: workChecks }),
+    tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs)),
+    onTickMessage: (message, budgetMs) => onTickMessage(dependencies, message, budgetMs),
     onMarkPart: (part) => onMarkPart(dependencies, part),
     tickEvictor: (slot, budgetMs) => runEvictor(dependencies, tickOf(slot, budgetMs)),
     runEvictorSlot: (slot, budgetMs) =>

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The folders on the command line of `npm run imports`. */
-const ROOMS = importsCommand().split('--output-type err ')[1]?.split(' ') ?? [];
+const FOLDERS = importsCommand().split('--output-type err ')[1]?.split(' ') ?? [];
 
 function importsCommand(): string {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
@@ -51,74 +51,54 @@ async function planted(rule: string): Promise<readonly string[]> {
 }
 
 describe('the rules on imports', () => {
-  it('report a heartbeat that imports the API', async () => {
-    expect(await planted('heartbeat-is-alone')).toEqual(['shared/heartbeat/bad.ts -> shared/api/request.ts']);
+  it('report shared code that imports a function', async () => {
+    expect(await planted('shared-knows-no-program')).toEqual(['shared/fleet/bad.ts -> functions/one/work.ts']);
   });
 
-  it('report a page of the console that imports the API', async () => {
-    expect(await planted('console-page-runs-in-a-browser')).toEqual(['console/page/bad.ts -> shared/api/request.ts']);
+  it('report a function that imports another one', async () => {
+    expect(await planted('functions-apart')).toEqual(['functions/one/work.ts -> functions/other/work.ts']);
   });
 
   it('report a circle, through types too', async () => {
-    expect(await planted('no-circular')).toEqual(['shared/kube/circle-one.ts -> shared/kube/circle-two.ts']);
+    expect(await planted('no-circular')).toEqual(['shared/fleet/circle-one.ts -> shared/fleet/circle-two.ts']);
   });
 
-  it('report a rule that imports a node built-in and an adapter', async () => {
+  it('report a rule that imports a built-in module and what acts', async () => {
     expect(await planted('rules-are-pure')).toEqual([
-      'shared/controllers/planted/rule.ts -> os',
-      'shared/controllers/planted/rule.ts -> shared/adapters/clock/system-clock.ts',
-      'shared/controllers/planted/second.rule.ts -> shared/controllers/planted/reconcile.ts',
-      'shared/domain/bad.ts -> os',
-      'shared/domain/bad.ts -> shared/adapters/clock/system-clock.ts',
+      'functions/one/rule.ts -> functions/one/work.ts',
+      'functions/one/rule.ts -> os',
     ]);
   });
 
   it('report a manifest that imports what the function runs', async () => {
-    expect(await planted('manifests-are-data')).toEqual([
-      'shared/controllers/planted/manifest.ts -> shared/controllers/planted/rule.ts',
-    ]);
+    expect(await planted('manifests-are-data')).toEqual(['functions/one/manifest.ts -> functions/one/rule.ts']);
   });
 
-  it('report a template that imports a controller, and let it read the manifest', async () => {
-    expect(await planted('cdk-knows-config-and-manifests-only')).toEqual([
-      'cdk/bad.ts -> shared/controllers/planted/reconcile.ts',
-    ]);
+  it('report a template that imports a function, and let it read the manifest', async () => {
+    expect(await planted('deployed-by-path')).toEqual(['cdk/bad.ts -> functions/one/work.ts']);
   });
 
-  it('report a simulated machine that imports a loop of the agent, and let it share the rules', async () => {
-    expect(await planted('local-runs-what-is-deployed')).toEqual(['demo/fleet/bad.ts -> agent/app/lease-loop.ts']);
-    expect(await planted('simulation-apart')).toEqual(['simulation/bad.ts -> agent/app/lease-loop.ts']);
+  it('report a page that imports a module of Node', async () => {
+    expect(await planted('page-runs-in-a-browser')).toEqual(['console/page/bad.ts -> os']);
   });
 
-  it('report the rest of local mode when it imports a rule of the agent', async () => {
-    expect(await planted('fleet-shares-rules-of-the-agent')).toEqual(['aws-local/bad.ts -> agent/rules/lease.ts']);
-  });
-
-  it('report an adapter that imports another one, and let it share how AWS is spoken to', async () => {
-    expect(await planted('adapters-apart')).toEqual([
-      'shared/adapters/bad/clock-of-another.ts -> shared/adapters/clock/system-clock.ts',
-    ]);
-  });
-
-  it('report a library in what all functions carry', async () => {
-    expect(await planted('aws-connection-is-small')).toEqual([
-      expect.stringMatching(/^shared\/adapters\/aws-connection\/bad\.ts -> node_modules\/yaml\//),
-    ]);
+  it('report a program that imports what only tests use', async () => {
+    expect(await planted('programs-rest-on-no-tool')).toEqual(['agent/bad.ts -> test/support/seeded.ts']);
   });
 
   it('are asked of every folder that holds TypeScript', () => {
-    const folders = readdirSync(ROOT, { withFileTypes: true })
+    const withTypeScript = readdirSync(ROOT, { withFileTypes: true })
       .filter((entry) => entry.isDirectory() && !/^\.|^node_modules$|^cdk\.out$/.test(entry.name))
       .map(({ name }) => name)
       .filter((name) =>
         readdirSync(join(ROOT, name), { recursive: true }).some((file) => String(file).endsWith('.ts')),
       );
-    expect([...ROOMS].sort()).toEqual(folders.sort());
+    expect([...FOLDERS].sort()).toEqual(withTypeScript.sort());
   });
 
   it('really see the TypeScript of the real tree', async () => {
-    const { modules } = await cruise(ROOMS);
-    const own = modules.filter(({ source }) => /^(cdk|functions|shared|agent|local|scripts)\/.*\.ts$/.test(source));
+    const { modules } = await cruise(FOLDERS);
+    const own = modules.filter(({ source }) => /^(cdk|functions|shared|agent|aws-local|scripts)\/.*\.ts$/.test(source));
     expect(own.length).toBeGreaterThan(20);
   });
 });

@@ -69,7 +69,6 @@ import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts'
 import { slotStartMs } from '../../shared/ticks/tick.ts';
 import { reportTickAge } from '../../shared/ticks/tick-age.ts';
 import { bareClaim, runTick, type SkippedTick, type Tick, TickFault } from '../../shared/ticks/tick-runner.ts';
-import type { WorkCheck } from '../../shared/ticks/wake-up.ts';
 import { cloudDraft, outOfServiceDraft } from './decisions.ts';
 import { deleteNode, type NodeDeletion } from './delete-node.ts';
 import * as metric from './metrics.ts';
@@ -93,9 +92,6 @@ export type CloudNodeReport =
     };
 
 const NOTHING_TO_DO = Object.freeze({ kind: 'ran' as const, watched: 0, processed: 0, deleted: 0 });
-
-/** While a node is on the list. */
-export const cloudNodeHasWork: WorkCheck = async ({ items }) => !(await cloudStore(items).isEmpty());
 
 /** @throws TickFault when an effect failed; the next tick decides it again. */
 export async function runCloudNode(dependencies: ControllerDependencies, tick: Tick): Promise<CloudNodeReport> {

@@ -45,7 +45,6 @@ import {
   type TickSteps,
   tickFault,
 } from '../../shared/ticks/tick-runner.ts';
-import type { WorkCheck } from '../../shared/ticks/wake-up.ts';
 import { holdDraft, holdKey, taintDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { compareQueueItems } from './queue-order.rule.ts';
@@ -85,19 +84,6 @@ interface EvictorWorld {
   /** Faults of the reads of timers and retries. They do not affect the queues. */
   readonly faults: readonly unknown[];
 }
-
-/**
- * While a node waits or a zone has a recorded hold; when a timer or a retry is due. What becomes due before the next
- * tick is found by that tick.
- */
-export const evictorHasWork: WorkCheck = async (dependencies, { nowMs, records: { queue, zones } }) => {
-  if (queue.length > 0 || zones.some(({ hold }) => hold !== undefined)) return true;
-  const [isTimerDue, retries] = await Promise.all([
-    dependencies.timers.hasDue(nowMs),
-    readDueRetries(dependencies, nowMs),
-  ]);
-  return isTimerDue || retries.length > 0;
-};
 
 /**
  * One round, for the simulation and benchmarks, which keep time themselves.

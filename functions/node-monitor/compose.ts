@@ -9,7 +9,6 @@ import { queueConnectionFrom } from '../../shared/aws/sqs/sqs-call.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
-import { workChecks } from './due-work.ts';
 import { everyProbe } from './every-probe.ts';
 import { leaseProbe } from './lease-probe.ts';
 import { probeTokens } from './probe-tokens.ts';
@@ -36,8 +35,7 @@ export function composeNodeMonitor(environment: Environment) {
     waker: lambdaWaker(lambdaConnectionFrom(environment), config.wakeFunctions),
   }));
   return {
-    onTickMessage: (message: TickMessageKind, budgetMs: number) =>
-      onTickMessage(dependencies, message, { budgetMs, checks: workChecks }),
+    onTickMessage: (message: TickMessageKind, budgetMs: number) => onTickMessage(dependencies, message, budgetMs),
     queue,
   };
 }

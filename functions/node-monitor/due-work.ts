@@ -1,17 +1,83 @@
-/** Which functions a tick of node-monitor wakes, because they have work. */
+/**
+ * Who has work. Evictor, cloud-node, pod-gc, scheduler and workloads cost nothing at rest: their due work is rows, and
+ * node-monitor's tick reads whether one is due, and wakes its function. The schedule of each minute invokes them too, so
+ * nothing depends on a wake-up that was lost.
+ *
+ * Cost of a tick without work: queries of half a read unit, and one more per period of pod-gc.
+ */
+import { readDueRetries } from '../../shared/fleet/evictions/start-retries.ts';
+import { cloudStore } from '../../shared/fleet/instances/watch-list-store.ts';
+import type { FleetRecords } from '../../shared/fleet/zones/fleet-store.ts';
+import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
+import { isWanted, queueStore } from '../../shared/scheduling/queue-store.ts';
+import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import { slotOf } from '../../shared/ticks/tick.ts';
+import { wake } from '../../shared/ticks/wake-up.ts';
+import { earliestDueMs } from '../../shared/ticks/workload-due-store.ts';
 
-import type { WorkChecks } from '../../shared/ticks/wake-up.ts';
-import { cloudNodeHasWork } from '../cloud-node/work.ts';
-import { evictorHasWork } from '../evictor/work.ts';
-import { podGcHasWork } from '../pod-gc/work.ts';
-import { schedulerHasWork } from '../scheduler/work.ts';
-import { workloadsHaveWork } from '../workloads/work.ts';
+/** The tick that looks. */
+export interface WakeUpTick {
+  /** When it began. Epoch milliseconds. */
+  readonly nowMs: number;
+  /** Start of its slot, and of the slot claimed before it; undefined before the first. Epoch milliseconds. */
+  readonly slotStartMs: number;
+  readonly slotBeforeStartMs: number | undefined;
+  /** Read before its claim. */
+  readonly records: FleetRecords;
+}
 
-/** A controller without a check is only swept. */
-export const workChecks: WorkChecks = {
-  evictor: evictorHasWork,
-  'cloud-node': cloudNodeHasWork,
-  'pod-gc': podGcHasWork,
-  scheduler: schedulerHasWork,
-  workloads: workloadsHaveWork,
+/** Whether a function has work at this tick. */
+type DueCheck = (dependencies: ControllerDependencies, tick: WakeUpTick) => Promise<boolean>;
+
+/** By the name of the function that is woken. A function without a check is only swept. */
+const DUE_CHECKS: Readonly<Record<string, DueCheck>> = {
+  /**
+   * While a node waits or a zone has a recorded hold; when a timer or a retry is due. What becomes due before the next
+   * tick is found by that tick.
+   */
+  async evictor(dependencies, { nowMs, records: { queue, zones } }) {
+    if (queue.length > 0 || zones.some(({ hold }) => hold !== undefined)) return true;
+    const [isTimerDue, retries] = await Promise.all([
+      dependencies.timers.hasDue(nowMs),
+      readDueRetries(dependencies, nowMs),
+    ]);
+    return isTimerDue || retries.length > 0;
+  },
+  /** While a node is on the list. */
+  'cloud-node': async ({ items }) => !(await cloudStore(items).isEmpty()),
+  /** Once per period of pod-gc. A long list counts as work without being read. */
+  async 'pod-gc'({ podGc, policy }, { nowMs, slotStartMs, slotBeforeStartMs }) {
+    const slotAt = (atMs: number): number => slotOf(atMs, policy.podGcPeriodSeconds);
+    if (slotBeforeStartMs !== undefined && slotAt(slotStartMs) === slotAt(slotBeforeStartMs)) return false;
+    const list = await podGc.readShort();
+    return list === undefined || hasWork(list, { nowMs, policy });
+  },
+  async scheduler({ items, policy }, { nowMs }) {
+    if (policy.scheduling === 'off') return false;
+    const turn = await queueStore(items).peek();
+    return turn.busyUntilMs <= nowMs && isWanted(turn, nowMs);
+  },
+  async workloads({ items }, { nowMs }) {
+    const dueMs = await earliestDueMs(items);
+    return dueMs !== undefined && dueMs <= nowMs;
+  },
 };
+
+/**
+ * Wakes the functions that have work. A check that fails wakes its function, which meets the same fault and reports it.
+ * Returns the names of those that were woken. Never rejects.
+ */
+export async function wakeFunctionsWithWork(
+  dependencies: ControllerDependencies,
+  tick: WakeUpTick,
+): Promise<readonly string[]> {
+  if (dependencies.waker === undefined) return [];
+  const found = await Promise.all(
+    Object.entries(DUE_CHECKS).map(async ([name, check]) =>
+      (await check(dependencies, tick).catch(() => true)) ? [name] : [],
+    ),
+  );
+  const names = found.flat();
+  await wake(dependencies, names, tick.slotStartMs);
+  return names;
+}

@@ -2,7 +2,6 @@
 import { defined } from '../../shared/defined.ts';
 import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { currentSlot, isTicking, secondsToSlot } from '../../shared/ticks/tick.ts';
-import type { WorkChecks } from '../../shared/ticks/wake-up.ts';
 import { keepsChain } from './chain.ts';
 import { type MonitorReport, runNodeMonitor } from './work.ts';
 
@@ -20,7 +19,7 @@ export type TickMessageOutcome =
 export async function onTickMessage(
   dependencies: ControllerDependencies,
   message: TickMessageKind,
-  { budgetMs, checks }: { readonly budgetMs?: number | undefined; readonly checks?: WorkChecks } = {},
+  budgetMs?: number,
 ): Promise<TickMessageOutcome> {
   const { clock, fleet, policy } = dependencies;
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
@@ -31,7 +30,7 @@ export async function onTickMessage(
       if (claimedAtMs !== undefined) dependencies.log.warn('the chain of ticks has ended: restarted', { claimedAtMs });
     }
     const slot = currentSlot(clock.nowMs(), periodSeconds);
-    const report = await runNodeMonitor(dependencies, { slot, ...defined({ budgetMs }) }, checks);
+    const report = await runNodeMonitor(dependencies, { slot, ...defined({ budgetMs }) });
     return { kind: 'over', report };
   } catch (fault) {
     if (keepsChain(fault)) return { kind: 'failed', fault, returnSeconds: undefined };

@@ -69,10 +69,11 @@ import { zoneDimension } from '../../shared/ticks/metrics.ts';
 import { slotStartMs } from '../../shared/ticks/tick.ts';
 import { reportTickAge } from '../../shared/ticks/tick-age.ts';
 import { type Claim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick-runner.ts';
-import { type WakeUpTick, type WorkChecks, wake, wakeControllers } from '../../shared/ticks/wake-up.ts';
+import { wake } from '../../shared/ticks/wake-up.ts';
 import { dayOf, evaluatesIntervals, rareBeats } from './beat-interval.rule.ts';
 import { sendNextTick } from './chain.ts';
 import { distributeMarks } from './distribute-marks.ts';
+import { type WakeUpTick, wakeFunctionsWithWork } from './due-work.ts';
 import { reportRefusals } from './report-refusals.ts';
 import type { WatchedTick } from './return-watch.ts';
 import { setFlapping } from './set-flapping.ts';
@@ -133,15 +134,8 @@ interface ClaimedWorld extends MonitorWorld {
   readonly decided: Decided;
 }
 
-/**
- * `checks`: the functions that this tick wakes if they have work.
- * @throws TickFault when something could not be done; the next tick does it
- */
-export const runNodeMonitor = (
-  dependencies: ControllerDependencies,
-  tick: Tick,
-  checks: WorkChecks = {},
-): Promise<MonitorReport> =>
+/** @throws TickFault when something could not be done; the next tick does it */
+export const runNodeMonitor = (dependencies: ControllerDependencies, tick: Tick): Promise<MonitorReport> =>
   runTick(dependencies, tick, {
     controller: 'node-monitor',
     periodSeconds: dependencies.policy.nodeMonitorPeriodSeconds,
@@ -150,7 +144,7 @@ export const runNodeMonitor = (
     async work(claimed: ClaimedWorld, running) {
       const broken = await sendNextTick(dependencies, tick.slot);
       if (broken !== undefined) running.faults.push(broken);
-      const waking = wakeControllers(dependencies, checks, wakeUpTick(dependencies, claimed, running));
+      const waking = wakeFunctionsWithWork(dependencies, wakeUpTick(dependencies, claimed, running));
       try {
         const report = await applyTick(dependencies, claimed, running);
         running.faults.push(...(await evaluateProfiles(dependencies, claimed, running)));
@@ -161,7 +155,7 @@ export const runNodeMonitor = (
         );
         return report;
       } finally {
-        await wakeEvictor(dependencies, claimed, { checks, woken: await waking, slot: tick.slot });
+        await wakeEvictor(dependencies, claimed, { woken: await waking, slot: tick.slot });
       }
     },
   });
@@ -279,9 +273,9 @@ const wakeUpTick = (
 async function wakeEvictor(
   dependencies: ControllerDependencies,
   { decided }: ClaimedWorld,
-  { checks, woken, slot }: { readonly checks: WorkChecks; readonly woken: readonly string[]; readonly slot: number },
+  { woken, slot }: { readonly woken: readonly string[]; readonly slot: number },
 ): Promise<void> {
-  if (checks[EVICTOR] === undefined || woken.includes(EVICTOR)) return;
+  if (woken.includes(EVICTOR)) return;
   if (!decided.outcome.decisions.some(({ kind }) => kind === 'enqueue')) return;
   await wake(dependencies, [EVICTOR], slotStartMs(slot, dependencies.policy.nodeMonitorPeriodSeconds));
 }

@@ -16,8 +16,8 @@
 
 import { nodeAbsent, nodeRef, nodeUnchanged } from '../../shared/fleet/nodes/change-node.ts';
 import { readyStatusOf } from '../../shared/fleet/nodes/conditions.ts';
-import type { Policy } from '../../shared/fleet/policy.ts';
 import { collectablePod, collectableRow } from '../../shared/kinds/pods/collection/collectable-pods.ts';
+import { hasPodsToCollect } from '../../shared/kinds/pods/collection/list-work.ts';
 import { nodeNameOf } from '../../shared/kinds/pods/collection/maintain-work-list.ts';
 import {
   type CollectableNode,
@@ -63,15 +63,6 @@ interface Pass {
 interface LiveNode {
   readonly node: CollectableNode;
   readonly resourceVersion: number;
-}
-
-/**
- * Whether the list may lead to a removal. Terminated pods alone are only counted, until there are more of them than the
- * policy keeps.
- */
-export function hasPodsToCollect(list: PodGcList, policy: Pick<Policy, 'terminatedPodGcThreshold'>): boolean {
-  if (list.missing.size > 0 || list.pods.some(({ terminating }) => terminating)) return true;
-  return podRemovals({ pods: list.pods.map(collectableRow), nodes: [], missing: new Set() }, policy).length > 0;
 }
 
 export async function collectPods(

@@ -9,6 +9,7 @@ import { defined } from '../../shared/defined.ts';
 import { readHealth, scanHealth } from '../../shared/fleet/health/health-store.ts';
 import { EBS_DRIVER } from '../../shared/fleet/nodes/attached-volumes.rule.ts';
 import { listedPod } from '../../shared/kinds/pods/collection/collectable-pods.ts';
+import { isSweepDue } from '../../shared/kinds/pods/collection/list-work.ts';
 import { nodeNameOf } from '../../shared/kinds/pods/collection/maintain-work-list.ts';
 import type { ListedPod, PodGcList } from '../../shared/kinds/pods/collection/work-list-store.ts';
 import type { ObjectRef } from '../../shared/kinds/types.ts';
@@ -32,9 +33,6 @@ interface SweptPods {
 
 const keyOf = ({ namespace = '', name = '' }: { readonly namespace?: string; readonly name?: string }): string =>
   objectSortKey(namespace, name);
-
-export const isSweepDue = ({ sweep }: PodGcList, nowMs: number): boolean =>
-  sweep === undefined || sweep.dueAtMs <= nowMs;
 
 export async function sweepPods(
   dependencies: ControllerDependencies,

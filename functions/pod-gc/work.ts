@@ -9,14 +9,12 @@
  * a period, have the effects of one: every effect carries its own condition, and rows read before the claim are only
  * hints. A tick that dies leaves its remaining rows in the list.
  */
-import type { Policy } from '../../shared/fleet/policy.ts';
+import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
 import type { PodGcList } from '../../shared/kinds/pods/collection/work-list-store.ts';
 import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
-import { slotOf } from '../../shared/ticks/tick.ts';
 import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick-runner.ts';
-import type { WorkCheck } from '../../shared/ticks/wake-up.ts';
-import { collectPods, hasPodsToCollect } from './collect-pods.ts';
-import { isSweepDue, sweepPods } from './sweep-pods.ts';
+import { collectPods } from './collect-pods.ts';
+import { sweepPods } from './sweep-pods.ts';
 import { detachVolumes } from './volumes/reconcile.ts';
 
 const POD_GC = 'pod-gc';
@@ -48,19 +46,6 @@ export function runPodGc(dependencies: ControllerDependencies, tick: Tick): Prom
     work: (list: PodGcList, running) => passThrough(dependencies, list, running),
   });
 }
-
-const hasWork = (
-  list: PodGcList,
-  { nowMs, policy }: { readonly nowMs: number; readonly policy: Pick<Policy, 'terminatedPodGcThreshold'> },
-): boolean => list.volumes.length > 0 || hasPodsToCollect(list, policy) || isSweepDue(list, nowMs);
-
-/** Once per period of pod-gc. A long list counts as work without being read. */
-export const podGcHasWork: WorkCheck = async ({ podGc, policy }, { nowMs, slotStartMs, slotBeforeStartMs }) => {
-  const slotAt = (atMs: number): number => slotOf(atMs, policy.podGcPeriodSeconds);
-  if (slotBeforeStartMs !== undefined && slotAt(slotStartMs) === slotAt(slotBeforeStartMs)) return false;
-  const list = await podGc.readShort();
-  return list === undefined || hasWork(list, { nowMs, policy });
-};
 
 async function passThrough(
   dependencies: ControllerDependencies,

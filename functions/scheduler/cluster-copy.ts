@@ -23,8 +23,8 @@ import {
   schedulableNode,
   schedulablePod,
 } from '../../shared/scheduling/world.rule.ts';
+import { readShardChanges, readShardCursors, type ShardCursors } from '../../shared/store/shard-changes.ts';
 import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
-import { readShardChanges, readShardCursors, type ShardCursors } from './shard-changes.ts';
 
 /** Changes that are remembered for waiting pods. A pod that was tried before them is tried again. */
 const HISTORY_MAX = 4_096;

@@ -13,12 +13,11 @@
  */
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { type BackoffPolicy, dueAtMs, inQueueOrder, mayHelp } from '../../shared/scheduling/queue.rule.ts';
-import { type QueueStore, queueStore, type Turn, type WaitingRow } from '../../shared/scheduling/queue-store.ts';
+import { isWanted, type QueueStore, queueStore, type WaitingRow } from '../../shared/scheduling/queue-store.ts';
 import { isPending, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { workUntil } from '../../shared/ticks/bounded-work.ts';
 import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { type SkippedTick, type Tick, TickFault } from '../../shared/ticks/tick-runner.ts';
-import type { WorkCheck } from '../../shared/ticks/wake-up.ts';
 import { cycleOptions, type DuePod, type PassContext, type PassCounts, tryPods } from './attempts.ts';
 import { ClusterCopy } from './cluster-copy.ts';
 import * as metric from './metrics.ts';
@@ -54,16 +53,6 @@ export interface Scheduler {
 
 const NOTHING: SchedulerReport = { kind: 'ran', bound: 0, rejected: 0, errors: 0, victims: 0 };
 
-const hasWork = ({ wanted, done, dueAtMs: due }: Turn, nowMs: number): boolean =>
-  wanted > done || (due !== undefined && due <= nowMs);
-
-/** Half a read unit per tick of node-monitor. */
-export const schedulerHasWork: WorkCheck = async ({ items, policy }, { nowMs }) => {
-  if (policy.scheduling === 'off') return false;
-  const turn = await queueStore(items).peek();
-  return turn.busyUntilMs <= nowMs && hasWork(turn, nowMs);
-};
-
 /** Keeps a copy of the cluster between passes. */
 export function scheduler(dependencies: ControllerDependencies): Scheduler {
   const queue = queueStore(dependencies.items);
@@ -82,7 +71,7 @@ async function runPass(dependencies: ControllerDependencies, parts: PassParts): 
   const { queue } = parts;
   if (policy.scheduling === 'off') return NOTHING;
   const startMs = clock.nowMs();
-  if (!hasWork(await queue.peek(), startMs) && !(await hasUntriedPod(parts))) return NOTHING;
+  if (!isWanted(await queue.peek(), startMs) && !(await hasUntriedPod(parts))) return NOTHING;
   const limitMs = Math.min(PASS_MS, parts.budgetMs);
   const id = random.uuid();
   const wanted = await queue.begin({ id, nowMs: startMs, untilMs: startMs + limitMs + TURN_RESERVE_MS });

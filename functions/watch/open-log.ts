@@ -1,12 +1,11 @@
 /** A redirected `pods/log` in the streaming function: opens the stored request for its one reader. */
 
-import type { PodLog } from '../../shared/api/logs/pod-log.ts';
+import { LOG_PARAMETER, type PodLog } from '../../shared/api/logs/pod-log.ts';
 import type { Call } from '../../shared/api/request/call.ts';
 import type { RandomSource } from '../../shared/clock.ts';
 import { closeLogRequest, openLogRequest } from '../../shared/kinds/pods/log-request-store.ts';
 import type { ResourceTarget } from '../../shared/kubernetes/request/request.ts';
 import * as status from '../../shared/kubernetes/status.ts';
-import { LOG_PARAMETER } from '../api/logs/log-redirect.ts';
 import { awaitFirstChunk, type LogSource, logOutput } from './log-stream.ts';
 import type { FindRefusal } from './revocation.ts';
 

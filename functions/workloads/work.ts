@@ -30,13 +30,11 @@ import {
   runRecordWorks,
 } from '../../shared/ticks/item-change.ts';
 import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick-runner.ts';
-import type { WorkCheck } from '../../shared/ticks/wake-up.ts';
 import {
   addDue,
   addSweep,
   type DueKey,
   type DueRow,
-  earliestDueMs,
   earliestRows,
   nextSweep,
   removeDue,
@@ -318,12 +316,6 @@ export type WorkloadsReport =
       /** Workloads that only the sweep found. */
       readonly swept: number;
     };
-
-/** Whether a time has come. One query of half a read unit. */
-export const workloadsHaveWork: WorkCheck = async ({ items }, { nowMs }) => {
-  const dueMs = await earliestDueMs(items);
-  return dueMs !== undefined && dueMs <= nowMs;
-};
 
 /** @throws TickFault when something could not be done; the next tick does it */
 export function runWorkloads(dependencies: ControllerDependencies, tick: Tick): Promise<WorkloadsReport> {

@@ -5,8 +5,9 @@
  * Cost: one query of the pods of the node per CACHE_MS, and one for each read of an object that none of them refers to.
  */
 
-import type { ApiDependencies } from '../../functions/api/dependencies.ts';
+import type { ResourceStorage } from '../api/storage/resource-storage.ts';
 import { defined } from '../defined.ts';
+import type { ResourceDescriptor } from '../kinds/descriptor.ts';
 import { persistentvolumes } from '../kinds/persistentvolumes/serve.ts';
 import { type ReferencedResource, referenceKey, referencesOf } from '../kinds/pods/pod-references.ts';
 import { pods } from '../kinds/registry.ts';
@@ -40,7 +41,7 @@ export interface NodeQuestion {
 
 type NodeTarget = Pick<ResourceTarget, 'group' | 'resource' | 'subresource' | 'namespace' | 'name'>;
 
-type Dependencies = Pick<ApiDependencies, 'storageOf'>;
+type Dependencies = { readonly storageOf: (descriptor: ResourceDescriptor) => ResourceStorage };
 
 export function nodeGraph(dependencies: Dependencies): NodeGraph {
   const known = new Map<string, { readonly readAtMs: number; readonly references: ReadonlySet<string> }>();

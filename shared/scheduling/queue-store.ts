@@ -45,6 +45,10 @@ export interface WaitingRow extends WaitingPod {
   readonly changesSeen: number;
 }
 
+/** Whether a pass is requested, or the time of a waiting pod has come. */
+export const isWanted = ({ wanted, done, dueAtMs }: Turn, nowMs: number): boolean =>
+  wanted > done || (dueAtMs !== undefined && dueAtMs <= nowMs);
+
 export interface QueueStore {
   /** Requests a pass: one write unit. Returns the turn with the request. */
   request(): Promise<Turn>;

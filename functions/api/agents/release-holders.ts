@@ -6,9 +6,9 @@
  */
 import { AGENT_VERSION_ANNOTATION } from '../../../shared/agents/agent-version.ts';
 import type { Holder } from '../../../shared/agents/release-rollout.ts';
+import type { ReadDependencies } from '../../../shared/api/request/call.ts';
 import { nodes } from '../../../shared/kinds/registry.ts';
 import type { KubeNode } from '../../../shared/kinds/types.ts';
-import type { ApiDependencies } from '../dependencies.ts';
 
 /** How long a Node is remembered. Milliseconds. */
 export const HOLDERS_MS = 60_000;
@@ -18,7 +18,7 @@ const HOLDERS_MAX = 1_000;
 /** The Nodes with these names, in this order. undefined is a Node that does not exist. */
 export type ReadHolders = (names: readonly string[], nowMs: number) => Promise<readonly (Holder | undefined)[]>;
 
-export function releaseHolders({ storageOf }: Pick<ApiDependencies, 'storageOf'>): ReadHolders {
+export function releaseHolders({ storageOf }: Pick<ReadDependencies, 'storageOf'>): ReadHolders {
   const known = new Map<string, { readonly slot: number; readonly holder: Holder }>();
 
   async function read(name: string, slot: number): Promise<Holder | undefined> {

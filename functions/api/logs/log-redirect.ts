@@ -1,5 +1,6 @@
 /** `pods/log` in the API: stores the request for the agent, and redirects the client to the streaming function. */
 
+import { LOG_PARAMETER } from '../../../shared/api/logs/pod-log.ts';
 import type { AnswerPodLog } from '../../../shared/api/request/call.ts';
 import { type Redirection, redirectWithTicket } from '../../../shared/api/watch/watch-redirect.ts';
 import type { RandomSource } from '../../../shared/clock.ts';
@@ -13,9 +14,6 @@ import {
 import { createLogRequest, logsRequested } from '../../../shared/kinds/pods/log-request-store.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
-
-/** Query parameter with the id of the stored request. */
-export const LOG_PARAMETER = 'nodekeeper-log';
 
 /** Between two attempts of a client at a limit. Seconds. */
 const RETRY_AFTER_SECONDS = 5;

@@ -11,7 +11,7 @@ import { shardsOf } from '../../../shared/kinds/cluster-objects.ts';
 import type { KubeNode } from '../../../shared/kinds/types.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import type { ObjectStore } from '../../../shared/store/object-store.ts';
-import { readShardChanges, readShardCursors, type ShardCursors } from '../../scheduler/shard-changes.ts';
+import { readShardChanges, readShardCursors, type ShardCursors } from '../../../shared/store/shard-changes.ts';
 import { listObjects } from '../pods/list-objects.ts';
 import { type DaemonNode, daemonNodeOf } from './placement.rule.ts';
 

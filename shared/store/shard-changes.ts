@@ -6,16 +6,10 @@
  * head was committed before the head was read, and its log entry exists. A cursor per shard therefore misses nothing, and
  * the read writes nothing.
  */
-import type { Clock } from '../../shared/clock.ts';
-import type { Item, ItemKey, ItemStore } from '../../shared/store/item-store.ts';
-import {
-  ALONE,
-  headPartition,
-  LOG_RETENTION_SECONDS,
-  logPartition,
-  resourceVersionKey,
-} from '../../shared/store/layout.ts';
-import { logEntries, type ObjectChange } from '../../shared/store/object-record.ts';
+import type { Clock } from '../clock.ts';
+import type { Item, ItemKey, ItemStore } from './item-store.ts';
+import { ALONE, headPartition, LOG_RETENTION_SECONDS, logPartition, resourceVersionKey } from './layout.ts';
+import { logEntries, type ObjectChange } from './object-record.ts';
 
 /** Pages of one shard's log in one read, at 1 MB. All of them are in memory at once, and a list costs less than more. */
 const PAGES_MAX = 4;
