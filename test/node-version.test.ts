@@ -39,7 +39,7 @@ function pretended(version: string): OldNode {
 
 /** Node.js of line 20 as this machine may have it beside the repository's: it cannot load TypeScript at all. */
 function installed(): OldNode[] {
-  const places = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/aws-local/bin', '/usr/bin'];
+  const places = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/local/bin', '/usr/bin'];
   const programs = places.map((place) => join(place, 'node')).filter((program) => existsSync(program));
   return [...new Set(programs.map((program) => realpathSync(program)))]
     .map((program) => {

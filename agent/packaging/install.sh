@@ -41,12 +41,12 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 
-lib=$root/usr/aws-local/lib/nodekeeper
+lib=$root/usr/local/lib/nodekeeper
 units=$root/etc/systemd/system
 drop_ins=$units/nodekeeper-agent.service.d
 logind=$root/etc/systemd/logind.conf.d/99-kubelet.conf
 config=$root/etc/nodekeeper/agent.yaml
-command=$root/usr/aws-local/bin/nodekeeper-agent
+command=$root/usr/local/bin/nodekeeper-agent
 logind_comment='# Time to terminate the pods of this node before it shuts down.'
 shutdown_seconds=40
 
@@ -124,7 +124,7 @@ put() { # MODE FROM TO
 }
 
 install -d -m 0755 "$lib" "$root/etc/nodekeeper" "$units" "$drop_ins" "$root/etc/systemd/logind.conf.d" \
-  "$root/usr/aws-local/bin"
+  "$root/usr/local/bin"
 install -d -m 0700 "$root/var/lib/nodekeeper"
 put 0755 "$here/nodekeeper-agent.mjs" "$lib/nodekeeper-agent.mjs"
 put 0755 "$here/start-agent.mjs" "$lib/start-agent.mjs"

@@ -128,8 +128,8 @@ describe('install.sh', () => {
     writeFileSync(join(directory, 'key.pub'), key);
     install(...usual(), '--update-key', join(directory, 'key.pub'));
     expect(load()).toMatchObject({ kind: 'ok', warnings: [], config: { updatePublicKey: String(key).trim() } });
-    expect(readlinkSync(join(root, 'usr/aws-local/bin/nodekeeper-agent'))).toBe('../lib/nodekeeper/start-agent.mjs');
-    expect(existsSync(join(root, 'usr/aws-local/lib/nodekeeper/start-agent.mjs'))).toBe(true);
+    expect(readlinkSync(join(root, 'usr/local/bin/nodekeeper-agent'))).toBe('../lib/nodekeeper/start-agent.mjs');
+    expect(existsSync(join(root, 'usr/local/lib/nodekeeper/start-agent.mjs'))).toBe(true);
     writeFileSync(join(root, 'etc/nodekeeper/agent.yaml'), 'runtime: exec\n');
     expect(install('--update-key', join(directory, 'key.pub'))).toMatch(/add to .* updatePublicKeyFile: /);
   });
@@ -220,7 +220,7 @@ describe('install.sh', () => {
 
   it('keeps each installed file until its successor is complete', () => {
     install(...usual());
-    const installed = join(root, 'usr/aws-local/lib/nodekeeper/nodekeeper-agent.mjs');
+    const installed = join(root, 'usr/local/lib/nodekeeper/nodekeeper-agent.mjs');
     writeFileSync(installed, 'old');
     writeFileSync(join(directory, 'nodekeeper-agent.mjs'), 'new');
     // The disk is full: a file may have no byte.

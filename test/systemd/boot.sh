@@ -38,7 +38,7 @@ mount --bind "$project" "$root/opt/project"
 mount -o remount,bind,ro "$root/opt/project"
 mount --bind "$results" "$root/opt/results"
 cp "$dist"/* "$root/opt/agent/"
-cp "$node" "$root/usr/aws-local/bin/node"
+cp "$node" "$root/usr/local/bin/node"
 
 for directory in run tmp var/tmp var/lib/nodekeeper; do
   mkdir -p "$root/$directory"
@@ -71,7 +71,7 @@ cat > "$units/story.service" <<'UNIT'
 After=dbus.socket systemd-logind.service
 [Service]
 Type=exec
-ExecStart=/usr/aws-local/bin/node /opt/project/test/systemd/story.ts /opt/agent /opt/results
+ExecStart=/usr/local/bin/node /opt/project/test/systemd/story.ts /opt/agent /opt/results
 StandardOutput=file:/opt/results/story.log
 StandardError=inherit
 UNIT
@@ -90,5 +90,5 @@ ip route add default via 10.1.0.2
 
 cd "$root"
 pivot_root . old
-exec chroot . /bin/sh -c 'umount -l /old; exec env -i container=story PATH=/usr/aws-local/sbin:/usr/aws-local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+exec chroot . /bin/sh -c 'umount -l /old; exec env -i container=story PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
   /lib/systemd/systemd --system --unit=story.target --show-status=0 --log-target=null'

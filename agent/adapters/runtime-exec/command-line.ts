@@ -9,7 +9,7 @@ import { unsupportedProbe } from '../../rules/probe.ts';
 import { type ProcessSecurity, processSecurity } from '../../rules/security-context.ts';
 
 /** The default PATH, for shell scripts. */
-const PATH_DEFAULT = '/usr/aws-local/sbin:/usr/aws-local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const PATH_DEFAULT = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The default of terminationMessagePath. */
 export const TERMINATION_PATH = '/dev/termination-log';
