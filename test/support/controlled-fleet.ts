@@ -149,6 +149,8 @@ export function controlledFleet(options: FleetOptions = {}) {
 
   const fleet = {
     tables,
+    /** What the API and the heartbeats see. */
+    serving,
     cloud,
     policy,
     controllers,

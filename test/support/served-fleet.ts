@@ -22,7 +22,7 @@ export function servedFleet(machines: readonly string[], options: FleetOptions =
   const fleet = controlledFleet(options);
   const tokenOf = (nodeName: string): string => `token-of-${nodeName}`;
   const heartbeat = serveHeartbeat({
-    items: fleet.tables,
+    items: fleet.serving,
     authenticator: staticTokenAuthenticator(
       machines.map((name) => ({
         sha256: createHash('sha256').update(tokenOf(name)).digest('hex'),
@@ -35,7 +35,7 @@ export function servedFleet(machines: readonly string[], options: FleetOptions =
     log: { debug() {}, info() {}, warn() {}, error() {} },
   });
   const api = apiInMemory({
-    items: fleet.tables,
+    items: fleet.serving,
     clock: { nowMs: fleet.nowMs },
     policy: fleet.policy,
     users: Object.fromEntries(
