@@ -1,10 +1,11 @@
 /** The documentation: every page is in the index, every link has a target, and every command that it names exists. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../cdk/lib/function-names.ts';
 
 const INDEX = 'docs/README.md';
+const NOT_OURS = ['**/node_modules', '**/dist', '**/cdk.out', '.git', '.nodekeeper'];
 const pages = globSync(['docs/**/*.md', '*.md'], { cwd: repositoryRoot }).toSorted();
 const textOf = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8');
 const withoutCode = (text: string): string => text.replaceAll(/```.*?```/gs, '').replaceAll(/`[^`\n]*`/g, '');
@@ -74,7 +75,7 @@ describe('the documentation', () => {
   it('is where the code says that it is', () => {
     const sources = globSync(['*', '**/*.{ts,tsx,cjs,mjs,yaml,sh}'], {
       cwd: repositoryRoot,
-      exclude: ['**/node_modules', '**/dist', '**/cdk.out', '.git', '.nodekeeper'],
+      exclude: NOT_OURS,
     }).filter(
       (path) => /\.(ts|tsx|cjs|mjs|yaml|sh)$/.test(path) && path !== relative(repositoryRoot, import.meta.filename),
     );
@@ -87,6 +88,21 @@ describe('the documentation', () => {
         )
         .map((mention) => `${path}: ${mention}`),
     );
+    expect(faults).toEqual([]);
+  });
+
+  it('names only files that exist', () => {
+    const files = globSync('**/*', { cwd: repositoryRoot, exclude: NOT_OURS });
+    const names = new Set(files.map((path) => basename(path)));
+    const faults = pages
+      .filter((page) => page.startsWith('docs/'))
+      .flatMap((page) =>
+        [...textOf(page).matchAll(/`([\w./-]+\.ts)`/g)]
+          .filter(
+            ([, path = '']) => !names.has(basename(path)) || !files.some((each) => `/${each}`.endsWith(`/${path}`)),
+          )
+          .map(([mention]) => `${page}: ${mention}`),
+      );
     expect(faults).toEqual([]);
   });
 

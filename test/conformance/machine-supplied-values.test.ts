@@ -116,7 +116,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node conditions: `status`',
-    read: '`node-taints.ts`, `node-monitor/rule.ts`',
+    read: '`node-taints.ts`, `marks/rule.ts`',
     lies: {
       'Ready False': conditions((each) => (each['type'] === 'Ready' ? { ...each, status: 'False' } : each)),
       'MemoryPressure True': conditions((each) => (each['type'] === 'Ready' ? each : { ...each, status: 'True' })),
@@ -144,7 +144,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node `status.volumesInUse`, `volumesAttached`',
-    read: '`volume-detacher/reconcile.ts`: whether a volume counts as mounted',
+    read: '`volumes/reconcile.ts`: whether a volume counts as mounted',
     lies: status(
       { volumesInUse: manyOf(50, (index) => `kubernetes.io/csi/ebs.csi.aws.com^vol-${index}`) },
       { volumesAttached: [{ name: 'kubernetes.io/csi/ebs.csi.aws.com^vol-1', devicePath: '' }] },
@@ -177,7 +177,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node `spec.taints` at registration, with `timeAdded`',
-    read: '`pod-evictor/eviction-time.rule.ts`; `timeAdded` is overwritten (decision 0011)',
+    read: '`eviction-time.rule.ts`; `timeAdded` is overwritten (decision 0011)',
     lies: {
       'a NoExecute taint long ago': spec({ taints: [{ key: 'own', effect: 'NoExecute', timeAdded: PAST }] }),
       'a NoExecute taint far ahead': spec({ taints: [{ key: 'own', effect: 'NoExecute', timeAdded: FUTURE }] }),
@@ -192,7 +192,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Node `spec.podCIDR`, `providerID`',
-    read: '`cidr-allocator/rule.ts`, `cloud-node/rule.ts`: which instance EC2 describes',
+    read: '`cidrs/rule.ts`, `instances/rule.ts`: which instance EC2 describes',
     lies: {
       'a range': spec({ podCIDR: '10.0.0.0/8', podCIDRs: ['10.0.0.0/8'] }),
       'another cloud': spec({ providerID: 'k3s://n2' }),
@@ -211,7 +211,7 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Pod container states, their times, exit codes and restart counts',
-    read: '`pod-row.ts`: what `kubectl get` prints',
+    read: '`pods/row.ts`: what `kubectl get` prints',
     lies: podStatus({
       containerStatuses: [
         {
@@ -238,13 +238,13 @@ const VALUES: readonly Value[] = [
   },
   {
     value: 'Pod `status.phase`',
-    read: '`pod-gc/rule.ts`: whether a pod terminated; the policy limits terminated pods',
+    read: '`collection/rule.ts`: whether a pod terminated; the policy limits terminated pods',
     lies: podStatus({ phase: 'Succeeded' }, { phase: 'Failed', reason: 'Evicted' }),
     decides: 'a terminated pod needs no grace period: it is removed when it would be marked',
   },
   {
     value: 'Mirror pod: `tolerations`, `terminationGracePeriodSeconds`',
-    read: '`pod-evictor/eviction-time.rule.ts`, `deletion.ts`',
+    read: '`eviction-time.rule.ts`, `deletion.ts`',
     lies: {
       'tolerates everything': mirror({ tolerations: [{ operator: 'Exists' }] }),
       'a grace of an hour': mirror({ terminationGracePeriodSeconds: 3_600 }),

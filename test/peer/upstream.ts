@@ -126,7 +126,7 @@ export async function startUpstream(options: UpstreamOptions): Promise<ControlPl
 }
 
 function programsOf(kubernetes: string): string {
-  const folders = [join(kubernetes, '_output/aws-local/go/bin'), kubernetes];
+  const folders = [join(kubernetes, '_output/local/go/bin'), kubernetes];
   const found = folders.find((dir) => existsSync(join(dir, 'kube-controller-manager')));
   if (found === undefined) throw new UsageError(`${kubernetes} has no kube-controller-manager`);
   return found;
