@@ -2,7 +2,10 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['{shared,functions,cdk,cli,console,local,agent,bench,scripts}/**/*.test.ts', 'test/**/*.test.ts'],
+    include: [
+      '{shared,functions,server,cdk,cli,console,demo,aws-local,agent,bench,scripts}/**/*.test.ts',
+      'test/**/*.test.ts',
+    ],
     exclude: ['**/node_modules/**', 'test/fixtures/**'],
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -1,7 +1,7 @@
 /**
  * nodekeeper advise: which grace periods would have marked how many machines that were alive.
  *
- * Reads the silences that node-monitor has counted in the last 30 days. The rule is domain/silences/advise-grace.ts.
+ * Reads the silences that node-monitor has counted in the last 30 days. The rule is advise-grace.ts.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

@@ -59,7 +59,7 @@ const PODS = 40;
 const POD_STEP_MS = 30_000;
 const WATCH_MS = 20_000;
 const QUIET_SECONDS = 1_000_000;
-/** Emitted so rarely that a measured minute contains them only by chance (domain/cost/running-cost.ts). */
+/** Emitted so rarely that a measured minute contains them only by chance (shared/cost/running-cost.ts). */
 const QUARTERLY_METRICS: readonly string[] = [COST_DOLLARS_PER_DAY, TICK_UNITS];
 const TABLES = { health: /health/i, objects: /objects/i, control: /control/i } as const;
 const NODES = '/api/v1/nodes';

@@ -15,7 +15,7 @@ import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/gate/gate.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { shortHash } from '../../shared/text-hash.ts';
 
-/** Progress of the evaluation (store/fleet-store.ts). */
+/** Progress of the evaluation (shared/fleet/zones/fleet-store.ts). */
 export interface SweepProgress {
   readonly of: string;
   readonly sinceMs: number;

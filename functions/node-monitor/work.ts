@@ -6,7 +6,7 @@
  *   3. Decide the safety gate, marks, zones and the eviction queue.
  *   4. Claim the slot: one conditional write with gate, probes and total disruption. The loser exits.
  *   5. Send the message that starts the next tick (chain.ts).
- *   6. Wake the functions that have work (framework/wake-up.ts).
+ *   6. Wake the functions that have work (shared/ticks/wake-up.ts).
  *   7. Apply the decisions within the time budget, then record that the tick finished. More than some hundred marks are
  *      sent to node-marker (distribute-marks.ts).
  *

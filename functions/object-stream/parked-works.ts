@@ -1,7 +1,7 @@
 /**
  * Work of object-stream that failed with a retryable fault. It is parked, and retried until it succeeds or is given up.
  *
- *   1. Works of a batch fail. Their rows are written (store/parked-store.ts), and the batch succeeds. The records behind
+ *   1. Works of a batch fail. Their rows are written (parked-store.ts), and the batch succeeds. The records behind
  *      it are delivered at once (law L12).
  *   2. evictor's tick starts a retry of each row that is due and moves its due time.
  *   3. object-stream receives the retry, runs the row's works on the current object, and removes those that succeeded.

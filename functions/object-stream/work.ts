@@ -11,7 +11,7 @@
  * both  a pass of the scheduler (scheduler/requests.ts)
  *
  * A fault of one record concerns that record only. If it may pass, its works are parked and retried (parked-works.ts). If
- * it can never pass, the record is given up and counted (framework/item-change.ts).
+ * it can never pass, the record is given up and counted (shared/ticks/item-change.ts).
  *
  * The next tick of node-monitor and evictor repairs the effects of a record that is given up. Events and the pods
  * version are not repaired; agents list their pods periodically anyway.

@@ -10,7 +10,7 @@
  *   order   `v` is the version that the process knows: no pass has bound any pod since
  *
  * Why the requests on a node never exceed what it offers: whoever adds a pod to a node increments `use` in the same
- * transaction, the API too (store/node-use.ts). The copy of the cluster has every pod up to the version that it knows
+ * transaction, the API too (node-use.ts). The copy of the cluster has every pod up to the version that it knows
  * (cluster-copy.ts). So when the transaction commits, the pods on the node are those of the decision, or fewer.
  *
  * Why rules across nodes hold (affinity, spread): `order` makes all bindings of the scheduler one sequence. Each is

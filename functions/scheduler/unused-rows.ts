@@ -1,5 +1,5 @@
 /**
- * Deletes the rows of `use` (store/node-use.ts) of nodes that no longer exist: a fleet with changing nodes would otherwise
+ * Deletes the rows of `use` (node-use.ts) of nodes that no longer exist: a fleet with changing nodes would otherwise
  * leave rows that each new process of the scheduler reads.
  *
  * `v` begins again with a new row. Why no binding compares it with the version of an earlier row:

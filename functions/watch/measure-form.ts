@@ -1,5 +1,5 @@
 /**
- * Measures which padding delivers a chunk through the function URL (domain/watches/stream-form.ts). The first watch that
+ * Measures which padding delivers a chunk through the function URL (stream-form.ts). The first watch that
  * finds no measurement of this deployment and day claims it, opens small streams at its own URL beside its own events,
  * and keeps the result for later watches.
  *

@@ -6,7 +6,7 @@ const TIMEOUT_MS = 10_000;
 /** Padding before and after the line, and the line. Bytes. */
 const RECEIVED_MAX = 300_000;
 
-/** Reads the stream of a measurement (api/watch/measure-form.ts) up to its line, which has the time of its write. */
+/** Reads the stream of a measurement (measure-form.ts) up to its line, which has the time of its write. */
 export const streamProbe =
   ({ clock, fetch = globalThis.fetch }: { readonly clock: Clock; readonly fetch?: typeof globalThis.fetch }) =>
   async (url: string): Promise<Arrival> => {

@@ -1,7 +1,7 @@
 /**
  * Slots of held watches in the `control` table. Each held watch occupies a concurrent execution of the account for up to
  * 15 minutes. The slots limit how many of them the functions for heartbeats and ticks must do without, and how many of
- * them one user may hold (domain/watches/watch-shares.ts).
+ * them one user may hold (functions/watch/watch-shares.ts).
  *
  *   pk `watch-slots` sk number of the slot, 4 digits     holder, user, untilMs, ttl
  *

@@ -21,7 +21,7 @@ export interface WatchLimits {
   readonly deadlineMs: number;
   /** A watch without an event for this time ends. Bookmarks do not count. Milliseconds. */
   readonly quietMs: number;
-  /** White space after lines (domain/watches/stream-form.ts). Bytes; 0: lines are delivered without it. */
+  /** White space after lines (shared/watches/stream-form.ts). Bytes; 0: lines are delivered without it. */
   readonly paddingBytes: number;
   /** undefined: its user is not checked again. */
   readonly findRefusal: FindRefusal | undefined;

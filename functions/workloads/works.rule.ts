@@ -84,7 +84,7 @@ export const adoptersOf = (resource: string): readonly string[] =>
 const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(KINDS).map(([resource, { kind }]) => [kind, resource]),
 );
-/** Resources of owners with a claim (store/owner-claim-store.ts). */
+/** Resources of owners with a claim (functions/workloads/owner-claim-store.ts). */
 const CLAIMED = ['replicasets', 'replicationcontrollers', 'daemonsets', 'statefulsets', 'jobs'];
 const isClaimed = (resource: string): boolean => CLAIMED.includes(resource);
 const JOB_NAME_LABELS = ['batch.kubernetes.io/job-name', 'job-name'];

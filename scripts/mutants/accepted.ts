@@ -34,7 +34,7 @@ export const ACCEPTED: readonly Accepted[] = [
     reason: 'No sort key begins with a slash: an object without a namespace is stored under its name alone.',
   },
   {
-    file: 'framework/ledger.ts',
+    file: 'decisions/ledger.ts',
     within: 'policyVersion',
     change: 'one < other → one <= other',
     reason: 'The names of one object are never equal.',
@@ -52,13 +52,13 @@ export const ACCEPTED: readonly Accepted[] = [
     reason: 'Without a digest OpenSSL verifies by the default of the key, which is SHA-256 for a key of P-256.',
   },
   {
-    file: 'node-monitor/reconcile.ts',
+    file: 'node-monitor/work.ts',
     within: 'gateTransition',
     change: 'sinceMs > 0 → sinceMs >= 0',
     reason: 'With sinceMs 0 the other part of the condition is false: no time of a tick is below 0.',
   },
   {
-    file: 'cloud-node/initialisation.rule.ts',
+    file: 'instances/initialisation.rule.ts',
     within: 'byIdentity',
     change: '1 → 2',
     reason: 'Sorting uses only the sign.',

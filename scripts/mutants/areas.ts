@@ -11,16 +11,21 @@ interface Globs {
 
 /** Who may do what: sign-in, authorisation, admission for nodes, enrolment. */
 const ACCESS = [
-  'shared/api/{access,admission}/*.ts',
+  'shared/access/**/*.ts',
+  'functions/api/{access,admission}/*.ts',
   'shared/kinds/identities/storage.ts',
   'shared/kubernetes/request/{refused-sign-ins,request-throttle}.ts',
-  'shared/adapters/tokens/*.ts',
-  'shared/access/*.ts',
   'shared/fleet/instances/instance-confirmation.ts',
 ];
 
 export const AREAS: Readonly<Record<string, Globs>> = {
-  controllers: { include: ['shared/controllers/**/*.ts', 'shared/domain/**/*.ts'], exclude: ACCESS },
+  controllers: {
+    include: [
+      'functions/{cloud-node,evictor,node-marker,node-monitor,object-stream,pod-gc,scheduler,workloads}/**/*.ts',
+      'shared/{fleet,ticks,decisions,scheduling,events}/**/*.ts',
+    ],
+    exclude: ACCESS,
+  },
   store: { include: ['shared/store/**/*.ts', 'shared/aws/dynamodb/**/*.ts'], exclude: [] },
   access: { include: ACCESS, exclude: [] },
   agent: { include: ['agent/{rules,app,adapters}/**/*.ts'], exclude: [] },

@@ -1,6 +1,6 @@
 /**
  * What the group nodekeeper:viewers may read, as rules: every kind but Secrets. The group needs no role for it
- * (domain/access/authorize.ts); the rules are for `kubectl auth can-i --list`, and for what a viewer may grant.
+ * (shared/access/authorize.ts); the rules are for `kubectl auth can-i --list`, and for what a viewer may grant.
  */
 
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';

@@ -113,7 +113,7 @@ export interface Policy {
   /**
    * Streamed watches at once; one more is answered with 429. Each occupies a concurrent execution of the account, which
    * heartbeats and ticks need as well (docs/operations/quotas.md). Machines and people have shares of them
-   * (domain/watches/watch-shares.ts).
+   * (functions/watch/watch-shares.ts).
    */
   readonly concurrentWatchesMax: number;
   /** A streamed watch without an event ends after this time. Seconds. Nothing shows that its client has disconnected. */

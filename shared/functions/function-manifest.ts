@@ -89,8 +89,8 @@ export type Trigger =
       readonly kind: 'tick';
       readonly period: TickPeriod;
       /**
-       * True: each tick starts the next one (controllers/node-monitor/chain.ts). Otherwise node-monitor invokes the
-       * function when there is work for it (framework/wake-up.ts), and a schedule does each minute, the sweep.
+       * True: each tick starts the next one (functions/node-monitor/chain.ts). Otherwise node-monitor invokes the
+       * function when there is work for it (shared/ticks/wake-up.ts), and a schedule does each minute, the sweep.
        */
       readonly chain?: true;
       /** How a missing tick is noticed. */

@@ -477,7 +477,7 @@ export interface KubeClusterStatus extends KubeObject {
   };
 }
 
-/** Silences of live machines in one hour (domain/silences). */
+/** Silences of live machines in one hour (shared/fleet/silences). */
 export interface KubeSilenceHistogram extends KubeObject {
   spec?: SilenceHistogramSpec;
 }
@@ -496,7 +496,7 @@ export type SilenceHistogramSpec = {
   uncounted?: number;
 };
 
-/** A version of the agent that nodes install themselves (domain/agents/release-rollout.ts). */
+/** A version of the agent that nodes install themselves (shared/agents/release-rollout.ts). */
 export interface KubeAgentRelease extends KubeObject {
   spec?: AgentReleaseSpec;
   status?: AgentReleaseStatus;

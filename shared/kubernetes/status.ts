@@ -146,7 +146,7 @@ const aggregate = (causes: readonly Cause[]): string => {
   return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
 };
 
-/** 422: validation refused the object. `causes` come from shared/kube/validation and the resources' `validate`. */
+/** 422: validation refused the object. `causes` come from the `validate` of each kind. */
 export function invalid(target: KindName, name: string, causes: readonly Cause[]): StatusError {
   const head = `${qualifiedKind(target)} ${quote(name)} is invalid`;
   return failure(422, 'Invalid', causes.length === 0 ? head : `${head}: ${aggregate(causes)}`, {

@@ -22,7 +22,7 @@
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one that is due
  *          pk `parked` sk `<resource>#<key>#<uid>`  works of object-stream that are retried (parked-store.ts)
  *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   pod-gc's work list (pod-gc-store.ts)
- *          pk `scheduler` sk `turn`, `order`, `pod#…`       queue of the scheduler (controllers/scheduler/queue-store.ts)
+ *          pk `scheduler` sk `turn`, `order`, `pod#…`       queue of the scheduler (shared/scheduling/queue-store.ts)
  *          pk `use#<shard>` sk <node name>          how often a pod was added to the node (node-use.ts)
  *          pk `node-keys#<shard>` sk <node name>    public keys that may sign in as the node (node-key-store.ts)
  *          pk `node-instances` sk <instance id>     EC2 instances that have enrolled

@@ -1,5 +1,5 @@
 /**
- * Works of object-stream that failed and are retried later (controllers/object-stream/parked-works.ts), in one partition
+ * Works of object-stream that failed and are retried later (functions/object-stream/parked-works.ts), in one partition
  * of the `control` table:
  *
  *   pk `parked` sk `<resource>#[<namespace>/]<name>#<uid>`

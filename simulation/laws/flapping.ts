@@ -1,5 +1,5 @@
 /**
- * Flapping follows from the marks of a node (domain/nodes/flapping.ts):
+ * Flapping follows from the marks of a node (shared/fleet/silences/flapping.ts):
  *   - It begins only after as many marks as the policy asks for, within the window.
  *   - It does not end before the stable time since the last mark is over, unless that mark is discounted.
  *   - Without faults, it begins and ends in time.

@@ -121,7 +121,7 @@ export function controlledFleet(options: FleetOptions = {}) {
   const slot = () => Math.floor(nowMs / (policy.nodeMonitorPeriodSeconds * 1_000));
 
   async function commit(given: ObjectWrite): Promise<KubeObject> {
-    // The API stores Nodes in this form (api/storage/node-storage.ts).
+    // The API stores Nodes in this form (shared/kinds/nodes/storage.ts).
     const isNode = given.ref.resource === 'nodes' && given.kind !== 'delete';
     const write = isNode
       ? { ...given, object: withSilenceMarks(withProfile(given.object as KubeNode, policy.profiles), nowMs) }

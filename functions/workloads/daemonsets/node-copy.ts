@@ -1,7 +1,7 @@
 /**
  * Labels and taints of every Node, which a process keeps between syncs. A sync reads only what changed since the last one.
  *
- * Exact: a read returns every change that was committed before it began (store/shard-changes.ts).
+ * Exact: a read returns every change that was committed before it began (shared/store/shard-changes.ts).
  *
  * Cost: one read unit per shard of Nodes, and what changed. The first read of a process lists all Nodes.
  */

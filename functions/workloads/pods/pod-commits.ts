@@ -1,6 +1,6 @@
 /**
  * Transactions that create, adopt, release and delete what an owner has, each under the claim of the owner
- * (store/owner-claim-store.ts).
+ * (functions/workloads/owner-claim-store.ts).
  *
  * A sync reads the claim, then the set of the owner's objects, both strongly consistent. Each transaction raises the claim
  * from the value that was read, and is refused if the owner has another resourceVersion. So when it commits, no other

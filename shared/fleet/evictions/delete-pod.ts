@@ -1,5 +1,5 @@
 /**
- * Deletes a pod by taint eviction, as DELETE without options does (kube/deletion.ts): its condition states the cause,
+ * Deletes a pod by taint eviction, as DELETE without options does (deletion.ts): its condition states the cause,
  * and its own grace period applies. Condition, deletion mark and event are one commit. A pod without a grace period
  * gets the condition in an earlier commit. The commit is refused when the Node changed since the decision, and skipped
  * when the pod's tolerations changed: a taint that was removed or is tolerated evicts no pod.

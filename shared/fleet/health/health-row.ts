@@ -5,7 +5,7 @@
  *
  *   lease   v resourceVersion, i uid, c creation (s), t renewTime (us), d duration (s), a acquireTime (us),
  *           n transitions, h holder when it is not the node's name ('' for none), o 1: owned by the Node with the uid `u`,
- *           x JSON of all other fields of the Lease, U what the machine used (domain/nodes/node-usage.ts)
+ *           x JSON of all other fields of the Lease, U what the machine used (shared/fleet/nodes/node-usage.ts)
  *   both    r server receipt time of the last renewal (ms)
  *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect,
  *           k our NoExecute taints (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
@@ -13,7 +13,7 @@
  *           S end of the planned silence (s); negative: when it ended early or was removed
  *           f, g: conditions with the stored lastHeartbeatTime f are shown with g (s)
  *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
- *           F times of the last marks, and whether the node is flapping (domain/nodes/flapping.ts)
+ *           F times of the last marks, and whether the node is flapping (shared/fleet/silences/flapping.ts)
  *           w 1: pods of this node must still be set not ready
  *           j counts requests for logs of the node's pods; reported in the response to a beat (log-request-store.ts)
  *           p counts changes of the node's pods: bound, changed, removed; reported in the response to a beat

@@ -8,7 +8,7 @@ export const ZONE_HEALTH = 'node_collector_zone_health';
 export const UNHEALTHY_NODES = 'node_collector_unhealthy_nodes_in_zone';
 /** Nodes with a promise of silence that stands, by zone; absent: none. They are not counted in the zone. */
 export const PLANNED_SILENCE_NODES = 'planned_silence_nodes';
-/** Nodes with the taint of repeated marks (domain/nodes/flapping.ts), by zone; absent: none. */
+/** Nodes with the taint of repeated marks (shared/fleet/silences/flapping.ts), by zone; absent: none. */
 export const FLAPPING_NODES = 'flapping_nodes';
 /** Nodes in the eviction queue of a zone, by zone; absent: none. */
 export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
@@ -16,7 +16,7 @@ export const QUEUED_NODES = 'node_collector_queued_nodes_in_zone';
 export const QUEUE_AGE_MAX = 'queue_age_seconds_max';
 /** Share of nodes not ready in the zone where it is largest. Percent. For alarms, which cannot search for zones. */
 export const NOT_READY_SHARE_MAX = 'not_ready_share_max';
-/** Heartbeats received, of those that the Ready nodes owe (domain/nodes/health.ts). Percent. For alarms. */
+/** Heartbeats received, of those that the Ready nodes owe (shared/fleet/health/health.ts). Percent. For alarms. */
 export const HEARTBEATS_RECEIVED_SHARE = 'heartbeats_received_share';
 /** Zones in partial or full disruption. */
 export const DISRUPTED_ZONES = 'disrupted_zones';
@@ -32,7 +32,7 @@ export const GATE_HOLDING = 'gate_holding';
 export const TOTAL_DISRUPTION = 'total_disruption';
 /** Nodes marked Ready=Unknown in a tick. */
 export const MARKED_NODES = 'marked_nodes';
-/** Estimate, four times a day: heartbeats, status posts and own ticks at list price (domain/cost/running-cost.ts). */
+/** Estimate, four times a day: heartbeats, status posts and own ticks at list price (shared/cost/running-cost.ts). */
 export const COST_DOLLARS_PER_DAY = 'cost_dollars_per_day';
 /** Read and write units of the tick that emits the cost. */
 export const TICK_UNITS = 'tick_consumed_units';

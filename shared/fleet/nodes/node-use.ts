@@ -6,7 +6,7 @@
  * Whoever binds a pod reads `v`, then the pods of the node, and binds on the condition that `v` is unchanged. So no
  * binding overlooks another one. Pods that leave the node only free what it offers and do not change `v`.
  *
- * The row is deleted after its Node (controllers/scheduler/unused-rows.ts), and `v` begins again at 1. The copy of the
+ * The row is deleted after its Node (functions/scheduler/unused-rows.ts), and `v` begins again at 1. The copy of the
  * scheduler forgets the version when it reads a new Node, so it never compares versions of two rows.
  */
 import type { KubePod } from '../../kinds/types.ts';

@@ -1,5 +1,5 @@
 /**
- * Counted silences in the `control` table, one item per hour, zone, profile and process (domain/silences).
+ * Counted silences in the `control` table, one item per hour, zone, profile and process (shared/fleet/silences).
  *
  *   pk `silences` sk <start of the hour, ms, 13 digits>-<hash of zone and profile>-<slot>
  *                 hour JSON, ttl epoch seconds

@@ -19,7 +19,7 @@
  *   - If the tick is killed later, its decision is already stored.
  *   - A tick that decided on an older state loses the claim.
  * Evictor makes no such decision. It reads first, and claims only slots in which it has work, in an item of its own
- * (`tick#evictor`: slot, fence, at). Both use one rule for claims (domain/tick.ts). With one item for both, a tick of
+ * (`tick#evictor`: slot, fence, at). Both use one rule for claims (tick.ts). With one item for both, a tick of
  * one controller would make the other lose its claim.
  *
  * The queue is read completely and sorted in memory. With due times as keys, a node could not be removed by its name.
@@ -70,7 +70,7 @@ export interface FleetState {
   readonly sent: SentParts | undefined;
 }
 
-/** When ticks sent parts to node-marker (controllers/node-monitor/mark-parts.ts). */
+/** When ticks sent parts to node-marker (shared/fleet/marks/mark-parts.ts). */
 export interface SentParts {
   /** The last tick that sent every silent node. Epoch milliseconds. */
   readonly fullAtMs: number;

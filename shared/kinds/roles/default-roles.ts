@@ -272,7 +272,7 @@ const binding = (name: string, subjects: readonly RoleSubject[], roleName = name
 const AUTHENTICATED = subject('Group', 'system:authenticated');
 const SCHEDULER_USER = subject('User', 'system:kube-scheduler');
 
-/** Ordered by name. The rules of machines are in domain/access/authorize.ts, so system:node has no subject. */
+/** Ordered by name. The rules of machines are in shared/access/authorize.ts, so system:node has no subject. */
 export const defaultClusterRoleBindings: readonly KubeRoleBinding[] = [
   binding('cluster-admin', [subject('Group', 'system:masters')]),
   binding('nodekeeper:admins', [subject('Group', 'nodekeeper:admins')], 'cluster-admin'),

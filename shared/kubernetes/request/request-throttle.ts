@@ -1,6 +1,6 @@
 /**
  * Limits what each identity uses of this execution environment: the rate of its requests, and its share of the time
- * (domain/access/time-share.ts). The accounts are in memory, so the limits hold per environment. A share of each
+ * (shared/access/time-share.ts). The accounts are in memory, so the limits hold per environment. A share of each
  * environment is the same share of all of them: one identity gets a small part of a function, however many requests it
  * sends at a time. The throttle of the HTTP API limits the total.
  *
