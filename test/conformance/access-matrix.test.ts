@@ -475,14 +475,14 @@ refusal is 403 with the text of Kubernetes.
   \`metadata.name=NAME\` as field selector.
 - An access entry assigns user name and groups to an IAM role or user. Bindings name these users and groups.
 - The default roles of Kubernetes exist: \`cluster-admin\`, \`admin\`, \`edit\`, \`view\`, \`system:…\`, and
-  \`nodekeeper:viewer\`. They are not stored, and cannot be changed or deleted. A ClusterRole with the label
-  \`rbac.authorization.k8s.io/aggregate-to-view: "true"\` extends \`view\`, and in the same way \`edit\` and \`admin\`.
+  \`nodekeeper:viewer\`. They are not stored, and cannot be changed or deleted. The label
+  \`rbac.authorization.k8s.io/aggregate-to-view: "true"\` on a ClusterRole extends \`view\`, likewise \`edit\` and \`admin\`.
 - A user can only grant rules that the user holds, unless a rule allows \`escalate\` on the role or \`bind\` on the role of
   the binding. The \`roleRef\` of a binding cannot change.
 - A binding to \`system:nodes\` adds to what nodes may read. NodeRestriction still limits what they write. The renewal of
   a node's Lease in \`kube-node-lease\` reads no roles: only the node and administrators may do it. A node may also send a
   batch of them (\`leasebatches\`), in which each item has the token of its own node.
-- A watch of aggregated ClusterRoles shows their stored rules. A get or a list shows those that apply.
+- A watch of aggregated ClusterRoles shows their stored rules, a get or a list those that apply.
 
 | read | cost |
 | --- | --- |
@@ -508,17 +508,16 @@ groups. Heartbeats refuse impersonation.
 
 - A token is valid for an hour, or as requested: 10 minutes to 24 hours. A request for more gets 24 hours.
 - It can be bound to a Pod, a Secret or a Node. It is refused within 10 s after one of these, or the account, was
-  deleted. A pod that waits for a finalizer counts as deleted one minute after its grace period.
+  deleted. 
 - It is for the API, or for the audiences of the request. The API refuses tokens for others; a TokenReview with the
   audience accepts them.
 - A node may request tokens for its own pods only, bound to the pod with its uid, with an audience that a volume of the pod
   names.
-- Secrets of type \`kubernetes.io/service-account-token\` get no token.
 - A new pod runs as \`default\`, unless it names another account of its namespace. It has the image pull secrets of its
   account, and a volume \`kube-api-access-…\` with a token, the namespace and \`kube-root-ca.crt\`, unless
   \`automountServiceAccountToken: false\` is set. A pod with an unknown account is refused; a controller tries again.
-- \`kube-root-ca.crt\` has the authority of local mode, and on AWS the five roots of Amazon Trust Services. They also
-  verify a custom domain with a public certificate of ACM.
+- \`kube-root-ca.crt\` has the authority of local mode, and on AWS the five roots of Amazon Trust Services.  They also
+  verify a certificate of ACM.
 - Each process of the API signs with a key of its own (ES256), which is never stored
   ([decision 0031](decisions/0031-roles-and-account-tokens.md)). \`/.well-known/openid-configuration\` and
   \`/openid/v1/jwks\` publish the public keys, to service accounts and administrators.
