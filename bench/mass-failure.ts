@@ -6,8 +6,10 @@
  * has the CPU that this machine really used.
  */
 
-import { type ControllerOptions, fleetControllers, TickFault } from '../server/fleet-controllers.ts';
+import { type FleetControllers, TickFault } from '../server/fleet-controllers.ts';
+import { defined } from '../shared/defined.ts';
 import { healthKey } from '../shared/fleet/health/health-row.ts';
+import type { PartQueue } from '../shared/fleet/marks/part-queue.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { shardsOf } from '../shared/kinds/cluster-objects.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/store/item-store.ts';
@@ -28,15 +30,16 @@ import {
   wholeNumber,
   wholeNumbers,
 } from './benchmark.ts';
-import { delayed } from './delayed-store.ts';
 import { type MarkWorkers, markWorkers } from './mark-workers.ts';
 import { type StormTime, stormTime } from './storm-time.ts';
+import { controllersOf, faultLog } from './system.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const SEED = 4_022;
 const ZONES = ['zone-a', 'zone-b', 'zone-c', 'zone-d'];
 /** Nodes of zone-lit, which beat on. */
 const ALIVE = 100;
+const REQUEST_MS = 5;
 const SCAN_MS_PER_NODE = 0.028;
 /** Reading, deciding and writing the mark of one node. */
 const MARK_CPU_MS = 0.5;
@@ -87,22 +90,21 @@ async function measure(report: Report, options: Options): Promise<void> {
   const written = { items: 0 };
   const items = observed(delayed(conflicting, time), time, markedAtMs, written);
   const errors: string[] = [];
-  const log = { debug() {}, info() {}, warn() {}, error: (message: string) => void errors.push(message) };
   const policy = { ...defaultPolicy, ingestGate: 'off' } as const;
-  const random = { fraction, uuid: () => seededUuid(fraction) };
-  const shared: ControllerOptions = { items, clock: time, random, pause, policy, log, meter: { add() {} } };
+  const compose = (partQueue?: PartQueue): FleetControllers =>
+    controllersOf({
+      ...{ items: inProcess(items, time), clock: time, fraction, pause, policy },
+      onError: (message) => errors.push(message),
+      ...defined({ partQueue }),
+    });
   const marker = markWorkers({
     time,
     fraction,
     concurrencyMax: Math.max(1, workers),
-    log,
-    compose: (partQueue) => fleetControllers({ ...shared, items: inProcess(items, time), partQueue }),
+    log: faultLog((message) => errors.push(message)),
+    compose,
   });
-  const controllers = fleetControllers({
-    ...shared,
-    items: inProcess(items, time),
-    ...(workers > 0 ? { partQueue: marker.queue } : {}),
-  });
+  const controllers = compose(workers > 0 ? marker.queue : undefined);
   const cpu = process.cpuUsage();
   const ticks = await runTicks({ time, tables, controllers, nodes, markedAtMs });
   const { user, system } = process.cpuUsage(cpu);
@@ -145,7 +147,7 @@ interface Ticks {
 async function runTicks(of: {
   readonly time: StormTime;
   readonly tables: MemoryItemStore;
-  readonly controllers: ReturnType<typeof fleetControllers>;
+  readonly controllers: FleetControllers;
   readonly nodes: number;
   readonly markedAtMs: MarkTimes;
 }): Promise<Ticks> {
@@ -210,6 +212,31 @@ const marksIn = (writes: readonly TransactWrite[]): string[] =>
   writes.flatMap((write) =>
     write.key.table === 'health' && write.kind === 'update' && write.set?.['m'] !== undefined ? [write.key.sk] : [],
   );
+
+/** A store in which each request but a transaction needs time. */
+const delayed = (items: ItemStore, time: StormTime): ItemStore => ({
+  ...items,
+  async get(...call) {
+    await time.sleep(REQUEST_MS);
+    return items.get(...call);
+  },
+  async getMany(...call) {
+    await time.sleep(REQUEST_MS);
+    return items.getMany(...call);
+  },
+  async query(...call) {
+    await time.sleep(REQUEST_MS);
+    return items.query(...call);
+  },
+  async scan(...call) {
+    await time.sleep(REQUEST_MS);
+    return items.scan(...call);
+  },
+  async write(...call) {
+    await time.sleep(REQUEST_MS);
+    return items.write(...call);
+  },
+});
 
 /** Notes when a mark is stored, and counts the items that are written. */
 const observed = (items: ItemStore, time: StormTime, markedAtMs: MarkTimes, written: { items: number }): ItemStore => ({

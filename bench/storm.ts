@@ -8,29 +8,22 @@
  * Two outages. `path`: nothing gets through, for anybody, our probes included; machines go on trying. `power`: machines
  * are off and start again in the same second, every one of them.
  */
-import { createHash } from 'node:crypto';
 import type { KubeAnswer, KubeApi } from '../agent/ports/kube-api.ts';
-import { readYaml } from '../functions/api/read-yaml.ts';
-import { composeApi } from '../functions/api/work.ts';
-import { serveHeartbeat } from '../functions/heartbeat/work.ts';
-import { fleetControllers } from '../server/fleet-controllers.ts';
 import { admitRequest } from '../shared/access/request-limit.ts';
 import { scanHealth } from '../shared/fleet/health/health-store.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';
-import { gzip } from '../shared/gzip.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
-import { API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/kubernetes/request/request-throttle.ts';
-import type { Log } from '../shared/observability/log.ts';
 import { conflictingStore } from '../shared/store/memory/conflicting-store.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { slotOf } from '../shared/ticks/tick.ts';
-import { headersOf, simulationAuthenticator } from '../simulation/access.ts';
-import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
+import { headersOf } from '../simulation/access.ts';
+import { seededFraction } from '../simulation/seeded-random.ts';
 import { createStreams } from '../simulation/streams.ts';
 import { type Benchmark, percentile, type Report, readOptions, rounded, UsageError, wholeNumber } from './benchmark.ts';
 import { type StormAgent, startAgent } from './storm-agent.ts';
 import { stormTime } from './storm-time.ts';
+import { apiOf, controllersOf, heartbeatOf, type SystemOptions } from './system.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const SEED = 31_337;
@@ -47,7 +40,6 @@ const RESTART_SPREAD_MS = 1_000;
 const STEADY_SECONDS = 10;
 const STEADY_OVER = 1.25;
 const WATCHED_SECONDS = 300;
-/** As in commits.ts. */
 const TRANSACTION_MS = 10;
 
 interface StormOptions {
@@ -69,6 +61,7 @@ export const storm: Benchmark = {
     '[--nodes 10000] [--outage SECONDS] [--rate 2000] [--burst 4000] [--retry-after SECONDS] ' +
     '[--transaction-ms 10] [--of path|power]',
   onlyByName: true,
+  smallest: ['--nodes', '5', '--outage', '10', '--of', 'power'],
   async run(report, words) {
     const text = { type: 'string' } as const;
     const values = readOptions(words, {
@@ -139,7 +132,7 @@ async function measureStorm(report: Report, kind: 'path' | 'power', options: Sto
     agents[index] = startAgent({
       nodeName: `edge-${index}`,
       labels: { [ZONE_LABEL]: `zone-${index % ZONES}` },
-      api: apiOf(`edge-${index}`, front, cluster, time, fraction, second),
+      api: connectionOf(`edge-${index}`, front, cluster, time, fraction, second),
       time,
       fraction,
     });
@@ -283,44 +276,27 @@ interface Cluster {
   contention(): { readonly transactions: number; readonly conflicts: number; readonly environments: number };
 }
 
-const nothing = (): void => {};
-
 function createCluster(
   time: { nowMs(): number; sleep(milliseconds: number): Promise<void> },
   fraction: () => number,
   front: Front,
   { errors, transactionMs }: { readonly errors: string[]; readonly transactionMs: number },
 ): Cluster {
-  const policy = defaultPolicy;
   const tables = memoryItemStore({ changesOf: ['objects', 'health'] });
   const pause = (milliseconds: number): Promise<void> => time.sleep(milliseconds);
   const items = conflictingStore(tables, { transactionMs, pause, random: fraction });
-  const clock = { nowMs: () => time.nowMs() };
-  const random = { fraction, uuid: () => seededUuid(fraction) };
-  const log: Log = {
-    debug: nothing,
-    info: nothing,
-    warn: nothing,
-    error: (message, fields) => errors.push(`${message} ${String(fields?.['error'] ?? '')}`),
-  };
-  const authenticator = simulationAuthenticator;
-  const api = environments(() =>
-    composeApi({
-      ...{ items, authenticator, clock, random, pause, log, policy, readYaml, gzip },
-      hash: (value) => createHash('sha256').update(value).digest('hex'),
-      limits: API_LIMITS,
-    }),
-  );
-  const throttle = requestThrottle(HEARTBEAT_LIMITS);
-  const heartbeat = serveHeartbeat({ items, authenticator, clock, random, log, throttle });
-  const controllers = fleetControllers({
-    ...{ items, clock, random, policy, log, pause },
-    meter: { add: nothing },
+  const system: SystemOptions = {
+    ...{ items, fraction, pause },
+    clock: { nowMs: () => time.nowMs() },
+    onError: (message, fields) => errors.push(`${message} ${String(fields?.['error'] ?? '')}`),
     probe: {
       beat: async () =>
         front.down || !front.admits() ? { kind: 'failed', reason: 'it did not get through' } : { kind: 'accepted' },
     },
-  });
+  };
+  const api = environments(() => apiOf(system));
+  const heartbeat = heartbeatOf(system);
+  const controllers = controllersOf(system);
   const streams = createStreams(tables, controllers);
   let marked = 0;
   const tick = oneAtATime(errors, async (slot: number) => {
@@ -341,7 +317,7 @@ function createCluster(
         : api.serve(request),
     work() {
       drain(0);
-      const slot = slotOf(time.nowMs(), policy.nodeMonitorPeriodSeconds);
+      const slot = slotOf(time.nowMs(), defaultPolicy.nodeMonitorPeriodSeconds);
       if (slot !== lastSlot) tick(slot);
       lastSlot = slot;
       const found = marked;
@@ -396,7 +372,7 @@ const EMPTY = new Uint8Array();
 const decoder = new TextDecoder();
 
 /** One connection, as the agent has for beats and status: a request waits for the one before. */
-function apiOf(
+function connectionOf(
   name: string,
   front: Front,
   cluster: Cluster,

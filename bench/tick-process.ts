@@ -6,7 +6,6 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
-import { fleetControllers } from '../server/fleet-controllers.ts';
 import { dynamoDbClient } from '../shared/aws/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../shared/aws/dynamodb/item-store.ts';
 import { decideGate, UNTRIED_GATE } from '../shared/fleet/gate/gate.ts';
@@ -17,8 +16,9 @@ import { NO_DISRUPTION } from '../shared/fleet/zones/disruption.ts';
 import { fleetStore } from '../shared/fleet/zones/fleet-store.ts';
 import type { ItemStore, TableName } from '../shared/store/item-store.ts';
 import { slotOf } from '../shared/ticks/tick.ts';
-import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
+import { seededFraction } from '../simulation/seeded-random.ts';
 import { sideBySide } from '../simulation/side-by-side.ts';
+import { controllersOf } from './system.ts';
 
 export interface TickOrder {
   readonly endpoint: string;
@@ -90,13 +90,11 @@ async function run(order: TickOrder): Promise<TickOutcome> {
   let baseMs = 0;
   let startedMs = 0;
   const fraction = seededFraction(SEED);
-  const controllers = fleetControllers({
+  const controllers = controllersOf({
     items,
+    fraction,
     clock: { nowMs: () => Math.floor(baseMs + performance.now() - startedMs) },
-    random: { fraction, uuid: () => seededUuid(fraction) },
-    policy: defaultPolicy,
-    log: { debug() {}, info() {}, warn() {}, error: console.error },
-    meter: { add() {} },
+    onError: console.error,
     probe: { beat: async () => ({ kind: 'accepted' }) },
     pause: (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds)),
   });
