@@ -1,6 +1,6 @@
 /** The documentation: every page is in the index, every link has a target, and every command that it names exists. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { repositoryRoot } from '../cdk/lib/function-names.ts';
 
@@ -91,18 +91,19 @@ describe('the documentation', () => {
     expect(faults).toEqual([]);
   });
 
-  it('names only files that exist', () => {
+  it('names only files and folders that exist', () => {
     const files = globSync('**/*', { cwd: repositoryRoot, exclude: NOT_OURS });
-    const names = new Set(files.map((path) => basename(path)));
-    const faults = pages
-      .filter((page) => page.startsWith('docs/'))
-      .flatMap((page) =>
-        [...textOf(page).matchAll(/`([\w./-]+\.ts)`/g)]
-          .filter(
-            ([, path = '']) => !names.has(basename(path)) || !files.some((each) => `/${each}`.endsWith(`/${path}`)),
-          )
-          .map(([mention]) => `${page}: ${mention}`),
-      );
+    const folders = new Set(files.filter((path) => path.includes('/')).map((path) => path.slice(0, path.indexOf('/'))));
+    const exists = (path: string): boolean => files.some((each) => `/${each}`.endsWith(`/${path.replace(/\/$/, '')}`));
+    const faults = pages.flatMap((page) =>
+      [...textOf(page).matchAll(/`([\w./-]+)`/g)]
+        .map(([, path = '']) => path)
+        .filter(
+          (path) => /\w\.ts$/.test(path) || (/^[\w-]+\//.test(path) && folders.has(path.slice(0, path.indexOf('/')))),
+        )
+        .filter((path) => !path.startsWith('agent/dist') && !exists(path))
+        .map((path) => `${page}: ${path}`),
+    );
     expect(faults).toEqual([]);
   });
 
