@@ -11,18 +11,22 @@ import {
 import type { TickingFunction } from '../functions/function-list.ts';
 import { onHealthChange } from '../functions/health-stream/work.ts';
 import { onMarkPart, type PartOutcome, type ReceivedPart } from '../functions/node-marker/work.ts';
+import { type MonitorPorts, monitorDependencies } from '../functions/node-monitor/dependencies.ts';
 import {
   onTickMessage,
   type TickMessageKind,
   type TickMessageOutcome,
 } from '../functions/node-monitor/tick-message.ts';
 import { type MonitorReport, runNodeMonitor } from '../functions/node-monitor/work.ts';
-import { cidrAllocator } from '../functions/object-stream/cidrs/reconcile.ts';
+import { type ObjectStreamPorts, objectStreamDependencies } from '../functions/object-stream/dependencies.ts';
 import { onObjectChange } from '../functions/object-stream/work.ts';
+import { type PodGcPorts, podGcDependencies } from '../functions/pod-gc/dependencies.ts';
 import { type PodGcReport, runPodGc } from '../functions/pod-gc/work.ts';
 import { type SchedulerReport, scheduler } from '../functions/scheduler/work.ts';
+import { type WorkloadPorts, workloadDependencies } from '../functions/workloads/dependencies.ts';
 import { onWorkloadChange, runWorkloads, type WorkloadsReport } from '../functions/workloads/work.ts';
-import { type ControllerOptions, controllerDependencies } from '../shared/ticks/dependencies.ts';
+import { defined } from '../shared/defined.ts';
+import { type WorkOptions, workDependencies } from '../shared/ticks/dependencies.ts';
 import type { ChangesOutcome, ItemChangeRecord } from '../shared/ticks/item-change.ts';
 
 /** What a tick of any controller reports. */
@@ -64,28 +68,34 @@ export interface FleetControllers {
   onHealthRecords(records: readonly ItemChangeRecord[]): Promise<ChangesOutcome>;
 }
 
+export interface ControllerOptions extends WorkOptions, MonitorPorts, ObjectStreamPorts, PodGcPorts, WorkloadPorts {}
+
 export function fleetControllers(options: ControllerOptions): FleetControllers {
-  const dependencies = controllerDependencies(options);
-  const cidrs = cidrAllocator(dependencies);
-  const { pass } = scheduler(dependencies);
+  const common = workDependencies(options);
+  const withCloud = { ...common, ...defined({ cloud: options.cloud }) };
+  const monitor = monitorDependencies(common, options);
+  const objectStream = objectStreamDependencies(common, options);
+  const podGc = podGcDependencies(common, options);
+  const workloads = workloadDependencies(common, options);
+  const { pass } = scheduler(common);
   const tickOf = (slot: number, budgetMs: number | undefined) =>
     budgetMs === undefined ? { slot } : { slot, budgetMs };
   const controllers: Omit<FleetControllers, 'ticks'> = {
-    tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(dependencies, tickOf(slot, budgetMs)),
-    onTickMessage: (message, budgetMs) => onTickMessage(dependencies, message, budgetMs),
-    onMarkPart: (part) => onMarkPart(dependencies, part),
-    tickEvictor: (slot, budgetMs) => runEvictor(dependencies, tickOf(slot, budgetMs)),
+    tickNodeMonitor: (slot, budgetMs) => runNodeMonitor(monitor, tickOf(slot, budgetMs)),
+    onTickMessage: (message, budgetMs) => onTickMessage(monitor, message, budgetMs),
+    onMarkPart: (part) => onMarkPart({ ...common, ...defined({ partQueue: options.partQueue }) }, part),
+    tickEvictor: (slot, budgetMs) => runEvictor(common, tickOf(slot, budgetMs)),
     runEvictorSlot: (slot, budgetMs) =>
-      runEvictorSlot(dependencies, tickOf(slot, budgetMs), options.pause ?? (() => Promise.resolve())),
-    processQueuesBetweenTicks: () => processQueuesBetweenTicks(dependencies),
-    tickCloudNode: (slot, budgetMs) => runCloudNode(dependencies, tickOf(slot, budgetMs)),
-    onInstanceChange: (instanceId, budgetMs) => processInstance(dependencies, instanceId, budgetMs),
-    tickPodGc: (slot, budgetMs) => runPodGc(dependencies, tickOf(slot, budgetMs)),
+      runEvictorSlot(common, tickOf(slot, budgetMs), options.pause ?? (() => Promise.resolve())),
+    processQueuesBetweenTicks: () => processQueuesBetweenTicks(common),
+    tickCloudNode: (slot, budgetMs) => runCloudNode(withCloud, tickOf(slot, budgetMs)),
+    onInstanceChange: (instanceId, budgetMs) => processInstance(withCloud, instanceId, budgetMs),
+    tickPodGc: (slot, budgetMs) => runPodGc(podGc, tickOf(slot, budgetMs)),
     tickScheduler: (slot, budgetMs) => pass(tickOf(slot, budgetMs)),
-    tickWorkloads: (slot, budgetMs) => runWorkloads(dependencies, tickOf(slot, budgetMs)),
-    onWorkloadRecords: (records) => onWorkloadChange(dependencies, records),
-    onObjectRecords: (records) => onObjectChange({ ...dependencies, cidrs }, records),
-    onHealthRecords: (records) => onHealthChange(dependencies, records),
+    tickWorkloads: (slot, budgetMs) => runWorkloads(workloads, tickOf(slot, budgetMs)),
+    onWorkloadRecords: (records) => onWorkloadChange(workloads, records),
+    onObjectRecords: (records) => onObjectChange(objectStream, records),
+    onHealthRecords: (records) => onHealthChange(common, records),
   };
   return {
     ...controllers,
@@ -107,6 +117,5 @@ export type { TickMessageKind, TickMessageOutcome } from '../functions/node-moni
 export type { MonitorReport } from '../functions/node-monitor/work.ts';
 export type { PodGcReport } from '../functions/pod-gc/work.ts';
 export type { SchedulerReport } from '../functions/scheduler/work.ts';
-export type { ControllerOptions } from '../shared/ticks/dependencies.ts';
 export type { ChangesOutcome, ItemChangeRecord } from '../shared/ticks/item-change.ts';
 export { TickFault } from '../shared/ticks/tick-runner.ts';

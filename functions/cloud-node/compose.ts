@@ -5,7 +5,7 @@ import { processInstance, runCloudNode } from './work.ts';
 
 export function composeCloudNode(environment: Environment) {
   const config = loadConfig(cloudNodeConfig, environment);
-  const dependencies = composeDependencies(environment, config, () => ({ cloud: composeCloud(environment, config) }));
+  const dependencies = { ...composeDependencies(environment, config), cloud: composeCloud(environment, config) };
   return {
     policy: config.policy,
     tick: (slot: number, budgetMs: number) => runCloudNode(dependencies, { slot, budgetMs }),

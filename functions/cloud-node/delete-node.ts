@@ -15,7 +15,7 @@ import type { KubeNode } from '../../shared/kinds/types.ts';
 import { markDeleted } from '../../shared/kubernetes/deletion.ts';
 import { type PutWrite, StoreFault } from '../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { CloudNodeDependencies } from './dependencies.ts';
 
 const ATTEMPTS_MAX = 6;
 
@@ -32,7 +32,7 @@ export type NodeDeletion =
 
 /** @throws StoreFault when other commits kept conflicting */
 export async function deleteNode(
-  { objects, random }: Pick<ControllerDependencies, 'objects' | 'random'>,
+  { objects, random }: Pick<CloudNodeDependencies, 'objects' | 'random'>,
   row: WatchRow,
   nowMs: number,
   /** Event and decision record for the current state of the Node; undefined: do not delete it. */

@@ -65,12 +65,12 @@ import { rfc3339RoundedUp } from '../../shared/kubernetes/rfc3339.ts';
 import type { PutWrite } from '../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { slotStartMs } from '../../shared/ticks/tick.ts';
 import { reportTickAge } from '../../shared/ticks/tick-age.ts';
 import { bareClaim, runTick, type SkippedTick, type Tick, TickFault } from '../../shared/ticks/tick-runner.ts';
 import { cloudDraft, outOfServiceDraft } from './decisions.ts';
 import { deleteNode, type NodeDeletion } from './delete-node.ts';
+import type { CloudNodeDependencies } from './dependencies.ts';
 import * as metric from './metrics.ts';
 
 const CLOUD_NODE = 'cloud-node';
@@ -94,7 +94,7 @@ export type CloudNodeReport =
 const NOTHING_TO_DO = Object.freeze({ kind: 'ran' as const, watched: 0, processed: 0, deleted: 0 });
 
 /** @throws TickFault when an effect failed; the next tick decides it again. */
-export async function runCloudNode(dependencies: ControllerDependencies, tick: Tick): Promise<CloudNodeReport> {
+export async function runCloudNode(dependencies: CloudNodeDependencies, tick: Tick): Promise<CloudNodeReport> {
   const { policy, items, meter, cloud } = dependencies;
   if (cloud === undefined) return { kind: 'noCloud' };
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
@@ -142,7 +142,7 @@ export async function runCloudNode(dependencies: ControllerDependencies, tick: T
 
 /** Processes the nodes of one instance after its state changed. @throws TickFault as a tick does */
 export async function processInstance(
-  dependencies: ControllerDependencies,
+  dependencies: CloudNodeDependencies,
   instanceId: string,
   budgetMs?: number,
 ): Promise<CloudNodeReport> {
@@ -183,7 +183,7 @@ interface ProcessedRows {
 
 /** Asks EC2, decides, applies. */
 async function processRows(
-  dependencies: ControllerDependencies,
+  dependencies: CloudNodeDependencies,
   cloud: Cloud,
   rows: readonly WatchRow[],
   { budget, strideOf, isCompared }: ProcessingOptions,
@@ -228,7 +228,7 @@ function answerFor(row: WatchRow, answers: ReadonlyMap<string, InstanceAnswer>):
 }
 
 function countAnswers(
-  { meter }: ControllerDependencies,
+  { meter }: CloudNodeDependencies,
   rows: readonly WatchRow[],
   answers: ReadonlyMap<string, InstanceAnswer>,
 ): void {
@@ -264,7 +264,7 @@ interface NodeCase {
 }
 
 function caseOf(
-  { policy }: ControllerDependencies,
+  { policy }: CloudNodeDependencies,
   row: WatchRow,
   { answer, metadata }: InstanceAnswer,
   { nowMs, confirmWithinMs: withinMs }: Settling,
@@ -289,7 +289,7 @@ function caseOf(
 
 /** Applies EC2's answer to one node: deletes or changes the Node, reports a failed check and stores the answer. */
 async function settle(
-  dependencies: ControllerDependencies,
+  dependencies: CloudNodeDependencies,
   row: WatchRow,
   instance: InstanceAnswer,
   at: Settling,
@@ -326,7 +326,7 @@ async function settle(
 
 /** Deletes the Node if its current state still requires the deletion. */
 const removeNode = (
-  dependencies: ControllerDependencies,
+  dependencies: CloudNodeDependencies,
   nodeCase: NodeCase,
   reason: string,
 ): Promise<NodeDeletion['kind']> =>
@@ -349,7 +349,7 @@ function checkFailure(answer: CloudAnswer): CheckFailure | undefined {
 
 /** Writes the taints, labels and addresses that the answer requires. 'unwatched': the caller deletes the row. */
 async function changeWatchedNode(
-  dependencies: ControllerDependencies,
+  dependencies: CloudNodeDependencies,
   nodeCase: NodeCase,
 ): Promise<'unwatched' | { readonly failure: CheckFailure | undefined }> {
   const { objects } = dependencies;
@@ -376,7 +376,7 @@ async function changeWatchedNode(
 
 /** Records the event of a failed check, once per failure. Returns the key to store. */
 async function reportFailure(
-  dependencies: ControllerDependencies,
+  dependencies: CloudNodeDependencies,
   { row, nowMs }: NodeCase,
   failure: CheckFailure | undefined,
   { mayReport }: Settling,
@@ -389,7 +389,7 @@ async function reportFailure(
 
 /** Stores the answer in the node's row. Writes a decision record when the Node is kept for a new reason. */
 async function rememberAnswer(
-  { items, ledger }: ControllerDependencies,
+  { items, ledger }: CloudNodeDependencies,
   { row, answer, nowMs, evaluate, draftOf }: NodeCase,
   first: ReturnType<typeof evaluateNode>,
   extra: Pick<CloudSeen, 'reported' | 'addresses'> & { readonly isCompared: boolean },
@@ -412,7 +412,7 @@ const recordsKept = ({ ready, uninitialised }: WatchedNode): boolean => ready !=
 
 /** Records of the taints that EC2's answer adds or removes. */
 function taintRecords(
-  { ledger, policy }: ControllerDependencies,
+  { ledger, policy }: CloudNodeDependencies,
   question: WatchedNode & Pick<CloudQuestion, 'answer' | 'memory' | 'confirmWithinMs'>,
   { decision, memory, outOfService }: ReturnType<typeof evaluateNode>,
   nowMs: number,
@@ -449,7 +449,7 @@ async function remember(
 const aboutNode = ({ nodeName, uid }: WatchRow) => ({ kind: 'Node', namespace: '', name: nodeName, uid }) as const;
 
 async function remove(
-  dependencies: ControllerDependencies,
+  dependencies: CloudNodeDependencies,
   row: WatchRow,
   reason: string,
   nowMs: number,
@@ -478,7 +478,7 @@ async function remove(
 
 /** The Node after EC2's answer, in one write. */
 function nodeAfter(
-  { random }: ControllerDependencies,
+  { random }: CloudNodeDependencies,
   node: KubeNode,
   { decision, outOfService }: ReturnType<typeof evaluateNode>,
   { answer, metadata, row, nowMs }: NodeCase,

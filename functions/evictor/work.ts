@@ -16,6 +16,7 @@
 import type { TickMark } from '../../shared/decisions/ledger.ts';
 import { evictPods } from '../../shared/fleet/evictions/reconcile.ts';
 import { readDueRetries, startRetries } from '../../shared/fleet/evictions/start-retries.ts';
+import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
 import { type GateVerdict, gateVerdictFor } from '../../shared/fleet/gate/gate.ts';
 import { readHealth, samePromise, unchangedSince } from '../../shared/fleet/health/health-store.ts';
 import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
@@ -31,7 +32,7 @@ import type { KubeNode } from '../../shared/kinds/types.ts';
 import { all } from '../../shared/store/conditions.ts';
 import type { Condition, TransactWrite, UpdateWrite } from '../../shared/store/item-store.ts';
 import { groupedBy, inParts, type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { zoneDimension } from '../../shared/ticks/metrics.ts';
 import type { ParkedRow } from '../../shared/ticks/parked-store.ts';
 import {
@@ -91,14 +92,15 @@ interface EvictorWorld {
  * @tools
  * @throws TickFault when an effect failed; the next tick decides it again
  */
-export const runEvictor = (dependencies: ControllerDependencies, tick: Tick): Promise<EvictorReport> =>
+export const runEvictor = (dependencies: WorkDependencies, tick: Tick): Promise<EvictorReport> =>
   runTick(dependencies, tick, evictorSteps(dependencies, tick));
 
 function evictorSteps(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   tick: Tick,
 ): TickSteps<EvictorWorld, EvictorWorld, EvictorReport> {
-  const { policy, fleet, timers } = dependencies;
+  const { policy, fleet } = dependencies;
+  const timers = evictionTimerStore(dependencies.items);
   return {
     controller: EVICTOR,
     periodSeconds: policy.nodeMonitorPeriodSeconds,
@@ -124,7 +126,7 @@ function evictorSteps(
 }
 
 async function workOn(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   { records, gate, due, retries, faults: readFaults }: EvictorWorld,
   { slot, nowMs, budget, faults }: RunningTick,
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
@@ -148,7 +150,7 @@ async function workOn(
 const hasWork = ({ records: { queue, zones }, due, retries, faults }: EvictorWorld): boolean =>
   queue.length + due.length + retries.length + faults.length > 0 || zones.some(({ hold }) => hold !== undefined);
 
-function reportHolds({ meter }: ControllerDependencies, holds: ReadonlyMap<string, EvictionHold>): void {
+function reportHolds({ meter }: WorkDependencies, holds: ReadonlyMap<string, EvictionHold>): void {
   const zones = new Map<string, number>();
   for (const { kind } of holds.values()) zones.set(kind, (zones.get(kind) ?? 0) + 1);
   for (const [reason, count] of zones) meter.add(metric.HELD_ZONES, count, 'Count', { reason });
@@ -170,7 +172,7 @@ interface QueueTime {
 
 /** Processes the queue of every zone with waiting nodes once. */
 async function processQueues(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   records: FleetRecords,
   at: QueueTime & { readonly budget: WorkBudget },
 ): Promise<QueueResults> {
@@ -210,7 +212,7 @@ async function processQueues(
 
 /** Records a hold when it begins, not while it lasts. A hold by rate lasts until the next taint. */
 async function recordHold(
-  { fleet, ledger, policy }: ControllerDependencies,
+  { fleet, ledger, policy }: WorkDependencies,
   { zones, state }: FleetRecords,
   waiting: readonly QueuedNode[],
   hold: EvictionHold,
@@ -241,7 +243,7 @@ async function recordHold(
  * @throws TickFault when an effect failed
  */
 export async function processQueuesBetweenTicks(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
 ): Promise<Extract<EvictorReport, { kind: 'ran' }>> {
   const { faults, ...results } = await processRound(dependencies);
   if (faults.length > 0) throw tickFault(EVICTOR, faults);
@@ -252,7 +254,7 @@ export async function processQueuesBetweenTicks(
  * One round between two ticks. Needs no claim: a taint and its token are one transaction, so of two concurrent callers
  * one is refused.
  */
-async function processRound(dependencies: ControllerDependencies): Promise<QueueResults> {
+async function processRound(dependencies: WorkDependencies): Promise<QueueResults> {
   const { clock, policy, fleet } = dependencies;
   const nowMs = clock.nowMs();
   const records = await fleet.read();
@@ -266,7 +268,7 @@ async function processRound(dependencies: ControllerDependencies): Promise<Queue
  * needs more than one round per period. Pauses only when a waiting node gets a token within this slot.
  */
 export async function runEvictorSlot(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   tick: Tick,
   pause: (milliseconds: number) => Promise<unknown>,
 ): Promise<EvictorReport> {
@@ -306,7 +308,7 @@ interface QueueResult {
  * from being evicted.
  */
 async function processQueue(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   records: FleetRecords,
   waiting: readonly QueuedNode[],
   at: QueueTime & { readonly budget: WorkBudget },
@@ -336,7 +338,7 @@ async function processQueue(
 
 /** `next`: the taint of every one of these nodes failed. */
 async function processHeads(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   zone: QueuedZone,
   at: QueueTime & { readonly budget: WorkBudget; readonly disruption: { readonly total: boolean } },
   faults: unknown[],
@@ -372,7 +374,7 @@ interface QueuedZone {
 
 /** Applies decisions in order. A fault is added to `faults` and does not stop the decisions after it. */
 async function applyEvictions(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   decisions: readonly EvictionDecision[],
   zone: QueuedZone,
   { nowMs, tick }: QueueTime,
@@ -408,7 +410,7 @@ async function applyEvictions(
 type TaintResult = 'tainted' | 'next' | 'stop';
 
 async function taint(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   decision: Extract<EvictionDecision, { kind: 'taint' }>,
   { heads, nodes, ...zoneInputs }: QueuedZone,
   { nowMs, tick }: { readonly nowMs: number; readonly tick: TickMark },

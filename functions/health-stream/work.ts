@@ -21,7 +21,7 @@ import { endPlannedSilence } from '../../shared/fleet/taints/end-planned-silence
 import { liftTaints } from '../../shared/fleet/taints/lift-taints.ts';
 import type { Item } from '../../shared/store/item-store.ts';
 import { UNBOUNDED } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import {
   type ChangesOutcome,
   handleRecords,
@@ -37,12 +37,12 @@ const healthOf = (image: Item | undefined): NodeHealth | undefined =>
   image === undefined ? undefined : nodeHealthOf(image);
 
 export const onHealthChange = (
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> => handleRecords(dependencies, records, (some) => handleChanges(dependencies, some));
 
 async function handleChanges(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> {
   const nowMs = dependencies.clock.nowMs();
@@ -74,7 +74,7 @@ interface Silence {
  * heartbeat path and ticks were healthy counts: an outage of ours must not end the promise of a node that has yet to sleep.
  */
 function endOfSilence(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   { nodeName, uid, plannedUntilMs, profile }: NodeHealth,
   { nowMs, spokeAtMs, spokeBeforeMs }: Silence,
 ): RecordWork['run'] | undefined {
@@ -91,7 +91,7 @@ function endOfSilence(
 }
 
 function workOf(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   health: NodeHealth,
   at: { readonly nowMs: number; readonly spokeAtMs: number; readonly spokeBeforeMs: number },
 ): RecordWork['run'] | undefined {

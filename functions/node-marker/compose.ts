@@ -7,6 +7,6 @@ import { onMarkPart, type ReceivedPart } from './work.ts';
 export function composeNodeMarker(environment: Environment) {
   const config = loadConfig(markerConfig, environment);
   const queue = sqsPartQueue(queueConnectionFrom(environment, config.partQueueUrl));
-  const dependencies = composeDependencies(environment, config, () => ({ partQueue: queue }));
+  const dependencies = { ...composeDependencies(environment, config), partQueue: queue };
   return { onMarkPart: (part: ReceivedPart) => onMarkPart(dependencies, part), queue };
 }

@@ -37,7 +37,7 @@ import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
 import { nodes as nodesResource } from '../../shared/kinds/registry.ts';
 import { shardOf } from '../../shared/store/layout.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { MarkerDependencies } from './dependencies.ts';
 
 /** Nodes with pods to mark, at once. */
 const PODS_CONCURRENCY_MAX = 8;
@@ -62,7 +62,7 @@ export type PartOutcome =
   | { readonly kind: 'failed'; readonly faults: readonly unknown[]; readonly retrySeconds: number | undefined };
 
 /** Never rejects: a part that fails does not fail the others of its batch. */
-export async function onMarkPart(dependencies: ControllerDependencies, received: ReceivedPart): Promise<PartOutcome> {
+export async function onMarkPart(dependencies: MarkerDependencies, received: ReceivedPart): Promise<PartOutcome> {
   const part = partIn(received.body);
   if (part === undefined) return { kind: 'malformed' };
   try {
@@ -83,7 +83,7 @@ type WorkOutcome =
   | Extract<PartOutcome, { kind: 'done' | 'dropped' }>
   | { readonly kind: 'failed'; readonly faults: readonly unknown[] };
 
-function workOn(dependencies: ControllerDependencies, part: MarkPart, received: ReceivedPart): Promise<WorkOutcome> {
+function workOn(dependencies: MarkerDependencies, part: MarkPart, received: ReceivedPart): Promise<WorkOutcome> {
   const nowMs = dependencies.clock.nowMs();
   const budget = workUntil(dependencies.clock, Math.min(part.untilMs, nowMs + (received.budgetMs ?? Infinity)));
   return part.part === 'nodes'
@@ -97,7 +97,7 @@ interface PartWork {
   readonly receives: number;
 }
 
-async function markPart(dependencies: ControllerDependencies, part: NodesPart, at: PartWork): Promise<WorkOutcome> {
+async function markPart(dependencies: MarkerDependencies, part: NodesPart, at: PartWork): Promise<WorkOutcome> {
   const { fleet, items, policy } = dependencies;
   const isExpired = at.nowMs >= part.untilMs;
   if (isExpired && at.receives === 1) return { kind: 'dropped', reason: 'expired' };
@@ -127,7 +127,7 @@ async function markPart(dependencies: ControllerDependencies, part: NodesPart, a
 }
 
 function silentNodes(
-  { policy }: ControllerDependencies,
+  { policy }: MarkerDependencies,
   { decidedAtMs: nowMs }: NodesPart,
   rows: ReadonlyMap<string, NodeHealth>,
   at: { readonly state: FleetState; readonly nowMs: number },
@@ -145,7 +145,7 @@ function silentNodes(
  * the faults.
  */
 async function sendFollowUp(
-  dependencies: ControllerDependencies,
+  dependencies: MarkerDependencies,
   part: NodesPart,
   { before, marked, budget }: FollowUpWork,
 ): Promise<readonly unknown[]> {
@@ -177,7 +177,7 @@ const eventShardOf = (nodeName: string): number => shardOf(nodeName, shardsOf(no
 
 /** The gate does not matter: the marks are stored. A tick repeats the pods that are left. */
 async function followUp(
-  dependencies: ControllerDependencies,
+  dependencies: MarkerDependencies,
   { events, pods, decidedAtMs }: FollowUpPart,
   budget: WorkBudget,
 ): Promise<WorkOutcome> {

@@ -32,9 +32,9 @@
  * detection is `Allow` (AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops").
  */
 
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { secondsToSlot } from '../../shared/ticks/tick.ts';
 import { TickFault } from '../../shared/ticks/tick-runner.ts';
+import type { MonitorDependencies } from './dependencies.ts';
 
 /** The message of the next slot could not be sent. */
 export class ChainBroken extends Error {
@@ -44,7 +44,7 @@ export class ChainBroken extends Error {
 
 /** The winner of a slot sends the message of the next one, before it applies effects. Returns the fault, if any. */
 export async function sendNextTick(
-  { tickQueue, clock, policy }: Pick<ControllerDependencies, 'tickQueue' | 'clock' | 'policy'>,
+  { tickQueue, clock, policy }: Pick<MonitorDependencies, 'tickQueue' | 'clock' | 'policy'>,
   slot: number,
 ): Promise<ChainBroken | undefined> {
   if (tickQueue === undefined) return undefined;

@@ -9,6 +9,7 @@ import { queueConnectionFrom } from '../../shared/aws/sqs/sqs-call.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
+import { monitorDependencies } from './dependencies.ts';
 import { everyProbe } from './every-probe.ts';
 import { leaseProbe } from './lease-probe.ts';
 import { probeTokens } from './probe-tokens.ts';
@@ -27,13 +28,15 @@ export function composeNodeMonitor(environment: Environment) {
     return { probe: everyProbe(probeUrls.map((url) => leaseProbe({ url, credentials, clock: systemClock }))) };
   };
   const queue = sqsTickQueue(queueConnectionFrom(environment, config.tickQueueUrl));
-  const dependencies = composeDependencies(environment, config, (items) => ({
-    ...probeOptions(items),
+  const common = composeDependencies(environment, config);
+  const dependencies = monitorDependencies(common, {
+    ...probeOptions(common.items),
+    takeUnits: common.takeUnits,
     ...composeEventBus(environment, config),
     tickQueue: queue,
     partQueue: sqsPartQueue(queueConnectionFrom(environment, config.partQueueUrl)),
     waker: lambdaWaker(lambdaConnectionFrom(environment), config.wakeFunctions),
-  }));
+  });
   return {
     onTickMessage: (message: TickMessageKind, budgetMs: number) => onTickMessage(dependencies, message, budgetMs),
     queue,

@@ -18,7 +18,7 @@ import type { SentParts } from '../../shared/fleet/zones/fleet-store.ts';
 import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
 import { nodes as nodesResource } from '../../shared/kinds/registry.ts';
 import { shardOf } from '../../shared/store/layout.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { MonitorDependencies } from './dependencies.ts';
 
 export interface Distribution {
   /** To be marked by this tick. */
@@ -31,7 +31,7 @@ export interface Distribution {
 }
 
 export async function distributeMarks(
-  { partQueue, policy, clock, log, meter }: ControllerDependencies,
+  { partQueue, policy, clock, log, meter }: MonitorDependencies,
   todo: readonly MarkToDo[],
   at: Marking & { readonly tick: Required<TickMark>; readonly sentBefore: SentParts | undefined },
 ): Promise<Distribution> {

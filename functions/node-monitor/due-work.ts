@@ -6,14 +6,16 @@
  * Cost of a tick without work: queries of half a read unit, and one more per period of pod-gc.
  */
 import { readDueRetries } from '../../shared/fleet/evictions/start-retries.ts';
+import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
 import { cloudStore } from '../../shared/fleet/instances/watch-list-store.ts';
 import type { FleetRecords } from '../../shared/fleet/zones/fleet-store.ts';
 import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
+import { podGcStore } from '../../shared/kinds/pods/collection/work-list-store.ts';
 import { isWanted, queueStore } from '../../shared/scheduling/queue-store.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { slotOf } from '../../shared/ticks/tick.ts';
 import { wake } from '../../shared/ticks/wake-up.ts';
 import { earliestDueMs } from '../../shared/ticks/workload-due-store.ts';
+import type { MonitorDependencies } from './dependencies.ts';
 
 /** The tick that looks. */
 export interface WakeUpTick {
@@ -27,7 +29,7 @@ export interface WakeUpTick {
 }
 
 /** Whether a function has work at this tick. */
-type DueCheck = (dependencies: ControllerDependencies, tick: WakeUpTick) => Promise<boolean>;
+type DueCheck = (dependencies: MonitorDependencies, tick: WakeUpTick) => Promise<boolean>;
 
 /** By the name of the function that is woken. A function without a check is only swept. */
 const DUE_CHECKS: Readonly<Record<string, DueCheck>> = {
@@ -38,7 +40,7 @@ const DUE_CHECKS: Readonly<Record<string, DueCheck>> = {
   async evictor(dependencies, { nowMs, records: { queue, zones } }) {
     if (queue.length > 0 || zones.some(({ hold }) => hold !== undefined)) return true;
     const [isTimerDue, retries] = await Promise.all([
-      dependencies.timers.hasDue(nowMs),
+      evictionTimerStore(dependencies.items).hasDue(nowMs),
       readDueRetries(dependencies, nowMs),
     ]);
     return isTimerDue || retries.length > 0;
@@ -46,10 +48,10 @@ const DUE_CHECKS: Readonly<Record<string, DueCheck>> = {
   /** While a node is on the list. */
   'cloud-node': async ({ items }) => !(await cloudStore(items).isEmpty()),
   /** Once per period of pod-gc. A long list counts as work without being read. */
-  async 'pod-gc'({ podGc, policy }, { nowMs, slotStartMs, slotBeforeStartMs }) {
+  async 'pod-gc'({ items, policy }, { nowMs, slotStartMs, slotBeforeStartMs }) {
     const slotAt = (atMs: number): number => slotOf(atMs, policy.podGcPeriodSeconds);
     if (slotBeforeStartMs !== undefined && slotAt(slotStartMs) === slotAt(slotBeforeStartMs)) return false;
-    const list = await podGc.readShort();
+    const list = await podGcStore(items).readShort();
     return list === undefined || hasWork(list, { nowMs, policy });
   },
   async scheduler({ items, policy }, { nowMs }) {
@@ -68,7 +70,7 @@ const DUE_CHECKS: Readonly<Record<string, DueCheck>> = {
  * Returns the names of those that were woken. Never rejects.
  */
 export async function wakeFunctionsWithWork(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   tick: WakeUpTick,
 ): Promise<readonly string[]> {
   if (dependencies.waker === undefined) return [];

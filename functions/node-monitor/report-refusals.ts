@@ -8,13 +8,13 @@ import { refusalDraft } from '../../shared/fleet/marks/decisions.ts';
 import { REFUSED_REQUESTS } from '../../shared/fleet/marks/metrics.ts';
 import { minutesToReport } from '../../shared/fleet/marks/refused-minutes.rule.ts';
 import { UNBOUNDED, workThrough } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { slotStartMs } from '../../shared/ticks/tick.ts';
+import type { MonitorDependencies } from './dependencies.ts';
 
 const CONCURRENCY_MAX = 16;
 
 export async function reportRefusals(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   tick: { readonly slot: number; readonly slotBefore: number | undefined; readonly nowMs: number },
 ): Promise<readonly unknown[]> {
   const startOf = (slot: number): number => slotStartMs(slot, dependencies.policy.nodeMonitorPeriodSeconds);
@@ -28,7 +28,7 @@ export async function reportRefusals(
 }
 
 async function report(
-  { ledger, log, meter }: ControllerDependencies,
+  { ledger, log, meter }: MonitorDependencies,
   refused: readonly RefusedIdentity[],
   at: { readonly minuteMs: number; readonly nowMs: number },
 ): Promise<void> {

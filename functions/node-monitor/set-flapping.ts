@@ -15,10 +15,10 @@ import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts'
 import { flapHistoryOf, flappingState, flapText, packedFlaps } from '../../shared/fleet/silences/flapping.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { MonitorDependencies } from './dependencies.ts';
 
 export async function setFlapping(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   decision: Extract<MonitorDecision, { kind: 'setFlapping' }>,
   { seen, nowMs, tick }: { readonly seen: NodeHealth; readonly nowMs: number; readonly tick: TickMark },
 ): Promise<void> {

@@ -12,7 +12,7 @@ import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts'
 import type { ProfileSweep } from '../../shared/fleet/zones/fleet-store.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { inParts, type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { MonitorDependencies } from './dependencies.ts';
 import { profileSweepPart } from './profile-sweep.rule.ts';
 
 /** Nodes per read: the limit of BatchGetItem. */
@@ -27,7 +27,7 @@ interface SweepTick {
 
 /** Returns the faults of single Nodes: they are tried again in another round. */
 export async function sweepProfiles(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   stored: ProfileSweep | undefined,
   { nowMs, nodeNames, budget }: SweepTick,
 ): Promise<readonly unknown[]> {
@@ -58,7 +58,7 @@ export async function sweepProfiles(
   return faults;
 }
 
-async function setProfile(dependencies: ControllerDependencies, first: KubeNode, nowMs: number): Promise<void> {
+async function setProfile(dependencies: MonitorDependencies, first: KubeNode, nowMs: number): Promise<void> {
   const { objects, policy } = dependencies;
   const { name: nodeName = '', uid = '' } = first.metadata;
   const outcome = await changeNode(objects, { nodeName, uid, nowMs, first }, (node) => {

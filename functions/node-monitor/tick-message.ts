@@ -1,8 +1,8 @@
 /** What follows from a message of the tick queue (chain.ts has the reasons). */
 import { defined } from '../../shared/defined.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { currentSlot, isTicking, secondsToSlot } from '../../shared/ticks/tick.ts';
 import { keepsChain } from './chain.ts';
+import type { MonitorDependencies } from './dependencies.ts';
 import { type MonitorReport, runNodeMonitor } from './work.ts';
 
 /** `tick`: of the tick before. `watchdog`: of the schedule, which restarts a chain that ended. */
@@ -17,7 +17,7 @@ export type TickMessageOutcome =
 
 /** The slot is that of this moment, whatever the message says. */
 export async function onTickMessage(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   message: TickMessageKind,
   budgetMs?: number,
 ): Promise<TickMessageOutcome> {

@@ -64,7 +64,6 @@ import { LEASE_NAMESPACE } from '../../shared/kinds/leases/lease-record.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import { UNBOUNDED, type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { zoneDimension } from '../../shared/ticks/metrics.ts';
 import { slotStartMs } from '../../shared/ticks/tick.ts';
 import { reportTickAge } from '../../shared/ticks/tick-age.ts';
@@ -72,6 +71,7 @@ import { type Claim, type RunningTick, runTick, type SkippedTick, type Tick } fr
 import { wake } from '../../shared/ticks/wake-up.ts';
 import { dayOf, evaluatesIntervals, rareBeats } from './beat-interval.rule.ts';
 import { sendNextTick } from './chain.ts';
+import type { MonitorDependencies } from './dependencies.ts';
 import { distributeMarks } from './distribute-marks.ts';
 import { type WakeUpTick, wakeFunctionsWithWork } from './due-work.ts';
 import { reportRefusals } from './report-refusals.ts';
@@ -135,7 +135,7 @@ interface ClaimedWorld extends MonitorWorld {
 }
 
 /** @throws TickFault when something could not be done; the next tick does it */
-export const runNodeMonitor = (dependencies: ControllerDependencies, tick: Tick): Promise<MonitorReport> =>
+export const runNodeMonitor = (dependencies: MonitorDependencies, tick: Tick): Promise<MonitorReport> =>
   runTick(dependencies, tick, {
     controller: 'node-monitor',
     periodSeconds: dependencies.policy.nodeMonitorPeriodSeconds,
@@ -161,7 +161,7 @@ export const runNodeMonitor = (dependencies: ControllerDependencies, tick: Tick)
   });
 
 async function readWorld(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   slot: number,
   nowMs: number,
 ): Promise<
@@ -189,7 +189,7 @@ async function readWorld(
 
 /** Decides, and claims the slot with what was decided; control records that changed since are decided on again. */
 async function claimDecided(
-  { fleet, ledger, random }: ControllerDependencies,
+  { fleet, ledger, random }: MonitorDependencies,
   slot: number,
   world: MonitorWorld,
   nowMs: number,
@@ -222,7 +222,7 @@ async function claimDecided(
 
 /** Last in the tick, in the time that is left. */
 const evaluateProfiles = (
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   { records, nodes }: ClaimedWorld,
   { nowMs, budget }: RunningTick,
 ): Promise<readonly unknown[]> =>
@@ -234,7 +234,7 @@ const evaluateProfiles = (
 
 /** One event per node and day; the store refuses a second one. */
 async function reportRareBeats(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   { nodes }: ClaimedWorld,
   nowMs: number,
 ): Promise<readonly unknown[]> {
@@ -255,7 +255,7 @@ async function reportRareBeats(
 const EVICTOR = 'evictor';
 
 const wakeUpTick = (
-  { policy }: ControllerDependencies,
+  { policy }: MonitorDependencies,
   { records }: ClaimedWorld,
   { slot, nowMs }: RunningTick,
 ): WakeUpTick => {
@@ -271,7 +271,7 @@ const wakeUpTick = (
 
 /** A node that this tick has queued is the first work of evictor: it need not wait for the next tick. */
 async function wakeEvictor(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   { decided }: ClaimedWorld,
   { woken, slot }: { readonly woken: readonly string[]; readonly slot: number },
 ): Promise<void> {
@@ -281,7 +281,7 @@ async function wakeEvictor(
 }
 
 async function applyTick(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   { records, nodes, decided }: ClaimedWorld,
   { slot, nowMs, budget, faults }: RunningTick,
 ): Promise<MonitorReport> {
@@ -334,7 +334,7 @@ function limitsByProfile(policy: Policy): ObservedTick['limitsOf'] {
  * Ends the promises of nodes that have returned, where health-stream did not. Fails only itself: the next tick tries again.
  */
 async function endKeptPromises(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   {
     nowMs,
     nodes,
@@ -366,7 +366,7 @@ async function endKeptPromises(
  * that cannot be written is written by a later tick.
  */
 async function recordSilences(
-  { silences, items, policy }: ControllerDependencies,
+  { silences, items, policy }: MonitorDependencies,
   tick: Pick<ObservedTick, 'slot' | 'nowMs' | 'nodes'> & { readonly decided: Decided },
 ): Promise<readonly unknown[]> {
   const { gate, disruption } = tick.decided;
@@ -401,7 +401,7 @@ const worldOf = (records: FleetRecords, nodes: readonly NodeHealth[], state: Fle
 });
 
 /** Whether each probe heartbeat was accepted; empty where no probe is configured. */
-async function sendProbes({ probe, policy, log }: ControllerDependencies, gate: GateRecord): Promise<boolean[]> {
+async function sendProbes({ probe, policy, log }: MonitorDependencies, gate: GateRecord): Promise<boolean[]> {
   if (probe === undefined || policy.ingestGate === 'off') return [];
   const send = (count: number) => Promise.all(Array.from({ length: count }, () => probe.beat()));
   const outcomes = await send(firstProbes(policy));
@@ -478,7 +478,7 @@ const NO_MARKS: AppliedMarks = {
 };
 
 async function applyDecisions(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   decisions: readonly MonitorDecision[],
   nodes: readonly NodeHealth[],
   at: Applying,
@@ -523,7 +523,7 @@ async function applyDecisions(
 
 /** Marks silent nodes Unknown, then their pods not ready. Sends the nodes of a mass failure to node-marker. */
 async function applyMarks(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   marks: readonly MarkDecision[],
   seen: ReadonlyMap<string, NodeHealth>,
   at: Applying,
@@ -546,7 +546,7 @@ async function applyMarks(
 
 /** Marks the pods of these nodes not ready. A node counts as left while one of its pods could not be marked. */
 async function markPodsOf(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   marked: readonly MarkedNode[],
   { nowMs, budget }: Applying,
 ): Promise<{ readonly left: number; readonly faults: readonly unknown[] }> {
@@ -574,7 +574,7 @@ function runsOf(decisions: readonly MonitorDecision[]): MonitorDecision[][] {
 }
 
 async function applyDecision(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   decision: Exclude<MonitorDecision, MarkDecision>,
   { nowMs, tick, zones, totalDisruption, budget, seen }: Applying & { readonly seen: ReadonlyMap<string, NodeHealth> },
 ): Promise<void> {
@@ -641,7 +641,7 @@ async function applyDecision(
 
 /** A metric is billed for each hour in which it is emitted, so a quiet tick emits few. An absent metric means none. */
 function measure(
-  { meter, policy }: ControllerDependencies,
+  { meter, policy }: MonitorDependencies,
   { queue, zones }: FleetRecords,
   { outcome, gate, disruption }: Decided,
   nowMs: number,
@@ -690,7 +690,7 @@ function measure(
 
 /** From the units that this tick consumed to read, decide and claim. A quiet tick does nothing after that. */
 function measureCost(
-  { meter, policy, takeUnits }: ControllerDependencies,
+  { meter, policy, takeUnits }: MonitorDependencies,
   { slot, nodes }: { readonly slot: number; readonly nodes: readonly NodeHealth[] },
 ): void {
   const periodSeconds = policy.nodeMonitorPeriodSeconds;
@@ -712,7 +712,7 @@ const LEASE_NAMESPACE_SUBJECT = { kind: 'Namespace', namespace: '', name: LEASE_
 
 /** Logs and publishes a transition of the gate, once. Returns the faults: they must not block the rest of the tick. */
 async function reportGate(
-  dependencies: ControllerDependencies,
+  dependencies: MonitorDependencies,
   { gate, before, outcome }: Decided,
   nowMs: number,
 ): Promise<readonly unknown[]> {

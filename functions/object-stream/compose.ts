@@ -3,15 +3,14 @@ import { composeEventBus } from '../../shared/aws/lambda/event-bus.ts';
 import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/lambda/function-waker.ts';
 import { loadConfig, objectStreamConfig } from '../../shared/config/environment.ts';
 import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
-import { cidrAllocator } from './cidrs/reconcile.ts';
+import { objectStreamDependencies } from './dependencies.ts';
 import { onObjectChange } from './work.ts';
 
 export function composeObjectStream(environment: Environment) {
   const config = loadConfig(objectStreamConfig, environment);
-  const dependencies = composeDependencies(environment, config, () => ({
+  const dependencies = objectStreamDependencies(composeDependencies(environment, config), {
     ...composeEventBus(environment, config),
     waker: lambdaWaker(lambdaConnectionFrom(environment), config.wakeFunctions),
-  }));
-  const cidrs = cidrAllocator(dependencies);
-  return (records: readonly ItemChangeRecord[]) => onObjectChange({ ...dependencies, cidrs }, records);
+  });
+  return (records: readonly ItemChangeRecord[]) => onObjectChange(dependencies, records);
 }

@@ -46,8 +46,8 @@ import {
   type ObjectChanges,
   type ObjectWork,
   WORK_KINDS,
-  type WorkDependencies,
   type WorkKind,
+  type WorksDependencies,
   worksOf,
 } from './works.ts';
 
@@ -58,7 +58,7 @@ const RETRY_BUDGET_MS = 2_000;
 
 /** Parks the works with retryable faults. The others are given up. */
 export async function parkFailed(
-  { items }: WorkDependencies,
+  { items }: WorksDependencies,
   changes: ObjectChanges,
   failed: ReadonlyMap<ObjectWork, unknown>,
   nowMs: number,
@@ -154,7 +154,7 @@ function parkedObject(resource: 'nodes' | 'pods', object: KubeObject): ParkedObj
 
 /** Retries the parked rows that the records name. Never reports a record as failed. */
 export async function retryParked(
-  dependencies: WorkDependencies,
+  dependencies: WorksDependencies,
   records: readonly ItemChangeRecord[],
   nowMs: number,
 ): Promise<ChangesOutcome> {
@@ -180,7 +180,7 @@ interface RetryOutcome {
   readonly givenUp: readonly unknown[];
 }
 
-async function retryRow(dependencies: WorkDependencies, id: string, nowMs: number): Promise<RetryOutcome> {
+async function retryRow(dependencies: WorksDependencies, id: string, nowMs: number): Promise<RetryOutcome> {
   const store = parkedStore(dependencies.items);
   const row = await store.get(id);
   if (row === undefined) return { left: [], givenUp: [] };
@@ -207,7 +207,7 @@ async function retryRow(dependencies: WorkDependencies, id: string, nowMs: numbe
 const isNode = ({ id }: ParkedRow): boolean => id.startsWith('nodes#');
 const keptOf = ({ text }: ParkedRow): KubeObject => JSON.parse(text) as KubeObject;
 
-async function currentObject({ objects }: WorkDependencies, row: ParkedRow): Promise<KubeObject | undefined> {
+async function currentObject({ objects }: WorksDependencies, row: ParkedRow): Promise<KubeObject | undefined> {
   const { namespace = '', name = '' } = keptOf(row).metadata;
   return objects.get({ resource: isNode(row) ? 'nodes' : 'pods', namespace, name });
 }

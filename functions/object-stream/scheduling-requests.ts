@@ -14,9 +14,9 @@ import {
   schedulableNode,
   schedulablePod,
 } from '../../shared/scheduling/world.rule.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import type { RecordWork } from '../../shared/ticks/item-change.ts';
 import { wake } from '../../shared/ticks/wake-up.ts';
+import type { ObjectStreamDependencies } from './dependencies.ts';
 
 interface Change<T extends KubeObject> {
   readonly position: number;
@@ -25,7 +25,7 @@ interface Change<T extends KubeObject> {
   readonly isRetry?: boolean;
 }
 
-type Dependencies = Pick<ControllerDependencies, 'items' | 'clock' | 'policy' | 'waker' | 'log'>;
+type Dependencies = Pick<ObjectStreamDependencies, 'items' | 'clock' | 'policy' | 'waker' | 'log'>;
 
 /** Name of the function. */
 const SCHEDULER = 'scheduler';

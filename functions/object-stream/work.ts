@@ -20,7 +20,6 @@
 import { objectEvents, publishEvents } from '../../shared/events/publish-events.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { workUntil } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import {
   type ChangesOutcome,
   combined,
@@ -28,8 +27,9 @@ import {
   type ItemChangeRecord,
   runRecordWorks,
 } from '../../shared/ticks/item-change.ts';
+import type { ObjectStreamDependencies } from './dependencies.ts';
 import { parkFailed, retryParked } from './parked-works.ts';
-import { type ObjectChanges, WORK_KINDS, type WorkDependencies, worksOf } from './works.ts';
+import { type ObjectChanges, WORK_KINDS, worksOf } from './works.ts';
 
 /** Works that run concurrently. */
 const CONCURRENCY_MAX = 8;
@@ -37,8 +37,6 @@ const CONCURRENCY_MAX = 8;
 const REPETITION_BUDGET_MS = 2_000;
 const NODES_PREFIX = 'o#nodes#';
 const PODS_PREFIX = 'o#pods#';
-
-export type ObjectStreamDependencies = ControllerDependencies & Pick<WorkDependencies, 'cidrs'>;
 
 export const onObjectChange = (
   dependencies: ObjectStreamDependencies,

@@ -19,9 +19,8 @@ import { jsonEqual } from '../../shared/kubernetes/wire/json-value.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../shared/store/layout.ts';
 import { groupedBy } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import type { RecordWork } from '../../shared/ticks/item-change.ts';
-import type { CidrAllocator } from './cidrs/reconcile.ts';
+import type { ObjectStreamDependencies } from './dependencies.ts';
 import { reconciledNode } from './node-taints/reconcile.ts';
 import { schedulingWorks } from './scheduling-requests.ts';
 
@@ -67,13 +66,12 @@ export interface ObjectWork extends NodeNameWork {
   readonly kind: WorkKind;
 }
 
-export interface WorkDependencies extends ControllerDependencies {
-  readonly cidrs: CidrAllocator;
+export interface WorksDependencies extends ObjectStreamDependencies {
   /** The state of the fleet, read once per batch. */
   readonly fleetState: () => Promise<FleetState>;
 }
 
-type WorksOf = (dependencies: WorkDependencies, changes: ObjectChanges, nowMs: number) => readonly NodeNameWork[];
+type WorksOf = (dependencies: WorksDependencies, changes: ObjectChanges, nowMs: number) => readonly NodeNameWork[];
 
 const WORKS: Readonly<Record<WorkKind, WorksOf>> = {
   registered: (dependencies, { nodes }, nowMs) => registeredEvents(dependencies, nodes, nowMs),
@@ -90,7 +88,7 @@ const WORKS: Readonly<Record<WorkKind, WorksOf>> = {
 
 export const worksOf = (
   kind: WorkKind,
-  dependencies: WorkDependencies,
+  dependencies: WorksDependencies,
   changes: ObjectChanges,
   nowMs: number,
 ): readonly ObjectWork[] => WORKS[kind](dependencies, changes, nowMs).map((work) => ({ ...work, kind }));
@@ -108,7 +106,7 @@ const isCreated = ({ before, after }: Change<KubeObject>): boolean =>
   after !== undefined && before?.metadata.uid !== after.metadata.uid;
 
 function registeredEvents(
-  dependencies: ControllerDependencies,
+  dependencies: ObjectStreamDependencies,
   nodes: readonly NodeChange[],
   nowMs: number,
 ): RecordWork[] {
@@ -123,7 +121,7 @@ function registeredEvents(
 }
 
 function removedEvents(
-  dependencies: ControllerDependencies,
+  dependencies: ObjectStreamDependencies,
   nodes: readonly NodeChange[],
   nowMs: number,
 ): RecordWork[] {
@@ -138,7 +136,7 @@ function removedEvents(
 }
 
 /** One work per node: taints and labels follow its last state. */
-function nodeWorks(dependencies: ControllerDependencies, nodes: readonly NodeChange[], nowMs: number): RecordWork[] {
+function nodeWorks(dependencies: ObjectStreamDependencies, nodes: readonly NodeChange[], nowMs: number): RecordWork[] {
   return [...groupedBy(nodes, nameOf)].map(([nodeName, changes]) => ({
     of: positionsOf(changes),
     run: async () => {
@@ -153,7 +151,7 @@ function nodeWorks(dependencies: ControllerDependencies, nodes: readonly NodeCha
 }
 
 async function reconcileNode(
-  dependencies: ControllerDependencies,
+  dependencies: ObjectStreamDependencies,
   nodeName: string,
   first: KubeNode,
   nowMs: number,
@@ -180,7 +178,7 @@ async function reconcileNode(
 
 /** Records a change of the profile or of a promise of silence, whoever wrote it: the API or a controller. */
 async function recordAnnotations(
-  { ledger, policy }: ControllerDependencies,
+  { ledger, policy }: ObjectStreamDependencies,
   { before, after }: NodeChange,
   nowMs: number,
 ): Promise<void> {
@@ -200,7 +198,7 @@ async function recordAnnotations(
  * Removes a node that became Ready, or was deleted, from its zone's eviction queue. A node without a Ready status,
  * such as one that registers, is not queued: it is marked first.
  */
-async function leaveQueue({ fleet }: ControllerDependencies, change: NodeChange): Promise<void> {
+async function leaveQueue({ fleet }: ObjectStreamDependencies, change: NodeChange): Promise<void> {
   const { before, after } = change;
   if (before === undefined) return;
   const readyBefore = readyOf(before);
@@ -211,7 +209,7 @@ async function leaveQueue({ fleet }: ControllerDependencies, change: NodeChange)
 }
 
 /** Allocates blocks to a node without pod CIDRs, records those that a node has, and releases those of a deleted one. */
-function podCidrWorks({ cidrs }: WorkDependencies, nodes: readonly NodeChange[], nowMs: number): RecordWork[] {
+function podCidrWorks({ cidrs }: WorksDependencies, nodes: readonly NodeChange[], nowMs: number): RecordWork[] {
   const works: RecordWork[] = [];
   const last = new Map(nodes.map((change) => [nameOf(change), change.after?.metadata.uid]));
   for (const change of nodes) {
@@ -229,7 +227,11 @@ function podCidrWorks({ cidrs }: WorkDependencies, nodes: readonly NodeChange[],
 }
 
 /** A pod that is bound to a node that is not Ready is marked at once. A node name without a Node is quarantined. */
-function boundPodWorks(dependencies: ControllerDependencies, pods: readonly PodChange[], nowMs: number): RecordWork[] {
+function boundPodWorks(
+  dependencies: ObjectStreamDependencies,
+  pods: readonly PodChange[],
+  nowMs: number,
+): RecordWork[] {
   const bound = pods.filter(
     (change) =>
       nodeNameOf(change.after) !== '' &&
@@ -291,7 +293,7 @@ function partsForNode(pod: KubeObject | undefined) {
 }
 
 /** One write per node: the response to its next heartbeat says that its pods changed. */
-function podsVersionWorks({ items }: ControllerDependencies, changes: ObjectChanges): NodeNameWork[] {
+function podsVersionWorks({ items }: ObjectStreamDependencies, changes: ObjectChanges): NodeNameWork[] {
   const concerns = concernsOf(changes, {
     node: ({ isRetry }) => isRetry === true,
     pod: ({ before, after }) => !jsonEqual(partsForNode(before), partsForNode(after)),
@@ -311,7 +313,7 @@ const evictionParts = (pod: KubeObject | undefined) =>
       };
 
 /** One work per node with changed NoExecute taints or pods. */
-function evictionWorks(dependencies: WorkDependencies, changes: ObjectChanges, nowMs: number): NodeNameWork[] {
+function evictionWorks(dependencies: WorksDependencies, changes: ObjectChanges, nowMs: number): NodeNameWork[] {
   const noExecuteOf = (node: KubeNode | undefined) => noExecuteTaints(taintsOf(node));
   const concerns = concernsOf(changes, {
     node: ({ before, after, isRetry }) => isRetry === true || !jsonEqual(noExecuteOf(before), noExecuteOf(after)),

@@ -33,8 +33,8 @@ import type { PodGcList } from '../../shared/kinds/pods/collection/work-list-sto
 import type { KubeNode, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
 import type { TransactWrite } from '../../shared/store/item-store.ts';
 import { type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { podGcDraft } from './decisions.ts';
+import type { PodGcDependencies } from './dependencies.ts';
 import * as metric from './metrics.ts';
 import { removePod } from './remove-pod.ts';
 
@@ -66,7 +66,7 @@ interface LiveNode {
 }
 
 export async function collectPods(
-  dependencies: ControllerDependencies,
+  dependencies: PodGcDependencies,
   list: PodGcList,
   pass: Pass,
 ): Promise<CollectedPods> {
@@ -138,7 +138,7 @@ async function collect<T>(items: readonly T[], faults: unknown[], work: (item: T
 }
 
 async function readNodes(
-  { objects }: ControllerDependencies,
+  { objects }: PodGcDependencies,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, LiveNode>> {
   const stored: readonly (KubeNode | undefined)[] = await objects.getMany(names.map(nodeRef));
@@ -156,7 +156,7 @@ async function readNodes(
 
 /** Names with an expired quarantine that a live read confirms as missing. Updates the list from these reads. */
 async function missingNodes(
-  dependencies: ControllerDependencies,
+  dependencies: PodGcDependencies,
   list: PodGcList,
   at: { readonly names: readonly string[]; readonly nodes: ReadonlyMap<string, LiveNode>; readonly nowMs: number },
   faults: unknown[],
@@ -209,7 +209,7 @@ function guardOf(removal: PodRemoval, pod: KubePod, nodes: ReadonlyMap<string, L
 }
 
 async function removeAll(
-  { objects, meter, log, ledger, policy }: ControllerDependencies,
+  { objects, meter, log, ledger, policy }: PodGcDependencies,
   removals: readonly PodRemoval[],
   live: ReadonlyMap<string, KubePod>,
   {

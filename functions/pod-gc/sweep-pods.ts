@@ -16,7 +16,7 @@ import type { ObjectRef } from '../../shared/kinds/types.ts';
 import { jsonEqual } from '../../shared/kubernetes/wire/json-value.ts';
 import { objectSortKey } from '../../shared/store/layout.ts';
 import { type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { PodGcDependencies } from './dependencies.ts';
 import { listAttachments } from './volumes/list-attachments.ts';
 
 const SWEEP_EVERY_SECONDS = 900;
@@ -35,7 +35,7 @@ const keyOf = ({ namespace = '', name = '' }: { readonly namespace?: string; rea
   objectSortKey(namespace, name);
 
 export async function sweepPods(
-  dependencies: ControllerDependencies,
+  dependencies: PodGcDependencies,
   list: PodGcList,
   { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
 ): Promise<SweptPods> {
@@ -101,7 +101,7 @@ const rowsBetween = (
 ): [string, ListedPod][] =>
   [...rows].filter(([key]) => (after === undefined || key > after) && (through === undefined || key <= through));
 
-async function dropIfUnlisted({ objects, podGc }: ControllerDependencies, row: ListedPod): Promise<void> {
+async function dropIfUnlisted({ objects, podGc }: PodGcDependencies, row: ListedPod): Promise<void> {
   const ref: ObjectRef = { resource: 'pods', namespace: row.namespace, name: row.name };
   const wanted = listedPod(await objects.get(ref));
   if (wanted === undefined) await podGc.dropPod(row);
@@ -111,7 +111,7 @@ async function dropIfUnlisted({ objects, podGc }: ControllerDependencies, row: L
  * Volumes of a healthy node are never detached. A node that turns unhealthy is found by the next sweep at the latest.
  */
 async function nodesWithVolumesInDoubt(
-  { objects }: ControllerDependencies,
+  { objects }: PodGcDependencies,
   ready: ReadonlyMap<string, unknown>,
 ): Promise<ReadonlySet<string>> {
   const attachments = await listAttachments(objects);

@@ -11,9 +11,9 @@
  */
 import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
 import type { PodGcList } from '../../shared/kinds/pods/collection/work-list-store.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick-runner.ts';
 import { collectPods } from './collect-pods.ts';
+import type { PodGcDependencies } from './dependencies.ts';
 import { sweepPods } from './sweep-pods.ts';
 import { detachVolumes } from './volumes/reconcile.ts';
 
@@ -31,7 +31,7 @@ export type PodGcReport =
     };
 
 /** @throws TickFault when something could not be done; the next tick does it */
-export function runPodGc(dependencies: ControllerDependencies, tick: Tick): Promise<PodGcReport> {
+export function runPodGc(dependencies: PodGcDependencies, tick: Tick): Promise<PodGcReport> {
   const { policy, podGc } = dependencies;
   return runTick(dependencies, tick, {
     controller: POD_GC,
@@ -48,7 +48,7 @@ export function runPodGc(dependencies: ControllerDependencies, tick: Tick): Prom
 }
 
 async function passThrough(
-  dependencies: ControllerDependencies,
+  dependencies: PodGcDependencies,
   list: PodGcList,
   { slot, nowMs, budget, faults }: RunningTick,
 ): Promise<Extract<PodGcReport, { kind: 'ran' }>> {

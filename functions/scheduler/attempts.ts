@@ -8,7 +8,7 @@ import type { QueueStore, WaitingRow } from '../../shared/scheduling/queue-store
 import { isPending, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import type { WorkBudget } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { bindGroup, GROUP_MAX, type Placement } from './bind.ts';
 import { claimsRejection } from './claims.rule.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
@@ -34,7 +34,7 @@ export interface DuePod {
 }
 
 export interface PassContext {
-  readonly dependencies: ControllerDependencies;
+  readonly dependencies: WorkDependencies;
   readonly copy: ClusterCopy;
   readonly queue: QueueStore;
   readonly options: CycleOptions;
@@ -55,7 +55,7 @@ export interface PassCounts {
 
 /** The options of the rules in this pass. A closed gate is recorded once. */
 export async function cycleOptions(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   nodeNames: readonly string[],
   { gate }: FleetState,
 ): Promise<{ readonly options: CycleOptions; readonly isHeld: boolean }> {

@@ -39,7 +39,7 @@ import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/wor
 import { StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
 import type { CommitOutcome, ObjectWrite } from '../../shared/store/object-store.ts';
 import { textHash } from '../../shared/text-hash.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
 import { placementDraft, type QueueHistory, type SchedulerDraft } from './decisions.ts';
 import { relatedMissingNodes } from './missing-nodes.rule.ts';
@@ -73,7 +73,7 @@ export interface GroupOutcome {
 }
 
 type Dependencies = Pick<
-  ControllerDependencies,
+  WorkDependencies,
   'objects' | 'random' | 'clock' | 'policy' | 'ledger' | 'log' | 'meter' | 'unwritableReports'
 >;
 

@@ -24,7 +24,7 @@ import {
   schedulablePod,
 } from '../../shared/scheduling/world.rule.ts';
 import { readShardChanges, readShardCursors, type ShardCursors } from '../../shared/store/shard-changes.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 
 /** Changes that are remembered for waiting pods. A pod that was tried before them is tried again. */
 const HISTORY_MAX = 4_096;
@@ -34,7 +34,7 @@ const LIST_PAGES_MAX = 10_000;
 const RESOURCES = ['namespaces', 'nodes', 'pods'] as const;
 type Resource = (typeof RESOURCES)[number];
 
-type Dependencies = Pick<ControllerDependencies, 'items' | 'clock' | 'objects' | 'log' | 'random'>;
+type Dependencies = Pick<WorkDependencies, 'items' | 'clock' | 'objects' | 'log' | 'random'>;
 
 export class ClusterCopy {
   readonly #dependencies: Dependencies;

@@ -17,7 +17,7 @@ import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/wor
 import { is } from '../../shared/store/conditions.ts';
 import { resourceVersionOf } from '../../shared/store/object-record.ts';
 import { objectKey } from '../../shared/store/object-store.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { victimDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import type { Candidate, PreemptionBudget } from './preemption.rule.ts';
@@ -39,7 +39,7 @@ const refOf = ({ namespace, name }: Pick<SchedulablePod, 'namespace' | 'name'>):
 });
 
 /** The budgets of the cluster, counted from the pods as stored. */
-export async function readBudgets({ objects }: Pick<ControllerDependencies, 'objects'>): Promise<PreemptionBudget[]> {
+export async function readBudgets({ objects }: Pick<WorkDependencies, 'objects'>): Promise<PreemptionBudget[]> {
   const budgets = await listAll<KubePodDisruptionBudget>(objects, 'poddisruptionbudgets', '');
   const podsOf = new Map<string, KubePod[]>();
   for (const { metadata } of budgets) {
@@ -61,7 +61,7 @@ export async function readBudgets({ objects }: Pick<ControllerDependencies, 'obj
 }
 
 async function listAll<T extends KubeObject>(
-  objects: ControllerDependencies['objects'],
+  objects: WorkDependencies['objects'],
   resource: string,
   namespace: string,
 ): Promise<T[]> {
@@ -78,7 +78,7 @@ async function listAll<T extends KubeObject>(
 
 /** Deletes the victims of a pod that is nominated as `nominated` shows. Returns how many were deleted. */
 export async function deleteVictims(
-  dependencies: Pick<ControllerDependencies, 'objects' | 'random' | 'ledger' | 'meter'>,
+  dependencies: Pick<WorkDependencies, 'objects' | 'random' | 'ledger' | 'meter'>,
   preemptor: SchedulablePod,
   { chosen, nominated, nowMs }: { readonly chosen: Candidate; readonly nominated: KubePod; readonly nowMs: number },
 ): Promise<number> {
@@ -116,7 +116,7 @@ const preemptedEvent = (victim: SchedulablePod, { uid }: SchedulablePod, nodeNam
 
 /** Pods of lower priority lose their nomination to the node, and are tried again. */
 export async function clearNominations(
-  { objects }: Pick<ControllerDependencies, 'objects'>,
+  { objects }: Pick<WorkDependencies, 'objects'>,
   pods: readonly KubePod[],
 ): Promise<void> {
   for (const pod of pods) {

@@ -9,7 +9,7 @@ import type { KubePod, PodCondition } from '../../shared/kinds/types.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { shortHash } from '../../shared/text-hash.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { SchedulerDraft } from './decisions.ts';
 import { eventNote } from './failure-message.rule.ts';
 
@@ -29,10 +29,7 @@ export interface RejectionReport {
   readonly eventAtMs: number;
 }
 
-type Dependencies = Pick<
-  ControllerDependencies,
-  'objects' | 'random' | 'ledger' | 'log' | 'meter' | 'unwritableReports'
->;
+type Dependencies = Pick<WorkDependencies, 'objects' | 'random' | 'ledger' | 'log' | 'meter' | 'unwritableReports'>;
 
 export interface ReportedRejection {
   /** The pod as stored now; undefined: it changed meanwhile, and nothing was written. */

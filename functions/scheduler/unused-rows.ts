@@ -16,17 +16,14 @@
 
 import { nodeAbsent } from '../../shared/fleet/nodes/change-node.ts';
 import { dropUse } from '../../shared/fleet/nodes/node-use.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
 
 /** Rows that one pass deletes. */
 const ROWS_MAX = 25;
 
 /** A refused deletion is left to a later process. */
-export async function dropUnusedRows(
-  { items }: Pick<ControllerDependencies, 'items'>,
-  copy: ClusterCopy,
-): Promise<void> {
+export async function dropUnusedRows({ items }: Pick<WorkDependencies, 'items'>, copy: ClusterCopy): Promise<void> {
   for (const { nodeName, version } of copy.unusedRows().slice(0, ROWS_MAX)) {
     const outcome = await items.transact([dropUse(nodeName, version), nodeAbsent(nodeName)]);
     if (outcome.kind === 'written') copy.rowDropped(nodeName);

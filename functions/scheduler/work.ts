@@ -16,7 +16,7 @@ import { type BackoffPolicy, dueAtMs, inQueueOrder, mayHelp } from '../../shared
 import { isWanted, type QueueStore, queueStore, type WaitingRow } from '../../shared/scheduling/queue-store.ts';
 import { isPending, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { workUntil } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type SkippedTick, type Tick, TickFault } from '../../shared/ticks/tick-runner.ts';
 import { cycleOptions, type DuePod, type PassContext, type PassCounts, tryPods } from './attempts.ts';
 import { ClusterCopy } from './cluster-copy.ts';
@@ -54,7 +54,7 @@ export interface Scheduler {
 const NOTHING: SchedulerReport = { kind: 'ran', bound: 0, rejected: 0, errors: 0, victims: 0 };
 
 /** Keeps a copy of the cluster between passes. */
-export function scheduler(dependencies: ControllerDependencies): Scheduler {
+export function scheduler(dependencies: WorkDependencies): Scheduler {
   const queue = queueStore(dependencies.items);
   const copy = new ClusterCopy(dependencies, queue);
   return { pass: ({ budgetMs }) => runPass(dependencies, { queue, copy, budgetMs: budgetMs ?? PASS_MS }) };
@@ -66,7 +66,7 @@ interface PassParts {
   readonly budgetMs: number;
 }
 
-async function runPass(dependencies: ControllerDependencies, parts: PassParts): Promise<SchedulerReport> {
+async function runPass(dependencies: WorkDependencies, parts: PassParts): Promise<SchedulerReport> {
   const { clock, policy, meter, random } = dependencies;
   const { queue } = parts;
   if (policy.scheduling === 'off') return NOTHING;
@@ -102,7 +102,7 @@ async function hasUntriedPod({ queue, copy }: PassParts): Promise<boolean> {
 }
 
 async function runRounds(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   { queue, copy }: PassParts,
   pass: { readonly id: string; readonly wanted: number; readonly report: PassCounts; readonly limitMs: number },
 ): Promise<void> {
@@ -161,7 +161,7 @@ interface QueueState {
 }
 
 /** Removes the rows of pods that no longer wait. */
-async function dropRows(dependencies: ControllerDependencies, { queue, copy, rows }: QueueState): Promise<void> {
+async function dropRows(dependencies: WorkDependencies, { queue, copy, rows }: QueueState): Promise<void> {
   for (const row of [...rows.values()]) {
     const pod = copy.snapshot.pods.get(row.key);
     const isSame = pod?.uid === row.uid;
@@ -176,7 +176,7 @@ async function dropRows(dependencies: ControllerDependencies, { queue, copy, row
 
 /** Pods to try now, in the order of the queue. A pod that a change may help is tried when its backoff ends. */
 async function duePods(
-  { clock, policy }: ControllerDependencies,
+  { clock, policy }: WorkDependencies,
   { queue, copy, rows }: QueueState,
 ): Promise<readonly DuePod[]> {
   const nowMs = clock.nowMs();
@@ -211,11 +211,7 @@ function isHelped(copy: ClusterCopy, pod: SchedulablePod, row: WaitingRow): bool
   return changes.some((change) => mayHelp(pod, row.plugins, { change, namespaces }));
 }
 
-function measureQueue(
-  { meter, clock, policy }: ControllerDependencies,
-  copy: ClusterCopy,
-  rows: QueueState['rows'],
-): void {
+function measureQueue({ meter, clock, policy }: WorkDependencies, copy: ClusterCopy, rows: QueueState['rows']): void {
   const nowMs = clock.nowMs();
   const counts = { active: 0, backoff: 0, unschedulable: 0, gated: 0 };
   const byPlugin = new Map<string, number>();
@@ -239,7 +235,7 @@ function measureQueue(
   meter.add(metric.OLDEST_PENDING, (nowMs - oldestMs) / 1_000, 'Seconds');
 }
 
-function countAttempts({ meter }: ControllerDependencies, { bound, rejected, errors }: PassCounts): void {
+function countAttempts({ meter }: WorkDependencies, { bound, rejected, errors }: PassCounts): void {
   for (const [result, count] of Object.entries({ scheduled: bound, unschedulable: rejected, error: errors })) {
     if (count > 0) meter.add(metric.SCHEDULE_ATTEMPTS, count, 'Count', { result });
   }

@@ -2,11 +2,12 @@ import { apiAuthorities } from '../../shared/access/api-authorities.ts';
 import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
 import { evictorConfig, loadConfig } from '../../shared/config/environment.ts';
 import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
+import { workloadDependencies } from './dependencies.ts';
 import { onWorkloadChange, runWorkloads } from './work.ts';
 
 export function composeWorkloads(environment: Environment) {
   const config = loadConfig(evictorConfig, environment);
-  const dependencies = composeDependencies(environment, config, () => ({ apiAuthorities }));
+  const dependencies = workloadDependencies(composeDependencies(environment, config), { apiAuthorities });
   return {
     policy: config.policy,
     tick: (slot: number, budgetMs: number) => runWorkloads(dependencies, { slot, budgetMs }),

@@ -21,7 +21,6 @@ import {
   workThrough,
   workUntil,
 } from '../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../shared/ticks/dependencies.ts';
 import {
   type ChangesOutcome,
   handleRecords,
@@ -52,6 +51,7 @@ import {
 } from './daemonsets/placement.rule.ts';
 import { syncDaemonSet } from './daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from './daemonsets/rule.ts';
+import type { WorkloadDependencies } from './dependencies.ts';
 import { syncDeployment } from './deployments/reconcile.ts';
 import { budgetsSelecting, syncBudgets } from './disruption/reconcile.ts';
 import { servicesSelecting, syncEndpoints, syncMirror, unfilledServices } from './endpoints/reconcile.ts';
@@ -97,12 +97,12 @@ const REPEAT_MS = 10_000;
 const REPEAT_DUE_MS = 60_000;
 
 export const onWorkloadChange = (
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> => handleRecords(dependencies, records, (some) => handleChanges(dependencies, some));
 
 async function handleChanges(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> {
   const works = requiredWorks(records.flatMap(objectRecord)).map(
@@ -116,7 +116,7 @@ async function handleChanges(
 }
 
 /** Stores a due time for a failed work. If this write fails too, the batch is delivered again. */
-const repeatLater = ({ items, clock }: ControllerDependencies, work: Work): Promise<void> =>
+const repeatLater = ({ items, clock }: WorkloadDependencies, work: Work): Promise<void> =>
   addDue(items, { atMs: clock.nowMs() + REPEAT_MS, key: dueKeyOf(work) });
 
 function dueKeyOf(work: Work): DueKey {
@@ -145,7 +145,7 @@ function objectRecord({ key, oldImage, newImage }: ItemChangeRecord, position: n
   ];
 }
 
-async function perform(dependencies: ControllerDependencies, work: Work): Promise<void> {
+async function perform(dependencies: WorkloadDependencies, work: Work): Promise<void> {
   switch (work.kind) {
     case 'sync':
       return sync(dependencies, work.ref);
@@ -177,12 +177,12 @@ async function perform(dependencies: ControllerDependencies, work: Work): Promis
   }
 }
 
-async function syncAll(dependencies: ControllerDependencies, refs: readonly ObjectRef[]): Promise<void> {
+async function syncAll(dependencies: WorkloadDependencies, refs: readonly ObjectRef[]): Promise<void> {
   for (const ref of refs) await sync(dependencies, ref);
 }
 
 type Sync = (
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans?: readonly KubeObject[],
   nodes?: readonly DaemonNode[],
@@ -205,7 +205,7 @@ const SYNCS: Readonly<Record<string, Sync>> = {
 };
 
 async function sync(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans?: readonly KubeObject[],
   nodes?: readonly DaemonNode[],
@@ -218,13 +218,13 @@ async function sync(
 }
 
 /** All quotas of a namespace, after an object of it was removed. That there are none is remembered for a moment. */
-async function syncQuotas(dependencies: ControllerDependencies, namespace: string): Promise<void> {
+async function syncQuotas(dependencies: WorkloadDependencies, namespace: string): Promise<void> {
   const quotas = await dependencies.namespacePolicies.quotas(namespace);
   for (const quota of quotas) await sync(dependencies, refOfObject('resourcequotas', quota));
 }
 
 /** A ReplicaSet lost a pod: only with the strategy Recreate does its Deployment wait for that. */
-async function syncIfRecreated(dependencies: ControllerDependencies, ref: ObjectRef): Promise<void> {
+async function syncIfRecreated(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<void> {
   const replicaSet = await dependencies.objects.get(ref);
   const controller = replicaSet === undefined ? undefined : controllerOf(replicaSet);
   if (controller?.kind !== 'Deployment') return;
@@ -234,7 +234,7 @@ async function syncIfRecreated(dependencies: ControllerDependencies, ref: Object
 }
 
 /** Objects of its namespace that have no controller and that it selects. */
-async function orphansFor(dependencies: ControllerDependencies, ref: ObjectRef): Promise<readonly KubeObject[]> {
+async function orphansFor(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<readonly KubeObject[]> {
   const owner = await dependencies.objects.get(ref);
   if (owner === undefined) return [];
   const found: KubeObject[] = [];
@@ -256,7 +256,7 @@ function selects(resource: string, { spec }: KubeObject, { metadata }: KubeObjec
 }
 
 async function adopt(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { orphan, ref }: Extract<Work, { kind: 'adopt' }>,
 ): Promise<void> {
   const former = formerJob(orphan);
@@ -279,7 +279,7 @@ async function adopt(
 
 /** The DaemonSets that want, or keep, pods on other nodes after these changes. One read of the nodes for all of them. */
 async function syncDaemonSets(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   isConcerned: (set: KubeDaemonSet, placement: Placement) => boolean,
   read?: readonly DaemonNode[],
 ): Promise<void> {
@@ -318,7 +318,7 @@ export type WorkloadsReport =
     };
 
 /** @throws TickFault when something could not be done; the next tick does it */
-export function runWorkloads(dependencies: ControllerDependencies, tick: Tick): Promise<WorkloadsReport> {
+export function runWorkloads(dependencies: WorkloadDependencies, tick: Tick): Promise<WorkloadsReport> {
   return runTick(dependencies, tick, {
     controller: WORKLOADS,
     periodSeconds: dependencies.policy.nodeMonitorPeriodSeconds,
@@ -340,7 +340,7 @@ export function runWorkloads(dependencies: ControllerDependencies, tick: Tick): 
 }
 
 async function workThroughDue(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { due, hasSweep }: { readonly due: readonly DueRow[]; readonly hasSweep: boolean },
   { nowMs, budget, faults }: RunningTick,
 ): Promise<Extract<WorkloadsReport, { kind: 'ran' }>> {
@@ -383,7 +383,7 @@ async function workThroughDue(
   return { kind: 'ran', due: works.size, swept };
 }
 
-async function runDue(dependencies: ControllerDependencies, key: DueKey): Promise<void> {
+async function runDue(dependencies: WorkloadDependencies, key: DueKey): Promise<void> {
   switch (key.kind) {
     case 'workload':
       return sync(dependencies, key.ref);
@@ -410,14 +410,14 @@ async function runDue(dependencies: ControllerDependencies, key: DueKey): Promis
 }
 
 /** A failed work on changed nodes, again. */
-async function syncUnsettledDaemonSets(dependencies: ControllerDependencies): Promise<void> {
+async function syncUnsettledDaemonSets(dependencies: WorkloadDependencies): Promise<void> {
   const nodes = await dependencies.daemonNodes.read();
   await syncDaemonSets(dependencies, (set, placement) => !isDaemonSetSettled(set, placement, nodes), nodes);
 }
 
 /** After a sweep. */
 async function planSweep(
-  items: ControllerDependencies['items'],
+  items: WorkloadDependencies['items'],
   nowMs: number,
   { left, isStored }: SweepOutcome,
 ): Promise<void> {
@@ -446,7 +446,7 @@ interface SweepOutcome {
 
 /** Syncs every workload that does not look settled, and all namespaces and quotas. */
 async function sweep(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { budget, faults, from, reached }: Sweep,
 ): Promise<SweepOutcome> {
   const { meter } = dependencies;
@@ -496,7 +496,7 @@ interface Listed {
   readonly object: KubeObject;
 }
 
-async function listAll(dependencies: ControllerDependencies, names: readonly string[]): Promise<readonly Listed[]> {
+async function listAll(dependencies: WorkloadDependencies, names: readonly string[]): Promise<readonly Listed[]> {
   const all: Listed[] = [];
   for (const resource of names) {
     all.push(...(await listObjects(dependencies, resource, '')).map((object) => ({ resource, object })));
@@ -520,7 +520,7 @@ function fromHere<T>(items: readonly T[], isBehind: (item: T) => boolean): reado
 
 /** While the safety gate is closed, low availability may only mean that we see too little. */
 async function measureShortages(
-  { items, fleet, meter, policy }: ControllerDependencies,
+  { items, fleet, meter, policy }: WorkloadDependencies,
   workloads: readonly { readonly resource: string; readonly object: KubeObject }[],
   nowMs: number,
 ): Promise<void> {

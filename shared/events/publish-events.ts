@@ -9,14 +9,15 @@ import { zoneKeyOf } from '../fleet/zones/zone.ts';
 import { ALL_FUNCTIONS } from '../functions/tick-metrics.ts';
 import { nodeNameOf } from '../kinds/pods/collection/maintain-work-list.ts';
 import type { KubeNode, KubeObject, KubePod } from '../kinds/types.ts';
-import type { ControllerDependencies } from '../ticks/dependencies.ts';
+import type { WorkDependencies } from '../ticks/dependencies.ts';
 import * as metric from '../ticks/metrics.ts';
 import { type ClusterEvent, nodeTransitions } from './cluster-event.ts';
+import type { EventBus } from './event-bus.ts';
 
 const LOGGED_IDS_MAX = 10;
 const DISRUPTION_TARGET = 'DisruptionTarget';
 
-type Dependencies = Pick<ControllerDependencies, 'eventBus' | 'meter' | 'log'>;
+type Dependencies = Pick<WorkDependencies, 'meter' | 'log'> & { readonly eventBus?: EventBus };
 
 /** Never rejects. */
 export async function publishEvents(

@@ -20,7 +20,7 @@ import { StoreFault } from '../store/item-store.ts';
 import { objectSortKey, shardOf } from '../store/layout.ts';
 import type { ObjectWrite } from '../store/object-store.ts';
 import { groupedBy, inParts, UNBOUNDED, workInHalves } from '../ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../ticks/dependencies.ts';
+import type { WorkDependencies } from '../ticks/dependencies.ts';
 import { isRetryable } from '../ticks/item-change.ts';
 import type { EventText } from './event-text.ts';
 
@@ -161,7 +161,7 @@ function repetition(write: ObjectWrite, previous: KubeEvent, nowMs: number): Obj
   };
 }
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'random'>;
+type Dependencies = Pick<WorkDependencies, 'objects' | 'random'>;
 
 /**
  * Records events, many in one commit. With `wantedShard` all of them are in one shard, so their commits raise one head;

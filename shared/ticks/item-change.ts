@@ -13,7 +13,7 @@ import { defined } from '../defined.ts';
 import { ALL_FUNCTIONS } from '../functions/tick-metrics.ts';
 import { type Item, StoreFault } from '../store/item-store.ts';
 import { UNBOUNDED, type WorkBudget, workThrough } from './bounded-work.ts';
-import type { ControllerDependencies } from './dependencies.ts';
+import type { WorkDependencies } from './dependencies.ts';
 import * as metric from './metrics.ts';
 
 export interface ItemChangeRecord {
@@ -77,7 +77,7 @@ export async function runRecordWorks<W extends RecordWork>(
  * half of the batch is handled alone, down to that record. Completed work is then repeated, as after a second delivery.
  */
 export async function handleRecords(
-  { meter }: Pick<ControllerDependencies, 'meter'>,
+  { meter }: Pick<WorkDependencies, 'meter'>,
   records: readonly ItemChangeRecord[],
   handle: (records: readonly ItemChangeRecord[]) => Promise<ChangesOutcome>,
 ): Promise<ChangesOutcome> {

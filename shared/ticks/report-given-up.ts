@@ -1,11 +1,11 @@
 import { ALL_FUNCTIONS } from '../functions/tick-metrics.ts';
-import type { ControllerDependencies } from './dependencies.ts';
+import type { WorkDependencies } from './dependencies.ts';
 import { RECORDS_GIVEN_UP } from './metrics.ts';
 import type { ParkedRow } from './parked-store.ts';
 
 /** Counts and logs works of a parked row that are not retried any more. */
 export function reportGivenUp(
-  { log, meter }: Pick<ControllerDependencies, 'log' | 'meter'>,
+  { log, meter }: Pick<WorkDependencies, 'log' | 'meter'>,
   row: ParkedRow,
   { works, nowMs }: { readonly works: readonly string[]; readonly nowMs: number },
 ): void {

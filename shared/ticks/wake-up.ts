@@ -1,4 +1,5 @@
-import type { ControllerDependencies } from './dependencies.ts';
+import type { Log } from '../observability/log.ts';
+import type { Waker } from './waker.ts';
 
 /**
  * Wakes these functions. Never rejects: the next tick or sweep does their work.
@@ -6,7 +7,7 @@ import type { ControllerDependencies } from './dependencies.ts';
  * Whether a wake-up acts is decided by the claim of its slot. So it may come late, twice, or at once with a sweep.
  */
 export async function wake(
-  { waker, log }: Pick<ControllerDependencies, 'waker' | 'log'>,
+  { waker, log }: { readonly waker?: Waker; readonly log: Log },
   names: readonly string[],
   slotStartMs: number,
 ): Promise<void> {

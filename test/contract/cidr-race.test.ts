@@ -11,7 +11,7 @@ import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
-import { controllerDependencies } from '../../shared/ticks/dependencies.ts';
+import { workDependencies } from '../../shared/ticks/dependencies.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { randomFrom } from '../support/seeded.ts';
 
@@ -51,7 +51,7 @@ describe('sixteen allocators of pod CIDRs', () => {
       const nothing = () => undefined;
       const allocators = Array.from({ length: ALLOCATORS }, () =>
         cidrAllocator(
-          controllerDependencies({
+          workDependencies({
             items,
             clock,
             random,

@@ -3,10 +3,10 @@ import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-const FOLDER = import.meta.dirname;
+const FOLDER = join(import.meta.dirname, '../..');
 
 it('each metric of the controllers has its own name', async () => {
-  const files = globSync('*/metrics.ts', { cwd: FOLDER });
+  const files = globSync('{functions,shared}/**/metrics.ts', { cwd: FOLDER });
   expect(files.length).toBeGreaterThan(10);
   const names: string[] = [];
   for (const file of files) {

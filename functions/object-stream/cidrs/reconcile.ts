@@ -25,7 +25,7 @@ import { changeNode, type NodeChangeOutcome, nodeRef } from '../../../shared/fle
 import { reportUnwritable } from '../../../shared/fleet/nodes/report-unwritable.ts';
 import type { KubeNode } from '../../../shared/kinds/types.ts';
 import { StoreFault, type TransactWrite } from '../../../shared/store/item-store.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkDependencies } from '../../../shared/ticks/dependencies.ts';
 import { type CidrSetKey, type CidrStore, cidrStore, takeBlockWrite } from './cidr-store.ts';
 import * as metric from './metrics.ts';
 import { allocateForNode, nodeEvent, occupyNode, podCidrTaken } from './rule.ts';
@@ -56,7 +56,7 @@ const cidrsOf = (node: KubeNode) => ({
 /**
  * @throws RangeError when the policy's CIDRs are invalid; parsePolicy refuses such a policy with the name of the field.
  */
-export function cidrAllocator(dependencies: ControllerDependencies): CidrAllocator {
+export function cidrAllocator(dependencies: WorkDependencies): CidrAllocator {
   const creation = createCidrSets(dependencies.policy);
   if (creation.kind === 'off') return OFF;
   if (creation.kind === 'refused') throw new RangeError(creation.reasons.join('; '));
@@ -64,7 +64,7 @@ export function cidrAllocator(dependencies: ControllerDependencies): CidrAllocat
 }
 
 class Allocator implements CidrAllocator {
-  readonly #dependencies: ControllerDependencies;
+  readonly #dependencies: WorkDependencies;
   readonly #store: CidrStore;
   /** The configured sets, with only the service ranges in use. */
   readonly #fresh: readonly CidrSet[];
@@ -72,7 +72,7 @@ class Allocator implements CidrAllocator {
   /** Serialises the nodes: concurrent allocations in one process would choose the same block. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(dependencies: ControllerDependencies, fresh: readonly CidrSet[]) {
+  constructor(dependencies: WorkDependencies, fresh: readonly CidrSet[]) {
     this.#dependencies = dependencies;
     this.#store = cidrStore(dependencies.items);
     this.#fresh = fresh;

@@ -39,7 +39,7 @@ import { markDeleted } from '../../../shared/kubernetes/deletion.ts';
 import type { ConditionStatus } from '../../../shared/kubernetes/kubernetes.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
 import { groupedBy, type WorkBudget, workThrough } from '../../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { PodGcDependencies } from '../dependencies.ts';
 import { detachDraft, volumeKeptDraft } from './decisions.ts';
 import { listAttachments } from './list-attachments.ts';
 import * as metric from './metrics.ts';
@@ -106,7 +106,7 @@ interface Verdict {
 }
 
 export async function detachVolumes(
-  dependencies: ControllerDependencies,
+  dependencies: PodGcDependencies,
   rows: readonly NodeVolumes[],
   pass: Pass,
 ): Promise<DetachedVolumes> {
@@ -183,7 +183,7 @@ const usersOf = (pods: readonly KubePod[]): readonly (readonly Volume[])[] =>
 
 /** The volume id of an attachment, undefined if it is not certain (attached-volumes.rule.ts). */
 function identify(
-  dependencies: ControllerDependencies,
+  dependencies: PodGcDependencies,
   attachment: KubeVolumeAttachment,
   { row, node }: Pick<NodeToDetach, 'row' | 'node'>,
 ): string | undefined {
@@ -204,7 +204,7 @@ function identify(
 
 /** Reads the node and its unused volumes. undefined: nothing to decide about them. */
 async function readNode(
-  dependencies: ControllerDependencies,
+  dependencies: PodGcDependencies,
   row: NodeVolumes,
   attachments: readonly KubeVolumeAttachment[],
 ): Promise<NodeToDetach | undefined> {
@@ -268,7 +268,7 @@ async function askCloud(cloud: Cloud, nodes: readonly NodeToDetach[]): Promise<A
 }
 
 /** Why a volume must not be detached by the timeout alone. Undefined while the safety gate is open (D9). */
-async function gateDoubt({ fleet, policy }: ControllerDependencies, nowMs: number): Promise<string | undefined> {
+async function gateDoubt({ fleet, policy }: PodGcDependencies, nowMs: number): Promise<string | undefined> {
   const { gate } = await fleet.readState();
   return gateVerdictFor(gate, { nowMs, policy }).kind === 'holding' ? 'the safety gate is closed' : undefined;
 }
@@ -279,7 +279,7 @@ function stateOf(answer: InstanceAnswer | undefined): VolumeNode['instance'] {
 }
 
 function evaluate(
-  { policy }: ControllerDependencies,
+  { policy }: PodGcDependencies,
   node: NodeToDetach,
   of: Unwanted,
   at: Answers & { readonly doubt: string | undefined; readonly nowMs: number },
@@ -355,7 +355,7 @@ const memoryOf = (verdicts: readonly Verdict[]): Record<string, VolumeMemory> =>
 
 /** Stores the state of the volumes. False when a pod left the node since the read: the next tick reads again. */
 async function keepMemory(
-  { podGc }: ControllerDependencies,
+  { podGc }: PodGcDependencies,
   { row, instanceId }: NodeToDetach,
   verdicts: readonly Verdict[],
 ): Promise<boolean> {
@@ -371,7 +371,7 @@ type DetachOutcome =
   | { readonly kind: 'nothing' };
 
 async function detach(
-  dependencies: ControllerDependencies,
+  dependencies: PodGcDependencies,
   cloud: Cloud,
   node: NodeToDetach,
   verdict: Verdict,
@@ -430,7 +430,7 @@ async function detach(
  * on the current Node: one that became healthy, or is another instance, keeps its volumes. Returns whether to continue.
  */
 async function reportNotAttached(
-  { objects }: ControllerDependencies,
+  { objects }: PodGcDependencies,
   { row, node, outOfService, instanceId }: NodeToDetach,
   volumeId: string,
   nowMs: number,
@@ -460,7 +460,7 @@ async function reportNotAttached(
  * does.
  */
 async function closeAttachment(
-  { objects }: ControllerDependencies,
+  { objects }: PodGcDependencies,
   attachment: KubeVolumeAttachment,
   nowMs: number,
 ): Promise<void> {
@@ -481,7 +481,7 @@ async function closeAttachment(
 
 /** Reports a withheld detach, once per volume and reason. */
 async function reportWithheld(
-  dependencies: ControllerDependencies,
+  dependencies: PodGcDependencies,
   { row, node }: NodeToDetach,
   { of, memory, withheld, note }: Verdict,
   why: string,

@@ -14,7 +14,7 @@ import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { chargedObjects } from '../pods/new-pod.ts';
 import { controllerOf } from '../pods/owned-pod.rule.ts';
@@ -28,10 +28,10 @@ const CONTROLLER = 'cronjob-controller';
 const REFUSED_RETRY_MS = 60_000;
 const SCHEDULED_AT = 'batch.kubernetes.io/cronjob-scheduled-timestamp';
 
-export const syncCronJob = (dependencies: ControllerDependencies, ref: ObjectRef): Promise<SyncReport> =>
+export const syncCronJob = (dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport> =>
   syncUnlessOvertaken('CronJob', () => attemptSync(dependencies, ref));
 
-async function attemptSync(dependencies: ControllerDependencies, ref: ObjectRef): Promise<SyncReport | 'overtaken'> {
+async function attemptSync(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport | 'overtaken'> {
   const { objects, items, clock } = dependencies;
   const cronJob = (await objects.get(ref)) as KubeCronJob | undefined;
   if (cronJob === undefined) return {};
@@ -55,11 +55,7 @@ async function attemptSync(dependencies: ControllerDependencies, ref: ObjectRef)
   return times.length === 0 ? {} : { lookAgainAtMs: Math.min(...times) };
 }
 
-async function canStart(
-  { objects }: ControllerDependencies,
-  name: string,
-  { start }: CronJobDecision,
-): Promise<boolean> {
+async function canStart({ objects }: WorkloadDependencies, name: string, { start }: CronJobDecision): Promise<boolean> {
   if (start === undefined) return false;
   const namespace = await objects.get({ resource: 'namespaces', namespace: '', name });
   return namespace?.metadata.deletionTimestamp === undefined;
@@ -72,7 +68,7 @@ interface Target {
 }
 
 async function apply(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { ref, cronJob, nowMs }: Target,
   decision: CronJobDecision,
 ): Promise<'applied' | 'overtaken' | { readonly refusal: string }> {
@@ -115,7 +111,7 @@ async function apply(
 
 /** A Job with this name exists, of a CronJob that was deleted or of a person. The time counts as used, as upstream. */
 async function resolveCollision(
-  { objects }: ControllerDependencies,
+  { objects }: WorkloadDependencies,
   { ref, cronJob }: Target,
   { dueMs }: JobStart,
   existing: KubeJob | undefined,

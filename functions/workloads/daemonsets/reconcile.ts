@@ -13,7 +13,7 @@ import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/even
 import type { KubeControllerRevision } from '../../../shared/kinds/application-types.ts';
 import type { KubeDaemonSet, KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
 import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../pods/held-rollouts.ts';
 import { podMaker } from '../pods/new-pod.ts';
@@ -46,7 +46,7 @@ const GENERATION_LABEL = 'pod-template-generation';
  * @throws StoreFault retryable, when other workers won every attempt
  */
 export const syncDaemonSet = (
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans?: readonly KubeObject[],
   nodes?: readonly DaemonNode[],
@@ -78,7 +78,7 @@ interface Sync extends PodOwner {
 }
 
 async function decideAndAct(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   {
     set,
     read,
@@ -138,7 +138,7 @@ function worldOf(
   };
 }
 
-async function reportSelectsAll(dependencies: ControllerDependencies, set: KubeDaemonSet): Promise<SyncReport> {
+async function reportSelectsAll(dependencies: WorkloadDependencies, set: KubeDaemonSet): Promise<SyncReport> {
   const event: PendingEvent = {
     type: 'Warning',
     reason: 'SelectingAll',
@@ -153,7 +153,7 @@ async function reportSelectsAll(dependencies: ControllerDependencies, set: KubeD
 
 /** The acts of a sync, then its status, which counts the pods before them. */
 async function finish(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   sync: Sync,
   history: { readonly revisions: readonly KubeControllerRevision[]; readonly current: KubeControllerRevision },
 ): Promise<SyncReport | 'overtaken'> {
@@ -183,7 +183,7 @@ async function finish(
 
 /** Creates missing pods, and deletes those that must not be there. */
 async function manage(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   sync: Sync,
   { create, remove, backoffs }: ReturnType<typeof decideDaemons>,
 ): Promise<Applied | 'overtaken'> {
@@ -217,7 +217,7 @@ async function manage(
 }
 
 async function createOn(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   sync: Sync,
   nodes: readonly string[],
   draft: (names: readonly string[], nodes: readonly string[]) => ReturnType<typeof daemonPodsCreatedDraft>,
@@ -241,7 +241,7 @@ async function createOn(
 
 /** Failed and Succeeded pods that are deleted. */
 async function reportEndedPods(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { object, nowMs }: Sync,
   remove: readonly Removal[],
 ): Promise<void> {
@@ -262,7 +262,7 @@ async function reportEndedPods(
 }
 
 /** Replaces pods of an old template. Returns the pods, and the nodes of second pods, that are held back. */
-async function rollOut(dependencies: ControllerDependencies, sync: Sync): Promise<readonly string[] | 'overtaken'> {
+async function rollOut(dependencies: WorkloadDependencies, sync: Sync): Promise<readonly string[] | 'overtaken'> {
   const { set, world, nowMs } = sync;
   const rollout = decideRollout(set.spec ?? {}, world);
   const doomed = chosenBy(rollout.remove);
@@ -284,7 +284,7 @@ async function rollOut(dependencies: ControllerDependencies, sync: Sync): Promis
 }
 
 async function cleanHistory(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { ref, set, world }: Sync,
   {
     revisions,

@@ -14,7 +14,7 @@ import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { COMMIT_OBJECTS_MAX, type ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { HELD_RETRY_MS, type HoldReading, readHold, reportHeld } from '../pods/held-rollouts.ts';
@@ -56,13 +56,13 @@ interface World {
  * @throws StoreFault retryable, when other writers won every attempt
  */
 export const syncDeployment = (
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans?: readonly KubeReplicaSet[],
 ): Promise<SyncReport> => syncUnlessOvertaken('Deployment', () => attemptSync(dependencies, ref, orphans));
 
 async function attemptSync(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans: readonly KubeReplicaSet[] | undefined,
 ): Promise<SyncReport | 'overtaken'> {
@@ -98,7 +98,7 @@ async function attemptSync(
 }
 
 async function completeWorld(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   of: Pick<World, 'ref' | 'deployment' | 'sets'>,
 ): Promise<World> {
   const { clock, objects, items } = dependencies;
@@ -118,7 +118,7 @@ const isTerminated = ({ status }: KubeObject): boolean =>
   status?.['phase'] === 'Succeeded' || status?.['phase'] === 'Failed';
 
 async function changeOwners(
-  { objects }: ControllerDependencies,
+  { objects }: WorkloadDependencies,
   ref: ObjectRef,
   deployment: KubeDeployment,
   { adopt, release }: { readonly adopt: readonly KubeReplicaSet[]; readonly release: readonly KubeReplicaSet[] },
@@ -151,7 +151,7 @@ async function changeOwners(
 }
 
 async function apply(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   world: World,
   decision: DeploymentDecision,
 ): Promise<'applied' | 'overtaken' | 'refused'> {
@@ -252,7 +252,7 @@ const asStored = (set: KubeReplicaSet, nowMs: number, uid: string): KubeReplicaS
 
 /** A quota does not permit the new ReplicaSet. Source: pkg/controller/deployment/sync.go, getNewReplicaSet. */
 async function refuse(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { ref, deployment, nowMs }: World,
   name = '',
   why: string,
@@ -283,7 +283,7 @@ function withGeneration(next: KubeReplicaSet, previous: KubeReplicaSet): KubeRep
  * next attempt makes another name.
  */
 async function resolveCollision(
-  { objects }: ControllerDependencies,
+  { objects }: WorkloadDependencies,
   { ref, deployment }: World,
   existing: KubeReplicaSet | undefined,
 ): Promise<'overtaken'> {

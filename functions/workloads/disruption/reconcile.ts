@@ -8,7 +8,7 @@ import { expectedPodsOf } from '../../../shared/kinds/pods/budget-scale.ts';
 import type { KubePodDisruptionBudget, ObjectRef } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { KNOWN_FOR_MS } from '../pods/known-selectors.ts';
 import { listObjects } from '../pods/list-objects.ts';
 import { refOfObject, type SyncReport, syncUnlessOvertaken } from '../pods/owner.ts';
@@ -18,7 +18,7 @@ const CONTROLLER = 'controllermanager';
 const BUDGETS = 'poddisruptionbudgets';
 
 /** One budget; without a name all of the namespace. */
-export async function syncBudgets(dependencies: ControllerDependencies, ref: ObjectRef): Promise<SyncReport> {
+export async function syncBudgets(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport> {
   if (ref.name !== '') return syncBudget(dependencies, ref);
   for (const budget of await dependencies.budgets.in(ref.namespace)) {
     await syncBudget(dependencies, refOfObject(BUDGETS, budget));
@@ -26,10 +26,10 @@ export async function syncBudgets(dependencies: ControllerDependencies, ref: Obj
   return {};
 }
 
-const syncBudget = (dependencies: ControllerDependencies, ref: ObjectRef): Promise<SyncReport> =>
+const syncBudget = (dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport> =>
   syncUnlessOvertaken('PodDisruptionBudget', () => attemptSync(dependencies, ref));
 
-async function attemptSync(dependencies: ControllerDependencies, ref: ObjectRef): Promise<SyncReport | 'overtaken'> {
+async function attemptSync(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport | 'overtaken'> {
   const { objects, clock } = dependencies;
   const budget = (await objects.get(ref)) as KubePodDisruptionBudget | undefined;
   if (budget === undefined || budget.metadata.deletionTimestamp !== undefined) return {};
@@ -51,7 +51,7 @@ async function attemptSync(dependencies: ControllerDependencies, ref: ObjectRef)
 }
 
 function reportFailure(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   budget: KubePodDisruptionBudget,
   message: string,
   nowMs: number,
@@ -70,7 +70,7 @@ function reportFailure(
 
 /** The budgets that select pods with some of these labels. */
 export async function budgetsSelecting(
-  { budgets }: ControllerDependencies,
+  { budgets }: WorkloadDependencies,
   namespace: string,
   labels: readonly Readonly<Record<string, string>>[],
 ): Promise<readonly ObjectRef[]> {

@@ -17,7 +17,7 @@ import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { groupedBy } from '../../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { KNOWN_FOR_MS } from '../pods/known-selectors.ts';
 import { listObjects } from '../pods/list-objects.ts';
 import { refOfObject, type SyncReport, syncUnlessOvertaken, unchanged } from '../pods/owner.ts';
@@ -38,7 +38,7 @@ import {
 /** Writes of one commit, each with its log entries, below the 100 items of a transaction. */
 const WRITES_PER_COMMIT = 16;
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'clock' | 'random' | 'services'>;
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock' | 'random' | 'services'>;
 
 const endpointsRef = ({ namespace, name }: ObjectRef): ObjectRef => ({
   resource: endpointsResource.resource,

@@ -23,7 +23,7 @@ import { StoreFault } from '../../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import { UNBOUNDED, workThrough } from '../../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { dropClaim } from '../owner-claim-store.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { controllerOf } from '../pods/owned-pod.rule.ts';
@@ -48,7 +48,7 @@ const DEPENDENTS_REPORTED_MAX = 50;
  * @throws AggregateError of the objects that could not be evaluated
  */
 export async function collectDependents(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ownerUid: string,
   hasClaim: boolean,
 ): Promise<void> {
@@ -67,7 +67,7 @@ export async function collectDependents(
  * @throws AggregateError of the objects that could not be evaluated
  */
 export async function checkOwner(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   namespace: string,
   owner: OwnerCoordinates,
 ): Promise<void> {
@@ -83,7 +83,7 @@ export async function checkOwner(
  * reportInvalidNamespaceOwnerRef in pkg/controller/garbagecollector/graph_builder.go.
  */
 async function reportOtherNamespace(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   namespace: string,
   owner: OwnerCoordinates,
 ): Promise<void> {
@@ -118,7 +118,7 @@ async function reportOtherNamespace(
 }
 
 /** One object. Its owners may no longer exist. @throws StoreFault if other writes won every attempt */
-export async function judge(dependencies: ControllerDependencies, ref: ObjectRef): Promise<void> {
+export async function judge(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<void> {
   const { objects, ledger, meter, clock } = dependencies;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     const object = await objects.get(ref);
@@ -157,7 +157,7 @@ export async function judge(dependencies: ControllerDependencies, ref: ObjectRef
  * longer blocks its owners.
  */
 async function inForeground(
-  { objects }: ControllerDependencies,
+  { objects }: WorkloadDependencies,
   object: KubeObject,
   dependents: readonly ObjectRef[],
 ): Promise<KubeObject> {
@@ -184,7 +184,7 @@ function releaseWrite(ref: ObjectRef, previous: KubeObject, object: KubeObject, 
 }
 
 async function judgedOwners(
-  { objects }: Pick<ControllerDependencies, 'objects'>,
+  { objects }: Pick<WorkloadDependencies, 'objects'>,
   ref: ObjectRef,
   { metadata }: KubeObject,
 ): Promise<readonly JudgedOwner[]> {
@@ -226,7 +226,7 @@ const NOT_OBJECTS = new Set(['decisions', 'clusterstatuses', 'silencehistograms'
  * An owner that is being deleted and waits for its dependents: with the finalizer `orphan` they lose it as their owner,
  * with `foregroundDeletion` they are deleted, and those that block it must no longer exist.
  */
-export async function finishDeletion(dependencies: ControllerDependencies, ref: ObjectRef): Promise<void> {
+export async function finishDeletion(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<void> {
   const { objects, items } = dependencies;
   const owner = await objects.get(ref);
   if (owner?.metadata.deletionTimestamp === undefined) return;
@@ -260,7 +260,7 @@ export async function finishDeletion(dependencies: ControllerDependencies, ref: 
   }
 }
 
-async function release({ objects }: ControllerDependencies, ref: ObjectRef, ownerUid: string): Promise<void> {
+async function release({ objects }: WorkloadDependencies, ref: ObjectRef, ownerUid: string): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     const object = await objects.get(ref);
     if (object?.metadata.ownerReferences?.some(({ uid }) => uid === ownerUid) !== true) return;
@@ -277,7 +277,7 @@ async function release({ objects }: ControllerDependencies, ref: ObjectRef, owne
  * controller writes meanwhile is no reason to wait: such a write starts no function.
  */
 async function dropFinalizer(
-  { objects }: ControllerDependencies,
+  { objects }: WorkloadDependencies,
   ref: ObjectRef,
   read: KubeObject,
   finalizer: string,

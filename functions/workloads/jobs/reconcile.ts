@@ -21,8 +21,8 @@ import type { Item } from '../../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
 import { inPartsOfBytes } from '../../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
 import { utf8Bytes } from '../../../shared/utf8-bytes.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { claimWrite, readClaim } from '../owner-claim-store.ts';
 import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
@@ -52,7 +52,7 @@ const FOREGROUND = 'foregroundDeletion';
 
 /** @param orphans pods without a controller that may belong to it */
 export const syncJob = (
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans: readonly KubePod[] = [],
 ): Promise<SyncReport> => syncUnlessOvertaken('Job', () => attemptSync(dependencies, ref, orphans));
@@ -70,7 +70,7 @@ interface World {
 }
 
 async function readWorld(
-  { objects, items, clock }: ControllerDependencies,
+  { objects, items, clock }: WorkloadDependencies,
   ref: ObjectRef,
   job: KubeJob,
 ): Promise<World> {
@@ -88,7 +88,7 @@ const failureCountOf = ({ n, t }: Item): FailureCount =>
 const storedCount = ({ failures, lastEndedAtMs }: FailureCount): Item => ({ n: failures, t: lastEndedAtMs });
 
 async function attemptSync(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans: readonly KubePod[],
 ): Promise<SyncReport | 'overtaken'> {
@@ -127,7 +127,7 @@ async function attemptSync(
 
 /** Deletes a finished Job when its time is over; its pods first. */
 async function expire(
-  { objects, clock, ledger }: ControllerDependencies,
+  { objects, clock, ledger }: WorkloadDependencies,
   ref: ObjectRef,
   job: KubeJob,
 ): Promise<SyncReport | 'overtaken'> {
@@ -150,7 +150,7 @@ const eventsAbout = (job: KubeJob): EventsAbout => ({ about: subjectOf('Job', jo
 
 /** An adopted pod is counted too; a released one no longer. */
 async function changeOwners(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { ref, job, fence }: World,
   { adopt, release }: { readonly adopt: readonly KubePod[]; readonly release: readonly KubePod[] },
 ): Promise<'committed' | 'overtaken'> {
@@ -173,7 +173,7 @@ async function changeOwners(
 }
 
 /** A pod without a Job that would count it. A write that loses leaves a record, which leads here again. */
-export async function stopTracking({ objects }: ControllerDependencies, ref: ObjectRef): Promise<void> {
+export async function stopTracking({ objects }: WorkloadDependencies, ref: ObjectRef): Promise<void> {
   const pod = (await objects.get(ref)) as KubePod | undefined;
   if (pod === undefined || !isTracked(pod) || controllerOf(pod) !== undefined) return;
   await objects.commit({ writes: [changeWrite(pod, withoutTracking(pod))] });
@@ -187,7 +187,7 @@ function changeWrite(previous: KubePod, object: KubePod): ObjectWrite {
 
 /** `refused`: the API would refuse the pods. */
 async function createWanted(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   world: World,
   { create, createIndexes, succeeded }: JobDecision,
   active: number,
@@ -220,7 +220,7 @@ const ownerOf = ({ ref, job, fence, nowMs }: World): PodOwner => ({
  * first of them, because a later sync may no longer find the pod that it follows from.
  */
 async function changePods(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   world: World,
   of: { readonly decision: JobDecision; readonly pods: readonly KubePod[]; readonly createdPods: number },
 ): Promise<'applied' | 'overtaken'> {
@@ -260,7 +260,7 @@ async function changePods(
 }
 
 async function commitPart(
-  { objects, ledger }: ControllerDependencies,
+  { objects, ledger }: WorkloadDependencies,
   world: World,
   of: {
     readonly status: JobStatus;

@@ -17,7 +17,7 @@ import type { KubeNamespace, KubeObject, ObjectRef } from '../../../shared/kinds
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { inParts, UNBOUNDED, workInHalves, workThrough } from '../../../shared/ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { deletionWrite } from '../pods/deletion-write.ts';
 import { refOfObject, unchanged } from '../pods/owner.ts';
 import {
@@ -54,7 +54,7 @@ export interface NamespaceReport {
 
 const DONE: NamespaceReport = {};
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'clock' | 'random' | 'apiAuthorities'>;
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock' | 'random' | 'apiAuthorities'>;
 
 export async function syncNamespace(dependencies: Dependencies, name: string): Promise<NamespaceReport> {
   const namespace: KubeNamespace | undefined = await dependencies.objects.get(namespaceRef(name));

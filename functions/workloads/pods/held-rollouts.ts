@@ -2,7 +2,7 @@
 
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { heldText, rolloutHeldDraft } from './decisions.ts';
 import { type HoldInputs, type WorkloadHold, workloadHold } from './hold.rule.ts';
 import * as metric from './metrics.ts';
@@ -17,7 +17,7 @@ export interface HoldReading {
 }
 
 /** One read of half a read unit. */
-export async function readHold({ fleet, policy }: ControllerDependencies, nowMs: number): Promise<HoldReading> {
+export async function readHold({ fleet, policy }: WorkloadDependencies, nowMs: number): Promise<HoldReading> {
   const { gate, disruption } = await fleet.readState();
   const state = { gate, disruption };
   return { hold: workloadHold(state, { nowMs, policy }), state };
@@ -27,7 +27,7 @@ export async function readHold({ fleet, policy }: ControllerDependencies, nowMs:
  * @param of `held`: each reduction, replacement or deletion that waits; empty: nothing is reported
  */
 export async function reportHeld(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   owner: {
     readonly kind: 'Deployment' | 'DaemonSet' | 'StatefulSet';
     readonly object: KubeObject;

@@ -22,7 +22,7 @@ import { pods } from '../../../shared/kinds/registry.ts';
 import type { KubeObject, KubePod, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import type { PodTemplateSpec } from '../workload-types.ts';
 import { prefixOf } from './generated-name.rule.ts';
 import { refOfObject } from './owner.ts';
@@ -37,7 +37,7 @@ export type PodCreation =
   /** Its namespace is being deleted: no failure of the owner. */
   | { readonly kind: 'namespaceTerminating' };
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'policy' | 'namespacePolicies'>;
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'policy' | 'namespacePolicies'>;
 
 const forbidden = (name: string, why: string) =>
   ({ kind: 'refused', message: `pods "${name}" is forbidden: ${why}` }) as const;

@@ -17,7 +17,7 @@ import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types
 import type { Item, TransactWrite } from '../../../shared/store/item-store.ts';
 import { objectSortKey, shardOf } from '../../../shared/store/layout.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { claimWrite } from '../owner-claim-store.ts';
 import { deletionWrite } from './deletion-write.ts';
 import * as metric from './metrics.ts';
@@ -77,7 +77,7 @@ export interface OwnedObject {
 
 /** Adopts and releases objects, as many as fit one transaction. */
 export async function changeOwners(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   owner: PodOwner,
   { adopt, release }: { readonly adopt: readonly OwnedObject[]; readonly release: readonly OwnedObject[] },
 ): Promise<'committed' | 'overtaken'> {
@@ -102,7 +102,7 @@ export async function changeOwners(
 
 /** Commits the first of the writes: as many as fit one transaction. The rest follows with the next sync. */
 export async function commitFirst(
-  { objects }: Pick<ControllerDependencies, 'objects'>,
+  { objects }: Pick<WorkloadDependencies, 'objects'>,
   writes: readonly ObjectWrite[],
   extra: readonly TransactWrite[],
 ): Promise<'committed' | 'overtaken'> {
@@ -118,7 +118,7 @@ export async function commitFirst(
  * are created.
  */
 export async function createPods(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   owner: PodOwner,
   plan: {
     readonly count: number;
@@ -225,7 +225,7 @@ const inHalves = (size: number): readonly [number, number] => [Math.ceil(size / 
  * A name of the batch is in use. Names follow from the claim, so every attempt under this claim would be refused. The
  * claim is raised alone: the next attempt has other names. If another worker raised it, this write is refused.
  */
-async function leaveNames({ items }: ControllerDependencies, owner: PodOwner, fence: number): Promise<'overtaken'> {
+async function leaveNames({ items }: WorkloadDependencies, owner: PodOwner, fence: number): Promise<'overtaken'> {
   await items.transact(claimed(owner, fence));
   return 'overtaken';
 }
@@ -239,7 +239,7 @@ interface Refused {
 }
 
 async function refusal(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   owner: PodOwner,
   refused: Refused,
   { fence, text }: { readonly fence: number; readonly text: (message: string) => string },
@@ -253,11 +253,7 @@ async function refusal(
 }
 
 /** A quota does not permit an object that the owner needs. */
-export const reportRefusal = (
-  dependencies: ControllerDependencies,
-  owner: PodOwner,
-  message: string,
-): Promise<void> => {
+export const reportRefusal = (dependencies: WorkloadDependencies, owner: PodOwner, message: string): Promise<void> => {
   const generation = owner.object.metadata.generation ?? 0;
   return recordFailedCreate(dependencies, eventsAbout(owner), { generation, message }, owner.nowMs);
 };
@@ -276,7 +272,7 @@ const doneEvents = (owner: PodOwner, act: 'created' | 'deleted', names: readonly
 
 /** Deletes pods with their own grace periods, in the order of the plan. */
 export async function deletePods(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   owner: PodOwner,
   plan: {
     readonly pods: readonly KubePod[];

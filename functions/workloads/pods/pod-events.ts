@@ -3,7 +3,7 @@
 import { type EventSubject, type PendingEvent, recordEvents } from '../../../shared/events/record-event.ts';
 import { shardsOf } from '../../../shared/kinds/cluster-objects.ts';
 import { shardOf } from '../../../shared/store/layout.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 
 /** Similar events beyond this number become one, as in upstream's correlator. */
 const SINGLE_EVENTS_MAX = 10;
@@ -21,7 +21,7 @@ export type PodEventText = (act: PodAct, name: string) => string;
 
 const plainText: PodEventText = (act, name) => `${act === 'created' ? 'Created' : 'Deleted'} pod: ${name}`;
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'random'>;
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'random'>;
 
 /** Pods that one transaction created or deleted. */
 export async function recordPodEvents(

@@ -2,7 +2,7 @@
 import type { KubeControllerRevision, KubeStatefulSet } from '../../../shared/kinds/application-types.ts';
 import type { KubeDaemonSet, KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { readClaim } from '../owner-claim-store.ts';
 import { candidatesOf, decideClaims } from './claims.rule.ts';
 import { isNewWithout, type SyncReport } from './owner.ts';
@@ -43,7 +43,7 @@ export interface RevisionedSet {
  * @param of `check`: a report of it ends the sync; `finish`: acts on what was read
  */
 export async function attemptRevisionedSync<Revisioned extends KubeDaemonSet | KubeStatefulSet>(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { ref, orphans }: { readonly ref: ObjectRef; readonly orphans: readonly KubeObject[] | undefined },
   of: {
     readonly kind: RevisionedKind;
@@ -67,7 +67,7 @@ export async function attemptRevisionedSync<Revisioned extends KubeDaemonSet | K
 
 /** `changed`: read the set again. `refused`: a quota does not permit the revision; an event says so. */
 async function readRevisionedSet(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   of: RevisionedKind,
   { ref, set }: { readonly ref: ObjectRef; readonly set: KubeDaemonSet | KubeStatefulSet },
   orphans: readonly KubeObject[] = [],

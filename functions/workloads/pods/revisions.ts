@@ -6,7 +6,7 @@ import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { CommitOutcome, ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { chargedObjects } from './new-pod.ts';
 import { controllerOf } from './owned-pod.rule.ts';
 import { controllerReference, refOfObject, unchanged } from './owner.ts';
@@ -18,7 +18,7 @@ const REVISIONS = 'controllerrevisions';
 
 /** What an owner has of one resource, strongly consistent. */
 export async function readOwned(
-  { objects, items }: Pick<ControllerDependencies, 'objects' | 'items'>,
+  { objects, items }: Pick<WorkloadDependencies, 'objects' | 'items'>,
   ownerUid: string,
   resource: string,
 ): Promise<readonly KubeObject[]> {
@@ -31,7 +31,7 @@ export async function readOwned(
  * again. `refused`: a quota does not permit it.
  */
 export async function currentRevision(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   owner: PodOwner,
   of: RevisionOwner,
   revisions: readonly KubeControllerRevision[],
@@ -71,7 +71,7 @@ const writtenOr = ({ kind }: CommitOutcome): 'written' | 'overtaken' =>
 
 /** The name is in use. By ours: another sync was faster. By any other: the next attempt makes another name. */
 async function resolveCollision(
-  { objects }: ControllerDependencies,
+  { objects }: WorkloadDependencies,
   { ref, object }: PodOwner,
   of: RevisionOwner,
   existing: KubeControllerRevision | undefined,
@@ -88,7 +88,7 @@ async function resolveCollision(
 
 /** Deletes revisions that exceed the limit, if the owner is as it was read. A lost race is left to the next sync. */
 export async function deleteRevisions(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   owner: { readonly ref: ObjectRef; readonly object: KubeObject },
   surplus: readonly KubeControllerRevision[],
 ): Promise<void> {

@@ -17,7 +17,7 @@ import { resources } from '../../../shared/kinds/registry.ts';
 import type { ObjectRef } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { listObjects } from '../pods/list-objects.ts';
 
 /** Counts that a creation overtakes, one after the other. */
@@ -35,7 +35,7 @@ export interface QuotaReport {
   readonly lookAgainAtMs?: number;
 }
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'clock'>;
+type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock'>;
 
 /** @throws StoreFault retryable, when objects were created during every attempt */
 export async function syncQuota(dependencies: Dependencies, ref: ObjectRef): Promise<QuotaReport> {

@@ -9,7 +9,7 @@ import { shardsOf } from '../../../shared/kinds/cluster-objects.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { readFence } from '../owner-claim-store.ts';
 import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
@@ -40,7 +40,7 @@ const NOTHING: SyncReport = {};
  * @throws StoreFault retryable, when other workers won every attempt
  */
 export const syncReplicaSet = (
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans?: readonly KubePod[],
 ): Promise<SyncReport> =>
@@ -53,10 +53,7 @@ interface World extends PodOwner {
   readonly pods: readonly KubePod[];
 }
 
-async function readWorld(
-  { objects, items, clock }: ControllerDependencies,
-  ref: ObjectRef,
-): Promise<World | undefined> {
+async function readWorld({ objects, items, clock }: WorkloadDependencies, ref: ObjectRef): Promise<World | undefined> {
   const object = await objects.get(ref);
   if (object === undefined) return undefined;
   const { asReplicaSet, ...named } = setKindOf(ref.resource);
@@ -69,7 +66,7 @@ async function readWorld(
 }
 
 async function attemptSync(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans: readonly KubePod[] | undefined,
 ): Promise<SyncReport | 'overtaken'> {
@@ -110,7 +107,7 @@ async function attemptSync(
 
 /** Active pods of every ReplicaSet of the same controller. Read only when some of the pods are to be deleted. */
 async function relatedPodsOf(
-  { objects, items }: ControllerDependencies,
+  { objects, items }: WorkloadDependencies,
   replicaSet: KubeReplicaSet,
   pods: readonly OwnedPod[],
 ): Promise<readonly OwnedPod[]> {
@@ -128,7 +125,7 @@ async function relatedPodsOf(
 }
 
 async function createMissing(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   world: World,
   count: number,
 ): Promise<Applied | 'overtaken'> {
@@ -149,7 +146,7 @@ async function createMissing(
 }
 
 function deleteSurplus(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   world: World,
   of: {
     readonly decision: ReplicaSetDecision;

@@ -15,7 +15,7 @@ import { conditionOf } from '../../../shared/fleet/nodes/conditions.ts';
 import type { KubeControllerRevision, PodTemplateSpec } from '../../../shared/kinds/application-types.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
-import type { ControllerDependencies } from '../../../shared/ticks/dependencies.ts';
+import type { WorkloadDependencies } from '../dependencies.ts';
 import { HELD_RETRY_MS, readHold, reportHeld } from '../pods/held-rollouts.ts';
 import { type PodCreation, podMaker } from '../pods/new-pod.ts';
 import { availableAfterMs, isAvailable, type OwnedPod, ownedPodOf } from '../pods/owned-pod.rule.ts';
@@ -48,7 +48,7 @@ const FAILED_RETRY_MS = 60_000;
  * @throws StoreFault retryable, when other workers won every attempt
  */
 export const syncStatefulSet = (
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   ref: ObjectRef,
   orphans?: readonly KubeObject[],
 ): Promise<SyncReport> =>
@@ -122,7 +122,7 @@ function stateOf(pod: OwnedPod, minReadySeconds: number, nowMs: number): Ordinal
 const NOTHING: StatefulDecision = { create: [], remove: [], replace: [] };
 
 /** The acts of a sync, then its status, which counts the pods before them. */
-async function finish(dependencies: ControllerDependencies, sync: Sync): Promise<SyncReport | 'overtaken'> {
+async function finish(dependencies: WorkloadDependencies, sync: Sync): Promise<SyncReport | 'overtaken'> {
   const { set, ref, rules, pods, nowMs } = sync;
   const isDeleting = set.metadata.deletionTimestamp !== undefined;
   const decision = isDeleting ? NOTHING : decideStatefulSet(rules, pods);
@@ -161,7 +161,7 @@ interface Outcome extends Applied {
 }
 
 async function apply(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   sync: Sync,
   decision: StatefulDecision,
 ): Promise<Outcome | 'overtaken'> {
@@ -198,7 +198,7 @@ async function apply(
 }
 
 async function isReplacementHeld(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { set, ref, nowMs }: Sync,
   { replace }: StatefulDecision,
 ): Promise<boolean> {
@@ -210,7 +210,7 @@ async function isReplacementHeld(
 }
 
 /** Pods that were adopted may lack the label with their name. The sync then starts again. */
-async function restoreIdentities(dependencies: ControllerDependencies, sync: Sync): Promise<Applied | 'overtaken'> {
+async function restoreIdentities(dependencies: WorkloadDependencies, sync: Sync): Promise<Applied | 'overtaken'> {
   const { fence, stored, set } = sync;
   if (set.metadata.deletionTimestamp !== undefined) return { kind: 'applied', fence };
   const writes = [...stored.values()].flatMap((pod): ObjectWrite[] => {
@@ -223,7 +223,7 @@ async function restoreIdentities(dependencies: ControllerDependencies, sync: Syn
 }
 
 async function createMissing(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   sync: Sync,
   { create }: StatefulDecision,
 ): Promise<Applied | 'overtaken'> {
@@ -264,7 +264,7 @@ function templateOfRevision({ set, revisions }: Sync, name: string): PodTemplate
 
 /** A pod that is being deleted on a silent node: one record and one event for each pod. */
 async function reportAwaited(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { set, stored, nowMs }: Sync,
   { awaits }: StatefulDecision,
 ): Promise<void> {
@@ -282,7 +282,7 @@ async function reportAwaited(
 
 /** The current revision, the update revision and those of pods do not count. */
 async function cleanHistory(
-  dependencies: ControllerDependencies,
+  dependencies: WorkloadDependencies,
   { ref, set, rules, pods, revisions }: Sync,
 ): Promise<void> {
   const live = new Set([rules.currentRevision, rules.updateRevision, ...pods.map(({ revision }) => revision)]);

@@ -6,12 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { EvictorConfig } from '../../config/environment.ts';
 import { log } from '../../observability/logger.ts';
 import { meter } from '../../observability/meter.ts';
-import type { ConsumedUnits, ItemStore } from '../../store/item-store.ts';
-import {
-  type ControllerDependencies,
-  type ControllerOptions,
-  controllerDependencies,
-} from '../../ticks/dependencies.ts';
+import type { ConsumedUnits } from '../../store/item-store.ts';
+import { type WorkDependencies, workDependencies } from '../../ticks/dependencies.ts';
 import { clientOptionsFrom, dynamoDbClient } from '../dynamodb/client.ts';
 import { dynamoDbItemStore } from '../dynamodb/item-store.ts';
 import { systemClock, systemRandom } from './system-clock.ts';
@@ -33,12 +29,15 @@ function unitCounter() {
   };
 }
 
-export const composeDependencies = (
+export interface MeteredDependencies extends WorkDependencies {
+  /** Returns and resets the capacity units that the tables reported as consumed. */
+  readonly takeUnits: () => { readonly readUnits: number; readonly writeUnits: number };
+}
+
+export function composeDependencies(
   environment: Environment,
   { tables, policy }: Pick<EvictorConfig, 'tables' | 'policy'>,
-  /** Options of some functions only, such as the probe of node-monitor, or EC2. */
-  additionalOptions: (items: ItemStore) => Partial<ControllerOptions> = () => ({}),
-): ControllerDependencies => {
+): MeteredDependencies {
   const { onConsumed, takeUnits } = unitCounter();
   const items = dynamoDbItemStore({
     client: dynamoDbClient(clientOptionsFrom(environment)),
@@ -46,15 +45,6 @@ export const composeDependencies = (
     onConsumed,
     random: systemRandom.fraction,
   });
-  return controllerDependencies({
-    items,
-    clock: systemClock,
-    random: systemRandom,
-    pause,
-    policy,
-    log,
-    meter,
-    takeUnits,
-    ...additionalOptions(items),
-  });
-};
+  const common = workDependencies({ items, clock: systemClock, random: systemRandom, pause, policy, log, meter });
+  return { ...common, takeUnits };
+}

@@ -11,7 +11,7 @@ import { markDeleted, podGraceSeconds } from '../../kubernetes/deletion.ts';
 import type { CheckWrite, PutWrite } from '../../store/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { boundedSeconds } from '../../store/stored-seconds.ts';
-import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import { type DisruptionCondition, withDisruption } from './rule.ts';
 
 const ATTEMPTS_MAX = 6;
@@ -53,7 +53,7 @@ const sameTolerations = (one: KubePod, other: KubePod): boolean =>
   JSON.stringify(one.spec?.tolerations) === JSON.stringify(other.spec?.tolerations);
 
 export async function deletePod(
-  { objects, random }: Pick<ControllerDependencies, 'objects' | 'random'>,
+  { objects, random }: Pick<WorkDependencies, 'objects' | 'random'>,
   first: KubePod,
   of: {
     readonly condition: DisruptionCondition;

@@ -15,7 +15,7 @@ import { type CheckWrite, type PutWrite, StoreFault } from '../../store/item-sto
 import { resourceVersionOf } from '../../store/object-record.ts';
 import type { BoundPod } from '../../store/object-store.ts';
 import { inPartsOfBytes } from '../../ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import { gateVerdictFor } from '../gate/gate.ts';
 import { nodeRef, nodeUnchanged } from '../nodes/change-node.ts';
 import { reportUnwritable } from '../nodes/report-unwritable.ts';
@@ -32,7 +32,13 @@ import {
   type EvictionWorld,
   type PodEvictionDecision,
 } from './rule.ts';
-import { type EvictionTimerStore, earliestTimers, type NodeTimers, TIMERS_ALONG_MAX } from './timer-store.ts';
+import {
+  type EvictionTimerStore,
+  earliestTimers,
+  evictionTimerStore,
+  type NodeTimers,
+  TIMERS_ALONG_MAX,
+} from './timer-store.ts';
 
 const ATTEMPTS_MAX = 6;
 /** Limit of the decision records that share a transaction with timers; all parts of the timers may change. Bytes. */
@@ -62,11 +68,12 @@ function evictablePod({ pod, boundAtMs }: { readonly pod: KubePod } & Pick<Bound
  * the other pods were processed. Calling again is safe.
  */
 export async function evictPods(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   nodeName: string,
   at: { readonly nowMs: number; readonly state: FleetState; readonly tick?: TickMark },
 ): Promise<void> {
-  const { objects, timers: timerStore, policy } = dependencies;
+  const { objects, items, policy } = dependencies;
+  const timerStore = evictionTimerStore(items);
   const { nowMs, state } = at;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
     const [before, node]: [NodeTimers, KubeNode | undefined] = await Promise.all([
@@ -109,7 +116,7 @@ export async function evictPods(
 
 /** Builds decision records over this world. A timer belongs to the pod's uid. */
 function recorderOf(
-  { ledger, policy }: ControllerDependencies,
+  { ledger, policy }: WorkDependencies,
   world: EvictionWorld,
   nowMs: number,
   tick: TickMark | undefined,
@@ -195,7 +202,7 @@ class TimerPlan {
 
 /** The timers to store; undefined when they do not change. 'changed': the Node or a pod changed, decide again. */
 async function applyDecisions(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   decisions: readonly PodEvictionDecision[],
   pods: readonly KubePod[],
   pass: EvictionPass,
@@ -246,7 +253,7 @@ async function applyDecisions(
 
 /** Deletes one due pod. Its timer stays while the deletion failed or was contended. */
 async function evictPod(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   decision: Extract<PodEvictionDecision, { kind: 'delete' }>,
   pod: KubePod,
   plan: TimerPlan,

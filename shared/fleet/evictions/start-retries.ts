@@ -10,7 +10,7 @@
  */
 
 import { type WorkBudget, workThrough } from '../../ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import { type ParkedRow, parkedStore } from '../../ticks/parked-store.ts';
 import { isRowGivenUp, retryDelayMs } from '../../ticks/parking.rule.ts';
 import { reportGivenUp } from '../../ticks/report-given-up.ts';
@@ -21,7 +21,7 @@ const CONCURRENCY_MAX = 16;
 
 /** The due rows, longest due first. */
 export async function readDueRetries(
-  { items }: Pick<ControllerDependencies, 'items'>,
+  { items }: Pick<WorkDependencies, 'items'>,
   nowMs: number,
 ): Promise<readonly ParkedRow[]> {
   const rows = await parkedStore(items).list();
@@ -33,7 +33,7 @@ export async function readDueRetries(
 
 /** Returns the faults of single rows; those rows are due again at the next tick. */
 export async function startRetries(
-  { items, log, meter }: Pick<ControllerDependencies, 'items' | 'log' | 'meter'>,
+  { items, log, meter }: Pick<WorkDependencies, 'items' | 'log' | 'meter'>,
   rows: readonly ParkedRow[],
   { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
 ): Promise<readonly unknown[]> {

@@ -5,7 +5,7 @@
  */
 
 import type { KubeNode } from '../../kinds/types.ts';
-import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import type { RecordWork } from '../../ticks/item-change.ts';
 import { createdAtMsOf } from '../health/node-digest.ts';
 import { nodeRef } from '../nodes/change-node.ts';
@@ -40,7 +40,7 @@ export const isWatchedNode = (node: KubeNode | undefined): boolean =>
   node !== undefined && isWatched(watchedNodeOf(node));
 
 /** One unit of work per node that is, or was, watched. */
-export function cloudWatchWorks(dependencies: ControllerDependencies, nodes: readonly NodeRecord[]): RecordWork[] {
+export function cloudWatchWorks(dependencies: WorkDependencies, nodes: readonly NodeRecord[]): RecordWork[] {
   const byName = new Map<string, { uid: string; readonly of: number[] }>();
   for (const { before, after, position, isRetry } of nodes) {
     if (isRetry !== true && !isWatchedNode(before) && !isWatchedNode(after)) continue;
@@ -55,7 +55,7 @@ export function cloudWatchWorks(dependencies: ControllerDependencies, nodes: rea
   return [...byName].map(([name, { uid, of }]) => ({ of, run: () => settleWatch(dependencies, name, uid) }));
 }
 
-async function settleWatch({ items, objects }: ControllerDependencies, nodeName: string, uid: string): Promise<void> {
+async function settleWatch({ items, objects }: WorkDependencies, nodeName: string, uid: string): Promise<void> {
   const list = cloudStore(items);
   const node: KubeNode | undefined = await objects.get(nodeRef(nodeName));
   // The Node does not exist: no version of its row is needed.

@@ -17,7 +17,7 @@ import type { TransactWrite } from '../../store/item-store.ts';
 import { shardOf } from '../../store/layout.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { groupedBy, inParts, type WorkBudget, workInHalves, workThrough } from '../../ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import { markUnknown } from '../health/health-store.ts';
 import { createdAtMsOf } from '../health/node-digest.ts';
 import type { NodeHealth } from '../health/node-health.ts';
@@ -84,7 +84,7 @@ export interface Marking {
  * events than of Nodes: without events more commits run concurrently, and each has more nodes.
  */
 export async function markNodes(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   todo: readonly MarkToDo[],
   at: Marking,
   { events = 'inCommit' }: { readonly events?: 'inCommit' | 'later' } = {},
@@ -129,7 +129,7 @@ type PartOutcome =
   | { readonly kind: 'split'; readonly faults: readonly unknown[] };
 
 async function markPart(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   part: readonly MarkToDo[],
   at: Marking,
   lane: number | undefined,
@@ -177,7 +177,7 @@ async function markPart(
 
 /** Reads the Nodes and their Ready pods. A Node that no longer exists is no candidate. */
 async function readCandidates(
-  { objects }: ControllerDependencies,
+  { objects }: WorkDependencies,
   part: readonly MarkToDo[],
 ): Promise<{ readonly candidates: readonly Candidate[]; readonly faults: unknown[] }> {
   const faults: unknown[] = [];
@@ -216,7 +216,7 @@ interface MarkCommit {
 }
 
 function commitOf(
-  { random, ledger, policy }: ControllerDependencies,
+  { random, ledger, policy }: WorkDependencies,
   candidates: readonly Candidate[],
   { nowMs, tick, zones }: Marking,
   /** Shard of the events; undefined: the caller records them later. */

@@ -8,7 +8,7 @@ import { eventWrite, subjectOf } from '../../events/record-event.ts';
 import type { KubeObject, ObjectRef } from '../../kinds/types.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { inParts, UNBOUNDED, type WorkBudget, workInHalves } from '../../ticks/bounded-work.ts';
-import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import { podsMarked } from '../health/health-store.ts';
 import { markPodNotReady, type PodConditionParts } from '../nodes/conditions.ts';
 import { type ReportDependencies, reportUnwritable } from '../nodes/report-unwritable.ts';
@@ -38,7 +38,7 @@ export const isMarkable = (pod: KubeObject): boolean => marked(pod, 0) !== undef
  * @throws AggregateError when single pods could not be written
  */
 export async function markPodsOfNode(
-  dependencies: ControllerDependencies,
+  dependencies: WorkDependencies,
   { nodeName, uid }: { readonly nodeName: string; readonly uid: string },
   { nowMs, budget }: { readonly nowMs: number; readonly budget: WorkBudget },
 ): Promise<void> {

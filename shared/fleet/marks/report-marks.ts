@@ -1,5 +1,5 @@
 /** Metrics and the log line of marks, of a tick and of node-marker. */
-import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import type { MarkOutcome } from './mark-nodes.ts';
 import * as metric from './metrics.ts';
 
@@ -8,7 +8,7 @@ const LOGGED_NAMES_MAX = 10;
 
 /** `sinceDecisionMs`: time from the decision to the mark. Milliseconds. */
 export function reportMarks(
-  { log, meter }: Pick<ControllerDependencies, 'log' | 'meter'>,
+  { log, meter }: Pick<WorkDependencies, 'log' | 'meter'>,
   { marked, spared, left }: MarkOutcome,
   { sinceDecisionMs = 0 }: { readonly sinceDecisionMs?: number } = {},
 ): void {

@@ -16,12 +16,12 @@ import { ALL_FUNCTIONS } from '../../functions/tick-metrics.ts';
 import type { KubeObject } from '../../kinds/types.ts';
 import { objectText } from '../../store/object-record.ts';
 import { OBJECT_TEXT_MAX } from '../../store/object-store.ts';
-import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import * as metric from '../../ticks/metrics.ts';
 import { REPORT_INTERVAL_MS, REPORTED_SUBJECTS_MAX } from './report-limit.ts';
 
 export type ReportDependencies = Pick<
-  ControllerDependencies,
+  WorkDependencies,
   'objects' | 'random' | 'log' | 'meter' | 'ledger' | 'unwritableReports'
 >;
 

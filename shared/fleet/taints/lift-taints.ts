@@ -2,7 +2,7 @@
 
 import type { TickMark } from '../../decisions/ledger.ts';
 import type { KubeNode } from '../../kinds/types.ts';
-import type { ControllerDependencies } from '../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../ticks/dependencies.ts';
 import { changeNode, type NodeChangeOutcome, withTaints } from '../nodes/change-node.ts';
 import { readyStatusOf } from '../nodes/conditions.ts';
 import { type ReportDependencies, reportUnwritable } from '../nodes/report-unwritable.ts';
@@ -27,7 +27,7 @@ const situationOf = ({ nodeName, uid, nowMs }: Target, node: KubeNode) => ({
 
 /** Removes both. With reason `ready` only while the node is Ready; in total disruption from any node. */
 export const liftTaints = (
-  { objects, ledger }: Pick<ControllerDependencies, 'objects' | 'ledger'>,
+  { objects, ledger }: Pick<WorkDependencies, 'objects' | 'ledger'>,
   target: Target,
   reason: 'ready' | 'totalDisruption',
 ): Promise<NodeChangeOutcome> =>

@@ -9,11 +9,12 @@
 import { parseProviderId } from '../../../fleet/instances/provider-id.ts';
 import { namesVolumes } from '../../../fleet/nodes/attached-volumes.rule.ts';
 import { jsonEqual } from '../../../kubernetes/wire/json-value.ts';
-import type { ControllerDependencies } from '../../../ticks/dependencies.ts';
+import type { WorkDependencies } from '../../../ticks/dependencies.ts';
 import type { RecordWork } from '../../../ticks/item-change.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef, Volume } from '../../types.ts';
 import { isTerminated } from '../phase.ts';
 import { listedPod } from './collectable-pods.ts';
+import type { PodGcStore } from './work-list-store.ts';
 
 interface ObjectChange<T extends KubeObject> {
   readonly position: number;
@@ -23,7 +24,7 @@ interface ObjectChange<T extends KubeObject> {
   readonly isRetry?: boolean;
 }
 
-type Dependencies = Pick<ControllerDependencies, 'objects' | 'podGc'>;
+type Dependencies = Pick<WorkDependencies, 'objects'> & { readonly podGc: PodGcStore };
 
 const uidOf = (object: KubeObject | undefined): string | undefined => object?.metadata.uid;
 /** The node that a pod is bound to; '' while unbound. */

@@ -1,0 +1,7 @@
+import type { PartQueue } from '../../shared/fleet/marks/part-queue.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
+
+export interface MarkerDependencies extends WorkDependencies {
+  /** Receives the parts that are left when the time is over. Absent: ticks of node-monitor mark those nodes. */
+  readonly partQueue?: PartQueue;
+}

@@ -1,0 +1,27 @@
+import { type NamespacePolicies, namespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
+import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
+import { type NodeCopy, nodeCopy } from './daemonsets/node-copy.ts';
+import { type KnownSelectors, knownSelectors } from './pods/known-selectors.ts';
+
+export interface WorkloadPorts {
+  /** Certificates in PEM that clients in pods trust. Absent: none are published. */
+  readonly apiAuthorities?: () => string;
+}
+
+export interface WorkloadDependencies extends WorkDependencies, WorkloadPorts {
+  /** ResourceQuotas and LimitRanges of namespaces. */
+  readonly namespacePolicies: NamespacePolicies;
+  readonly budgets: KnownSelectors;
+  readonly services: KnownSelectors;
+  /** Labels and taints of every Node, for DaemonSets. */
+  readonly daemonNodes: NodeCopy;
+}
+
+export const workloadDependencies = (common: WorkDependencies, ports: WorkloadPorts): WorkloadDependencies => ({
+  ...common,
+  ...ports,
+  namespacePolicies: namespacePolicies(common.objects, common.clock),
+  budgets: knownSelectors(common.objects, common.clock, 'poddisruptionbudgets'),
+  services: knownSelectors(common.objects, common.clock, 'services'),
+  daemonNodes: nodeCopy(common),
+});
