@@ -30,6 +30,11 @@ function anchorsOf(path: string): ReadonlySet<string> {
   );
 }
 
+const sources = (): string[] =>
+  globSync(['*', '**/*.{ts,tsx,cjs,mjs,yaml,sh}'], { cwd: repositoryRoot, exclude: NOT_OURS }).filter(
+    (path) => /\.(ts|tsx|cjs|mjs|yaml|sh)$/.test(path) && path !== relative(repositoryRoot, import.meta.filename),
+  );
+
 interface Link {
   readonly target: string;
   readonly anchor: string;
@@ -73,13 +78,7 @@ describe('the documentation', () => {
   });
 
   it('is where the code says that it is', () => {
-    const sources = globSync(['*', '**/*.{ts,tsx,cjs,mjs,yaml,sh}'], {
-      cwd: repositoryRoot,
-      exclude: NOT_OURS,
-    }).filter(
-      (path) => /\.(ts|tsx|cjs|mjs|yaml|sh)$/.test(path) && path !== relative(repositoryRoot, import.meta.filename),
-    );
-    const faults = sources.flatMap((path) =>
+    const faults = sources().flatMap((path) =>
       // A decision may be named by its number.
       [...textOf(path).matchAll(/\bdocs\/(?:[\w./-]*\.md|decisions\/[\w-]+)/g)]
         .map(([mention]) => mention)
@@ -89,6 +88,12 @@ describe('the documentation', () => {
         .map((mention) => `${path}: ${mention}`),
     );
     expect(faults).toEqual([]);
+  });
+
+  it('names only symbols that the code has, where contributors begin', () => {
+    const code = sources().map(textOf).join('\n');
+    const symbols = [...textOf('AGENTS.md').matchAll(/`([A-Za-z_]\w+)`/g)].map(([, name = '']) => name);
+    expect(symbols.filter((name) => !code.includes(name))).toEqual([]);
   });
 
   it('names only files and folders that exist', () => {
