@@ -516,7 +516,7 @@ groups. Heartbeats refuse impersonation.
 - A new pod runs as \`default\`, unless it names another account of its namespace. It has the image pull secrets of its
   account, and a volume \`kube-api-access-…\` with a token, the namespace and \`kube-root-ca.crt\`, unless
   \`automountServiceAccountToken: false\` is set. A pod with an unknown account is refused; a controller tries again.
-- \`kube-root-ca.crt\` has the authority of local mode, and on AWS the five roots of Amazon Trust Services.  They also
+- \`kube-root-ca.crt\` has the authority of local mode, and on AWS the five roots of Amazon Trust Services. They also
   verify a certificate of ACM.
 - Each process of the API signs with a key of its own (ES256), which is never stored
   ([decision 0031](decisions/0031-roles-and-account-tokens.md)). \`/.well-known/openid-configuration\` and
