@@ -67,6 +67,21 @@ describe('the documentation', () => {
     expect(faults).toEqual([]);
   });
 
+  it('has a blank line before headings, and before and after tables', () => {
+    const faults = pages.flatMap((page) => {
+      const lines = textOf(page)
+        .replaceAll(/```.*?```/gs, '')
+        .split('\n');
+      return lines.flatMap((line, index) => {
+        const before = lines[index - 1]?.trim() ?? '';
+        if (before === '' || line.trim() === '') return [];
+        const isTornTable = line.trim().startsWith('|') !== before.startsWith('|');
+        return isTornTable || /^#+ /.test(line) ? [`${page}: ${line}`] : [];
+      });
+    });
+    expect(faults).toEqual([]);
+  });
+
   it('has every page in its index, once; runbooks are in the list of alarms', () => {
     const links = linksOf(INDEX).map(({ target }) => target);
     const runbooks = linksOf('docs/operations/alarms/README.md').map(({ target }) => target);
