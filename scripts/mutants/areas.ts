@@ -33,20 +33,11 @@ export const AREAS: Readonly<Record<string, Globs>> = {
 
 /**
  * Tests that may detect a mutant. Those that start programs, bundles or a synthesis never load the changed module. Left out
- * too: races, histories and fuzz runs of several seconds each. What only they detect lacks a test beside its file.
+ * too: stories, races, histories and fuzz runs of several seconds each. What only they detect lacks a test beside its file.
  */
 export const TESTS: Globs = {
-  include: [
-    '{shared,functions,agent}/**/*.test.ts',
-    'test/{agent,conformance,contract,property,scenario}/**/*.test.ts',
-    'test/e2e/{agent-heartbeat,node-identity}.test.ts',
-  ],
-  exclude: [
-    'test/agent/key-rotation.test.ts',
-    'test/contract/{cidr-race,item-store,limiter-race}.test.ts',
-    'test/property/{api-fuzz,pod-gc}.test.ts',
-    'test/scenario/{decisions,shipped}.test.ts',
-  ],
+  include: ['{shared,functions,agent}/**/*.test.ts', 'test/{conformance,contract,property}/**/*.test.ts'],
+  exclude: ['test/contract/{cidr-race,item-store,limiter-race}.test.ts', 'test/property/{api-fuzz,pod-gc}.test.ts'],
 };
 
 /** Paths from `root`, sorted. */
