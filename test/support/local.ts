@@ -67,7 +67,7 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
   if (options.zones !== undefined) args.push('--zones', String(options.zones));
   if (options.ec2Nodes !== undefined) args.push('--ec2-nodes', String(options.ec2Nodes));
   if (options.recordCallsFile !== undefined) args.push('--record-calls', options.recordCallsFile);
-  const child = spawn(process.execPath, [join(ROOT, 'local', 'bin', 'start.ts'), ...args], {
+  const child = spawn(process.execPath, [join(ROOT, 'aws-local', 'bin', 'start.ts'), ...args], {
     cwd: ROOT,
     env: {
       ...process.env,
@@ -119,7 +119,7 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
     client: client!,
     fleet: (...fleetArgs) =>
       new Promise((resolve) => {
-        const program = join(ROOT, 'local', 'bin', 'fleet.ts');
+        const program = join(ROOT, 'aws-local', 'bin', 'fleet.ts');
         execFile(process.execPath, [program, '--data', dataDir, ...fleetArgs], { cwd: ROOT }, (error, stdout, stderr) =>
           resolve({ exitCode: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
         );
