@@ -42,7 +42,7 @@ function buildPackage(directory: string): void {
     ...{ version, description, license, engines },
     type: 'module',
     exports: { '.': { types: './cdk/index.d.ts', default: './cdk/index.js' } },
-    files: ['cdk', 'shared', 'handlers'],
+    files: ['cdk', 'functions', 'shared', 'handlers'],
     dependencies: versionsOf(DEPENDENCIES, dependencies),
     peerDependencies: versionsOf(PEERS, devDependencies),
     keywords: ['aws-cdk', 'kubernetes', 'node-controller'],

@@ -1,15 +1,10 @@
 /** The code that runs in a simulated process: real controllers, API and heartbeat over faulty tables, EC2 and clocks. */
-import { createHash } from 'node:crypto';
 import type { MemoryCloud } from '../demo/ec2/cloud.ts';
 import { readYaml } from '../functions/api/read-yaml.ts';
-import { composeApi } from '../functions/api/work.ts';
-import { serveHeartbeat } from '../functions/heartbeat/work.ts';
 import { everyProbe } from '../functions/node-monitor/every-probe.ts';
-import { fleetControllers } from '../server/fleet-controllers.ts';
+import { composeSystem } from '../server/system.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
 import type { RandomSource } from '../shared/clock.ts';
-import { beatTimesOf } from '../shared/fleet/nodes/node-profile.ts';
-import { gzip } from '../shared/gzip.ts';
 import { refusedRequests } from '../shared/kubernetes/request/refused-requests.ts';
 import {
   API_LIMITS,
@@ -20,7 +15,7 @@ import {
 } from '../shared/kubernetes/request/request-throttle.ts';
 import type { Log } from '../shared/observability/log.ts';
 import type { ItemStore } from '../shared/store/item-store.ts';
-import { sha256Of, simulationAuthenticator } from './access.ts';
+import { simulationAuthenticator } from './access.ts';
 import { createEndpoint } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import { faultyCloud } from './faults/faulty-cloud.ts';
@@ -71,7 +66,6 @@ export function simPrograms(
   const fraction = setup.random('code');
   const source: RandomSource = { fraction, uuid: () => seededUuid(fraction) };
   const cloud = observedCloud(setup, checks);
-  const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
 
   const planted = (items: ItemStore, process: Process): ItemStore => plant.items?.(items, process) ?? items;
   const storeOf = (process: Process, faults: FaultPlan, calls: () => number): ItemStore =>
@@ -102,57 +96,43 @@ export function simPrograms(
       ownProbe(send, clock, time.sleep),
       ...(hasUrl ? [ownProbe(send, clock, time.sleep, { door: 'url' })] : []),
     ];
-    const shared = {
-      items,
-      clock,
-      random: source,
-      policy: process.policy,
-      log: logOf(process),
-      pause: (milliseconds: number): Promise<void> => time.sleep(milliseconds),
-    };
+    const log = logOf(process);
     const authenticator = plant.authenticator?.(simulationAuthenticator) ?? simulationAuthenticator;
     const periodMs = policy.nodeMonitorPeriodSeconds * 1_000;
     const tickQueue = plant.tickQueue?.(ticks.queueOf(process)) ?? ticks.queueOf(process);
-    const controllers = fleetControllers({
-      ...shared,
-      tickQueue,
-      partQueue: markParts.queueOf(process),
-      waker: ticks.wakerOf(process),
-      meter: { add: () => undefined },
-      probe: everyProbe(plant.probes?.(probes) ?? probes),
-      cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
-      sha256: hash,
-    });
     const spend = async (ms: number): Promise<void> => {
       checks.shares.onSpent(process, ms);
       await time.sleep(ms);
       process.busyMs += ms;
     };
-    const onRefused = refusedRequests({ log: shared.log, store: refusalsAdded(items), noteFault: () => undefined });
-    const heartbeatThrottle = (): RequestThrottle =>
-      requestThrottle(limitsOf(HEARTBEAT_LIMITS), { busyMs: () => process.busyMs, onRefused });
+    const busyMs = (): number => process.busyMs;
+    const onRefused = refusedRequests({ log, store: refusalsAdded(items), noteFault: () => undefined });
+    const heartbeatThrottle = (): RequestThrottle => requestThrottle(limitsOf(HEARTBEAT_LIMITS), { busyMs, onRefused });
+    const { api, heartbeat, controllers } = composeSystem({
+      items,
+      authenticator,
+      clock,
+      random: source,
+      policy: process.policy,
+      log,
+      meter: { add: () => undefined },
+      pause: (milliseconds) => time.sleep(milliseconds),
+      tickQueue,
+      partQueue: markParts.queueOf(process),
+      waker: ticks.wakerOf(process),
+      probe: everyProbe(plant.probes?.(probes) ?? probes),
+      cloud: faultyCloud(process, { cloud, time, plan, fraction: network, periodMs, overlooking }),
+      api: { readYaml: costlyYaml(readYaml, spend), limits: limitsOf(API_LIMITS), busyMs },
+      heartbeat: {
+        throttle: costlyHeartbeats(heartbeatThrottle(), spend, clock),
+        batchThrottle: heartbeatThrottle(),
+        startTimeLimit: (milliseconds) => ({ reached: time.sleep(milliseconds), cancel: () => undefined }),
+      },
+    });
     return {
       clock,
       controllers: plant.controllers?.(controllers, tickQueue) ?? controllers,
-      endpoint: createEndpoint({
-        api: composeApi({
-          ...{ ...shared, authenticator, hash, gzip },
-          readYaml: costlyYaml(readYaml, spend),
-          limits: limitsOf(API_LIMITS),
-          busyMs: () => process.busyMs,
-        }),
-        heartbeat: serveHeartbeat({
-          ...{ items, authenticator, clock, random: source, log: shared.log },
-          beatTimes: beatTimesOf(process.policy),
-          sha256: sha256Of,
-          throttle: costlyHeartbeats(heartbeatThrottle(), spend, clock),
-          batchThrottle: heartbeatThrottle(),
-          startTimeLimit: (milliseconds) => ({ reached: time.sleep(milliseconds), cancel: () => undefined }),
-        }),
-        clock,
-        seed,
-        heartbeatUrl: hasUrl ? SIMULATED_URL : undefined,
-      }),
+      endpoint: createEndpoint({ api, heartbeat, clock, seed, heartbeatUrl: hasUrl ? SIMULATED_URL : undefined }),
     };
   }
 

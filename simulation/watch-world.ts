@@ -1,13 +1,12 @@
 /** Watchers and the functions that serve them. They have random numbers of their own. */
-import { createHash } from 'node:crypto';
-import { readYaml } from '../functions/api/read-yaml.ts';
+
 import { composeApi } from '../functions/api/work.ts';
 import { serveWatch } from '../functions/watch/work.ts';
+import { inProcess } from '../server/system.ts';
 import type { NodeKeys } from '../shared/access/node-keys.ts';
 import type { WatchTicketVerifier } from '../shared/access/watch-tickets.ts';
 import type { RandomSource } from '../shared/clock.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import { gzip } from '../shared/gzip.ts';
 import type { Log } from '../shared/observability/log.ts';
 import type { ItemStore } from '../shared/store/item-store.ts';
 import { simulationAuthenticator } from './access.ts';
@@ -63,9 +62,7 @@ export function watchWorld(options: {
       pause: (milliseconds: number) => time.sleep(milliseconds * stretch),
       log: options.logOf(process),
       policy,
-      hash: (text: string) => createHash('sha256').update(text).digest('hex'),
-      readYaml,
-      gzip,
+      ...inProcess,
     };
     return {
       api: composeApi(api),

@@ -1,14 +1,9 @@
 /** The whole system on virtual time: real API, heartbeat and controllers over a real store; machines and clock are simulated. */
-import { createHash } from 'node:crypto';
 import { type MemoryCloud, memoryCloud } from '../demo/ec2/cloud.ts';
-import { readYaml } from '../functions/api/read-yaml.ts';
-import { composeApi } from '../functions/api/work.ts';
-import { serveHeartbeat } from '../functions/heartbeat/work.ts';
 import { leaseProbe } from '../functions/node-monitor/lease-probe.ts';
-import { fleetControllers } from '../server/fleet-controllers.ts';
+import { composeSystem } from '../server/system.ts';
 import type { Clock, RandomSource } from '../shared/clock.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import { gzip } from '../shared/gzip.ts';
 import type { Log, Meter } from '../shared/observability/log.ts';
 import { slotOf } from '../shared/ticks/tick.ts';
 import { PROBE, probeCredentials, simulationAuthenticator } from './access.ts';
@@ -74,43 +69,33 @@ export function createWorld({ store, policy, seed, startMs, meter }: WorldOption
   // A wait uses no virtual time. It only yields to other tasks.
   const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   const { items } = store;
-  const endpoint = createEndpoint({
-    api: composeApi({
-      items,
-      authenticator: simulationAuthenticator,
-      clock,
-      random,
-      pause,
-      log,
-      policy,
-      hash: (text) => createHash('sha256').update(text).digest('hex'),
-      readYaml,
-      gzip,
-    }),
-    heartbeat: serveHeartbeat({ items: store.beats, authenticator: simulationAuthenticator, clock, random, log }),
-    clock,
-    seed,
-  });
   const cloud = memoryCloud({ clock, region: SIMULATED_REGION, accountId: ACCOUNT_ID });
-  const probe = leaseProbe({ url: PROBE_ORIGIN, credentials: probeCredentials, clock, fetch: fetchFrom(endpoint) });
   let isSchedulerWoken = false;
-  const controllers = fleetControllers({
+  const { api, heartbeat, controllers } = composeSystem({
     items,
+    authenticator: simulationAuthenticator,
     clock,
     random,
     policy,
     log,
     meter: meter ?? { add: nobody },
-    probe,
-    cloud,
     pause,
+    cloud,
+    probe: leaseProbe({
+      url: PROBE_ORIGIN,
+      credentials: probeCredentials,
+      clock,
+      fetch: (...request) => fetchFrom(endpoint)(...request),
+    }),
     waker: {
       wake: async (names) => {
         if (names.includes('scheduler')) isSchedulerWoken = true;
         return [];
       },
     },
+    heartbeat: { items: store.beats },
   });
+  const endpoint = createEndpoint({ api, heartbeat, clock, seed });
   const view = clusterView(store.record);
   const delivered = createStreams(store.record, controllers);
   const slotNow = (): number => slotOf(nowMs, policy.nodeMonitorPeriodSeconds);

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { accountTokenIssuer, accountTokens } from '../../functions/api/access/account-tokens.ts';
-import { readYaml } from '../../functions/api/read-yaml.ts';
 import { composeApi } from '../../functions/api/work.ts';
+import { inProcess } from '../../server/system.ts';
 import type { AuditTrail } from '../../shared/access/audit-trail.ts';
 import { accountKeys, keepAccountKey } from '../../shared/access/process-key-store.ts';
 import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
@@ -12,7 +12,6 @@ import type { AnswerWatch } from '../../shared/api/request/call.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
-import { gzip } from '../../shared/gzip.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { RequestLimits } from '../../shared/kubernetes/request/request-throttle.ts';
@@ -136,9 +135,7 @@ export function apiInMemory(
     },
     log: { debug: () => {}, info: () => {}, warn: note, error: note },
     policy: { ...defaultPolicy, ...options.policy },
-    hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 8),
-    readYaml,
-    gzip,
+    ...inProcess,
     ...defined({
       auditTrail: options.auditTrail,
       limits: options.limits,

@@ -5,12 +5,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { memoryCloud } from '../../demo/ec2/cloud.ts';
 import { bootstrapTokens } from '../../functions/api/access/bootstrap-tokens.ts';
 import { instanceIdentities } from '../../functions/api/access/instance-identities.ts';
-import { readYaml } from '../../functions/api/read-yaml.ts';
 import { composeApi } from '../../functions/api/work.ts';
 import { sha256Of } from '../../functions/heartbeat/sha256.ts';
 import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
 import type { ProbeCredentials } from '../../functions/node-monitor/probe.ts';
 import { probeTokens } from '../../functions/node-monitor/probe-tokens.ts';
+import { inProcess } from '../../server/system.ts';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
 import { bootstrapTokenStore } from '../../shared/access/bootstrap-token-store.ts';
 import { nodeKeys } from '../../shared/access/node-key-store.ts';
@@ -22,7 +22,6 @@ import { readPublicKey } from '../../shared/access/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
 import { isLeaseBatchPath } from '../../shared/fleet/nodes/lease-batch.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { gzip } from '../../shared/gzip.ts';
 import type { ConsumedUnits } from '../../shared/store/item-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { type NodeKeyPair, nodeToken } from './node-key-pair.ts';
@@ -98,9 +97,7 @@ export class IdentityCluster {
       authenticator: atApi,
       pause: async () => {},
       policy: defaultPolicy,
-      hash: sha256,
-      readYaml,
-      gzip,
+      ...inProcess,
       readPublicKey,
       cloud: this.cloud,
     });

@@ -4,9 +4,9 @@ import { LogSender } from '../../agent/app/log-sender.ts';
 import type { KubeAnswer, KubeApi } from '../../agent/ports/kube-api.ts';
 import { type LogQuery, LogUnavailableError } from '../../agent/ports/pod-runtime.ts';
 import { redirectLogs } from '../../functions/api/logs/log-redirect.ts';
-import { readYaml } from '../../functions/api/read-yaml.ts';
 import { composeApi } from '../../functions/api/work.ts';
 import { serveWatch } from '../../functions/watch/work.ts';
+import { inProcess } from '../../server/system.ts';
 import type { AuditLine } from '../../shared/access/audit-trail.ts';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
 import { nodeKeys } from '../../shared/access/node-key-store.ts';
@@ -105,9 +105,7 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
     pause: (milliseconds: number) => time.sleep(milliseconds),
     log: { ...silentLog, error: (message: string) => void faults.push(message) },
     policy: defaultPolicy,
-    hash: sha256,
-    readYaml,
-    gzip,
+    ...inProcess,
     auditTrail: { record: async (line: AuditLine) => void auditLines.push(line) },
   };
   const tickets = watchTicketIssuer(processKeys(keepTicketKey(items)));

@@ -11,15 +11,14 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeAuthority, makeServerCertificate } from '../../aws-local/access/certificate.ts';
 import { accountTokenIssuer, accountTokens } from '../../functions/api/access/account-tokens.ts';
-import { readYaml } from '../../functions/api/read-yaml.ts';
 import { composeApi } from '../../functions/api/work.ts';
 import { watchLines } from '../../functions/watch/watch-stream.ts';
+import { inProcess } from '../../server/system.ts';
 import { accountKeys, keepAccountKey } from '../../shared/access/process-key-store.ts';
 import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
 import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
 import { systemClock, systemRandom } from '../../shared/aws/lambda/system-clock.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
-import { gzip } from '../../shared/gzip.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
@@ -65,7 +64,6 @@ export async function startMemoryApi(
     pause,
     log: { debug: note, info: note, warn: note, error: note },
     policy,
-    hash,
     async answerWatch(source, watch) {
       const answer = { status: 200, headers: { 'content-type': 'application/json' }, body: '' };
       streams.set(
@@ -79,8 +77,7 @@ export async function startMemoryApi(
       );
       return answer;
     },
-    readYaml,
-    gzip,
+    ...inProcess,
   });
   const nowMs = Date.now();
   const authority = await makeAuthority({ commonName: 'test', nowMs, validDays: 1 });
