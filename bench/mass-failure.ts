@@ -11,7 +11,7 @@ import { defined } from '../shared/defined.ts';
 import { healthKey } from '../shared/fleet/health/health-row.ts';
 import type { PartQueue } from '../shared/fleet/marks/part-queue.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
-import { shardsOf } from '../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../shared/kinds/resources.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/store/item-store.ts';
 import { conflictingStore } from '../shared/store/memory/conflicting-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../shared/store/memory/item-store.ts';

@@ -11,7 +11,7 @@ import { type Engine, engineBinary, startEngine } from '../aws-local/engine/engi
 import { itemToWire } from '../shared/aws/dynamodb/attribute-value.ts';
 import { healthKey } from '../shared/fleet/health/health-row.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
-import { shardsOf } from '../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../shared/kinds/resources.ts';
 import { itemBytes } from '../shared/store/item-size.ts';
 import type { Item, ItemKey, TableName } from '../shared/store/item-store.ts';
 import { objectText } from '../shared/store/object-record.ts';

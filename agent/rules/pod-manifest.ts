@@ -4,14 +4,16 @@
  * Kubernetes: "Pod Priority and Preemption", "Pod Quality of Service Classes".
  */
 
+import { preparePod } from '../../shared/kinds/pods/defaults.ts';
 import {
   defaultPriorityClass,
   type PriorityClasses,
   priorityClassNameOf,
   resolvePriority,
 } from '../../shared/kinds/pods/pod-priority.ts';
-import { pods as podKind } from '../../shared/kinds/pods/serve.ts';
-import { priorityclasses, systemPriorityClasses } from '../../shared/kinds/priorityclasses/serve.ts';
+import { preparePriorityClass } from '../../shared/kinds/priorityclasses/defaults.ts';
+import { systemPriorityClasses } from '../../shared/kinds/priorityclasses/system-classes.ts';
+import { validatePriorityClass } from '../../shared/kinds/priorityclasses/validate.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { isRecord, type Json } from '../../shared/kubernetes/normal-form.ts';
 import type { ConfigDocument, ConfigFault } from './config-settings.ts';
@@ -108,8 +110,8 @@ function readClass(path: FieldPath, value: Json): ReadItem {
   if (typeof value['value'] !== 'number') {
     return { kind: 'faulty', faults: [unexpected([...path, 'value'], 'the priority of the class', value['value'])] };
   }
-  const priorityClass = priorityclasses.prepareForCreate({ ...value, metadata }, PREPARE);
-  const causes = priorityclasses.validate(priorityClass, { operation: 'create', subresource: '' });
+  const priorityClass = preparePriorityClass.prepareForCreate({ ...value, metadata }, PREPARE);
+  const causes = validatePriorityClass(priorityClass, undefined);
   if (causes.length === 0) return { kind: 'class', priorityClass };
   return {
     kind: 'faulty',
@@ -135,5 +137,5 @@ function admit(pod: KubeObject, classes: ReadonlyMap<string, KubeObject>): Admit
     }
     return { kind: 'refused', field: outcome.field, why: outcome.why };
   }
-  return { kind: 'stored', pod: podKind.prepareForCreate(pod, { ...PREPARE, priority: outcome.priority }) };
+  return { kind: 'stored', pod: preparePod.prepareForCreate(pod, { ...PREPARE, priority: outcome.priority }) };
 }

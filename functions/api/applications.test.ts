@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { alwaysEmptyResources } from '../../shared/kinds/always-empty.ts';
+import { alwaysEmptyResources } from '../../shared/kinds/always-empty/serve.ts';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
-import { findStored, resources } from '../../shared/kinds/registry.ts';
+import { resources } from '../../shared/kinds/registry.ts';
 import { APPLY, apiInMemory, eventsOf, JSON_PATCH, MERGE, TABLE } from '../../test/support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../../test/support/application-objects.ts';
+import { findDescriptor } from '../../test/support/find-descriptor.ts';
 import { PROTOBUF, protobufBody } from '../../test/support/protobuf-body.ts';
 
 const pathOf = ({ group, version, resource, namespaced }: ResourceDescriptor): string =>
   `${group === '' ? '/api' : `/apis/${group}`}/${version}${namespaced ? '/namespaces/default' : ''}/${resource}`;
-const collectionOf = (resource: string): string => pathOf(findStored(resource) as ResourceDescriptor);
+const collectionOf = (resource: string): string => pathOf(findDescriptor(resource) as ResourceDescriptor);
 const objectOf = (resource: string, name = 'a'): Record<string, unknown> => ({
   ...APPLICATION_OBJECTS[resource],
   metadata: { name },
@@ -95,7 +96,7 @@ describe('every kind that applications use', () => {
   );
 
   it.each(kinds)('%s: means the same in protobuf', async (resource) => {
-    const descriptor = findStored(resource) as ResourceDescriptor;
+    const descriptor = findDescriptor(resource) as ResourceDescriptor;
     const apiVersion = descriptor.group === '' ? 'v1' : `${descriptor.group}/${descriptor.version}`;
     const object = { apiVersion, kind: descriptor.kind, ...objectOf(resource) };
     const [json, protobuf] = await Promise.all(

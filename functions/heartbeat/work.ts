@@ -22,6 +22,7 @@ import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fle
 import { isLeaseBatchPath, PREFER_NEWS } from '../../shared/fleet/nodes/lease-batch.ts';
 import { type BeatTimes, beatAnnotations } from '../../shared/fleet/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../../shared/fleet/nodes/node-usage.ts';
+import { prepareLease } from '../../shared/kinds/leases/defaults.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import {
   LEASE_NAMESPACE,
@@ -32,7 +33,8 @@ import {
   PODS_VERSION_ANNOTATION,
 } from '../../shared/kinds/leases/lease-record.ts';
 import { type LeaseWriteOutcome, renewLease } from '../../shared/kinds/leases/lease-store.ts';
-import { leases } from '../../shared/kinds/leases/resource.ts';
+import { LEASES } from '../../shared/kinds/leases/resource.ts';
+import { validateLease } from '../../shared/kinds/leases/validate.ts';
 import { lease as leaseSchema } from '../../shared/kinds/schema/lease.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../../shared/kubernetes/kubernetes.ts';
@@ -199,8 +201,8 @@ async function answer(dependencies: Serving, request: HttpRequest, visit: Accoun
   const verb = request.method === 'PUT' ? 'update' : 'patch';
   if (
     parsed.kind !== 'resource' ||
-    parsed.target.resource !== leases.resource ||
-    parsed.target.group !== leases.group ||
+    parsed.target.resource !== LEASES.resource ||
+    parsed.target.group !== LEASES.group ||
     parsed.target.namespace !== LEASE_NAMESPACE ||
     parsed.target.name === '' ||
     parsed.target.subresource !== ''
@@ -210,7 +212,7 @@ async function answer(dependencies: Serving, request: HttpRequest, visit: Accoun
   const { target } = parsed;
   await admit(dependencies, request, { verb, target, nowMs, visit });
   // The name may be longer than a key of the store.
-  if (target.name.length > NAME_LENGTH_MAX) throw status.notFound(leases, target.name);
+  if (target.name.length > NAME_LENGTH_MAX) throw status.notFound(LEASES, target.name);
   // Before it is parsed: a small function serves all heartbeats.
   refuseTooLarge(request.body, LEASE_BODY_BYTES_MAX);
   const beat = { request, target, nowMs };
@@ -237,8 +239,8 @@ function versionOf(text: string | undefined): number | undefined {
 }
 
 function refuseInvalid(lease: KubeObject, name: string): void {
-  const causes = leases.validate(lease, { operation: 'create', subresource: '' });
-  if (causes.length > 0) throw status.invalid(leases, name, causes);
+  const causes = validateLease(lease, undefined);
+  if (causes.length > 0) throw status.invalid(LEASES, name, causes);
 }
 
 interface Answered {
@@ -249,8 +251,8 @@ interface Answered {
 
 function answerOf(outcome: LeaseWriteOutcome, { beat, warnings, beatTimes }: Answered): HttpResponse {
   const { request, target } = beat;
-  if (outcome.kind === 'absent') throw status.notFound(leases, target.name);
-  if (outcome.kind === 'conflict') throw status.conflict(leases, target.name);
+  if (outcome.kind === 'absent') throw status.notFound(LEASES, target.name);
+  if (outcome.kind === 'conflict') throw status.conflict(LEASES, target.name);
   const lease = leaseForResponse(outcome.row, { beatTimes, heartbeatUrl: heartbeatUrlOf(request) });
   const { prefer } = request.headers;
   if (prefer === PREFER_NEWS && lease !== undefined) return json(200, news(lease));
@@ -307,7 +309,7 @@ async function put(dependencies: RenewLeaseDependencies, beat: Beat): Promise<Ht
   const { request, target, nowMs } = beat;
   const read = await readObjectBody(request.headers, request.body, LEASE_TYPE, ACCEPTED);
   const { object, warnings } = decodeObject(
-    leases,
+    LEASES,
     leaseSchema,
     read,
     fieldValidationOf(request.query, 'UpdateOptions'),
@@ -318,7 +320,7 @@ async function put(dependencies: RenewLeaseDependencies, beat: Beat): Promise<Ht
   if ((metadata.namespace ?? '') !== '' && metadata.namespace !== target.namespace) throw status.namespaceMismatch();
   const version = versionOf(metadata.resourceVersion);
   if (version === undefined) {
-    throw status.invalid(leases, target.name, [resourceVersionRequired]);
+    throw status.invalid(LEASES, target.name, [resourceVersionRequired]);
   }
   const lease: KubeObject = { ...object, metadata: { ...metadata, name: target.name, namespace: target.namespace } };
   refuseInvalid(lease, target.name);
@@ -342,9 +344,9 @@ async function dryRun(
 ): Promise<HttpResponse> {
   const row = await peekRow(dependencies.items, name);
   const stored = row === undefined ? undefined : leaseOf(row);
-  if (stored === undefined) throw status.notFound(leases, name);
-  if (version !== undefined && stored.metadata.resourceVersion !== String(version)) throw status.conflict(leases, name);
-  return json(200, leases.prepareForUpdate(next, stored, { subresource: '', nowMs: 0 }));
+  if (stored === undefined) throw status.notFound(LEASES, name);
+  if (version !== undefined && stored.metadata.resourceVersion !== String(version)) throw status.conflict(LEASES, name);
+  return json(200, prepareLease.prepareForUpdate(next, stored, { subresource: '', nowMs: 0 }));
 }
 
 async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<HttpResponse> {
@@ -356,7 +358,7 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
   const body = readJson(request.body).anyValue;
   if (!isJsonObject(body)) throw status.badRequest('a patch must be a JSON object');
   // Only the members that the patch sets are validated: the stored ones are valid already.
-  const { object } = decodeObject(leases, leaseSchema, { value: withoutNulls(body), duplicateFields: [] }, 'Ignore');
+  const { object } = decodeObject(LEASES, leaseSchema, { value: withoutNulls(body), duplicateFields: [] }, 'Ignore');
   refuseInvalid(
     { ...object, metadata: { ...object.metadata, name: target.name, namespace: target.namespace } },
     target.name,
@@ -365,7 +367,7 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
   if (change.kind !== 'change') return patchRead(dependencies, beat, type);
   const version = versionOf(object.metadata.resourceVersion);
   if (version === undefined && object.metadata.resourceVersion !== undefined) {
-    throw status.invalid(leases, target.name, [resourceVersionRequired]);
+    throw status.invalid(LEASES, target.name, [resourceVersionRequired]);
   }
   const outcome = await renewLease(dependencies.items, {
     change: change.change,
@@ -384,7 +386,7 @@ async function patchRead(
 ): Promise<HttpResponse> {
   const { request, target, nowMs } = beat;
   const { transform, warnings } = patchTransform(
-    leases,
+    LEASES,
     leaseSchema,
     target.name,
     type,
@@ -394,14 +396,14 @@ async function patchRead(
   for (let attempt = 1; attempt <= WRITE_ATTEMPTS_MAX; attempt += 1) {
     const row = await peekRow(dependencies.items, target.name);
     const stored = row === undefined ? undefined : leaseOf(row);
-    if (stored === undefined) throw status.notFound(leases, target.name);
+    if (stored === undefined) throw status.notFound(LEASES, target.name);
     const patched = await transform(stored);
     const expected = versionOf(patched.metadata.resourceVersion);
-    if (expected === undefined) throw status.invalid(leases, target.name, [resourceVersionRequired]);
-    if (String(expected) !== stored.metadata.resourceVersion) throw status.conflict(leases, target.name);
-    const next = leases.prepareForUpdate(patched, stored, { subresource: '', nowMs });
-    const causes = leases.validate(next, { operation: 'update', subresource: '', old: stored });
-    if (causes.length > 0) throw status.invalid(leases, target.name, causes);
+    if (expected === undefined) throw status.invalid(LEASES, target.name, [resourceVersionRequired]);
+    if (String(expected) !== stored.metadata.resourceVersion) throw status.conflict(LEASES, target.name);
+    const next = prepareLease.prepareForUpdate(patched, stored, { subresource: '', nowMs });
+    const causes = validateLease(next, stored);
+    if (causes.length > 0) throw status.invalid(LEASES, target.name, causes);
     if (dryRunOf(request.query, 'PatchOptions')) return json(200, next, warningHeaders(warnings()));
     const version = Number(stored.metadata.resourceVersion);
     const outcome = await renewLease(dependencies.items, {
@@ -414,7 +416,7 @@ async function patchRead(
       return answerOf(outcome, { beat, warnings: warnings(), beatTimes: dependencies.beatTimes });
     }
   }
-  throw status.conflict(leases, target.name);
+  throw status.conflict(LEASES, target.name);
 }
 
 /** A merge patch without the members that it removes: those have no type to validate. */

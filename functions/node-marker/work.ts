@@ -33,8 +33,7 @@ import { markPodsOfNode } from '../../shared/fleet/marks/mark-pods.ts';
 import { reportMarks } from '../../shared/fleet/marks/report-marks.ts';
 import { decideMark } from '../../shared/fleet/marks/rule.ts';
 import type { FleetState } from '../../shared/fleet/zones/fleet-store.ts';
-import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
-import { nodes as nodesResource } from '../../shared/kinds/registry.ts';
+import { NODES } from '../../shared/kinds/nodes/resource.ts';
 import { shardOf } from '../../shared/store/layout.ts';
 import { groupedBy, type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
 import type { MarkerDependencies } from './dependencies.ts';
@@ -173,7 +172,7 @@ interface FollowUpWork {
 }
 
 /** The shard that the tick would choose for the event of a node (mark-nodes.ts): a part, of one shard, has one. */
-const eventShardOf = (nodeName: string): number => shardOf(nodeName, shardsOf(nodesResource.resource));
+const eventShardOf = (nodeName: string): number => shardOf(nodeName, NODES.shards);
 
 /** The gate does not matter: the marks are stored. A tick repeats the pods that are left. */
 async function followUp(

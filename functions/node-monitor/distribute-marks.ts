@@ -15,8 +15,7 @@ import type { Marking, MarkToDo } from '../../shared/fleet/marks/mark-nodes.ts';
 import { isSent, nodesParts, partValidMs, sentAfter } from '../../shared/fleet/marks/mark-parts.ts';
 import * as metric from '../../shared/fleet/marks/metrics.ts';
 import type { SentParts } from '../../shared/fleet/zones/fleet-store.ts';
-import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
-import { nodes as nodesResource } from '../../shared/kinds/registry.ts';
+import { NODES } from '../../shared/kinds/nodes/resource.ts';
 import { shardOf } from '../../shared/store/layout.ts';
 import type { MonitorDependencies } from './dependencies.ts';
 
@@ -46,7 +45,7 @@ export async function distributeMarks(
   const parts = nodesParts(due, {
     ...at,
     validMs,
-    shardOf: (nodeName) => shardOf(nodeName, shardsOf(nodesResource.resource)),
+    shardOf: (nodeName) => shardOf(nodeName, NODES.shards),
   });
   const refused = await partQueue.send(
     parts.map(({ part }) => JSON.stringify(part)),

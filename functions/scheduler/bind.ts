@@ -31,8 +31,8 @@ import { nodeAbsent, nodeUnchanged } from '../../shared/fleet/nodes/change-node.
 import { podEvictionTimeoutOn } from '../../shared/fleet/nodes/node-profile.ts';
 import { useNode } from '../../shared/fleet/nodes/node-use.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
-import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
-import { bindPod } from '../../shared/kinds/pods/serve.ts';
+import { bindPod } from '../../shared/kinds/pods/bind-pod.ts';
+import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { KubePod, ObjectRef } from '../../shared/kinds/types.ts';
 import { advanceOrder } from '../../shared/scheduling/queue-store.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';

@@ -10,7 +10,7 @@
 
 import { defined } from '../../shared/defined.ts';
 import { readNodeUses } from '../../shared/fleet/nodes/node-use.ts';
-import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import type { WorldChange } from '../../shared/scheduling/queue.rule.ts';
 import type { QueueStore } from '../../shared/scheduling/queue-store.ts';

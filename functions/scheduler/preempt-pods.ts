@@ -9,8 +9,8 @@
 import { defined } from '../../shared/defined.ts';
 import type { PendingEvent } from '../../shared/events/record-event.ts';
 import { deletePod } from '../../shared/fleet/evictions/delete-pod.ts';
-import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
 import { budgetStatusOf } from '../../shared/kinds/pods/budget-status.ts';
+import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, KubePodDisruptionBudget, ObjectRef } from '../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../shared/kubernetes/selectors.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';

@@ -7,7 +7,7 @@
  */
 
 import { defined } from '../defined.ts';
-import type { Verb } from '../kinds/descriptor.ts';
+import type { Verb } from '../kinds/stored-resource.ts';
 import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
 import type { ResourceTarget } from '../kubernetes/request/request.ts';
 import { formatTime } from '../kubernetes/time.ts';

@@ -11,8 +11,9 @@
 
 import type { WorkloadKind } from '../decisions/decision-record.ts';
 import { defined } from '../defined.ts';
-import { shardsOf } from '../kinds/cluster-objects.ts';
-import { events as eventsResource } from '../kinds/registry.ts';
+import { prepareEvent } from '../kinds/events/defaults.ts';
+import { EVENTS } from '../kinds/events/resource.ts';
+import { shardsOf } from '../kinds/resources.ts';
 import type { KubeEvent, KubeObject, ObjectRef } from '../kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
 import { formatTime } from '../kubernetes/time.ts';
@@ -99,7 +100,7 @@ function nameOf(event: PendingEvent, nonce: number): string {
 /** The reference of the event. With a wanted shard, its name is the first candidate in that shard. */
 function eventRef(event: PendingEvent, wantedShard?: number): ObjectRef {
   const namespace = namespaceOf(event);
-  const { resource } = eventsResource;
+  const { resource } = EVENTS;
   const shards = shardsOf(resource);
   for (let nonce = 0; nonce < NAMES_MAX; nonce += 1) {
     const name = nameOf(event, nonce);
@@ -120,7 +121,7 @@ export function eventWrite(
   const ref = eventRef(event, at.wantedShard);
   const now = formatTime(at.nowMs);
   const { about } = event;
-  const object = eventsResource.prepareForCreate(
+  const object = prepareEvent.prepareForCreate(
     {
       metadata: { name: ref.name, namespace: ref.namespace, uid: at.eventUid, creationTimestamp: now },
       involvedObject: {
@@ -183,7 +184,7 @@ export async function recordEvents(
     }),
   );
   // Many events are committed shard by shard: commits that run at once then use different shard heads.
-  const shards = shardsOf(eventsResource.resource);
+  const shards = EVENTS.shards;
   const lanes =
     byName.size <= EVENTS_PER_COMMIT_MAX
       ? [[...byName.values()]]

@@ -4,7 +4,7 @@ import type { Clock, RandomSource } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { ItemStore } from '../store/item-store.ts';
 import { type ObjectStore, objectStore } from '../store/object-store.ts';
-import { findStored } from './registry.ts';
+import { findStored, shardsOf } from './resources.ts';
 
 export interface ClusterObjectsOptions {
   readonly items: ItemStore;
@@ -13,9 +13,6 @@ export interface ClusterObjectsOptions {
   /** Waits between attempts at a contended commit. Milliseconds. Absent: no wait. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
-
-/** Shards of a resource, by plural name. */
-export const shardsOf = (resource: string): number => findStored(resource)?.shards ?? 1;
 
 export const clusterObjects = ({ items, clock, random, pause }: ClusterObjectsOptions): ObjectStore =>
   objectStore({

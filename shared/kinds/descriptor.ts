@@ -1,8 +1,7 @@
 import type { Cause } from '../kubernetes/status.ts';
 import type { KubeLimitRange, KubeRuntimeClass, KubeServiceAccount } from './application-types.ts';
+import type { StoredResource, Verb } from './stored-resource.ts';
 import type { KubeObject, PreemptionPolicy } from './types.ts';
-
-export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
 
 /** A column of a Table. Priority 0 is always shown, 1 only with `-o wide`. */
 export interface Column {
@@ -23,7 +22,7 @@ export interface Subresource {
   readonly verbs: readonly Verb[];
 }
 
-/** The priority of a pod, as resolved by admission (shared/kinds/pods/serve.ts, resolvePriority). */
+/** The priority of a pod, as resolved by admission (shared/kinds/pods/pod-priority.ts, resolvePriority). */
 export interface ResolvedPriority {
   readonly priority: number;
   readonly priorityClassName?: string;
@@ -61,31 +60,19 @@ export interface ValidateContext {
 }
 
 /**
- * Everything that the API needs to know about one kind. All functions are pure. A write has the steps of an API server:
+ * Everything that the API needs to serve one kind. All functions are pure. A write has the steps of an API server:
  * decode the body, prepareForCreate or prepareForUpdate, then validate. The caller sets the system fields of the
  * metadata (uid, creationTimestamp, resourceVersion, deletionTimestamp, managedFields); generation is prepared here.
  */
-export interface ResourceDescriptor {
-  /** '' is the core group. */
-  readonly group: string;
-  readonly version: string;
-  /** Plural, lower case: the name in paths and in the store. */
-  readonly resource: string;
+export interface ResourceDescriptor extends StoredResource {
   readonly singular: string;
-  readonly kind: string;
   readonly listKind: string;
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
-  readonly namespaced: boolean;
-  readonly verbs: readonly Verb[];
   readonly subresources: readonly Subresource[];
-  /** Store shards. Changing it moves keys. */
-  readonly shards: number;
   readonly columns: readonly Column[];
   /** One cell per column, in order. Ages are relative to nowMs. */
   row(object: KubeObject, nowMs: number): unknown[];
-  /** Fields that a field selector may name, each with its value in an object. */
-  readonly selectableFields: Readonly<Record<string, (object: KubeObject) => string>>;
   /** A PUT without resourceVersion overwrites; otherwise it is 422. */
   readonly unconditionalUpdate: boolean;
   /** A PUT of an absent object creates it; otherwise it is 404. */

@@ -1,5 +1,5 @@
 import { agentreleases } from './agent-releases/serve.ts';
-import { alwaysEmptyResources } from './always-empty.ts';
+import { alwaysEmptyResources } from './always-empty/serve.ts';
 import { horizontalpodautoscalers, horizontalpodautoscalersV1 } from './autoscalers/serve.ts';
 import { certificatesigningrequests } from './certificates/serve.ts';
 import { clusterstatuses } from './cluster-statuses/serve.ts';
@@ -14,7 +14,7 @@ import { events, eventsV1 } from './events/serve.ts';
 import { bootstraptokens, nodeidentities } from './identities/serve.ts';
 import { ingressclasses, ingresses, networkpolicies } from './ingresses/serve.ts';
 import { cronjobs, jobs } from './jobs/serve.ts';
-import { leases } from './leases/resource.ts';
+import { leases } from './leases/serve.ts';
 import { namespaces } from './namespaces/serve.ts';
 import { nodemetrics, podmetrics } from './node-metrics/serve.ts';
 import { nodes } from './nodes/serve.ts';
@@ -107,10 +107,6 @@ export function storedAs(descriptor: ResourceDescriptor): ResourceDescriptor {
   if (stored === undefined) throw new Error(`${descriptor.group}/${descriptor.resource}: servedFrom names no resource`);
   return stored;
 }
-
-/** The stored resources by plural name, which is unique among them. Metrics, which are not stored, come after them. */
-export const findStored = (resource: string): ResourceDescriptor | undefined =>
-  resources.find((each) => each.servedFrom === undefined && each.resource === resource);
 
 export {
   agentreleases,

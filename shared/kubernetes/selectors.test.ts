@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leases } from '../kinds/leases/resource.ts';
+import { leases } from '../kinds/leases/serve.ts';
 import { nodes } from '../kinds/nodes/serve.ts';
 import { parseFieldSelector, parseLabelSelector, selectorFromSpec, unsupportedField } from './selectors.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leases } from '../kinds/leases/resource.ts';
+import { leases } from '../kinds/leases/serve.ts';
 import { events, eventsV1 } from '../kinds/registry.ts';
 import { buildTable, parseIncludeObject, partialMetadataList } from './table.ts';
 

@@ -13,7 +13,8 @@ import { silenceHourName, silenceHourWrite } from '../../shared/fleet/silences/s
 import { clusterstatuses } from '../../shared/kinds/cluster-statuses/serve.ts';
 import { decisions } from '../../shared/kinds/decisions/serve.ts';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
-import { findStored, resources } from '../../shared/kinds/registry.ts';
+import { resources } from '../../shared/kinds/registry.ts';
+import { findStored } from '../../shared/kinds/resources.ts';
 import { silencehistograms } from '../../shared/kinds/silence-histograms/serve.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, node } from '../support/api-in-memory.ts';

@@ -2,7 +2,7 @@
  * Area WG: garbage collection by owner. Ids from WG-41 are cases of ours: owners of other kinds, chains and cycles.
  */
 import { describe, expect, it } from 'vitest';
-import { findStored } from '../../shared/kinds/registry.ts';
+import { findStored } from '../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef, OwnerReference } from '../../shared/kinds/types.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 import { type WorkloadCluster, workloadCluster } from '../support/workload-cluster.ts';

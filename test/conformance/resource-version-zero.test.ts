@@ -1,6 +1,6 @@
 /** A resourceVersion "0" in a body is none, as upstream: kinds that permit unconditional updates accept it. */
 import { expect, it } from 'vitest';
-import { findStored } from '../../shared/kinds/registry.ts';
+import { findStored } from '../../shared/kinds/resources.ts';
 import { apiInMemory, MERGE } from '../support/api-in-memory.ts';
 import { VALIDATED } from './validation/kinds.ts';
 

@@ -4,7 +4,7 @@
  */
 import { beforeEach, expect, it } from 'vitest';
 import { markUnknown, scanHealth } from '../../shared/fleet/health/health-store.ts';
-import { shardsOf } from '../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../shared/kinds/resources.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
 import { type ApiInMemory, apiInMemory, MERGE, NODES, node, STRATEGIC } from '../support/api-in-memory.ts';
 import { describeOnStores } from './stores.ts';

@@ -2,12 +2,13 @@
  * Valid requests with one invalid part: whatever a client sends, the answer is no server fault, and
  * only the named object changes.
  */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findStored } from '../../shared/kinds/registry.ts';
 import { isJsonObject } from '../../shared/kubernetes/wire/json-value.ts';
 import { APPLY, type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, STRATEGIC } from '../support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../support/application-objects.ts';
+import { findDescriptor } from '../support/find-descriptor.ts';
 
 const RUNS = Number(process.env['NODEKEEPER_FUZZ_RUNS'] ?? 250);
 const TIMEOUT_MS = 30_000 + RUNS * 40;
@@ -45,7 +46,7 @@ const NAMESPACED = '/namespaces/default';
 /** The kinds of applications. */
 const APPLICATION_KINDS: Readonly<Record<string, Kind>> = Object.fromEntries(
   Object.entries(APPLICATION_OBJECTS).flatMap(([resource, object]) => {
-    const descriptor = findStored(resource);
+    const descriptor = findDescriptor(resource);
     if (descriptor === undefined) return [];
     const { group, version, kind, namespaced, subresources } = descriptor;
     const apiVersion = group === '' ? version : `${group}/${version}`;

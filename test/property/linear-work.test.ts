@@ -5,7 +5,7 @@
  */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { configmaps } from '../../shared/kinds/configmaps/serve.ts';
-import { leases } from '../../shared/kinds/leases/resource.ts';
+import { leases } from '../../shared/kinds/leases/serve.ts';
 import { resources } from '../../shared/kinds/registry.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { apiInMemory } from '../support/api-in-memory.ts';

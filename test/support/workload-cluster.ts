@@ -10,7 +10,7 @@ import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { applyDisruption } from '../../shared/fleet/zones/disruption.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
-import { findStored } from '../../shared/kinds/registry.ts';
+import { findStored } from '../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../shared/kinds/types.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';

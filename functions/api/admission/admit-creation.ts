@@ -16,7 +16,7 @@ import {
   resolvePriority,
 } from '../../../shared/kinds/pods/pod-priority.ts';
 import { runtimeClassNameOf, runtimeClassRefusal } from '../../../shared/kinds/pods/runtime-class.ts';
-import { isSystemPriorityClass, systemPriorityClasses } from '../../../shared/kinds/priorityclasses/serve.ts';
+import { isSystemPriorityClass, systemPriorityClasses } from '../../../shared/kinds/priorityclasses/system-classes.ts';
 import { namespaces, priorityclasses } from '../../../shared/kinds/registry.ts';
 import { runtimeclasses } from '../../../shared/kinds/runtimeclasses/serve.ts';
 import { serviceaccounts } from '../../../shared/kinds/serviceaccounts/serve.ts';

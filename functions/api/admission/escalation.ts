@@ -19,8 +19,8 @@ import type {
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
 import { FULL_AUTHORITY, missingRules, ruleLines } from '../../../shared/kinds/roles/policy-rule.ts';
+import { RBAC_GROUP } from '../../../shared/kinds/roles/resource.ts';
 import { clusterrolebindings, clusterroles, rolebindings, roles } from '../../../shared/kinds/roles/serve.ts';
-import { RBAC_GROUP } from '../../../shared/kinds/roles/validate.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';

@@ -1,6 +1,6 @@
 /** POST of pods/binding, which schedulers send. Source: upstream pkg/registry/core/pod/storage/storage.go. */
 
-import { bindPod } from '../../../shared/kinds/pods/serve.ts';
+import { bindPod } from '../../../shared/kinds/pods/bind-pod.ts';
 import { nodes, pods } from '../../../shared/kinds/registry.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';

@@ -8,7 +8,7 @@
 
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
 import type { KubeCronJob, KubeJob } from '../../../shared/kinds/application-types.ts';
-import { jobs as jobsResource } from '../../../shared/kinds/jobs/serve.ts';
+import { prepareJob } from '../../../shared/kinds/jobs/defaults.ts';
 import type { ObjectRef, ObjectReference } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
@@ -145,7 +145,7 @@ function jobOf(
     },
     spec,
   };
-  return jobsResource.prepareForCreate(given, { nowMs });
+  return prepareJob.prepareForCreate(given, { nowMs });
 }
 
 function startedStatus(status: KubeCronJob['status'], { dueMs }: JobStart, { metadata }: KubeJob) {

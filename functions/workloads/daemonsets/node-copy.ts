@@ -7,7 +7,7 @@
  */
 
 import type { Clock } from '../../../shared/clock.ts';
-import { shardsOf } from '../../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeNode } from '../../../shared/kinds/types.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 import type { ObjectStore } from '../../../shared/store/object-store.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { replay } from '../../../cli/replay.ts';
-import { shardsOf } from '../../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../../shared/kinds/resources.ts';
 import { type DaemonCluster, daemonCluster, namesOf } from '../../../test/support/daemon-cluster.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';

@@ -8,7 +8,7 @@
  */
 
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
-import { replicasets } from '../../../shared/kinds/replicasets/serve.ts';
+import { prepareReplicaSet } from '../../../shared/kinds/replicasets/defaults.ts';
 import type { KubeObject, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
@@ -245,7 +245,7 @@ function writesOf(
 
 /** The ReplicaSet as a POST stores it. */
 const asStored = (set: KubeReplicaSet, nowMs: number, uid: string): KubeReplicaSet =>
-  replicasets.prepareForCreate(
+  prepareReplicaSet.prepareForCreate(
     { ...set, metadata: { ...set.metadata, uid, creationTimestamp: formatTime(nowMs) } },
     { nowMs },
   );

@@ -11,8 +11,9 @@
  */
 
 import type { KubeEndpointSlice, KubeEndpoints, KubeService } from '../../../shared/kinds/application-types.ts';
+import { prepareEndpointSlice, prepareEndpoints } from '../../../shared/kinds/services/defaults.ts';
 import { isMirrored } from '../../../shared/kinds/services/mirrored-endpoints.ts';
-import { endpointslices, endpoints as endpointsResource } from '../../../shared/kinds/services/serve.ts';
+import { ENDPOINT_SLICES, ENDPOINTS } from '../../../shared/kinds/services/resource.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
@@ -41,7 +42,7 @@ const WRITES_PER_COMMIT = 16;
 type Dependencies = Pick<WorkloadDependencies, 'objects' | 'clock' | 'random' | 'services'>;
 
 const endpointsRef = ({ namespace, name }: ObjectRef): ObjectRef => ({
-  resource: endpointsResource.resource,
+  resource: ENDPOINTS.resource,
   namespace,
   name,
 });
@@ -61,7 +62,7 @@ async function attemptSync(dependencies: Dependencies, ref: ObjectRef): Promise<
   }
   if (hasNoSelector(service)) return mirror(dependencies, ref, stored);
   if (!isFilled(service)) return {};
-  const slices = await listObjects(dependencies, endpointslices.resource, ref.namespace);
+  const slices = await listObjects(dependencies, ENDPOINT_SLICES.resource, ref.namespace);
   const pods = await listObjects(dependencies, 'pods', ref.namespace);
   const writes = writesFor(dependencies, service, { stored, slices, pods });
   if (writes.length === 0) return {};
@@ -87,7 +88,7 @@ async function mirror(
   ref: ObjectRef,
   stored: KubeEndpoints | undefined,
 ): Promise<SyncReport | 'overtaken'> {
-  const slices = await listObjects(dependencies, endpointslices.resource, ref.namespace);
+  const slices = await listObjects(dependencies, ENDPOINT_SLICES.resource, ref.namespace);
   const plan = mirrorPlan(ref.name, stored, slices);
   const writes = sliceWrites(dependencies, plan);
   const extra = stored === undefined ? [] : [unchanged(endpointsRef(ref), stored)];
@@ -129,7 +130,7 @@ function writesFor(
           {
             kind: 'create',
             ref,
-            object: endpointsResource.prepareForCreate(withSystemFields(filled, { nowMs, uid: random.uuid() }), {
+            object: prepareEndpoints.prepareForCreate(withSystemFields(filled, { nowMs, uid: random.uuid() }), {
               nowMs,
             }),
           },
@@ -148,7 +149,7 @@ const withSystemFields = (
   { nowMs, uid }: { readonly nowMs: number; readonly uid: string },
 ): KubeObject => ({ ...object, metadata: { ...object.metadata, uid, creationTimestamp: formatTime(nowMs) } });
 
-const sliceRef = (object: KubeObject): ObjectRef => refOfObject(endpointslices.resource, object);
+const sliceRef = (object: KubeObject): ObjectRef => refOfObject(ENDPOINT_SLICES.resource, object);
 
 function sliceWrites(
   { clock, random }: Pick<Dependencies, 'clock' | 'random'>,
@@ -157,7 +158,9 @@ function sliceWrites(
   const nowMs = clock.nowMs();
   return [
     ...plan.create.map((slice): ObjectWrite => {
-      const object = endpointslices.prepareForCreate(withSystemFields(slice, { nowMs, uid: random.uuid() }), { nowMs });
+      const object = prepareEndpointSlice.prepareForCreate(withSystemFields(slice, { nowMs, uid: random.uuid() }), {
+        nowMs,
+      });
       return { kind: 'create', ref: sliceRef(object), object };
     }),
     ...plan.update.map(
@@ -192,8 +195,8 @@ export async function unfilledServices(
   const found = new Set<KubeObject>();
   const written = all.filter((service) => isFilled(service) || hasNoSelector(service));
   for (const [namespace, services] of groupedBy(written, ({ metadata }) => metadata.namespace ?? '')) {
-    const stored = await listObjects(dependencies, endpointsResource.resource, namespace);
-    const slices = await listObjects(dependencies, endpointslices.resource, namespace);
+    const stored = await listObjects(dependencies, ENDPOINTS.resource, namespace);
+    const slices = await listObjects(dependencies, ENDPOINT_SLICES.resource, namespace);
     const pods = services.some(isFilled) ? await listObjects(dependencies, 'pods', namespace) : [];
     const byName = new Map(stored.map((object) => [object.metadata.name, object]));
     for (const service of services) {

@@ -17,7 +17,7 @@
 
 import { type PendingEvent, recordEvents } from '../../../shared/events/record-event.ts';
 import { LEASE_NAMESPACE } from '../../../shared/kinds/leases/lease-record.ts';
-import { resources } from '../../../shared/kinds/registry.ts';
+import { storedResourceOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
@@ -88,9 +88,9 @@ async function reportOtherNamespace(
   owner: OwnerCoordinates,
 ): Promise<void> {
   const { objects, items, clock } = dependencies;
-  const descriptor = descriptorOf(owner);
-  if (descriptor?.namespaced !== true) return;
-  const { resource } = descriptor;
+  const stored = storedResourceOf(owner.apiVersion, owner.kind);
+  if (stored?.namespaced !== true) return;
+  const { resource } = stored;
   const namespaces = await objects.list({ resource: 'namespaces', limit: NAMESPACES_SEARCHED_MAX });
   const others = namespaces.objects.flatMap(({ metadata: { name = '' } }) => (name === namespace ? [] : [name]));
   const found = await objects.getMany(others.map((other) => ({ resource, namespace: other, name: owner.name })));
@@ -202,21 +202,17 @@ function stateOf(owner: KubeObject | undefined, uid: string): OwnerState {
   return waitsForDependents(owner) ? 'waiting' : 'solid';
 }
 
-const descriptorOf = ({ apiVersion, kind }: OwnerCoordinates) =>
-  resources.find(
-    (each) => each.kind === kind && (each.group === '' ? each.version : `${each.group}/${each.version}`) === apiVersion,
-  );
-
 /**
  * Where the owner of an object in this namespace would be stored: in the same namespace, or in none. Undefined: its kind is
  * not stored as an object, or it has a namespace and the object has none.
  */
 export function ownerRef(namespace: string, owner: OwnerCoordinates): ObjectRef | undefined {
-  const descriptor = descriptorOf(owner);
-  if (descriptor === undefined || NOT_OBJECTS.has(descriptor.resource)) return undefined;
-  if (descriptor.resource === 'leases' && namespace === LEASE_NAMESPACE) return undefined;
-  if (descriptor.namespaced && namespace === '') return undefined;
-  return { resource: descriptor.resource, namespace: descriptor.namespaced ? namespace : '', name: owner.name };
+  const stored = storedResourceOf(owner.apiVersion, owner.kind);
+  if (stored === undefined || NOT_OBJECTS.has(stored.resource)) return undefined;
+  const { resource, namespaced } = stored;
+  if (resource === 'leases' && namespace === LEASE_NAMESPACE) return undefined;
+  if (namespaced && namespace === '') return undefined;
+  return { resource, namespace: namespaced ? namespace : '', name: owner.name };
 }
 
 /** Served from elsewhere than the objects table. */

@@ -10,9 +10,9 @@
  */
 
 import { defined } from '../../../shared/defined.ts';
-import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { contentOf, contentRefs, noAuthorities, repairedContent } from '../../../shared/kinds/namespaces/contents.ts';
-import { resources } from '../../../shared/kinds/registry.ts';
+import { storedResources } from '../../../shared/kinds/resources.ts';
+import type { StoredResource } from '../../../shared/kinds/stored-resource.ts';
 import type { KubeNamespace, KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
@@ -41,8 +41,8 @@ const CONTINUE_MS = 1_000;
 const PAGES_MAX = 40;
 
 /** Pods first: other objects of the namespace serve them. */
-const contents: readonly ResourceDescriptor[] = resources
-  .filter((each) => each.namespaced && each.servedFrom === undefined && each.verbs.includes('delete'))
+const contents: readonly StoredResource[] = storedResources
+  .filter((each) => each.namespaced && each.verbs.includes('delete'))
   .sort((one, other) => Number(other.resource === 'pods') - Number(one.resource === 'pods'));
 
 export const namespaceRef = (name: string): ObjectRef => ({ resource: 'namespaces', namespace: '', name });
@@ -130,11 +130,11 @@ interface PassOutcome extends DeletionPass {
 async function deleteContents(dependencies: Dependencies, namespace: string): Promise<PassOutcome> {
   const found: KindOutcome[] = [];
   const failures: string[] = [];
-  const work = async (descriptor: ResourceDescriptor): Promise<void> => {
+  const work = async (kind: StoredResource): Promise<void> => {
     try {
-      found.push(await deleteKind(dependencies, descriptor, namespace));
+      found.push(await deleteKind(dependencies, kind, namespace));
     } catch (fault) {
-      failures.push(`${descriptor.resource}: ${fault instanceof Error ? fault.message : 'unknown fault'}`);
+      failures.push(`${kind.resource}: ${fault instanceof Error ? fault.message : 'unknown fault'}`);
     }
   };
   const options = { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED };
@@ -160,7 +160,7 @@ interface KindOutcome {
  */
 async function deleteKind(
   { objects, clock }: Dependencies,
-  { group, resource }: ResourceDescriptor,
+  { group, resource }: StoredResource,
   namespace: string,
 ): Promise<KindOutcome> {
   const nowMs = clock.nowMs();

@@ -11,14 +11,15 @@ import type {
   KubeServiceAccount,
 } from '../../../shared/kinds/application-types.ts';
 import { DEFAULT_ACCOUNT } from '../../../shared/kinds/namespaces/namespace-contents.ts';
+import { preparePod } from '../../../shared/kinds/pods/defaults.ts';
 import { limitViolation } from '../../../shared/kinds/pods/limit-range.ts';
 import { accountNameOf, accountRefusal } from '../../../shared/kinds/pods/pod-account.ts';
 import { defaultPriorityClass, priorityClassNameOf, resolvePriority } from '../../../shared/kinds/pods/pod-priority.ts';
 import { runtimeClassNameOf, runtimeClassRefusal } from '../../../shared/kinds/pods/runtime-class.ts';
-import { systemPriorityClasses } from '../../../shared/kinds/priorityclasses/serve.ts';
+import { validatePod } from '../../../shared/kinds/pods/validate.ts';
+import { systemPriorityClasses } from '../../../shared/kinds/priorityclasses/system-classes.ts';
 import { checkQuota } from '../../../shared/kinds/quotas/quota.ts';
 import type { CountedResource } from '../../../shared/kinds/quotas/usage.ts';
-import { pods } from '../../../shared/kinds/registry.ts';
 import type { KubeObject, KubePod, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
@@ -91,7 +92,7 @@ export async function podMaker(
       },
       spec: own.spec ?? {},
     };
-    const pod = pods.prepareForCreate(given, {
+    const pod = preparePod.prepareForCreate(given, {
       nowMs,
       defaultTolerationSeconds: policy.podEvictionTimeoutSeconds,
       priority: priority.priority,
@@ -100,7 +101,7 @@ export async function podMaker(
     });
     const why = accountMissing ?? refusal ?? limitViolation('pods', pod, limitRanges);
     if (why !== undefined) return forbidden(name, why);
-    const [cause] = pods.validate(pod, { operation: 'create', subresource: '' });
+    const [cause] = validatePod(pod, undefined, '');
     return cause === undefined
       ? { kind: 'pod', pod }
       : { kind: 'refused', message: `Pod "${name}" is invalid: ${cause.field}: ${cause.message}` };

@@ -1,5 +1,5 @@
 /** The owner of a sync: read once, and unchanged when its effects are committed. */
-import { shardsOf } from '../../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
 import { is } from '../../../shared/store/conditions.ts';
 import { type CheckWrite, StoreFault } from '../../../shared/store/item-store.ts';

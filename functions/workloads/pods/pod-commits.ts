@@ -12,7 +12,7 @@
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import { defined } from '../../../shared/defined.ts';
 import { subjectOf } from '../../../shared/events/record-event.ts';
-import { shardsOf } from '../../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import type { Item, TransactWrite } from '../../../shared/store/item-store.ts';
 import { objectSortKey, shardOf } from '../../../shared/store/layout.ts';

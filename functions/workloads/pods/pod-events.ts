@@ -1,7 +1,7 @@
 /** Events about an owner of pods, in the words of pkg/controller/controller_utils.go. */
 
 import { type EventSubject, type PendingEvent, recordEvents } from '../../../shared/events/record-event.ts';
-import { shardsOf } from '../../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../../shared/kinds/resources.ts';
 import { shardOf } from '../../../shared/store/layout.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 

@@ -1,7 +1,7 @@
 /** Reads and writes the ControllerRevisions of a DaemonSet or StatefulSet. */
 
 import type { KubeControllerRevision } from '../../../shared/kinds/application-types.ts';
-import { controllerrevisions } from '../../../shared/kinds/controllerrevisions/serve.ts';
+import { prepareRevision } from '../../../shared/kinds/controllerrevisions/defaults.ts';
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { CommitOutcome, ObjectWrite } from '../../../shared/store/object-store.ts';
@@ -52,7 +52,7 @@ export async function currentRevision(
     creationTimestamp: formatTime(owner.nowMs),
     ownerReferences: [controllerReference(owner.kind, owner.object)],
   };
-  const object = controllerrevisions.prepareForCreate({ ...step.revision, metadata }, { nowMs: owner.nowMs });
+  const object = prepareRevision.prepareForCreate({ ...step.revision, metadata }, { nowMs: owner.nowMs });
   const write: ObjectWrite = { kind: 'create', ref: refOfObject(REVISIONS, object), object };
   const { namespace } = owner.ref;
   const charging = { group: 'apps', resource: REVISIONS, namespace, nowMs: owner.nowMs };

@@ -13,7 +13,7 @@ import type { KubeResourceQuota } from '../../../shared/kinds/application-types.
 import { ABSENT_MS } from '../../../shared/kinds/quotas/namespace-policies.ts';
 import { type CountedObjects, countedBy, recountedQuota } from '../../../shared/kinds/quotas/quota.ts';
 import { outlivedAtMs } from '../../../shared/kinds/quotas/usage.ts';
-import { resources } from '../../../shared/kinds/registry.ts';
+import { storedResources } from '../../../shared/kinds/resources.ts';
 import type { ObjectRef } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
@@ -26,9 +26,7 @@ const ATTEMPTS_MAX = 6;
 const FIRST_RECOUNT_MS = ABSENT_MS + 1_000;
 
 /** Metrics are not stored. */
-const counted = resources.filter(
-  (each) => each.namespaced && each.servedFrom === undefined && each.verbs.includes('create'),
-);
+const counted = storedResources.filter((each) => each.namespaced && each.verbs.includes('create'));
 
 export interface QuotaReport {
   /** When to count again. Epoch milliseconds; absent: at the next change. */

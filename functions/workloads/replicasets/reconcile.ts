@@ -5,7 +5,7 @@
  * when it commits, no other worker has changed the set of pods since it was read, and spec.replicas is still what was
  * read. Names of pods follow from the claim, so nothing depends on a random number.
  */
-import { shardsOf } from '../../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';

@@ -10,8 +10,8 @@
 import type { DecisionDraft } from '../../decisions/decision-record.ts';
 import type { TickMark } from '../../decisions/ledger.ts';
 import { eventWrite } from '../../events/record-event.ts';
-import { shardsOf } from '../../kinds/cluster-objects.ts';
-import { nodes as nodesResource } from '../../kinds/registry.ts';
+import { NODES } from '../../kinds/nodes/resource.ts';
+import { shardsOf } from '../../kinds/resources.ts';
 import type { KubeNode, KubeObject } from '../../kinds/types.ts';
 import type { TransactWrite } from '../../store/item-store.ts';
 import { shardOf } from '../../store/layout.ts';
@@ -89,7 +89,7 @@ export async function markNodes(
   at: Marking,
   { events = 'inCommit' }: { readonly events?: 'inCommit' | 'later' } = {},
 ): Promise<MarkOutcome> {
-  const nodeShards = shardsOf(nodesResource.resource);
+  const nodeShards = NODES.shards;
   const isLater = events === 'later';
   const laneCount = isLater ? nodeShards : Math.min(nodeShards, shardsOf('events'));
   const nodesMax = isLater ? NODES_PER_COMMIT_MAX.withoutEvents : NODES_PER_COMMIT_MAX.withEvents;

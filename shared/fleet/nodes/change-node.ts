@@ -1,6 +1,6 @@
 /** Reads one Node, decides, and commits it with its digest. Retried a bounded number of times on a conflict. */
 
-import { shardsOf } from '../../kinds/cluster-objects.ts';
+import { shardsOf } from '../../kinds/resources.ts';
 import type { KubeNode, ObjectRef, Taint } from '../../kinds/types.ts';
 import { is } from '../../store/conditions.ts';
 import { type CheckWrite, type ItemKey, StoreFault, type TransactWrite } from '../../store/item-store.ts';

@@ -1,21 +1,15 @@
 /** AgentReleases: versions of the agent that nodes install themselves (docs/agent.md, "Updates"). */
+
 import { wavesOf } from '../../agents/release-rollout.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { IDENTITY_GROUP } from '../schema/identity.ts';
-import { type KindNames, preparesStatus, STATUS_PART, storedKind } from '../stored-kind.ts';
+import { preparesStatus } from '../prepare.ts';
+import { STATUS_PART, servedKind } from '../served-kind.ts';
 import type { KubeAgentRelease } from '../types.ts';
+import { AGENT_RELEASES } from './resource.ts';
 import { validateAgentRelease } from './validate.ts';
-
-const NAMES: KindNames = {
-  group: IDENTITY_GROUP,
-  version: 'v1alpha1',
-  resource: 'agentreleases',
-  kind: 'AgentRelease',
-  scope: 'cluster',
-};
 
 const MAX_UNAVAILABLE_DEFAULT = 1;
 
@@ -25,7 +19,7 @@ function waveCell({ spec = {}, status = {} }: KubeAgentRelease): string {
   return waves[status.wave]?.name ?? `${Math.min(status.wave + 1, waves.length)} of ${waves.length}`;
 }
 
-export const agentreleases: ResourceDescriptor = storedKind(NAMES, {
+export const agentreleases: ResourceDescriptor = servedKind(AGENT_RELEASES, {
   subresources: [STATUS_PART],
   columns: [
     nameColumn,
@@ -51,7 +45,7 @@ export const agentreleases: ResourceDescriptor = storedKind(NAMES, {
     String(object.spec?.paused ?? false),
     ageOf(object, nowMs),
   ],
-  prepare: preparesStatus(NAMES, (spec = {}) => ({
+  prepare: preparesStatus(AGENT_RELEASES, (spec = {}) => ({
     maxUnavailable: MAX_UNAVAILABLE_DEFAULT,
     ...withoutNulls(spec),
   })),

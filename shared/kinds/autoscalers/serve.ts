@@ -5,19 +5,11 @@ import { typed, withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.
 import type { KubeHorizontalPodAutoscaler, MetricSpec, ScaleTarget } from '../application-types.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type KindNames, preparesStatus, STATUS_PART, type StoredKind, storedKind } from '../stored-kind.ts';
+import { preparesStatus } from '../prepare.ts';
+import { type ServedKind, STATUS_PART, servedKind } from '../served-kind.ts';
 import type { KubeObject } from '../types.ts';
+import { AUTOSCALERS } from './resource.ts';
 import { validateAutoscaler } from './validate.ts';
-
-const V2: KindNames = {
-  group: 'autoscaling',
-  version: 'v2',
-  resource: 'horizontalpodautoscalers',
-  kind: 'HorizontalPodAutoscaler',
-  shortNames: ['hpa'],
-  categories: ['all'],
-  scope: 'namespaced',
-};
 
 const DEFAULT_CPU_PERCENT = 80;
 
@@ -46,7 +38,9 @@ function targetCell(metric: MetricSpec): string {
   return `${name}: <unknown>/${wanted}`;
 }
 
-const KIND: StoredKind = {
+const KIND: ServedKind = {
+  shortNames: ['hpa'],
+  categories: ['all'],
   creationWarning: 'the HorizontalPodAutoscaler is stored: nothing scales by it',
   subresources: [STATUS_PART],
   columns: [
@@ -67,14 +61,14 @@ const KIND: StoredKind = {
     object.status?.currentReplicas ?? 0,
     ageOf(object, nowMs),
   ],
-  prepare: preparesStatus(V2, storedSpec, {
+  prepare: preparesStatus(AUTOSCALERS, storedSpec, {
     emptyStatus: { currentMetrics: null, desiredReplicas: 0 },
     hasGeneration: false,
   }),
   validate: validateAutoscaler,
 };
 
-export const horizontalpodautoscalers: ResourceDescriptor = storedKind(V2, KIND);
+export const horizontalpodautoscalers: ResourceDescriptor = servedKind(AUTOSCALERS, KIND);
 
 /** Metrics and behavior that autoscaling/v1 has no field for, as JSON in an annotation. A write keeps them. */
 const OTHERS_ANNOTATION = 'autoscaling.alpha.kubernetes.io/metrics';
@@ -140,6 +134,6 @@ function toV2(served: AutoscalerV1): KubeObject {
 }
 
 export const horizontalpodautoscalersV1: ResourceDescriptor = {
-  ...storedKind({ ...V2, version: 'v1' }, KIND),
-  servedFrom: { group: 'autoscaling', resource: V2.resource, toServed: toV1, toStored: toV2 },
+  ...servedKind({ ...AUTOSCALERS, version: 'v1' }, KIND),
+  servedFrom: { group: 'autoscaling', resource: AUTOSCALERS.resource, toServed: toV1, toStored: toV2 },
 };

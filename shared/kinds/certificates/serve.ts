@@ -1,4 +1,5 @@
 /** CertificateSigningRequests: stored and approved, but never signed here. */
+
 import type { UserInfo } from '../../access/user-info.ts';
 import { defined } from '../../defined.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
@@ -7,17 +8,11 @@ import { formatTime } from '../../kubernetes/time.ts';
 import type { KubeCertificateSigningRequest } from '../application-types.ts';
 import { ageOf, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type KindNames, preparesWhole, STATUS_PART, storedKind } from '../stored-kind.ts';
+import { preparesWhole } from '../prepare.ts';
+import { STATUS_PART, servedKind } from '../served-kind.ts';
 import type { KubeObject } from '../types.ts';
+import { SIGNING_REQUESTS } from './resource.ts';
 import { validateCertificateSigningRequest } from './validate.ts';
-
-const NAMES: KindNames = {
-  group: 'certificates.k8s.io',
-  resource: 'certificatesigningrequests',
-  kind: 'CertificateSigningRequest',
-  shortNames: ['csr'],
-  scope: 'cluster',
-};
 
 /** The request with its author, whatever the client sent. Source: pkg/registry/certificates, PrepareForCreate. */
 export function withRequester(request: KubeCertificateSigningRequest, user: UserInfo): KubeObject {
@@ -46,9 +41,10 @@ function conditionCell({ status = {} }: KubeCertificateSigningRequest): string {
   return [decision, ...types.filter((each) => each === 'Failed'), ...issued].join(',');
 }
 
-const whole = preparesWhole(NAMES);
+const whole = preparesWhole(SIGNING_REQUESTS);
 
-export const certificatesigningrequests: ResourceDescriptor = storedKind(NAMES, {
+export const certificatesigningrequests: ResourceDescriptor = servedKind(SIGNING_REQUESTS, {
+  shortNames: ['csr'],
   subresources: [{ name: 'approval', verbs: ['get', 'patch', 'update'] }, STATUS_PART],
   columns: [
     nameColumn,
@@ -66,7 +62,6 @@ export const certificatesigningrequests: ResourceDescriptor = storedKind(NAMES, 
     object.spec?.expirationSeconds === undefined ? NONE : `${object.spec.expirationSeconds}s`,
     conditionCell(object),
   ],
-  selectableFields: { 'spec.signerName': (object: KubeCertificateSigningRequest) => object.spec?.signerName ?? '' },
   prepare: {
     ...whole,
     prepareForCreate: (object, context) => ({ ...whole.prepareForCreate(object, context), status: {} }),

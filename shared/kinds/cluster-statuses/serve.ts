@@ -11,28 +11,21 @@ import { formatMicroTime, formatTime } from '../../kubernetes/time.ts';
 import type { MeasuredForm } from '../../watches/stream-form.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { READ_ONLY } from '../read-only.ts';
-import { IDENTITY_GROUP } from '../schema/identity.ts';
+import { apiVersionOf } from '../stored-resource.ts';
 import type { KubeClusterStatus } from '../types.ts';
+import { CLUSTER_STATUSES } from './resource.ts';
 
-const VERSION = 'v1alpha1';
 export const CLUSTER_STATUS = 'cluster';
 /** The object always exists and is never created, so its uid is fixed. */
 const UID = '6e6f6465-6b65-4570-8572-636c75737465';
 
 export const clusterstatuses: ResourceDescriptor = {
-  group: IDENTITY_GROUP,
-  version: VERSION,
-  resource: 'clusterstatuses',
+  ...CLUSTER_STATUSES,
   singular: 'clusterstatus',
-  kind: 'ClusterStatus',
   listKind: 'ClusterStatusList',
   shortNames: [],
   categories: [],
-  namespaced: false,
-  // It changes at every tick: a watch would cost a read per tick and client.
-  verbs: ['get', 'list'],
   subresources: [],
-  shards: 1,
   columns: [
     nameColumn,
     textColumn('Gate', 'Whether the safety gate is open, or why it is closed.'),
@@ -45,7 +38,6 @@ export const clusterstatuses: ResourceDescriptor = {
     ageSince(status.lastTickTime, nowMs),
     String(status.nodes ?? 0),
   ],
-  selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
   ...READ_ONLY,
 };
 
@@ -59,7 +51,7 @@ export function clusterStatusObject(
   const sinceMs = closed?.sinceMs ?? gate.sinceMs;
   const { lastTickAtMs } = gate;
   return {
-    apiVersion: `${IDENTITY_GROUP}/${VERSION}`,
+    apiVersion: apiVersionOf(CLUSTER_STATUSES),
     kind: clusterstatuses.kind,
     metadata: { name: CLUSTER_STATUS, uid: UID, resourceVersion: String(fence + 1) },
     status: {

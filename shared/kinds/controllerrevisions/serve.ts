@@ -5,16 +5,12 @@ import type { KubeControllerRevision, KubePodTemplate } from '../application-typ
 import { ageOf, integerColumn, labelsCell, nameOf, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplate } from '../pods/template-defaults.ts';
-import { type KindNames, preparesWhole, storedKind } from '../stored-kind.ts';
+import { preparesWhole } from '../prepare.ts';
+import { servedKind } from '../served-kind.ts';
 import type { ObjectMeta } from '../types.ts';
 import { validateControllerRevision, validatePodTemplate } from '../validate-workloads.ts';
-
-const REVISIONS: KindNames = {
-  group: 'apps',
-  resource: 'controllerrevisions',
-  kind: 'ControllerRevision',
-  scope: 'namespaced',
-};
+import { prepareRevision } from './defaults.ts';
+import { CONTROLLER_REVISIONS, POD_TEMPLATES } from './resource.ts';
 
 function controllerCell({ ownerReferences = [] }: ObjectMeta): string {
   const owner = ownerReferences.find((each) => each.controller === true);
@@ -23,16 +19,7 @@ function controllerCell({ ownerReferences = [] }: ObjectMeta): string {
   return `${owner.kind.toLowerCase()}${version === undefined ? '' : `.${group}`}/${owner.name}`;
 }
 
-const stored = preparesWhole(REVISIONS, (object: KubeControllerRevision) => ({
-  ...object,
-  revision: object.revision ?? 0,
-}));
-
-/** Nulls in the data stay: clients compare its bytes. */
-const withData = (prepared: KubeControllerRevision, { data }: KubeControllerRevision): KubeControllerRevision =>
-  data === undefined ? prepared : { ...prepared, data };
-
-export const controllerrevisions: ResourceDescriptor = storedKind(REVISIONS, {
+export const controllerrevisions: ResourceDescriptor = servedKind(CONTROLLER_REVISIONS, {
   columns: [
     nameColumn,
     textColumn('Controller', 'Controller of the revision.'),
@@ -45,17 +32,11 @@ export const controllerrevisions: ResourceDescriptor = storedKind(REVISIONS, {
     object.revision ?? 0,
     ageOf(object, nowMs),
   ],
-  prepare: {
-    ...stored,
-    prepareForCreate: (object, context) => withData(stored.prepareForCreate(object, context), object),
-    prepareForUpdate: (next, old, context) => withData(stored.prepareForUpdate(next, old, context), next),
-  },
+  prepare: prepareRevision,
   validate: validateControllerRevision,
 });
 
-const TEMPLATES: KindNames = { group: '', resource: 'podtemplates', kind: 'PodTemplate', scope: 'namespaced' };
-
-export const podtemplates: ResourceDescriptor = storedKind(TEMPLATES, {
+export const podtemplates: ResourceDescriptor = servedKind(POD_TEMPLATES, {
   columns: [
     nameColumn,
     ...templateColumns.map((column) => ({ ...column, priority: 0 })),
@@ -66,7 +47,7 @@ export const podtemplates: ResourceDescriptor = storedKind(TEMPLATES, {
     ...templateCells(object.template),
     labelsCell(object.template?.metadata?.labels),
   ],
-  prepare: preparesWhole(TEMPLATES, (object: KubePodTemplate) => ({
+  prepare: preparesWhole(POD_TEMPLATES, (object: KubePodTemplate) => ({
     ...object,
     template: defaultTemplate(object.template),
   })),

@@ -4,24 +4,19 @@ import { freshMetadata, inheritMetadata, typed, withoutNulls } from '../../kuber
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { validateCsiNode } from '../persistentvolumes/validate.ts';
 import type { KubeCsiNode } from '../types.ts';
-import { STORAGE_GROUP } from '../volumeattachments/serve.ts';
+import { STORAGE_GROUP } from '../volumeattachments/resource.ts';
+import { CSI_NODES } from './resource.ts';
 
 const storedSpec = (given: KubeCsiNode['spec']) => ({ drivers: [], ...withoutNulls(given ?? {}) });
 
 /** Every kubelet writes its own CSINode at start. A kubelet that cannot write it exits after two minutes. */
 export const csinodes: ResourceDescriptor = {
-  group: STORAGE_GROUP,
-  version: 'v1',
-  resource: 'csinodes',
+  ...CSI_NODES,
   singular: 'csinode',
-  kind: 'CSINode',
   listKind: 'CSINodeList',
   shortNames: [],
   categories: [],
-  namespaced: false,
-  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
   subresources: [],
-  shards: 1,
   columns: [
     nameColumn,
     { name: 'Drivers', type: 'integer', format: '', description: 'Volume drivers on the node.', priority: 0 },
@@ -32,7 +27,6 @@ export const csinodes: ResourceDescriptor = {
     (object.spec?.drivers ?? []).length,
     ageSince(object.metadata.creationTimestamp, nowMs),
   ],
-  selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
   unconditionalUpdate: false,
   createOnUpdate: false,
   hasGeneration: false,

@@ -4,11 +4,10 @@ import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { sameJson } from '../../kubernetes/validation/causes.ts';
 import type { Column, ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplateSpec } from '../pods/pod-defaults.ts';
-import { preparesSpecAndStatus } from '../spec-and-status.ts';
+import { preparesSpecAndStatus } from '../prepare.ts';
 import type { DaemonSetSpec, KubeDaemonSet } from '../types.ts';
+import { DAEMON_SETS } from './resource.ts';
 import { validateDaemonSet } from './validate.ts';
-
-const APPS_GROUP = 'apps';
 
 const EMPTY_STATUS = {
   currentNumberScheduled: 0,
@@ -45,10 +44,7 @@ function templateGenerationOf({ metadata }: KubeDaemonSet): number {
   return Number.isSafeInteger(generation) && generation >= 1 ? generation : 1;
 }
 
-const prepare = preparesSpecAndStatus({
-  group: APPS_GROUP,
-  version: 'v1',
-  kind: 'DaemonSet',
+const prepare = preparesSpecAndStatus(DAEMON_SETS, {
   storedSpec,
   storedStatus: (status = {}) => ({ ...EMPTY_STATUS, ...withoutNulls(status) }),
 });
@@ -68,18 +64,12 @@ const labelsText = (labels: Readonly<Record<string, string>> = {}): string =>
     .join(',') || NONE;
 
 export const daemonsets: ResourceDescriptor = {
-  group: APPS_GROUP,
-  version: 'v1',
-  resource: 'daemonsets',
+  ...DAEMON_SETS,
   singular: 'daemonset',
-  kind: 'DaemonSet',
   listKind: 'DaemonSetList',
   shortNames: ['ds'],
   categories: ['all'],
-  namespaced: true,
-  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
   subresources: [{ name: 'status', verbs: ['get', 'patch', 'update'] }],
-  shards: 1,
   columns: [
     nameColumn,
     counted('Desired', 'Nodes that should run a pod.'),
@@ -109,10 +99,6 @@ export const daemonsets: ResourceDescriptor = {
       containers.map((each) => each.image ?? '').join(','),
       labelsText(object.spec?.selector?.matchLabels),
     ];
-  },
-  selectableFields: {
-    'metadata.name': (object) => object.metadata.name ?? '',
-    'metadata.namespace': (object) => object.metadata.namespace ?? '',
   },
   unconditionalUpdate: true,
   createOnUpdate: false,

@@ -4,17 +4,10 @@ import type { DeploymentSpec, KubeDeployment } from '../application-types.ts';
 import { ageOf, integerColumn, nameOf, selectorCell, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplate } from '../pods/template-defaults.ts';
-import { type KindNames, preparesStatus, SCALE_PART, STATUS_PART, storedKind } from '../stored-kind.ts';
+import { preparesStatus } from '../prepare.ts';
+import { SCALE_PART, STATUS_PART, servedKind } from '../served-kind.ts';
 import { validateDeployment } from '../validate-workloads.ts';
-
-const NAMES: KindNames = {
-  group: 'apps',
-  resource: 'deployments',
-  kind: 'Deployment',
-  shortNames: ['deploy'],
-  categories: ['all'],
-  scope: 'namespaced',
-};
+import { DEPLOYMENTS } from './resource.ts';
 
 /** Defaults of pkg/apis/apps/v1/defaults.go. */
 function storedSpec(given: DeploymentSpec = {}): DeploymentSpec {
@@ -35,7 +28,9 @@ function storedSpec(given: DeploymentSpec = {}): DeploymentSpec {
   );
 }
 
-export const deployments: ResourceDescriptor = storedKind(NAMES, {
+export const deployments: ResourceDescriptor = servedKind(DEPLOYMENTS, {
+  shortNames: ['deploy'],
+  categories: ['all'],
   subresources: [SCALE_PART, STATUS_PART],
   columns: [
     nameColumn,
@@ -56,6 +51,6 @@ export const deployments: ResourceDescriptor = storedKind(NAMES, {
     selectorCell(object.spec?.selector),
   ],
   // Source: pkg/registry/apps/deployment/strategy.go, deploymentStrategy and deploymentStatusStrategy.
-  prepare: preparesStatus(NAMES, storedSpec, { keepsLabels: true, annotationsCount: true }),
+  prepare: preparesStatus(DEPLOYMENTS, storedSpec, { keepsLabels: true, annotationsCount: true }),
   validate: validateDeployment,
 });

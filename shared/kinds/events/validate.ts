@@ -3,13 +3,13 @@
  * events.k8s.io/v1 needs the newer form, and its updates change the series only. v1 accepts both forms, and checks an
  * event with eventTime, which is of the newer form, for its reporter, its action and the length of its texts.
  */
+
 import type { Cause } from '../../kubernetes/status.ts';
 import { immutable, invalidValue, required, sameJson } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { byteLength, pathSegmentName, qualifiedNameErrors, subdomainName } from '../../kubernetes/validation/names.ts';
 import type { KubeEvent } from '../types.ts';
-
-export const EVENTS_GROUP = 'events.k8s.io';
+import { EVENTS_GROUP } from './resource.ts';
 
 /** Bytes. */
 const SHORT_TEXT_MAX = 128;

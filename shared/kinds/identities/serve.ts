@@ -1,26 +1,19 @@
 /** Kinds of our own: identities that may sign in as a node, and tokens that create them (docs/security.md). */
+
 import { defined } from '../../defined.ts';
 import { ageSince } from '../../kubernetes/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { freshMetadata, typed, withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { canonicalTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { IDENTITY_GROUP } from '../schema/identity.ts';
 import type { KubeBootstrapToken, KubeNodeIdentity, KubeObject, ObjectMeta } from '../types.ts';
+import { BOOTSTRAP_TOKENS, NODE_IDENTITIES } from './resource.ts';
 import { validateBootstrapToken, validateNodeIdentity } from './validate.ts';
 
-const VERSION = 'v1alpha1';
-
-/** Clients create, read and delete these kinds, but never update them. They have no watch. */
 const common = {
-  group: IDENTITY_GROUP,
-  version: VERSION,
+  shortNames: [],
   categories: [],
-  namespaced: false,
-  verbs: ['create', 'delete', 'get', 'list'],
   subresources: [],
-  shards: 1,
-  selectableFields: { 'metadata.name': (object: KubeObject) => object.metadata.name ?? '' },
   unconditionalUpdate: false,
   createOnUpdate: false,
   hasGeneration: false,
@@ -34,19 +27,17 @@ function bareMetadata(object: KubeObject): ObjectMeta {
 
 const identityForm = (object: KubeNodeIdentity): KubeObject => {
   const { keys: _keys, source: _source, ...spec } = withoutNulls(object.spec ?? {});
-  return typed(IDENTITY_GROUP, VERSION, 'NodeIdentity', {
+  return typed(NODE_IDENTITIES.group, NODE_IDENTITIES.version, NODE_IDENTITIES.kind, {
     metadata: bareMetadata(object),
     spec: withoutEmpty(spec, 'nodeLabels'),
   });
 };
 
 export const nodeidentities: ResourceDescriptor = {
+  ...NODE_IDENTITIES,
   ...common,
-  resource: 'nodeidentities',
   singular: 'nodeidentity',
-  kind: 'NodeIdentity',
   listKind: 'NodeIdentityList',
-  shortNames: [],
   columns: [
     nameColumn,
     { name: 'Keys', type: 'integer', format: '', description: 'Keys that may sign in.', priority: 0 },
@@ -73,7 +64,7 @@ const tokenForm = (object: KubeBootstrapToken): KubeObject => {
     'nodeLabels',
     'reissue',
   );
-  return typed(IDENTITY_GROUP, VERSION, 'BootstrapToken', {
+  return typed(BOOTSTRAP_TOKENS.group, BOOTSTRAP_TOKENS.version, BOOTSTRAP_TOKENS.kind, {
     metadata: bareMetadata(object),
     spec,
     status: { usesLeft: spec.uses },
@@ -81,12 +72,10 @@ const tokenForm = (object: KubeBootstrapToken): KubeObject => {
 };
 
 export const bootstraptokens: ResourceDescriptor = {
+  ...BOOTSTRAP_TOKENS,
   ...common,
-  resource: 'bootstraptokens',
   singular: 'bootstraptoken',
-  kind: 'BootstrapToken',
   listKind: 'BootstrapTokenList',
-  shortNames: [],
   columns: [
     nameColumn,
     textColumn('Left', 'Machines it still enrols, of how many.'),

@@ -5,25 +5,18 @@ import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import type { KubeIngress, KubeIngressClass, KubeNetworkPolicy, NetworkPolicyRule } from '../application-types.ts';
 import { ageOf, nameOf, selectorCell, shortList } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type KindNames, preparesSpec, preparesStatus, STATUS_PART, storedKind } from '../stored-kind.ts';
+import { preparesSpec, preparesStatus } from '../prepare.ts';
+import { STATUS_PART, servedKind } from '../served-kind.ts';
+import { INGRESS_CLASSES, INGRESSES, NETWORK_POLICIES } from './resource.ts';
 import { validateIngress, validateIngressClass, validateNetworkPolicy } from './validate.ts';
-
-const GROUP = 'networking.k8s.io';
-
-const INGRESSES: KindNames = {
-  group: GROUP,
-  resource: 'ingresses',
-  kind: 'Ingress',
-  shortNames: ['ing'],
-  scope: 'namespaced',
-};
 
 function hostsCell({ spec = {} }: KubeIngress): string {
   const hosts = (spec.rules ?? []).map(({ host = '' }) => host).filter((host) => host !== '');
   return hosts.length === 0 ? '*' : shortList(hosts, 3);
 }
 
-export const ingresses: ResourceDescriptor = storedKind(INGRESSES, {
+export const ingresses: ResourceDescriptor = servedKind(INGRESSES, {
+  shortNames: ['ing'],
   subresources: [STATUS_PART],
   columns: [
     nameColumn,
@@ -45,8 +38,6 @@ export const ingresses: ResourceDescriptor = storedKind(INGRESSES, {
   validate: validateIngress,
 });
 
-const CLASSES: KindNames = { group: GROUP, resource: 'ingressclasses', kind: 'IngressClass', scope: 'cluster' };
-
 function storedClassSpec(given: KubeIngressClass['spec'] = {}): NonNullable<KubeIngressClass['spec']> {
   const { parameters, ...spec } = withoutNulls(given);
   return parameters === undefined ? spec : { ...spec, parameters: { scope: 'Cluster', ...parameters } };
@@ -58,32 +49,22 @@ function parametersCell({ spec }: KubeIngressClass): string {
   return `${kind}${apiGroup === undefined ? '' : `.${apiGroup}`}/${name}`;
 }
 
-export const ingressclasses: ResourceDescriptor = {
-  ...storedKind(CLASSES, {
-    columns: [
-      nameColumn,
-      textColumn('Controller', 'Controller of the class.'),
-      textColumn('Parameters', 'Settings of the class.'),
-      ageColumn,
-    ],
-    row: (object: KubeIngressClass, nowMs) => [
-      nameOf(object),
-      object.spec?.controller ?? '',
-      parametersCell(object),
-      ageOf(object, nowMs),
-    ],
-    prepare: preparesSpec(CLASSES, storedClassSpec),
-    validate: validateIngressClass,
-  }),
-};
-
-const POLICIES: KindNames = {
-  group: GROUP,
-  resource: 'networkpolicies',
-  kind: 'NetworkPolicy',
-  shortNames: ['netpol'],
-  scope: 'namespaced',
-};
+export const ingressclasses: ResourceDescriptor = servedKind(INGRESS_CLASSES, {
+  columns: [
+    nameColumn,
+    textColumn('Controller', 'Controller of the class.'),
+    textColumn('Parameters', 'Settings of the class.'),
+    ageColumn,
+  ],
+  row: (object: KubeIngressClass, nowMs) => [
+    nameOf(object),
+    object.spec?.controller ?? '',
+    parametersCell(object),
+    ageOf(object, nowMs),
+  ],
+  prepare: preparesSpec(INGRESS_CLASSES, storedClassSpec),
+  validate: validateIngressClass,
+});
 
 const storedRule = (rule: NetworkPolicyRule): NetworkPolicyRule =>
   rule.ports === undefined
@@ -103,13 +84,14 @@ function storedPolicySpec(given: KubeNetworkPolicy['spec'] = {}): NonNullable<Ku
   };
 }
 
-export const networkpolicies: ResourceDescriptor = storedKind(POLICIES, {
+export const networkpolicies: ResourceDescriptor = servedKind(NETWORK_POLICIES, {
+  shortNames: ['netpol'],
   columns: [nameColumn, textColumn('Pod-Selector', 'Pods that the policy applies to.'), ageColumn],
   row: (object: KubeNetworkPolicy, nowMs) => [
     nameOf(object),
     selectorCell(object.spec?.podSelector),
     ageOf(object, nowMs),
   ],
-  prepare: preparesSpec(POLICIES, storedPolicySpec),
+  prepare: preparesSpec(NETWORK_POLICIES, storedPolicySpec),
   validate: validateNetworkPolicy,
 });

@@ -1,73 +1,15 @@
 /** Jobs and CronJobs. */
+
 import { ageSince, formatAge } from '../../kubernetes/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
-import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
-import type { CronJobSpec, JobSpec, KubeCronJob, KubeJob } from '../application-types.ts';
+import type { KubeCronJob, KubeJob } from '../application-types.ts';
 import { ageOf, booleanColumn, integerColumn, nameOf, selectorCell, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { defaultTemplate, withTemplateLabels } from '../pods/template-defaults.ts';
-import { type KindNames, preparesStatus, STATUS_PART, storedKind } from '../stored-kind.ts';
-import type { KubeObject } from '../types.ts';
-import { generatedLabels, validateCronJob, validateJob } from './validate.ts';
-
-const JOBS: KindNames = {
-  group: 'batch',
-  resource: 'jobs',
-  kind: 'Job',
-  categories: ['all'],
-  scope: 'namespaced',
-};
-
-const NO_LIMIT = 2_147_483_647;
-const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
-
-/** A pattern without a status means True. */
-function withStatuses({ podFailurePolicy: policy, ...spec }: JobSpec): JobSpec {
-  if (policy === undefined) return spec;
-  const rules = (policy.rules ?? []).map(({ onPodConditions, ...rule }) =>
-    onPodConditions === undefined
-      ? rule
-      : { ...rule, onPodConditions: onPodConditions.map((each) => ({ ...each, status: each.status || 'True' })) },
-  );
-  return { ...spec, podFailurePolicy: { ...policy, rules } };
-}
-
-/** Defaults of pkg/apis/batch/v1/defaults.go. */
-function storedSpec(given: JobSpec = {}): JobSpec {
-  const spec = withoutNulls(given);
-  const isSingle = spec.completions === undefined && spec.parallelism === undefined;
-  return {
-    ...(isSingle ? { completions: 1 } : {}),
-    parallelism: 1,
-    backoffLimit: spec.backoffLimitPerIndex === undefined ? 6 : NO_LIMIT,
-    completionMode: 'NonIndexed',
-    suspend: false,
-    manualSelector: false,
-    podReplacementPolicy: spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed',
-    ...withStatuses(spec),
-    template: defaultTemplate(spec.template),
-  };
-}
-
-/**
- * The Job with the selector of its own uid, and its labels on the template, unless the client selects pods itself. What
- * the client set stays: a contradiction is refused. Source: pkg/registry/batch/job/strategy.go, generateSelector.
- */
-function withSelector(job: KubeJob): KubeJob {
-  const { spec = {}, metadata } = job;
-  if (spec.manualSelector === true) return job;
-  const { template = {}, selector } = spec;
-  const labels = { ...generatedLabels(metadata), ...template.metadata?.labels };
-  const matchLabels = { [CONTROLLER_UID]: metadata.uid ?? '', ...selector?.matchLabels };
-  const ownTemplate = { ...template, metadata: { ...template.metadata, labels } };
-  return { ...job, spec: { ...spec, selector: { ...selector, matchLabels }, template: ownTemplate } };
-}
-
-/** With the labels that the template got for its selector. Source: pkg/apis/batch/v1/defaults.go. */
-const withLabels = (job: KubeJob): KubeJob => withTemplateLabels(job, job.spec?.template);
-
-const prepareJob = preparesStatus(JOBS, storedSpec);
+import { STATUS_PART, servedKind } from '../served-kind.ts';
+import { prepareCronJob, prepareJob } from './defaults.ts';
+import { CRON_JOBS, JOBS } from './resource.ts';
+import { validateCronJob, validateJob } from './validate.ts';
 
 function jobStatus({ metadata, status }: KubeJob): string {
   const conditions = new Map((status?.conditions ?? []).map(({ type = '', status: state }) => [type, state]));
@@ -91,7 +33,8 @@ function durationCell({ status = {} }: KubeJob, nowMs: number): string {
   return startMs === undefined ? '' : formatAge((parseTimeMs(status.completionTime) ?? nowMs) - startMs);
 }
 
-export const jobs: ResourceDescriptor = storedKind(JOBS, {
+export const jobs: ResourceDescriptor = servedKind(JOBS, {
+  categories: ['all'],
   subresources: [STATUS_PART],
   columns: [
     nameColumn,
@@ -111,39 +54,13 @@ export const jobs: ResourceDescriptor = storedKind(JOBS, {
     ...templateCells(object.spec?.template),
     selectorCell(object.spec?.selector),
   ],
-  selectableFields: { 'status.successful': (object: KubeJob) => String(object.status?.succeeded ?? 0) },
-  prepare: {
-    ...prepareJob,
-    prepareForCreate: (object: KubeObject, context) =>
-      withLabels(withSelector(prepareJob.prepareForCreate(object, context))),
-  },
+  prepare: prepareJob,
   validate: validateJob,
 });
 
-const CRON_JOBS: KindNames = {
-  group: 'batch',
-  resource: 'cronjobs',
-  kind: 'CronJob',
+export const cronjobs: ResourceDescriptor = servedKind(CRON_JOBS, {
   shortNames: ['cj'],
   categories: ['all'],
-  scope: 'namespaced',
-};
-
-function storedCronSpec(given: CronJobSpec = {}): CronJobSpec {
-  const spec = withoutNulls(given);
-  const { jobTemplate = {} } = spec;
-  const jobSpec = { ...withStatuses(jobTemplate.spec ?? {}), template: defaultTemplate(jobTemplate.spec?.template) };
-  return {
-    suspend: false,
-    successfulJobsHistoryLimit: 3,
-    failedJobsHistoryLimit: 1,
-    ...spec,
-    concurrencyPolicy: spec.concurrencyPolicy || 'Allow',
-    jobTemplate: { ...jobTemplate, metadata: { creationTimestamp: null, ...jobTemplate.metadata }, spec: jobSpec },
-  };
-}
-
-export const cronjobs: ResourceDescriptor = storedKind(CRON_JOBS, {
   subresources: [STATUS_PART],
   columns: [
     nameColumn,
@@ -170,6 +87,6 @@ export const cronjobs: ResourceDescriptor = storedKind(CRON_JOBS, {
       selectorCell(spec.jobTemplate?.spec?.selector),
     ];
   },
-  prepare: preparesStatus(CRON_JOBS, storedCronSpec),
+  prepare: prepareCronJob,
   validate: validateCronJob,
 });

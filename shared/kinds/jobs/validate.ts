@@ -39,8 +39,8 @@ import type {
 } from '../application-types.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import { validateSelection, validateTemplate } from '../pods/validate-template.ts';
-import type { ObjectMeta } from '../types.ts';
 import { CronError, isTimeZone, parseCron } from './cron-schedule.ts';
+import { generatedLabels } from './defaults.ts';
 import { validateJobStatus } from './validate-status.ts';
 
 const RULES = { namespaced: true, name: subdomainName };
@@ -55,8 +55,6 @@ const REPLACEMENT_POLICIES = ['Failed', 'TerminatingOrFailed'];
 const RESTART_POLICIES = ['OnFailure', 'Never'];
 const MANAGED_BY_BYTES_MAX = 63;
 const FIXED = ['completionMode', 'podFailurePolicy', 'managedBy'] as const;
-const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';
-const JOB_NAME = 'batch.kubernetes.io/job-name';
 
 const JOB_COUNTS = [
   'parallelism',
@@ -193,14 +191,6 @@ function validateJobSpec(spec: JobSpec, field: string): Cause[] {
   }
   return causes;
 }
-
-/** Labels that the pods of a Job with a generated selector have. */
-export const generatedLabels = ({ name = '', uid = '' }: ObjectMeta): Readonly<Record<string, string>> => ({
-  [CONTROLLER_UID]: uid,
-  [JOB_NAME]: name,
-  'controller-uid': uid,
-  'job-name': name,
-});
 
 /** The labels and the selector may be set by the client, but not to something else. */
 function validateGenerated({ metadata, spec = {} }: KubeJob): Cause[] {

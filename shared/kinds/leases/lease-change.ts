@@ -1,7 +1,7 @@
 import * as status from '../../kubernetes/status.ts';
 import type { KubeObject } from '../types.ts';
 import { LEASE_EXTRAS_BYTES_MAX, type LeaseChange, leaseReplacement } from './lease-record.ts';
-import { leases } from './resource.ts';
+import { LEASES } from './resource.ts';
 
 /**
  * The change that replaces the row of a Lease. The Lease is complete and validated.
@@ -11,7 +11,7 @@ import { leases } from './resource.ts';
 export function leaseChangeOf(lease: KubeObject): LeaseChange {
   const result = leaseReplacement(lease);
   if (result.kind === 'change') return result.change;
-  throw status.invalid(leases, lease.metadata.name ?? '', [
+  throw status.invalid(LEASES, lease.metadata.name ?? '', [
     {
       reason: 'FieldValueTooLong',
       field: 'metadata',

@@ -5,8 +5,10 @@
 
 import { formatTime } from '../../kubernetes/time.ts';
 import type { KubeConfigMap } from '../application-types.ts';
-import { configmaps } from '../configmaps/serve.ts';
-import { serviceaccounts } from '../serviceaccounts/serve.ts';
+import { prepareConfigMap } from '../configmaps/defaults.ts';
+import { CONFIG_MAPS } from '../configmaps/resource.ts';
+import { prepareServiceAccount } from '../serviceaccounts/defaults.ts';
+import { SERVICE_ACCOUNTS } from '../serviceaccounts/resource.ts';
 import type { KubeObject, ObjectRef } from '../types.ts';
 import { DEFAULT_ACCOUNT, ROOT_CA } from './namespace-contents.ts';
 
@@ -26,8 +28,8 @@ export type ApiAuthorities = () => string;
 export const noAuthorities: ApiAuthorities = () => '';
 
 export const contentRefs = (namespace: string): readonly ObjectRef[] => [
-  { resource: serviceaccounts.resource, namespace, name: DEFAULT_ACCOUNT },
-  { resource: configmaps.resource, namespace, name: ROOT_CA },
+  { resource: SERVICE_ACCOUNTS.resource, namespace, name: DEFAULT_ACCOUNT },
+  { resource: CONFIG_MAPS.resource, namespace, name: ROOT_CA },
 ];
 
 /** The object of one of `contentRefs`, as it is created. */
@@ -36,15 +38,15 @@ export function contentOf(
   { nowMs, uuid, apiAuthorities }: NewObjectContext,
 ): KubeObject {
   const metadata = { name, namespace, uid: uuid(), creationTimestamp: formatTime(nowMs) };
-  if (resource === serviceaccounts.resource) return serviceaccounts.prepareForCreate({ metadata }, { nowMs });
+  if (resource === SERVICE_ACCOUNTS.resource) return prepareServiceAccount.prepareForCreate({ metadata }, { nowMs });
   const annotated = { ...metadata, annotations: { 'kubernetes.io/description': ROOT_CA_NOTE } };
   const configMap: KubeConfigMap = { metadata: annotated, data: { 'ca.crt': apiAuthorities() } };
-  return configmaps.prepareForCreate(configMap, { nowMs });
+  return prepareConfigMap.prepareForCreate(configMap, { nowMs });
 }
 
 /** A stored object with the content that it must have. Returns the same object if it has it. */
 export function repairedContent(object: KubeConfigMap, apiAuthorities: ApiAuthorities): KubeObject {
-  if (object.kind !== configmaps.kind) return object;
+  if (object.kind !== CONFIG_MAPS.kind) return object;
   const certificates = apiAuthorities();
   return object.data?.['ca.crt'] === certificates ? object : { ...object, data: { 'ca.crt': certificates } };
 }

@@ -10,6 +10,7 @@ import {
 } from '../../kubernetes/normal-form.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import type { KubeNamespace, ObjectMeta } from '../types.ts';
+import { NAMESPACES } from './resource.ts';
 import { validateNamespace } from './validate.ts';
 
 /** Namespaces every cluster has from the start. */
@@ -25,31 +26,21 @@ const withNameLabel = (meta: ObjectMeta): ObjectMeta =>
 export const hasSpecFinalizers = ({ spec }: KubeNamespace): boolean => (spec?.finalizers ?? []).length > 0;
 
 export const namespaces: ResourceDescriptor = {
-  group: '',
-  version: 'v1',
-  resource: 'namespaces',
+  ...NAMESPACES,
   singular: 'namespace',
-  kind: 'Namespace',
   listKind: 'NamespaceList',
   shortNames: ['ns'],
   categories: [],
-  namespaced: false,
-  verbs: ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'],
   subresources: [
     { name: 'finalize', verbs: ['update'] },
     { name: 'status', verbs: ['get', 'patch', 'update'] },
   ],
-  shards: 1,
   columns: [nameColumn, textColumn('Status', 'Active, or Terminating while it is emptied.'), ageColumn],
   row: (object: KubeNamespace, nowMs) => [
     object.metadata.name ?? '',
     object.status?.phase ?? '',
     ageSince(object.metadata.creationTimestamp, nowMs),
   ],
-  selectableFields: {
-    'metadata.name': (object) => object.metadata.name ?? '',
-    'status.phase': (object: KubeNamespace) => object.status?.phase ?? '',
-  },
   unconditionalUpdate: true,
   createOnUpdate: false,
   hasGeneration: false,

@@ -7,6 +7,7 @@ import { canonicalQuantity } from '../../kubernetes/quantity.ts';
 import { canonicalTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import type { KubeNode, NodeCondition, NodeSpec, NodeStatus, ResourceList, Taint } from '../types.ts';
+import { NODES } from './resource.ts';
 import { validateNode } from './validate.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
@@ -132,18 +133,12 @@ const infoCell = (node: KubeNode, field: string): string => {
 };
 
 export const nodes: ResourceDescriptor = {
-  group: '',
-  version: 'v1',
-  resource: 'nodes',
+  ...NODES,
   singular: 'node',
-  kind: 'Node',
   listKind: 'NodeList',
   shortNames: ['no'],
   categories: [],
-  namespaced: false,
-  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
   subresources: [{ name: 'status', verbs: ['get', 'patch', 'update'] }],
-  shards: 8,
   columns: [
     nameColumn,
     textColumn('Status', 'Ready or not, and whether new pods may be placed.'),
@@ -170,10 +165,6 @@ export const nodes: ResourceDescriptor = {
       infoCell(node, 'kernelVersion'),
       infoCell(node, 'containerRuntimeVersion'),
     ];
-  },
-  selectableFields: {
-    'metadata.name': (object) => object.metadata.name ?? '',
-    'spec.unschedulable': (node: KubeNode) => String(node.spec?.unschedulable === true),
   },
   unconditionalUpdate: true,
   createOnUpdate: false,

@@ -16,7 +16,7 @@ import type { Policy } from '../../fleet/policy.ts';
 import type { ItemStore } from '../../store/item-store.ts';
 import { objectOf } from '../../store/object-record.ts';
 import { objectKey } from '../../store/object-store.ts';
-import { shardsOf } from '../cluster-objects.ts';
+import { shardsOf } from '../resources.ts';
 import type { KubeNode, KubeObject } from '../types.ts';
 
 /**

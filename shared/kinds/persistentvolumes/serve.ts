@@ -11,17 +11,11 @@ import type {
 } from '../application-types.ts';
 import { accessModesCell, ageOf, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type KindNames, preparesStatus, STATUS_PART, storedKind } from '../stored-kind.ts';
+import { preparesStatus } from '../prepare.ts';
+import { STATUS_PART, servedKind } from '../served-kind.ts';
 import type { ResourceList } from '../types.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from './resource.ts';
 import { validatePersistentVolume, validatePersistentVolumeClaim } from './validate.ts';
-
-const VOLUMES: KindNames = {
-  group: '',
-  resource: 'persistentvolumes',
-  kind: 'PersistentVolume',
-  shortNames: ['pv'],
-  scope: 'cluster',
-};
 
 function storedVolumeSpec(given: PersistentVolumeSpec = {}): PersistentVolumeSpec {
   const spec = withoutNulls(given);
@@ -42,7 +36,8 @@ const claimName = ({ spec }: KubePersistentVolume): string =>
 const phaseOf = (object: KubePersistentVolume | KubePersistentVolumeClaim): string =>
   object.metadata.deletionTimestamp === undefined ? (object.status?.phase ?? '') : 'Terminating';
 
-export const persistentvolumes: ResourceDescriptor = storedKind(VOLUMES, {
+export const persistentvolumes: ResourceDescriptor = servedKind(PERSISTENT_VOLUMES, {
+  shortNames: ['pv'],
   subresources: [STATUS_PART],
   columns: [
     nameColumn,
@@ -70,24 +65,20 @@ export const persistentvolumes: ResourceDescriptor = storedKind(VOLUMES, {
     ageOf(object, nowMs),
     object.spec?.volumeMode ?? '<unset>',
   ],
-  prepare: preparesStatus(VOLUMES, storedVolumeSpec, { emptyStatus: { phase: 'Pending' }, hasGeneration: false }),
+  prepare: preparesStatus(PERSISTENT_VOLUMES, storedVolumeSpec, {
+    emptyStatus: { phase: 'Pending' },
+    hasGeneration: false,
+  }),
   validate: validatePersistentVolume,
 });
-
-const CLAIMS: KindNames = {
-  group: '',
-  resource: 'persistentvolumeclaims',
-  kind: 'PersistentVolumeClaim',
-  shortNames: ['pvc'],
-  scope: 'namespaced',
-};
 
 const storedClaimSpec = (given: PersistentVolumeClaimSpec = {}): PersistentVolumeClaimSpec => ({
   ...withoutNulls(given),
   volumeMode: given.volumeMode ?? 'Filesystem',
 });
 
-export const persistentvolumeclaims: ResourceDescriptor = storedKind(CLAIMS, {
+export const persistentvolumeclaims: ResourceDescriptor = servedKind(PERSISTENT_VOLUME_CLAIMS, {
+  shortNames: ['pvc'],
   subresources: [STATUS_PART],
   columns: [
     nameColumn,
@@ -114,6 +105,9 @@ export const persistentvolumeclaims: ResourceDescriptor = storedKind(CLAIMS, {
       object.spec?.volumeMode ?? '<unset>',
     ];
   },
-  prepare: preparesStatus(CLAIMS, storedClaimSpec, { emptyStatus: { phase: 'Pending' }, hasGeneration: false }),
+  prepare: preparesStatus(PERSISTENT_VOLUME_CLAIMS, storedClaimSpec, {
+    emptyStatus: { phase: 'Pending' },
+    hasGeneration: false,
+  }),
   validate: validatePersistentVolumeClaim,
 });

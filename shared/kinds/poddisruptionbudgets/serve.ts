@@ -4,11 +4,11 @@ import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import type { LabelSelectorSpec } from '../../kubernetes/selectors.ts';
 import { sameJson } from '../../kubernetes/validation/causes.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesSpecAndStatus } from '../spec-and-status.ts';
+import { preparesSpecAndStatus } from '../prepare.ts';
 import type { IntOrString, KubeObject, KubePodDisruptionBudget } from '../types.ts';
+import { DISRUPTION_BUDGETS, POLICY_GROUP } from './resource.ts';
 import { validateDisruptionBudget } from './validate.ts';
 
-export const POLICY_GROUP = 'policy';
 const NOT_APPLICABLE = 'N/A';
 
 const EMPTY_STATUS = { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed: 0, expectedPods: 0 };
@@ -16,18 +16,12 @@ const EMPTY_STATUS = { currentHealthy: 0, desiredHealthy: 0, disruptionsAllowed:
 const shareCell = (share: IntOrString | undefined): string => String(share ?? NOT_APPLICABLE);
 
 export const poddisruptionbudgets: ResourceDescriptor = {
-  group: POLICY_GROUP,
-  version: 'v1',
-  resource: 'poddisruptionbudgets',
+  ...DISRUPTION_BUDGETS,
   singular: 'poddisruptionbudget',
-  kind: 'PodDisruptionBudget',
   listKind: 'PodDisruptionBudgetList',
   shortNames: ['pdb'],
   categories: [],
-  namespaced: true,
-  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
   subresources: [{ name: 'status', verbs: ['get', 'patch', 'update'] }],
-  shards: 1,
   columns: [
     nameColumn,
     textColumn('Min Available', 'Pods that must stay, as a count or a share.'),
@@ -48,16 +42,9 @@ export const poddisruptionbudgets: ResourceDescriptor = {
     object.status?.disruptionsAllowed ?? 0,
     ageSince(object.metadata.creationTimestamp, nowMs),
   ],
-  selectableFields: {
-    'metadata.name': (object) => object.metadata.name ?? '',
-    'metadata.namespace': (object) => object.metadata.namespace ?? '',
-  },
   unconditionalUpdate: false,
   createOnUpdate: false,
-  ...preparesSpecAndStatus({
-    group: POLICY_GROUP,
-    version: 'v1',
-    kind: 'PodDisruptionBudget',
+  ...preparesSpecAndStatus(DISRUPTION_BUDGETS, {
     storedSpec: (spec = {}) => withoutNulls(spec),
     storedStatus: (status = {}) => ({
       ...EMPTY_STATUS,

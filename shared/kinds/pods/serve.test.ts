@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { causeText } from '../../kubernetes/status.ts';
 import type { PrepareContext } from '../descriptor.ts';
 import type { KubeObject, KubePod } from '../types.ts';
+import { bindPod } from './bind-pod.ts';
 import { resolvePriority } from './pod-priority.ts';
 import { podQosClass, qosClassOf } from './qos-class.ts';
-import { bindPod, pods } from './serve.ts';
+import { pods } from './serve.ts';
 
 type Json = Record<string, unknown>;
 

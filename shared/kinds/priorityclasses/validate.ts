@@ -4,15 +4,10 @@ import { forbiddenField, immutable, notSupported } from '../../kubernetes/valida
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { subdomainName } from '../../kubernetes/validation/names.ts';
 import type { KubePriorityClass } from '../types.ts';
+import { SYSTEM_PRIORITIES } from './system-classes.ts';
 
 /** Larger values are reserved for system classes. */
 export const USER_PRIORITY_MAX = 1_000_000_000;
-
-/** Classes every cluster has, by name. */
-export const SYSTEM_PRIORITIES: Readonly<Record<string, number>> = {
-  'system-cluster-critical': 2_000_000_000,
-  'system-node-critical': 2_000_001_000,
-};
 
 const PREEMPTION_POLICIES = ['PreemptLowerPriority', 'Never'];
 

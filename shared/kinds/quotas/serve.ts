@@ -6,17 +6,11 @@ import { canonicalQuantity } from '../../kubernetes/quantity.ts';
 import type { KubeLimitRange, KubeResourceQuota, LimitRangeItem } from '../application-types.ts';
 import { ageOf, createdAtColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type KindNames, preparesStatus, preparesWhole, STATUS_PART, storedKind } from '../stored-kind.ts';
+import { preparesStatus, preparesWhole } from '../prepare.ts';
+import { STATUS_PART, servedKind } from '../served-kind.ts';
 import type { ResourceList } from '../types.ts';
+import { LIMIT_RANGES, RESOURCE_QUOTAS } from './resource.ts';
 import { validateLimitRange, validateResourceQuota } from './validate.ts';
-
-const QUOTAS: KindNames = {
-  group: '',
-  resource: 'resourcequotas',
-  kind: 'ResourceQuota',
-  shortNames: ['quota'],
-  scope: 'namespaced',
-};
 
 const canonical = (amounts: ResourceList = {}): ResourceList =>
   Object.fromEntries(Object.entries(amounts).map(([name, value]) => [name, canonicalQuantity(value)]));
@@ -31,7 +25,8 @@ function useCell({ status = {} }: KubeResourceQuota, isLimit: boolean): string {
     .join(', ');
 }
 
-export const resourcequotas: ResourceDescriptor = storedKind(QUOTAS, {
+export const resourcequotas: ResourceDescriptor = servedKind(RESOURCE_QUOTAS, {
+  shortNames: ['quota'],
   subresources: [STATUS_PART],
   columns: [
     nameColumn,
@@ -46,21 +41,13 @@ export const resourcequotas: ResourceDescriptor = storedKind(QUOTAS, {
     useCell(object, true),
   ],
   prepare: preparesStatus(
-    QUOTAS,
+    RESOURCE_QUOTAS,
     (spec: KubeResourceQuota['spec'] = {}) =>
       withoutEmpty({ ...withoutNulls(spec), hard: canonical(spec.hard) }, 'hard', 'scopes'),
     { hasGeneration: false },
   ),
   validate: validateResourceQuota,
 });
-
-const LIMIT_RANGES: KindNames = {
-  group: '',
-  resource: 'limitranges',
-  kind: 'LimitRange',
-  shortNames: ['limits'],
-  scope: 'namespaced',
-};
 
 /** A maximum is the default limit; a default limit or a minimum is the default request (pkg/apis/core/v1/defaults.go). */
 function storedLimit(given: LimitRangeItem): LimitRangeItem {
@@ -76,7 +63,8 @@ function storedLimit(given: LimitRangeItem): LimitRangeItem {
   });
 }
 
-export const limitranges: ResourceDescriptor = storedKind(LIMIT_RANGES, {
+export const limitranges: ResourceDescriptor = servedKind(LIMIT_RANGES, {
+  shortNames: ['limits'],
   createOnUpdate: true,
   columns: [nameColumn, createdAtColumn],
   row: (object: KubeLimitRange) => [nameOf(object), object.metadata.creationTimestamp ?? ''],

@@ -6,7 +6,7 @@
 import { textHash } from '../../text-hash.ts';
 import type { KubeClusterRole, KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
 import { ALL, FULL_AUTHORITY } from './policy-rule.ts';
-import { RBAC_GROUP } from './validate.ts';
+import { RBAC_GROUP } from './resource.ts';
 
 const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update'];

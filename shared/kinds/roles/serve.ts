@@ -5,16 +5,19 @@ import { withoutEmpty } from '../../kubernetes/normal-form.ts';
 import type { KubeRole, KubeRoleBinding, RoleSubject } from '../application-types.ts';
 import { ageOf, createdAtColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type KindNames, preparesWhole, storedKind } from '../stored-kind.ts';
-import { RBAC_GROUP, validateRole, validateRoleBinding } from './validate.ts';
+import { preparesWhole } from '../prepare.ts';
+import { servedKind } from '../served-kind.ts';
+import type { StoredResource } from '../stored-resource.ts';
+import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC_GROUP, ROLE_BINDINGS, ROLES } from './resource.ts';
+import { validateRole, validateRoleBinding } from './validate.ts';
 
-function roleKind(names: KindNames): ResourceDescriptor {
-  const namespaced = names.scope === 'namespaced';
-  return storedKind(names, {
+function roleKind(stored: StoredResource): ResourceDescriptor {
+  const { namespaced } = stored;
+  return servedKind(stored, {
     createOnUpdate: true,
     columns: [nameColumn, createdAtColumn],
     row: (object) => [nameOf(object), object.metadata.creationTimestamp ?? ''],
-    prepare: preparesWhole(names, (object: KubeRole) => ({ ...object, rules: object.rules ?? [] })),
+    prepare: preparesWhole(stored, (object: KubeRole) => ({ ...object, rules: object.rules ?? [] })),
     validate: (object, old) => validateRole(object, old, namespaced),
   });
 }
@@ -39,9 +42,9 @@ const subjectsCell = (subjects: readonly RoleSubject[] = [], kind: string): stri
     .map(({ name = '', namespace }) => (namespace === undefined ? name : `${namespace}/${name}`))
     .join(', ');
 
-function bindingKind(names: KindNames): ResourceDescriptor {
-  const namespaced = names.scope === 'namespaced';
-  return storedKind(names, {
+function bindingKind(stored: StoredResource): ResourceDescriptor {
+  const { namespaced } = stored;
+  return servedKind(stored, {
     createOnUpdate: true,
     columns: [
       nameColumn,
@@ -59,21 +62,12 @@ function bindingKind(names: KindNames): ResourceDescriptor {
       subjectsCell(object.subjects, 'Group'),
       subjectsCell(object.subjects, 'ServiceAccount'),
     ],
-    prepare: preparesWhole(names, storedBinding),
+    prepare: preparesWhole(stored, storedBinding),
     validate: (object, old) => validateRoleBinding(object, old, namespaced),
   });
 }
 
-const names = (resource: string, kind: string, scope: KindNames['scope']): KindNames => ({
-  group: RBAC_GROUP,
-  resource,
-  kind,
-  scope,
-});
-
-export const roles: ResourceDescriptor = roleKind(names('roles', 'Role', 'namespaced'));
-export const clusterroles: ResourceDescriptor = roleKind(names('clusterroles', 'ClusterRole', 'cluster'));
-export const rolebindings: ResourceDescriptor = bindingKind(names('rolebindings', 'RoleBinding', 'namespaced'));
-export const clusterrolebindings: ResourceDescriptor = bindingKind(
-  names('clusterrolebindings', 'ClusterRoleBinding', 'cluster'),
-);
+export const roles: ResourceDescriptor = roleKind(ROLES);
+export const clusterroles: ResourceDescriptor = roleKind(CLUSTER_ROLES);
+export const rolebindings: ResourceDescriptor = bindingKind(ROLE_BINDINGS);
+export const clusterrolebindings: ResourceDescriptor = bindingKind(CLUSTER_ROLE_BINDINGS);

@@ -6,8 +6,7 @@ import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts'
 import { pathSegmentErrors, pathSegmentName, subdomainName } from '../../kubernetes/validation/names.ts';
 import type { KubeClusterRole, KubeRole, KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
-
-export const RBAC_GROUP = 'rbac.authorization.k8s.io';
+import { RBAC_GROUP } from './resource.ts';
 
 function validateRule(rule: PolicyRule, namespaced: boolean, field: string): Cause[] {
   const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule;

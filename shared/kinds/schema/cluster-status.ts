@@ -11,7 +11,7 @@ import {
   text,
   time,
 } from '../../kubernetes/schema/schema.ts';
-import { IDENTITY_GROUP } from './identity.ts';
+import { IDENTITY_GROUP } from '../identities/resource.ts';
 
 const OURS = 'dev.nodekeeper.v1alpha1';
 

@@ -14,9 +14,9 @@ import {
   textMap,
   time,
 } from '../../kubernetes/schema/schema.ts';
+import { IDENTITY_GROUP } from '../identities/resource.ts';
 
 const OURS = 'dev.nodekeeper.v1alpha1';
-export const IDENTITY_GROUP = 'nodekeeper.dev';
 const gvk = (kind: string) => ({ group: IDENTITY_GROUP, version: 'v1alpha1', kind });
 
 const publicKey = struct(`${OURS}.PublicKey`, 'A JSON Web Key (RFC 7517) of P-256 or Ed25519, public members only.', {

@@ -4,9 +4,9 @@ import type { KubeSecret } from '../application-types.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import { DEFAULT_SECRET_TYPE, validateSecret } from '../configmaps/validate.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type KindNames, preparesWhole, storedKind } from '../stored-kind.ts';
-
-const NAMES: KindNames = { group: '', resource: 'secrets', kind: 'Secret', scope: 'namespaced' };
+import { preparesWhole } from '../prepare.ts';
+import { servedKind } from '../served-kind.ts';
+import { SECRETS } from './resource.ts';
 
 /** stringData is merged into data and never stored. Source: pkg/apis/core/v1/conversion.go. */
 function storedSecret({ stringData = {}, ...secret }: KubeSecret): KubeSecret {
@@ -16,7 +16,7 @@ function storedSecret({ stringData = {}, ...secret }: KubeSecret): KubeSecret {
 }
 
 /** Encrypted at rest with the key of the table. No log line, event or decision contains data of a Secret. */
-export const secrets: ResourceDescriptor = storedKind(NAMES, {
+export const secrets: ResourceDescriptor = servedKind(SECRETS, {
   columns: [
     nameColumn,
     textColumn('Type', 'What the data is used for.'),
@@ -29,7 +29,6 @@ export const secrets: ResourceDescriptor = storedKind(NAMES, {
     Object.keys(object.data ?? {}).length,
     ageOf(object, nowMs),
   ],
-  selectableFields: { type: (object: KubeSecret) => object.type ?? '' },
-  prepare: preparesWhole(NAMES, storedSecret),
+  prepare: preparesWhole(SECRETS, storedSecret),
   validate: validateSecret,
 });

@@ -15,9 +15,12 @@ import * as status from '../../kubernetes/status.ts';
 import { formatTime, parseTimeMs } from '../../kubernetes/time.ts';
 import type { KubeService } from '../application-types.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import { type KindNames, preparesWhole, storedKind } from '../stored-kind.ts';
+import { preparesWhole } from '../prepare.ts';
+import { servedKind } from '../served-kind.ts';
+import { storedResource } from '../stored-resource.ts';
 import type { KubeObject } from '../types.ts';
-import { addressFields, addressOf, needsAddress, services } from './serve.ts';
+import { addressFields, addressOf, needsAddress } from './defaults.ts';
+import { services } from './serve.ts';
 
 /** Addresses of Services: 10.96.0.0/16, as kubeadm configures it. The first one belongs to the API. */
 const RANGE_PREFIX = '10.96';
@@ -32,16 +35,16 @@ const ABANDONED_MS = 60_000;
 const SERVICE_UID_ANNOTATION = 'nodekeeper.dev/service-uid';
 
 /** Not served: clients of Kubernetes 1.32 know no such kind in v1. */
-const IP_ADDRESSES_KIND: KindNames = {
+const IP_ADDRESSES = storedResource({
   group: 'networking.k8s.io',
   resource: 'ipaddresses',
   kind: 'IPAddress',
   scope: 'cluster',
-};
-export const ipaddresses: ResourceDescriptor = storedKind(IP_ADDRESSES_KIND, {
+});
+export const ipaddresses: ResourceDescriptor = servedKind(IP_ADDRESSES, {
   columns: [],
   row: () => [],
-  prepare: preparesWhole(IP_ADDRESSES_KIND),
+  prepare: preparesWhole(IP_ADDRESSES),
   validate: () => [],
 });
 

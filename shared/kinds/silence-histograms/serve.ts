@@ -5,25 +5,17 @@ import { nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { READ_ONLY } from '../read-only.ts';
-import { IDENTITY_GROUP } from '../schema/identity.ts';
+import { apiVersionOf } from '../stored-resource.ts';
 import type { KubeSilenceHistogram } from '../types.ts';
-
-const VERSION = 'v1alpha1';
+import { SILENCE_HISTOGRAMS } from './resource.ts';
 
 export const silencehistograms: ResourceDescriptor = {
-  group: IDENTITY_GROUP,
-  version: VERSION,
-  resource: 'silencehistograms',
+  ...SILENCE_HISTOGRAMS,
   singular: 'silencehistogram',
-  kind: 'SilenceHistogram',
   listKind: 'SilenceHistogramList',
   shortNames: [],
   categories: [],
-  namespaced: false,
-  // A new one appears once per hour: nothing to watch.
-  verbs: ['get', 'list'],
   subresources: [],
-  shards: 1,
   columns: [
     nameColumn,
     textColumn('Hour', 'Start of the hour.'),
@@ -44,7 +36,6 @@ export const silencehistograms: ResourceDescriptor = {
     String((spec.buckets ?? []).reduce((sum, { silences }) => sum + silences, 0)),
     `${(spec.buckets?.at(-1)?.upToMilliseconds ?? 0) / 1_000}s`,
   ],
-  selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
   ...READ_ONLY,
 };
 
@@ -54,7 +45,7 @@ export function silenceHistogramObject(
   { uid, version }: { readonly uid: string; readonly version: string },
 ): KubeSilenceHistogram {
   return {
-    apiVersion: `${IDENTITY_GROUP}/${VERSION}`,
+    apiVersion: apiVersionOf(SILENCE_HISTOGRAMS),
     kind: silencehistograms.kind,
     metadata: { name, uid, resourceVersion: version, creationTimestamp: formatTime(hourStartMs) },
     spec: {

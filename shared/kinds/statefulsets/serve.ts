@@ -4,17 +4,10 @@ import type { KubeStatefulSet, StatefulSetSpec } from '../application-types.ts';
 import { ageOf, nameOf, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplate } from '../pods/template-defaults.ts';
-import { type KindNames, preparesStatus, SCALE_PART, STATUS_PART, storedKind } from '../stored-kind.ts';
+import { preparesStatus } from '../prepare.ts';
+import { SCALE_PART, STATUS_PART, servedKind } from '../served-kind.ts';
 import { validateStatefulSet } from '../validate-workloads.ts';
-
-const NAMES: KindNames = {
-  group: 'apps',
-  resource: 'statefulsets',
-  kind: 'StatefulSet',
-  shortNames: ['sts'],
-  categories: ['all'],
-  scope: 'namespaced',
-};
+import { STATEFUL_SETS } from './resource.ts';
 
 /** Defaults of pkg/apis/apps/v1/defaults.go. */
 function storedSpec(given: StatefulSetSpec = {}): StatefulSetSpec {
@@ -41,7 +34,9 @@ function storedSpec(given: StatefulSetSpec = {}): StatefulSetSpec {
   );
 }
 
-export const statefulsets: ResourceDescriptor = storedKind(NAMES, {
+export const statefulsets: ResourceDescriptor = servedKind(STATEFUL_SETS, {
+  shortNames: ['sts'],
+  categories: ['all'],
   subresources: [SCALE_PART, STATUS_PART],
   columns: [
     nameColumn,
@@ -55,6 +50,6 @@ export const statefulsets: ResourceDescriptor = storedKind(NAMES, {
     ageOf(object, nowMs),
     ...templateCells(object.spec?.template),
   ],
-  prepare: preparesStatus(NAMES, storedSpec, { emptyStatus: { availableReplicas: 0, replicas: 0 } }),
+  prepare: preparesStatus(STATEFUL_SETS, storedSpec, { emptyStatus: { availableReplicas: 0, replicas: 0 } }),
   validate: validateStatefulSet,
 });

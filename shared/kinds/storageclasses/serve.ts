@@ -6,53 +6,43 @@ import type { KubeCsiDriver, KubeCsiStorageCapacity, KubeStorageClass } from '..
 import { ageOf, booleanColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { validateCsiDriver, validateCsiStorageCapacity, validateStorageClass } from '../persistentvolumes/validate.ts';
-import { type KindNames, preparesSpec, preparesWhole, storedKind } from '../stored-kind.ts';
+import { preparesSpec, preparesWhole } from '../prepare.ts';
+import { servedKind } from '../served-kind.ts';
+import { CSI_DRIVERS, CSI_STORAGE_CAPACITIES, STORAGE_CLASSES } from './resource.ts';
 
-const GROUP = 'storage.k8s.io';
 const DEFAULT_CLASS_ANNOTATIONS = [
   'storageclass.kubernetes.io/is-default-class',
   'storageclass.beta.kubernetes.io/is-default-class',
 ];
 
-const CLASSES: KindNames = {
-  group: GROUP,
-  resource: 'storageclasses',
-  kind: 'StorageClass',
-  shortNames: ['sc'],
-  scope: 'cluster',
-};
-
 const isDefaultClass = ({ metadata }: KubeStorageClass): boolean =>
   DEFAULT_CLASS_ANNOTATIONS.some((name) => metadata.annotations?.[name] === 'true');
 
-export const storageclasses: ResourceDescriptor = {
-  ...storedKind(CLASSES, {
-    columns: [
-      nameColumn,
-      textColumn('Provisioner', 'Provisioner of the volumes.'),
-      textColumn('ReclaimPolicy', 'Reclaim policy of the volumes.'),
-      textColumn('VolumeBindingMode', 'Immediate or WaitForFirstConsumer.'),
-      booleanColumn('AllowVolumeExpansion', 'Whether volumes can be expanded.'),
-      ageColumn,
-    ],
-    row: (object: KubeStorageClass, nowMs) => [
-      isDefaultClass(object) ? `${nameOf(object)} (default)` : nameOf(object),
-      object.provisioner ?? '',
-      object.reclaimPolicy ?? '',
-      object.volumeBindingMode ?? '',
-      object.allowVolumeExpansion === true,
-      ageOf(object, nowMs),
-    ],
-    prepare: preparesWhole(CLASSES, (object: KubeStorageClass) => ({
-      ...object,
-      reclaimPolicy: object.reclaimPolicy ?? 'Delete',
-      volumeBindingMode: object.volumeBindingMode ?? 'Immediate',
-    })),
-    validate: validateStorageClass,
-  }),
-};
-
-const DRIVERS: KindNames = { group: GROUP, resource: 'csidrivers', kind: 'CSIDriver', scope: 'cluster' };
+export const storageclasses: ResourceDescriptor = servedKind(STORAGE_CLASSES, {
+  shortNames: ['sc'],
+  columns: [
+    nameColumn,
+    textColumn('Provisioner', 'Provisioner of the volumes.'),
+    textColumn('ReclaimPolicy', 'Reclaim policy of the volumes.'),
+    textColumn('VolumeBindingMode', 'Immediate or WaitForFirstConsumer.'),
+    booleanColumn('AllowVolumeExpansion', 'Whether volumes can be expanded.'),
+    ageColumn,
+  ],
+  row: (object: KubeStorageClass, nowMs) => [
+    isDefaultClass(object) ? `${nameOf(object)} (default)` : nameOf(object),
+    object.provisioner ?? '',
+    object.reclaimPolicy ?? '',
+    object.volumeBindingMode ?? '',
+    object.allowVolumeExpansion === true,
+    ageOf(object, nowMs),
+  ],
+  prepare: preparesWhole(STORAGE_CLASSES, (object: KubeStorageClass) => ({
+    ...object,
+    reclaimPolicy: object.reclaimPolicy ?? 'Delete',
+    volumeBindingMode: object.volumeBindingMode ?? 'Immediate',
+  })),
+  validate: validateStorageClass,
+});
 
 /** Defaults of pkg/apis/storage/v1/defaults.go. */
 const storedDriver = (spec: KubeCsiDriver['spec'] = {}): NonNullable<KubeCsiDriver['spec']> => ({
@@ -67,7 +57,7 @@ const storedDriver = (spec: KubeCsiDriver['spec'] = {}): NonNullable<KubeCsiDriv
     (spec.volumeLifecycleModes ?? []).length > 0 ? (spec.volumeLifecycleModes ?? []) : ['Persistent'],
 });
 
-export const csidrivers: ResourceDescriptor = storedKind(DRIVERS, {
+export const csidrivers: ResourceDescriptor = servedKind(CSI_DRIVERS, {
   unconditionalUpdate: false,
   columns: [
     nameColumn,
@@ -92,18 +82,11 @@ export const csidrivers: ResourceDescriptor = storedKind(DRIVERS, {
       ageOf(object, nowMs),
     ];
   },
-  prepare: preparesSpec(DRIVERS, storedDriver),
+  prepare: preparesSpec(CSI_DRIVERS, storedDriver),
   validate: validateCsiDriver,
 });
 
-const CAPACITIES: KindNames = {
-  group: GROUP,
-  resource: 'csistoragecapacities',
-  kind: 'CSIStorageCapacity',
-  scope: 'namespaced',
-};
-
-export const csistoragecapacities: ResourceDescriptor = storedKind(CAPACITIES, {
+export const csistoragecapacities: ResourceDescriptor = servedKind(CSI_STORAGE_CAPACITIES, {
   unconditionalUpdate: false,
   columns: [
     nameColumn,
@@ -117,6 +100,6 @@ export const csistoragecapacities: ResourceDescriptor = storedKind(CAPACITIES, {
     object.capacity ?? '<unset>',
     ageOf(object, nowMs),
   ],
-  prepare: preparesWhole(CAPACITIES),
+  prepare: preparesWhole(CSI_STORAGE_CAPACITIES),
   validate: validateCsiStorageCapacity,
 });

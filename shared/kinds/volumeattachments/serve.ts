@@ -10,23 +10,16 @@ import {
 } from '../../kubernetes/normal-form.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import type { KubeVolumeAttachment } from '../types.ts';
+import { STORAGE_GROUP, VOLUME_ATTACHMENTS } from './resource.ts';
 import { validateVolumeAttachment } from './validate.ts';
 
-export const STORAGE_GROUP = 'storage.k8s.io';
-
 export const volumeattachments: ResourceDescriptor = {
-  group: STORAGE_GROUP,
-  version: 'v1',
-  resource: 'volumeattachments',
+  ...VOLUME_ATTACHMENTS,
   singular: 'volumeattachment',
-  kind: 'VolumeAttachment',
   listKind: 'VolumeAttachmentList',
   shortNames: [],
   categories: [],
-  namespaced: false,
-  verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
   subresources: [{ name: 'status', verbs: ['get', 'patch', 'update'] }],
-  shards: 1,
   columns: [
     nameColumn,
     textColumn('Attacher', 'Driver that attaches the volume.'),
@@ -49,7 +42,6 @@ export const volumeattachments: ResourceDescriptor = {
     object.status?.attached === true,
     ageSince(object.metadata.creationTimestamp, nowMs),
   ],
-  selectableFields: { 'metadata.name': (object) => object.metadata.name ?? '' },
   unconditionalUpdate: false,
   createOnUpdate: false,
   hasGeneration: false,

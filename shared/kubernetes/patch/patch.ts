@@ -1,6 +1,6 @@
 /** The patch types. A patch becomes a function that changes the stored object. */
 
-import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
+import type { StoredResource } from '../../kinds/stored-resource.ts';
 import { decodeObject, type FieldValidation, readJson, refuseTooLarge } from '../request/body.ts';
 import type { StructSchema } from '../schema/schema.ts';
 import * as status from '../status.ts';
@@ -22,7 +22,7 @@ export type PatchType = (typeof PATCH_TYPES)[number];
 export const isPatchType = (mediaType: string): mediaType is PatchType =>
   (PATCH_TYPES as readonly string[]).includes(mediaType);
 
-function accept(descriptor: ResourceDescriptor, name: string, result: PatchResult): JsonObject {
+function accept(descriptor: StoredResource, name: string, result: PatchResult): JsonObject {
   switch (result.kind) {
     case 'patched':
       return result.object;
@@ -42,7 +42,7 @@ function accept(descriptor: ResourceDescriptor, name: string, result: PatchResul
  * last run.
  */
 export function patchTransform(
-  descriptor: ResourceDescriptor,
+  descriptor: StoredResource,
   schema: StructSchema,
   name: string,
   type: Exclude<PatchType, 'application/apply-patch+yaml'>,

@@ -3,7 +3,7 @@
  * type. `fieldValidation` decides whether unknown and duplicate fields are refused, reported as warnings or ignored
  * (Kubernetes: "Kubernetes API Concepts", field validation).
  */
-import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
+import type { StoredResource } from '../../kinds/stored-resource.ts';
 import type { KubeObject } from '../../kinds/types.ts';
 import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../schema/decode.ts';
 import type { StructSchema } from '../schema/schema.ts';
@@ -99,7 +99,7 @@ export interface DecodedObject {
 
 /** The normalised object. @throws StatusError 400 for a wrong type, and with Strict for unknown or duplicate fields */
 export function decodeObject(
-  descriptor: Pick<ResourceDescriptor, 'kind' | 'version'>,
+  descriptor: Pick<StoredResource, 'kind' | 'version'>,
   schema: StructSchema,
   read: ReadBody,
   validation: FieldValidation,

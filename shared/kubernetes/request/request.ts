@@ -2,7 +2,7 @@
  * The verb, group, version, resource, namespace, name and subresource of an HTTP request.
  * Kubernetes: "API overview", request verbs; upstream k8s.io/apiserver pkg/endpoints/request/requestinfo.go.
  */
-import type { Verb } from '../../kinds/descriptor.ts';
+import type { Verb } from '../../kinds/stored-resource.ts';
 import { isAskedFor } from './options.ts';
 
 /** A path below /api/v1 or /apis/<group>/<version>. */

@@ -2,13 +2,15 @@
  * Every constraint of upstream's validation that the tables beside this file name: the counterexample is sent to the API
  * and must be refused with upstream's cause. docs/validation.md is the same tables. `WRITE_DOCS=1` writes it anew.
  */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
-import { findStored, resources } from '../../../shared/kinds/registry.ts';
+import { resources } from '../../../shared/kinds/registry.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { Cause } from '../../../shared/kubernetes/status.ts';
 import { type ApiAnswer, type ApiInMemory, apiInMemory } from '../../support/api-in-memory.ts';
+import { findDescriptor } from '../../support/find-descriptor.ts';
 import { type Checked, type Constraint, type ExpectedCause, edited, within } from './constraint.ts';
 import { OTHERWISE_WRITTEN, VALIDATED, type ValidatedKind } from './kinds.ts';
 import { metadataConstraints } from './metadata.ts';
@@ -18,7 +20,7 @@ import { podSpec, templateOnly } from './pod-spec.ts';
 const DOC = new URL('../../../docs/validation.md', import.meta.url);
 
 function descriptorOf(resource: string): ResourceDescriptor {
-  const descriptor = findStored(resource);
+  const descriptor = findDescriptor(resource);
   if (descriptor === undefined) throw new Error(`${resource} is not served`);
   return descriptor;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { causeText } from '../../kubernetes/status.ts';
-import { leases } from './resource.ts';
+import { leases } from './serve.ts';
 
 const context = { nowMs: 0 };
 const metadata = { name: 'kw-1', namespace: 'kube-node-lease' };

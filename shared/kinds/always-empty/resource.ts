@@ -1,0 +1,27 @@
+/** Kinds that clients list and that are not kept here: each exists and is empty, but for one ComponentStatus. */
+
+import { type StoredResource, storedResource, type Verb } from '../stored-resource.ts';
+
+const READING: readonly Verb[] = ['get', 'list', 'watch'];
+
+const alwaysEmpty = (group: string, resource: string, kind: string, verbs = READING): StoredResource =>
+  storedResource({ group, resource, kind, scope: 'cluster', verbs });
+
+export const COMPONENT_STATUSES = alwaysEmpty('', 'componentstatuses', 'ComponentStatus', ['get', 'list']);
+export const CUSTOM_RESOURCE_DEFINITIONS = alwaysEmpty(
+  'apiextensions.k8s.io',
+  'customresourcedefinitions',
+  'CustomResourceDefinition',
+);
+
+const ADMISSION = 'admissionregistration.k8s.io';
+
+export const ALWAYS_EMPTY: readonly StoredResource[] = [
+  COMPONENT_STATUSES,
+  alwaysEmpty(ADMISSION, 'mutatingwebhookconfigurations', 'MutatingWebhookConfiguration'),
+  alwaysEmpty(ADMISSION, 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
+  alwaysEmpty(ADMISSION, 'validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding'),
+  alwaysEmpty(ADMISSION, 'validatingwebhookconfigurations', 'ValidatingWebhookConfiguration'),
+  CUSTOM_RESOURCE_DEFINITIONS,
+  alwaysEmpty('apiregistration.k8s.io', 'apiservices', 'APIService'),
+];

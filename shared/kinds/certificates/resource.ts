@@ -1,0 +1,10 @@
+import type { KubeCertificateSigningRequest } from '../application-types.ts';
+import { storedResource } from '../stored-resource.ts';
+
+export const SIGNING_REQUESTS = storedResource({
+  group: 'certificates.k8s.io',
+  resource: 'certificatesigningrequests',
+  kind: 'CertificateSigningRequest',
+  scope: 'cluster',
+  selectableFields: { 'spec.signerName': (object: KubeCertificateSigningRequest) => object.spec?.signerName ?? '' },
+});

@@ -1,0 +1,20 @@
+import { freshMetadata, inheritMetadata, typed, withoutEmpty } from '../../kubernetes/normal-form.ts';
+import { DEFAULT_PREEMPTION_POLICY } from '../pods/pod-priority.ts';
+import type { Prepare } from '../prepare.ts';
+import type { KubeObject, KubePriorityClass } from '../types.ts';
+import { SCHEDULING_GROUP } from './resource.ts';
+
+const storedForm = (object: KubePriorityClass): KubeObject =>
+  typed(SCHEDULING_GROUP, 'v1', 'PriorityClass', {
+    ...withoutEmpty(object, 'globalDefault', 'description'),
+    metadata: object.metadata,
+    preemptionPolicy: object.preemptionPolicy || DEFAULT_PREEMPTION_POLICY,
+    value: object.value ?? 0,
+  });
+
+export const preparePriorityClass: Prepare = {
+  hasGeneration: true,
+  prepareForCreate: (object) =>
+    storedForm({ ...object, metadata: { ...freshMetadata(object.metadata), generation: 1 } }),
+  prepareForUpdate: (next, old) => storedForm({ ...next, metadata: inheritMetadata(next.metadata, old.metadata) }),
+};

@@ -1,0 +1,69 @@
+import type { KubeObject } from './types.ts';
+
+export type Verb = 'create' | 'delete' | 'deletecollection' | 'get' | 'list' | 'patch' | 'update' | 'watch';
+
+export const ALL_VERBS: readonly Verb[] = [
+  'create',
+  'delete',
+  'deletecollection',
+  'get',
+  'list',
+  'patch',
+  'update',
+  'watch',
+];
+
+/** One kind as it is stored: what the store and every controller know about it. descriptor.ts adds what serves it. */
+export interface StoredResource {
+  /** '' is the core group. */
+  readonly group: string;
+  /** The version in which its objects are stored. */
+  readonly version: string;
+  /** Plural, lower case: the name in paths and in the store. */
+  readonly resource: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly Verb[];
+  /** Store shards. Changing it moves keys. */
+  readonly shards: number;
+  /** Fields that a field selector may name, each with its value in an object. */
+  readonly selectableFields: Readonly<Record<string, (object: KubeObject) => string>>;
+  /** Other apiVersions that serve the same objects. Absent: none. */
+  readonly otherApiVersions?: readonly string[];
+}
+
+interface ResourceOptions extends Pick<StoredResource, 'group' | 'resource' | 'kind' | 'otherApiVersions'> {
+  readonly scope: 'cluster' | 'namespaced';
+  /** Absent: v1. */
+  readonly version?: string;
+  /** Absent: all of them. */
+  readonly verbs?: readonly Verb[];
+  /** Absent: 1. */
+  readonly shards?: number;
+  /** Besides metadata.name and metadata.namespace. */
+  readonly selectableFields?: StoredResource['selectableFields'];
+}
+
+export const storedResource = ({
+  scope,
+  version = 'v1',
+  verbs = ALL_VERBS,
+  shards = 1,
+  selectableFields,
+  ...names
+}: ResourceOptions): StoredResource => ({
+  ...names,
+  version,
+  namespaced: scope === 'namespaced',
+  verbs,
+  shards,
+  selectableFields: {
+    'metadata.name': ({ metadata }) => metadata.name ?? '',
+    ...(scope === 'namespaced' ? { 'metadata.namespace': ({ metadata }: KubeObject) => metadata.namespace ?? '' } : {}),
+    ...selectableFields,
+  },
+});
+
+/** `v1`, or `<group>/<version>`. */
+export const apiVersionOf = ({ group, version }: Pick<StoredResource, 'group' | 'version'>): string =>
+  group === '' ? version : `${group}/${version}`;
