@@ -10,33 +10,49 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { tendStreamRecords } from '../aws-local/engine/stream-records.ts';
 import { PRICES } from '../shared/cost/prices.ts';
 import { startEngine } from '../test/support/engine.ts';
-import { type Benchmark, percentile, type Report, readOptions, rounded, wholeNumbers } from './benchmark.ts';
+import {
+  type Benchmark,
+  percentile,
+  type Report,
+  readOptions,
+  rounded,
+  wholeNumber,
+  wholeNumbers,
+} from './benchmark.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 import { clientOf } from './heartbeat.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
+import { watchNodes } from './node-watch.ts';
 
 const FLEET_SIZES = [1_000, 10_000];
-const SINGLE_SAMPLES = 200;
-const LIST_SAMPLES = 5;
-const WATCH_SAMPLES = 20;
+/** Of lists and pages, and of changes that a watch shows, at most. */
+const LIST_SAMPLES_MAX = 5;
+const WATCH_SAMPLES_MAX = 20;
+const CONFIGURATION_OBJECTS_MAX = 1_000;
 const PAGE_LIMIT = 500;
 const PAGES_MAX = 100;
 const CREATE_AT_ONCE = 16;
 const ANSWER_MAX_MS = 60_000;
-const QUIET_WATCH_MS = 10_000;
+const WATCH_SETTLE_MS = 2_000;
 const WATCH_GIGABYTES = 0.125;
 
 export const api: Benchmark = {
   name: 'api',
   about: 'get, list, scrape, patch and watch of a large fleet: times and units',
-  usage: '[--nodes 1000,10000]',
+  usage: '[--nodes 1000,10000] [--samples 200] [--quiet-seconds 10 of a watch]',
+  smallest: ['--nodes', '10', '--samples', '1', '--quiet-seconds', '1'],
   run: measureApi,
 };
 
 const NODES_MAX = 20_000;
 
 async function measureApi(report: Report, options: readonly string[]): Promise<void> {
-  const { nodes } = readOptions(options, { nodes: { type: 'string' } });
+  const text = { type: 'string' } as const;
+  const { nodes, ...values } = readOptions(options, { nodes: text, samples: text, 'quiet-seconds': text });
+  const samples = wholeNumber('samples', values.samples, { least: 1, most: 10_000, otherwise: 200 });
+  const listSamples = Math.min(LIST_SAMPLES_MAX, samples);
+  const quietBounds = { least: 1, most: 3_600, otherwise: 10 };
+  const quietSeconds = wholeNumber('quiet-seconds', values['quiet-seconds'], quietBounds);
   const sizes = wholeNumbers('nodes', nodes, { least: 10, most: NODES_MAX, otherwise: FLEET_SIZES });
   const folder = mkdtempSync(join(tmpdir(), 'nk-bench-'));
   const dbPath = join(folder, 'engine.sqlite');
@@ -51,28 +67,30 @@ async function measureApi(report: Report, options: readonly string[]): Promise<v
     for (const target of sizes) {
       await fill(local, size, target);
       size = target;
-      await measure(report, proxy, { what: 'get node', nodes: size, samples: SINGLE_SAMPLES }, () =>
+      await measure(report, proxy, { what: 'get node', nodes: size, samples }, () =>
         reader.read(`/api/v1/nodes/${nameOf(7)}`),
       );
-      await measure(report, proxy, { what: 'list, pages of 500', nodes: size, samples: LIST_SAMPLES }, () =>
+      await measure(report, proxy, { what: 'list, pages of 500', nodes: size, samples: listSamples }, () =>
         listPages(reader),
       );
-      await measure(report, proxy, { what: 'list, no limit', nodes: size, samples: LIST_SAMPLES }, () =>
+      await measure(report, proxy, { what: 'list, no limit', nodes: size, samples: listSamples }, () =>
         listPages(reader, 0),
       );
       for (const path of ['/metrics', '/metrics?scope=controller']) {
-        await measure(report, proxy, { what: `GET ${path}`, nodes: size, samples: LIST_SAMPLES }, () =>
+        await measure(report, proxy, { what: `GET ${path}`, nodes: size, samples: listSamples }, () =>
           reader.readText(path),
         );
       }
     }
-    await measureConfiguration(report, local, proxy, reader);
+    const objects = Math.min(CONFIGURATION_OBJECTS_MAX, size);
+    await measureConfiguration(report, local, proxy, reader, { objects, samples: listSamples });
     let value = 0;
-    await measure(report, proxy, { what: 'patch a label', nodes: size, samples: SINGLE_SAMPLES }, () => {
+    await measure(report, proxy, { what: 'patch a label', nodes: size, samples }, () => {
       value += 1;
       return reader.patch(`/api/v1/nodes/${nameOf(value % size)}`, { metadata: { labels: { value: `v${value}` } } });
     });
-    await measureWatch(report, reader, proxy);
+    const watchSamples = Math.min(WATCH_SAMPLES_MAX, samples, size);
+    await measureWatch(report, local, reader, proxy, { samples: watchSamples, quietSeconds });
   } finally {
     reader.close();
     await local.stop();
@@ -82,20 +100,18 @@ async function measureApi(report: Report, options: readonly string[]): Promise<v
   }
 }
 
-/** Pages of what charts consist of, with 1,000 characters each. */
-const PAGES = [
-  { resource: 'configmaps', objects: 1_000 },
-  { resource: 'secrets', objects: 500 },
-];
+/** What charts consist of, with 1,000 characters each. */
+const CONFIGURATION = ['configmaps', 'secrets'];
 
 async function measureConfiguration(
   report: Report,
   local: LocalHost,
   proxy: CountingProxy,
   reader: Reader,
+  { objects, samples }: { readonly objects: number; readonly samples: number },
 ): Promise<void> {
   const client = clientOf(local, CREATE_AT_ONCE);
-  for (const { resource, objects } of PAGES) {
+  for (const resource of CONFIGURATION) {
     const path = `/api/v1/namespaces/default/${resource}`;
     const data = { key: Buffer.from('value '.repeat(125)).toString('base64') };
     await inParallel(objects, async (index) => {
@@ -103,9 +119,7 @@ async function measureConfiguration(
       if (answer.kind !== 'answered' || answer.status !== 201) throw new Error(`${path}: ${JSON.stringify(answer)}`);
     });
     const what = `page of ${objects} ${resource}`;
-    await measure(report, proxy, { what, nodes: 0, samples: LIST_SAMPLES }, () =>
-      reader.read(`${path}?limit=${objects}`),
-    );
+    await measure(report, proxy, { what, nodes: 0, samples }, () => reader.read(`${path}?limit=${objects}`));
   }
   client.close();
 }
@@ -125,29 +139,24 @@ const nameOf = (index: number): string => `bench-${String(index).padStart(5, '0'
 
 async function fill(local: LocalHost, from: number, to: number): Promise<void> {
   const client = clientOf(local, CREATE_AT_ONCE);
-  let next = from;
-  const work = async (): Promise<void> => {
-    while (next < to) {
-      const name = nameOf(next);
-      next += 1;
-      const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
-        type,
-        status: type === 'Ready' ? 'True' : 'False',
-        reason: 'Bench',
-        message: 'as a kubelet says it, in so many words',
-      }));
-      const body = { metadata: { name, labels: { zone: `z${next % 3}` } }, status: { conditions } };
-      const lease = { metadata: { name }, spec: { holderIdentity: name, leaseDurationSeconds: 40 } };
-      for (const [path, object] of [
-        ['/api/v1/nodes', body],
-        ['/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases', lease],
-      ] as const) {
-        const answer = await client.send({ method: 'POST', path, body: object });
-        if (answer.kind !== 'answered' || answer.status !== 201) throw new Error(`${name}: ${JSON.stringify(answer)}`);
-      }
+  await inParallel(to - from, async (index) => {
+    const name = nameOf(from + index);
+    const conditions = ['MemoryPressure', 'DiskPressure', 'PIDPressure', 'Ready'].map((type) => ({
+      type,
+      status: type === 'Ready' ? 'True' : 'False',
+      reason: 'Bench',
+      message: 'as a kubelet says it, in so many words',
+    }));
+    const body = { metadata: { name, labels: { zone: `z${index % 3}` } }, status: { conditions } };
+    const lease = { metadata: { name }, spec: { holderIdentity: name, leaseDurationSeconds: 40 } };
+    for (const [path, object] of [
+      ['/api/v1/nodes', body],
+      ['/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases', lease],
+    ] as const) {
+      const answer = await client.send({ method: 'POST', path, body: object });
+      if (answer.kind !== 'answered' || answer.status !== 201) throw new Error(`${name}: ${JSON.stringify(answer)}`);
     }
-  };
-  await Promise.all(Array.from({ length: CREATE_AT_ONCE }, work));
+  });
   client.close();
 }
 
@@ -160,8 +169,6 @@ interface Reader {
   read(path: string): Promise<Read>;
   readText(path: string): Promise<Pick<Read, 'bytes'>>;
   patch(path: string, body: unknown): Promise<Read>;
-  /** Follows the redirect of a watch and calls back for each line. */
-  watch(path: string, onLine: (line: string) => void): Promise<() => void>;
   close(): void;
 }
 
@@ -199,31 +206,10 @@ function createReader(local: LocalHost): Reader {
       sent.on('error', reject);
       sent.end(text);
     });
-  const watch = (url: URL, onLine: (line: string) => void, redirects: number): Promise<() => void> =>
-    new Promise((resolve, reject) => {
-      const sent = httpsRequest(url, { ca: local.ca, headers }, (answer) => {
-        if (answer.statusCode === 307 && redirects > 0) {
-          answer.resume();
-          resolve(watch(new URL(String(answer.headers.location)), onLine, redirects - 1));
-          return;
-        }
-        let rest = '';
-        answer.setEncoding('utf8').on('data', (chunk: string) => {
-          const lines = (rest + chunk).split('\n');
-          rest = lines.pop() ?? '';
-          for (const line of lines) onLine(line);
-        });
-        answer.on('error', () => {});
-        resolve(() => sent.destroy());
-      });
-      sent.on('error', reject);
-      sent.end();
-    });
   return {
     read: async (path) => readOf(await once('GET', path)),
     readText: async (path) => ({ bytes: (await once('GET', path)).length }),
     patch: async (path, body) => readOf(await once('PATCH', path, body)),
-    watch: (path, onLine) => watch(new URL(path, local.url), onLine, 1),
     close: () => agent.destroy(),
   };
 }
@@ -271,38 +257,36 @@ async function measure(
   });
 }
 
-async function measureWatch(report: Report, reader: Reader, proxy: CountingProxy): Promise<void> {
-  const { body } = await reader.read('/api/v1/nodes?limit=1');
+async function measureWatch(
+  report: Report,
+  local: LocalHost,
+  reader: Reader,
+  proxy: CountingProxy,
+  { samples, quietSeconds }: { readonly samples: number; readonly quietSeconds: number },
+): Promise<void> {
   const seen = new Map<string, () => void>();
-  const end = await reader.watch(
-    `/api/v1/nodes?watch=true&resourceVersion=${body.metadata?.resourceVersion ?? ''}`,
-    (line) => {
-      const { object } = JSON.parse(line) as { object: { metadata: { labels?: Record<string, string> } } };
-      seen.get(object.metadata.labels?.['watched'] ?? '')?.();
-    },
-  );
+  const watch = await watchNodes(local, ({ metadata }) => seen.get(metadata.labels?.['watched'] ?? '')?.());
   const times: number[] = [];
-  for (let sample = 0; sample < WATCH_SAMPLES; sample += 1) {
+  for (let sample = 0; sample < samples; sample += 1) {
     const value = `w${sample}`;
-    const told = new Promise<void>((resolve) => seen.set(value, resolve));
+    const shown = new Promise<'shown'>((resolve) => seen.set(value, () => resolve('shown')));
     await reader.patch(`/api/v1/nodes/${nameOf(sample)}`, { metadata: { labels: { watched: value } } });
     const startedMs = performance.now();
-    await Promise.race([
-      told,
-      pause(ANSWER_MAX_MS).then(() => Promise.reject(new Error(`${value} was not delivered`))),
-    ]);
+    const outcome = await Promise.race([shown, pause(ANSWER_MAX_MS, 'late', { ref: false })]);
+    if (outcome === 'late') throw new Error(`the watch did not show ${value} in ${ANSWER_MAX_MS} ms`);
     times.push(performance.now() - startedMs);
   }
-  await pause(2_000);
+  // What the changes still cause.
+  await pause(WATCH_SETTLE_MS);
   proxy.take();
-  await pause(QUIET_WATCH_MS);
+  await pause(quietSeconds * 1_000);
   const { readUnits, writeUnits } = proxy.take();
-  end();
-  const perHour = 3_600_000 / QUIET_WATCH_MS;
+  watch.stop();
+  const perHour = 3_600 / quietSeconds;
   const lambdaDollars = WATCH_GIGABYTES * 3_600 * PRICES.lambdaGigabyteSecond;
   report({
     what: 'watch, from acknowledged write to event',
-    samples: WATCH_SAMPLES,
+    samples,
     p50Ms: rounded(percentile(times, 0.5)),
     maxMs: rounded(Math.max(...times)),
     readUnitsPerQuietHour: Math.round(readUnits * perHour),

@@ -61,6 +61,19 @@ export function wholeNumbers(
     : text.split(',').map((part) => wholeNumber(name, part, { least, most, otherwise: least }));
 }
 
+/** The part of this name, or all of them in order. @throws UsageError */
+export function oneOrAll<Part>(
+  name: string,
+  text: string | undefined,
+  parts: Readonly<Record<string, Part>>,
+): readonly Part[] {
+  if (text === undefined) return Object.values(parts);
+  const part = Object.hasOwn(parts, text) ? parts[text] : undefined;
+  if (part === undefined)
+    throw new UsageError(`--${name} expects one of ${Object.keys(parts).join(', ')}, not ${text}`);
+  return [part];
+}
+
 /** Rounded to significant digits: more digits would suggest a precision that a shared machine does not have. */
 export const rounded = (value: number, digits = 4): number => Number(value.toPrecision(digits));
 

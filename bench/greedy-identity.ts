@@ -24,21 +24,23 @@ import { type LocalHost, startLocalHost } from './local-host.ts';
 const OTHERS = 4;
 const BEAT_EVERY_MS = 1_000;
 const KUBECTL_EVERY_MS = 3_000;
-/** Before the attack, and between two: what was learned about the identity is then forgotten. */
-const SETTLE_MS = 15_000;
 
 export const greedyIdentity: Benchmark = {
   name: 'greedy-identity',
   about: 'one machine that sends all it can: heartbeats of others, kubectl get nodes, the safety gate',
-  usage: '--concurrent 0,20,100 --seconds 30 --attacks heartbeats,ownerReferences,yaml,lists',
+  usage: '[--concurrent 20,100] [--seconds 30] [--settle 15] [--attacks heartbeats,ownerReferences,yaml,lists]',
+  smallest: ['--concurrent', '1', '--seconds', '1', '--settle', '0', '--attacks', 'heartbeats'],
   onlyByName: true,
   async run(report, words) {
     const options = readOptions(words, {
       concurrent: { type: 'string' },
       seconds: { type: 'string' },
+      settle: { type: 'string' },
       attacks: { type: 'string' },
     });
     const seconds = wholeNumber('seconds', options.seconds, { least: 1, most: 600, otherwise: 30 });
+    // Before each attack: what was learned about the identity is then forgotten.
+    const settle = wholeNumber('settle', options.settle, { least: 0, most: 600, otherwise: 15 });
     const bounds = { least: 0, most: 200, otherwise: [20, 100] };
     const concurrents = wholeNumbers('concurrent', options.concurrent, bounds);
     const attacks = options.attacks?.split(',') ?? Object.keys(GREEDY_REQUESTS);
@@ -55,7 +57,7 @@ export const greedyIdentity: Benchmark = {
         const next = GREEDY_REQUESTS[attack];
         if (next === undefined) throw new Error(`${attack}: expected one of ${Object.keys(GREEDY_REQUESTS).join()}`);
         for (const concurrent of concurrents) {
-          await pause(SETTLE_MS);
+          await pause(1_000 * settle);
           watched.take();
           const untilMs = performance.now() + 1_000 * seconds;
           const goOn = (): boolean => performance.now() < untilMs;

@@ -8,7 +8,7 @@
 import { type ApiAnswer, type ApiClient, createApiClient } from '../demo/fleet/api-client.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
 import { startEngine } from '../test/support/engine.ts';
-import { type Benchmark, percentile, type Report, rounded } from './benchmark.ts';
+import { type Benchmark, oneOrAll, percentile, type Report, readOptions, rounded, wholeNumber } from './benchmark.ts';
 import { startCountingProxy } from './counting-proxy.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 import { cpuUsedBetween, cpuUseOf } from './process-cpu.ts';
@@ -17,8 +17,6 @@ const CONNECTIONS = [1, 16, 64];
 /** Machines per connection: one connection does not always write the same item. */
 const MACHINES_PER_CONNECTION = 4;
 const WARM_UP_MS = 3_000;
-const MEASURE_MS = 10_000;
-const COUNTED_BEATS = 1_000;
 /** Time for machines to become Ready, be announced and lose their first taint. */
 const SETTLE_MS = 20_000;
 const STREAM_LAG_MS = 3_000;
@@ -27,18 +25,29 @@ const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
 export const heartbeat: Benchmark = {
   name: 'heartbeat',
   about: 'heartbeats per second, latency, CPU and capacity units of a lease renewal through local mode',
-  async run(report) {
-    await measureLoad(report);
-    await countUnits(report);
-    await countStreamWork(report);
+  usage: '[--part load|units|streams] [--seconds 10] [--beats 1000]',
+  smallest: ['--part', 'units', '--beats', '20'],
+  async run(report, words) {
+    const text = { type: 'string' } as const;
+    const values = readOptions(words, { part: text, seconds: text, beats: text });
+    const seconds = wholeNumber('seconds', values.seconds, { least: 1, most: 3_600, otherwise: 10 });
+    const beats = wholeNumber('beats', values.beats, { least: 1, most: 100_000, otherwise: 1_000 });
+    const parts = {
+      load: () => measureLoad(report, seconds * 1_000),
+      units: () => countUnits(report, beats),
+      streams: () => countStreamWork(report, beats),
+    };
+    for (const part of oneOrAll('part', values.part, parts)) await part();
   },
 };
 
-async function measureLoad(report: Report): Promise<void> {
+async function measureLoad(report: Report, measureMs: number): Promise<void> {
   const local = await startLocalHost({ controllers: false });
   try {
     const leases = await registered(local, Math.max(...CONNECTIONS) * MACHINES_PER_CONNECTION);
-    for (const connections of CONNECTIONS) await measureConnections(local, leases, connections, report);
+    for (const connections of CONNECTIONS) {
+      await measureConnections(local, leases, connections, { report, measureMs });
+    }
   } finally {
     await local.stop();
   }
@@ -48,7 +57,7 @@ async function measureConnections(
   local: LocalHost,
   leases: KubeObject[],
   connections: number,
-  report: Report,
+  { report, measureMs }: { readonly report: Report; readonly measureMs: number },
 ): Promise<void> {
   const client = clientOf(local, connections);
   try {
@@ -56,7 +65,7 @@ async function measureConnections(
     const handlerBeforeMs = await handlerCpuMs(local);
     const before = cpuUseOf(local.pid);
     const startedMs = performance.now();
-    const latencies = await beatFor(client, leases, connections, MEASURE_MS);
+    const latencies = await beatFor(client, leases, connections, measureMs);
     const seconds = (performance.now() - startedMs) / 1_000;
     const used = cpuUsedBetween(before, cpuUseOf(local.pid));
     const handlerMs = (await handlerCpuMs(local)) - handlerBeforeMs;
@@ -85,7 +94,7 @@ const isEngine = (name: string): boolean => name.startsWith('dynoxide/');
 const handlerCpuMs = async (local: LocalHost): Promise<number> =>
   (await local.counters()).functions['heartbeat']?.cpuMs ?? Number.NaN;
 
-async function countUnits(report: Report): Promise<void> {
+async function countUnits(report: Report, beats: number): Promise<void> {
   const engine = await startEngine();
   const proxy = await startCountingProxy(engine.endpoint);
   let local: LocalHost | undefined;
@@ -96,17 +105,17 @@ async function countUnits(report: Report): Promise<void> {
     try {
       await beatTimes(client, leases, 16, 100);
       proxy.take();
-      await beatTimes(client, leases, 16, COUNTED_BEATS);
+      await beatTimes(client, leases, 16, beats);
     } finally {
       client.close();
     }
     const { requests, readUnits, writeUnits } = proxy.take();
     const total = Object.values(requests).reduce((sum, count) => sum + count, 0);
     report({
-      countedBeats: COUNTED_BEATS,
-      writeUnitsPerBeat: rounded(writeUnits / COUNTED_BEATS),
-      readUnitsPerBeat: rounded(readUnits / COUNTED_BEATS),
-      storeRequestsPerBeat: rounded(total / COUNTED_BEATS),
+      countedBeats: beats,
+      writeUnitsPerBeat: rounded(writeUnits / beats),
+      readUnitsPerBeat: rounded(readUnits / beats),
+      storeRequestsPerBeat: rounded(total / beats),
       ...Object.fromEntries(Object.entries(requests).map(([operation, count]) => [`requests:${operation}`, count])),
     });
   } finally {
@@ -117,7 +126,7 @@ async function countUnits(report: Report): Promise<void> {
 }
 
 /** With ticks and streams: machines that have been announced, then a thousand beats, then time for the streams. */
-async function countStreamWork(report: Report): Promise<void> {
+async function countStreamWork(report: Report, beats: number): Promise<void> {
   const local = await startLocalHost({});
   try {
     const leases = await registered(local, 16);
@@ -125,13 +134,13 @@ async function countStreamWork(report: Report): Promise<void> {
     try {
       await beatSlowly(client, leases, SETTLE_MS);
       const before = await local.counters();
-      await beatTimes(client, leases, 16, COUNTED_BEATS);
+      await beatTimes(client, leases, 16, beats);
       await pause(STREAM_LAG_MS);
       const after = await local.counters();
       for (const [name, { read, filtered, delivered, batches }] of Object.entries(after.streams)) {
         const then = before.streams[name];
         report({
-          steadyBeats: COUNTED_BEATS,
+          steadyBeats: beats,
           stream: name,
           recordsRead: read - (then?.read ?? 0),
           recordsFiltered: filtered - (then?.filtered ?? 0),

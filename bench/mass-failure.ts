@@ -53,7 +53,7 @@ export const massFailure: Benchmark = {
   name: 'mass-failure',
   about: 'nodes that fail at once, 5,000 and 100,000: silence to Ready=Unknown with workers and without (virtual time)',
   usage: '[--nodes 5000,100000] [--workers 32; 0: the tick marks] [--spread 0|10 SECONDS] [--transaction 10 MS]',
-  smallest: ['--nodes', '500'],
+  smallest: ['--nodes', '50'],
   async run(report, words) {
     const text = { type: 'string' } as const;
     const values = readOptions(words, { nodes: text, workers: text, spread: text, transaction: text });

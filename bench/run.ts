@@ -6,7 +6,7 @@
  */
 import { availableParallelism, cpus } from 'node:os';
 import { advice } from './advice.ts';
-import { agentLogs, agentPods, agentQuiet } from './agent-quiet.ts';
+import { agent } from './agent.ts';
 import { api } from './api.ts';
 import { type Benchmark, UsageError } from './benchmark.ts';
 import { bundles } from './bundles.ts';
@@ -27,9 +27,7 @@ import { writeUnits } from './write-units.ts';
 const BENCHMARKS: readonly Benchmark[] = [
   bundles,
   heartbeat,
-  agentQuiet,
-  agentPods,
-  agentLogs,
+  agent,
   relay,
   tick,
   fleet,

@@ -20,10 +20,10 @@ import { seededFraction } from '../simulation/seeded-random.ts';
 import {
   type Benchmark,
   type Figures,
+  oneOrAll,
   percentile,
   readOptions,
   rounded,
-  UsageError,
   wholeNumber,
   wholeNumbers,
 } from './benchmark.ts';
@@ -33,7 +33,6 @@ import { controllersOf } from './system.ts';
 const ZONES = 3;
 const PODS_PER_NODE = 10;
 const MIXES = ['plain', 'mixed'] as const;
-const PARTS = ['rules', 'store', 'contention'];
 /** Passes at once. They do not wait for their turn. */
 const PASSES_AT_ONCE = 4;
 const STORE_NODES = 100;
@@ -48,27 +47,23 @@ export const scheduler: Benchmark = {
   async run(print, words) {
     const text = { type: 'string' } as const;
     const options = readOptions(words, { nodes: text, pods: text, part: text });
-    const { part } = options;
-    if (part !== undefined && !PARTS.includes(part)) {
-      throw new UsageError(`--part expects one of ${PARTS.join(', ')}, not ${part}`);
-    }
-    const has = (name: string): boolean => part === undefined || part === name;
     const sizes = wholeNumbers('nodes', options.nodes, { least: 1, most: 100_000, otherwise: [100, 1_000, 5_000] });
     const pods = wholeNumber('pods', options.pods, { least: 1, most: 100_000, otherwise: 1_000 });
-    if (has('rules')) {
-      for (const mix of MIXES) {
-        const measured = sizes.map((nodes) => rulesAlone(nodes, pods, mix));
-        for (const figures of measured) print(figures);
-        if (measured.length > 1) print({ part: 'growth', mix, exponentOfNodes: growthOf(measured) });
-      }
+    const parts = {
+      rules: () => MIXES.flatMap((mix) => rulesOfMix(sizes, pods, mix)),
+      store: async () => [await throughStore(pods), await throughStore(1)],
+      contention: async () => [await throughStore(pods, PASSES_AT_ONCE)],
+    };
+    for (const measure of oneOrAll('part', options.part, parts)) {
+      for (const figures of await measure()) print(figures);
     }
-    if (has('store')) {
-      print(await throughStore(pods));
-      print(await throughStore(1));
-    }
-    if (has('contention')) print(await throughStore(pods, PASSES_AT_ONCE));
   },
 };
+
+function rulesOfMix(sizes: readonly number[], pods: number, mix: 'plain' | 'mixed'): readonly Figures[] {
+  const measured = sizes.map((nodes) => rulesAlone(nodes, pods, mix));
+  return measured.length < 2 ? measured : [...measured, { part: 'growth', mix, exponentOfNodes: growthOf(measured) }];
+}
 
 /** Seconds per pod grow with the number of nodes, and of pods on them, to this power. */
 const growthOf = (measured: readonly RuleFigures[]): number =>

@@ -33,7 +33,7 @@ const SILENT_SHARE_MAX = 0.02;
 const PODS_MAX = 200;
 
 interface SoakOptions {
-  readonly minutes: number;
+  readonly seconds: number;
   readonly nodes: number;
   readonly killEverySeconds: number;
   readonly endEverySeconds: number;
@@ -42,12 +42,13 @@ interface SoakOptions {
 export const soak: Benchmark = {
   name: 'soak',
   about: 'local mode under churn, restarts of its parts and kill -9: memory, unexplained errors, agreement at the end',
-  usage: '[--minutes 30] [--nodes 1000] [--kill-every 600] [--end-environments-every 180] (seconds)',
+  usage: '[--seconds 1800] [--nodes 1000] [--kill-every 600] [--end-environments-every 180]',
+  smallest: ['--seconds', '1', '--nodes', '3'],
   onlyByName: true,
   async run(report, words) {
     const text = { type: 'string' } as const;
     const values = readOptions(words, {
-      minutes: text,
+      seconds: text,
       nodes: text,
       'kill-every': text,
       'end-environments-every': text,
@@ -57,8 +58,8 @@ export const soak: Benchmark = {
     const dataDirectory = mkdtempSync(join(tmpdir(), 'nk-soak-'));
     try {
       await new Soak(report, dataDirectory, {
-        minutes: whole('minutes', 1, 100_000, 30),
-        nodes: whole('nodes', 10, 100_000, 1_000),
+        seconds: whole('seconds', 1, 6_000_000, 1_800),
+        nodes: whole('nodes', 1, 100_000, 1_000),
         killEverySeconds: whole('kill-every', 10, 1_000_000, 600),
         endEverySeconds: whole('end-environments-every', 5, 1_000_000, 180),
       }).run();
@@ -102,7 +103,7 @@ class Soak {
   }
 
   async run(): Promise<void> {
-    const { nodes, minutes, killEverySeconds, endEverySeconds } = this.#options;
+    const { nodes, seconds, killEverySeconds, endEverySeconds } = this.#options;
     this.#local = await startLocalHost({ dataDirectory: this.#dataDirectory });
     const { url, ca, token } = this.#local;
     const port = Number(new URL(url).port);
@@ -129,7 +130,7 @@ class Soak {
       const registered = await secondsUntil(() => names.every((name) => this.#isWell(name)), REGISTRATION_LIMIT_MS);
       this.#report({ part: 'registered', nodes, seconds: registered });
       const startMs = performance.now();
-      const endMs = startMs + minutes * 60_000;
+      const endMs = startMs + seconds * 1_000;
       let nextKillMs = startMs + killEverySeconds * 1_000;
       let nextEndMs = startMs + endEverySeconds * 1_000;
       let nextSampleMs = startMs;

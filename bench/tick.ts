@@ -64,6 +64,7 @@ const TROUBLED = [10_000, 100_000];
 export const tick: Benchmark = {
   name: 'tick',
   about: 'one tick of node-monitor over up to 100,000 nodes, quiet and dark: seconds, CPU, units, memory',
+  smallest: ['--nodes', '10', '--troubled', '0'],
   usage: '[--nodes 1000,10000,…] [--troubled 10000,…|0] [--profile DIRECTORY]',
   async run(report, words) {
     const values = readOptions(words, {

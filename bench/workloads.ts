@@ -18,21 +18,12 @@ import { startMachines } from '../test/peer/workloads/machines.ts';
 import { startEngine } from '../test/support/engine.ts';
 import { writePolicy } from '../test/support/local.ts';
 import { servedWorkloads } from '../test/support/served-workloads.ts';
-import {
-  type Benchmark,
-  type Figures,
-  percentile,
-  readOptions,
-  rounded,
-  UsageError,
-  wholeNumber,
-} from './benchmark.ts';
+import { type Benchmark, type Figures, oneOrAll, percentile, readOptions, rounded, wholeNumber } from './benchmark.ts';
 import { type CountingProxy, startCountingProxy } from './counting-proxy.ts';
 import { clientOf } from './heartbeat.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 import { processesBelow } from './process-cpu.ts';
 
-const PARTS = ['units', 'deployment', 'replacements', 'scale'];
 const APPS = '/apis/apps/v1/namespaces/default';
 const CORE = '/api/v1/namespaces/default';
 const MERGE = 'application/merge-patch+json';
@@ -53,24 +44,22 @@ export const workloads: Benchmark = {
   name: 'workloads',
   about: 'Deployments: write units per pod, time until pods are created, bound, Running and replaced, 5,000 pods',
   usage: '[--part units|deployment|replacements|scale] [--rounds 10] [--pods 5000]',
+  smallest: ['--part', 'units'],
   onlyByName: true,
   async run(print, words) {
-    const options = readOptions(words, {
-      part: { type: 'string' },
-      rounds: { type: 'string' },
-      pods: { type: 'string' },
-    });
-    const { part } = options;
-    if (part !== undefined && !PARTS.includes(part)) {
-      throw new UsageError(`--part expects ${PARTS.join(', ')}, not ${part}`);
-    }
+    const text = { type: 'string' } as const;
+    const options = readOptions(words, { part: text, rounds: text, pods: text });
     const rounds = wholeNumber('rounds', options.rounds, { least: 1, most: 100, otherwise: 10 });
     const pods = wholeNumber('pods', options.pods, { least: 100, most: 20_000, otherwise: 5_000 });
-    const has = (name: string): boolean => part === undefined || part === name;
-    if (has('units')) for (const figures of await unitsOfLife()) print(figures);
-    if (has('deployment')) print(await inLocalMode(deploymentTimes));
-    if (has('replacements')) print(await inLocalMode((cluster) => replacementTimes(cluster, rounds)));
-    if (has('scale')) print(await inLocalMode((cluster) => scaleTimes(cluster, pods)));
+    const parts = {
+      units: unitsOfLife,
+      deployment: () => inLocalMode(deploymentTimes),
+      replacements: () => inLocalMode((cluster) => replacementTimes(cluster, rounds)),
+      scale: () => inLocalMode((cluster) => scaleTimes(cluster, pods)),
+    };
+    for (const measure of oneOrAll('part', options.part, parts)) {
+      for (const figures of [await measure()].flat()) print(figures);
+    }
   },
 };
 

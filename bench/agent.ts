@@ -1,7 +1,8 @@
 /**
- * Memory and CPU of one idle agent: the bundled file as a process of its own, started with the flags of its systemd
- * unit, enrolled in local mode, sending heartbeats and checking its status. Memory is the resident memory of the
- * kernel, Node itself included; CPU is user and system time over wall time.
+ * Memory and CPU of one agent: the bundled file as a process of its own, started with the flags of its systemd unit,
+ * enrolled in local mode, idle, with pods, or while one reader follows a log of a megabyte per second. Memory is the
+ * resident memory of the kernel, Node itself included; CPU is user and system time over wall time. The processes of
+ * pods are not counted.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -14,71 +15,65 @@ import { createApiClient } from '../demo/fleet/api-client.ts';
 import { agentNodeFlags, agentVariables, buildAgent } from '../scripts/build-agent.ts';
 import type { KubeNode, KubePod } from '../shared/kinds/types.ts';
 import { until } from '../test/support/until.ts';
-import { type Benchmark, type Report, rounded } from './benchmark.ts';
+import { type Benchmark, type Figures, readOptions, rounded, wholeNumber } from './benchmark.ts';
 import { type LocalHost, startLocalHost } from './local-host.ts';
 import { cpuUseOf } from './process-cpu.ts';
 
-const NODE = 'agent-quiet';
-const PODS = 20;
+const NODE = 'agent-bench';
 const LINES_AT_ONCE = 1_000;
 const LINES_EVERY_SECONDS = 0.1;
 const PODS_PATH = '/api/v1/namespaces/default/pods';
-/** From Ready on, until what the start needed is done with. */
-const SETTLE_MS = 30_000;
-const QUIET_MS = 90_000;
-/** A followed log ends after 100 MB. */
-const FOLLOW_SETTLE_MS = 10_000;
-const FOLLOW_MS = 60_000;
+/** From Ready on, until what the start needed is done with. Seconds. */
+const SETTLE_SECONDS = 30;
+/** Of an idle agent. A followed log ends after 100 MB, so it is measured for a minute at most. */
+const SECONDS = 60;
 
-export const agentQuiet: Benchmark = {
-  name: 'agent-quiet',
-  about: 'resident memory and share of a core of one idle agent process',
-  run: (report) => run(0, report),
-};
-
-/** Each pod has a token, a variable and a volume of a ConfigMap, and three probes every ten seconds. */
-export const agentPods: Benchmark = {
-  name: 'agent-pods',
-  about: 'the same of an agent with 20 pods, each with volumes, variables and three probes',
-  run: (report) => run(PODS, report),
-};
-
-/** One pod that writes a megabyte per second, and one reader. The processes of the pod are not counted. */
-export const agentLogs: Benchmark = {
-  name: 'agent-logs',
-  about: 'the same of an agent while kubectl logs -f reads one megabyte per second',
-  run: (report) => run(0, report, true),
-};
-
-async function run(pods: number, report: Report, isFollowed = false): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-agent-quiet-'));
-  const [local, bundle] = await Promise.all([startLocalHost({}), buildAgent(join(directory, 'dist'))]);
-  try {
-    report({ bundleBytes: statSync(bundle).size, pods });
-    await measure(local, bundle, directory, pods, report, isFollowed);
-  } finally {
-    await local.stop();
-    rmSync(directory, { recursive: true });
-  }
+interface AgentOptions {
+  readonly pods: number;
+  readonly isFollowed: boolean;
+  readonly settleMs: number;
+  readonly measureMs: number;
 }
+
+export const agent: Benchmark = {
+  name: 'agent',
+  about: 'resident memory and share of a core of one agent process: idle, with pods, and while a log is followed',
+  usage: `[--pods 0] [--follow] [--settle ${SETTLE_SECONDS}] [--seconds ${SECONDS}]`,
+  async run(report, words) {
+    const text = { type: 'string' } as const;
+    const values = readOptions(words, { pods: text, settle: text, seconds: text, follow: { type: 'boolean' } });
+    const options = {
+      pods: wholeNumber('pods', values.pods, { least: 0, most: 100, otherwise: 0 }),
+      isFollowed: values.follow === true,
+      settleMs: 1_000 * wholeNumber('settle', values.settle, { least: 0, most: 600, otherwise: SETTLE_SECONDS }),
+      measureMs: 1_000 * wholeNumber('seconds', values.seconds, { least: 1, most: 3_600, otherwise: SECONDS }),
+    };
+    const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-agent-'));
+    const [local, bundle] = await Promise.all([startLocalHost({}), buildAgent(join(directory, 'dist'))]);
+    try {
+      report({ bundleBytes: statSync(bundle).size, ...(await measure(local, bundle, directory, options)) });
+    } finally {
+      await local.stop();
+      rmSync(directory, { recursive: true });
+    }
+  },
+};
 
 async function measure(
   local: LocalHost,
   bundle: string,
   directory: string,
-  pods: number,
-  report: Report,
-  isFollowed: boolean,
-): Promise<void> {
+  { pods, isFollowed, settleMs, measureMs }: AgentOptions,
+): Promise<Figures> {
   const config = await configure(local, directory);
   const flags = agentNodeFlags();
   // The lines of its log are few, and dropped.
-  const agent = spawn(process.execPath, [...flags, bundle, '--config', config], {
+  const child = spawn(process.execPath, [...flags, bundle, '--config', config], {
     stdio: 'ignore',
     env: { PATH: process.env['PATH'], ...agentVariables() },
   });
-  const ended = new Promise<void>((resolve) => agent.once('exit', () => resolve()));
-  const pid = agent.pid!;
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const pid = child.pid!;
   try {
     const startedMs = performance.now();
     await readiness(local);
@@ -87,12 +82,13 @@ async function measure(
     if (pods > 0) await startPods(local, pods);
     const followed = isFollowed ? await startLog(local) : undefined;
     const podsCpuMs = cpuMsOf(pid) - startCpuMs;
-    await pause(isFollowed ? FOLLOW_SETTLE_MS : SETTLE_MS);
+    await pause(settleMs);
     const [before, fromMs, fromBytes] = [cpuMsOf(pid), performance.now(), followed?.bytes() ?? 0];
-    await pause(isFollowed ? FOLLOW_MS : QUIET_MS);
+    await pause(measureMs);
     const [cpuMs, elapsedMs] = [cpuMsOf(pid) - before, performance.now() - fromMs];
     const { VmRSS, VmHWM, RssAnon } = memoryOf(pid);
-    report({
+    return {
+      pods,
       nodeFlags: flags.join(' '),
       variables: Object.entries(agentVariables())
         .map((each) => each.join('='))
@@ -107,13 +103,13 @@ async function measure(
       ...(followed === undefined
         ? {}
         : { readBytesPerSecond: rounded((1_000 * (followed.bytes() - fromBytes)) / elapsedMs) }),
-      quietSeconds: rounded(elapsedMs / 1_000),
+      seconds: rounded(elapsedMs / 1_000),
       cpuMs: rounded(cpuMs),
       percentOfOneCore: rounded((100 * cpuMs) / elapsedMs, 3),
-    });
+    };
   } finally {
     if (pods > 0 || isFollowed) await removePods(local);
-    agent.kill('SIGTERM');
+    child.kill('SIGTERM');
     await ended;
   }
 }
