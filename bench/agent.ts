@@ -16,7 +16,7 @@ import { agentNodeFlags, agentVariables, buildAgent } from '../scripts/build-age
 import type { KubeNode, KubePod } from '../shared/kinds/types.ts';
 import { until } from '../test/support/until.ts';
 import { type Benchmark, type Figures, readOptions, rounded, wholeNumber } from './benchmark.ts';
-import { type LocalHost, startLocalHost } from './local-host.ts';
+import { clusterOf, type RunningCluster } from './local-host.ts';
 import { cpuUseOf } from './process-cpu.ts';
 
 const NODE = 'agent-bench';
@@ -38,10 +38,18 @@ interface AgentOptions {
 export const agent: Benchmark = {
   name: 'agent',
   about: 'resident memory and share of a core of one agent process: idle, with pods, and while a log is followed',
-  usage: `[--pods 0] [--follow] [--settle ${SETTLE_SECONDS}] [--seconds ${SECONDS}]`,
+  usage: `[--kubeconfig FILE] [--pods 0] [--follow] [--settle ${SETTLE_SECONDS}] [--seconds ${SECONDS}]`,
+  smallest: ['--settle', '0', '--seconds', '1'],
+  startsLocalMode: true,
   async run(report, words) {
     const text = { type: 'string' } as const;
-    const values = readOptions(words, { pods: text, settle: text, seconds: text, follow: { type: 'boolean' } });
+    const values = readOptions(words, {
+      kubeconfig: text,
+      pods: text,
+      settle: text,
+      seconds: text,
+      follow: { type: 'boolean' },
+    });
     const options = {
       pods: wholeNumber('pods', values.pods, { least: 0, most: 100, otherwise: 0 }),
       isFollowed: values.follow === true,
@@ -49,7 +57,7 @@ export const agent: Benchmark = {
       measureMs: 1_000 * wholeNumber('seconds', values.seconds, { least: 1, most: 3_600, otherwise: SECONDS }),
     };
     const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-agent-'));
-    const [local, bundle] = await Promise.all([startLocalHost({}), buildAgent(join(directory, 'dist'))]);
+    const [local, bundle] = await Promise.all([clusterOf(values.kubeconfig, {}), buildAgent(join(directory, 'dist'))]);
     try {
       report({ bundleBytes: statSync(bundle).size, ...(await measure(local, bundle, directory, options)) });
     } finally {
@@ -60,7 +68,7 @@ export const agent: Benchmark = {
 };
 
 async function measure(
-  local: LocalHost,
+  local: RunningCluster,
   bundle: string,
   directory: string,
   { pods, isFollowed, settleMs, measureMs }: AgentOptions,
@@ -117,7 +125,7 @@ async function measure(
 const shell = (script: string) => ({ image: 'none', command: ['/bin/sh', '-c', script] });
 
 /** Resolves when all pods are ready. */
-async function startPods(local: LocalHost, count: number): Promise<void> {
+async function startPods(local: RunningCluster, count: number): Promise<void> {
   await withClient(local, async (client) => {
     await client.send({
       method: 'POST',
@@ -153,7 +161,7 @@ async function startPods(local: LocalHost, count: number): Promise<void> {
 }
 
 /** Starts a pod that writes lines of 100 bytes, and follows its log. Returns how many bytes were read. */
-async function startLog(local: LocalHost): Promise<{ readonly bytes: () => number }> {
+async function startLog(local: RunningCluster): Promise<{ readonly bytes: () => number }> {
   const line = 'x'.repeat(99);
   // The pause runs beside the output: the rate does not depend on how fast the machine is.
   const script = `while :; do sleep ${LINES_EVERY_SECONDS} & yes ${line} | head -n ${LINES_AT_ONCE}; wait; done`;
@@ -182,7 +190,7 @@ async function startLog(local: LocalHost): Promise<{ readonly bytes: () => numbe
 }
 
 /** Ends the processes of the pods: the agent leaves them running. */
-async function removePods(local: LocalHost): Promise<void> {
+async function removePods(local: RunningCluster): Promise<void> {
   await withClient(local, async (client) => {
     for (const { metadata } of await podsOf(client)) {
       await client.send({ method: 'DELETE', path: `${PODS_PATH}/${metadata.name}`, body: { gracePeriodSeconds: 1 } });
@@ -201,7 +209,7 @@ const readyPods = async (client: ReturnType<typeof createApiClient>): Promise<nu
     status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True'),
   ).length;
 
-async function configure(local: LocalHost, directory: string): Promise<string> {
+async function configure(local: RunningCluster, directory: string): Promise<string> {
   const file = (name: string): string => join(directory, name);
   writeFileSync(file('ca.pem'), local.ca);
   // With an equals sign: a token may begin with a dash.
@@ -232,7 +240,7 @@ failSwapOn: false
 }
 
 async function withClient(
-  local: LocalHost,
+  local: RunningCluster,
   act: (client: ReturnType<typeof createApiClient>) => Promise<void>,
 ): Promise<void> {
   const client = createApiClient({
@@ -249,7 +257,7 @@ async function withClient(
   }
 }
 
-async function readiness(local: LocalHost): Promise<void> {
+async function readiness(local: RunningCluster): Promise<void> {
   await withClient(local, async (client) => {
     await until(
       async () => {

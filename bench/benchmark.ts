@@ -16,6 +16,8 @@ export interface Benchmark {
   readonly onlyByName?: boolean;
   /** Options with which it ends after about a second. benches.test.ts runs it so. */
   readonly smallest?: readonly string[];
+  /** Starts a local mode, unless `--kubeconfig` names a running cluster. */
+  readonly startsLocalMode?: boolean;
   /** `options`: the arguments after its name. @throws UsageError */
   run(report: Report, options: readonly string[]): Promise<void>;
 }

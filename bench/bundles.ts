@@ -9,15 +9,19 @@ import { readAssembly } from '../aws-local/assembly/assembly.ts';
 import { type FunctionPlan, functionUrlIds, planLocalMode } from '../aws-local/assembly/plan.ts';
 import { synthesise } from '../aws-local/assembly/synthesise.ts';
 import { startText } from '../test/support/start-text.ts';
-import { type Benchmark, percentile, rounded } from './benchmark.ts';
+import { type Benchmark, percentile, readOptions, rounded, wholeNumber } from './benchmark.ts';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
-const IMPORTS = 7;
 
 export const bundles: Benchmark = {
   name: 'bundles',
   about: 'what a cold start of each handler reads, and the time of its import, as synthesised',
-  async run(report) {
+  usage: '[--imports 7 of each] [--function NAME]',
+  smallest: ['--imports', '1', '--function', 'heartbeat'],
+  async run(report, words) {
+    const text = { type: 'string' } as const;
+    const values = readOptions(words, { imports: text, function: text });
+    const imports = wholeNumber('imports', values.imports, { least: 1, most: 1_000, otherwise: 7 });
     const { directory } = await synthesise({ projectDirectory: PROJECT, context: {}, inputFiles: [], mode: 'auto' });
     const assembly = readAssembly(directory);
     const plan = planLocalMode(assembly, {
@@ -28,10 +32,11 @@ export const bundles: Benchmark = {
       parameters: {},
     });
     for (const handler of plan.functions) {
+      if (values.function !== undefined && values.function !== handler.name) continue;
       const entry = entryOf(handler);
       const text = startText(dirname(entry), basename(entry));
       const times: number[] = [];
-      for (let round = 0; round < IMPORTS; round += 1) times.push(await importMs(entry, handler.environment));
+      for (let round = 0; round < imports; round += 1) times.push(await importMs(entry, handler.environment));
       report({
         function: handler.name,
         startBytes: Buffer.byteLength(text),

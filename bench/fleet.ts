@@ -31,6 +31,11 @@ export const fleet: Benchmark = {
   about:
     'CPU, memory and latency per kind of request, then a simulated fleet, against any Kubernetes API or local mode',
   usage: FLEET_USAGE,
+  smallest: [
+    ...['--nodes', '3', '--seconds', '1', '--silent', '0', '--beat', '1', '--lists', '1'],
+    ...['--rate', '5', '--rated-seconds', '1', '--rounds', '1', '--warm-up', 'off'],
+  ],
+  startsLocalMode: true,
   onlyByName: true,
   run: (report, words) => measureFleet(report, readFleetOptions(words)),
 };

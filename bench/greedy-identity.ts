@@ -19,7 +19,7 @@ import {
   sendGreedily,
 } from '../test/support/greedy-machine.ts';
 import { type Benchmark, percentile, readOptions, rounded, wholeNumber, wholeNumbers } from './benchmark.ts';
-import { type LocalHost, startLocalHost } from './local-host.ts';
+import { clusterOf, type RunningCluster } from './local-host.ts';
 
 const OTHERS = 4;
 const BEAT_EVERY_MS = 1_000;
@@ -28,11 +28,14 @@ const KUBECTL_EVERY_MS = 3_000;
 export const greedyIdentity: Benchmark = {
   name: 'greedy-identity',
   about: 'one machine that sends all it can: heartbeats of others, kubectl get nodes, the safety gate',
-  usage: '[--concurrent 20,100] [--seconds 30] [--settle 15] [--attacks heartbeats,ownerReferences,yaml,lists]',
+  usage:
+    '[--kubeconfig FILE] [--concurrent 20,100] [--seconds 30] [--settle 15] [--attacks heartbeats,ownerReferences,yaml,lists]',
   smallest: ['--concurrent', '1', '--seconds', '1', '--settle', '0', '--attacks', 'heartbeats'],
+  startsLocalMode: true,
   onlyByName: true,
   async run(report, words) {
     const options = readOptions(words, {
+      kubeconfig: { type: 'string' },
       concurrent: { type: 'string' },
       seconds: { type: 'string' },
       settle: { type: 'string' },
@@ -45,14 +48,15 @@ export const greedyIdentity: Benchmark = {
     const concurrents = wholeNumbers('concurrent', options.concurrent, bounds);
     const attacks = options.attacks?.split(',') ?? Object.keys(GREEDY_REQUESTS);
     const folder = mkdtempSync(join(tmpdir(), 'nk-greedy-'));
-    const local = await startLocalHost({ awsLimits: true, dataDirectory: folder });
+    const local = await clusterOf(options.kubeconfig, { awsLimits: true, dataDirectory: folder });
+    const kubeconfig = options.kubeconfig ?? join(folder, 'kubeconfig');
     const client = rawClient({ url: local.url, ca: local.ca });
     const hostile = rawClient({ url: local.url, ca: local.ca });
     try {
       const names = ['greedy', ...Array.from({ length: OTHERS }, (_, index) => `other-${index}`)];
       const [greedy, ...others] = await enrolMachines(client, { adminToken: local.token }, names);
       const stop = new AbortController();
-      const watched = observe({ client, others, kubeconfig: join(folder, 'kubeconfig') }, stop.signal);
+      const watched = observe({ client, others, kubeconfig }, stop.signal);
       for (const attack of attacks) {
         const next = GREEDY_REQUESTS[attack];
         if (next === undefined) throw new Error(`${attack}: expected one of ${Object.keys(GREEDY_REQUESTS).join()}`);
@@ -136,7 +140,7 @@ function observe(
 }
 
 /** How often the safety gate has closed since the start. */
-async function gateOf(client: RawClient, { token }: LocalHost) {
+async function gateOf(client: RawClient, { token }: RunningCluster) {
   const path = '/apis/nodekeeper.dev/v1alpha1/decisions?fieldSelector=about.kind%3DFleet';
   const { status, text } = await client.send({ method: 'GET', path, token });
   if (status !== 200) return { gateClosedTimes: Number.NaN };

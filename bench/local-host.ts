@@ -6,6 +6,8 @@ import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type LocalCounters, type LocalOptions, startLocal } from '../aws-local/runtime.ts';
+import { readKubeconfig } from '../test/support/kubeconfig.ts';
+import { UsageError } from './benchmark.ts';
 
 export interface LocalHost {
   readonly pid: number;
@@ -20,6 +22,17 @@ export interface LocalHost {
   stop(): Promise<void>;
   /** kill -9, and waits until the process has exited. */
   kill(): Promise<void>;
+}
+
+/** Access to a running cluster; `stop` ends one that the benchmark has started. */
+export type RunningCluster = Pick<LocalHost, 'url' | 'ca' | 'token' | 'stop'>;
+
+/** The cluster of a kubeconfig, or a local mode of its own. @throws UsageError without a certificate authority */
+export async function clusterOf(kubeconfig: string | undefined, options: HostedOptions): Promise<RunningCluster> {
+  if (kubeconfig === undefined) return startLocalHost(options);
+  const { url, ca, token } = readKubeconfig(kubeconfig);
+  if (ca === undefined) throw new UsageError(`${kubeconfig} names no certificate authority`);
+  return { url, ca, token, stop: () => Promise.resolve() };
 }
 
 type Word = 'counters' | 'endEnvironments';

@@ -5,44 +5,8 @@
  * {"bench": NAME, …figures}.
  */
 import { availableParallelism, cpus } from 'node:os';
-import { advice } from './advice.ts';
-import { agent } from './agent.ts';
-import { api } from './api.ts';
-import { type Benchmark, UsageError } from './benchmark.ts';
-import { bundles } from './bundles.ts';
-import { detection } from './detection.ts';
-import { fleet } from './fleet.ts';
-import { greedyIdentity } from './greedy-identity.ts';
-import { heartbeat } from './heartbeat.ts';
-import { massFailure } from './mass-failure.ts';
-import { relay } from './relay.ts';
-import { scheduler } from './scheduler.ts';
-import { soak } from './soak.ts';
-import { storm } from './storm.ts';
-import { tick } from './tick.ts';
-import { walks } from './walks.ts';
-import { workloads } from './workloads.ts';
-import { writeUnits } from './write-units.ts';
-
-const BENCHMARKS: readonly Benchmark[] = [
-  bundles,
-  heartbeat,
-  agent,
-  relay,
-  tick,
-  fleet,
-  storm,
-  greedyIdentity,
-  soak,
-  api,
-  detection,
-  massFailure,
-  writeUnits,
-  walks,
-  scheduler,
-  workloads,
-  advice,
-];
+import { UsageError } from './benchmark.ts';
+import { BENCHMARKS } from './benchmarks.ts';
 
 async function run(words: readonly string[]): Promise<number> {
   const firstOption = words.findIndex((word) => word.startsWith('-'));

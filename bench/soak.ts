@@ -43,7 +43,6 @@ export const soak: Benchmark = {
   name: 'soak',
   about: 'local mode under churn, restarts of its parts and kill -9: memory, unexplained errors, agreement at the end',
   usage: '[--seconds 1800] [--nodes 1000] [--kill-every 600] [--end-environments-every 180]',
-  smallest: ['--seconds', '1', '--nodes', '3'],
   onlyByName: true,
   async run(report, words) {
     const text = { type: 'string' } as const;
