@@ -21,7 +21,6 @@ export const advice: Benchmark = {
   name: 'advice',
   about: 'the advice on the grace period beside the true rates of 20 simulated fleets of known loss',
   usage: '[--svg FILE]',
-  smallest: [],
   async run(report, options) {
     const { svg } = readOptions(options, { svg: { type: 'string' } });
     const advised: (readonly [Loss, GraceAdvice])[] = [];

@@ -1,4 +1,4 @@
-/** Starts every benchmark once, as small as it can be: what runs here is its code, and no figure is judged. */
+/** Starts every benchmark once, as small as it can be: what runs here is its code, and no figure is compared. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LocalForTest, startLocalForTest } from '../test/support/local.ts';
 import type { Figures } from './benchmark.ts';
@@ -6,6 +6,7 @@ import { BENCHMARKS } from './benchmarks.ts';
 
 /** Benchmarks that are not started here, with the reason. */
 const NOT_STARTED: Readonly<Record<string, string>> = {
+  advice: 'test/property/advice.test.ts makes the same comparison',
   soak: 'it kills and restarts a local mode of its own, which test/e2e does, and lasts for minutes to mean anything',
   walks: 'walks.test.ts starts it',
 };

@@ -12,6 +12,9 @@ import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import { percentile, type Report, rounded } from './benchmark.ts';
 import { type ProcessUse, processesBelow } from './process-cpu.ts';
 
+/** Of the CPU at rest, measured as long as heartbeats are. */
+const IDLE_SECONDS_MAX = 5;
+
 export interface RequestPhasesOptions {
   readonly url: string;
   readonly ca: string | undefined;
@@ -45,7 +48,6 @@ export interface PhaseFigures {
   readonly residentMegabytes: number;
 }
 
-const IDLE_SECONDS = 5;
 const TIMEOUT_MS = 30_000;
 const LEASE_SECONDS = 40;
 const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json';
@@ -163,7 +165,7 @@ class PhaseRun {
 
   async idle(phase: string): Promise<void> {
     this.#restMsPerSecond = 0;
-    await this.#measure(phase, () => pause(IDLE_SECONDS * 1_000));
+    await this.#measure(phase, () => pause(Math.min(IDLE_SECONDS_MAX, this.#options.beatSeconds) * 1_000));
     this.#restMsPerSecond = this.figures.at(-1)!.cpuMsPerRequest;
   }
 
