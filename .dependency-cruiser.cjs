@@ -39,6 +39,20 @@ module.exports = {
       to: { path: [`${root}${PROGRAMS}`, TOOLS], pathNot: `${root}functions/$1/` },
     },
     {
+      name: 'serving-is-for-the-api',
+      comment: 'Columns, schemas and validation of every kind are half of a bundle. A controller loads resource.ts.',
+      severity: 'error',
+      from: { path: `${root}functions/(?!api/|watch/)`, pathNot: TESTS },
+      to: { path: [`${root}shared/kinds/[^/]+/serve\\.ts$`, `${root}shared/kinds/registry\\.ts$`], reachable: true },
+    },
+    {
+      name: 'validation-is-for-who-creates',
+      comment: 'The heartbeat validates Leases, and workloads the pods that they create.',
+      severity: 'error',
+      from: { path: `${root}functions/(?!api/|watch/|heartbeat/|workloads/)`, pathNot: TESTS },
+      to: { path: [`${root}shared/kinds/validate`, `${root}shared/kinds/[^/]+/validate`], reachable: true },
+    },
+    {
       name: 'rules-are-pure',
       comment:
         'What decides has no I/O, no SDK, no clock. Node built-ins, libraries, stores and adapters are none of it.',

@@ -59,6 +59,16 @@ describe('the rules on imports', () => {
     expect(await planted('functions-apart')).toEqual(['functions/one/work.ts -> functions/other/work.ts']);
   });
 
+  it('report a function that reaches what serves a kind, through any file', async () => {
+    expect(await planted('serving-is-for-the-api')).toContain('functions/other/work.ts -> shared/kinds/pods/serve.ts');
+  });
+
+  it('report a function that reaches a validation that it does not run, through any file', async () => {
+    expect(await planted('validation-is-for-who-creates')).toContain(
+      'functions/other/work.ts -> shared/kinds/pods/validate.ts',
+    );
+  });
+
   it('report a circle, through types too', async () => {
     expect(await planted('no-circular')).toEqual(['shared/fleet/circle-one.ts -> shared/fleet/circle-two.ts']);
   });
