@@ -33,6 +33,7 @@ import {
   PODS_VERSION_ANNOTATION,
 } from '../../shared/kinds/leases/lease-record.ts';
 import { type LeaseWriteOutcome, renewLease } from '../../shared/kinds/leases/lease-store.ts';
+import { LEASE_MESSAGES } from '../../shared/kinds/leases/protobuf-messages.ts';
 import { LEASES } from '../../shared/kinds/leases/resource.ts';
 import { validateLease } from '../../shared/kinds/leases/validate.ts';
 import { lease as leaseSchema } from '../../shared/kinds/schema/lease.ts';
@@ -58,6 +59,7 @@ import * as status from '../../shared/kubernetes/status.ts';
 import { resourceVersionRequired } from '../../shared/kubernetes/validation/metadata.ts';
 import { isJsonObject, setMember } from '../../shared/kubernetes/wire/json-value.ts';
 import { PROTOBUF_MEDIA_TYPE } from '../../shared/kubernetes/wire/protobuf-envelope.ts';
+import { protobufTable } from '../../shared/kubernetes/wire/protobuf-table.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { Item, ItemUpdater } from '../../shared/store/item-store.ts';
 import { type BatchContext, serveBatch } from './lease-batch.ts';
@@ -303,11 +305,16 @@ const news = ({ metadata: { resourceVersion, annotations } }: Lease) => ({
 
 /** No client renews a Lease in YAML, and its parser would add to each cold start. */
 const ACCEPTED = ['application/json', PROTOBUF_MEDIA_TYPE];
-const LEASE_TYPE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' } as const;
+const leaseTable = protobufTable(LEASE_MESSAGES);
+const LEASE_BODY = {
+  messages: async () => leaseTable,
+  expected: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
+  accepted: ACCEPTED,
+};
 
 async function put(dependencies: RenewLeaseDependencies, beat: Beat): Promise<HttpResponse> {
   const { request, target, nowMs } = beat;
-  const read = await readObjectBody(request.headers, request.body, LEASE_TYPE, ACCEPTED);
+  const read = await readObjectBody(request.headers, request.body, LEASE_BODY);
   const { object, warnings } = decodeObject(
     LEASES,
     leaseSchema,

@@ -1,9 +1,11 @@
+import { LEASE_MESSAGES } from './leases/protobuf-messages.ts';
+
 /**
  * Field numbers, JSON names and types of the protobuf messages that clients send. Written by
  * scripts/protobuf/generate.ts from the struct tags of k8s.io/api and k8s.io/apimachinery, release 1.35.
  * protobuf-table.ts describes the format. Field numbers never change.
  */
-export const PROTOBUF_MESSAGES = `
+export const PROTOBUF_MESSAGES = `${LEASE_MESSAGES}
 apps/v1.ControllerRevision: 1 metadata meta/v1.ObjectMeta, 2 data json, 3 revision int
 apps/v1.DaemonSet: 1 metadata meta/v1.ObjectMeta, 2 spec DaemonSetSpec, 3 status DaemonSetStatus
 apps/v1.DaemonSetCondition: 1 type string, 2 status string, 3 lastTransitionTime time, 4 reason string, 5 message string
@@ -154,9 +156,6 @@ certificates/v1.CertificateSigningRequestCondition: 1 type string, 6 status stri
 certificates/v1.CertificateSigningRequestSpec: 1 request bytes, 7 signerName string, 8 expirationSeconds int,
  5 usages *string, 2 username string, 3 uid string, 4 groups *string, 6 extra %strings
 certificates/v1.CertificateSigningRequestStatus: 1 conditions *CertificateSigningRequestCondition, 2 certificate bytes
-coordination/v1.Lease: 1 metadata meta/v1.ObjectMeta, 2 spec LeaseSpec
-coordination/v1.LeaseSpec: 1 holderIdentity string, 2 leaseDurationSeconds int, 3 acquireTime microTime,
- 4 renewTime microTime, 5 leaseTransitions int, 6 strategy string, 7 preferredHolder string
 core/v1.AWSElasticBlockStoreVolumeSource: 1 volumeID string, 2 fsType string, 3 partition int, 4 readOnly bool
 core/v1.Affinity: 1 nodeAffinity NodeAffinity, 2 podAffinity PodAffinity, 3 podAntiAffinity PodAntiAffinity
 core/v1.AppArmorProfile: 1 type string, 2 localhostProfile string
@@ -513,14 +512,6 @@ meta/v1.DeleteOptions: 1 gracePeriodSeconds int, 2 preconditions Preconditions, 
 meta/v1.FieldSelectorRequirement: 1 key string, 2 operator string, 3 values *string
 meta/v1.LabelSelector: 1 matchLabels %string, 2 matchExpressions *LabelSelectorRequirement
 meta/v1.LabelSelectorRequirement: 1 key string, 2 operator string, 3 values *string
-meta/v1.ManagedFieldsEntry: 1 manager string, 2 operation string, 3 apiVersion string, 4 time time, 6 fieldsType string,
- 7 fieldsV1 json, 8 subresource string
-meta/v1.ObjectMeta: 1 name string, 2 generateName string, 3 namespace string, 4 selfLink string, 5 uid string,
- 6 resourceVersion string, 7 generation int, 8 creationTimestamp time, 9 deletionTimestamp time,
- 10 deletionGracePeriodSeconds int, 11 labels %string, 12 annotations %string, 13 ownerReferences *OwnerReference,
- 14 finalizers *string, 17 managedFields *ManagedFieldsEntry
-meta/v1.OwnerReference: 5 apiVersion string, 1 kind string, 3 name string, 4 uid string, 6 controller bool,
- 7 blockOwnerDeletion bool
 meta/v1.Preconditions: 1 uid string, 2 resourceVersion string
 networking/v1.HTTPIngressPath: 1 path string, 3 pathType string, 2 backend IngressBackend
 networking/v1.HTTPIngressRuleValue: 1 paths *HTTPIngressPath

@@ -2,11 +2,12 @@
  * Requests that can be made as long as one likes: for every list and map in the schema of a kind, one that repeats it,
  * with each verb, in each format. Nothing here knows a rule of a kind. Most of these requests are refused.
  */
+
 import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
+import { ALL_MESSAGES } from '../../shared/kinds/protobuf-table.ts';
 import { schemaOf } from '../../shared/kinds/schema/kinds.ts';
 import type { Field, ListSchema, MapSchema, Schema, StructSchema } from '../../shared/kubernetes/schema/schema.ts';
-import { messageOfKind } from '../../shared/kubernetes/wire/protobuf-table.ts';
 import { APPLY, JSON_PATCH, MERGE, type Send, STRATEGIC } from './api-in-memory.ts';
 import { APPLICATION_OBJECTS } from './application-objects.ts';
 import { PROTOBUF, protobufBody } from './protobuf-body.ts';
@@ -241,7 +242,8 @@ const STATUS_WRITES = ['PUT in JSON', 'merge patch', 'strategic merge patch', 'a
  */
 function bodyFamilies(target: Target): readonly Family[] {
   const { resource } = target.descriptor;
-  const hasMessage = messageOfKind(String(target.base['apiVersion']), String(target.base['kind'])) !== undefined;
+  const hasMessage =
+    ALL_MESSAGES.messageOfKind(String(target.base['apiVersion']), String(target.base['kind'])) !== undefined;
   const post = created('application/json', (object) => object);
   const writes = Object.entries({ 'POST in JSON': post, ...WRITES }).filter(
     ([name]) => hasMessage || name !== 'POST in protobuf',

@@ -10,13 +10,14 @@ import { refuseUnacceptable } from '../../../shared/api/request/response-shape.t
 import { defined } from '../../../shared/defined.ts';
 import { schemaOf } from '../../../shared/kinds/schema/kinds.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import { decodeObject, fieldValidationOf, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
+import { decodeObject, fieldValidationOf } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
 import type { ServeDependencies } from '../dependencies.ts';
+import { readObject } from '../verbs/read-object.ts';
 import { accessStatus, attributesFaults, userInfoOf } from './self-review.ts';
 import { accessReviews } from './self-reviews.ts';
 
@@ -53,7 +54,7 @@ export async function answerAccessReview(
   const apiVersion = `${group}/${version}`;
   const schema = schemaOf(apiVersion, kind);
   if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);
-  const read = await readObjectBody(request.headers, request.body, { apiVersion, kind });
+  const read = await readObject(request.headers, request.body, { apiVersion, kind });
   const validation = fieldValidationOf(request.query, 'CreateOptions');
   const { object, warnings } = decodeObject({ kind, version }, schema, read, validation);
   const spec = (object.spec ?? {}) as ReviewSpec;

@@ -1,4 +1,5 @@
 /** POST of a NodeIdentity: reads the body, calls enrolNode with the credential of the user, returns the identity. */
+
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../../shared/access/bootstrap-token.ts';
 import { KEY_ID_EXTRA } from '../../../shared/access/node-identity.ts';
 import type { ReadPublicKey } from '../../../shared/access/node-keys.ts';
@@ -12,18 +13,14 @@ import { identityObject } from '../../../shared/kinds/identities/storage.ts';
 import { nodeIdentity as nodeIdentitySchema } from '../../../shared/kinds/schema/identity.ts';
 import type { KubeNodeIdentity } from '../../../shared/kinds/types.ts';
 import { recordOf } from '../../../shared/kubernetes/normal-form.ts';
-import {
-  decodeObject,
-  fieldValidationOf,
-  readObjectBody,
-  refuseTooLarge,
-} from '../../../shared/kubernetes/request/body.ts';
+import { decodeObject, fieldValidationOf, refuseTooLarge } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { dryRunOf } from '../../../shared/kubernetes/request/options.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
+import { readObject } from '../verbs/read-object.ts';
 import { type EnrolAnswer, type EnrolDependencies, type EnrolledBy, enrolNode } from './enrol-node.ts';
 import { INSTANCE_USER_PREFIX } from './instance-identity.ts';
 
@@ -65,7 +62,7 @@ async function requestedIdentity({ request, nowMs }: Call): Promise<{
   readonly requested: KubeNodeIdentity;
   readonly warnings: readonly string[];
 }> {
-  const read = await readObjectBody(request.headers, request.body);
+  const read = await readObject(request.headers, request.body);
   const validation = fieldValidationOf(request.query, 'CreateOptions');
   const { object, warnings } = decodeObject(nodeidentities, nodeIdentitySchema, read, validation);
   const { kind = '', apiVersion = '' } = object;

@@ -8,11 +8,11 @@ import type { UserInfo } from '../../../shared/access/user-info.ts';
 import { refuseUnacceptable } from '../../../shared/api/request/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import { isRecord, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
-import { readObjectBody } from '../../../shared/kubernetes/request/body.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
 import type { ServeDependencies } from '../dependencies.ts';
+import { readObject } from '../verbs/read-object.ts';
 import { findSelfReview } from './self-reviews.ts';
 
 /** Returns undefined for another resource. The user may ask: every authenticated user may. */
@@ -25,7 +25,7 @@ export const answerSelfReviews =
     refuseUnacceptable(request.headers['accept'] ?? '', false);
     const apiVersion = `${review.group}/${review.version}`;
     const head = { kind: review.kind, apiVersion, metadata: { creationTimestamp: null } };
-    const read = await readObjectBody(request.headers, request.body, { apiVersion, kind: review.kind });
+    const read = await readObject(request.headers, request.body, { apiVersion, kind: review.kind });
     const spec = recordOf(read.value.spec);
     switch (review.kind) {
       case 'SelfSubjectReview':

@@ -9,7 +9,7 @@ import { priorityclasses } from '../../../shared/kinds/priorityclasses/serve.ts'
 import { isSystemPriorityClass } from '../../../shared/kinds/priorityclasses/system-classes.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
-import { decodeObject, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
+import { decodeObject } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import {
   dryRunOf,
@@ -27,6 +27,7 @@ import { admitWrite } from '../admission/admit-write.ts';
 import { deleteNamespace } from '../admission/delete-namespace.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { type DecideDeletion, type DeletedObject, type DeleteOptions, deleteObject } from './delete-object.ts';
+import { readObject } from './read-object.ts';
 import type { WriteOptions } from './write-options.ts';
 
 /** The parts of a DeleteOptions body that are used. */
@@ -116,7 +117,7 @@ const waiting =
 /** The DeleteOptions of a request. The query is read only if there is no body, as upstream. */
 async function deleteBodyOf({ headers, body, query }: HttpRequest): Promise<RequestedDelete> {
   if (body.byteLength > 0) {
-    const read = await readObjectBody(headers, body, DELETE_OPTIONS_TYPE);
+    const read = await readObject(headers, body, DELETE_OPTIONS_TYPE);
     return requestedDelete(decodeObject(DELETE_OPTIONS, deleteOptionsSchema, read, 'Ignore').object);
   }
   return requestedDelete(

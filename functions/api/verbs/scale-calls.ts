@@ -9,12 +9,7 @@ import { scale as scaleSchema } from '../../../shared/kinds/schema/autoscaling.t
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
-import {
-  decodeObject,
-  fieldValidationOf,
-  mediaTypeOf,
-  readObjectBody,
-} from '../../../shared/kubernetes/request/body.ts';
+import { decodeObject, fieldValidationOf, mediaTypeOf } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/options.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
@@ -25,6 +20,7 @@ import { admitWrite } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { trackingOf } from './field-tracking.ts';
 import { modifyObject } from './modify-object.ts';
+import { readObject } from './read-object.ts';
 
 const SCALE = { group: 'autoscaling', version: 'v1', kind: 'Scale' } as const;
 const EXPECTED = { apiVersion: 'autoscaling/v1', kind: SCALE.kind } as const;
@@ -68,7 +64,7 @@ export async function getScale(dependencies: ServeDependencies, { descriptor, ta
 
 export async function updateScale(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   const { request } = call;
-  const read = await readObjectBody(request.headers, request.body, EXPECTED);
+  const read = await readObject(request.headers, request.body, EXPECTED);
   const { object, warnings } = decodeObject(
     SCALE,
     scaleSchema,

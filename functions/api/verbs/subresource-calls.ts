@@ -3,7 +3,7 @@
 import { type Call, refuseOtherKind } from '../../../shared/api/request/call.ts';
 import { schemaOf } from '../../../shared/kinds/schema/kinds.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import { decodeObject, fieldValidationOf, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
+import { decodeObject, fieldValidationOf } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { dryRunOf } from '../../../shared/kubernetes/request/options.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
@@ -13,6 +13,7 @@ import type { ServeDependencies } from '../dependencies.ts';
 import { bindToNode } from './bind-pod.ts';
 import { requestedDelete } from './delete-calls.ts';
 import { evictPod } from './evict-pod.ts';
+import { readObject } from './read-object.ts';
 
 /** @param apiVersions that the kind is served in; a body without apiVersion is read as the first */
 export async function readSubresourceBody(
@@ -21,7 +22,7 @@ export async function readSubresourceBody(
   apiVersions: readonly [string, ...string[]],
 ): Promise<KubeObject> {
   const { request, target } = call;
-  const read = await readObjectBody(request.headers, request.body, { apiVersion: apiVersions[0], kind });
+  const read = await readObject(request.headers, request.body, { apiVersion: apiVersions[0], kind });
   const apiVersion = apiVersions.find((each) => each === read.value.apiVersion) ?? apiVersions[0];
   const schema = schemaOf(apiVersion, kind);
   if (schema === undefined) throw new Error(`no schema of ${apiVersion} ${kind}`);

@@ -1,4 +1,5 @@
 /** POST, PUT and PATCH: read the body, run the verb, shape the response. */
+
 import { readsAsNode } from '../../../shared/access/authorize.ts';
 import { apiVersionOf, type Call, refuseOtherKind } from '../../../shared/api/request/call.ts';
 import { shapeObject } from '../../../shared/api/request/response-shape.ts';
@@ -9,12 +10,7 @@ import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
-import {
-  decodeObject,
-  fieldValidationOf,
-  mediaTypeOf,
-  readObjectBody,
-} from '../../../shared/kubernetes/request/body.ts';
+import { decodeObject, fieldValidationOf, mediaTypeOf } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/options.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
@@ -24,6 +20,7 @@ import type { ServeDependencies } from '../dependencies.ts';
 import { createObject } from './create-object.ts';
 import { trackingOf, untouchedBy, writerOf } from './field-tracking.ts';
 import { modifyObject } from './modify-object.ts';
+import { readObject } from './read-object.ts';
 import { requestToken } from './request-token.ts';
 import { schemaFor } from './schema-of-resource.ts';
 import { applied, checkApplyOptions, readApplyBody } from './server-side-apply.ts';
@@ -43,7 +40,7 @@ async function readBody(
 ): Promise<{ readonly body: KubeObject; readonly warnings: readonly string[] }> {
   const { descriptor, request } = call;
   const expected = { apiVersion: apiVersionOf(descriptor), kind: descriptor.kind };
-  const read = await readObjectBody(request.headers, request.body, expected);
+  const read = await readObject(request.headers, request.body, expected);
   const { object, warnings } = decodeObject(
     descriptor,
     schemaFor(descriptor),

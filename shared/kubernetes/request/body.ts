@@ -13,6 +13,7 @@ import { parseJson } from '../wire/json.ts';
 import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
 import type { ExpectedType } from '../wire/protobuf.ts';
 import { isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf-envelope.ts';
+import type { ProtobufTable } from '../wire/protobuf-table.ts';
 import { type OptionsKind, optionsFault } from './options.ts';
 
 /** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
@@ -62,24 +63,30 @@ export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unkn
   };
 }
 
+interface ObjectBody {
+  /** The protobuf messages that are known here, read when a body needs them. */
+  readonly messages: () => Promise<ProtobufTable>;
+  /** apiVersion and kind of the path, for a protobuf body that names none. */
+  readonly expected?: ExpectedType | undefined;
+  /** Media types for the message of a 415. */
+  readonly accepted?: readonly string[];
+}
+
 /**
- * Reads an object, as JSON or protobuf. The table of protobuf messages is 50 KB: it is loaded with the first such body.
+ * Reads an object, as JSON or protobuf.
  *
- * @param expected apiVersion and kind of the path, for a protobuf body that names none
- * @param accepted media types for the message of a 415
  * @throws StatusError 400, 413, 415
  */
 export async function readObjectBody(
   headers: Readonly<Record<string, string>>,
   body: Uint8Array,
-  expected?: ExpectedType,
-  accepted: readonly string[] = ACCEPTED,
+  { messages, expected, accepted = ACCEPTED }: ObjectBody,
 ): Promise<ReadBody> {
   refuseTooLarge(body);
   const mediaType = mediaTypeOf(headers);
   if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
     const { decodeProtobuf } = await import('../wire/protobuf.ts');
-    const decoded = decodeProtobuf(body, expected);
+    const decoded = decodeProtobuf(await messages(), body, expected);
     if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
     return { value: decoded.object, duplicateFields: [], ignoresUnknownFields: true };
   }

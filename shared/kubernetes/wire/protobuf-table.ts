@@ -8,7 +8,6 @@
  *
  * Entries are parsed when they are first used. A process parses only what its clients send.
  */
-import { PROTOBUF_MESSAGES } from '../../kinds/protobuf-messages.ts';
 
 const SCALARS = [
   'string',
@@ -40,36 +39,41 @@ export interface ProtoField {
 /** Fields by number. */
 export type ProtoMessage = ReadonlyMap<number, ProtoField>;
 
-const parsed = new Map<string, ProtoMessage>();
-
-/** The message of a kind, by the group, version and kind of a request. Undefined for a kind that is read as JSON only. */
-export function messageOfKind(apiVersion: string, kind: string): ProtoMessage | undefined {
-  // Clients send DeleteOptions with the apiVersion of the deleted object.
-  if (kind === 'DeleteOptions') return findMessage('meta/v1.DeleteOptions');
-  if (!/^\w+$/.test(kind)) return undefined;
-  const [group = '', version] = apiVersion.split('/');
-  return findMessage(version === undefined ? `core/${group}.${kind}` : `${group.split('.')[0]}/${version}.${kind}`);
+export interface ProtobufTable {
+  /** The message of a kind, by the apiVersion and kind of a request. Undefined for a kind that is read as JSON only. */
+  readonly messageOfKind: (apiVersion: string, kind: string) => ProtoMessage | undefined;
+  /** @throws Error for a name that the table refers to and does not have, a fault of ours */
+  readonly messageNamed: (name: string) => ProtoMessage;
 }
 
-/** @throws Error for a name that the table refers to and does not have, a fault of ours */
-export function messageNamed(name: string): ProtoMessage {
-  const message = findMessage(name);
-  if (message === undefined) throw new Error(`the protobuf table has no message ${name}`);
-  return message;
-}
-
-function findMessage(name: string): ProtoMessage | undefined {
-  const known = parsed.get(name);
-  if (known !== undefined) return known;
-  const start = PROTOBUF_MESSAGES.indexOf(`\n${name}:`);
-  if (start < 0) return undefined;
-  const from = start + name.length + 2;
-  const rest = PROTOBUF_MESSAGES.slice(from);
-  const entry = rest.slice(0, rest.search(/\n(?! )/));
-  const fields = entry.split(',').filter((text) => text.trim() !== '');
-  const message = new Map(fields.map((text) => fieldOf(text.trim(), name.slice(0, name.indexOf('.')))));
-  parsed.set(name, message);
-  return message;
+export function protobufTable(messages: string): ProtobufTable {
+  const parsed = new Map<string, ProtoMessage>();
+  function find(name: string): ProtoMessage | undefined {
+    const known = parsed.get(name);
+    if (known !== undefined) return known;
+    const start = messages.indexOf(`\n${name}:`);
+    if (start < 0) return undefined;
+    const rest = messages.slice(start + name.length + 2);
+    const entry = rest.slice(0, rest.search(/\n(?! )/));
+    const fields = entry.split(',').filter((text) => text.trim() !== '');
+    const message = new Map(fields.map((text) => fieldOf(text.trim(), name.slice(0, name.indexOf('.')))));
+    parsed.set(name, message);
+    return message;
+  }
+  return {
+    messageOfKind(apiVersion, kind) {
+      // Clients send DeleteOptions with the apiVersion of the deleted object.
+      if (kind === 'DeleteOptions') return find('meta/v1.DeleteOptions');
+      if (!/^\w+$/.test(kind)) return undefined;
+      const [group = '', version] = apiVersion.split('/');
+      return find(version === undefined ? `core/${group}.${kind}` : `${group.split('.')[0]}/${version}.${kind}`);
+    },
+    messageNamed(name) {
+      const message = find(name);
+      if (message === undefined) throw new Error(`the protobuf table has no message ${name}`);
+      return message;
+    },
+  };
 }
 
 function fieldOf(text: string, home: string): [number, ProtoField] {

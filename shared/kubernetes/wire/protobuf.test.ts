@@ -3,14 +3,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { envelope as body, field, MAGIC, number, protobufBody } from '../../../test/support/protobuf-body.ts';
 import { PROTOBUF_MESSAGES } from '../../kinds/protobuf-messages.ts';
+import { ALL_MESSAGES } from '../../kinds/protobuf-table.ts';
 import { KINDS } from '../../kinds/schema/kinds.ts';
 import type { Schema, StructSchema } from '../schema/schema.ts';
 import { decodeProtobuf } from './protobuf.ts';
 import { isProtobuf } from './protobuf-envelope.ts';
-import { messageNamed, messageOfKind, type ProtoField, type ProtoMessage } from './protobuf-table.ts';
+import type { ProtoField, ProtoMessage } from './protobuf-table.ts';
+
+const { messageNamed, messageOfKind } = ALL_MESSAGES;
 
 const decoded = (bytes: Uint8Array) => {
-  const result = decodeProtobuf(bytes);
+  const result = decodeProtobuf(ALL_MESSAGES, bytes);
   return result.kind === 'decoded' ? result.object : result;
 };
 
@@ -136,14 +139,14 @@ describe('decodeProtobuf', () => {
 
   it('uses apiVersion and kind of the path when the envelope names none', () => {
     const bytes = body('', '', field(1, field(1, 'n')));
-    expect(decodeProtobuf(bytes, { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
+    expect(decodeProtobuf(ALL_MESSAGES, bytes, { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
       kind: 'decoded',
       object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } },
     });
   });
 
   it('quotes the start of a body that is no protobuf, as upstream', () => {
-    expect(decodeProtobuf(Buffer.from('{}'), { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
+    expect(decodeProtobuf(ALL_MESSAGES, Buffer.from('{}'), { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
       kind: 'malformed',
       message:
         'the object provided is unrecognized (must be of type Namespace): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (7b7d)',
@@ -151,9 +154,11 @@ describe('decodeProtobuf', () => {
   });
 
   it('says that other kinds are read as JSON only', () => {
-    expect(decodeProtobuf(body('nodekeeper.dev/v1alpha1', 'Decision'))).toMatchObject({ kind: 'unsupported' });
-    expect(decodeProtobuf(body('v1', '../v1.Pod'))).toMatchObject({ kind: 'unsupported' });
-    expect(decodeProtobuf(MAGIC)).toMatchObject({ kind: 'unsupported' });
+    expect(decodeProtobuf(ALL_MESSAGES, body('nodekeeper.dev/v1alpha1', 'Decision'))).toMatchObject({
+      kind: 'unsupported',
+    });
+    expect(decodeProtobuf(ALL_MESSAGES, body('v1', '../v1.Pod'))).toMatchObject({ kind: 'unsupported' });
+    expect(decodeProtobuf(ALL_MESSAGES, MAGIC)).toMatchObject({ kind: 'unsupported' });
   });
 
   it.each([
@@ -169,7 +174,7 @@ describe('decodeProtobuf', () => {
     ['a time out of range', body('v1', 'Namespace', field(1, field(8, number(1, 2n ** 62n))))],
     ['a compressed body', Buffer.concat([MAGIC, field(1, field(1, 'v1'), field(2, 'Namespace')), field(3, 'gzip')])],
   ])('calls %s malformed', (_case, bytes) => {
-    expect(decodeProtobuf(bytes)).toMatchObject({ kind: 'malformed' });
+    expect(decodeProtobuf(ALL_MESSAGES, bytes)).toMatchObject({ kind: 'malformed' });
   });
 
   it('never throws, whatever the bytes', () => {
@@ -177,7 +182,7 @@ describe('decodeProtobuf', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         for (const given of [bytes, Buffer.concat([MAGIC, bytes]), frame(bytes)]) {
-          expect(decodeProtobuf(given).kind).toBeTypeOf('string');
+          expect(decodeProtobuf(ALL_MESSAGES, given).kind).toBeTypeOf('string');
         }
       }),
       { numRuns: 1_000 },

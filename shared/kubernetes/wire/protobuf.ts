@@ -1,6 +1,6 @@
 import { type JsonObject, setMember } from './json-value.ts';
 import { isProtobuf, MAGIC } from './protobuf-envelope.ts';
-import { messageNamed, messageOfKind, type ProtoField, type ProtoMessage, type ProtoScalar } from './protobuf-table.ts';
+import type { ProtobufTable, ProtoField, ProtoMessage, ProtoScalar } from './protobuf-table.ts';
 
 /** Bytes of a body that an error message shows. */
 const SHOWN_BYTES_MAX = 1_024;
@@ -27,7 +27,7 @@ export interface ExpectedType {
  *
  * @param expected used where the envelope names no apiVersion or no kind
  */
-export function decodeProtobuf(body: Uint8Array, expected?: ExpectedType): DecodedProtobuf {
+export function decodeProtobuf(table: ProtobufTable, body: Uint8Array, expected?: ExpectedType): DecodedProtobuf {
   if (!isProtobuf(body)) {
     return {
       kind: 'malformed',
@@ -35,7 +35,7 @@ export function decodeProtobuf(body: Uint8Array, expected?: ExpectedType): Decod
     };
   }
   try {
-    return decodeEnvelope(body.subarray(MAGIC.length), expected);
+    return decodeEnvelope(table, body.subarray(MAGIC.length), expected);
   } catch (error) {
     if (error instanceof ProtobufFault)
       return { kind: 'malformed', message: `malformed protobuf body: ${error.message}` };
@@ -52,7 +52,7 @@ function hexStart(body: Uint8Array): string {
 /** Ends the recursive decoding. decodeProtobuf converts it to `malformed`. */
 class ProtobufFault extends Error {}
 
-function decodeEnvelope(bytes: Uint8Array, expected: ExpectedType | undefined): DecodedProtobuf {
+function decodeEnvelope(table: ProtobufTable, bytes: Uint8Array, expected: ExpectedType | undefined): DecodedProtobuf {
   let apiVersion = '';
   let kind = '';
   let raw: Uint8Array = new Uint8Array();
@@ -70,15 +70,15 @@ function decodeEnvelope(bytes: Uint8Array, expected: ExpectedType | undefined): 
   }
   apiVersion ||= expected?.apiVersion ?? '';
   kind ||= expected?.kind ?? '';
-  const message = messageOfKind(apiVersion, kind);
+  const message = table.messageOfKind(apiVersion, kind);
   if (message === undefined) {
     return { kind: 'unsupported', message: `${kind || 'an object without kind'} (${apiVersion}) is read as JSON only` };
   }
-  return { kind: 'decoded', object: { apiVersion, kind, ...decodeMessage(message, raw, {}) } };
+  return { kind: 'decoded', object: { apiVersion, kind, ...decodeMessage(table, message, raw, {}) } };
 }
 
 /** Decodes the fields of a message into `object`, which an inlined message shares with the message around it. */
-function decodeMessage(message: ProtoMessage, bytes: Uint8Array, object: JsonObject): JsonObject {
+function decodeMessage(table: ProtobufTable, message: ProtoMessage, bytes: Uint8Array, object: JsonObject): JsonObject {
   for (const wire of fieldsOf(bytes)) {
     const known = message.get(wire.number);
     if (known === undefined) continue;
@@ -86,34 +86,36 @@ function decodeMessage(message: ProtoMessage, bytes: Uint8Array, object: JsonObj
     if (shape === 'map') {
       const entries = (object[name] ?? {}) as JsonObject;
       object[name] = entries;
-      const [key, value] = decodeMapEntry(type, bytesOf(wire));
+      const [key, value] = decodeMapEntry(table, type, bytesOf(wire));
       setMember(entries, key, value);
     } else if (shape === 'list') {
       const items = (object[name] ?? []) as unknown[];
       object[name] = items;
       if (isPacked(type, wire)) items.push(...packedNumbers(bytesOf(wire)));
-      else items.push(decodeField(type, wire));
+      else items.push(decodeField(table, type, wire));
     } else if (name === '' && 'message' in type) {
-      decodeMessage(messageNamed(type.message), bytesOf(wire), object);
+      decodeMessage(table, table.messageNamed(type.message), bytesOf(wire), object);
     } else {
-      object[name] = decodeField(type, wire);
+      object[name] = decodeField(table, type, wire);
     }
   }
   return object;
 }
 
-function decodeMapEntry(type: ProtoField['type'], bytes: Uint8Array): [string, unknown] {
+function decodeMapEntry(table: ProtobufTable, type: ProtoField['type'], bytes: Uint8Array): [string, unknown] {
   let key = '';
   let value: unknown = 'scalar' in type && (type.scalar === 'string' || type.scalar === 'bytes') ? '' : null;
   for (const field of fieldsOf(bytes)) {
     if (field.number === 1) key = readText(field);
-    if (field.number === 2) value = decodeField(type, field);
+    if (field.number === 2) value = decodeField(table, type, field);
   }
   return [key, value];
 }
 
-const decodeField = (type: ProtoField['type'], field: WireField): unknown =>
-  'scalar' in type ? decodeScalar(type.scalar, field) : decodeMessage(messageNamed(type.message), bytesOf(field), {});
+const decodeField = (table: ProtobufTable, type: ProtoField['type'], field: WireField): unknown =>
+  'scalar' in type
+    ? decodeScalar(type.scalar, field)
+    : decodeMessage(table, table.messageNamed(type.message), bytesOf(field), {});
 
 function decodeScalar(scalar: ProtoScalar, field: WireField): unknown {
   switch (scalar) {

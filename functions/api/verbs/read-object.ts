@@ -1,0 +1,15 @@
+import { type ReadBody, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
+import type { ExpectedType } from '../../../shared/kubernetes/wire/protobuf.ts';
+
+const messages = async () => (await import('../../../shared/kinds/protobuf-table.ts')).ALL_MESSAGES;
+
+/**
+ * An object of any kind that clients send. `expected`: apiVersion and kind of the path.
+ *
+ * @throws StatusError 400, 413, 415
+ */
+export const readObject = (
+  headers: Readonly<Record<string, string>>,
+  body: Uint8Array,
+  expected?: ExpectedType,
+): Promise<ReadBody> => readObjectBody(headers, body, { messages, expected });

@@ -1,0 +1,14 @@
+/** The messages of a Lease: all that a heartbeat decodes. Written by scripts/protobuf/generate.ts, as the others. */
+export const LEASE_MESSAGES = `
+coordination/v1.Lease: 1 metadata meta/v1.ObjectMeta, 2 spec LeaseSpec
+coordination/v1.LeaseSpec: 1 holderIdentity string, 2 leaseDurationSeconds int, 3 acquireTime microTime,
+ 4 renewTime microTime, 5 leaseTransitions int, 6 strategy string, 7 preferredHolder string
+meta/v1.ManagedFieldsEntry: 1 manager string, 2 operation string, 3 apiVersion string, 4 time time, 6 fieldsType string,
+ 7 fieldsV1 json, 8 subresource string
+meta/v1.ObjectMeta: 1 name string, 2 generateName string, 3 namespace string, 4 selfLink string, 5 uid string,
+ 6 resourceVersion string, 7 generation int, 8 creationTimestamp time, 9 deletionTimestamp time,
+ 10 deletionGracePeriodSeconds int, 11 labels %string, 12 annotations %string, 13 ownerReferences *OwnerReference,
+ 14 finalizers *string, 17 managedFields *ManagedFieldsEntry
+meta/v1.OwnerReference: 5 apiVersion string, 1 kind string, 3 name string, 4 uid string, 6 controller bool,
+ 7 blockOwnerDeletion bool
+`;
