@@ -43,7 +43,10 @@ module.exports = {
       comment: 'Columns, schemas and validation of every kind are half of a bundle. A controller loads resource.ts.',
       severity: 'error',
       from: { path: `${root}functions/(?!api/|watch/)`, pathNot: TESTS },
-      to: { path: [`${root}shared/kinds/[^/]+/serve\\.ts$`, `${root}shared/kinds/(registry|protobuf-messages)\\.ts$`], reachable: true },
+      to: {
+        path: [`${root}shared/kinds/[^/]+/serve\\.ts$`, `${root}shared/kinds/(registry|protobuf-messages)\\.ts$`],
+        reachable: true,
+      },
     },
     {
       name: 'validation-is-for-who-creates',
