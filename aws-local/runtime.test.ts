@@ -23,7 +23,7 @@ export const ddb = async (operation, input) => {
     method: 'POST',
     headers: {
       'content-type': 'application/x-amz-json-1.0', 'x-amz-target': 'DynamoDB_20120810.' + operation, 'x-amz-date': '20260101T000000Z',
-      authorization: 'AWS4-HMAC-SHA256 Credential=aws-local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0',
+      authorization: 'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0',
     },
     body: JSON.stringify(input),
   });
@@ -33,7 +33,7 @@ export const aws = async (service, path, body, headers) => {
   const response = await fetch(process.env['AWS_ENDPOINT_URL_' + service] + path, {
     method: 'POST',
     headers: {
-      authorization: 'AWS4-HMAC-SHA256 Credential=aws-local/20260101/us-east-1/' + service.toLowerCase() + '/aws4_request, SignedHeaders=host, Signature=0',
+      authorization: 'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/' + service.toLowerCase() + '/aws4_request, SignedHeaders=host, Signature=0',
       ...headers,
     },
     body: JSON.stringify(body),

@@ -46,7 +46,7 @@ it('passes requests and answers on unchanged, under the one key id that engines 
   const { recorder, send, seen } = await recording();
   const answer = await send(recorder.accessKeyId('api'), 'dynamodb', 'DynamoDB_20120810.GetItem', GET);
   expect([answer.status, answer.headers.get('x-from'), await answer.text()]).toEqual([400, 'service', '{"answer":1}']);
-  expect(seen).toEqual(['AWS4-HMAC-SHA256 Credential=aws-local/20260101/us-east-1/dynamodb/aws4_request, Signature=0']);
+  expect(seen).toEqual(['AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, Signature=0']);
 });
 
 it('distinguishes functions by their credentials, and counts equal calls', async () => {

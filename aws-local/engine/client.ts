@@ -27,7 +27,7 @@ export class EngineError extends Error {
 const CALL_TIMEOUT_MS = 10_000;
 /** Engines on one machine read the key id at most; nothing is signed. */
 const AUTHORIZATION =
-  'AWS4-HMAC-SHA256 Credential=aws-local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=0';
+  'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=0';
 
 export function createEngineClient(endpoint: string): EngineClient {
   const url = new URL(endpoint);

@@ -20,7 +20,7 @@ const MESSAGES = 20;
 
 /** The function passes, as an SDK does, the trace header of its invocation, if TRACED is set. */
 const SOURCE = `
-const signed = (service) => 'AWS4-HMAC-SHA256 Credential=aws-local/20260101/us-east-1/' + service + '/aws4_request, ';
+const signed = (service) => 'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/' + service + '/aws4_request, ';
 const trace = () => (process.env.TRACED === 'yes' ? { 'x-amzn-trace-id': process.env._X_AMZN_TRACE_ID } : {});
 let invocations = 0;
 export const handler = async () => {

@@ -57,7 +57,8 @@ describe('the package', () => {
       for (const name of [...Object.keys(dependencies), ...Object.keys(peerDependencies), '@types']) {
         symlinkSync(join(repositoryRoot, 'node_modules', name), join(app, 'node_modules', name));
       }
-      expect(existsSync(join(installed, 'functions'))).toBe(false);
+      expect(existsSync(join(installed, 'functions/api/manifest.js'))).toBe(true);
+      expect(existsSync(join(installed, 'functions/api/work.js'))).toBe(false);
       writeFileSync(join(app, 'package.json'), '{"type":"module"}');
       writeFileSync(join(app, 'app.ts'), APP);
       const flags = ['--module', 'nodenext', '--target', 'es2024', '--strict', '--types', 'node', 'app.ts'];
