@@ -74,12 +74,14 @@ import type { KubeDeployment, KubeReplicaSet } from './workload-types.ts';
 import {
   adoptersOf,
   formerJob,
+  isWorkload,
   type NodeChange,
   type ObjectRecord,
   ownedResources,
   requiredWorks,
-  syncedResources,
   type Work,
+  type WorkloadResource,
+  workloadResources,
 } from './works.rule.ts';
 
 const WORKLOADS = 'workloads';
@@ -188,8 +190,7 @@ type Sync = (
   nodes?: readonly DaemonNode[],
 ) => Promise<SyncReport>;
 
-/** By the plural names of works.rule.ts. */
-const SYNCS: Readonly<Record<string, Sync>> = {
+const SYNCS: Readonly<Record<WorkloadResource | 'namespaces' | 'resourcequotas', Sync>> = {
   deployments: (dependencies, ref, orphans) =>
     syncDeployment(dependencies, ref, orphans as readonly KubeReplicaSet[] | undefined),
   replicasets: syncReplicaSet,
@@ -211,10 +212,16 @@ async function sync(
   nodes?: readonly DaemonNode[],
 ): Promise<void> {
   if (ref.resource === 'resourcequotas' && ref.name === '') return syncQuotas(dependencies, ref.namespace);
-  const report = await SYNCS[ref.resource]?.(dependencies, ref, orphans, nodes);
+  const report = await syncOf(ref.resource)(dependencies, ref, orphans, nodes);
   if (report?.needsOrphans === true) return sync(dependencies, ref, await orphansFor(dependencies, ref), nodes);
   if (report?.lookAgainAtMs === undefined) return;
   await addDue(dependencies.items, { atMs: report.lookAgainAtMs, key: { kind: 'workload', ref } });
+}
+
+/** @throws TypeError for another resource: a work or a due row names none. */
+function syncOf(resource: string): Sync {
+  if (!Object.hasOwn(SYNCS, resource)) throw new TypeError(`no sync of ${resource}`);
+  return SYNCS[resource as keyof typeof SYNCS];
 }
 
 /** All quotas of a namespace, after an object of it was removed. That there are none is remembered for a moment. */
@@ -450,7 +457,7 @@ async function sweep(
   { budget, faults, from, reached }: Sweep,
 ): Promise<SweepOutcome> {
   const { meter } = dependencies;
-  const all = await listAll(dependencies, syncedResources);
+  const all = await listAll(dependencies, workloadResources);
   const hasDaemonSets = all.some(({ resource }) => resource === 'daemonsets');
   const nodes = hasDaemonSets ? await dependencies.daemonNodes.list() : [];
   const unfilled = await unfilledServices(
@@ -459,7 +466,10 @@ async function sweep(
   );
   const nowMs = dependencies.clock.nowMs();
   await measureShortages(dependencies, all, nowMs);
-  const isSettledOf: Readonly<Record<string, (object: KubeObject) => boolean>> = {
+  const isSettledOf: Readonly<Record<WorkloadResource, (object: KubeObject) => boolean>> = {
+    deployments: hasItsPods,
+    replicasets: hasItsPods,
+    replicationcontrollers: hasItsPods,
     cronjobs: (cronJob) => !isOverdue(cronJob, nowMs),
     daemonsets: (set) => isDaemonSetSettled(set, placementOf(templateSpecOf(set)), nodes),
     poddisruptionbudgets: ({ metadata, status }) => status?.['observedGeneration'] === metadata.generation,
@@ -469,9 +479,7 @@ async function sweep(
     jobs: (job) => !mayChange(job),
   };
   const isDeleting = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined;
-  const unsettled = all.filter(
-    ({ resource, object }) => isDeleting(object) || !(isSettledOf[resource] ?? isSettled)(object),
-  );
+  const unsettled = all.filter(({ resource, object }) => isDeleting(object) || !isSettledOf[resource](object));
   const contents = await listAll(dependencies, ['namespaces', 'resourcequotas']);
   const ordered = fromHere(inOrder([...unsettled, ...contents]), ({ text }) => text >= (from ?? ''));
   let done = 0;
@@ -486,18 +494,21 @@ async function sweep(
     done += part.length - outcome.left;
     if (outcome.left > 0) break;
   }
-  const swept = ordered.slice(0, done).filter(({ ref }) => syncedResources.includes(ref.resource)).length;
+  const swept = ordered.slice(0, done).filter(({ ref }) => isWorkload(ref.resource)).length;
   if (swept > 0) meter.add(metric.SWEPT_WORKLOADS, swept, 'Count');
   return { swept, isStored: from !== undefined || done > SWEEP_PART, ...defined({ left: ordered[done]?.text }) };
 }
 
-interface Listed {
-  readonly resource: string;
+interface Listed<Resource extends string = string> {
+  readonly resource: Resource;
   readonly object: KubeObject;
 }
 
-async function listAll(dependencies: WorkloadDependencies, names: readonly string[]): Promise<readonly Listed[]> {
-  const all: Listed[] = [];
+async function listAll<Resource extends string>(
+  dependencies: WorkloadDependencies,
+  names: readonly Resource[],
+): Promise<readonly Listed<Resource>[]> {
+  const all: Listed<Resource>[] = [];
   for (const resource of names) {
     all.push(...(await listObjects(dependencies, resource, '')).map((object) => ({ resource, object })));
   }
@@ -538,7 +549,7 @@ const templateSpecOf = ({ spec }: KubeDaemonSet): PodSpec | undefined => spec?.t
 const mayChange = ({ spec, status }: KubeJob): boolean =>
   spec?.ttlSecondsAfterFinished !== undefined || finishedCondition(status?.conditions) === undefined;
 /** It was observed in its present form, and has as many pods as it wants. */
-function isSettled({ metadata, spec, status }: KubeObject): boolean {
+function hasItsPods({ metadata, spec, status }: KubeObject): boolean {
   return (
     status?.['observedGeneration'] === metadata.generation && (status?.['replicas'] ?? 0) === (spec?.['replicas'] ?? 1)
   );

@@ -60,33 +60,42 @@ export interface RequiredWork {
   readonly work: Work;
 }
 
-/** The kinds that are synced here, by plural name, with the resources of what they own. */
-const KINDS: Readonly<Record<string, { readonly kind: string; readonly owns: readonly string[] }>> = {
-  deployments: { kind: 'Deployment', owns: ['replicasets'] },
-  replicasets: { kind: 'ReplicaSet', owns: ['pods'] },
-  replicationcontrollers: { kind: 'ReplicationController', owns: ['pods'] },
-  daemonsets: { kind: 'DaemonSet', owns: ['pods', 'controllerrevisions'] },
-  // A Job finds its former pods by the label with its name.
-  jobs: { kind: 'Job', owns: [] },
-  cronjobs: { kind: 'CronJob', owns: [] },
-  statefulsets: { kind: 'StatefulSet', owns: ['pods', 'controllerrevisions'] },
-  poddisruptionbudgets: { kind: 'PodDisruptionBudget', owns: [] },
-  services: { kind: 'Service', owns: [] },
-};
-export const syncedResources = Object.keys(KINDS);
-/** What objects of this resource own, and adopt. */
-export const ownedResources = (resource: string): readonly string[] => KINDS[resource]?.owns ?? [];
-/** Resources of the owners that may adopt an object of this resource. */
-export const adoptersOf = (resource: string): readonly string[] =>
-  syncedResources.filter((each) => ownedResources(each).includes(resource));
+interface Workload {
+  readonly kind: string;
+  /** Resources of what it owns, and adopts. */
+  readonly owns: readonly string[];
+  /** Its creations are claimed (owner-claim-store.ts). */
+  readonly hasClaim: boolean;
+}
 
-/** Plural names of the kinds that are synced here. */
-const SYNCED: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(KINDS).map(([resource, { kind }]) => [kind, resource]),
+/** The kinds that are synced here, by plural name. work.ts has a sync and a test of rest for each: the compiler checks it. */
+const KINDS = {
+  deployments: { kind: 'Deployment', owns: ['replicasets'], hasClaim: false },
+  replicasets: { kind: 'ReplicaSet', owns: ['pods'], hasClaim: true },
+  replicationcontrollers: { kind: 'ReplicationController', owns: ['pods'], hasClaim: true },
+  daemonsets: { kind: 'DaemonSet', owns: ['pods', 'controllerrevisions'], hasClaim: true },
+  // A Job finds its former pods by the label with its name.
+  jobs: { kind: 'Job', owns: [], hasClaim: true },
+  cronjobs: { kind: 'CronJob', owns: [], hasClaim: false },
+  statefulsets: { kind: 'StatefulSet', owns: ['pods', 'controllerrevisions'], hasClaim: true },
+  poddisruptionbudgets: { kind: 'PodDisruptionBudget', owns: [], hasClaim: false },
+  services: { kind: 'Service', owns: [], hasClaim: false },
+} satisfies Readonly<Record<string, Workload>>;
+export type WorkloadResource = keyof typeof KINDS;
+export const workloadResources = Object.keys(KINDS) as readonly WorkloadResource[];
+export const isWorkload = (resource: string): resource is WorkloadResource => Object.hasOwn(KINDS, resource);
+const workloadOf = (resource: string): Workload | undefined => (isWorkload(resource) ? KINDS[resource] : undefined);
+/** What objects of this resource own, and adopt. */
+export const ownedResources = (resource: string): readonly string[] => workloadOf(resource)?.owns ?? [];
+/** Resources of the owners that may adopt an object of this resource. */
+export const adoptersOf = (resource: string): readonly WorkloadResource[] =>
+  workloadResources.filter((each) => ownedResources(each).includes(resource));
+
+/** By kind. */
+const SYNCED: ReadonlyMap<string, WorkloadResource> = new Map(
+  workloadResources.map((resource) => [KINDS[resource].kind, resource]),
 );
-/** Resources of owners with a claim (functions/workloads/owner-claim-store.ts). */
-const CLAIMED = ['replicasets', 'replicationcontrollers', 'daemonsets', 'statefulsets', 'jobs'];
-const isClaimed = (resource: string): boolean => CLAIMED.includes(resource);
+const isClaimed = (resource: string): boolean => workloadOf(resource)?.hasClaim === true;
 const JOB_NAME_LABELS = ['batch.kubernetes.io/job-name', 'job-name'];
 const WAITING = ['foregroundDeletion', 'orphan'];
 
@@ -131,8 +140,7 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
   ];
   works.push(...dependentsWorks({ ref, ...defined({ before, after }) }));
   if (after === undefined) return works;
-  const isSynced = syncedResources.includes(ref.resource);
-  if (isSynced) works.push({ kind: before === undefined ? 'adoptAll' : 'sync', ref });
+  if (isWorkload(ref.resource)) works.push({ kind: before === undefined ? 'adoptAll' : 'sync', ref });
   if (adoptersOf(ref.resource).length > 0 && isOrphan(after) && mayBeAdoptedNow(before, after)) {
     works.push({ kind: 'adopt', orphan: after, ref });
   }
@@ -230,7 +238,7 @@ function countsLess(ref: ObjectRef, before: KubeObject | undefined, after: KubeO
 /** The controller, which counts the object. */
 function controllersOf({ namespace }: ObjectRef, object: KubeObject | undefined, isRemoved: boolean): readonly Work[] {
   const controller = object === undefined ? undefined : controllerOf(object);
-  const synced = controller === undefined ? undefined : SYNCED[controller.kind];
+  const synced = controller === undefined ? undefined : SYNCED.get(controller.kind);
   if (synced === undefined) return [];
   const ref = { resource: synced, namespace, name: controller?.name ?? '' };
   return isRemoved && synced === 'replicasets'
