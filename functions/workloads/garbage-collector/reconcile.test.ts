@@ -195,4 +195,12 @@ describe('garbage collection', () => {
     const maps = await cluster.list('configmaps');
     expect(maps.map(({ metadata }) => [metadata.name, metadata.ownerReferences?.length])).toEqual([['kept', 1]]);
   });
+
+  it('keeps an object whose owner is of a kind that is measured and never stored', async () => {
+    const cluster = await running();
+    const measured = { apiVersion: 'metrics.k8s.io/v1beta1', kind: 'NodeMetrics', name: 'n1', uid: 'm' };
+    await cluster.create('configmaps', { kind: 'ConfigMap', metadata: { name: 'kept', ownerReferences: [measured] } });
+    await cluster.settle();
+    expect(await cluster.list('configmaps')).toHaveLength(1);
+  });
 });
