@@ -68,7 +68,7 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
   expect((await local.fleet('silence', 'edge-a-*')).exitCode).toBe(0);
   await page.getByRole('link', { name: 'Zones' }).click();
   await seen(page, '4 of 6');
-  await page.getByRole('article', { name: 'Zone aws-local/local-a' }).getByText('FullDisruption').waitFor(WAIT);
+  await page.getByRole('article', { name: 'Zone local/local-a' }).getByText('FullDisruption').waitFor(WAIT);
   expect(await flawsOf(page, 'local-zone-dark')).toEqual([]);
 
   await page.getByRole('link', { name: 'Pods' }).click();
@@ -99,7 +99,7 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
   expect((await local.fleet('beat', 'edge-a-*')).exitCode).toBe(0);
   await page.getByRole('link', { name: 'Zones', exact: true }).click();
   await seen(page, '6 of 6');
-  await page.getByRole('article', { name: 'Zone aws-local/local-a' }).getByText('Normal').waitFor(WAIT);
+  await page.getByRole('article', { name: 'Zone local/local-a' }).getByText('Normal').waitFor(WAIT);
   await page.getByRole('link', { name: 'Decisions' }).click();
   await seen(page, /FullDisruption to Normal/);
   expect(await flawsOf(page, 'local-decisions')).toEqual([]);

@@ -357,8 +357,9 @@ describe('an agent that starts again', () => {
     const pod = shellPod([OBEDIENT]);
     await first.start(pod);
     await written(pod, 'ready');
+    // The program may write before the agent has recorded its process.
+    const process = await until(() => recorded(pod).containers[0]?.process, { ...soon, what: 'the recorded process' });
     const record = recorded(pod);
-    const process = record.containers[0]?.process;
     await first.close();
     writeFileSync(
       fileOf(pod, 'record.json'),
@@ -370,8 +371,8 @@ describe('an agent that starts again', () => {
     const second = open();
     expect((await podIn(second, pod))?.containers[0]?.state).toMatchObject({ reason: 'ContainerStatusUnknown' });
     await second.stop(uidOf(pod), 0);
-    expect(existsSync(`/proc/${process?.pid}`)).toBe(true);
-    globalThis.process.kill(-(process?.pid ?? 0), 'SIGKILL');
+    expect(existsSync(`/proc/${process.pid}`)).toBe(true);
+    globalThis.process.kill(-process.pid, 'SIGKILL');
   });
 
   it('skips a pod with a malformed record', async () => {

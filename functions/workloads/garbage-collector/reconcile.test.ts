@@ -196,7 +196,7 @@ describe('garbage collection', () => {
     expect(maps.map(({ metadata }) => [metadata.name, metadata.ownerReferences?.length])).toEqual([['kept', 1]]);
   });
 
-  it('keeps an object whose owner is of a kind that is measured and never stored', async () => {
+  it('keeps an object of an owner of a measured kind, which is never stored', async () => {
     const cluster = await running();
     const measured = { apiVersion: 'metrics.k8s.io/v1beta1', kind: 'NodeMetrics', name: 'n1', uid: 'm' };
     await cluster.create('configmaps', { kind: 'ConfigMap', metadata: { name: 'kept', ownerReferences: [measured] } });
