@@ -1,7 +1,8 @@
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { defined } from '../../../shared/defined.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { OBEDIENT, podIn, STUBBORN, shellPod, stateWithin, uidOf } from '../../../test/contract/pod-runtime.ts';
@@ -352,27 +353,29 @@ describe('an agent that starts again', () => {
     });
   });
 
-  it('never adopts a process that is not its own', async () => {
+  it('never adopts, or kills, a process that has the recorded id and started at another time', async () => {
     const first = open();
     const pod = shellPod([OBEDIENT]);
     await first.start(pod);
     await written(pod, 'ready');
-    // The program may write before the agent has recorded its process.
-    const process = await until(() => recorded(pod).containers[0]?.process, { ...soon, what: 'the recorded process' });
     const record = recorded(pod);
+    const process = record.containers[0]?.process;
     await first.close();
+    const other = spawn('sleep', ['600'], { stdio: 'ignore' });
+    onTestFinished(() => {
+      other.kill('SIGKILL');
+    });
     writeFileSync(
       fileOf(pod, 'record.json'),
       JSON.stringify({
         ...record,
-        containers: [{ ...record.containers[0], process: { ...process, startTicks: '1' } }],
+        containers: [{ ...record.containers[0], process: { ...process, pid: other.pid, startTicks: '1' } }],
       }),
     );
     const second = open();
     expect((await podIn(second, pod))?.containers[0]?.state).toMatchObject({ reason: 'ContainerStatusUnknown' });
     await second.stop(uidOf(pod), 0);
-    expect(existsSync(`/proc/${process.pid}`)).toBe(true);
-    globalThis.process.kill(-process.pid, 'SIGKILL');
+    expect(readFileSync(`/proc/${other.pid}/stat`, 'utf8')).toMatch(/^\d+ \(sleep\) [^ZX] /);
   });
 
   it('skips a pod with a malformed record', async () => {
