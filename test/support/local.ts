@@ -141,7 +141,8 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
  */
 export function writePolicy(policy: Partial<Policy>): string {
   const text = stringify(policy);
-  const dir = join(ROOT, '.nodekeeper', 'test-policy');
+  // Not below .nodekeeper: npm start refuses a data directory with files that are not its own.
+  const dir = join(ROOT, 'node_modules', '.cache', 'nodekeeper', 'test-policy');
   const file = join(dir, `${createHash('sha256').update(text).digest('hex').slice(0, 12)}.yaml`);
   mkdirSync(dir, { recursive: true });
   writeFileSync(file, text);
