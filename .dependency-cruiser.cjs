@@ -29,7 +29,7 @@ module.exports = {
       comment: 'What several programs need, in the folder of its noun. It never imports one of them.',
       severity: 'error',
       from: { path: `${root}shared/`, pathNot: TESTS },
-      to: { path: [`${root}${PROGRAMS}`, TOOLS], pathNot: `${root}shared/` },
+      to: { path: [`${root}${PROGRAMS}`, TOOLS] },
     },
     {
       name: 'functions-apart',
@@ -71,6 +71,32 @@ module.exports = {
           '/(work|reconcile|handler|compose)\\.ts$',
           '-store\\.ts$',
         ],
+      },
+    },
+    {
+      name: 'io-has-its-place',
+      comment:
+        'In shared, libraries and modules of Node are for what is outside: AWS, logs, configuration, keys, stored bytes.',
+      severity: 'error',
+      from: {
+        path: `${root}shared/`,
+        pathNot: [
+          TESTS,
+          '^shared/(aws|observability|config|store|access/tokens)/',
+          '^shared/(gzip|access/api-authorities)\\.ts$',
+        ],
+      },
+      to: { path: ['^[a-z_/]+$', '^node_modules/'] },
+    },
+    {
+      name: 'clients-use-the-api',
+      comment:
+        'The agent and the commands of people run nothing of the account; they share rules and records of decisions.',
+      severity: 'error',
+      from: { path: `${root}(agent|cli|console)/`, pathNot: TESTS },
+      to: {
+        path: [`${root}(aws-local|demo|server|cdk|functions)/`, `${root}shared/(store|api|aws)/`],
+        pathNot: ['^functions/.*(decisions|rule)\\.ts$', '^shared/aws/connection/'],
       },
     },
     {

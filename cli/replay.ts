@@ -17,7 +17,7 @@ import { type RolloutDraft, rolloutReplay } from '../functions/workloads/pods/de
 import { type ReplicaSetDraft, replicaSetReplay } from '../functions/workloads/replicasets/decisions.ts';
 import { type StatefulSetDraft, statefulSetReplay } from '../functions/workloads/statefulsets/decisions.ts';
 import { canonical, type DecisionRecord, type Outcome, sumOf } from '../shared/decisions/decision-record.ts';
-import { type FrameworkDraft, frameworkReplay } from '../shared/decisions/unwritten.ts';
+import { type UnwrittenDraft, unwrittenReplay } from '../shared/decisions/unwritten.ts';
 import { type PodEvictorDraft, podEvictorReplay } from '../shared/fleet/evictions/decisions.ts';
 import { type NodeMonitorDraft, nodeMonitorReplay } from '../shared/fleet/marks/decisions.ts';
 import { type NodeReconcilerDraft, nodeReconcilerReplay } from '../shared/fleet/taints/decisions.ts';
@@ -40,7 +40,7 @@ export type KnownDecision =
   | JobDraft
   | CronJobDraft
   | RolloutDraft
-  | FrameworkDraft;
+  | UnwrittenDraft;
 
 type ReplayRule = (inputs: never, record: DecisionRecord) => Outcome;
 
@@ -62,7 +62,7 @@ const RULES: Readonly<Record<string, ReplayRule>> = {
   ...jobReplay,
   ...cronJobReplay,
   ...rolloutReplay,
-  ...frameworkReplay,
+  ...unwrittenReplay,
 };
 
 export interface Replay {

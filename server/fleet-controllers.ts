@@ -1,4 +1,4 @@
-/** All controllers in one process. What functions run by events (functions/), a scenario or a simulation runs by calls. */
+/** The work of every function in one process. On AWS events start it; here it is called. */
 
 import { type CloudNodeReport, processInstance, runCloudNode } from '../functions/cloud-node/work.ts';
 import type { EvictionHold } from '../functions/evictor/rule.ts';

@@ -80,6 +80,14 @@ describe('the rules on imports', () => {
     ]);
   });
 
+  it('report shared code that imports a built-in module outside of its place', async () => {
+    expect(await planted('io-has-its-place')).toEqual(['shared/fleet/outside.ts -> os']);
+  });
+
+  it('report a command of people that imports what the account runs', async () => {
+    expect(await planted('clients-use-the-api')).toEqual(['cli/bad.ts -> functions/one/work.ts']);
+  });
+
   it('report a manifest that imports what the function runs', async () => {
     expect(await planted('manifests-are-data')).toEqual(['functions/one/manifest.ts -> functions/one/rule.ts']);
   });

@@ -16,6 +16,7 @@ import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import { STATUS_BYTES_MAX } from '../../shared/kubernetes/status-object.ts';
 import { type ConsumedUnits, StoreFault } from '../../shared/store/item-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { envelope } from '../../test/support/protobuf-body.ts';
 import { serveHeartbeat } from './work.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
@@ -68,7 +69,7 @@ function send(
     path: more.path ?? PATH,
     query: new URLSearchParams(more.query ?? ''),
     headers: { authorization: 'Bearer good', 'content-type': 'application/json', ...more.headers },
-    body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+    body: body instanceof Uint8Array ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     sourceIp: '192.0.2.1',
   });
 }
@@ -95,6 +96,18 @@ describe('a heartbeat by PUT', () => {
     });
     expect(consumed).toEqual([expect.objectContaining({ table: 'health', readUnits: 0, writeUnits: 1 })]);
     expect(logged).toEqual([]);
+  });
+
+  it.each([
+    ['JSON', 'application/json', Buffer.from('{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"1"}}')],
+    ['protobuf', 'application/vnd.kubernetes.protobuf', envelope('v1', 'Pod')],
+  ])('refuses a body of another kind in %s, with the message of upstream', async (_form, contentType, body) => {
+    const answer = await send('PUT', body, { headers: { 'content-type': contentType } });
+    expect(answer.status).toBe(400);
+    expect(parsed(answer).message).toBe(
+      'Pod in version "v1" cannot be handled as a Lease: converting (Pod) to (Lease): unknown conversion',
+    );
+    expect(consumed).toEqual([]);
   });
 
   it('stores our receipt time, whatever time the machine writes', async () => {

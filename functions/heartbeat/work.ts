@@ -46,6 +46,7 @@ import {
   mediaTypeOf,
   readJson,
   readObjectBody,
+  refuseOtherKind,
   refuseTooLarge,
 } from '../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
@@ -321,6 +322,7 @@ async function put(dependencies: RenewLeaseDependencies, beat: Beat): Promise<Ht
     read,
     fieldValidationOf(request.query, 'UpdateOptions'),
   );
+  refuseOtherKind(LEASES.kind, object);
   const { metadata } = object;
   if ((metadata.name ?? '') !== '' && metadata.name !== target.name)
     throw status.nameMismatch(metadata.name ?? '', target.name);

@@ -1,6 +1,6 @@
 /** Which syncs the changes of objects require. Pure. Each owner is synced once per batch, from what is stored then. */
 import { defined } from '../../shared/defined.ts';
-import { isNamespaceContent } from '../../shared/kinds/namespaces/namespace-contents.ts';
+import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import { isTerminated } from '../../shared/kinds/pods/phase.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef, OwnerReference } from '../../shared/kinds/types.ts';
 import { labelsOfConcern } from './disruption/rule.ts';

@@ -2,7 +2,7 @@
 
 import type { DecisionAbout, DraftOf, ReplayRules } from './decision-record.ts';
 
-interface FrameworkInputs {
+interface UnwrittenInputs {
   /** No rule: the store refused the write. */
   readonly fact: {
     /** The change that was not written, such as `mark the node Unknown`. */
@@ -14,13 +14,13 @@ interface FrameworkInputs {
   };
 }
 
-export type FrameworkDraft = DraftOf<FrameworkInputs>;
+export type UnwrittenDraft = DraftOf<UnwrittenInputs>;
 
 export const notWrittenDraft = (
   about: DecisionAbout,
   nowMs: number,
-  inputs: FrameworkInputs['fact'],
-): FrameworkDraft => ({
+  inputs: UnwrittenInputs['fact'],
+): UnwrittenDraft => ({
   act: 'NotWritten',
   about,
   atMs: nowMs,
@@ -32,6 +32,6 @@ export const notWrittenDraft = (
   outcome: {},
 });
 
-export const frameworkReplay: ReplayRules<FrameworkInputs> = {
+export const unwrittenReplay: ReplayRules<UnwrittenInputs> = {
   fact: (_inputs, { outcome }) => outcome,
 };

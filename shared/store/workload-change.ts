@@ -5,7 +5,7 @@
  */
 
 import type { KubeConfigMap, KubeEndpoints, KubeJob } from '../kinds/application-types.ts';
-import { isNamespaceContent } from '../kinds/namespaces/namespace-contents.ts';
+import { isNamespaceContent } from '../kinds/namespaces/content-names.ts';
 import { isMirrored } from '../kinds/services/mirrored-endpoints.ts';
 import type { KubeObject, KubePod } from '../kinds/types.ts';
 import { jsonEqual } from '../kubernetes/wire/json-value.ts';

@@ -1,7 +1,6 @@
 /** GET, PUT and PATCH of the scale of a workload. Source: upstream pkg/registry/apps/deployment/storage, ScaleREST. */
 
 import type { Call } from '../../../shared/api/request/call.ts';
-import { refuseOtherKind } from '../../../shared/api/request/call.ts';
 import type { KubeDeployment, KubeReplicationController } from '../../../shared/kinds/application-types.ts';
 import { selectorText } from '../../../shared/kinds/cells.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
@@ -9,7 +8,12 @@ import { scale as scaleSchema } from '../../../shared/kinds/schema/autoscaling.t
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
-import { decodeObject, fieldValidationOf, mediaTypeOf } from '../../../shared/kubernetes/request/body.ts';
+import {
+  decodeObject,
+  fieldValidationOf,
+  mediaTypeOf,
+  refuseOtherKind,
+} from '../../../shared/kubernetes/request/body.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/options.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';

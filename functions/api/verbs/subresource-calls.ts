@@ -1,9 +1,9 @@
 /** POST of pods/eviction and pods/binding. Their bodies are an Eviction and a Binding. */
 
-import { type Call, refuseOtherKind } from '../../../shared/api/request/call.ts';
+import type { Call } from '../../../shared/api/request/call.ts';
 import { schemaOf } from '../../../shared/kinds/schema/kinds.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
-import { decodeObject, fieldValidationOf } from '../../../shared/kubernetes/request/body.ts';
+import { decodeObject, fieldValidationOf, refuseOtherKind } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { dryRunOf } from '../../../shared/kubernetes/request/options.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';

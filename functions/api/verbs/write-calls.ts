@@ -1,7 +1,7 @@
 /** POST, PUT and PATCH: read the body, run the verb, shape the response. */
 
 import { readsAsNode } from '../../../shared/access/authorize.ts';
-import { apiVersionOf, type Call, refuseOtherKind } from '../../../shared/api/request/call.ts';
+import { apiVersionOf, type Call } from '../../../shared/api/request/call.ts';
 import { shapeObject } from '../../../shared/api/request/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import { certificatesigningrequests, withRequester } from '../../../shared/kinds/certificates/serve.ts';
@@ -10,7 +10,12 @@ import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
-import { decodeObject, fieldValidationOf, mediaTypeOf } from '../../../shared/kubernetes/request/body.ts';
+import {
+  decodeObject,
+  fieldValidationOf,
+  mediaTypeOf,
+  refuseOtherKind,
+} from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/options.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';

@@ -10,7 +10,7 @@ import type {
   KubeRuntimeClass,
   KubeServiceAccount,
 } from '../../../shared/kinds/application-types.ts';
-import { DEFAULT_ACCOUNT } from '../../../shared/kinds/namespaces/namespace-contents.ts';
+import { DEFAULT_ACCOUNT } from '../../../shared/kinds/namespaces/content-names.ts';
 import { preparePod } from '../../../shared/kinds/pods/defaults.ts';
 import { limitViolation } from '../../../shared/kinds/pods/limit-range.ts';
 import { accountNameOf, accountRefusal } from '../../../shared/kinds/pods/pod-account.ts';

@@ -6,7 +6,7 @@
  * the hash, or a ReplicaSet from another cluster, starts no rollout.
  */
 
-import { defaultPodSpec } from '../../../shared/kinds/pods/pod-defaults.ts';
+import { defaultPodSpec } from '../../../shared/kinds/pods/spec-defaults.ts';
 import { canonicalQuantity } from '../../../shared/kubernetes/quantity.ts';
 import { textHash } from '../../../shared/text-hash.ts';
 import type { PodTemplateSpec } from '../workload-types.ts';

@@ -7,7 +7,6 @@ import type { UserInfo } from '../../access/user-info.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
 import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
 import type { Verb } from '../../kinds/stored-resource.ts';
-import type { KubeObject } from '../../kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../kubernetes/request/http.ts';
 import type { NoteFault } from '../../kubernetes/request/log-throttle.ts';
 import type { NoteRefusal } from '../../kubernetes/request/refused-sign-ins.ts';
@@ -99,14 +98,6 @@ export type AnswerPodLog = (log: PodLog, call: Call) => Promise<HttpResponse>;
 
 export const apiVersionOf = ({ group, version }: Pick<ResourceDescriptor, 'group' | 'version'>): string =>
   group === '' ? version : `${group}/${version}`;
-
-/** @throws StatusError 400 when the body names another kind than `kind` */
-export function refuseOtherKind(kind: string, { kind: named = '', apiVersion = '' }: KubeObject): void {
-  if (named === '' || named === kind) return;
-  throw status.badRequest(
-    `${named} in version ${JSON.stringify(apiVersion)} cannot be handled as a ${kind}: converting (${named}) to (${kind}): unknown conversion`,
-  );
-}
 
 /** @throws StatusError 400 when a selector is malformed, or names a field that the kind does not support */
 export function selectorsOf(descriptor: ResourceDescriptor, query: URLSearchParams) {

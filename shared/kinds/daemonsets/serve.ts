@@ -3,7 +3,7 @@ import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/column
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { sameJson } from '../../kubernetes/validation/causes.ts';
 import type { Column, ResourceDescriptor } from '../descriptor.ts';
-import { defaultTemplateSpec } from '../pods/pod-defaults.ts';
+import { defaultTemplateSpec } from '../pods/spec-defaults.ts';
 import { preparesSpecAndStatus } from '../prepare.ts';
 import type { DaemonSetSpec, KubeDaemonSet } from '../types.ts';
 import { DAEMON_SETS } from './resource.ts';

@@ -10,7 +10,7 @@ import { CONFIG_MAPS } from '../configmaps/resource.ts';
 import { prepareServiceAccount } from '../serviceaccounts/defaults.ts';
 import { SERVICE_ACCOUNTS } from '../serviceaccounts/resource.ts';
 import type { KubeObject, ObjectRef } from '../types.ts';
-import { DEFAULT_ACCOUNT, ROOT_CA } from './namespace-contents.ts';
+import { DEFAULT_ACCOUNT, ROOT_CA } from './content-names.ts';
 
 /** Upstream pkg/controller/certificates/rootcacertpublisher/publisher.go. */
 const ROOT_CA_NOTE =

@@ -3,8 +3,8 @@
 import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import type { KubeObject } from '../types.ts';
+import { isNamespaceContent } from './content-names.ts';
 import { contentOf, contentRefs, type NewObjectContext } from './contents.ts';
-import { isNamespaceContent } from './namespace-contents.ts';
 
 type Context = () => NewObjectContext;
 

@@ -18,10 +18,10 @@ import type { Prepare } from '../prepare.ts';
 import type { KubePod, PodCondition, PodSpec, PodStatus } from '../types.ts';
 import { withLimitDefaults } from './limit-range.ts';
 import { withAccount } from './pod-account.ts';
-import { defaultPodSpec } from './pod-defaults.ts';
 import { DEFAULT_PREEMPTION_POLICY } from './pod-priority.ts';
 import { qosClassOf } from './qos-class.ts';
 import { withRuntimeClass } from './runtime-class.ts';
+import { defaultPodSpec } from './spec-defaults.ts';
 
 /** Default of the policy field podEvictionTimeoutSeconds. Seconds. */
 const DEFAULT_TOLERATION_SECONDS = 300;

@@ -5,7 +5,7 @@
 import { MIRROR_POD_ANNOTATION } from '../../access/node-restriction.ts';
 import { defined } from '../../defined.ts';
 import type { KubeServiceAccount } from '../application-types.ts';
-import { DEFAULT_ACCOUNT, ROOT_CA } from '../namespaces/namespace-contents.ts';
+import { DEFAULT_ACCOUNT, ROOT_CA } from '../namespaces/content-names.ts';
 import type { Container, KubeObject, KubePod, PodSpec, Volume } from '../types.ts';
 import { referencesOf } from './pod-references.ts';
 

@@ -3,7 +3,7 @@
 import { tidyMetadata } from '../../kubernetes/normal-form.ts';
 import type { PodTemplateSpec } from '../application-types.ts';
 import type { KubeObject } from '../types.ts';
-import { defaultTemplateSpec } from './pod-defaults.ts';
+import { defaultTemplateSpec } from './spec-defaults.ts';
 
 export const defaultTemplate = (template: PodTemplateSpec = {}): PodTemplateSpec => ({
   ...template,

@@ -14,6 +14,7 @@ import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
 import type { ExpectedType } from '../wire/protobuf.ts';
 import { isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf-envelope.ts';
 import type { ProtobufTable } from '../wire/protobuf-table.ts';
+import { unknownConversion } from '../wire/unknown-conversion.ts';
 import { type OptionsKind, optionsFault } from './options.ts';
 
 /** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
@@ -102,6 +103,11 @@ export interface DecodedObject {
   readonly object: KubeObject;
   /** For `Warning` headers. */
   readonly warnings: readonly string[];
+}
+
+/** @throws StatusError 400 when the body names another kind than `kind` */
+export function refuseOtherKind(kind: string, { kind: named = '', apiVersion = '' }: KubeObject): void {
+  if (named !== '' && named !== kind) throw status.badRequest(unknownConversion({ apiVersion, kind: named }, kind));
 }
 
 /** The normalised object. @throws StatusError 400 for a wrong type, and with Strict for unknown or duplicate fields */

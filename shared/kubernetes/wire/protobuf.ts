@@ -1,6 +1,7 @@
 import { type JsonObject, setMember } from './json-value.ts';
 import { isProtobuf, MAGIC } from './protobuf-envelope.ts';
 import type { ProtobufTable, ProtoField, ProtoMessage, ProtoScalar } from './protobuf-table.ts';
+import { unknownConversion } from './unknown-conversion.ts';
 
 /** Bytes of a body that an error message shows. */
 const SHOWN_BYTES_MAX = 1_024;
@@ -72,6 +73,9 @@ function decodeEnvelope(table: ProtobufTable, bytes: Uint8Array, expected: Expec
   kind ||= expected?.kind ?? '';
   const message = table.messageOfKind(apiVersion, kind);
   if (message === undefined) {
+    if (expected !== undefined && kind !== expected.kind) {
+      return { kind: 'unsupported', message: unknownConversion({ apiVersion, kind }, expected.kind) };
+    }
     return { kind: 'unsupported', message: `${kind || 'an object without kind'} (${apiVersion}) is read as JSON only` };
   }
   return { kind: 'decoded', object: { apiVersion, kind, ...decodeMessage(table, message, raw, {}) } };
