@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { apiVersionOf } from '../kubernetes/api-version.ts';
 import { resources } from './registry.ts';
 import { findStored, shardsOf, storedResourceOf, storedResources } from './resources.ts';
 import { METRICS_GROUP } from './schema/node-metrics.ts';
-import { apiVersionOf } from './stored-resource.ts';
 
 /** Metrics are computed. */
 const served = resources.filter(({ group }) => group !== METRICS_GROUP);

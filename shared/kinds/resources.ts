@@ -1,5 +1,6 @@
 /** The kinds of the cluster, for the store and the controllers. registry.ts has what the API needs to serve them. */
 
+import { apiVersionOf } from '../kubernetes/api-version.ts';
 import { AGENT_RELEASES } from './agent-releases/resource.ts';
 import { ALWAYS_EMPTY } from './always-empty/resource.ts';
 import { AUTOSCALERS } from './autoscalers/resource.ts';
@@ -32,7 +33,7 @@ import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from './services/resource.ts';
 import { SILENCE_HISTOGRAMS } from './silence-histograms/resource.ts';
 import { STATEFUL_SETS } from './statefulsets/resource.ts';
 import { CSI_DRIVERS, CSI_STORAGE_CAPACITIES, STORAGE_CLASSES } from './storageclasses/resource.ts';
-import { apiVersionOf, type StoredResource } from './stored-resource.ts';
+import type { StoredResource } from './stored-resource.ts';
 import { VOLUME_ATTACHMENTS } from './volumeattachments/resource.ts';
 
 /** Every kind that has objects of its own, each with a plural name that no other has. */

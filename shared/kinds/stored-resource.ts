@@ -63,7 +63,3 @@ export const storedResource = ({
     ...selectableFields,
   },
 });
-
-/** `v1`, or `<group>/<version>`. */
-export const apiVersionOf = ({ group, version }: Pick<StoredResource, 'group' | 'version'>): string =>
-  group === '' ? version : `${group}/${version}`;

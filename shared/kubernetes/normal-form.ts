@@ -4,6 +4,7 @@
  */
 
 import type { KubeObject, ObjectMeta } from '../kinds/types.ts';
+import { apiVersionOf } from './api-version.ts';
 import { sameJson } from './validation/causes.ts';
 import { isJsonObject, type JsonObject, setMember } from './wire/json-value.ts';
 
@@ -105,5 +106,5 @@ export function nextGeneration(next: KubeObject, old: KubeObject, { countsAnnota
 /** kind and apiVersion first, as clients print objects; both are filled in where the body left them out. */
 export function typed(group: string, version: string, kind: string, object: KubeObject): KubeObject {
   const { apiVersion: _apiVersion, kind: _kind, ...rest } = object;
-  return { apiVersion: group === '' ? version : `${group}/${version}`, kind, ...rest, metadata: object.metadata ?? {} };
+  return { apiVersion: apiVersionOf({ group, version }), kind, ...rest, metadata: object.metadata ?? {} };
 }

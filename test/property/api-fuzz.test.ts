@@ -5,6 +5,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
 import { isJsonObject } from '../../shared/kubernetes/wire/json-value.ts';
 import { APPLY, type ApiInMemory, apiInMemory, JSON_PATCH, MERGE, STRATEGIC } from '../support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../support/application-objects.ts';
@@ -49,7 +50,7 @@ const APPLICATION_KINDS: Readonly<Record<string, Kind>> = Object.fromEntries(
     const descriptor = findDescriptor(resource);
     if (descriptor === undefined) return [];
     const { group, version, kind, namespaced, subresources } = descriptor;
-    const apiVersion = group === '' ? version : `${group}/${version}`;
+    const apiVersion = apiVersionOf({ group, version });
     const path = `${group === '' ? '/api' : '/apis'}/${apiVersion}${namespaced ? NAMESPACED : ''}/${resource}`;
     const made: Kind = {
       path,

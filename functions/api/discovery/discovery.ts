@@ -6,6 +6,7 @@
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { resources } from '../../../shared/kinds/registry.ts';
 import { mediaRanges } from '../../../shared/kubernetes/accept.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { reviews } from '../access/self-reviews.ts';
 
 /** The Kubernetes version that is served. kubectl's dispatcher selects its own version by it. */
@@ -83,8 +84,6 @@ function compareText(left: string, right: string): number {
   return left < right ? -1 : 1;
 }
 
-const groupVersionText = ({ group, version }: GroupVersion): string => (group === '' ? version : `${group}/${version}`);
-
 /** GET /api */
 export const apiVersionsDocument = (serverAddress: string): Record<string, unknown> => ({
   kind: 'APIVersions',
@@ -95,7 +94,7 @@ export const apiVersionsDocument = (serverAddress: string): Record<string, unkno
 const groupDocument = (group: string): Record<string, unknown> => {
   const versions = offered
     .filter((each) => each.group === group)
-    .map((each) => ({ groupVersion: groupVersionText(each), version: each.version }));
+    .map((each) => ({ groupVersion: apiVersionOf(each), version: each.version }));
   return { name: group, versions, preferredVersion: versions[0] };
 };
 
@@ -140,7 +139,7 @@ export function apiResourceListDocument(group: string, version: string): Record<
   return {
     kind: 'APIResourceList',
     apiVersion: 'v1',
-    groupVersion: groupVersionText({ group, version }),
+    groupVersion: apiVersionOf({ group, version }),
     resources: [
       ...resources.filter(isOurs).flatMap(resourceEntries),
       ...reviews.filter(isOurs).map((each) => ({

@@ -1,4 +1,5 @@
 import { defined } from '../../../shared/defined.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { deleteOptions, listMeta, status } from '../../../shared/kubernetes/schema/meta.ts';
 import { type GroupVersionKind, kindStruct, type StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
 import type { JsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
@@ -89,7 +90,7 @@ function targetOf(
   schemaOf: SchemaOf,
 ): Target {
   const gvk = { group, version, kind };
-  const apiVersion = group === '' ? version : `${group}/${version}`;
+  const apiVersion = apiVersionOf({ group, version });
   const tag = `${resource.group === '' ? 'core' : resource.group.split('.')[0]}_${resource.version}`;
   const scope = resource.namespaced ? 'Namespaced' : '';
   return {

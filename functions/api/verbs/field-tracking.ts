@@ -1,9 +1,11 @@
 /** managedFields of writes other than apply: the writer owns the fields that it changes. */
+
 import { NODES_GROUP } from '../../../shared/access/node-restriction.ts';
-import { apiVersionOf, type Call } from '../../../shared/api/request/call.ts';
+import type { Call } from '../../../shared/api/request/call.ts';
 import type { ResourceStorage } from '../../../shared/api/storage/resource-storage.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';

@@ -1,6 +1,6 @@
-import { apiVersionOf } from '../../../shared/api/request/call.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { schemaOf } from '../../../shared/kinds/schema/kinds.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import type { StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
 
 /** The schema of the objects of a resource. @throws Error for a kind without a schema, a fault of ours */

@@ -1,13 +1,14 @@
 /** POST, PUT and PATCH: read the body, run the verb, shape the response. */
 
 import { readsAsNode } from '../../../shared/access/authorize.ts';
-import { apiVersionOf, type Call } from '../../../shared/api/request/call.ts';
+import type { Call } from '../../../shared/api/request/call.ts';
 import { shapeObject } from '../../../shared/api/request/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import { certificatesigningrequests, withRequester } from '../../../shared/kinds/certificates/serve.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
 import {

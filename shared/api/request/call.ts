@@ -96,9 +96,6 @@ export type AnswerWatch = (source: WatchSource, watch: WatchCall, call: Call) =>
 /** Delivers an authorized log to the client: as a redirect or as a stream. */
 export type AnswerPodLog = (log: PodLog, call: Call) => Promise<HttpResponse>;
 
-export const apiVersionOf = ({ group, version }: Pick<ResourceDescriptor, 'group' | 'version'>): string =>
-  group === '' ? version : `${group}/${version}`;
-
 /** @throws StatusError 400 when a selector is malformed, or names a field that the kind does not support */
 export function selectorsOf(descriptor: ResourceDescriptor, query: URLSearchParams) {
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');

@@ -6,12 +6,12 @@ import { policyOf, profileNames } from '../../fleet/nodes/node-profile.ts';
 import type { Policy } from '../../fleet/policy.ts';
 import type { FleetState } from '../../fleet/zones/fleet-store.ts';
 import { ageSince } from '../../kubernetes/age.ts';
+import { apiVersionOf } from '../../kubernetes/api-version.ts';
 import { nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { formatMicroTime, formatTime } from '../../kubernetes/time.ts';
 import type { MeasuredForm } from '../../watches/stream-form.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { READ_ONLY } from '../read-only.ts';
-import { apiVersionOf } from '../stored-resource.ts';
 import type { KubeClusterStatus } from '../types.ts';
 import { CLUSTER_STATUSES } from './resource.ts';
 

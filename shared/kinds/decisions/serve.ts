@@ -2,11 +2,11 @@
 
 import type { DecisionRecord } from '../../decisions/decision-record.ts';
 import { ageSince } from '../../kubernetes/age.ts';
+import { apiVersionOf } from '../../kubernetes/api-version.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { formatMicroTime, formatTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { READ_ONLY } from '../read-only.ts';
-import { apiVersionOf } from '../stored-resource.ts';
 import type { KubeDecision, KubeObject } from '../types.ts';
 import { DECISIONS, nameIfAbout } from './resource.ts';
 

@@ -2,10 +2,10 @@
 
 import type { BootstrapTokenStore, StoredBootstrapToken } from '../../access/bootstrap-token-store.ts';
 import type { NodeIdentity, NodeKeyStore } from '../../access/node-key-store.ts';
-import { apiVersionOf } from '../../api/request/call.ts';
 import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { defined } from '../../defined.ts';
+import { apiVersionOf } from '../../kubernetes/api-version.ts';
 import { formatTime, parseTimeMs } from '../../kubernetes/time.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import type { KubeBootstrapToken, KubeObject, ObjectMeta } from '../types.ts';

@@ -1,3 +1,4 @@
+import { apiVersionOf } from '../../kubernetes/api-version.ts';
 import { deleteOptions, status } from '../../kubernetes/schema/meta.ts';
 import type { StructSchema } from '../../kubernetes/schema/schema.ts';
 import { localSubjectAccessReview, subjectAccessReview, tokenRequest, tokenReview } from './access-review.ts';
@@ -113,7 +114,7 @@ for (const schema of KINDS) {
 }
 
 function keyOf(group: string, version: string, kind: string): string {
-  return `${group === '' ? version : `${group}/${version}`} ${kind}`;
+  return `${apiVersionOf({ group, version })} ${kind}`;
 }
 
 /** The schema of a kind by its `apiVersion` (`v1`, `coordination.k8s.io/v1`) and `kind`. */
