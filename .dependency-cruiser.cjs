@@ -76,13 +76,13 @@ module.exports = {
     {
       name: 'io-has-its-place',
       comment:
-        'In shared, libraries and modules of Node are for what is outside: AWS, logs, configuration, keys, stored bytes.',
+        'In shared, libraries and modules of Node are for what is outside: AWS, the machine, logs, configuration, keys, stored bytes.',
       severity: 'error',
       from: {
         path: `${root}shared/`,
         pathNot: [
           TESTS,
-          '^shared/(aws|observability|config|store|access/tokens)/',
+          '^shared/(aws|host|observability|config|store|access/tokens)/',
           '^shared/(gzip|access/api-authorities)\\.ts$',
         ],
       },

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
+import { StartError } from '../shared/host/start-error.ts';
 import { ACCOUNT_CONCURRENCY_DEFAULT } from './functions/account-concurrency.ts';
 import { CHUNK_HOLD_DEFAULT, CHUNK_HOLDS, type ChunkHold, isChunkHold } from './http/held-chunks.ts';
-import { StartError } from './start-error.ts';
 
 /** What `npm start` was asked for. */
 export interface StartOptions {

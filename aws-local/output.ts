@@ -1,8 +1,8 @@
 import { renameSync } from 'node:fs';
 import { basename } from 'node:path';
+import { delayedWrite } from '../shared/host/delayed-write.ts';
+import { appendLines, sizeOf } from '../shared/host/write-file.ts';
 import { isObject } from './assembly/template.ts';
-import { delayedWrite } from './data/delayed-write.ts';
-import { appendLines, sizeOf } from './data/write-file.ts';
 
 /** Where the lines go that functions print: people see them with the function's name, metrics go to their own sink. */
 export interface Output {

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { replaceFile } from './data/write-file.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from '../shared/host/start-error.ts';
+import { replaceFile } from '../shared/host/write-file.ts';
 
 /** One local mode a data directory: two engines on one database file would destroy it. */
 export interface RunLock {

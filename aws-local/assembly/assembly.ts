@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import { isObject, type Template } from './template.ts';
 
 /** What `cdk synth` left in a folder: the stack that holds the functions, and its bundled assets. */

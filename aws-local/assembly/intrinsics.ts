@@ -1,4 +1,4 @@
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import { isObject, type Json, type JsonObject, type Template, type TemplateResource } from './template.ts';
 
 /**

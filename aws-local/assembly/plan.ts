@@ -1,7 +1,7 @@
 import { defined } from '../../shared/defined.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import type { TableCapacity, UnitsPerSecond } from '../dynamodb/partition-capacity.ts';
 import type { RequestRate, ThrottlingPlan } from '../http/throttle.ts';
-import { StartError } from '../start-error.ts';
 import type { Assembly } from './assembly.ts';
 import { createResolver, type PhysicalNames, type Resolver } from './intrinsics.ts';
 import { isObject, type Json, type JsonObject, type Template, type TemplateResource } from './template.ts';

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 
 export interface SynthesisOptions {
   readonly projectDirectory: string;

@@ -2,14 +2,14 @@
 import { relative } from 'node:path';
 import { openConsole } from '../../cli/console.ts';
 import type { Console } from '../../console/server/serve-console.ts';
+import { CLOUD_SOCKET, serveCloudControl } from '../../demo/ec2/control.ts';
+import { createInstances } from '../../demo/ec2/machines.ts';
 import { FLEET_SOCKET, serveFleetControl, startFleet } from '../../demo/fleet/index.ts';
 import { nameMachines } from '../../demo/fleet/names.ts';
-import { CLOUD_SOCKET, serveCloudControl } from '../cloud/control.ts';
-import { createInstances } from '../cloud/machines.ts';
-import { ControlError } from '../control-socket.ts';
+import { ControlError } from '../../shared/host/control-socket.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import { parseStartOptions, type StartOptions, USAGE } from '../options.ts';
 import { type LocalSystem, startLocal } from '../runtime.ts';
-import { StartError } from '../start-error.ts';
 
 /** Longest an orderly end may take before it is cut short. */
 const STOP_MAX_MS = 10_000;

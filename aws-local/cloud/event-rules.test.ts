@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import { openEventBus } from './event-rules.ts';
 import { stateChangeEvent } from './events.ts';
 

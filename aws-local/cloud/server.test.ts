@@ -19,7 +19,7 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { InstanceStateChange } from '../../demo/ec2/cloud-world.ts';
 import { ec2Client } from '../../shared/aws/ec2/sdk-api.ts';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import { type LocalCloud, type LocalCloudOptions, startLocalCloud } from './server.ts';
 
 const T0 = Date.UTC(2026, 10, 20);

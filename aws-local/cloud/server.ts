@@ -9,10 +9,10 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { CloudWorld, CloudWorldOptions, InstanceStateChange } from '../../demo/ec2/cloud-world.ts';
-import { StartError } from '../start-error.ts';
+import { KeptWorld } from '../../demo/ec2/kept-world.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import { ACTIONS, Parameters } from './actions.ts';
 import { Ec2ApiError } from './ec2-error.ts';
-import { KeptWorld } from './kept-world.ts';
 import { OrderedFailures, RequestBuckets, type TokenBucket } from './misbehaviour.ts';
 import { xmlElement } from './xml.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import { connectEngine, type Engine, engineBinary, startEngine } from './engine.ts';
 import { createTables } from './tables.ts';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { StartError } from '../../shared/host/start-error.ts';
 import type { TablePlan } from '../assembly/plan.ts';
 import { isObject } from '../assembly/template.ts';
-import { StartError } from '../start-error.ts';
 import { type EngineClient, EngineError } from './client.ts';
 
 /** The part of a table that the engine keeps. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import { accountConcurrency } from './account-concurrency.ts';
 
 it('throttles at the limit that all functions without a reservation share, until one has ended', () => {

@@ -9,7 +9,7 @@
  * Sources: AWS Lambda Developer Guide, "Understanding Lambda function scaling", "Configuring reserved concurrency for a
  * function"; Lambda API Reference, "PutFunctionConcurrency".
  */
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 
 /** Limit of an account that has raised nothing. A new account may have 10 (Lambda Developer Guide, "Lambda quotas"). */
 export const ACCOUNT_CONCURRENCY_DEFAULT = 1_000;

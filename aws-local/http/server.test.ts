@@ -1,7 +1,7 @@
 import { connect } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
 import { afterEach, describe, expect, it } from 'vitest';
-import { makeAuthority, makeServerCertificate } from '../access/certificate.ts';
+import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
 import type { StreamReceiver } from '../functions/environment.ts';
 import type { InvocationOutcome, LocalFunction } from '../functions/local-function.ts';
 import { type HttpFront, openHttpFront } from './server.ts';

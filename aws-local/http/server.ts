@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { ServerResponse } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import { type BodyRefusal, readBody } from '../../shared/host/http-body.ts';
+import { breakOff, lastPart, leaveRequest, written } from '../../shared/host/http-response.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 import type { ApiPlan } from '../assembly/plan.ts';
 import type { LocalFunction } from '../functions/local-function.ts';
 import type { StreamHead } from '../functions/protocol.ts';
-import { StartError } from '../start-error.ts';
 import { type GatewayRequest, gatewayEvent, splitTarget } from './gateway-event.ts';
 import { type GatewayResponse, gatewayMessage, gatewayResponse } from './gateway-response.ts';
 import { type ChunkHold, HeldChunks } from './held-chunks.ts';
@@ -65,9 +66,6 @@ const STOP_GRACE_MS = 1_000;
 /** A connection that rests longer is closed. Node's own 5 s lie below a beat, and clients met closing ones. */
 const IDLE_MS = 60_000;
 
-/** Part of a body that is written at a time. */
-const PART_CHARACTERS = 65_536;
-
 /** Longest time of a client for a body; the service ends a request after 30 s. */
 const BODY_MS = 30_000;
 
@@ -121,7 +119,7 @@ export async function openHttpFront(options: {
     let answered: GatewayResponse | undefined;
     let isWhole = false;
     try {
-      const body = await readBody(request, options.bodyMs ?? BODY_MS);
+      const body = await readBody(request, { bytesMax: BODY_BYTES_MAX, timeoutMs: options.bodyMs ?? BODY_MS });
       const handle = await served;
       isWhole = typeof body !== 'string';
       answered = typeof body === 'string' ? REFUSED_BODY[body] : await handle(request, body, response);
@@ -179,40 +177,10 @@ export async function openHttpFront(options: {
   };
 }
 
-type BodyRefusal = 'tooLarge' | 'late';
-
 const REFUSED_BODY: Readonly<Record<BodyRefusal, GatewayResponse>> = {
   tooLarge: gatewayMessage(413, 'Request Entity Too Large'),
   late: gatewayMessage(408, 'Request Timeout'),
 };
-
-/** A body that is whole in time. Nothing is kept of one that is not, and no more of it is read. */
-function readBody(request: Http2ServerRequest, bodyMs: number): Promise<Buffer | BodyRefusal> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const settle = (outcome: Buffer | BodyRefusal) => {
-      clearTimeout(timer);
-      request.off('data', take);
-      if (typeof outcome === 'string') request.pause();
-      resolve(outcome);
-    };
-    const take = (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > BODY_BYTES_MAX) settle('tooLarge');
-      else chunks.push(chunk);
-    };
-    const timer = setTimeout(() => settle('late'), bodyMs);
-    const fail = (cause?: unknown) => {
-      clearTimeout(timer);
-      reject(new Error('the client left before its body was whole', { cause }));
-    };
-    request.on('data', take);
-    request.once('end', () => settle(Buffer.concat(chunks)));
-    request.once('error', fail);
-    request.once('close', fail);
-  });
-}
 
 function gatewayHandler(options: GatewayOptions, domainName: string, counters: HttpCounters): Handle {
   const accepts = options.throttles ? requestThrottle(options.api.throttling, options.nowMs()) : () => true;
@@ -313,68 +281,6 @@ function functionUrlHandler(options: FunctionUrlOptions, domainName: string): Ha
 const writeHead = (response: Http2ServerResponse, { statusCode = 200, headers, cookies }: StreamHead): void => {
   response.writeHead(statusCode, { ...headers, ...(cookies === undefined ? {} : { 'set-cookie': [...cookies] }) });
 };
-
-/** The listener's types know HTTP/2 only; a client of HTTP/1.1 gets the response object of that. */
-const asHttp1 = (response: Http2ServerResponse) =>
-  response instanceof ServerResponse ? (response as ServerResponse) : undefined;
-
-/** HTTP/2 sends the head as soon as it is written. */
-function sendHead(response: Http2ServerResponse): void {
-  asHttp1(response)?.flushHeaders();
-}
-
-/** The rest of a request is not read: HTTP/1.1 needs its connection ended for that, HTTP/2 the stream alone. */
-function leaveRequest(request: Http2ServerRequest, response: Http2ServerResponse): void {
-  if (asHttp1(response) === undefined) response.stream?.close();
-  else request.destroy();
-}
-
-/** The client can then distinguish a broken answer from a complete one. */
-function breakOff(response: Http2ServerResponse): void {
-  const http1 = asHttp1(response);
-  if (http1 === undefined) response.stream.destroy();
-  else http1.destroy();
-}
-
-/**
- * Writes a long text except for its last part, and returns that. A long text is not encoded as a whole: V8 collects
- * buffers outside of its heap only after 64 MB of them, and the parts of a text are encoded and freed by Node itself.
- */
-async function lastPart(response: Http2ServerResponse, body: string | Buffer): Promise<string | Buffer> {
-  if (typeof body !== 'string' || body.length <= PART_CHARACTERS) return body;
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
-  let start = 0;
-  while (body.length - start > PART_CHARACTERS && !gone.signal.aborted) {
-    // The two halves of a surrogate pair are one character of UTF-8.
-    const end = start + PART_CHARACTERS + (isPairAt(body, start + PART_CHARACTERS - 1) ? 1 : 0);
-    await written(response, body.slice(start, end), gone.signal);
-    start = end;
-  }
-  return body.slice(start);
-}
-
-/** Whether this unit and the next one are a pair. A half without the other is a character of its own. */
-const isPairAt = (text: string, at: number): boolean => (text.codePointAt(at) ?? 0) > 0xffff;
-
-/** Settles when the connection accepts more, or is closed. */
-function written(response: Http2ServerResponse, chunk: string | Uint8Array, gone: AbortSignal): Promise<void> {
-  if (chunk.length === 0) {
-    sendHead(response);
-    return Promise.resolve();
-  }
-  // An HTTP/2 response that was closed never drains.
-  if (gone.aborted || response.destroyed || response.write(chunk)) return Promise.resolve();
-  return new Promise((resolve) => {
-    const settle = () => {
-      response.off('drain', settle);
-      gone.removeEventListener('abort', settle);
-      resolve();
-    };
-    response.once('drain', settle);
-    gone.addEventListener('abort', settle);
-  });
-}
 
 async function integrate({ fn, timeoutMs }: GatewayTarget, event: unknown): Promise<GatewayResponse> {
   let timer: NodeJS.Timeout | undefined;

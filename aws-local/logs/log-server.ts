@@ -1,6 +1,6 @@
 /** CloudWatch Logs on loopback, as far as functions use it: PutLogEvents appends its lines to a file a log group. */
 import { join } from 'node:path';
-import { appendLines } from '../data/write-file.ts';
+import { appendLines } from '../../shared/host/write-file.ts';
 import { type AwsJsonServer, startAwsJsonServer } from '../http/aws-json-server.ts';
 
 export type LogServer = AwsJsonServer;

@@ -1,4 +1,4 @@
-import { StartError } from '../start-error.ts';
+import { StartError } from '../../shared/host/start-error.ts';
 
 /**
  * When a schedule of EventBridge Scheduler fires: `rate(n minutes|hours|days)` or `cron(…)` in UTC, in whole minutes.

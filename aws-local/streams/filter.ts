@@ -1,5 +1,5 @@
+import { StartError } from '../../shared/host/start-error.ts';
 import { isObject } from '../assembly/template.ts';
-import { StartError } from '../start-error.ts';
 
 /**
  * Event filtering of event source mappings, by the rules of EventBridge patterns as Lambda applies them: fields inside

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { delayedWrite } from '../data/delayed-write.ts';
-import { replaceFile } from '../data/write-file.ts';
+import { delayedWrite } from '../../shared/host/delayed-write.ts';
+import { replaceFile } from '../../shared/host/write-file.ts';
 
 /** A position in the stream of a table. */
 export interface StreamPosition {

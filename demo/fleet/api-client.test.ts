@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { makeAuthority, makeServerCertificate } from '../../aws-local/access/certificate.ts';
+import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse, body: string) => void;

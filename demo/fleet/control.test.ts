@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Control, ControlError } from '../../aws-local/control-socket.ts';
+import { type Control, ControlError } from '../../shared/host/control-socket.ts';
 import { sendFleetCommand, serveFleetControl } from './control.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 

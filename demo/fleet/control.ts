@@ -1,5 +1,5 @@
-/** Commands to the fleet of a running local mode, over its control socket. */
-import { type Control, type ControlOutcome, sendControl, serveControl } from '../../aws-local/control-socket.ts';
+/** Commands to the fleet of a running cluster, over its control socket. */
+import { type Control, type ControlOutcome, sendControl, serveControl } from '../../shared/host/control-socket.ts';
 import type { Fleet, ListedMachine, Nap, RelayAction, RequestOutcome, Swing } from './fleet.ts';
 
 /** File name of the socket inside the data directory. */
@@ -25,7 +25,7 @@ export type FleetReply =
 export const serveFleetControl = (path: string, fleet: Fleet): Promise<Control> =>
   serveControl(path, (command) => obey(command, fleet));
 
-/** Sends one command to the fleet of a running local mode. @throws ControlError for a malformed answer */
+/** Sends one command to a running fleet. @throws ControlError for a malformed answer */
 export const sendFleetCommand = (path: string, command: FleetCommand): Promise<ControlOutcome<FleetReply>> =>
   sendControl<FleetReply>(path, command);
 

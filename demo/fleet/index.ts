@@ -1,4 +1,4 @@
-/** The simulated fleet of local mode: start it, control it from another shell. */
+/** The simulated fleet: start it, control it from another shell. */
 export { durationSeconds } from '../../agent/rules/planned-silence.ts';
 export {
   FLEET_SOCKET,

@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { CLOUD_SOCKET, sendCloudCommand } from '../../aws-local/cloud/control.ts';
+import { CLOUD_SOCKET, sendCloudCommand } from '../../demo/ec2/control.ts';
 import type { ApiClient, ApiMethod } from '../../demo/fleet/api-client.ts';
 import { FLEET_SOCKET, sendFleetCommand } from '../../demo/fleet/control.ts';
 import { CLUSTER_TAG } from '../../shared/fleet/instances/cluster-tag.ts';
@@ -161,7 +161,7 @@ function stageOf(local: LocalForTest): Stage {
       });
     },
     async ec2(action, parameters) {
-      const { endpoint } = await listedCloud(local);
+      const { endpoint = '' } = await listedCloud(local);
       const answer = await fetch(endpoint, {
         method: 'POST',
         headers: {

@@ -2,7 +2,7 @@
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer } from 'node:https';
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
-import { makeAuthority, makeServerCertificate } from '../../aws-local/access/certificate.ts';
+import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
 
 export interface TlsServer {
   /** https://127.0.0.1:PORT */

@@ -1,7 +1,7 @@
 /**
  * npm run cloud -- list|terminate NODE…|stop NODE…|start NODE…|vanish NODE…|error CODE|error none
  *
- * Says what the EC2 of the running local mode does to instances, and which error it answers. A node is named by its name
+ * Says what the EC2 of the running cluster does to instances, and which error it answers. A node is named by its name
  * or its instance id; globs are accepted, quoted from the shell.
  */
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import {
   INSTANCE_VERBS,
   type ListedInstance,
   sendCloudCommand,
-} from '../cloud/control.ts';
+} from '../ec2/control.ts';
 import { complain, printTable, runControlCommand } from './control-command.ts';
 
 const USAGE = `usage: npm run cloud -- [--data DIR] COMMAND
@@ -34,7 +34,9 @@ async function obey(words: readonly string[], dataDir: string): Promise<number |
   switch (reply.kind) {
     case 'listed':
       table(reply.instances);
-      console.log(`\nendpoint ${reply.endpoint}${reply.trouble === null ? '' : `, answers ${reply.trouble}`}`);
+      console.log(
+        `\n${reply.endpoint === undefined ? 'in this process' : `endpoint ${reply.endpoint}`}${reply.trouble === null ? '' : `, answers ${reply.trouble}`}`,
+      );
       return 0;
     case 'done': {
       table(reply.instances);

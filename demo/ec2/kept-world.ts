@@ -1,15 +1,10 @@
 /** The instances and volumes of the local EC2, stored in a file, with their changes of state reported when they happen. */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import {
-  CloudWorld,
-  type CloudWorldOptions,
-  type CloudWorldState,
-  type InstanceStateChange,
-} from '../../demo/ec2/cloud-world.ts';
-import { type DelayedWrite, delayedWrite } from '../data/delayed-write.ts';
-import { replaceFile } from '../data/write-file.ts';
-import { StartError } from '../start-error.ts';
+import { type DelayedWrite, delayedWrite } from '../../shared/host/delayed-write.ts';
+import { StartError } from '../../shared/host/start-error.ts';
+import { replaceFile } from '../../shared/host/write-file.ts';
+import { CloudWorld, type CloudWorldOptions, type CloudWorldState, type InstanceStateChange } from './cloud-world.ts';
 
 export interface KeptWorldOptions extends CloudWorldOptions {
   /** Undefined: it is not stored. */

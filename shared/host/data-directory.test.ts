@@ -13,10 +13,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { openCredentials } from '../access/credentials.ts';
-import { StartError } from '../start-error.ts';
+import { ENGINE_DATABASE, makeDatabaseFile, NO_DATABASE } from '../../aws-local/engine/database-file.ts';
+import { openCredentials } from './credentials.ts';
 import { openDataDirectory } from './data-directory.ts';
-import { makeDatabaseFile } from './database-file.ts';
+import { StartError } from './start-error.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 let parent: string;
@@ -32,7 +32,7 @@ const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 /** A directory as a start makes it. */
 async function aCluster(): Promise<string> {
-  const data = openDataDirectory(folder);
+  const data = openDataDirectory(folder, ENGINE_DATABASE);
   makeDatabaseFile(data.databaseFile);
   await openCredentials(data, NOW_MS);
   return data.databaseFile;
@@ -65,23 +65,25 @@ describe('the database file of a data directory', () => {
     const file = await aCluster();
     damage(file);
     const before = contentOf(folder);
-    expect(() => openDataDirectory(folder)).toThrow(StartError);
-    expect(() => openDataDirectory(folder)).toThrow(expected);
-    expect(() => openDataDirectory(folder)).toThrow(/nodekeeper\.sqlite.*Expected is.*Put the file back/);
+    expect(() => openDataDirectory(folder, ENGINE_DATABASE)).toThrow(StartError);
+    expect(() => openDataDirectory(folder, ENGINE_DATABASE)).toThrow(expected);
+    expect(() => openDataDirectory(folder, ENGINE_DATABASE)).toThrow(
+      /nodekeeper\.sqlite.*Expected is.*Put the file back/,
+    );
     expect(contentOf(folder)).toEqual(before);
   });
 
   it('is made before the credentials: an interrupted first start can be repeated', async () => {
-    const data = openDataDirectory(folder);
+    const data = openDataDirectory(folder, ENGINE_DATABASE);
     makeDatabaseFile(data.databaseFile);
     expect(existsSync(data.file('ca.key'))).toBe(false);
     await aCluster();
-    expect(openDataDirectory(folder).databaseFile).toBe(data.databaseFile);
+    expect(openDataDirectory(folder, ENGINE_DATABASE).databaseFile).toBe(data.databaseFile);
   });
 
   it('is not asked for when somebody else runs the engine', async () => {
     rmSync(await aCluster());
-    expect(openDataDirectory(folder, false).path).toBe(folder);
+    expect(openDataDirectory(folder, NO_DATABASE).path).toBe(folder);
   });
 });
 
@@ -89,7 +91,7 @@ describe('a damaged credential', () => {
   it.each(['ca.key', 'ca.pem', 'tokens.json', 'viewer-token'])('%s of 0 bytes is refused', async (name) => {
     await aCluster();
     writeFileSync(join(folder, name), '');
-    await expect(openCredentials(openDataDirectory(folder), NOW_MS)).rejects.toThrow(
+    await expect(openCredentials(openDataDirectory(folder, ENGINE_DATABASE), NOW_MS)).rejects.toThrow(
       new RegExp(`${name} is damaged \\(0 characters\\)`),
     );
   });
@@ -109,7 +111,7 @@ describe('the permissions of a data directory', () => {
     writeFileSync(join(folder, 'notes.txt'), 'of a person');
     for (const directory of [folder, join(folder, 'data')]) chmodSync(directory, 0o755);
     for (const each of [file, join(folder, 'ca.pem'), join(folder, 'notes.txt')]) chmodSync(each, 0o644);
-    openDataDirectory(folder);
+    openDataDirectory(folder, ENGINE_DATABASE);
     expect([folder, join(folder, 'data')].map(modeOf)).toEqual(['700', '700']);
     expect([file, join(folder, 'ca.pem'), join(folder, 'notes.txt')].map(modeOf)).toEqual(['600', '600', '644']);
   });
@@ -118,7 +120,7 @@ describe('the permissions of a data directory', () => {
     mkdirSync(folder);
     chmodSync(folder, 0o755);
     writeFileSync(join(folder, 'letter.txt'), 'x');
-    expect(() => openDataDirectory(folder)).toThrow(`run chmod 700 ${folder}`);
+    expect(() => openDataDirectory(folder, ENGINE_DATABASE)).toThrow(`run chmod 700 ${folder}`);
     expect(modeOf(folder)).toBe('755');
     expect(readdirSync(folder)).toEqual(['letter.txt']);
   });

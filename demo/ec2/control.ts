@@ -1,10 +1,11 @@
-/** Commands to the EC2 of a running local mode, over its control socket. */
+/** Commands to the EC2 of a running demonstration, over its control socket. */
 
-import { selectNames } from '../../demo/fleet/names.ts';
+import { defined } from '../../shared/defined.ts';
 import type { InstanceState } from '../../shared/fleet/instances/instance.ts';
-import { type Control, type ControlOutcome, sendControl, serveControl } from '../control-socket.ts';
+import { type Control, type ControlOutcome, sendControl, serveControl } from '../../shared/host/control-socket.ts';
+import { selectNames } from '../fleet/names.ts';
+import type { DemoCloud } from './demo-cloud.ts';
 import type { CloudMachines } from './machines.ts';
-import type { LocalCloud } from './server.ts';
 
 /** File name of the socket inside the data directory. */
 export const CLOUD_SOCKET = 'cloud.sock';
@@ -32,7 +33,7 @@ export interface ListedInstance {
 export type CloudReply =
   | {
       readonly kind: 'listed';
-      readonly endpoint: string;
+      readonly endpoint?: string;
       readonly trouble: string | null;
       readonly instances: readonly ListedInstance[];
     }
@@ -44,13 +45,13 @@ export type CloudReply =
   | { readonly kind: 'unknown'; readonly names: readonly string[] }
   | { readonly kind: 'malformed'; readonly why: string };
 
-export const serveCloudControl = (path: string, cloud: LocalCloud, machines: CloudMachines): Promise<Control> =>
+export const serveCloudControl = (path: string, cloud: DemoCloud, machines: CloudMachines): Promise<Control> =>
   serveControl(path, (command) => obey(command, cloud, machines));
 
 export const sendCloudCommand = (path: string, command: CloudCommand): Promise<ControlOutcome<CloudReply>> =>
   sendControl<CloudReply>(path, command);
 
-function obey(value: unknown, cloud: LocalCloud, machines: CloudMachines): CloudReply {
+function obey(value: unknown, cloud: DemoCloud, machines: CloudMachines): CloudReply {
   const command = parseCommand(value);
   if (command === undefined) {
     return { kind: 'malformed', why: 'a command is {"verb": "list|terminate|stop|start|vanish|error", …}' };
@@ -73,7 +74,12 @@ function obey(value: unknown, cloud: LocalCloud, machines: CloudMachines): Cloud
   };
   switch (command.verb) {
     case 'list':
-      return { kind: 'listed', endpoint: cloud.endpoint, trouble: cloud.trouble, instances: [...ids.keys()].map(list) };
+      return {
+        kind: 'listed',
+        trouble: cloud.trouble,
+        instances: [...ids.keys()].map(list),
+        ...defined({ endpoint: cloud.endpoint }),
+      };
     case 'error':
       cloud.fail(command.code);
       return { kind: 'errorSet', code: command.code };

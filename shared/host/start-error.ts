@@ -1,5 +1,5 @@
 /**
- * Something that keeps the local mode from starting and that a person can put right: the message is the one line the
+ * Something that keeps a cluster on this machine from starting and that a person can put right: the message is the one line the
  * terminal shows, and names what to do. Everything else is a fault of ours and keeps its stack.
  */
 export class StartError extends Error {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import type { DataDirectory } from '../data/data-directory.ts';
-import { replaceFile } from '../data/write-file.ts';
-import { StartError } from '../start-error.ts';
 import { type Authority, type CertifiedKey, makeAuthority, makeServerCertificate } from './certificate.ts';
+import type { DataDirectory } from './data-directory.ts';
+import { StartError } from './start-error.ts';
+import { replaceFile } from './write-file.ts';
 
 export interface Credentials {
   readonly authority: Authority;

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nameMachines } from '../../demo/fleet/names.ts';
-import type { Control } from '../control-socket.ts';
+import { type LocalCloud, startLocalCloud } from '../../aws-local/cloud/server.ts';
+import type { Control } from '../../shared/host/control-socket.ts';
+import { nameMachines } from '../fleet/names.ts';
 import { type CloudCommand, sendCloudCommand, serveCloudControl } from './control.ts';
 import { type CloudMachines, createInstances } from './machines.ts';
-import { type LocalCloud, startLocalCloud } from './server.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 20);
 

@@ -1,5 +1,5 @@
 /**
- * Talking to a running local mode from another shell: a Unix socket in the data directory, one line of JSON there, one
+ * Talking to a running cluster from another shell: a Unix socket in the data directory, one line of JSON there, one
  * line back. The socket's file permissions are the protection.
  */
 import { chmodSync, unlinkSync } from 'node:fs';
@@ -11,7 +11,7 @@ export interface Control {
 
 export type ControlOutcome<Reply> =
   | { readonly kind: 'replied'; readonly reply: Reply }
-  /** No process listens: no local mode runs on this data directory. */
+  /** No process listens: no cluster runs on this data directory. */
   | { readonly kind: 'notRunning' };
 
 export class ControlError extends Error {
@@ -108,7 +108,7 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Sends one command to a running local mode. Throws ControlError when the answer makes no sense. */
+/** Sends one command to a running cluster. Throws ControlError when the answer makes no sense. */
 export function sendControl<Reply>(path: string, command: unknown): Promise<ControlOutcome<Reply>> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);

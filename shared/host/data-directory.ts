@@ -1,12 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { StartError } from '../start-error.ts';
-import { requireDatabaseFile } from './database-file.ts';
 import { isDiskFault } from './delayed-write.ts';
+import { StartError } from './start-error.ts';
 import { PRIVATE_FILE } from './write-file.ts';
 
-/** What the local mode keeps between starts; with `--ephemeral` a temporary folder that is deleted when it stops. */
+/** What a cluster on this machine keeps between starts; with `--ephemeral` a temporary folder that is deleted when it stops. */
 export interface DataDirectory {
   readonly path: string;
   readonly ephemeral: boolean;
@@ -31,20 +30,31 @@ const FILES = [
 /** May be there before the first start: bundled functions, without secrets. */
 const ASSEMBLIES = 'assembly';
 
+export interface DatabaseUse {
+  /** Name of the file below the folder of databases. */
+  readonly name: string;
+  /**
+   * Whether this file can be the database of the cluster. `knownBy`: a file that only a cluster with a database has;
+   * undefined for a new cluster.
+   *
+   * @throws StartError if it cannot
+   */
+  require(file: string, knownBy: string | undefined): void;
+}
+
 /**
  * The directory and its files are for their owner only: they have tokens, the key of the authority and all Secrets.
  *
- * @param ownDatabase false for an engine that somebody else runs
  * @throws StartError when it cannot be used; nothing is changed then
  */
-export function openDataDirectory(path: string | undefined, ownDatabase = true): DataDirectory {
+export function openDataDirectory(path: string | undefined, database: DatabaseUse): DataDirectory {
   const ephemeral = path === undefined;
   const folder = ephemeral ? mkdtempSync(join(tmpdir(), 'nodekeeper-')) : resolve(path);
   const file = (name: string) => join(folder, name);
-  const databaseFile = join(folder, DATABASE_FOLDER, 'nodekeeper.sqlite');
+  const databaseFile = join(folder, DATABASE_FOLDER, database.name);
   try {
     if (!existsSync(folder)) mkdirSync(folder, { recursive: true, mode: PRIVATE_DIRECTORY });
-    if (ownDatabase) requireDatabaseFile(databaseFile, CLUSTER_FILES.map(file).find(existsSync));
+    database.require(databaseFile, CLUSTER_FILES.map(file).find(existsSync));
     makePrivate(folder);
   } catch (cause) {
     if (!isDiskFault(cause)) throw cause;

@@ -5,8 +5,9 @@
  */
 import { chmodSync, closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { StartError } from '../start-error.ts';
-import { PRIVATE_FILE } from './write-file.ts';
+import type { DatabaseUse } from '../../shared/host/data-directory.ts';
+import { StartError } from '../../shared/host/start-error.ts';
+import { PRIVATE_FILE } from '../../shared/host/write-file.ts';
 
 /** SQLite's application id of our files: "NdKp". */
 const APPLICATION_ID = 0x4e_64_4b_70;
@@ -20,7 +21,7 @@ const HEADER_BYTES = 100;
  * @param knownBy a file that only a cluster with a database has; undefined for a new one
  * @throws StartError that names the file, what was expected, and what to do
  */
-export function requireDatabaseFile(file: string, knownBy: string | undefined): void {
+function requireDatabaseFile(file: string, knownBy: string | undefined): void {
   if (!existsSync(file)) {
     if (knownBy === undefined) return;
     throw refusal(file, `it does not exist, although ${knownBy} of its cluster does`);
@@ -28,6 +29,10 @@ export function requireDatabaseFile(file: string, knownBy: string | undefined): 
   const fault = faultOf(file);
   if (fault !== undefined) throw refusal(file, fault);
 }
+
+export const ENGINE_DATABASE: DatabaseUse = { name: 'nodekeeper.sqlite', require: requireDatabaseFile };
+/** The engine that somebody else runs has the data. */
+export const NO_DATABASE: DatabaseUse = { ...ENGINE_DATABASE, require: () => {} };
 
 /** Makes the file of a new cluster. */
 export function makeDatabaseFile(file: string): void {

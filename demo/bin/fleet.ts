@@ -2,7 +2,7 @@
  * npm run fleet -- silence NAME…|beat NAME…|sleep --for TIME [--reason TEXT] NAME…|flap [--times N] [--for TIME] NAME…|
  *                  label KEY=VALUE NAME…|relay start|kill|remove ZONE…|list [NAME…]
  *
- * Makes machines of the running local mode silent, announced or not, once or repeatedly, or lets them beat again. `label`
+ * Makes machines of the running cluster silent, announced or not, once or repeatedly, or lets them beat again. `label`
  * sets a label of their Nodes, such as one that selects a profile. `relay` lets the heartbeats of a zone pass through a
  * relay, and kills the relay. Names may be globs, quoted from the shell.
  */
@@ -13,8 +13,8 @@ import {
   type FleetCommand,
   type ListedMachine,
   sendFleetCommand,
-} from '../../demo/fleet/index.ts';
-import { selectNames } from '../../demo/fleet/names.ts';
+} from '../fleet/index.ts';
+import { selectNames } from '../fleet/names.ts';
 import { type ControlOptions, complain, printTable, runControlCommand } from './control-command.ts';
 
 const USAGE = `usage: npm run fleet -- [--data DIR] COMMAND

@@ -1,7 +1,7 @@
-/** What the commands to a running local mode share: `--data` and `--help`, how they fail, and their tables. */
+/** What the commands to a running cluster share: `--data` and `--help`, how they fail, and their tables. */
 import { parseArgs } from 'node:util';
+import { ControlError } from '../../shared/host/control-socket.ts';
 import { columns } from '../columns.ts';
-import { ControlError } from '../control-socket.ts';
 
 /** Options of single commands. */
 export interface ControlOptions {

@@ -1,8 +1,8 @@
 /** Simulated machines that are instances of the local EC2: power follows the state of the instance. */
 import { createHash } from 'node:crypto';
-import type { MachineIdentity } from '../../demo/fleet/names.ts';
-import { addressOf } from '../../demo/fleet/node-object.ts';
-import type { LocalCloud } from './server.ts';
+import type { MachineIdentity } from '../fleet/names.ts';
+import { addressOf } from '../fleet/node-object.ts';
+import type { DemoCloud } from './demo-cloud.ts';
 
 /** The part of a fleet that power touches. */
 export interface PoweredFleet {
@@ -28,7 +28,7 @@ const INSTANCE_TYPE = 'm7g.large';
 
 /** Creates an instance for each machine, always with the same id. The state from an earlier start stays. */
 export function createInstances(
-  cloud: LocalCloud,
+  cloud: DemoCloud,
   machines: readonly MachineIdentity[],
   { region, nowMs }: { readonly region: string; readonly nowMs: number },
 ): CloudMachines {

@@ -1,0 +1,35 @@
+/** The body of a request to a listener of HTTP/1.1 and HTTP/2, within bounds of size and time. */
+import type { Http2ServerRequest } from 'node:http2';
+
+export type BodyRefusal = 'tooLarge' | 'late';
+
+/** A body that is whole in time. Nothing is kept of one that is not, and no more of it is read. */
+export function readBody(
+  request: Http2ServerRequest,
+  { bytesMax, timeoutMs }: { readonly bytesMax: number; readonly timeoutMs: number },
+): Promise<Buffer | BodyRefusal> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const settle = (outcome: Buffer | BodyRefusal) => {
+      clearTimeout(timer);
+      request.off('data', take);
+      if (typeof outcome === 'string') request.pause();
+      resolve(outcome);
+    };
+    const take = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > bytesMax) settle('tooLarge');
+      else chunks.push(chunk);
+    };
+    const timer = setTimeout(() => settle('late'), timeoutMs);
+    const fail = (cause?: unknown) => {
+      clearTimeout(timer);
+      reject(new Error('the client left before its body was whole', { cause }));
+    };
+    request.on('data', take);
+    request.once('end', () => settle(Buffer.concat(chunks)));
+    request.once('error', fail);
+    request.once('close', fail);
+  });
+}

@@ -1,0 +1,68 @@
+/** Writing the response of a listener of HTTP/1.1 and HTTP/2. */
+import { ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+
+/** Part of a body that is written at a time. */
+const PART_CHARACTERS = 65_536;
+
+/** The listener's types know HTTP/2 only; a client of HTTP/1.1 gets the response object of that. */
+const asHttp1 = (response: Http2ServerResponse) =>
+  response instanceof ServerResponse ? (response as ServerResponse) : undefined;
+
+/** HTTP/2 sends the head as soon as it is written. */
+function sendHead(response: Http2ServerResponse): void {
+  asHttp1(response)?.flushHeaders();
+}
+
+/** The rest of a request is not read: HTTP/1.1 needs its connection ended for that, HTTP/2 the stream alone. */
+export function leaveRequest(request: Http2ServerRequest, response: Http2ServerResponse): void {
+  if (asHttp1(response) === undefined) response.stream?.close();
+  else request.destroy();
+}
+
+/** The client can then distinguish a broken answer from a complete one. */
+export function breakOff(response: Http2ServerResponse): void {
+  const http1 = asHttp1(response);
+  if (http1 === undefined) response.stream.destroy();
+  else http1.destroy();
+}
+
+/**
+ * Writes a long text except for its last part, and returns that. A long text is not encoded as a whole: V8 collects
+ * buffers outside of its heap only after 64 MB of them, and the parts of a text are encoded and freed by Node itself.
+ */
+export async function lastPart(response: Http2ServerResponse, body: string | Buffer): Promise<string | Buffer> {
+  if (typeof body !== 'string' || body.length <= PART_CHARACTERS) return body;
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  let start = 0;
+  while (body.length - start > PART_CHARACTERS && !gone.signal.aborted) {
+    // The two halves of a surrogate pair are one character of UTF-8.
+    const end = start + PART_CHARACTERS + (isPairAt(body, start + PART_CHARACTERS - 1) ? 1 : 0);
+    await written(response, body.slice(start, end), gone.signal);
+    start = end;
+  }
+  return body.slice(start);
+}
+
+/** Whether this unit and the next one are a pair. A half without the other is a character of its own. */
+const isPairAt = (text: string, at: number): boolean => (text.codePointAt(at) ?? 0) > 0xffff;
+
+/** Settles when the connection accepts more, or is closed. */
+export function written(response: Http2ServerResponse, chunk: string | Uint8Array, gone: AbortSignal): Promise<void> {
+  if (chunk.length === 0) {
+    sendHead(response);
+    return Promise.resolve();
+  }
+  // An HTTP/2 response that was closed never drains.
+  if (gone.aborted || response.destroyed || response.write(chunk)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = () => {
+      response.off('drain', settle);
+      gone.removeEventListener('abort', settle);
+      resolve();
+    };
+    response.once('drain', settle);
+    gone.addEventListener('abort', settle);
+  });
+}
