@@ -44,7 +44,10 @@ module.exports = {
       severity: 'error',
       from: { path: `${root}functions/(?!api/|watch/)`, pathNot: TESTS },
       to: {
-        path: [`${root}shared/kinds/[^/]+/serve\\.ts$`, `${root}shared/kinds/(registry|protobuf-messages)\\.ts$`],
+        path: [
+          `${root}shared/kinds/[^/]+/serve\\.ts$`,
+          `${root}shared/kinds/(registry|generated/protobuf-messages)\\.ts$`,
+        ],
         reachable: true,
       },
     },

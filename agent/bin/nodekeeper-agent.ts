@@ -5,6 +5,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { defined } from '../../shared/defined.ts';
 import { gzip } from '../../shared/gzip.ts';
+import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import { cgroupNode, openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { serveHealthz } from '../adapters/healthz/healthz-server.ts';
@@ -55,9 +56,7 @@ import { promiseSilence, SLEEP_USAGE, type SleepCommand, sleepCommand } from './
 declare const NODEKEEPER_AGENT_RELEASE: string | undefined;
 const RELEASE = typeof NODEKEEPER_AGENT_RELEASE === 'string' ? NODEKEEPER_AGENT_RELEASE : '0.1.0';
 /** Reported as the kubelet's version: clients derive the features of a node from it. */
-const AGENT_VERSION = `v1.34.2-nodekeeper.${RELEASE}`;
-/** A kubelet of this version sends it. */
-const PROBE_USER_AGENT = 'kube-probe/1.34';
+const AGENT_VERSION = `${KUBERNETES_VERSION}-nodekeeper.${RELEASE}`;
 /** Concurrent requests besides heartbeats. */
 const CONNECTIONS_MAX = 4;
 /** Concurrent batches of a relay. */
@@ -133,7 +132,7 @@ function readConfig(): AgentConfig {
 }
 
 const config = readConfig();
-const probes = probeClient(PROBE_USER_AGENT);
+const probes = probeClient();
 const metrics = new MetricRegistry(AGENT_METRICS);
 const clients: HttpKubeApi[] = [];
 const stop = new AbortController();

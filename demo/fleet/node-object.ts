@@ -5,12 +5,10 @@ import { withCondition } from '../../agent/rules/node-conditions.ts';
 import { initialNode } from '../../agent/rules/node-registration.ts';
 import { withPressures, withReady } from '../../agent/rules/reported-conditions.ts';
 import { labelsToSet } from '../../agent/rules/status-report.ts';
+import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import type { KubeNode, NodeCondition, NodeStatus } from '../../shared/kinds/types.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { MachineIdentity } from './names.ts';
-
-/** status.nodeInfo.kubeletVersion of the simulated machines. */
-const KUBELET_VERSION = 'v1.34.2';
 
 const PLATFORM = { operatingSystem: 'linux', architecture: 'arm64' } as const;
 
@@ -78,7 +76,7 @@ const describedStatus = (machine: MachineIdentity): NodeStatus => ({
     containerRuntimeVersion: 'containerd://2.1.4',
     kernelVersion: '6.12.48+deb13-arm64',
     kubeProxyVersion: '',
-    kubeletVersion: KUBELET_VERSION,
+    kubeletVersion: KUBERNETES_VERSION,
     machineID: boardId(machine.name, 'machine'),
     operatingSystem: PLATFORM.operatingSystem,
     osImage: 'Debian GNU/Linux 13 (trixie)',

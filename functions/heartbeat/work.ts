@@ -22,6 +22,7 @@ import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fle
 import { isLeaseBatchPath, PREFER_NEWS } from '../../shared/fleet/nodes/lease-batch.ts';
 import { type BeatTimes, beatAnnotations } from '../../shared/fleet/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../../shared/fleet/nodes/node-usage.ts';
+import { LEASE_MESSAGES } from '../../shared/kinds/generated/lease-messages.ts';
 import { prepareLease } from '../../shared/kinds/leases/defaults.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import {
@@ -33,7 +34,6 @@ import {
   PODS_VERSION_ANNOTATION,
 } from '../../shared/kinds/leases/lease-record.ts';
 import { type LeaseWriteOutcome, renewLease } from '../../shared/kinds/leases/lease-store.ts';
-import { LEASE_MESSAGES } from '../../shared/kinds/leases/protobuf-messages.ts';
 import { LEASES } from '../../shared/kinds/leases/resource.ts';
 import { validateLease } from '../../shared/kinds/leases/validate.ts';
 import { lease as leaseSchema } from '../../shared/kinds/schema/lease.ts';

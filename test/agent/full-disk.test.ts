@@ -110,7 +110,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
         numa: { nodes: [], distances: undefined },
         swaps: undefined,
         runtime,
-        probeClient: probeClient('kube-probe/1.34'),
+        probeClient: probeClient(),
         volumes: podVolumes({ rootDirectory, memoryDirectory: undefined }),
         shutdownSignal: {
           delayMaxMs: async () => 0,

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { KUBERNETES_MINOR } from '../../shared/kinds/generated/version.ts';
 import { conditionOf, type ExecAgent, execAgent, shell, statusOf } from '../support/exec-agent.ts';
 
 let agent: ExecAgent;
@@ -48,7 +49,7 @@ describe('a readiness probe', () => {
     const unready = await agent.statusHas('web', 'not ready', isReady('False'));
     expect(conditionOf(unready, 'ContainersReady')).toBe('False');
     expect(statusOf(unready, 'main')).toMatchObject({ ready: false, started: true, restartCount: 0 });
-    expect(requested[0]).toBe('/ready kube-probe/1.34 yes');
+    expect(requested[0]).toBe(`/ready kube-probe/1.${KUBERNETES_MINOR} yes`);
     status = 200;
     await agent.statusHas('web', 'ready', isReady('True'));
     status = 500;

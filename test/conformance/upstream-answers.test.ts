@@ -1,4 +1,4 @@
-/** Texts of upstream that programs and people look for, in the words of Kubernetes 1.32. */
+/** Texts of upstream that programs and people look for, in the words of Kubernetes 1.32 and later. */
 import { expect, it } from 'vitest';
 import { apiInMemory, MERGE, NODES, node, pod, podsIn } from '../support/api-in-memory.ts';
 

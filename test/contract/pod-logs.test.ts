@@ -1,6 +1,7 @@
 /** `kubectl logs` between API, streaming function and agent: the path that runs, in virtual time. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { gzip } from '../../shared/gzip.ts';
+import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import { timedOut } from '../support/agent-api.ts';
 import { logCluster, NODE_LOGS, STREAM_URL } from '../support/log-cluster.ts';
 
@@ -517,7 +518,7 @@ describe('an attacker', () => {
       kind: 'Node',
       metadata: { name: 'n1' },
       status: {
-        nodeInfo: { kubeletVersion: 'v1.34.2-nodekeeper.0.1.0' },
+        nodeInfo: { kubeletVersion: `${KUBERNETES_VERSION}-nodekeeper.0.1.0` },
         addresses: [{ type: 'Hostname', address: 'evil.example' }],
         daemonEndpoints: { kubeletEndpoint: { Port: 443 } },
       },

@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { buildAgent } from '../../scripts/build-agent.ts';
+import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import type { KubeAgentRelease, KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
@@ -119,7 +120,10 @@ nodeLeaseDurationSeconds: 4
   it('installs a release, and keeps it after its heartbeats', async () => {
     await publish('next/nodekeeper-agent.mjs');
     await eventually('the update', async () => (await release())?.status?.updated === 1);
-    await eventually('the new version', async () => (await versionOfNode()) === 'v1.34.2-nodekeeper.0.9.1');
+    await eventually(
+      'the new version',
+      async () => (await versionOfNode()) === `${KUBERNETES_VERSION}-nodekeeper.0.9.1`,
+    );
     expect((await release())?.status).toMatchObject({ nodes: 1, updated: 1, updating: [], failed: [] });
   });
 
@@ -132,7 +136,7 @@ nodeLeaseDurationSeconds: 4
     });
     expect(status.failed).toMatchObject([{ node: NODE, message: '3 starts without 2 accepted heartbeats' }]);
     expect(readlinkSync(at('state/agents/current'))).toBe(before);
-    expect(await versionOfNode()).toBe('v1.34.2-nodekeeper.0.9.1');
+    expect(await versionOfNode()).toBe(`${KUBERNETES_VERSION}-nodekeeper.0.9.1`);
     const reasons = async () => {
       const { items = [] } = ((await get('/api/v1/namespaces/default/events')) ?? {}) as { items?: KubeObject[] };
       return items.map((event) => String(event['reason']));

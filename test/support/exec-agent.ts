@@ -124,7 +124,7 @@ export async function execAgent(factor = 1): Promise<ExecAgent> {
       inputs,
       staticPods: staticPodFiles({ directory: manifests, nodeName: 'edge-1', log: silentLog, nowMs: time.nowMs }),
       nodeUid: () => nodeUid,
-      probes: new PodProbes({ ...shared, runtime, probeClient: probeClient('kube-probe/1.34') }),
+      probes: new PodProbes({ ...shared, runtime, probeClient: probeClient() }),
       meter: { count() {}, gauge() {}, observe() {} },
       operatingSystem: 'linux',
       gate: () => ADMITTED,

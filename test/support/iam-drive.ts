@@ -12,6 +12,7 @@ import { FLEET_SOCKET, sendFleetCommand } from '../../demo/fleet/control.ts';
 import { CLUSTER_TAG } from '../../shared/fleet/instances/cluster-tag.ts';
 import { VOLUME_ID_ANNOTATION } from '../../shared/fleet/nodes/attached-volumes.rule.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
+import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import { apiClientOf } from './kubeconfig.ts';
 import { type LocalForTest, startLocalForTest } from './local.ts';
 import { nodeKeyPair, nodeToken } from './node-key-pair.ts';
@@ -452,7 +453,7 @@ async function watches({ local, send }: Stage): Promise<void> {
 
 /** Two logs of one container: the second replaces the first. The administrator plays the agent. */
 async function logs({ local, send }: Stage): Promise<void> {
-  const nodeInfo = { kubeletVersion: 'v1.34.2-nodekeeper.0.1.0' };
+  const nodeInfo = { kubeletVersion: `${KUBERNETES_VERSION}-nodekeeper.0.1.0` };
   await send('POST', NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'log-node' }, status: { nodeInfo } });
   const spec = {
     nodeName: 'log-node',

@@ -17,6 +17,7 @@ import { watchTicketIssuer, watchTicketVerifier } from '../../shared/access/toke
 import type { UserInfo } from '../../shared/access/user-info.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { gunzip, gzip } from '../../shared/gzip.ts';
+import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
 import type { ConsumedUnits } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
@@ -191,7 +192,7 @@ export function logCluster(options: { readonly onConsumed?: (units: ConsumedUnit
       });
       return { requested: () => sender.requested(), stop: () => stop.abort() };
     },
-    async addNode(name: string, kubeletVersion = 'v1.34.2-nodekeeper.0.1.0') {
+    async addNode(name: string, kubeletVersion = `${KUBERNETES_VERSION}-nodekeeper.0.1.0`) {
       const node = { apiVersion: 'v1', kind: 'Node', metadata: { name }, status: { nodeInfo: { kubeletVersion } } };
       const answer = await send('admin', 'POST', '/api/v1/nodes', node);
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));

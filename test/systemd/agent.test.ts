@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Finding } from '../../agent/rules/finding.ts';
 import { buildAgent } from '../../scripts/build-agent.ts';
+import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
@@ -58,7 +59,7 @@ describe.skipIf(missing !== undefined)(`the agent under systemd${why}`, () => {
       active: 'active',
       enabled: 'enabled',
       pods: 'active',
-      version: 'v1.34.2-nodekeeper.0.9.0',
+      version: `${KUBERNETES_VERSION}-nodekeeper.0.9.0`,
       delayMax: 't 40000000',
     });
     expect(installed.inhibitors).toMatch(/^kubelet .* shutdown .* delay$/m);
@@ -78,7 +79,7 @@ describe.skipIf(missing !== undefined)(`the agent under systemd${why}`, () => {
   it('updates itself, and its pod continues', () => {
     expect(read('updated')).toMatchObject({
       active: 'active',
-      version: 'v1.34.2-nodekeeper.0.9.1',
+      version: `${KUBERNETES_VERSION}-nodekeeper.0.9.1`,
       podSurvived: true,
       status: { nodes: 1, updated: 1, updating: [], failed: [] },
     });

@@ -12,7 +12,7 @@ it('answers with a failure what no HTTP request can be made of', async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const target = { scheme: 'http', host: '127.0.0.1', port, path: '/', headers: [] } as const;
-  const client = probeClient('probe');
+  const client = probeClient();
   const message = (more: object) => client.httpGet({ ...target, ...more }, 2_000);
   expect(await message({})).toEqual({
     kind: 'failed',

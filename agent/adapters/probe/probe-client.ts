@@ -2,8 +2,11 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
+import { KUBERNETES_MINOR } from '../../../shared/kinds/generated/version.ts';
 import type { HttpResult, HttpTarget, ProbeClient } from '../../ports/probe-client.ts';
 
+/** That of a kubelet of the version which the agent reports. */
+const USER_AGENT = `kube-probe/1.${KUBERNETES_MINOR}`;
 const BODY_BYTES_MAX = 10 * 1024;
 const REDIRECTS_MAX = 10;
 
@@ -15,7 +18,7 @@ const GO_ERRORS: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'connect: connection timed out',
 };
 
-export function probeClient(userAgent: string): ProbeClient {
+export function probeClient(): ProbeClient {
   return {
     async httpGet(target, timeoutMs) {
       const url = urlOf(target);
@@ -26,7 +29,7 @@ export function probeClient(userAgent: string): ProbeClient {
       const over = AbortSignal.timeout(timeoutMs);
       const state = { url, redirects: 0 };
       for (;;) {
-        const result = await getOnce(state.url, headersOf(target, userAgent), over);
+        const result = await getOnce(state.url, headersOf(target), over);
         if (result.kind !== 'moved') return result;
         if (result.url.hostname !== url.hostname) return { kind: 'redirected', body: result.body };
         state.url = result.url;
@@ -109,13 +112,13 @@ async function readBody(response: IncomingMessage): Promise<string> {
 }
 
 /** Upstream's headers: a User-Agent of ours, and every type accepted, unless the probe sets these headers. */
-function headersOf({ headers }: HttpTarget, userAgent: string): Record<string, string | string[]> {
+function headersOf({ headers }: HttpTarget): Record<string, string | string[]> {
   const all = new Map<string, string[]>();
   for (const [name, value] of headers) {
     const key = name.toLowerCase();
     all.set(key, [...(all.get(key) ?? []), value]);
   }
-  if (!all.has('user-agent')) all.set('user-agent', [userAgent]);
+  if (!all.has('user-agent')) all.set('user-agent', [USER_AGENT]);
   if (!all.has('accept')) all.set('accept', ['*/*']);
   else if (all.get('accept')?.[0] === '') all.delete('accept');
   all.set('connection', ['close']);

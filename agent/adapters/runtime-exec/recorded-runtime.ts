@@ -83,7 +83,7 @@ export function recordedRuntime(options: RecordedRuntimeOptions): RecordedRuntim
         return mode;
       },
     },
-    probeClient: options.probeClient ?? probeClient('kube-probe/1.34'),
+    probeClient: options.probeClient ?? probeClient(),
     onEvent: (pod, event) => {
       for (const listener of eventListeners) listener(pod, event);
     },

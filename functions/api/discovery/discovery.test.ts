@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { KUBERNETES_MINOR, KUBERNETES_VERSION } from '../../../shared/kinds/generated/version.ts';
 import {
   aggregatedDiscoveryDocument,
   apiGroupDocument,
@@ -20,11 +21,11 @@ const entries = (group: string, version: string): Entry[] =>
   (apiResourceListDocument(group, version)?.['resources'] ?? []) as Entry[];
 
 describe('discovery', () => {
-  it('steers kubectl to minor 32', () => {
+  it('serves the minor version of the sources of its kinds', () => {
     expect(versionDocument({ version: '0.1.0' })).toMatchObject({
       major: '1',
-      minor: '32',
-      gitVersion: 'v1.32.0-nodekeeper.0.1.0',
+      minor: KUBERNETES_MINOR,
+      gitVersion: `${KUBERNETES_VERSION}-nodekeeper.0.1.0`,
     });
   });
 

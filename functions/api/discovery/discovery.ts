@@ -4,14 +4,11 @@
  */
 
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { KUBERNETES_MINOR, KUBERNETES_VERSION } from '../../../shared/kinds/generated/version.ts';
 import { resources } from '../../../shared/kinds/registry.ts';
 import { mediaRanges } from '../../../shared/kubernetes/accept.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import { reviews } from '../access/self-reviews.ts';
-
-/** The Kubernetes version that is served. kubectl's dispatcher selects its own version by it. */
-const MAJOR = '1';
-const MINOR = '32';
 
 export interface BuildInfo {
   /** Version of nodekeeper, such as 0.1.0. */
@@ -26,9 +23,9 @@ export interface BuildInfo {
 const NO_COMMIT = '0'.repeat(40);
 
 export const versionDocument = (build: BuildInfo): Record<string, string> => ({
-  major: MAJOR,
-  minor: MINOR,
-  gitVersion: `v${MAJOR}.${MINOR}.0-nodekeeper.${build.version}`,
+  major: '1',
+  minor: KUBERNETES_MINOR,
+  gitVersion: `${KUBERNETES_VERSION}-nodekeeper.${build.version}`,
   // Upstream's tests of clients want hexadecimal digits.
   gitCommit: build.gitCommit ?? NO_COMMIT,
   gitTreeState: 'clean',

@@ -34,7 +34,7 @@ const ATTEMPTS_MAX = 16;
 const ABANDONED_MS = 60_000;
 const SERVICE_UID_ANNOTATION = 'nodekeeper.dev/service-uid';
 
-/** Not served: clients of Kubernetes 1.32 know no such kind in v1. */
+/** Not served: they hold the addresses of services, which are read in the Service. */
 const IP_ADDRESSES = storedResource({
   group: 'networking.k8s.io',
   resource: 'ipaddresses',

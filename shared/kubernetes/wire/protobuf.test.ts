@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { envelope as body, field, MAGIC, number, protobufBody } from '../../../test/support/protobuf-body.ts';
-import { PROTOBUF_MESSAGES } from '../../kinds/protobuf-messages.ts';
+import { PROTOBUF_MESSAGES } from '../../kinds/generated/protobuf-messages.ts';
 import { ALL_MESSAGES } from '../../kinds/protobuf-table.ts';
 import { KINDS } from '../../kinds/schema/kinds.ts';
 import type { Schema, StructSchema } from '../schema/schema.ts';

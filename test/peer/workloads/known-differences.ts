@@ -1,4 +1,4 @@
-/** Differences that are no faults, each with its reason. Most come from the releases: 1.20 there, 1.32 here. */
+/** Differences that are no faults, each with its reason. Most come from the releases: 1.20 there, 1.36 here. */
 export interface KnownDifference {
   /** `Kind/name`. */
   readonly object: RegExp;

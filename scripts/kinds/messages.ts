@@ -1,34 +1,9 @@
 /** The table of protobuf messages that the decoder uses, derived from Kubernetes' Go types. */
-import { type GoField, type GoPackage, readGoTypes } from './go-structs.ts';
+import { type GoField, type GoPackage, readGoTypes } from './go-source.ts';
+import type { Roots } from './roots.ts';
 
 /** Reads a file of the sources, such as `api/core/v1/types.go` or `apimachinery/pkg/apis/meta/v1/types.go`. */
 export type ReadSource = (path: string) => string;
-
-/** Kinds that clients send, by package. Every message that they contain is part of the table. */
-const ROOTS: Readonly<Record<string, readonly string[]>> = {
-  'meta/v1': ['DeleteOptions'],
-  'core/v1': [
-    'Binding ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod',
-    'PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount',
-  ],
-  'apps/v1': ['ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet'],
-  'authentication/v1': ['SelfSubjectReview TokenRequest TokenReview'],
-  'authorization/v1': ['LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview'],
-  'autoscaling/v1': ['HorizontalPodAutoscaler Scale'],
-  'autoscaling/v2': ['HorizontalPodAutoscaler'],
-  'batch/v1': ['CronJob Job'],
-  'certificates/v1': ['CertificateSigningRequest'],
-  'coordination/v1': ['Lease'],
-  'discovery/v1': ['EndpointSlice'],
-  'events/v1': ['Event'],
-  'networking/v1': ['Ingress IngressClass NetworkPolicy'],
-  'node/v1': ['RuntimeClass'],
-  'policy/v1': ['Eviction PodDisruptionBudget'],
-  'policy/v1beta1': ['Eviction PodDisruptionBudget'],
-  'rbac/v1': ['ClusterRole ClusterRoleBinding Role RoleBinding'],
-  'scheduling/v1': ['PriorityClass'],
-  'storage/v1': ['CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment'],
-};
 
 /** Types with an encoding of their own, by Go name. The codes are those of shared/kubernetes/wire/protobuf-table.ts. */
 const OWN_ENCODINGS: Readonly<Record<string, string>> = {
@@ -57,7 +32,7 @@ const IMPORTED: Readonly<Record<string, string>> = {
 };
 
 /** One line of the table per message: its name, and its fields as `number name type`. */
-export function protobufMessages(read: ReadSource): ReadonlyMap<string, readonly string[]> {
+export function protobufMessages(read: ReadSource, roots: Roots): ReadonlyMap<string, readonly string[]> {
   const packages = new Map<string, GoPackage>();
   const packageOf = (path: string): GoPackage => {
     const known = packages.get(path) ?? readGoTypes(read(sourceOf(path)));
@@ -65,7 +40,7 @@ export function protobufMessages(read: ReadSource): ReadonlyMap<string, readonly
     return known;
   };
   const messages = new Map<string, readonly string[]>();
-  const wanted = Object.entries(ROOTS).flatMap(([path, lines]) =>
+  const wanted = Object.entries(roots).flatMap(([path, lines]) =>
     lines
       .join(' ')
       .split(' ')

@@ -1,4 +1,4 @@
-/** Reads the struct tags of Kubernetes' Go types: field numbers, JSON names and types. */
+/** Reads Kubernetes' Go types: names, struct tags and `+` markers. Prose of the comments is not read. */
 
 export interface GoField {
   readonly number: number;

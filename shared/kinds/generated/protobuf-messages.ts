@@ -1,10 +1,7 @@
-import { LEASE_MESSAGES } from './leases/protobuf-messages.ts';
+// Written by `npm run kinds` from the sources of k8s.io/api and k8s.io/apimachinery.
+import { LEASE_MESSAGES } from './lease-messages.ts';
 
-/**
- * Field numbers, JSON names and types of the protobuf messages that clients send. Written by
- * scripts/protobuf/generate.ts from the struct tags of k8s.io/api and k8s.io/apimachinery, release 1.35.
- * protobuf-table.ts describes the format. Field numbers never change.
- */
+/** Messages that clients send: field numbers, JSON names and types. wire/protobuf-table.ts describes the format. */
 export const PROTOBUF_MESSAGES = `${LEASE_MESSAGES}
 apps/v1.ControllerRevision: 1 metadata meta/v1.ObjectMeta, 2 data json, 3 revision int
 apps/v1.DaemonSet: 1 metadata meta/v1.ObjectMeta, 2 spec DaemonSetSpec, 3 status DaemonSetStatus
@@ -265,6 +262,7 @@ core/v1.ISCSIVolumeSource: 1 targetPortal string, 2 iqn string, 3 lun int, 4 isc
  6 readOnly bool, 7 portals *string, 8 chapAuthDiscovery bool, 11 chapAuthSession bool,
  10 secretRef LocalObjectReference, 12 initiatorName string
 core/v1.ImageVolumeSource: 1 reference string, 2 pullPolicy string
+core/v1.ImageVolumeStatus: 1 imageRef string
 core/v1.KeyToPath: 1 key string, 2 path string, 3 mode int
 core/v1.Lifecycle: 1 postStart LifecycleHandler, 2 preStop LifecycleHandler, 3 stopSignal string
 core/v1.LifecycleHandler: 1 exec ExecAction, 2 httpGet HTTPGetAction, 3 tcpSocket TCPSocketAction, 4 sleep SleepAction
@@ -287,6 +285,7 @@ core/v1.Node: 1 metadata meta/v1.ObjectMeta, 2 spec NodeSpec, 3 status NodeStatu
 core/v1.NodeAddress: 1 type string, 2 address string
 core/v1.NodeAffinity: 1 requiredDuringSchedulingIgnoredDuringExecution NodeSelector,
  2 preferredDuringSchedulingIgnoredDuringExecution *PreferredSchedulingTerm
+core/v1.NodeAllocatableResourceClaimStatus: 1 resourceClaimName string, 2 containers *string, 3 resources %quantity
 core/v1.NodeCondition: 1 type string, 2 status string, 3 lastHeartbeatTime time, 4 lastTransitionTime time,
  5 reason string, 6 message string
 core/v1.NodeConfigSource: 2 configMap ConfigMapNodeConfigSource
@@ -360,6 +359,7 @@ core/v1.PodReadinessGate: 1 conditionType string
 core/v1.PodResourceClaim: 1 name string, 3 resourceClaimName string, 4 resourceClaimTemplateName string
 core/v1.PodResourceClaimStatus: 1 name string, 2 resourceClaimName string
 core/v1.PodSchedulingGate: 1 name string
+core/v1.PodSchedulingGroup: 1 podGroupName string
 core/v1.PodSecurityContext: 1 seLinuxOptions SELinuxOptions, 8 windowsOptions WindowsSecurityContextOptions,
  2 runAsUser int, 6 runAsGroup int, 3 runAsNonRoot bool, 4 supplementalGroups *int, 12 supplementalGroupsPolicy string,
  5 fsGroup int, 7 sysctls *Sysctl, 9 fsGroupChangePolicy string, 10 seccompProfile SeccompProfile,
@@ -375,13 +375,13 @@ core/v1.PodSpec: 1 volumes *Volume, 20 initContainers *Container, 2 containers *
  30 enableServiceLinks bool, 31 preemptionPolicy string, 32 overhead %quantity,
  33 topologySpreadConstraints *TopologySpreadConstraint, 35 setHostnameAsFQDN bool, 36 os PodOS, 37 hostUsers bool,
  38 schedulingGates *PodSchedulingGate, 39 resourceClaims *PodResourceClaim, 40 resources ResourceRequirements,
- 41 hostnameOverride string, 42 workloadRef WorkloadReference
+ 41 hostnameOverride string, 43 schedulingGroup PodSchedulingGroup
 core/v1.PodStatus: 17 observedGeneration int, 1 phase string, 2 conditions *PodCondition, 3 message string,
  4 reason string, 11 nominatedNodeName string, 5 hostIP string, 16 hostIPs *HostIP, 6 podIP string, 12 podIPs *PodIP,
  7 startTime time, 10 initContainerStatuses *ContainerStatus, 8 containerStatuses *ContainerStatus, 9 qosClass string,
  13 ephemeralContainerStatuses *ContainerStatus, 14 resize string, 15 resourceClaimStatuses *PodResourceClaimStatus,
  18 extendedResourceClaimStatus PodExtendedResourceClaimStatus, 19 allocatedResources %quantity,
- 20 resources ResourceRequirements
+ 20 resources ResourceRequirements, 21 nodeAllocatableResourceClaimStatuses *NodeAllocatableResourceClaimStatus
 core/v1.PodTemplate: 1 metadata meta/v1.ObjectMeta, 2 template PodTemplateSpec
 core/v1.PodTemplateSpec: 1 metadata meta/v1.ObjectMeta, 2 spec PodSpec
 core/v1.PortStatus: 1 port int, 2 protocol string, 3 error string
@@ -406,7 +406,7 @@ core/v1.ReplicationControllerStatus: 1 replicas int, 2 fullyLabeledReplicas int,
  5 availableReplicas int, 3 observedGeneration int, 6 conditions *ReplicationControllerCondition
 core/v1.ResourceClaim: 1 name string, 2 request string
 core/v1.ResourceFieldSelector: 1 containerName string, 2 resource string, 3 divisor quantity
-core/v1.ResourceHealth: 1 resourceID string, 2 health string
+core/v1.ResourceHealth: 1 resourceID string, 2 health string, 6 message string
 core/v1.ResourceQuota: 1 metadata meta/v1.ObjectMeta, 2 spec ResourceQuotaSpec, 3 status ResourceQuotaStatus
 core/v1.ResourceQuotaSpec: 1 hard %quantity, 2 scopes *string, 3 scopeSelector ScopeSelector
 core/v1.ResourceQuotaStatus: 1 hard %quantity, 2 used %quantity
@@ -466,7 +466,8 @@ core/v1.Volume: 1 name string, 2 = VolumeSource
 core/v1.VolumeDevice: 1 name string, 2 devicePath string
 core/v1.VolumeMount: 1 name string, 2 readOnly bool, 7 recursiveReadOnly string, 3 mountPath string, 4 subPath string,
  5 mountPropagation string, 6 subPathExpr string
-core/v1.VolumeMountStatus: 1 name string, 2 mountPath string, 3 readOnly bool, 4 recursiveReadOnly string
+core/v1.VolumeMountStatus: 1 name string, 2 mountPath string, 3 readOnly bool, 4 recursiveReadOnly string,
+ 5 volumeStatus VolumeStatus
 core/v1.VolumeNodeAffinity: 1 required NodeSelector
 core/v1.VolumeProjection: 1 secret SecretProjection, 2 downwardAPI DownwardAPIProjection,
  3 configMap ConfigMapProjection, 4 serviceAccountToken ServiceAccountTokenProjection,
@@ -483,12 +484,12 @@ core/v1.VolumeSource: 1 hostPath HostPathVolumeSource, 2 emptyDir EmptyDirVolume
  23 photonPersistentDisk PhotonPersistentDiskVolumeSource, 26 projected ProjectedVolumeSource,
  24 portworxVolume PortworxVolumeSource, 25 scaleIO ScaleIOVolumeSource, 27 storageos StorageOSVolumeSource,
  28 csi CSIVolumeSource, 29 ephemeral EphemeralVolumeSource, 30 image ImageVolumeSource
+core/v1.VolumeStatus: 1 image ImageVolumeStatus
 core/v1.VsphereVirtualDiskVolumeSource: 1 volumePath string, 2 fsType string, 3 storagePolicyName string,
  4 storagePolicyID string
 core/v1.WeightedPodAffinityTerm: 1 weight int, 2 podAffinityTerm PodAffinityTerm
 core/v1.WindowsSecurityContextOptions: 1 gmsaCredentialSpecName string, 2 gmsaCredentialSpec string,
  3 runAsUserName string, 4 hostProcess bool
-core/v1.WorkloadReference: 1 name string, 2 podGroup string, 3 podGroupReplicaKey string
 discovery/v1.Endpoint: 1 addresses *string, 2 conditions EndpointConditions, 3 hostname string,
  4 targetRef core/v1.ObjectReference, 5 deprecatedTopology %string, 6 nodeName string, 7 zone string,
  8 hints EndpointHints
@@ -572,7 +573,8 @@ scheduling/v1.PriorityClass: 1 metadata meta/v1.ObjectMeta, 2 value int, 3 globa
 storage/v1.CSIDriver: 1 metadata meta/v1.ObjectMeta, 2 spec CSIDriverSpec
 storage/v1.CSIDriverSpec: 1 attachRequired bool, 2 podInfoOnMount bool, 3 volumeLifecycleModes *string,
  4 storageCapacity bool, 5 fsGroupPolicy string, 6 tokenRequests *TokenRequest, 7 requiresRepublish bool,
- 8 seLinuxMount bool, 9 nodeAllocatableUpdatePeriodSeconds int, 10 serviceAccountTokenInSecrets bool
+ 8 seLinuxMount bool, 9 nodeAllocatableUpdatePeriodSeconds int, 10 serviceAccountTokenInSecrets bool,
+ 11 preventPodSchedulingIfMissing bool
 storage/v1.CSINode: 1 metadata meta/v1.ObjectMeta, 2 spec CSINodeSpec
 storage/v1.CSINodeDriver: 1 name string, 2 nodeID string, 3 topologyKeys *string, 4 allocatable VolumeNodeResources
 storage/v1.CSINodeSpec: 1 drivers *CSINodeDriver

@@ -1,4 +1,5 @@
-/** The messages of a Lease: all that a heartbeat decodes. Written by scripts/protobuf/generate.ts, as the others. */
+// Written by `npm run kinds` from the sources of k8s.io/api and k8s.io/apimachinery.
+/** The messages of a Lease: all that a heartbeat decodes. */
 export const LEASE_MESSAGES = `
 coordination/v1.Lease: 1 metadata meta/v1.ObjectMeta, 2 spec LeaseSpec
 coordination/v1.LeaseSpec: 1 holderIdentity string, 2 leaseDurationSeconds int, 3 acquireTime microTime,

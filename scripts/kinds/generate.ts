@@ -1,0 +1,32 @@
+/**
+ * Writes shared/kinds/generated, or with --check compares it with what it would write.
+ *
+ * The folders hold the repositories kubernetes/api and kubernetes/apimachinery at the tag of one release, v0.36.3 for
+ * Kubernetes 1.36.3. The sources decide which version is served.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { differingFiles, generatedFiles } from './files.ts';
+import { ROOTS } from './roots.ts';
+
+const words = process.argv.slice(2);
+const [api, apimachinery, ...others] = words.filter((word) => word !== '--check');
+if (api === undefined || apimachinery === undefined || others.length > 0) {
+  console.error('usage: npm run kinds -- API APIMACHINERY [--check]');
+  process.exit(2);
+}
+
+const folders: Readonly<Record<string, string>> = { api, apimachinery };
+const files = generatedFiles((path) => {
+  const [repository = '', ...rest] = path.split('/');
+  return readFileSync(join(folders[repository] ?? '', ...rest), 'utf8');
+}, ROOTS);
+const differing = differingFiles(files, (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined));
+
+if (words.includes('--check')) {
+  for (const path of differing)
+    console.error(`${path} differs from the sources: run npm run kinds -- API APIMACHINERY`);
+  process.exit(differing.length > 0 ? 1 : 0);
+}
+for (const path of differing) writeFileSync(path, files.get(path) ?? '');
+console.log(differing.length > 0 ? differing.map((path) => `${path}: written`).join('\n') : 'no difference');
