@@ -7,7 +7,7 @@
  */
 
 import { UNTRIED_GATE } from '../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../shared/fleet/health/node-health.ts';
+import type { NodeHealth } from '../shared/fleet/health/health-row.ts';
 import { decideMonitor } from '../shared/fleet/marks/rule.ts';
 import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
 import { poissonBound95 } from '../shared/fleet/silences/poisson-bound.ts';

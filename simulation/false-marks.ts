@@ -15,7 +15,7 @@ import {
   PROBES_PER_TICK_MAX,
   UNTRIED_GATE,
 } from '../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../shared/fleet/health/node-health.ts';
+import type { NodeHealth } from '../shared/fleet/health/health-row.ts';
 import { decideMonitor } from '../shared/fleet/marks/rule.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/fleet/zones/disruption.ts';

@@ -20,7 +20,7 @@ import {
 } from '../../shared/decisions/record-parts.ts';
 import { gateReasonsText } from '../../shared/events/event-text.ts';
 import type { GateReason, GateVerdict } from '../../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { QueuedNode } from '../../shared/fleet/zones/fleet-records.ts';
 import type { Limiter } from '../../shared/fleet/zones/limiter.ts';

@@ -18,8 +18,8 @@ import { evictPods } from '../../shared/fleet/evictions/reconcile.ts';
 import { readDueRetries, startRetries } from '../../shared/fleet/evictions/start-retries.ts';
 import { evictionTimerStore } from '../../shared/fleet/evictions/timer-store.ts';
 import { type GateVerdict, gateVerdictFor } from '../../shared/fleet/gate/gate.ts';
+import { DIGEST, type NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import { readHealth, samePromise, unchangedSince } from '../../shared/fleet/health/health-store.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
 import { changeNode, withTaints } from '../../shared/fleet/nodes/change-node.ts';
 import { readyStatusOf } from '../../shared/fleet/nodes/conditions.ts';
 import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts';
@@ -29,8 +29,8 @@ import type { QueuedNode } from '../../shared/fleet/zones/fleet-records.ts';
 import { acquireTokenWrite, dequeueWrite, type FleetRecords, mayTaint } from '../../shared/fleet/zones/fleet-store.ts';
 import type { Limiter } from '../../shared/fleet/zones/limiter.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
-import { all } from '../../shared/store/conditions.ts';
-import type { Condition, TransactWrite, UpdateWrite } from '../../shared/store/item-store.ts';
+import { all, holds } from '../../shared/store/attributes.ts';
+import type { TransactWrite, UpdateWrite } from '../../shared/store/item-store.ts';
 import { groupedBy, inParts, type WorkBudget, workThrough, workUntil } from '../../shared/ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { zoneDimension } from '../../shared/ticks/metrics.ts';
@@ -462,7 +462,6 @@ const STOPPED_BY: readonly number[] = [1, 2];
  * heartbeats. No node is tainted after a promise of silence that the decision did not see.
  */
 function onlyAsSeen(write: TransactWrite, seen: NodeHealth): TransactWrite {
-  const sameNode: Condition = { kind: 'compare', attribute: 'u', op: '=', value: seen.uid };
-  const when = seen.ready === 'Unknown' ? unchangedSince(seen) : all(sameNode, samePromise(seen));
+  const when = seen.ready === 'Unknown' ? unchangedSince(seen) : all(holds(DIGEST.uid, seen.uid), samePromise(seen));
   return { ...(write as UpdateWrite), when };
 }

@@ -14,8 +14,8 @@
 
 import { gateOf, gateVerdictOf } from '../../shared/fleet/gate/gate.ts';
 import { lastSpokeAtMs } from '../../shared/fleet/health/health.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import { nodeHealthOf } from '../../shared/fleet/health/health-row.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
 import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
 import { endPlannedSilence } from '../../shared/fleet/taints/end-planned-silence.ts';
 import { liftTaints } from '../../shared/fleet/taints/lift-taints.ts';

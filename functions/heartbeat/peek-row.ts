@@ -1,4 +1,4 @@
-import { hasLease, healthKey } from '../../shared/fleet/health/health-row.ts';
+import { hasLease, healthKey, LEASE } from '../../shared/fleet/health/health-row.ts';
 import { type Item, type ItemUpdater, StoreFault } from '../../shared/store/item-store.ts';
 
 /**
@@ -11,7 +11,7 @@ export async function peekRow(items: ItemUpdater, nodeName: string): Promise<Ite
     key: healthKey(nodeName),
     remove: ['never'],
     // No resourceVersion is negative, and the comparison is false for an absent one.
-    when: { kind: 'compare', attribute: 'v', op: '<', value: 0 },
+    when: { kind: 'compare', attribute: LEASE.version.name, op: '<', value: 0 },
   });
   if (outcome.kind === 'written') {
     throw new StoreFault('rejected', 'a lease with a negative version', { retryable: false });

@@ -17,7 +17,7 @@ import { BODY_SHA256_EXTRA } from '../../shared/access/node-identity.ts';
 import type { UserInfo } from '../../shared/access/user-info.ts';
 import type { Clock, RandomSource, StartTimeLimit } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
-import { logsVersionOf, podsVersionOf, profileOf } from '../../shared/fleet/health/health-row.ts';
+import { COUNTERS, DIGEST } from '../../shared/fleet/health/health-row.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fleet/nodes/heartbeat-url.ts';
 import { isLeaseBatchPath, PREFER_NEWS } from '../../shared/fleet/nodes/lease-batch.ts';
 import { type BeatTimes, beatAnnotations } from '../../shared/fleet/nodes/node-profile.ts';
@@ -276,12 +276,12 @@ function leaseForResponse(
 ): Lease | undefined {
   const lease = leaseOf(row);
   if (lease === undefined) return undefined;
-  const podsVersion = podsVersionOf(row);
-  const logsVersion = logsVersionOf(row);
+  const podsVersion = COUNTERS.podsVersion.of(row);
+  const logsVersion = COUNTERS.logsVersion.of(row);
   const { annotations: { [USAGE_ANNOTATION]: _usage, ...stored } = {}, ...metadata } = lease.metadata;
   const annotations = {
     ...stored,
-    ...beatAnnotations(beatTimes, profileOf(row)),
+    ...beatAnnotations(beatTimes, DIGEST.profile.of(row)),
     ...(podsVersion === undefined ? {} : { [PODS_VERSION_ANNOTATION]: String(podsVersion) }),
     ...(logsVersion === undefined ? {} : { [LOGS_VERSION_ANNOTATION]: String(logsVersion) }),
     ...(heartbeatUrl === undefined ? {} : { [HEARTBEAT_URL_ANNOTATION]: heartbeatUrl }),

@@ -19,8 +19,8 @@
 import { nodeNotReady } from '../../shared/events/event-text.ts';
 import { recordEvents } from '../../shared/events/record-event.ts';
 import { gateVerdictFor, gateVerdictOf } from '../../shared/fleet/gate/gate.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import { readHealth } from '../../shared/fleet/health/health-store.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
 import { type MarkedNode, type MarkToDo, markNodes } from '../../shared/fleet/marks/mark-nodes.ts';
 import {
   type FollowUpPart,

@@ -9,7 +9,7 @@
  *     promise ── silence ──── tick: silent for a grace period ──── heartbeat ──── tick: returned, until it is written
  */
 import { isSilencePlanned, lastSpokeAtMs } from '../../shared/fleet/health/health.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 
 /** Nodes that are remembered. The promises of others may only end by health-stream, or at their time. */
 const SILENT_NODES_MAX = 10_000;

@@ -6,8 +6,8 @@
 import type { TickMark } from '../../shared/decisions/ledger.ts';
 import { nodeFlapping } from '../../shared/events/event-text.ts';
 import { eventWrite } from '../../shared/events/record-event.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import { flapsChanged } from '../../shared/fleet/health/health-store.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
 import { flappingDraft } from '../../shared/fleet/marks/decisions.ts';
 import type { MonitorDecision } from '../../shared/fleet/marks/rule.ts';
 import { changeNode, withTaints } from '../../shared/fleet/nodes/change-node.ts';

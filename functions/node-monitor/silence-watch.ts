@@ -19,7 +19,7 @@
  * is observed.
  */
 import { isSilencePlanned, lastSpokeAtMs } from '../../shared/fleet/health/health.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import { SILENCE_SECONDS_MAX, type SilenceHour, silenceBucketOf } from '../../shared/fleet/silences/silence-hour.ts';
 
 const HOUR_MS = 3_600_000;

@@ -38,8 +38,8 @@ import {
   needsAllProbes,
   PROBES_PER_TICK_MAX,
 } from '../../shared/fleet/gate/gate.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import { podsMarked, scanHealth } from '../../shared/fleet/health/health-store.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
 import { disruptionDraft, gateDraft, type ZoneDecision, zoneDraft } from '../../shared/fleet/marks/decisions.ts';
 import { type MarkedNode, type Marking, markNodes } from '../../shared/fleet/marks/mark-nodes.ts';
 import { awaitsFollowUp } from '../../shared/fleet/marks/mark-parts.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { healthKey, podsVersionOf } from '../../shared/fleet/health/health-row.ts';
+import { COUNTERS, healthKey } from '../../shared/fleet/health/health-row.ts';
 import type { ItemKey } from '../../shared/store/item-store.ts';
 import { controlledFleet } from '../../test/support/controlled-fleet.ts';
 
@@ -108,7 +108,8 @@ describe('a change of a Pod', () => {
     await fleet.post('n1');
     await fleet.addPod('p', 'n1');
     await fleet.streams();
-    const version = async () => podsVersionOf((await fleet.tables.get(healthKey('n1'), { consistent: true })) ?? {});
+    const version = async () =>
+      COUNTERS.podsVersion.of((await fleet.tables.get(healthKey('n1'), { consistent: true })) ?? {});
     return { fleet, version };
   }
 

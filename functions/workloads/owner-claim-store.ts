@@ -4,7 +4,7 @@
  * condition that f is what it read before it read the objects. So two workers never act on the same set.
  */
 
-import { is, lacks } from '../../shared/store/conditions.ts';
+import { is, lacks } from '../../shared/store/attributes.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../../shared/store/item-store.ts';
 import { ALONE } from '../../shared/store/layout.ts';
 

@@ -9,7 +9,7 @@
  */
 
 import { defined } from '../defined.ts';
-import { all, is } from '../store/conditions.ts';
+import { all, is } from '../store/attributes.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../store/item-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../store/layout.ts';
 import type { BootstrapToken } from './bootstrap-token.ts';

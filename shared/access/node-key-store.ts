@@ -10,7 +10,7 @@
  */
 
 import { defined } from '../defined.ts';
-import { is } from '../store/conditions.ts';
+import { is } from '../store/attributes.ts';
 import {
   type Item,
   type ItemKey,

@@ -11,7 +11,7 @@
  */
 
 import { defined } from '../defined.ts';
-import { is } from '../store/conditions.ts';
+import { is } from '../store/attributes.ts';
 import { type Item, type ItemKey, type ItemReader, type ItemStore, StoreFault } from '../store/item-store.ts';
 import { ALONE } from '../store/layout.ts';
 import type { AccountKeys } from './account-tokens.ts';

@@ -13,7 +13,7 @@
  * `busyUntil` on the condition that `wanted` is what it was before the pass last read the cluster. Refused, it continues.
  */
 import { defined } from '../defined.ts';
-import { all, any, is, lacks } from '../store/conditions.ts';
+import { all, any, is, lacks } from '../store/attributes.ts';
 import { controlPages } from '../store/control-pages.ts';
 import type { Item, ItemKey, ItemStore, UpdateWrite } from '../store/item-store.ts';
 import type { PluginName } from './filter.rule.ts';

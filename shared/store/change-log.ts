@@ -42,7 +42,7 @@
  * current time, as in step 2.
  */
 import type { Clock } from '../clock.ts';
-import { any, lacks } from './conditions.ts';
+import { any, lacks } from './attributes.ts';
 import { type Item, type ItemKey, type ItemStore, StoreFault } from './item-store.ts';
 import {
   ALONE,

@@ -24,7 +24,7 @@
  * Each has a partition of its own, so retries are spread over the lanes of the stream.
  */
 import { defined } from '../defined.ts';
-import { all, any, is, lacks } from '../store/conditions.ts';
+import { all, any, is, lacks } from '../store/attributes.ts';
 import type { Item, ItemKey, ItemStore } from '../store/item-store.ts';
 import { StoreFault } from '../store/item-store.ts';
 import { ALONE, objectSortKey, RETRY_PREFIX } from '../store/layout.ts';

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import { decideMonitor, type MonitorWorld } from '../../shared/fleet/marks/rule.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';

@@ -9,7 +9,7 @@ import { defined } from '../../shared/defined.ts';
 import type { EventText } from '../../shared/events/event-text.ts';
 import { decideGate, gateVerdict, gateVerdictFor, type Probe, UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
 import { isSuspect } from '../../shared/fleet/health/health.ts';
-import type { NodeHealth } from '../../shared/fleet/health/node-health.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import {
   decideMonitor,
   type MonitorDecision,

@@ -4,7 +4,7 @@
  */
 
 import type { GateVerdict } from '../../../shared/fleet/gate/gate.ts';
-import type { NodeHealth } from '../../../shared/fleet/health/node-health.ts';
+import type { NodeHealth } from '../../../shared/fleet/health/health-row.ts';
 import type { FleetRecords } from '../../../shared/fleet/zones/fleet-store.ts';
 import { type ZoneCount, zoneMetricsOf } from '../../../shared/fleet/zones/zone-state.ts';
 import type { MetricFamily } from './open-metrics.ts';

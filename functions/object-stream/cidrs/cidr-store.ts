@@ -14,7 +14,7 @@
 
 import { defined } from '../../../shared/defined.ts';
 import type { BlockRange } from '../../../shared/fleet/cidrs/cidr-set.ts';
-import { any, is } from '../../../shared/store/conditions.ts';
+import { any, is } from '../../../shared/store/attributes.ts';
 import {
   type DeleteWrite,
   type Item,

@@ -1,7 +1,7 @@
 /** The owner of a sync: read once, and unchanged when its effects are committed. */
 import { shardsOf } from '../../../shared/kinds/resources.ts';
 import type { KubeObject, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
-import { is } from '../../../shared/store/conditions.ts';
+import { is } from '../../../shared/store/attributes.ts';
 import { type CheckWrite, StoreFault } from '../../../shared/store/item-store.ts';
 import { resourceVersionOf } from '../../../shared/store/object-record.ts';
 import { objectKey } from '../../../shared/store/object-store.ts';

@@ -15,7 +15,7 @@
  * from the current state when an earlier one is due.
  */
 
-import { is } from '../../store/conditions.ts';
+import { is } from '../../store/attributes.ts';
 import {
   type Condition,
   type Item,

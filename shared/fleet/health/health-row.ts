@@ -3,51 +3,140 @@
  * write, and a tick one scan. Attribute names have one letter: a beat is billed by the size of the row (at most 1 KB,
  * one write unit), a tick by the sum of all rows.
  *
- *   lease   v resourceVersion, i uid, c creation (s), t renewTime (us), d duration (s), a acquireTime (us),
- *           n transitions, h holder when it is not the node's name ('' for none), o 1: owned by the Node with the uid `u`,
- *           x JSON of all other fields of the Lease, U what the machine used (shared/fleet/nodes/node-usage.ts)
- *   both    r server receipt time of the last renewal (ms)
- *   digest  u Node uid, z zone, y Ready as T, F or U, e 1: excluded, s 1: suspect,
- *           k our NoExecute taints (1 not-ready, 2 unreachable), b creation (ms), l last status post (ms);
- *           P name of the profile, absent for the default one; C when the profile last changed (s);
- *           S end of the planned silence (s); negative: when it ended early or was removed
- *           f, g: conditions with the stored lastHeartbeatTime f are shown with g (s)
- *   marks   m when node-monitor marked the silent node Unknown (ms); removed by the next status post
- *           F times of the last marks, and whether the node is flapping (shared/fleet/silences/flapping.ts)
- *           w 1: pods of this node must still be set not ready
- *           j counts requests for logs of the node's pods; reported in the response to a beat (log-request-store.ts)
- *           p counts changes of the node's pods: bound, changed, removed; reported in the response to a beat
- *
- * A row has a lease if it has `v`, and a digest if it has `u`; it may have only one of them.
+ * A row has a lease if it has LEASE.version, and a digest if it has DIGEST.uid. It may have only one of them.
  */
-import { defined } from '../../defined.ts';
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
-import { any } from '../../store/conditions.ts';
+import {
+  type Attribute,
+  any,
+  bytes,
+  flag,
+  mapped,
+  namesOf,
+  number,
+  present,
+  type RowValues,
+  readRow,
+  text,
+} from '../../store/attributes.ts';
 import type { Condition, Item, ItemKey } from '../../store/item-store.ts';
 import { healthPartitionOf } from '../../store/layout.ts';
 import type { HeartbeatTimes } from '../nodes/heartbeat-times.ts';
-import type { NodeHealth } from './node-health.ts';
 
-export const LEASE_ATTRIBUTES = ['v', 'i', 'c', 't', 'd', 'a', 'n', 'h', 'o', 'x', 'U'] as const;
-/** Attributes that a scan reads. */
-export const DIGEST_ATTRIBUTES = [
-  'u',
-  'z',
-  'y',
-  'e',
-  's',
-  'k',
-  'b',
-  'l',
-  'm',
-  'w',
-  'r',
-  'P',
-  'C',
-  'S',
-  'd',
-  'F',
-] as const;
+/** The Lease (shared/kinds/leases/lease-record.ts). */
+export const LEASE = {
+  version: present(number('v')),
+  uid: present(text('i')),
+  createdAtSeconds: present(number('c')),
+  renewedAtMicros: number('t'),
+  durationSeconds: number('d'),
+  acquiredAtMicros: number('a'),
+  transitions: number('n'),
+  /** Absent: the node's name. '' for none. */
+  holder: text('h'),
+  /** Its only owner is the Node with the uid of the digest. */
+  ownedByNode: flag('o'),
+  /** JSON of all other fields. */
+  extras: text('x'),
+  /** What the machine used (shared/fleet/nodes/node-usage.ts). */
+  usage: text('U'),
+};
+
+const READY_CODES = { True: 'T', False: 'F', Unknown: 'U' } as const;
+const READY_OF: Readonly<Record<string, ConditionStatus>> = { T: 'True', F: 'False', U: 'Unknown' };
+
+const NOT_READY = 1;
+const UNREACHABLE = 2;
+
+/** Positive: the promised end of a planned silence. Otherwise when it ended early or was removed. Seconds. */
+const promise = number('S');
+
+/** Server receipt time of the last renewal of the Lease. */
+export const RECEIVED_AT_MS = number('r');
+const createdAt = number('b');
+
+const podsToMark: Attribute<boolean | undefined> = flag('w');
+
+/** The digest of a Node and its marks. A tick reads all of it. */
+export const DIGEST = {
+  /** uid of the Node. A re-created Node gets a new digest (D2). */
+  uid: present(text('u')),
+  /** Zone key, see zone.ts; '' for nodes without zone and region labels. */
+  zone: mapped(text('z'), { read: (zone = '') => zone, write: (zone: string) => (zone === '' ? undefined : zone) }),
+  /** Stored status of the Ready condition; absent when the Node has none. */
+  ready: mapped(text('y'), {
+    read: (code = ''): ConditionStatus | undefined => READY_OF[code],
+    write: (ready) => (ready === undefined ? undefined : READY_CODES[ready]),
+  }),
+  /** Whether the Node has the label node.kubernetes.io/exclude-disruption. */
+  excluded: flag('e'),
+  /** Its next heartbeat needs processing: the node is not Ready, or carries taints of ours. */
+  suspect: flag('s'),
+  /** Which of our two NoExecute taints the stored Node has. */
+  noExecute: mapped(number('k'), {
+    read: (code = 0) => ({ notReady: (code & NOT_READY) !== 0, unreachable: (code & UNREACHABLE) !== 0 }),
+    write: ({ notReady, unreachable }) => (notReady ? NOT_READY : 0) + (unreachable ? UNREACHABLE : 0) || undefined,
+  }),
+  /** Creation of the Node, server time. */
+  createdAtMs: present(createdAt),
+  /** Server receipt time of the last renewal since the Node was created. An earlier one belongs to another Node (D2). */
+  renewedAtMs: {
+    ...RECEIVED_AT_MS,
+    of(row: Item) {
+      const atMs = RECEIVED_AT_MS.of(row);
+      return atMs !== undefined && atMs >= (createdAt.of(row) ?? 0) ? atMs : undefined;
+    },
+  },
+  /** Server receipt time of the last status post; absent when none was received. */
+  statusAtMs: number('l'),
+  /**
+   * When node-monitor marked the node Unknown; removed by the next status post. A node that has sent a heartbeat since,
+   * but no status yet, is not tainted.
+   */
+  markedAtMs: number('m'),
+  /** Pods of this node are still to be marked not ready, because writing some of them failed after the mark. */
+  podsToMark,
+  /** Name of the profile; absent: `default`. A name that the policy no longer has means `default`, too. */
+  profile: text('P'),
+  /** When the profile last changed, server time; absent: never since the Node was created. */
+  profileChangedAtMs: mapped(number('C'), {
+    read: (seconds): number | undefined => (seconds === undefined ? undefined : seconds * 1_000),
+    write: (atMs) => (atMs === undefined ? undefined : Math.floor(atMs / 1_000)),
+  }),
+  /** Promised end of its planned silence; absent without a promise. It may be over. */
+  plannedUntilMs: mapped(promise, {
+    read: (seconds): number | undefined => (seconds !== undefined && seconds > 0 ? seconds * 1_000 : undefined),
+    write: (untilMs) => (untilMs === undefined ? undefined : Math.ceil(untilMs / 1_000)),
+  }),
+  /** When its last promise ended early or was removed, server time: silence before it does not count. */
+  silenceEndedAtMs: mapped(promise, {
+    read: (seconds): number | undefined => (seconds !== undefined && seconds <= 0 ? -seconds * 1_000 : undefined),
+    write: (atMs) => (atMs === undefined ? undefined : -Math.ceil(atMs / 1_000)),
+  }),
+  /** Duration that the machine wrote into its Lease. Seconds. Shown in an event, and never decided on. */
+  leaseDurationSeconds: LEASE.durationSeconds,
+  /** Its last marks, packed (shared/fleet/silences/flapping.ts); absent: it was never marked. */
+  flaps: bytes('F'),
+};
+
+/** Conditions stored with the first lastHeartbeatTime are shown with the second (shared/fleet/nodes/heartbeat-times.ts). */
+export const HEARTBEAT_TIMES = { fromSeconds: number('f'), toSeconds: number('g') };
+
+/** Reported in the response to a beat. */
+export const COUNTERS = {
+  /** Changes whenever pods of the node change: bound, changed, removed. Absent before the first change. */
+  podsVersion: number('p'),
+  /** Changes whenever a log of the node's pods is requested (log-request-store.ts). Absent before the first request. */
+  logsVersion: number('j'),
+};
+
+const NODE_HEALTH = { nodeName: present(text('sk')), ...DIGEST };
+
+/**
+ * The digest of a node: one small item per node beside its Lease. A tick reads only digests; it reads a Node object only
+ * when it changes it.
+ */
+export type NodeHealth = RowValues<typeof NODE_HEALTH>;
 
 export const healthKey = (nodeName: string): ItemKey => ({
   table: 'health',
@@ -55,118 +144,20 @@ export const healthKey = (nodeName: string): ItemKey => ({
   sk: nodeName,
 });
 
-const READY_CODES = { True: 'T', False: 'F', Unknown: 'U' } as const;
-const READY_OF: Readonly<Record<string, ConditionStatus>> = { T: 'True', F: 'False', U: 'Unknown' };
+export const hasLease = (row: Item): boolean => row[LEASE.version.name] !== undefined;
+export const hasDigest = (row: Item): boolean => row[DIGEST.uid.name] !== undefined;
 
-export const readyCode = (ready: ConditionStatus): string => READY_CODES[ready];
+export const holdsLease: Condition = { kind: 'has', attribute: LEASE.version.name };
+export const rowExists: Condition = any(holdsLease, { kind: 'has', attribute: DIGEST.uid.name });
 
-const NOT_READY = 1;
-const UNREACHABLE = 2;
-
-export const noExecuteCode = (noExecute: NodeHealth['noExecute']): number =>
-  (noExecute.notReady ? NOT_READY : 0) + (noExecute.unreachable ? UNREACHABLE : 0);
-
-/** The attributes of a row, see above. */
-export type HealthRow = {
-  readonly sk: string;
-  readonly v?: number;
-  readonly i?: string;
-  readonly c?: number;
-  readonly t?: number;
-  readonly d?: number;
-  readonly a?: number;
-  readonly n?: number;
-  readonly h?: string;
-  readonly o?: 1;
-  readonly x?: string;
-  readonly U?: string;
-  readonly r?: number;
-  readonly u?: string;
-  readonly z?: string;
-  readonly y?: string;
-  readonly e?: 1;
-  readonly s?: 1;
-  readonly k?: number;
-  readonly b?: number;
-  readonly P?: string;
-  readonly C?: number;
-  readonly S?: number;
-  readonly l?: number;
-  readonly f?: number;
-  readonly g?: number;
-  readonly m?: number;
-  readonly F?: Uint8Array;
-  readonly w?: 1;
-  readonly j?: number;
-  readonly p?: number;
-};
-
-export const hasLease = (row: Item): boolean => row.v !== undefined;
-export const hasDigest = (row: Item): boolean => row.u !== undefined;
-
-export const rowExists: Condition = any({ kind: 'has', attribute: 'v' }, { kind: 'has', attribute: 'u' });
-
-/** Name of the node's profile; undefined: the default one. */
-export const profileOf = (row: Item): string | undefined => (row as HealthRow).P;
-
-/** Changes whenever pods of the node change; undefined before the first change. */
-export const podsVersionOf = (row: Item): number | undefined => (row as HealthRow).p;
-
-/** Changes whenever a log of the node is requested; undefined before the first request. */
-export const logsVersionOf = (row: Item): number | undefined => (row as HealthRow).j;
-
-/** Attributes that heartbeatTimesOf reads. */
-export const HEARTBEAT_TIME_ATTRIBUTES = ['f', 'g'] as const;
+/** Attributes that a scan reads. */
+export const DIGEST_ATTRIBUTES = namesOf(DIGEST);
 
 export function heartbeatTimesOf(row: Item): HeartbeatTimes | undefined {
-  const { f: fromSeconds, g: toSeconds } = row as HealthRow;
+  const { fromSeconds, toSeconds } = readRow(HEARTBEAT_TIMES, row);
   return fromSeconds !== undefined && toSeconds !== undefined ? { fromSeconds, toSeconds } : undefined;
 }
 
 /** The digest of a row; undefined for a row that only holds a lease. */
-export function nodeHealthOf(row: Item): NodeHealth | undefined {
-  if (!hasDigest(row)) return undefined;
-  const digest = row as HealthRow & { readonly u: string; readonly b: number };
-  const {
-    sk,
-    u: uid,
-    b: createdAtMs,
-    r: renewedAtMs,
-    z = '',
-    y = '',
-    k: code = 0,
-    e,
-    s,
-    l,
-    m,
-    w,
-    P,
-    C,
-    S,
-    d,
-    F,
-  } = digest;
-  return {
-    nodeName: sk,
-    uid,
-    zone: z,
-    ready: READY_OF[y],
-    excluded: e !== undefined,
-    suspect: s !== undefined,
-    noExecute: { notReady: (code & NOT_READY) !== 0, unreachable: (code & UNREACHABLE) !== 0 },
-    createdAtMs,
-    // A beat from before the Node was created belongs to an earlier Node (D2).
-    renewedAtMs: renewedAtMs !== undefined && renewedAtMs >= createdAtMs ? renewedAtMs : undefined,
-    statusAtMs: l,
-    markedAtMs: m,
-    podsToMark: w !== undefined,
-    ...defined({
-      profile: P,
-      leaseDurationSeconds: d,
-      flaps: F,
-      profileChangedAtMs: C === undefined ? undefined : C * 1_000,
-      plannedUntilMs: S !== undefined && S > 0 ? S * 1_000 : undefined,
-      silenceEndedAtMs: S !== undefined && S <= 0 ? -S * 1_000 : undefined,
-    }),
-  };
-}
+export const nodeHealthOf = (row: Item): NodeHealth | undefined =>
+  hasDigest(row) ? readRow(NODE_HEALTH, row) : undefined;

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Item } from '../../store/item-store.ts';
 import { memoryItemStore } from '../../store/memory/item-store.ts';
+import type { NodeHealth } from './health-row.ts';
 import { healthKey } from './health-row.ts';
 import {
   confirmStatus,
@@ -15,7 +16,6 @@ import {
   scanSegmentsFor,
   statusReceived,
 } from './health-store.ts';
-import type { NodeHealth } from './node-health.ts';
 
 const T = Date.UTC(2026, 0, 1);
 const NONE = { notReady: false, unreachable: false };

@@ -7,24 +7,23 @@
  * different attributes, so neither overwrites the other.
  */
 import { defined } from '../../defined.ts';
+import { all, any, type ChangedValues, changeOf, holds, namesOf } from '../../store/attributes.ts';
 import { readAll } from '../../store/bounded-reads.ts';
-import { all, any, is, lacks } from '../../store/conditions.ts';
 import type { Condition, DeleteWrite, Item, ItemPosition, ItemStore, UpdateWrite } from '../../store/item-store.ts';
 import { SCAN_SEGMENTS_MAX, StoreFault } from '../../store/item-store.ts';
 import { healthPartitions } from '../../store/layout.ts';
 import type { HeartbeatTimes } from '../nodes/heartbeat-times.ts';
 import {
+  COUNTERS,
+  DIGEST,
   DIGEST_ATTRIBUTES,
-  HEARTBEAT_TIME_ATTRIBUTES,
-  type HealthRow,
+  HEARTBEAT_TIMES,
   healthKey,
   heartbeatTimesOf,
+  type NodeHealth,
   nodeHealthOf,
-  noExecuteCode,
-  readyCode,
   rowExists,
 } from './health-row.ts';
-import type { NodeHealth } from './node-health.ts';
 
 /** Pages of one shard, or of one segment of a scan with the most segments: 1 MB each, about 5,000 nodes. */
 const PAGES_MAX = 64;
@@ -43,21 +42,29 @@ const SINGLE_ROWS_MAX = 512;
 /** Segments read concurrently. */
 const SEGMENTS_AT_ONCE_MAX = 16;
 
-/** The digest of a Node. `statusAtMs` is set only if this write is a status post; otherwise the stored one is kept. */
+/** What the commit of a Node stores of it. Absent marks stay as they are stored. */
 export type NodeDigest = Pick<
   NodeHealth,
-  'uid' | 'zone' | 'ready' | 'excluded' | 'suspect' | 'noExecute' | 'createdAtMs'
+  'uid' | 'zone' | 'ready' | 'excluded' | 'suspect' | 'noExecute' | 'createdAtMs' | 'profile' | 'plannedUntilMs'
 > & {
+  /** Set only if this write is a status post. */
   readonly statusAtMs?: number;
-  /** Name of the profile; absent: `default`. */
-  readonly profile?: string;
   /** Set only if this write changes the profile of an existing Node. */
   readonly profileChangedAtMs?: number;
-  /** Promised end of the planned silence; absent without a promise. */
-  readonly plannedUntilMs?: number;
   /** Set only if this write ends a promise. */
   readonly silenceEndedAtMs?: number;
 };
+
+const HEARTBEAT_TIME_NAMES = namesOf(HEARTBEAT_TIMES);
+
+const NODE = { ...DIGEST, ...HEARTBEAT_TIMES };
+
+const update = (nodeName: string, values: ChangedValues<typeof NODE>, when?: Condition): UpdateWrite => ({
+  kind: 'update',
+  key: healthKey(nodeName),
+  ...changeOf(NODE, values),
+  ...defined({ when }),
+});
 
 /**
  * Writes the digest, in the commit of its Node: the condition on the Node keeps digests in order. A new Node inherits
@@ -68,34 +75,22 @@ export function describeNode(
   digest: NodeDigest,
   { isNew }: { readonly isNew: boolean },
 ): UpdateWrite {
-  const { ready, statusAtMs, noExecute } = digest;
-  const set: Item = { u: digest.uid, b: digest.createdAtMs };
-  const remove: string[] = [];
-  const put = (name: string, value: string | number | undefined): void => {
-    if (value === undefined) remove.push(name);
-    else set[name] = value;
-  };
-  const code = noExecuteCode(noExecute);
-  put('z', digest.zone === '' ? undefined : digest.zone);
-  put('y', ready === undefined ? undefined : readyCode(ready));
-  put('e', digest.excluded ? 1 : undefined);
-  put('s', digest.suspect ? 1 : undefined);
-  put('k', code === 0 ? undefined : code);
-  put('P', digest.profile);
-  const { profileChangedAtMs } = digest;
-  if (profileChangedAtMs !== undefined || isNew) {
-    put('C', profileChangedAtMs === undefined ? undefined : Math.floor(profileChangedAtMs / 1_000));
-  }
+  const { profileChangedAtMs, plannedUntilMs, silenceEndedAtMs, statusAtMs, ready, ...others } = digest;
+  const isPost = statusAtMs !== undefined;
+  const endsPromise = plannedUntilMs === undefined && silenceEndedAtMs !== undefined;
   // A promise that ended stays until the next status post, which is a later sign of life.
-  const { plannedUntilMs, silenceEndedAtMs } = digest;
-  if (plannedUntilMs !== undefined) put('S', Math.ceil(plannedUntilMs / 1_000));
-  else if (silenceEndedAtMs !== undefined) put('S', -Math.ceil(silenceEndedAtMs / 1_000));
-  else if (isNew || statusAtMs !== undefined) put('S', undefined);
-  if (statusAtMs !== undefined || isNew) put('l', statusAtMs);
-  if (isNew || ready !== 'Unknown' || statusAtMs !== undefined) remove.push('m');
-  if (isNew || ready === 'True') remove.push('w');
-  if (isNew) remove.push('F', ...HEARTBEAT_TIME_ATTRIBUTES);
-  return { kind: 'update', key: healthKey(nodeName), set, remove };
+  const changesPromise = plannedUntilMs !== undefined || isPost || isNew;
+  return update(nodeName, {
+    profile: undefined,
+    ...others,
+    ready,
+    ...(profileChangedAtMs !== undefined || isNew ? { profileChangedAtMs } : {}),
+    ...(endsPromise ? { silenceEndedAtMs } : changesPromise ? { plannedUntilMs } : {}),
+    ...(isPost || isNew ? { statusAtMs } : {}),
+    ...(isNew || isPost || ready !== 'Unknown' ? { markedAtMs: undefined } : {}),
+    ...(isNew || ready === 'True' ? { podsToMark: false } : {}),
+    ...(isNew ? { flaps: undefined, fromSeconds: undefined, toSeconds: undefined } : {}),
+  });
 }
 
 /**
@@ -105,29 +100,27 @@ export function describeNode(
 export const confirmStatus = (
   nodeName: string,
   post: { readonly uid: string; readonly nowMs: number; readonly times: HeartbeatTimes },
-): UpdateWrite => ({
-  kind: 'update',
-  key: healthKey(nodeName),
-  set: { l: post.nowMs, f: post.times.fromSeconds, g: post.times.toSeconds },
-  when: all(is('u', post.uid), is('y', readyCode('True')), lacks('s'), lacks('m')),
-});
+): UpdateWrite =>
+  update(
+    nodeName,
+    { statusAtMs: post.nowMs, ...post.times },
+    all(
+      holds(DIGEST.uid, post.uid),
+      holds(DIGEST.ready, 'True'),
+      holds(DIGEST.suspect, false),
+      holds(DIGEST.markedAtMs, undefined),
+    ),
+  );
 
 /** A status post that equals the stored status. It still proves that the node is alive. */
-export const statusReceived = (
-  nodeName: string,
-  post: { readonly uid: string; readonly nowMs: number },
-): UpdateWrite => ({
-  kind: 'update',
-  key: healthKey(nodeName),
-  set: { l: post.nowMs },
-  when: all(is('u', post.uid), lacks('m')),
-});
+export const statusReceived = (nodeName: string, post: { readonly uid: string; readonly nowMs: number }): UpdateWrite =>
+  update(nodeName, { statusAtMs: post.nowMs }, all(holds(DIGEST.uid, post.uid), holds(DIGEST.markedAtMs, undefined)));
 
 /**
  * Marks a silent node Unknown and suspect, in the commit of its Node. It is refused if a beat or status post was
  * received since `seen` was read, so a node that is alive is never marked because of a stale read.
  */
-export function markUnknown(
+export const markUnknown = (
   seen: NodeHealth,
   mark: {
     readonly nowMs: number;
@@ -138,67 +131,57 @@ export function markUnknown(
     /** Its marks, with this one; absent: this one does not count. */
     readonly flaps?: Uint8Array | undefined;
   },
-): UpdateWrite {
-  const code = noExecuteCode(mark.noExecute);
-  return {
-    kind: 'update',
-    key: healthKey(seen.nodeName),
-    set: {
-      y: readyCode('Unknown'),
-      s: 1,
-      m: mark.nowMs,
-      ...(code === 0 ? {} : { k: code }),
-      ...(mark.podsToMark ? { w: 1 } : {}),
-      ...defined({ F: mark.flaps }),
+): UpdateWrite =>
+  update(
+    seen.nodeName,
+    {
+      ready: 'Unknown',
+      suspect: true,
+      markedAtMs: mark.nowMs,
+      noExecute: mark.noExecute,
+      ...(mark.podsToMark ? { podsToMark: true } : {}),
+      ...(mark.flaps === undefined ? {} : { flaps: mark.flaps }),
     },
-    ...(code === 0 ? { remove: ['k'] } : {}),
-    when: unchangedSince(seen),
-  };
-}
+    unchangedSince(seen),
+  );
 
 /** All pods of the node are set not ready: later ticks skip them. Refused for another Node. */
-export const podsMarked = (nodeName: string, uid: string): UpdateWrite => ({
-  kind: 'update',
-  key: healthKey(nodeName),
-  remove: ['w'],
-  when: all(is('u', uid), { kind: 'has', attribute: 'w' }),
-});
+export const podsMarked = (nodeName: string, uid: string): UpdateWrite =>
+  update(nodeName, { podsToMark: false }, all(holds(DIGEST.uid, uid), holds(DIGEST.podsToMark, true)));
 
 /**
  * Holds while the row is of the same Node, nothing was received from it since `seen` was read, and its deadline follows
  * from the same promise and profile. Its marks are those of `seen`: the mark that follows replaces them.
  */
-export function unchangedSince(seen: NodeHealth): Condition {
-  const earlier: Condition = { kind: 'compare', attribute: 'r', op: '<', value: seen.createdAtMs };
-  const renewed: Condition = seen.renewedAtMs === undefined ? any(lacks('r'), earlier) : is('r', seen.renewedAtMs);
-  const posted: Condition = seen.statusAtMs === undefined ? lacks('l') : is('l', seen.statusAtMs);
-  return all(is('u', seen.uid), renewed, posted, samePromise(seen), ...sameProfile(seen), isOrLacks('F', seen.flaps));
-}
+export const unchangedSince = (seen: NodeHealth): Condition =>
+  all(
+    holds(DIGEST.uid, seen.uid),
+    seen.renewedAtMs === undefined
+      ? any(
+          holds(DIGEST.renewedAtMs, undefined),
+          // A beat of an earlier Node.
+          { kind: 'compare', attribute: DIGEST.renewedAtMs.name, op: '<', value: seen.createdAtMs },
+        )
+      : holds(DIGEST.renewedAtMs, seen.renewedAtMs),
+    holds(DIGEST.statusAtMs, seen.statusAtMs),
+    samePromise(seen),
+    holds(DIGEST.profile, seen.profile),
+    holds(DIGEST.profileChangedAtMs, seen.profileChangedAtMs),
+    holds(DIGEST.flaps, seen.flaps),
+  );
 
 /**
  * Stores that a node begins or ends flapping, in the commit of its Node. Refused for another Node, and when it was marked
  * since `seen` was read. `flaps` undefined: no mark is left to count.
  */
-export const flapsChanged = (seen: NodeHealth, flaps: Uint8Array | undefined): UpdateWrite => ({
-  kind: 'update',
-  key: healthKey(seen.nodeName),
-  ...(flaps === undefined ? { remove: ['F'] } : { set: { F: flaps } }),
-  when: all(is('u', seen.uid), isOrLacks('F', seen.flaps)),
-});
-
-const isOrLacks = (attribute: string, value: string | number | Uint8Array | undefined): Condition =>
-  value === undefined ? lacks(attribute) : is(attribute, value);
+export const flapsChanged = (seen: NodeHealth, flaps: Uint8Array | undefined): UpdateWrite =>
+  update(seen.nodeName, { flaps }, all(holds(DIGEST.uid, seen.uid), holds(DIGEST.flaps, seen.flaps)));
 
 /** Holds while the promise of silence is the one of `seen`: a promise may come between a read and a taint. */
-export function samePromise({ plannedUntilMs, silenceEndedAtMs }: NodeHealth): Condition {
-  const untilMs = plannedUntilMs ?? (silenceEndedAtMs === undefined ? undefined : -silenceEndedAtMs);
-  return isOrLacks('S', untilMs === undefined ? undefined : untilMs / 1_000);
-}
-
-const sameProfile = ({ profile, profileChangedAtMs }: NodeHealth): readonly Condition[] => [
-  isOrLacks('P', profile),
-  isOrLacks('C', profileChangedAtMs === undefined ? undefined : profileChangedAtMs / 1_000),
-];
+export const samePromise = ({ plannedUntilMs, silenceEndedAtMs }: NodeHealth): Condition =>
+  plannedUntilMs === undefined
+    ? holds(DIGEST.silenceEndedAtMs, silenceEndedAtMs)
+    : holds(DIGEST.plannedUntilMs, plannedUntilMs);
 
 /** Deletes the row of a deleted Node, with its Lease (D14), in the commit of the deletion. */
 export const forgetNode = (nodeName: string): DeleteWrite => ({ kind: 'delete', key: healthKey(nodeName) });
@@ -211,7 +194,7 @@ export const forgetNode = (nodeName: string): DeleteWrite => ({ kind: 'delete', 
 export const podsChanged = (nodeName: string): UpdateWrite => ({
   kind: 'update',
   key: healthKey(nodeName),
-  add: { p: 1 },
+  add: { [COUNTERS.podsVersion.name]: 1 },
   when: rowExists,
 });
 
@@ -292,17 +275,17 @@ export async function readHeartbeatTimes(
   const found = new Map<string, HeartbeatTimes>();
   const addRow = (row: Item | undefined): void => {
     const times = row === undefined ? undefined : heartbeatTimesOf(row);
-    if (times !== undefined) found.set((row as HealthRow).sk, times);
+    if (times !== undefined) found.set(String(row?.sk), times);
   };
   const readSingly = async (names: readonly string[]): Promise<void> =>
     names.length === 0 ? undefined : (await items.getMany(names.map(healthKey), { consistent })).forEach(addRow);
   const whole =
     triesScan && nodeNames.length > ROWS_BEFORE_SCAN_MAX
-      ? await scanSmallTable(items, { consistent, attributes: HEARTBEAT_TIME_ATTRIBUTES })
+      ? await scanSmallTable(items, { consistent, attributes: HEARTBEAT_TIME_NAMES })
       : undefined;
   if (whole !== undefined) {
     const wanted = new Set(nodeNames);
-    for (const row of whole) if (wanted.has((row as HealthRow).sk)) addRow(row);
+    for (const row of whole) if (wanted.has(String(row.sk))) addRow(row);
   } else {
     if (triesScan && nodeNames.length > ROWS_BEFORE_SCAN_MAX) onLarge?.();
     if (nodeNames.length <= SINGLE_ROWS_MAX) await readSingly(nodeNames);
@@ -331,7 +314,7 @@ async function scanRange(items: ItemStore, pk: string, range: NameRange, onRow: 
       pk,
       ...range,
       after,
-      attributes: HEARTBEAT_TIME_ATTRIBUTES,
+      attributes: HEARTBEAT_TIME_NAMES,
     });
     page.items.forEach(onRow);
     after = page.next;

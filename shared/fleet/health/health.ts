@@ -19,7 +19,7 @@
 
 import { overProfiles, policyOf } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
-import type { NodeHealth } from './node-health.ts';
+import type { NodeHealth } from './health-row.ts';
 
 type SignsOfLife = Pick<NodeHealth, 'createdAtMs' | 'renewedAtMs' | 'statusAtMs'>;
 type Profiled = Pick<NodeHealth, 'profile' | 'profileChangedAtMs' | 'plannedUntilMs' | 'silenceEndedAtMs'>;

@@ -11,7 +11,7 @@ import { plannedUntilMs, silenceMarks, withoutPromise } from '../silences/planne
 import { noExecuteOf } from '../taints/node-taints.ts';
 import { isExcluded, zoneKeyOf } from '../zones/zone.ts';
 import { isSuspect } from './health.ts';
-import type { NodeHealth } from './node-health.ts';
+import type { NodeHealth } from './health-row.ts';
 
 export type DigestOfNode = Pick<
   NodeHealth,

@@ -14,7 +14,7 @@
 
 import { defined } from '../../defined.ts';
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
-import { all, any, is, lacks } from '../../store/conditions.ts';
+import { all, any, is, lacks } from '../../store/attributes.ts';
 import { controlPages } from '../../store/control-pages.ts';
 import type {
   Condition,

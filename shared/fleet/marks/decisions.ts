@@ -20,7 +20,7 @@ import { gateReasonsText } from '../../events/event-text.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
 import { tickGapMaxMs } from '../../ticks/tick.ts';
 import { decideGate, type GateRecord, type Probe, UNTRIED_GATE } from '../gate/gate.ts';
-import type { NodeHealth } from '../health/node-health.ts';
+import type { NodeHealth } from '../health/health-row.ts';
 import { policyOf } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { FLAPPING_TAINT_KEY, type FlapHistory, flapText, flapVerdict } from '../silences/flapping.ts';

@@ -24,7 +24,7 @@ import { type EventText, nodeNotReady } from '../../events/event-text.ts';
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
 import { type GateRecord, type GateVerdict, gateOf, gateVerdict } from '../gate/gate.ts';
 import { beatArrival, healthVerdict, isReturning, isSilencePlanned, lastSpokeAtMs } from '../health/health.ts';
-import type { NodeHealth } from '../health/node-health.ts';
+import type { NodeHealth } from '../health/health-row.ts';
 import { policyOf } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { type FlapTime, type FlapVerdict, flapHistoryOf, flapsAfterMark, flapVerdict } from '../silences/flapping.ts';

@@ -2,7 +2,7 @@
 
 import { shardsOf } from '../../kinds/resources.ts';
 import type { KubeNode, ObjectRef, Taint } from '../../kinds/types.ts';
-import { is } from '../../store/conditions.ts';
+import { is } from '../../store/attributes.ts';
 import { type CheckWrite, type ItemKey, StoreFault, type TransactWrite } from '../../store/item-store.ts';
 import { type ObjectStore, type ObjectWrite, objectKey } from '../../store/object-store.ts';
 import { healthWritesFor } from './node-writes.ts';

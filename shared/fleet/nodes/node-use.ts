@@ -10,7 +10,7 @@
  * scheduler forgets the version when it reads a new Node, so it never compares versions of two rows.
  */
 import type { KubePod } from '../../kinds/types.ts';
-import { is, lacks } from '../../store/conditions.ts';
+import { is, lacks } from '../../store/attributes.ts';
 import { controlPages } from '../../store/control-pages.ts';
 import type { Condition, DeleteWrite, ItemKey, ItemStore, TransactWrite, UpdateWrite } from '../../store/item-store.ts';
 import { shardOf } from '../../store/layout.ts';

@@ -9,7 +9,7 @@
 
 import type { ConditionStatus, NodeCondition, Taint } from '../../kubernetes/kubernetes.ts';
 import { parseRfc3339, rfc3339RoundedUp } from '../../kubernetes/rfc3339.ts';
-import type { NodeHealth } from '../health/node-health.ts';
+import type { NodeHealth } from '../health/health-row.ts';
 import { conditionOf, REASON_NEVER_UPDATED, readyStatusOf } from '../nodes/conditions.ts';
 import {
   addTaint,

@@ -26,7 +26,7 @@
  */
 
 import { defined } from '../../defined.ts';
-import { all, any, is, lacks } from '../../store/conditions.ts';
+import { all, any, is, lacks } from '../../store/attributes.ts';
 import { controlPages } from '../../store/control-pages.ts';
 import type {
   CheckWrite,

@@ -6,11 +6,12 @@
  */
 
 import { defined } from '../../defined.ts';
-import { type HealthRow, hasLease } from '../../fleet/health/health-row.ts';
+import { DIGEST, hasDigest, hasLease, LEASE } from '../../fleet/health/health-row.ts';
 import { HEARTBEAT_URL_ANNOTATION } from '../../fleet/nodes/heartbeat-url.ts';
 import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../fleet/nodes/node-profile.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../../fleet/nodes/node-usage.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../../kubernetes/time.ts';
+import { changeOf, readRow } from '../../store/attributes.ts';
 import type { Item } from '../../store/item-store.ts';
 import { utf8Bytes } from '../../utf8-bytes.ts';
 import type { KubeObject, LeaseSpec, OwnerReference } from '../types.ts';
@@ -70,8 +71,12 @@ export type LeaseChangeResult =
   /** The patch needs the stored Lease: read it, apply the patch, and replace it. */
   | { readonly kind: 'needsRead' };
 
-const SPEC_FIELDS = { holderIdentity: 'h', leaseDurationSeconds: 'd', leaseTransitions: 'n' } as const;
-const TIME_FIELDS = { renewTime: 't', acquireTime: 'a' } as const;
+const SPEC_FIELDS = {
+  holderIdentity: LEASE.holder.name,
+  leaseDurationSeconds: LEASE.durationSeconds.name,
+  leaseTransitions: LEASE.transitions.name,
+};
+const TIME_FIELDS = { renewTime: LEASE.renewedAtMicros.name, acquireTime: LEASE.acquiredAtMicros.name };
 
 /** Microseconds since the epoch. Throws a RangeError for an invalid time; callers validate first. */
 export function microsOf(text: string): number {
@@ -89,21 +94,9 @@ export function microTimeText(micros: number): string {
 /** The row of a whole Lease, for create and PUT. The Lease has passed validation. */
 export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
   const { metadata } = lease;
-  const spec: Record<string, unknown> = { ...lease.spec };
   const nodeName = metadata.name ?? '';
-  const set: Item = {};
-  const remove: string[] = [];
-  for (const [field, attribute] of Object.entries(TIME_FIELDS)) {
-    if (typeof spec[field] === 'string') set[attribute] = microsOf(spec[field]);
-    else remove.push(attribute);
-    delete spec[field];
-  }
-  for (const [field, attribute] of Object.entries(SPEC_FIELDS)) {
-    const value = storedValue(field, spec[field], nodeName);
-    if (typeof value === 'string' || typeof value === 'number') set[attribute] = value;
-    else remove.push(attribute);
-    delete spec[field];
-  }
+  const spec: LeaseSpec & Record<string, unknown> = lease.spec ?? {};
+  const { renewTime, acquireTime, holderIdentity, leaseDurationSeconds, leaseTransitions, ...rareSpec } = spec;
   const { labels, ownerReferences = [], finalizers } = metadata;
   const {
     [PODS_VERSION_ANNOTATION]: _pods,
@@ -115,8 +108,6 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
     ...others
   } = metadata.annotations ?? {};
   const isUsage = parseUsage(usage) !== undefined;
-  if (isUsage && usage !== undefined) set['U'] = usage;
-  else remove.push('U');
   const annotations = isUsage || usage === undefined ? others : { ...others, [USAGE_ANNOTATION]: usage };
   const owner = ownerReferences.length === 1 ? ownerReferences[0] : undefined;
   const ownerUid = owner !== undefined && isOwnNode(owner, nodeName) ? owner.uid : undefined;
@@ -124,23 +115,23 @@ export function leaseReplacement(lease: KubeObject): LeaseChangeResult {
     ...(isEmpty(labels) ? {} : { labels }),
     ...(isEmpty(annotations) ? {} : { annotations }),
     ...(isEmpty(finalizers) ? {} : { finalizers }),
-    ...(isEmpty(spec) ? {} : { spec }),
+    ...(isEmpty(rareSpec) ? {} : { spec: rareSpec }),
   };
   const spelled: Extras = { ...extras, ...(ownerReferences.length === 0 ? {} : { ownerReferences }) };
-  const short = extrasAttribute(ownerUid === undefined ? spelled : extras);
-  const long = extrasAttribute(spelled);
-  const bytes = [short.x, set.h, set.U].reduce<number>((sum, value) => sum + utf8Bytes(String(value ?? '')), 0);
-  if (bytes > LEASE_EXTRAS_BYTES_MAX) return { kind: 'tooLarge', bytes };
-  return {
-    kind: 'change',
-    change: {
-      nodeName,
-      set: { ...set, ...short, ...(ownerUid === undefined ? {} : { o: 1 }) },
-      remove: [...remove, ...('x' in short ? [] : ['x']), ...(ownerUid === undefined ? ['o'] : [])],
-      ...defined({ ownerUid }),
-      spelledOut: { set: { ...set, ...long }, remove: [...remove, ...('x' in long ? [] : ['x']), 'o'] },
-    },
+  const values = {
+    renewedAtMicros: typeof renewTime === 'string' ? microsOf(renewTime) : undefined,
+    acquiredAtMicros: typeof acquireTime === 'string' ? microsOf(acquireTime) : undefined,
+    holder: storedHolder(holderIdentity, nodeName),
+    durationSeconds: leaseDurationSeconds ?? undefined,
+    transitions: leaseTransitions ?? undefined,
+    usage: isUsage ? usage : undefined,
+    extras: extrasText(ownerUid === undefined ? spelled : extras),
+    ownedByNode: ownerUid !== undefined,
   };
+  const bytes = [values.extras, values.holder, values.usage].reduce((sum, text = '') => sum + utf8Bytes(text), 0);
+  if (bytes > LEASE_EXTRAS_BYTES_MAX) return { kind: 'tooLarge', bytes };
+  const spelledOut = changeOf(LEASE, { ...values, extras: extrasText(spelled), ownedByNode: false });
+  return { kind: 'change', change: { nodeName, ...changeOf(LEASE, values), ...defined({ ownerUid }), spelledOut } };
 }
 
 /** Own members only: a client may send a name that every object inherits, such as `constructor`. */
@@ -162,14 +153,13 @@ export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string,
       const time = ownMember(TIME_FIELDS, field);
       const attribute = time ?? ownMember(SPEC_FIELDS, field);
       if (attribute === undefined) return { kind: 'needsRead' };
-      const stored = time !== undefined ? entry : storedValue(field, entry === null ? undefined : entry, nodeName);
+      const stored = field === 'holderIdentity' ? storedHolder(entry, nodeName) : entry;
       if (stored === null || stored === undefined) remove.push(attribute);
-      else if (time !== undefined) set[time] = microsOf(String(stored));
-      else set[attribute] = stored as string | number;
+      else set[attribute] = time === undefined ? stored : microsOf(String(stored));
     }
   }
   // The stored JSON text has an unknown length: together with a long holder it could exceed the limit.
-  const bytes = utf8Bytes(String(set.h ?? ''));
+  const bytes = utf8Bytes(LEASE.holder.of(set) ?? '');
   if (bytes > LEASE_EXTRAS_BYTES_MAX / 4) return { kind: 'needsRead' };
   return { kind: 'change', change: { nodeName, set, remove, spelledOut: { set, remove } } };
 }
@@ -177,13 +167,14 @@ export function leaseMergePatch(nodeName: string, patch: Readonly<Record<string,
 /** The Lease of a row; undefined for a row without one. It shares no structure with the row. */
 export function leaseOf(row: Item): Lease | undefined {
   if (!hasLease(row)) return undefined;
-  const lease = row as HealthRow & { readonly v: number; readonly i: string; readonly c: number };
-  const { sk: name, v, i: uid, c, d, a, t, n, o, u: ownerUid, x, h: holder = name, U: usage } = lease;
-  const extras: Extras = x === undefined ? {} : JSON.parse(x);
+  const stored = readRow(LEASE, row);
+  const name = String(row['sk']);
+  const { holder = name, extras: text, usage, acquiredAtMicros, renewedAtMicros } = stored;
+  const extras: Extras = text === undefined ? {} : JSON.parse(text);
   const { spec: rareSpec, annotations, ...metadata } = extras;
   const owners =
-    o !== undefined && ownerUid !== undefined
-      ? { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid: ownerUid }] }
+    stored.ownedByNode && hasDigest(row)
+      ? { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid: DIGEST.uid.of(row) }] }
       : {};
   return {
     apiVersion: 'coordination.k8s.io/v1',
@@ -191,9 +182,9 @@ export function leaseOf(row: Item): Lease | undefined {
     metadata: {
       name,
       namespace: LEASE_NAMESPACE,
-      uid,
-      resourceVersion: String(v),
-      creationTimestamp: formatTime(c * 1_000),
+      uid: stored.uid,
+      resourceVersion: String(stored.version),
+      creationTimestamp: formatTime(stored.createdAtSeconds * 1_000),
       ...metadata,
       ...annotationsOf(annotations, usage),
       ...owners,
@@ -201,10 +192,10 @@ export function leaseOf(row: Item): Lease | undefined {
     spec: {
       ...(holder === '' ? {} : { holderIdentity: holder }),
       ...defined({
-        leaseDurationSeconds: d,
-        acquireTime: a === undefined ? undefined : microTimeText(a),
-        renewTime: t === undefined ? undefined : microTimeText(t),
-        leaseTransitions: n,
+        leaseDurationSeconds: stored.durationSeconds,
+        acquireTime: acquiredAtMicros === undefined ? undefined : microTimeText(acquiredAtMicros),
+        renewTime: renewedAtMicros === undefined ? undefined : microTimeText(renewedAtMicros),
+        leaseTransitions: stored.transitions,
       }),
       ...rareSpec,
     },
@@ -216,11 +207,10 @@ function annotationsOf(annotations: Readonly<Record<string, string>> | undefined
   return { annotations: { [USAGE_ANNOTATION]: usage, ...annotations } };
 }
 
-/** The value to store. A holderIdentity that equals the node's name is not stored, and an absent one is stored as ''. */
-function storedValue(field: string, value: unknown, nodeName: string): unknown {
-  if (field !== 'holderIdentity') return value;
-  if (value === undefined || value === null) return '';
-  return value === nodeName ? undefined : value;
+/** A holder that equals the node's name is not stored, and an absent one is stored as ''. */
+function storedHolder(holder: string | null | undefined, nodeName: string): string | undefined {
+  if (holder === undefined || holder === null) return '';
+  return holder === nodeName ? undefined : holder;
 }
 
 function isOwnNode(owner: OwnerReference, nodeName: string): boolean {
@@ -231,7 +221,7 @@ function isOwnNode(owner: OwnerReference, nodeName: string): boolean {
 
 const isEmpty = (value: object | undefined): boolean => value === undefined || Object.keys(value).length === 0;
 
-const extrasAttribute = (extras: Extras): { x?: string } => (isEmpty(extras) ? {} : { x: JSON.stringify(extras) });
+const extrasText = (extras: Extras): string | undefined => (isEmpty(extras) ? undefined : JSON.stringify(extras));
 
 function namesOnly(metadata: unknown): boolean {
   if (typeof metadata !== 'object' || metadata === null) return false;

@@ -3,10 +3,18 @@
  * the digest of the Node, in the same row, sets other attributes (health-store.ts).
  */
 import { defined } from '../../defined.ts';
-import { hasDigest, hasLease, healthKey, LEASE_ATTRIBUTES } from '../../fleet/health/health-row.ts';
+import {
+  DIGEST,
+  hasDigest,
+  hasLease,
+  healthKey,
+  holdsLease,
+  LEASE,
+  RECEIVED_AT_MS,
+} from '../../fleet/health/health-row.ts';
 import { scanSmallTable } from '../../fleet/health/health-store.ts';
-import { all, is, lacks } from '../../store/conditions.ts';
-import type { Condition, Item, ItemStore, ItemUpdater, WriteOutcome } from '../../store/item-store.ts';
+import { all, changeOf, holds, lacks, namesOf } from '../../store/attributes.ts';
+import type { Item, ItemStore, ItemUpdater, WriteOutcome } from '../../store/item-store.ts';
 import { StoreFault } from '../../store/item-store.ts';
 import { compareKeys } from '../../store/key-order.ts';
 import { healthPartitions, RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
@@ -55,7 +63,7 @@ export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Pro
   let { set, remove, ownerUid }: { set: Item; remove: readonly string[]; ownerUid?: string } = change;
   let receivedAtMs = nowMs;
   for (let attempt = 1; attempt <= RENEW_ATTEMPTS_MAX; attempt += 1) {
-    const values: Item = { ...set, v: version, r: receivedAtMs };
+    const values: Item = { ...set, [LEASE.version.name]: version, [RECEIVED_AT_MS.name]: receivedAtMs };
     const outcome = await items.write(
       {
         kind: 'update',
@@ -64,10 +72,10 @@ export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Pro
         remove,
         when: all(
           expectedResourceVersion === undefined
-            ? { kind: 'compare', attribute: 'v', op: '<', value: version }
-            : is('v', expectedResourceVersion),
-          ...(expectedUid === undefined ? [] : [is('i', expectedUid)]),
-          ...(ownerUid === undefined ? [] : [is('u', ownerUid)]),
+            ? { kind: 'compare', attribute: LEASE.version.name, op: '<', value: version }
+            : holds(LEASE.version, expectedResourceVersion),
+          ...(expectedUid === undefined ? [] : [holds(LEASE.uid, expectedUid)]),
+          ...(ownerUid === undefined ? [] : [holds(DIGEST.uid, ownerUid)]),
         ),
       },
       { returnItem: true },
@@ -79,17 +87,17 @@ export async function renewLease(items: ItemUpdater, renewal: LeaseRenewal): Pro
       Object.entries(values).every(([name, value]) => row[name] === value) &&
       remove.every((name) => row[name] === undefined);
     if (isEcho) return { kind: 'written', row };
-    if (expectedUid !== undefined && row.i !== expectedUid) return { kind: 'conflict', row };
-    const stored = row.v as number;
+    if (expectedUid !== undefined && LEASE.uid.of(row) !== expectedUid) return { kind: 'conflict', row };
+    const stored = LEASE.version.of(row);
     if (expectedResourceVersion !== undefined && stored !== expectedResourceVersion) return { kind: 'conflict', row };
-    if (ownerUid !== undefined && row.u !== ownerUid) {
+    if (ownerUid !== undefined && row[DIGEST.uid.name] !== ownerUid) {
       // The Lease names a Node that is not the row's: store its owner in full.
       ({ set, remove } = change.spelledOut);
       ownerUid = undefined;
     }
     version = Math.max(version, stored + 1);
     // A renewal of a process that was frozen arrives late. The time of a later one stays, so no live node looks silent.
-    receivedAtMs = Math.max(receivedAtMs, Number(row.r ?? 0));
+    receivedAtMs = Math.max(receivedAtMs, RECEIVED_AT_MS.of(row) ?? 0);
   }
   throw new StoreFault('throttled', 'the Lease changed too often to be renewed', { retryable: true });
 }
@@ -106,13 +114,15 @@ export async function createLease(
         key: healthKey(change.nodeName),
         set: {
           ...form.set,
-          v: nowMs * RESOURCE_VERSIONS_PER_MS + Math.floor(tie * RESOURCE_VERSIONS_PER_MS),
-          i: uid,
-          c: Math.floor(nowMs / 1_000),
-          r: nowMs,
+          ...changeOf(LEASE, {
+            version: nowMs * RESOURCE_VERSIONS_PER_MS + Math.floor(tie * RESOURCE_VERSIONS_PER_MS),
+            uid,
+            createdAtSeconds: Math.floor(nowMs / 1_000),
+          }).set,
+          [RECEIVED_AT_MS.name]: nowMs,
         },
         remove: form.remove,
-        when: all(lacks('v'), ...(owner === undefined ? [] : [is('u', owner)])),
+        when: all(lacks(LEASE.version.name), ...(owner === undefined ? [] : [holds(DIGEST.uid, owner)])),
       },
       { returnItem: true },
     );
@@ -123,7 +133,7 @@ export async function createLease(
   const row = outcome.current;
   if (row === undefined) throw new StoreFault('rejected', 'an absent lease was refused', { retryable: true });
   // The uid is unique: this row is the result of our own write; its response was lost.
-  return { kind: row.i === uid ? 'written' : 'conflict', row };
+  return { kind: LEASE.uid.of(row) === uid ? 'written' : 'conflict', row };
 }
 
 export interface LeaseStore {
@@ -151,19 +161,18 @@ export function leaseStore(items: ItemStore): LeaseStore {
     async deleteLease(nodeName, expected = {}) {
       const key = healthKey(nodeName);
       const asExpected = [
-        ...(expected.resourceVersion === undefined ? [] : [is('v', expected.resourceVersion)]),
-        ...(expected.uid === undefined ? [] : [is('i', expected.uid)]),
+        ...(expected.resourceVersion === undefined ? [] : [holds(LEASE.version, expected.resourceVersion)]),
+        ...(expected.uid === undefined ? [] : [holds(LEASE.uid, expected.uid)]),
       ];
-      const has: Condition = { kind: 'has', attribute: 'v' };
       const alone = await items.write(
-        { kind: 'delete', key, when: all(has, lacks('u'), ...asExpected) },
+        { kind: 'delete', key, when: all(holdsLease, lacks(DIGEST.uid.name), ...asExpected) },
         { returnPrevious: true },
       );
       if (alone.kind === 'written') return { kind: 'written', row: alone.previous! };
       if (alone.current === undefined || !hasLease(alone.current)) return { kind: 'absent' };
       if (!hasDigest(alone.current)) return { kind: 'conflict', row: alone.current };
       const outcome = await items.write(
-        { kind: 'update', key, remove: LEASE_ATTRIBUTES, when: all(has, ...asExpected) },
+        { kind: 'update', key, remove: namesOf(LEASE), when: all(holdsLease, ...asExpected) },
         { returnPrevious: true },
       );
       if (outcome.kind === 'written') return { kind: 'written', row: outcome.previous! };

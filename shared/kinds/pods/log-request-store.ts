@@ -12,8 +12,8 @@
  * for each KB of compressed output one to write and one to delete.
  */
 import { defined } from '../../defined.ts';
-import { healthKey, rowExists } from '../../fleet/health/health-row.ts';
-import { all, any, is, lacks } from '../../store/conditions.ts';
+import { COUNTERS, healthKey, rowExists } from '../../fleet/health/health-row.ts';
+import { all, any, is, lacks } from '../../store/attributes.ts';
 import type { Condition, Item, ItemKey, ItemStore, UpdateWrite } from '../../store/item-store.ts';
 import { admitLogRequest, type LogRefusal, type LogRequest } from './log-request.ts';
 
@@ -73,7 +73,7 @@ type Items = Pick<ItemStore, 'get' | 'query' | 'write'>;
 export const logsRequested = (nodeName: string): UpdateWrite => ({
   kind: 'update',
   key: healthKey(nodeName),
-  add: { j: 1 },
+  add: { [COUNTERS.logsVersion.name]: 1 },
   when: rowExists,
 });
 

@@ -15,7 +15,7 @@
  */
 import { defined } from '../../../defined.ts';
 import { healthKey, nodeHealthOf } from '../../../fleet/health/health-row.ts';
-import { is } from '../../../store/conditions.ts';
+import { is } from '../../../store/attributes.ts';
 import { controlPages } from '../../../store/control-pages.ts';
 import type { Item, ItemKey, ItemStore } from '../../../store/item-store.ts';
 import { nodePodsPartition, objectSortKey } from '../../../store/layout.ts';
