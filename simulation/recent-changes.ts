@@ -4,7 +4,7 @@
  */
 
 import type { TableName } from '../shared/store/item-store.ts';
-import type { ItemChange } from '../shared/store/memory/changes.ts';
+import type { ItemChange } from '../shared/store/memory/item-changes.ts';
 import type { MemoryItemStore } from '../shared/store/memory/item-store.ts';
 
 /** A change with its true time. */

@@ -5,7 +5,7 @@
 
 import { REMOVED_KINDS } from '../functions/workloads/manifest.ts';
 import type { ChangesOutcome, FleetControllers } from '../server/fleet-controllers.ts';
-import type { ItemChange } from '../shared/store/memory/changes.ts';
+import type { ItemChange } from '../shared/store/memory/item-changes.ts';
 import type { MemoryItemStore } from '../shared/store/memory/item-store.ts';
 
 const BATCH_RECORDS_MAX = 100;

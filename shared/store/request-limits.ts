@@ -8,8 +8,8 @@ import {
   type TransactWrite,
 } from './item-store.ts';
 
-/** A text that identifies a key. */
-export const keyText = ({ table, pk, sk }: ItemKey): string => `${table}\n${pk}\n${sk}`;
+/** A text that identifies a key, whatever characters the key has. */
+export const keyText = ({ table, pk, sk }: ItemKey): string => `${table} ${pk.length} ${pk} ${sk}`;
 
 /** @throws StoreFault `rejected` */
 export function checkSegment({ segment, segments }: ScanRequest): void {

@@ -17,7 +17,7 @@ import {
   type WriteOutcome,
 } from '../../shared/store/item-store.ts';
 import { compareKeys } from '../../shared/store/key-order.ts';
-import { segmentOf } from '../../shared/store/memory/pages.ts';
+import { segmentOf } from '../../shared/store/writes/page-items.ts';
 import type { RecentChanges, TimedChange } from '../recent-changes.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
 import { type FaultPlan, FROZEN_MAX_MS } from './catalogue.ts';

@@ -129,7 +129,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
     if (this.#all.size === 0) return;
     for (const change of changes) {
       const { table, pk, sk } = change.key;
-      if (table !== 'objects' || change.expired === true) continue;
+      if (table !== 'objects' || change.cause === 'expired') continue;
       for (const resource of ['nodes', 'pods'] as const) {
         if (!pk.startsWith(OBJECTS_OF[resource])) continue;
         const log = changes

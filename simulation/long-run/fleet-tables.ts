@@ -28,7 +28,7 @@ import type {
   WriteOutcome,
 } from '../../shared/store/item-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
-import { segmentOf } from '../../shared/store/memory/pages.ts';
+import { segmentOf } from '../../shared/store/writes/page-items.ts';
 import type { FaultPlan } from '../faults/catalogue.ts';
 import { readyNode } from '../ready-node.ts';
 import { seededUuid } from '../seeded-random.ts';

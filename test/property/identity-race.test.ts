@@ -9,7 +9,7 @@ import { targetNodeOf } from '../../functions/workloads/daemonsets/placement.rul
 import { countsForNode } from '../../functions/workloads/daemonsets/rule.ts';
 import { ownedPodOf } from '../../functions/workloads/pods/owned-pod.rule.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
-import type { ItemChange } from '../../shared/store/memory/changes.ts';
+import type { ItemChange } from '../../shared/store/memory/item-changes.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { type DaemonCluster, daemonCluster } from '../support/daemon-cluster.ts';
 import { raceWorkers } from '../support/racing-workers.ts';

@@ -7,7 +7,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { isActive, ownedPodOf } from '../../functions/workloads/pods/owned-pod.rule.ts';
 import { type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
-import type { ItemChange } from '../../shared/store/memory/changes.ts';
+import type { ItemChange } from '../../shared/store/memory/item-changes.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { raceWorkers } from '../support/racing-workers.ts';
 import { randomFrom } from '../support/seeded.ts';

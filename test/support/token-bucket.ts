@@ -7,7 +7,7 @@ import {
   takeTokenUpdate,
 } from '../../shared/fleet/zones/limiter.ts';
 import type { Condition, Item } from '../../shared/store/item-store.ts';
-import { conditionHolds } from '../../shared/store/memory/conditions.ts';
+import { conditionHolds } from '../../shared/store/writes/condition-holds.ts';
 
 export const fullLimiter = (ratePerSecond: number): Limiter => ({ tatMs: undefined, ratePerSecond });
 

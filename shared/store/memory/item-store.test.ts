@@ -11,15 +11,16 @@ describe('changes of a table in memory', () => {
     await store.write({ kind: 'update', key: key('a'), add: { n: 1 } });
     await store.write({ kind: 'delete', key: key('a') });
     expect(store.changes('health')).toEqual([
-      { sequence: 1, key: key('a'), type: 'INSERT', newImage: { pk: 'p', sk: 'a', n: 1 } },
+      { sequence: 1, key: key('a'), type: 'INSERT', newImage: { pk: 'p', sk: 'a', n: 1 }, cause: 'write' },
       {
         sequence: 2,
         key: key('a'),
         type: 'MODIFY',
         oldImage: { pk: 'p', sk: 'a', n: 1 },
         newImage: { pk: 'p', sk: 'a', n: 2 },
+        cause: 'write',
       },
-      { sequence: 3, key: key('a'), type: 'REMOVE', oldImage: { pk: 'p', sk: 'a', n: 2 } },
+      { sequence: 3, key: key('a'), type: 'REMOVE', oldImage: { pk: 'p', sk: 'a', n: 2 }, cause: 'write' },
     ]);
   });
 
@@ -50,7 +51,7 @@ describe('changes of a table in memory', () => {
     await store.write({ kind: 'put', key: key('due', 'objects'), item: { ttl: 100 } });
     await store.write({ kind: 'put', key: key('later', 'objects'), item: { ttl: 101 } });
     expect(store.expire('objects', 100)).toBe(1);
-    expect(store.changes('objects', 2)).toMatchObject([{ type: 'REMOVE', expired: true }]);
+    expect(store.changes('objects', 2)).toMatchObject([{ type: 'REMOVE', cause: 'expired' }]);
     expect(store.items('objects').map((item) => item['sk'])).toEqual(['later']);
   });
 });

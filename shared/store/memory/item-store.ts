@@ -5,27 +5,26 @@
  * the units of each request, and keep the changes of a table for stream handlers.
  */
 
-import { TRANSACT_BYTES_MAX } from '../item-size.ts';
-import {
-  type ConsumedUnits,
-  type Item,
-  type ItemKey,
-  type ItemStore,
-  StoreFault,
-  type TableName,
-  type TransactOutcome,
-  type TransactWrite,
-  type Write,
-  type WriteOptions,
-  type WriteOutcome,
+import type {
+  ConsumedUnits,
+  Item,
+  ItemKey,
+  ItemStore,
+  TableName,
+  TransactOutcome,
+  TransactWrite,
+  Write,
+  WriteOptions,
+  WriteOutcome,
 } from '../item-store.ts';
-import { checkSegment, checkTransaction } from '../request-limits.ts';
-import { type ItemChange, ItemChanges } from './changes.ts';
-import { conditionHolds } from './conditions.ts';
+import { checkSegment } from '../request-limits.ts';
+import { changeOf, type StoreChange } from '../writes/store-change.ts';
+import { decideTransaction, decideWrite, type WriteEffect } from '../writes/write-decision.ts';
+import { checkKey } from '../writes/written-item.ts';
+import { type ItemChange, ItemChanges } from './item-changes.ts';
 import { type Page, queryPage, scanPage } from './pages.ts';
 import { itemsInOrder, type Partitions, replaceItem } from './partitions.ts';
-import { type UnitReport, unitReport, writtenBytes } from './units.ts';
-import { checkKey, itemAfter } from './written-item.ts';
+import { type UnitReport, unitReport } from './units.ts';
 
 export interface MemoryItemStoreOptions {
   readonly onConsumed?: (units: ConsumedUnits) => void;
@@ -103,10 +102,12 @@ class MemoryTables {
     return this.#partitions[table].get(pk)?.items.get(sk);
   }
 
-  /** Writes an item, or deletes it if `next` is undefined. */
-  replace(key: ItemKey, next: Item | undefined, isExpired = false): void {
-    const previous = replaceItem(this.#partitions[key.table], key.pk, key.sk, next);
-    this.#changes.get(key.table)?.add(key, previous, next, isExpired);
+  apply({ key, before, after }: WriteEffect, cause: StoreChange['cause']): void {
+    if (after === before) return;
+    replaceItem(this.#partitions[key.table], key.pk, key.sk, after);
+    const changes = this.#changes.get(key.table);
+    const change = changes && changeOf(key, before, after, cause);
+    if (change !== undefined) changes?.add(change);
   }
 
   /** @throws RangeError if the table keeps no changes */
@@ -123,48 +124,26 @@ class MemoryTables {
   expire(table: TableName, nowSeconds: number): number {
     const isDue = ({ ttl }: Item): boolean => typeof ttl === 'number' && ttl <= nowSeconds;
     const due = itemsInOrder(this.#partitions[table]).filter(isDue);
-    for (const { pk, sk } of due) this.replace({ table, pk: pk as string, sk: sk as string }, undefined, true);
+    for (const before of due) {
+      const key = { table, pk: before['pk'] as string, sk: before['sk'] as string };
+      this.apply({ key, before, after: undefined }, 'expired');
+    }
     return due.length;
   }
 }
 
 const withoutBytes = <Position>({ items, next }: Page<Position>) => (next === undefined ? { items } : { items, next });
 
-/** No item, or only its keys. Some engines return the one for the other, so both count as absent. */
-const isBare = (item: Item | undefined): item is undefined => item === undefined || Object.keys(item).length <= 2;
-
-const isRefused = ({ when }: TransactWrite, current: Item | undefined): boolean =>
-  when !== undefined && !conditionHolds(when, current);
-
 function writeItem(tables: MemoryTables, report: UnitReport, write: Write, options: WriteOptions): WriteOutcome {
-  const current = tables.read(write.key);
-  const refused = isRefused(write, current);
-  const next = refused ? current : itemAfter(write, current);
-  report.write(write, current, next);
-  if (refused) return isBare(current) ? { kind: 'refused' } : { kind: 'refused', current };
-  tables.replace(write.key, next);
-  if (options.returnItem && next !== undefined) return { kind: 'written', item: next };
-  if (options.returnPrevious && !isBare(current)) return { kind: 'written', previous: current };
-  return { kind: 'written' };
+  const { outcome, effect } = decideWrite(write, tables.read(write.key), options);
+  report.write(write.kind, effect);
+  tables.apply(effect, 'write');
+  return outcome;
 }
 
-/** Evaluates every condition first. Then it applies all writes, or none. */
 function transactItems(tables: MemoryTables, report: UnitReport, writes: readonly TransactWrite[]): TransactOutcome {
-  checkTransaction(writes);
-  const failures: { index: number; current?: Item }[] = [];
-  const parts = writes.map((write, index) => {
-    const before = tables.read(write.key);
-    const refused = isRefused(write, before);
-    if (refused) failures.push(isBare(before) ? { index } : { index, current: before });
-    checkKey(write.key);
-    const after = refused || write.kind === 'check' ? before : itemAfter(write, before);
-    return { key: write.key, kind: write.kind, before, after };
-  });
-  if (parts.reduce((sum, { before, after }) => sum + writtenBytes(before, after), 0) > TRANSACT_BYTES_MAX) {
-    throw new StoreFault('rejected', 'the items of the transaction are larger than 4 MB', { retryable: false });
-  }
-  report.transact(parts);
-  if (failures.length > 0) return { kind: 'refused', failures };
-  for (const { key, kind, after } of parts) if (kind !== 'check') tables.replace(key, after);
-  return { kind: 'written' };
+  const { outcome, effects } = decideTransaction(writes, (key) => tables.read(key));
+  report.transact(effects);
+  if (outcome.kind === 'written') for (const effect of effects) tables.apply(effect, 'write');
+  return outcome;
 }

@@ -1,11 +1,9 @@
-/** Pages of Query and Scan. A page ends at its limit or at 1 MB, as in DynamoDB. */
-import { textHash } from '../../text-hash.ts';
+/** Pages of Query and Scan over partitions in memory. */
 import type { Item, ItemPosition, QueryRequest, ScanRequest } from '../item-store.ts';
 import { compareKeys } from '../key-order.ts';
+import { weightOf } from '../writes/item-weight.ts';
+import { PageItems, segmentOf } from '../writes/page-items.ts';
 import { type Partition, type Partitions, positionAfter, positionOf } from './partitions.ts';
-import { weightOf } from './units.ts';
-
-const PAGE_BYTES_MAX = 1_024 * 1_024;
 
 export interface Page<Position> {
   readonly items: readonly Item[];
@@ -15,34 +13,7 @@ export interface Page<Position> {
   readonly bytes: number;
 }
 
-/** Collects the items of one page. */
-class PageItems {
-  readonly items: Item[] = [];
-  bytes = 0;
-  readonly #limit: number | undefined;
-  readonly #attributes: readonly string[] | undefined;
-
-  constructor({ limit, attributes }: { readonly limit?: number; readonly attributes?: readonly string[] }) {
-    this.#limit = limit;
-    this.#attributes = attributes;
-  }
-
-  /** A page has at least one item, however large the item is. */
-  get isFull(): boolean {
-    return this.items.length > 0 && (this.items.length === this.#limit || this.bytes >= PAGE_BYTES_MAX);
-  }
-
-  /** Position of the last item. */
-  get last(): ItemPosition {
-    const item = this.items.at(-1)!;
-    return { pk: item['pk'] as string, sk: item['sk'] as string };
-  }
-
-  add(item: Item): void {
-    this.bytes += weightOf(item);
-    this.items.push(this.#attributes === undefined ? item : project(item, this.#attributes));
-  }
-}
+const add = (page: PageItems, item: Item): void => page.add(item, weightOf(item));
 
 export function queryPage(partition: Partition | undefined, request: QueryRequest): Page<string> {
   const page = new PageItems(request);
@@ -58,7 +29,7 @@ export function queryPage(partition: Partition | undefined, request: QueryReques
       break;
     }
     if (page.isFull) return { items: page.items, next: page.last.sk, bytes: page.bytes };
-    page.add(partition.items.get(sk)!);
+    add(page, partition.items.get(sk)!);
   }
   return page;
 }
@@ -69,9 +40,6 @@ function firstPosition(order: readonly string[], { after, beginsWith, descending
   const start = positionAfter(order, after);
   return beginsWith === undefined ? start : Math.max(start, positionOf(order, beginsWith));
 }
-
-/** The segment of a scan that contains a partition. */
-export const segmentOf = (pk: string, segments: number): number => (segments === 1 ? 0 : textHash(pk) % segments);
 
 export function scanPage(partitions: Partitions, request: ScanRequest): Page<ItemPosition> {
   const { segment, segments, after } = request;
@@ -84,17 +52,8 @@ export function scanPage(partitions: Partitions, request: ScanRequest): Page<Ite
     const start = positionAfter(order, pk === after?.pk ? after.sk : undefined);
     for (let index = start; index < order.length; index += 1) {
       if (page.isFull) return { items: page.items, next: page.last, bytes: page.bytes };
-      page.add(items.get(order[index]!)!);
+      add(page, items.get(order[index]!)!);
     }
   }
   return page;
-}
-
-function project(item: Item, attributes: readonly string[]): Item {
-  const projected: Item = { pk: item['pk']!, sk: item['sk']! };
-  for (const name of attributes) {
-    const value = item[name];
-    if (value !== undefined) projected[name] = value;
-  }
-  return projected;
 }

@@ -10,17 +10,14 @@ export interface Partition {
 
 export type Partitions = Map<string, Partition>;
 
-/** Writes one item, or deletes it if `next` is undefined. Returns the previous item. */
-export function replaceItem(partitions: Partitions, pk: string, sk: string, next: Item | undefined): Item | undefined {
+/** Writes one item, or deletes it if `next` is undefined. */
+export function replaceItem(partitions: Partitions, pk: string, sk: string, next: Item | undefined): void {
   const partition = partitions.get(pk);
-  const previous = partition?.items.get(sk);
   if (next !== undefined) insertItem(partition ?? newPartition(partitions, pk), sk, next);
-  else if (partition !== undefined && previous !== undefined) {
-    partition.items.delete(sk);
+  else if (partition?.items.delete(sk) === true) {
     partition.order.splice(positionOf(partition.order, sk), 1);
     if (partition.order.length === 0) partitions.delete(pk);
   }
-  return previous;
 }
 
 function newPartition(partitions: Partitions, pk: string): Partition {

@@ -1,24 +1,11 @@
 /** Read and write units of the requests in memory, as DynamoDB bills them. */
-import { itemBytes, WRITE_UNIT_BYTES } from '../item-size.ts';
+import { WRITE_UNIT_BYTES } from '../item-size.ts';
 import type { ConsumedUnits, Item, ItemKey, TableName, Write } from '../item-store.ts';
 import { keyText } from '../request-limits.ts';
+import { weightOf, writtenBytes } from '../writes/item-weight.ts';
+import type { WriteEffect } from '../writes/write-decision.ts';
 
 const READ_UNIT_BYTES = 4_096;
-
-/** Bytes of each stored item. An item is measured once: pages and units need its size at every read. */
-const weights = new WeakMap<Item, number>();
-
-/** Bytes of an item; 0 for one that does not exist. */
-export const weightOf = (item: Item | undefined): number =>
-  item === undefined ? 0 : (weights.get(item) ?? itemBytes(item));
-
-export function keepWeight(item: Item, bytes: number): void {
-  weights.set(item, bytes);
-}
-
-/** Bytes that a write is billed for: the larger of the item before and after it. */
-export const writtenBytes = (before: Item | undefined, after: Item | undefined): number =>
-  Math.max(weightOf(before), weightOf(after));
 
 /** A read is rounded up to 4 KB, at least one unit. An eventually consistent read costs half. */
 const readUnits = (bytes: number, consistent: boolean): number =>
@@ -30,21 +17,14 @@ const writeUnits = (before: Item | undefined, after: Item | undefined): number =
 
 const OPERATIONS = { put: 'PutItem', update: 'UpdateItem', delete: 'DeleteItem' } as const;
 
-/** The items before and after one part of a transaction. */
-export interface TransactedItem {
-  readonly key: ItemKey;
-  readonly before: Item | undefined;
-  readonly after: Item | undefined;
-}
-
 export interface UnitReport {
   get(key: ItemKey, item: Item | undefined, consistent: boolean): void;
   /** One report per table. A key that is requested twice is read once. */
   getMany(keys: readonly ItemKey[], items: readonly (Item | undefined)[], consistent: boolean): void;
   page(table: TableName, operation: 'Query' | 'Scan', bytes: number, consistent: boolean): void;
-  write(write: Write, before: Item | undefined, after: Item | undefined): void;
+  write(kind: Write['kind'], effect: WriteEffect): void;
   /** One report per table. Each part costs twice its units, also in a refused transaction. */
-  transact(parts: readonly TransactedItem[]): void;
+  transact(parts: readonly WriteEffect[]): void;
 }
 
 /** Reports the units of each request. Without a receiver nothing is computed. */
@@ -68,7 +48,7 @@ export function unitReport(onConsumed: ((units: ConsumedUnits) => void) | undefi
 
     page: (table, operation, bytes, consistent) => onRead(table, operation, readUnits(bytes, consistent)),
 
-    write: (write, before, after) => onWrite(write.key.table, OPERATIONS[write.kind], writeUnits(before, after)),
+    write: (kind, { key, before, after }) => onWrite(key.table, OPERATIONS[kind], writeUnits(before, after)),
 
     transact(parts) {
       const units = parts.map(({ key: { table }, before, after }) => ({ table, units: 2 * writeUnits(before, after) }));

@@ -2,7 +2,7 @@
 import { utf8Bytes } from '../../utf8-bytes.ts';
 import { ITEM_BYTES_MAX, itemBytes } from '../item-size.ts';
 import { type AttributeValue, type Item, type ItemKey, StoreFault, type Write } from '../item-store.ts';
-import { keepWeight } from './units.ts';
+import { keepWeight } from './item-weight.ts';
 
 // Source of these limits: Amazon DynamoDB Developer Guide, "Quotas in Amazon DynamoDB".
 const PARTITION_KEY_BYTES_MAX = 2_048;

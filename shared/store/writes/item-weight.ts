@@ -1,0 +1,17 @@
+/** Sizes of stored items. An item is measured once: pages, limits and units need its size at every access. */
+import { itemBytes } from '../item-size.ts';
+import type { Item } from '../item-store.ts';
+
+const weights = new WeakMap<Item, number>();
+
+/** Bytes of an item; 0 for one that does not exist. */
+export const weightOf = (item: Item | undefined): number =>
+  item === undefined ? 0 : (weights.get(item) ?? itemBytes(item));
+
+export function keepWeight(item: Item, bytes: number): void {
+  weights.set(item, bytes);
+}
+
+/** Bytes that a write is billed for: the larger of the item before and after it. */
+export const writtenBytes = (before: Item | undefined, after: Item | undefined): number =>
+  Math.max(weightOf(before), weightOf(after));
