@@ -119,7 +119,7 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
     client: client!,
     fleet: (...fleetArgs) =>
       new Promise((resolve) => {
-        const program = join(ROOT, 'aws-local', 'bin', 'fleet.ts');
+        const program = join(ROOT, 'demo', 'bin', 'fleet.ts');
         execFile(process.execPath, [program, '--data', dataDir, ...fleetArgs], { cwd: ROOT }, (error, stdout, stderr) =>
           resolve({ exitCode: error === null ? 0 : Number(error.code ?? 1), stdout, stderr }),
         );
