@@ -46,7 +46,7 @@ module.exports = {
       to: {
         path: [
           `${root}shared/kinds/[^/]+/serve\\.ts$`,
-          `${root}shared/kinds/(registry|generated/protobuf-messages)\\.ts$`,
+          `${root}shared/kinds/(registry|upstream|generated/type-table)\\.ts$`,
         ],
         reachable: true,
       },

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { node as nodeSchema } from '../../shared/kinds/schema/node.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
+import { upstream } from '../../shared/kinds/upstream.ts';
 import { applyStrategicMergePatch } from '../../shared/kubernetes/patch/strategic.ts';
 import type { JsonObject } from '../../shared/kubernetes/wire/json-value.ts';
 import { nodeStatusPatch } from './node-patch.ts';
+
+const nodeSchema = upstream.struct('core/v1.Node');
 
 const dual = [
   { type: 'InternalIP', address: '10.0.0.1' },

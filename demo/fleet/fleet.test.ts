@@ -2,11 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { firstWaitMs } from '../../agent/rules/lease.ts';
 import { batchRequest } from '../../agent/rules/relay.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../../shared/fleet/nodes/node-usage.ts';
-import { node as nodeSchema } from '../../shared/kinds/schema/node.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
+import { upstream } from '../../shared/kinds/upstream.ts';
 import { applyStrategicMergePatch } from '../../shared/kubernetes/patch/strategic.ts';
 import type { ApiAnswer, ApiRequest } from './api-client.ts';
 import { type FleetOptions, startFleet } from './fleet.ts';
+
+const nodeSchema = upstream.struct('core/v1.Node');
 
 const START_MS = Date.parse('2026-01-01T00:00:00Z');
 const NODE = '/api/v1/nodes/edge-a-0';

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { ReadHolders } from './agents/release-holders.ts';
 import type { AnswerIssuer } from './discovery/issuer-documents.ts';
+import type { StaticDocuments } from './discovery/static-documents.ts';
 import type { AnswerNodeLogs } from './logs/node-logs.ts';
 
 /** Dependencies of the verbs, created once per process by compose.ts. */
@@ -30,7 +31,7 @@ export interface ServeDependencies extends ApiDependencies, ReadDependencies {
   /** Serves the agents that send output. Absent: logs are not served here. */
   readonly nodeLogs?: AnswerNodeLogs;
   /** Responses of version, discovery, OpenAPI and health paths. undefined: no such path. */
-  readonly staticDocument: (path: string, request: HttpRequest) => HttpResponse | undefined;
+  readonly staticDocument: StaticDocuments;
   /** The metrics of the cluster, for an authorized request. */
   readonly metrics: (request: HttpRequest) => Promise<HttpResponse>;
   /** Signs a token of a service account. Absent: this process issues none. */

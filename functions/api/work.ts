@@ -28,7 +28,6 @@ import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
 import { answerNodeLogs } from './logs/node-logs.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
-import { createOpenApi } from './openapi/openapi.ts';
 
 /** The release of this project, as `kubectl version` shows it. */
 export const NODEKEEPER_VERSION = '0.1.0';
@@ -73,13 +72,18 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     }),
     staticDocument: staticDocuments(
       { version: NODEKEEPER_VERSION },
-      openApiDocuments(
-        createOpenApi({
+      openApiDocuments(async () => {
+        const [{ createOpenApi }, { describe }] = await Promise.all([
+          import('./openapi/openapi.ts'),
+          import('../../shared/kinds/descriptions/describe.ts'),
+        ]);
+        return createOpenApi({
           resources: [...resources, ...reviews.map((each) => ({ ...each, subresources: [] }))],
           serverVersion: NODEKEEPER_VERSION,
           hash: options.hash,
-        }),
-      ),
+          describe,
+        });
+      }),
     ),
     ...enrolmentOf(options, storageOf),
     ...accountTokensOf(options),

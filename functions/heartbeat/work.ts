@@ -22,7 +22,6 @@ import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fle
 import { isLeaseBatchPath, PREFER_NEWS } from '../../shared/fleet/nodes/lease-batch.ts';
 import { type BeatTimes, beatAnnotations } from '../../shared/fleet/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../../shared/fleet/nodes/node-usage.ts';
-import { LEASE_MESSAGES } from '../../shared/kinds/generated/lease-messages.ts';
 import { prepareLease } from '../../shared/kinds/leases/defaults.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import {
@@ -35,8 +34,8 @@ import {
 } from '../../shared/kinds/leases/lease-record.ts';
 import { type LeaseWriteOutcome, renewLease } from '../../shared/kinds/leases/lease-store.ts';
 import { LEASES } from '../../shared/kinds/leases/resource.ts';
+import { leaseMessages, leaseSchema } from '../../shared/kinds/leases/schema.ts';
 import { validateLease } from '../../shared/kinds/leases/validate.ts';
-import { lease as leaseSchema } from '../../shared/kinds/schema/lease.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../../shared/kubernetes/kubernetes.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../shared/kubernetes/patch/patch.ts';
@@ -60,7 +59,6 @@ import * as status from '../../shared/kubernetes/status.ts';
 import { resourceVersionRequired } from '../../shared/kubernetes/validation/metadata.ts';
 import { isJsonObject, setMember } from '../../shared/kubernetes/wire/json-value.ts';
 import { PROTOBUF_MEDIA_TYPE } from '../../shared/kubernetes/wire/protobuf-envelope.ts';
-import { protobufTable } from '../../shared/kubernetes/wire/protobuf-table.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { Item, ItemUpdater } from '../../shared/store/item-store.ts';
 import { type BatchContext, serveBatch } from './lease-batch.ts';
@@ -306,9 +304,8 @@ const news = ({ metadata: { resourceVersion, annotations } }: Lease) => ({
 
 /** No client renews a Lease in YAML, and its parser would add to each cold start. */
 const ACCEPTED = ['application/json', PROTOBUF_MEDIA_TYPE];
-const leaseTable = protobufTable(LEASE_MESSAGES);
 const LEASE_BODY = {
-  messages: async () => leaseTable,
+  messages: leaseMessages,
   expected: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
   accepted: ACCEPTED,
 };

@@ -1,46 +1,37 @@
 /** The generated files, as text. */
-import { protobufMessages, type ReadSource } from './messages.ts';
-import type { Roots } from './roots.ts';
+import type { LeftOut, Roots } from './roots.ts';
+import { type Entry, type ReadSource, typeTable } from './type-table.ts';
 
 const FOLDER = 'shared/kinds/generated';
 const COLUMNS_MAX = 120;
 
-/** All that a heartbeat decodes. It loads no other message. */
-const LEASE_MESSAGES = new Set([
-  'coordination/v1.Lease',
-  'coordination/v1.LeaseSpec',
-  'meta/v1.ManagedFieldsEntry',
-  'meta/v1.ObjectMeta',
-  'meta/v1.OwnerReference',
-]);
+/** All that a heartbeat reads. It loads no other type. */
+const LEASE: Roots = { 'coordination/v1': ['Lease'] };
 
 /** Text by path, relative to the project. */
-export function generatedFiles(read: ReadSource, roots: Roots): ReadonlyMap<string, string> {
-  const messages = protobufMessages(read, roots);
-  const entriesOf = (ofLease: boolean): string =>
-    [...messages]
-      .filter(([name]) => LEASE_MESSAGES.has(name) === ofLease)
-      .map(([name, fields]) => entryOf(name, fields))
-      .join('\n');
+export function generatedFiles(read: ReadSource, roots: Roots, leftOut: LeftOut): ReadonlyMap<string, string> {
+  const lease = typeTable(read, LEASE, {});
+  const ofLease = new Set(lease.map(({ name }) => name));
+  const others = typeTable(read, roots, leftOut).filter(({ name }) => !ofLease.has(name));
   return new Map([
     [`${FOLDER}/version.ts`, versionText(releaseOf(read('api/go.mod')))],
     [
-      `${FOLDER}/lease-messages.ts`,
+      `${FOLDER}/lease-table.ts`,
       `${WRITTEN_BY}
-/** The messages of a Lease: all that a heartbeat decodes. */
-export const LEASE_MESSAGES = \`
-${entriesOf(true)}
+/** The types of a Lease. */
+export const LEASE_TABLE = \`
+${lease.map(lineOf).join('\n')}
 \`;
 `,
     ],
     [
-      `${FOLDER}/protobuf-messages.ts`,
+      `${FOLDER}/type-table.ts`,
       `${WRITTEN_BY}
-import { LEASE_MESSAGES } from './lease-messages.ts';
+import { LEASE_TABLE } from './lease-table.ts';
 
-/** Messages that clients send: field numbers, JSON names and types. wire/protobuf-table.ts describes the format. */
-export const PROTOBUF_MESSAGES = \`\${LEASE_MESSAGES}
-${entriesOf(false)}
+/** Types of the kinds that are served. kubernetes/schema/type-table.ts describes the form. */
+export const TYPE_TABLE = \`\${LEASE_TABLE}
+${others.map(lineOf).join('\n')}
 \`;
 `,
     ],
@@ -74,17 +65,19 @@ function releaseOf(goMod: string): string {
   return release;
 }
 
-/** One message. Lines after the first are indented by one space. */
-function entryOf(name: string, fields: readonly string[]): string {
+/** One entry. Lines after the first are indented by one space. */
+function lineOf({ name, head, fields }: Entry): string {
+  const heads = head === '' ? [] : head.split(/(?<=\|)/);
+  const parts = [...heads, ...fields];
   const lines: string[] = [];
   let line = `${name}:`;
-  for (const [index, field] of fields.entries()) {
-    const word = index === fields.length - 1 ? field : `${field},`;
-    if (line.length + word.length + 1 > COLUMNS_MAX) {
+  for (const [index, part] of parts.entries()) {
+    const text = fields.length > 0 && index < parts.length - 1 ? `${part},` : part;
+    if (line.length + text.length + 1 > COLUMNS_MAX) {
       lines.push(line);
       line = '';
     }
-    line += ` ${word}`;
+    line += line.endsWith('|') ? text : ` ${text}`;
   }
   return [...lines, line].join('\n');
 }

@@ -82,7 +82,7 @@ async function serve(
   const nowMs = dependencies.clock.nowMs();
   const parsed = parsePath(request.path);
   if (parsed.kind === 'malformed') throw status.badRequest(parsed.reason);
-  const open = parsed.kind === 'other' ? dependencies.answers.publicPath?.(parsed.path, request) : undefined;
+  const open = parsed.kind === 'other' ? await dependencies.answers.publicPath?.(parsed.path, request) : undefined;
   if (open !== undefined) return open;
   const caller = await authenticate(dependencies, request, nowMs);
   visit?.admit(caller);

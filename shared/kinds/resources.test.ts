@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { apiVersionOf } from '../kubernetes/api-version.ts';
+import { METRICS_GROUP } from './node-metrics/serve.ts';
 import { resources } from './registry.ts';
 import { findStored, shardsOf, storedResourceOf, storedResources } from './resources.ts';
-import { METRICS_GROUP } from './schema/node-metrics.ts';
 
 /** Metrics are computed. */
 const served = resources.filter(({ group }) => group !== METRICS_GROUP);

@@ -1,5 +1,5 @@
 /** Writes objects as the protobuf bodies of Go clients, by the table that the decoder reads. */
-import { ALL_MESSAGES } from '../../shared/kinds/protobuf-table.ts';
+import { messages } from '../../shared/kinds/upstream.ts';
 import type { ProtoField, ProtoMessage } from '../../shared/kubernetes/wire/protobuf-table.ts';
 
 type Json = Record<string, unknown>;
@@ -35,7 +35,7 @@ export const envelope = (apiVersion: string, kind: string, ...raw: Uint8Array[])
 /** The body for an object with apiVersion and kind. */
 export function protobufBody(object: Json): Uint8Array {
   const { apiVersion, kind, ...rest } = object;
-  const message = ALL_MESSAGES.messageOfKind(String(apiVersion), String(kind));
+  const message = messages.messageOfKind(String(apiVersion), String(kind));
   if (message === undefined) throw new Error(`no protobuf message for ${apiVersion} ${kind}`);
   return envelope(String(apiVersion), String(kind), encode(message, rest));
 }
@@ -44,7 +44,7 @@ function encode(message: ProtoMessage, object: Json): Uint8Array {
   const parts: Uint8Array[] = [];
   for (const [at, { name, type, shape }] of message) {
     if (name === '' && 'message' in type) {
-      parts.push(field(at, encode(ALL_MESSAGES.messageNamed(type.message), object)));
+      parts.push(field(at, encode(messages.messageNamed(type.message), object)));
       continue;
     }
     const value = object[name];
@@ -60,7 +60,7 @@ function encode(message: ProtoMessage, object: Json): Uint8Array {
 }
 
 function encodeField(at: number, type: ProtoField['type'], value: unknown): Uint8Array {
-  if ('message' in type) return field(at, encode(ALL_MESSAGES.messageNamed(type.message), value as Json));
+  if ('message' in type) return field(at, encode(messages.messageNamed(type.message), value as Json));
   switch (type.scalar) {
     case 'string':
       return field(at, value as string);

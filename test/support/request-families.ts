@@ -5,8 +5,8 @@
 
 import { LEASE_BATCH_API_VERSION, LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { ResourceDescriptor } from '../../shared/kinds/descriptor.ts';
-import { ALL_MESSAGES } from '../../shared/kinds/protobuf-table.ts';
-import { schemaOf } from '../../shared/kinds/schema/kinds.ts';
+import { schemaOf } from '../../shared/kinds/schemas.ts';
+import { messages } from '../../shared/kinds/upstream.ts';
 import type { Field, ListSchema, MapSchema, Schema, StructSchema } from '../../shared/kubernetes/schema/schema.ts';
 import { APPLY, JSON_PATCH, MERGE, type Send, STRATEGIC } from './api-in-memory.ts';
 import { APPLICATION_OBJECTS } from './application-objects.ts';
@@ -243,7 +243,7 @@ const STATUS_WRITES = ['PUT in JSON', 'merge patch', 'strategic merge patch', 'a
 function bodyFamilies(target: Target): readonly Family[] {
   const { resource } = target.descriptor;
   const hasMessage =
-    ALL_MESSAGES.messageOfKind(String(target.base['apiVersion']), String(target.base['kind'])) !== undefined;
+    messages.messageOfKind(String(target.base['apiVersion']), String(target.base['kind'])) !== undefined;
   const post = created('application/json', (object) => object);
   const writes = Object.entries({ 'POST in JSON': post, ...WRITES }).filter(
     ([name]) => hasMessage || name !== 'POST in protobuf',

@@ -7,8 +7,12 @@ import type { StaticDocuments } from './static-documents.ts';
 
 const CACHED_FOREVER = 'public, max-age=31536000, immutable';
 
-export function openApiDocuments(openApi: OpenApi): StaticDocuments {
-  return (path, request) => {
+/** `load` is called once, at the first request: few clients read these documents, which have the texts of all fields. */
+export function openApiDocuments(load: () => Promise<OpenApi>): StaticDocuments {
+  let loaded: Promise<OpenApi> | undefined;
+  return async (path, request) => {
+    loaded ??= load();
+    const openApi = await loaded;
     if (path === '/openapi/v2') {
       if (acceptsJson(request)) return withEtag(openApi.swagger(), request, 'no-cache, private');
       return { status: 200, headers: { 'content-type': OPENAPI_V2_TYPE }, body: openApi.swaggerProtobuf() };

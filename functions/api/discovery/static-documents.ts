@@ -14,7 +14,10 @@ import {
   wantsAggregatedDiscovery,
 } from './discovery.ts';
 
-export type StaticDocuments = (path: string, request: HttpRequest) => HttpResponse | undefined;
+export type StaticDocuments = (
+  path: string,
+  request: HttpRequest,
+) => HttpResponse | undefined | Promise<HttpResponse | undefined>;
 
 const HEALTH_PATHS = new Set(['/healthz', '/livez', '/readyz']);
 

@@ -19,9 +19,17 @@ const SHARED: Readonly<Record<string, JsonObject>> = {
   },
 };
 
+/** The text for a definition or a field of it, where its schema has none. */
+export type Describe = (definition: string, field?: string) => string;
+
 /** The `components.schemas` of a document, gathered as they are referred to. */
 export class Components {
   readonly schemas: Record<string, JsonObject> = {};
+  readonly #describe: Describe;
+
+  constructor(describe: Describe) {
+    this.#describe = describe;
+  }
 
   /** A reference to a struct; adds it and all it refers to. */
   ref(struct: StructSchema): JsonObject {
@@ -56,25 +64,31 @@ export class Components {
     const entries = Object.entries(struct.fields);
     const required = entries.filter(([, field]) => field.required).map(([name]) => name);
     return {
-      description: struct.description,
+      description: struct.description || this.#describe(struct.name),
       type: 'object',
       ...(required.length > 0 ? { required } : {}),
-      properties: Object.fromEntries(entries.map(([name, field]) => [name, this.#fieldSchema(field)])),
+      properties: Object.fromEntries(
+        entries.map(([name, field]) => [
+          name,
+          this.#fieldSchema(field, field.description || this.#describe(struct.name, name)),
+        ]),
+      ),
       ...gvkExtension(struct.gvks),
       ...(struct.atomic ? { 'x-kubernetes-map-type': 'atomic' } : {}),
     };
   }
 
-  #fieldSchema(field: Field): JsonObject {
-    const { schema, description } = field;
+  #fieldSchema(field: Field, description: string): JsonObject {
+    const { schema } = field;
     if (schema.kind === 'struct') return this.#reference(schema, description);
     if (schema.kind === 'quantity') return this.#sharedReference(QUANTITY, description);
     if (schema.kind === 'intOrString') return this.#sharedReference(INT_OR_STRING, description);
-    return { description, ...this.#valueSchema(schema), ...(field.keyDefault ? { default: field.keyDefault } : {}) };
+    return { description, ...this.#valueSchema(schema), ...defined({ default: field.defaultText }) };
   }
 
   #reference(struct: StructSchema, description: string): JsonObject {
-    return { description, allOf: [this.ref(struct)], default: {} };
+    const strategy = defined({ 'x-kubernetes-patch-strategy': struct.patchStrategy });
+    return { description, allOf: [this.ref(struct)], default: {}, ...strategy };
   }
 
   #sharedReference(name: string, description: string): JsonObject {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { describe as textOf } from '../../../shared/kinds/descriptions/describe.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
 import { createOpenApi, type OpenApiResource } from './openapi.ts';
 
@@ -28,7 +29,13 @@ const reviews: OpenApiResource = {
 
 const hash = (body: string): string => `h${body.length}`;
 const made = (pathPrefix = '') =>
-  createOpenApi({ resources: [nodes, pods, leases, reviews], serverVersion: 'v1.32.0', hash, pathPrefix });
+  createOpenApi({
+    resources: [nodes, pods, leases, reviews],
+    serverVersion: 'v1.32.0',
+    hash,
+    pathPrefix,
+    describe: textOf,
+  });
 const documentOf = (path: string): JsonObject => JSON.parse(made().document(path)?.body ?? 'null') as JsonObject;
 
 const at = (value: unknown, ...path: string[]): unknown =>
@@ -94,13 +101,22 @@ describe('createOpenApi', () => {
     ]);
     expect(at(schemas, 'io.k8s.api.core.v1.Taint')).toMatchObject({
       required: ['key', 'effect'],
-      properties: { effect: { enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] } },
+      properties: { effect: { enum: ['NoExecute', 'NoSchedule', 'PreferNoSchedule'] } },
     });
     expect(at(schemas, 'io.k8s.api.core.v1.NodeStatus', 'properties', 'conditions')).toMatchObject({
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
       'x-kubernetes-patch-strategy': 'merge',
       'x-kubernetes-patch-merge-key': 'type',
+    });
+  });
+
+  it('says where a patch keeps only the members that it lists', () => {
+    const deployments = { ...pods, group: 'apps', resource: 'deployments', kind: 'Deployment', subresources: [] };
+    const api = createOpenApi({ resources: [deployments], serverVersion: 'v1.36.3', hash, describe: textOf });
+    const schemas = at(JSON.parse(api.document('apis/apps/v1')?.body ?? 'null'), 'components', 'schemas');
+    expect(at(schemas, 'io.k8s.api.apps.v1.DeploymentSpec', 'properties', 'strategy')).toMatchObject({
+      'x-kubernetes-patch-strategy': 'retainKeys',
     });
   });
 

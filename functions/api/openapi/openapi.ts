@@ -1,5 +1,5 @@
-import { schemaOf as schemaOfKind } from '../../../shared/kinds/schema/kinds.ts';
-import { Components } from './components.ts';
+import { schemaOf as schemaOfKind } from '../../../shared/kinds/schemas.ts';
+import { Components, type Describe } from './components.ts';
 import { groupVersionPath, type OpenApiResource, resourcePaths, type SchemaOf } from './paths.ts';
 
 import { type OpenApiV3, swaggerOf } from './swagger.ts';
@@ -33,12 +33,13 @@ export interface OpenApiSettings {
   readonly hash: (text: string) => string;
   /** Path prefix of the server, such as `/prod`; '' for none. */
   readonly pathPrefix?: string;
+  readonly describe: Describe;
   readonly schemaOf?: SchemaOf;
 }
 
 /** OpenAPI v3 for these resources. A document is created at the first request, then cached. */
 export function createOpenApi(settings: OpenApiSettings): OpenApi {
-  const { resources, serverVersion, hash, pathPrefix = '', schemaOf = schemaOfKind } = settings;
+  const { resources, serverVersion, hash, describe, pathPrefix = '', schemaOf = schemaOfKind } = settings;
   const byPath = Map.groupBy(resources, ({ group, version }) => groupVersionPath(group, version));
   const documents = new Map<string, OpenApiDocument>();
   let index: OpenApiDocument | undefined;
@@ -53,7 +54,7 @@ export function createOpenApi(settings: OpenApiSettings): OpenApi {
     if (kept !== undefined) return kept;
     const ofGroup = byPath.get(path);
     if (ofGroup === undefined) return undefined;
-    const components = new Components();
+    const components = new Components(describe);
     const paths = Object.assign({}, ...ofGroup.map((resource) => resourcePaths(resource, schemaOf, components)));
     const made = seal({
       openapi: '3.0.0',

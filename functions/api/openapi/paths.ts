@@ -1,6 +1,6 @@
 import { defined } from '../../../shared/defined.ts';
+import { upstream } from '../../../shared/kinds/upstream.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
-import { deleteOptions, listMeta, status } from '../../../shared/kubernetes/schema/meta.ts';
 import { type GroupVersionKind, kindStruct, type StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
 import type { JsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
 import type { Components } from './components.ts';
@@ -111,7 +111,7 @@ function collectionOperations(verbs: readonly string[], target: Target, componen
   const operations: JsonObject = {};
   if (verbs.includes('list')) {
     operations['get'] = operation('list', 'list', target, LIST_PARAMETERS, undefined, {
-      200: answer(components.listRef(target.struct, listMeta)),
+      200: answer(components.listRef(target.struct, upstream.struct('meta/v1.ListMeta'))),
     });
   }
   if (verbs.includes('create')) operations['post'] = write('post', 'create', target, components, 201);
@@ -121,8 +121,8 @@ function collectionOperations(verbs: readonly string[], target: Target, componen
       'deleteCollection',
       target,
       [...LIST_PARAMETERS, ...DELETE_PARAMETERS],
-      body([JSON_BODY], components.ref(deleteOptions), false),
-      { 200: answer(components.ref(status)) },
+      body([JSON_BODY], components.ref(upstream.struct('meta/v1.DeleteOptions')), false),
+      { 200: answer(components.ref(upstream.struct('meta/v1.Status'))) },
     );
   }
   return operations;
@@ -150,8 +150,8 @@ function objectOperations(verbs: readonly string[], target: Target, components: 
       'delete',
       target,
       DELETE_PARAMETERS,
-      body([JSON_BODY], components.ref(deleteOptions), false),
-      { 200: answer(components.ref(status)) },
+      body([JSON_BODY], components.ref(upstream.struct('meta/v1.DeleteOptions')), false),
+      { 200: answer(components.ref(upstream.struct('meta/v1.Status'))) },
     );
   }
   return operations;

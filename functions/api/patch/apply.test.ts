@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { node } from '../../../shared/kinds/schema/node.ts';
-import { pod } from '../../../shared/kinds/schema/pod.ts';
+import { upstream } from '../../../shared/kinds/upstream.ts';
 import { decodeStrict } from '../../../shared/kubernetes/schema/decode.ts';
 import type { StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
 import { isJsonObject, type JsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
 import { type ApplyResult, applyServerSide } from './apply.ts';
 import { readManagedFields, trackUpdate } from './managed-fields.ts';
+
+const node = upstream.struct('core/v1.Node');
+const pod = upstream.struct('core/v1.Pod');
 
 const by = (manager: string, time = '2026-11-20T12:00:00Z', subresource = '') => ({
   manager,

@@ -124,7 +124,7 @@ function keyOfItem(schema: ListSchema, item: unknown): string | undefined {
   const key: JsonObject = {};
   for (const name of [...schema.mapKeys].sort()) {
     const field = schema.items.kind === 'struct' ? schema.items.fields[name] : undefined;
-    const value = getMember(item, name) ?? field?.keyDefault;
+    const value = getMember(item, name) ?? field?.defaultText;
     if (value === undefined || value === null || typeof value === 'object') return undefined;
     key[name] = value;
   }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lease } from '../../../shared/kinds/schema/lease.ts';
-import { node } from '../../../shared/kinds/schema/node.ts';
+import { upstream } from '../../../shared/kinds/upstream.ts';
 import { decodeStrict } from '../../../shared/kubernetes/schema/decode.ts';
 import type { JsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
 import { fromFieldsV1, pathsOf, toFieldsV1 } from './field-set.ts';
@@ -12,6 +11,9 @@ import {
   trackUpdate,
   UPDATE_MANAGERS_MAX,
 } from './managed-fields.ts';
+
+const lease = upstream.struct('coordination/v1.Lease');
+const node = upstream.struct('core/v1.Node');
 
 const writer = (manager: string, time = '2026-11-20T12:00:00Z') => ({
   manager,

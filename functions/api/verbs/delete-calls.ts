@@ -9,6 +9,7 @@ import { priorityclasses } from '../../../shared/kinds/priorityclasses/serve.ts'
 import { isSystemPriorityClass } from '../../../shared/kinds/priorityclasses/system-classes.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
+import { upstream } from '../../../shared/kinds/upstream.ts';
 import { decodeObject } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import {
@@ -20,7 +21,6 @@ import {
 } from '../../../shared/kubernetes/request/options.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import { isStatusError, json } from '../../../shared/kubernetes/request/respond.ts';
-import { deleteOptions as deleteOptionsSchema } from '../../../shared/kubernetes/schema/meta.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { invalidValue, notSupported } from '../../../shared/kubernetes/validation/causes.ts';
 import { admitWrite } from '../admission/admit-write.ts';
@@ -118,7 +118,9 @@ const waiting =
 async function deleteBodyOf({ headers, body, query }: HttpRequest): Promise<RequestedDelete> {
   if (body.byteLength > 0) {
     const read = await readObject(headers, body, DELETE_OPTIONS_TYPE);
-    return requestedDelete(decodeObject(DELETE_OPTIONS, deleteOptionsSchema, read, 'Ignore').object);
+    return requestedDelete(
+      decodeObject(DELETE_OPTIONS, upstream.struct('meta/v1.DeleteOptions'), read, 'Ignore').object,
+    );
   }
   return requestedDelete(
     defined({

@@ -5,12 +5,12 @@ import type { Call } from '../../../shared/api/request/call.ts';
 import type { ResourceStorage } from '../../../shared/api/storage/resource-storage.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
+import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
 import { fieldManagerFault, managerFromUserAgent, trackUpdate, type Writer } from '../patch/managed-fields.ts';
-import { schemaFor } from './schema-of-resource.ts';
 import type { WriteOptions } from './write-options.ts';
 
 export function writerOf({ request, descriptor, target, nowMs }: Call, optionsKind: string): Writer {

@@ -1,7 +1,6 @@
+import { messages } from '../../../shared/kinds/upstream.ts';
 import { type ReadBody, readObjectBody } from '../../../shared/kubernetes/request/body.ts';
 import type { ExpectedType } from '../../../shared/kubernetes/wire/protobuf.ts';
-
-const messages = async () => (await import('../../../shared/kinds/protobuf-table.ts')).ALL_MESSAGES;
 
 /**
  * An object of any kind that clients send. `expected`: apiVersion and kind of the path.

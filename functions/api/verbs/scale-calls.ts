@@ -4,8 +4,8 @@ import type { Call } from '../../../shared/api/request/call.ts';
 import type { KubeDeployment, KubeReplicationController } from '../../../shared/kinds/application-types.ts';
 import { selectorText } from '../../../shared/kinds/cells.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
-import { scale as scaleSchema } from '../../../shared/kinds/schema/autoscaling.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { upstream } from '../../../shared/kinds/upstream.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
 import {
@@ -71,7 +71,7 @@ export async function updateScale(dependencies: ServeDependencies, call: Call): 
   const read = await readObject(request.headers, request.body, EXPECTED);
   const { object, warnings } = decodeObject(
     SCALE,
-    scaleSchema,
+    upstream.struct('autoscaling/v1.Scale'),
     read,
     fieldValidationOf(request.query, 'UpdateOptions'),
   );
@@ -91,7 +91,14 @@ export function patchScale(dependencies: ServeDependencies, call: Call): Promise
   }
   const validation = fieldValidationOf(request.query, 'PatchOptions');
   const scaled = { ...descriptor, ...SCALE };
-  const { transform, warnings } = patchTransform(scaled, scaleSchema, target.name, type, request.body, validation);
+  const { transform, warnings } = patchTransform(
+    scaled,
+    upstream.struct('autoscaling/v1.Scale'),
+    target.name,
+    type,
+    request.body,
+    validation,
+  );
   return modifyScale(dependencies, call, { change: transform, kind: 'PatchOptions', warnings });
 }
 

@@ -1,7 +1,7 @@
 /** POST of pods/eviction and pods/binding. Their bodies are an Eviction and a Binding. */
 
 import type { Call } from '../../../shared/api/request/call.ts';
-import { schemaOf } from '../../../shared/kinds/schema/kinds.ts';
+import { schemaOf } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { decodeObject, fieldValidationOf, refuseOtherKind } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';

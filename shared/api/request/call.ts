@@ -57,7 +57,10 @@ export interface ReadDependencies extends RequestDependencies {
 export interface Answers {
   readonly verbs: Readonly<Partial<Record<Verb, (call: Call) => Promise<HttpResponse>>>>;
   /** Needs no credentials. undefined: this path does. */
-  readonly publicPath?: (path: string, request: HttpRequest) => HttpResponse | undefined;
+  readonly publicPath?: (
+    path: string,
+    request: HttpRequest,
+  ) => HttpResponse | undefined | Promise<HttpResponse | undefined>;
   /** GET of a path that is not a resource, authorized. undefined: no such path. */
   readonly path?: (path: string, request: HttpRequest, nowMs: number) => Promise<HttpResponse | undefined>;
   /** Requests on what is not stored as an object of its kind. undefined: the request is another one. */

@@ -22,7 +22,7 @@ import { nodeLeaseStorage } from '../../kinds/leases/storage.ts';
 import { type ApiAuthorities, noAuthorities } from '../../kinds/namespaces/contents.ts';
 import { SYSTEM_NAMESPACES } from '../../kinds/namespaces/serve.ts';
 import { withContents, withInitialContent } from '../../kinds/namespaces/storage.ts';
-import { nodemetrics, podmetrics } from '../../kinds/node-metrics/serve.ts';
+import { METRICS_GROUP, nodemetrics, podmetrics } from '../../kinds/node-metrics/serve.ts';
 import { nodeMetricsStorage } from '../../kinds/node-metrics/storage.ts';
 import { nodeStorage } from '../../kinds/nodes/storage.ts';
 import { type Budgets, budgetsOver } from '../../kinds/poddisruptionbudgets/storage.ts';
@@ -32,7 +32,6 @@ import { leases, namespaces, nodes, poddisruptionbudgets, pods, storedAs } from 
 import { defaultBindings, defaultRoles } from '../../kinds/roles/default-policies.ts';
 import { clusterrolebindings, clusterroles, rolebindings, roles } from '../../kinds/roles/serve.ts';
 import { aggregatingStorage, reportingStorage, withFixedObjects } from '../../kinds/roles/storage.ts';
-import { METRICS_GROUP } from '../../kinds/schema/node-metrics.ts';
 import { componentStatusStorage, withApiObject } from '../../kinds/services/api-objects.ts';
 import { ipaddresses, serviceStorage } from '../../kinds/services/storage.ts';
 import { silenceHistogramStorage } from '../../kinds/silence-histograms/storage.ts';

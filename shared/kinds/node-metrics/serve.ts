@@ -4,9 +4,9 @@ import { nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { formatTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { READ_ONLY } from '../read-only.ts';
-import { METRICS_GROUP } from '../schema/node-metrics.ts';
 import type { KubeNode, KubeObject } from '../types.ts';
 
+export const METRICS_GROUP = 'metrics.k8s.io';
 const VERSION = 'v1beta1';
 
 export interface KubeNodeMetrics extends KubeObject {

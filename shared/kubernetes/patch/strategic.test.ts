@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { node } from '../../kinds/schema/node.ts';
-import { pod } from '../../kinds/schema/pod.ts';
-import { podDisruptionBudget } from '../../kinds/schema/policy.ts';
+import { upstream } from '../../kinds/upstream.ts';
 import { keyedList, type StructSchema, struct, text, textMap } from '../schema/schema.ts';
 import type { JsonObject } from '../wire/json-value.ts';
 import { mergeValue } from './merge.ts';
 import { applyStrategicMergePatch } from './strategic.ts';
+
+const node = upstream.struct('core/v1.Node');
+const pod = upstream.struct('core/v1.Pod');
+const podDisruptionBudget = upstream.struct('policy/v1.PodDisruptionBudget');
 
 const volume = struct('test.v1.Volume', '', { name: text(''), emptyDir: textMap(''), hostPath: textMap('') });
 const workload: StructSchema = struct('test.v1.Workload', '', {

@@ -54,7 +54,7 @@ function mergeObject(current: JsonObject, patch: JsonObject, schema: Schema | un
 
 function mergeValue(current: unknown, value: unknown, schema: Schema | undefined, work: PatchWork): unknown {
   if (isJsonObject(value)) {
-    const merges = isJsonObject(current) && !(schema?.kind === 'struct' && schema.replacedOnPatch === true);
+    const merges = isJsonObject(current) && !(schema?.kind === 'struct' && schema.patchStrategy === 'replace');
     return merges ? mergeObject(current, value, schema, work) : newObject(value, schema, work);
   }
   if (Array.isArray(value)) {

@@ -65,8 +65,8 @@ export function readJson(body: Uint8Array): ReadBody & { readonly anyValue: unkn
 }
 
 interface ObjectBody {
-  /** The protobuf messages that are known here, read when a body needs them. */
-  readonly messages: () => Promise<ProtobufTable>;
+  /** The protobuf messages that are known here. */
+  readonly messages: ProtobufTable;
   /** apiVersion and kind of the path, for a protobuf body that names none. */
   readonly expected?: ExpectedType | undefined;
   /** Media types for the message of a 415. */
@@ -87,7 +87,7 @@ export async function readObjectBody(
   const mediaType = mediaTypeOf(headers);
   if (mediaType === PROTOBUF_MEDIA_TYPE || isProtobuf(body)) {
     const { decodeProtobuf } = await import('../wire/protobuf.ts');
-    const decoded = decodeProtobuf(await messages(), body, expected);
+    const decoded = decodeProtobuf(messages, body, expected);
     if (decoded.kind !== 'decoded') throw status.badRequest(decoded.message);
     return { value: decoded.object, duplicateFields: [], ignoresUnknownFields: true };
   }

@@ -39,8 +39,8 @@ export interface StructSchema {
   readonly fields: Readonly<Record<string, Field>>;
   /** Server-side apply owns it as one value. */
   readonly atomic: boolean;
-  /** True: a strategic merge patch replaces the struct. Otherwise it merges it. */
-  readonly replacedOnPatch?: boolean;
+  /** A strategic merge patch replaces the struct, or keeps the members that it lists. Absent: it merges the struct. */
+  readonly patchStrategy?: 'replace' | 'retainKeys';
   /** Its groups, versions and kinds. Empty for a struct that is only part of other objects. */
   readonly gvks: readonly GroupVersionKind[];
 }
@@ -77,8 +77,8 @@ export interface Field {
   readonly presence: Presence;
   /** Listed as required in OpenAPI; clients refuse a body without it. */
   readonly required: boolean;
-  /** Value of a list-map key that is not set: `protocol` of a port is TCP. */
-  readonly keyDefault?: string;
+  /** What an absent text means: `protocol` of a port is TCP, which is also its key in a list. */
+  readonly defaultText?: string;
 }
 
 export interface GroupVersionKind {
@@ -94,24 +94,15 @@ export function struct(name: string, description: string, fields: Fields): Struc
   return { kind: 'struct', name, description, fields, atomic: false, gvks: [] };
 }
 
-/** A struct that server-side apply owns as a whole, such as a selector or a reference. */
-export function atomicStruct(name: string, description: string, fields: Fields): StructSchema {
-  return { ...struct(name, description, fields), atomic: true };
-}
-
-/** The same struct for fields in which a strategic merge patch replaces it. */
-export function replacedOnPatch(schema: StructSchema): StructSchema {
-  return { ...schema, replacedOnPatch: true };
-}
-
 /** The struct of a kind, with apiVersion and kind. */
 export function kindStruct(name: string, gvk: GroupVersionKind, description: string, fields: Fields): StructSchema {
-  const typeMeta: Fields = {
-    apiVersion: text('Group and version of the API that this object is written in.'),
-    kind: text('Kind of the object, in CamelCase.'),
-  };
-  return { ...struct(name, description, { ...typeMeta, ...fields }), gvks: [gvk] };
+  return { ...struct(name, description, { ...typeMetaFields(), ...fields }), gvks: [gvk] };
 }
+
+export const typeMetaFields = (): Fields => ({
+  apiVersion: text('Group and version of the API that this object is written in.'),
+  kind: text('Kind of the object, in CamelCase.'),
+});
 
 const STRING: ScalarSchema = { kind: 'string' };
 
@@ -121,11 +112,6 @@ function field(schema: Schema, description: string): Field {
 
 export function text(description: string): Field {
   return field(STRING, description);
-}
-
-/** A string with known values; `goType` as in `v1.TaintEffect`. */
-export function oneOf(goType: string, values: readonly string[], description: string): Field {
-  return field({ kind: 'string', goType, values }, description);
 }
 
 export function bool(description: string): Field {
@@ -143,14 +129,6 @@ export function int64(description: string): Field {
 /** A time with seconds. With presence `always` an unset time is null, as in Go. */
 export function time(description: string): Field {
   return field({ kind: 'time', format: 'date-time' }, description);
-}
-
-export function microTime(description: string): Field {
-  return field({ kind: 'microTime', format: 'date-time' }, description);
-}
-
-export function quantity(description: string): Field {
-  return pointer(field({ kind: 'quantity' }, description));
 }
 
 export function intOrString(description: string): Field {
@@ -171,32 +149,12 @@ export function embedded(schema: StructSchema, description: string): Field {
   return { ...field(schema, description), presence: 'always' };
 }
 
-/** Bytes as text in base64. */
-export function bytes(description: string): Field {
-  return field({ kind: 'string', format: 'byte' }, description);
-}
-
-/** Names to bytes in base64. */
-export function bytesMap(description: string): Field {
-  return field({ kind: 'map', values: { kind: 'string', format: 'byte' }, atomic: false }, description);
-}
-
 export function textMap(description: string): Field {
   return field({ kind: 'map', values: STRING, atomic: false }, description);
 }
 
 export function atomicTextMap(description: string): Field {
   return field({ kind: 'map', values: STRING, atomic: true }, description);
-}
-
-/** Names to times. */
-export function timeMap(description: string): Field {
-  return field({ kind: 'map', values: { kind: 'time', format: 'date-time' }, atomic: false }, description);
-}
-
-/** Names to lists of strings. */
-export function textListMap(description: string): Field {
-  return field({ kind: 'map', values: textList('').schema, atomic: false }, description);
 }
 
 /** Resource names to quantities. */
@@ -207,15 +165,6 @@ export function resourceList(description: string): Field {
 /** A list owned as one value and replaced by a strategic merge patch. */
 export function list(items: Schema | Field, description: string): Field {
   return listField(items, description, {});
-}
-
-/** A set of strings, merged value by value. */
-export function textSet(description: string): Field {
-  return listField(STRING, description, { listType: 'set', patchStrategy: 'merge' });
-}
-
-export function textList(description: string): Field {
-  return listField(STRING, description, {});
 }
 
 /**
@@ -232,11 +181,6 @@ export function keyedList(
     patchStrategy: keys.retainKeys === true ? 'merge,retainKeys' : 'merge',
     mergeKey: keys.mergeKey,
   });
-}
-
-/** A list with any other combination of patch strategy and list type. */
-export function listOf(items: Schema, description: string, how: Partial<Omit<ListSchema, 'kind' | 'items'>>): Field {
-  return listField(items, description, how);
 }
 
 function listField(
@@ -269,10 +213,6 @@ export function always(of: Field): Field {
 /** The field as required: a client must send it, and it is always present. */
 export function required(of: Field): Field {
   return { ...of, required: true, presence: of.presence === 'pointer' ? 'pointer' : 'always' };
-}
-
-export function keyDefault(of: Field, value: string): Field {
-  return { ...of, keyDefault: value };
 }
 
 /** Last part of a definition name: `NodeSpec`. */

@@ -1,32 +1,8 @@
-/**
- * Reads the table of protobuf messages. An entry is `NAME: FIELD, FIELD`, with a field as `NUMBER NAME TYPE`.
- *
- * - The name of a message is `<first label of the group>/<version>.<kind>`; the core group is `core`.
- * - The name `=` is a message that is inlined into the JSON object around it.
- * - The type is one of ProtoScalar or a message, of the same group version unless it names another one. `*` before it
- *   is a list, `%` a map with string keys.
- *
- * Entries are parsed when they are first used. A process parses only what its clients send.
- */
+/** The protobuf messages of the table of types (schema/type-table.ts). */
+import { type TableField, type TableScalar, type TypeTable, tableGroupVersion } from '../schema/type-table.ts';
 
-const SCALARS = [
-  'string',
-  'bool',
-  'int',
-  /** Text in base64. */
-  'bytes',
-  /** Timestamp, to seconds or to microseconds. */
-  'time',
-  'microTime',
-  'quantity',
-  'intOrString',
-  /** A message around JSON text. */
-  'json',
-  /** A message around a list of strings. */
-  'strings',
-] as const;
-
-export type ProtoScalar = (typeof SCALARS)[number];
+/** Both lengths of a whole number are one on the wire. */
+export type ProtoScalar = Exclude<TableScalar, 'int32' | 'int64'> | 'int';
 
 export interface ProtoField {
   /** Name in JSON; '' for a message that is inlined. */
@@ -46,27 +22,23 @@ export interface ProtobufTable {
   readonly messageNamed: (name: string) => ProtoMessage;
 }
 
-export function protobufTable(messages: string): ProtobufTable {
-  const parsed = new Map<string, ProtoMessage>();
+export function protobufTable(table: TypeTable): ProtobufTable {
+  const made = new Map<string, ProtoMessage>();
   function find(name: string): ProtoMessage | undefined {
-    const known = parsed.get(name);
+    const known = made.get(name);
     if (known !== undefined) return known;
-    const start = messages.indexOf(`\n${name}:`);
-    if (start < 0) return undefined;
-    const rest = messages.slice(start + name.length + 2);
-    const entry = rest.slice(0, rest.search(/\n(?! )/));
-    const fields = entry.split(',').filter((text) => text.trim() !== '');
-    const message = new Map(fields.map((text) => fieldOf(text.trim(), name.slice(0, name.indexOf('.')))));
-    parsed.set(name, message);
+    const entry = table.find(name);
+    if (entry === undefined) return undefined;
+    const message = new Map(entry.fields.map((field) => [field.number, fieldOf(field)] as const));
+    made.set(name, message);
     return message;
   }
   return {
     messageOfKind(apiVersion, kind) {
       // Clients send DeleteOptions with the apiVersion of the deleted object.
       if (kind === 'DeleteOptions') return find('meta/v1.DeleteOptions');
-      if (!/^\w+$/.test(kind)) return undefined;
-      const [group = '', version] = apiVersion.split('/');
-      return find(version === undefined ? `core/${group}.${kind}` : `${group.split('.')[0]}/${version}.${kind}`);
+      const name = `${tableGroupVersion(apiVersion)}.${kind}`;
+      return table.find(name)?.head === 'kind' ? find(name) : undefined;
     },
     messageNamed(name) {
       const message = find(name);
@@ -76,18 +48,13 @@ export function protobufTable(messages: string): ProtobufTable {
   };
 }
 
-function fieldOf(text: string, home: string): [number, ProtoField] {
-  const [number = '', name = '', code = ''] = text.split(/\s+/);
-  const shape = code.startsWith('*') ? 'list' : code.startsWith('%') ? 'map' : 'single';
-  const type = shape === 'single' ? code : code.slice(1);
-  return [
-    Number(number),
-    {
-      name: name === '=' ? '' : name,
-      type: isScalar(type) ? { scalar: type } : { message: type.includes('/') ? type : `${home}.${type}` },
-      shape,
-    },
-  ];
-}
+const fieldOf = ({ name, shape, type }: TableField): ProtoField => ({
+  name,
+  shape,
+  type:
+    type.kind === 'struct'
+      ? { message: type.name }
+      : { scalar: type.kind === 'named' ? 'string' : wireOf(type.scalar) },
+});
 
-const isScalar = (type: string): type is ProtoScalar => (SCALARS as readonly string[]).includes(type);
+const wireOf = (scalar: TableScalar): ProtoScalar => (scalar === 'int32' || scalar === 'int64' ? 'int' : scalar);

@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ALL_SCHEMAS } from '../../../test/support/all-schemas.ts';
 import { envelope as body, field, MAGIC, number, protobufBody } from '../../../test/support/protobuf-body.ts';
-import { PROTOBUF_MESSAGES } from '../../kinds/generated/protobuf-messages.ts';
-import { ALL_MESSAGES } from '../../kinds/protobuf-table.ts';
-import { KINDS } from '../../kinds/schema/kinds.ts';
+import { TYPE_TABLE } from '../../kinds/generated/type-table.ts';
+import { messages } from '../../kinds/upstream.ts';
 import type { Schema, StructSchema } from '../schema/schema.ts';
 import { decodeProtobuf } from './protobuf.ts';
 import { isProtobuf } from './protobuf-envelope.ts';
 import type { ProtoField, ProtoMessage } from './protobuf-table.ts';
 
-const { messageNamed, messageOfKind } = ALL_MESSAGES;
+const { messageNamed, messageOfKind } = messages;
 
 const decoded = (bytes: Uint8Array) => {
-  const result = decodeProtobuf(ALL_MESSAGES, bytes);
+  const result = decodeProtobuf(messages, bytes);
   return result.kind === 'decoded' ? result.object : result;
 };
 
@@ -139,14 +139,14 @@ describe('decodeProtobuf', () => {
 
   it('uses apiVersion and kind of the path when the envelope names none', () => {
     const bytes = body('', '', field(1, field(1, 'n')));
-    expect(decodeProtobuf(ALL_MESSAGES, bytes, { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
+    expect(decodeProtobuf(messages, bytes, { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
       kind: 'decoded',
       object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'n' } },
     });
   });
 
   it('quotes the start of a body that is no protobuf, as upstream', () => {
-    expect(decodeProtobuf(ALL_MESSAGES, Buffer.from('{}'), { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
+    expect(decodeProtobuf(messages, Buffer.from('{}'), { apiVersion: 'v1', kind: 'Namespace' })).toEqual({
       kind: 'malformed',
       message:
         'the object provided is unrecognized (must be of type Namespace): provided data does not appear to be a protobuf message, expected prefix [107 56 115 0] (7b7d)',
@@ -154,11 +154,11 @@ describe('decodeProtobuf', () => {
   });
 
   it('says that other kinds are read as JSON only', () => {
-    expect(decodeProtobuf(ALL_MESSAGES, body('nodekeeper.dev/v1alpha1', 'Decision'))).toMatchObject({
+    expect(decodeProtobuf(messages, body('nodekeeper.dev/v1alpha1', 'Decision'))).toMatchObject({
       kind: 'unsupported',
     });
-    expect(decodeProtobuf(ALL_MESSAGES, body('v1', '../v1.Pod'))).toMatchObject({ kind: 'unsupported' });
-    expect(decodeProtobuf(ALL_MESSAGES, MAGIC)).toMatchObject({ kind: 'unsupported' });
+    expect(decodeProtobuf(messages, body('v1', '../v1.Pod'))).toMatchObject({ kind: 'unsupported' });
+    expect(decodeProtobuf(messages, MAGIC)).toMatchObject({ kind: 'unsupported' });
   });
 
   it.each([
@@ -174,7 +174,7 @@ describe('decodeProtobuf', () => {
     ['a time out of range', body('v1', 'Namespace', field(1, field(8, number(1, 2n ** 62n))))],
     ['a compressed body', Buffer.concat([MAGIC, field(1, field(1, 'v1'), field(2, 'Namespace')), field(3, 'gzip')])],
   ])('calls %s malformed', (_case, bytes) => {
-    expect(decodeProtobuf(ALL_MESSAGES, bytes)).toMatchObject({ kind: 'malformed' });
+    expect(decodeProtobuf(messages, bytes)).toMatchObject({ kind: 'malformed' });
   });
 
   it('never throws, whatever the bytes', () => {
@@ -182,7 +182,7 @@ describe('decodeProtobuf', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         for (const given of [bytes, Buffer.concat([MAGIC, bytes]), frame(bytes)]) {
-          expect(decodeProtobuf(ALL_MESSAGES, given).kind).toBeTypeOf('string');
+          expect(decodeProtobuf(messages, given).kind).toBeTypeOf('string');
         }
       }),
       { numRuns: 1_000 },
@@ -276,7 +276,7 @@ function seeded(seed: number): () => number {
 }
 
 describe('the table of messages', () => {
-  const kinds = KINDS.flatMap((schema) => schema.gvks.map((gvk) => ({ schema, gvk })));
+  const kinds = ALL_SCHEMAS.flatMap((schema) => schema.gvks.map((gvk) => ({ schema, gvk })));
   const served = kinds.flatMap(({ schema, gvk }) => {
     const apiVersion = gvk.group === '' ? gvk.version : `${gvk.group}/${gvk.version}`;
     const message = messageOfKind(apiVersion, gvk.kind);
@@ -291,7 +291,7 @@ describe('the table of messages', () => {
       );
       return 1 + Math.max(0, ...inner);
     };
-    const names = [...PROTOBUF_MESSAGES.matchAll(/^(\S+):/gm)].map(([, name = '']) => name);
+    const names = [...TYPE_TABLE.matchAll(/^(\S+):/gm)].map(([, name = '']) => name);
     expect(names.length).toBeGreaterThan(300);
     expect(Math.max(...names.map((name) => depthOf(name, [])))).toBeLessThanOrEqual(40);
   });

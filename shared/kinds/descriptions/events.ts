@@ -1,0 +1,52 @@
+import type { Descriptions } from './descriptions.ts';
+
+export const events: Descriptions = {
+  'core/v1.Event': {
+    '': 'Event is a report of an event somewhere in the cluster. Kept for a limited time.',
+    involvedObject: 'Object it happened to.',
+    reason: 'One word for what happened, for programs.',
+    source: 'Who reports it.',
+    firstTimestamp: 'When it first happened.',
+    lastTimestamp: 'When it last happened.',
+    count: 'How often it happened.',
+    type: 'Normal or Warning.',
+    eventTime: 'When it first happened, to the microsecond.',
+    series: 'How often it happened, if it keeps happening.',
+    action: 'What was done, or failed to be done.',
+    related: 'A second object it concerns.',
+    reportingComponent: 'Controller that reports it.',
+    reportingInstance: 'Instance of that controller.',
+  },
+  'core/v1.EventSeries': {
+    '': 'An event that keeps happening.',
+    count: 'How often it happened so far.',
+    lastObservedTime: 'When it last happened.',
+  },
+  'core/v1.EventSource': {
+    '': 'Who reports an event.',
+    component: 'Component that reports.',
+    host: 'Node it reports from.',
+  },
+  'events/v1.Event': {
+    '': 'Event is a report of an event somewhere in the cluster, in the newer form. Kept for a limited time.',
+    eventTime: 'When it first happened, to the microsecond.',
+    series: 'How often it happened, if it keeps happening.',
+    reportingController: 'Controller that reports it.',
+    reportingInstance: 'Instance of that controller.',
+    action: 'What was done, or failed to be done.',
+    reason: 'One word for what happened, for programs.',
+    regarding: 'Object it happened to.',
+    related: 'A second object it concerns.',
+    note: 'Explanation for people.',
+    type: 'Normal or Warning.',
+    deprecatedSource: 'Who reports it, in the older form.',
+    deprecatedFirstTimestamp: 'When it first happened, in the older form.',
+    deprecatedLastTimestamp: 'When it last happened, in the older form.',
+    deprecatedCount: 'How often it happened, in the older form.',
+  },
+  'events/v1.EventSeries': {
+    '': 'An event that keeps happening.',
+    count: 'How often it happened so far.',
+    lastObservedTime: 'When it last happened.',
+  },
+};

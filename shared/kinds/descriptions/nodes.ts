@@ -1,0 +1,140 @@
+import type { Descriptions } from './descriptions.ts';
+
+export const nodes: Descriptions = {
+  'core/v1.AttachedVolume': {
+    '': 'A volume attached to a node.',
+    name: 'Name of the volume.',
+    devicePath: 'Where the device is found.',
+  },
+  'core/v1.ConfigMapNodeConfigSource': {
+    '': 'No longer used by any kubelet.',
+    namespace: 'Namespace of the ConfigMap.',
+    name: 'Name of the ConfigMap.',
+    uid: 'UID of the ConfigMap.',
+    resourceVersion: 'Version of the ConfigMap.',
+    kubeletConfigKey: 'Key that holds the configuration.',
+  },
+  'core/v1.ContainerImage': {
+    '': 'An image that a node has.',
+    names: 'Names the image is known by.',
+    sizeBytes: 'Size in bytes.',
+  },
+  'core/v1.DaemonEndpoint': {
+    '': 'Where a daemon listens.',
+    Port: 'Port number.',
+  },
+  'core/v1.Namespace': {
+    '': 'Namespace provides a scope for Names.',
+    spec: 'Desired state of the namespace.',
+    status: 'State of the namespace.',
+  },
+  'core/v1.NamespaceCondition': {
+    '': 'One aspect of the deletion of a namespace.',
+  },
+  'core/v1.NamespaceSpec': {
+    '': 'Desired state of a namespace.',
+    finalizers: 'Tasks that must be done before the namespace is removed.',
+  },
+  'core/v1.NamespaceStatus': {
+    '': 'State of a namespace.',
+    phase: 'Lifecycle phase of the namespace.',
+    conditions: 'Progress of its deletion.',
+  },
+  'core/v1.Node': {
+    '': 'Node is a worker node in Kubernetes. It stays alive by renewing its Lease in kube-node-lease; its conditions describe its state.',
+    spec: 'Desired state of the node.',
+    status: 'Last known state of the node. Written through the status subresource.',
+  },
+  'core/v1.NodeAddress': {
+    '': 'One address of a node.',
+    type: 'Sort of the address: Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.',
+    address: 'The address.',
+  },
+  'core/v1.NodeCondition': {
+    '': 'One aspect of the state of a node.',
+    type: 'Aspect in question: Ready, MemoryPressure, DiskPressure, PIDPressure, NetworkUnavailable or other.',
+    lastHeartbeatTime: 'When the node last reported the condition.',
+  },
+  'core/v1.NodeConfigSource': {
+    '': 'No longer used by any kubelet.',
+    configMap: 'ConfigMap that contains the configuration.',
+  },
+  'core/v1.NodeConfigStatus': {
+    '': 'No longer used by any kubelet.',
+    assigned: 'Configuration the node is to use.',
+    active: 'Configuration the node uses.',
+    lastKnownGood: 'Configuration the node falls back to.',
+    error: 'What went wrong.',
+  },
+  'core/v1.NodeDaemonEndpoints': {
+    '': 'Endpoints of the daemons of a node.',
+    kubeletEndpoint: 'Where the kubelet listens.',
+  },
+  'core/v1.NodeFeatures': {
+    '': 'What the runtime of a node can do, whatever the handler.',
+    supplementalGroupsPolicy: 'Whether it honours supplementalGroupsPolicy.',
+  },
+  'core/v1.NodeRuntimeHandler': {
+    '': 'A runtime handler of a node.',
+    name: 'Name of the handler; empty for the default one.',
+    features: 'What the handler can do.',
+  },
+  'core/v1.NodeRuntimeHandlerFeatures': {
+    '': 'What a runtime handler can do.',
+    recursiveReadOnlyMounts: 'Whether it can mount read-only recursively.',
+    userNamespaces: 'Whether it can use user namespaces.',
+  },
+  'core/v1.NodeSpec': {
+    '': 'Desired state of a node.',
+    podCIDR: 'Address range for the pods of the node; the first of podCIDRs.',
+    podCIDRs: 'Address ranges for the pods of the node, at most one per IP family.',
+    providerID: 'Identity of the machine at its provider: <provider>://<id as the provider writes it>.',
+    unschedulable: 'Whether no new pods are scheduled here. Set by cordon, reset by uncordon.',
+    taints: 'Taints of the node, unique by key and effect. A patch replaces the whole list.',
+    configSource: 'No longer used by any kubelet.',
+    externalID: 'No longer used; some old kubelets still send it.',
+  },
+  'core/v1.NodeStatus': {
+    '': 'Last known state of a node.',
+    capacity: 'Resources of the machine in all.',
+    allocatable: 'Resources that pods may use. Capacity, if left out.',
+    phase: 'No longer set.',
+    conditions: 'Conditions of the node, one per type.',
+    addresses: 'Addresses of the node. A patch merges them by type, so replace the list when a type stands twice.',
+    daemonEndpoints: 'Endpoints of the daemons of the node.',
+    nodeInfo: 'What the node reports about its machine and software.',
+    images: 'Images the node has.',
+    volumesInUse: 'Volumes in use, which must not be detached.',
+    volumesAttached: 'Volumes attached to the node.',
+    config: 'No longer used by any kubelet.',
+    runtimeHandlers: 'Runtime handlers of the node.',
+    features: 'What the runtime of the node can do.',
+    declaredFeatures: 'Features that the node reports.',
+  },
+  'core/v1.NodeSwapStatus': {
+    '': 'Swap space of a node.',
+    capacity: 'Total swap space, in bytes.',
+  },
+  'core/v1.NodeSystemInfo': {
+    '': 'What a node reports about its machine and software.',
+    machineID: 'Machine id, unique in the cluster.',
+    systemUUID: 'System UUID, as the firmware reports it.',
+    bootID: 'Id of the current boot.',
+    kernelVersion: 'Kernel release, as uname -r prints it.',
+    osImage: 'Operating system, for people.',
+    containerRuntimeVersion: 'Container runtime and its version.',
+    kubeletVersion: 'Version of the kubelet or agent.',
+    kubeProxyVersion: 'No longer meaningful; equals the kubelet version.',
+    operatingSystem: 'Operating system, as in kubernetes.io/os.',
+    architecture: 'Architecture, as in kubernetes.io/arch.',
+    swap: 'Swap space of the machine.',
+  },
+  'core/v1.Taint': {
+    '': 'Keeps pods off a node, or evicts them, unless they tolerate the taint.',
+    key: 'Taint key.',
+    value: 'Taint value that belongs to the key.',
+    effect:
+      'What happens to pods without a toleration: NoSchedule keeps new ones off, PreferNoSchedule tries to, NoExecute also evicts those that run.',
+    timeAdded: 'When the taint was added. Of a NoExecute taint the server writes it, because eviction counts from it.',
+  },
+};

@@ -1,0 +1,156 @@
+import type { Descriptions } from './descriptions.ts';
+
+export const reviews: Descriptions = {
+  'authentication/v1.BoundObjectReference': {
+    '': 'An object that a token is bound to.',
+    kind: 'Kind of the object.',
+    apiVersion: 'API version of the object.',
+    name: 'Name of the object.',
+    uid: 'UID of the object.',
+  },
+  'authentication/v1.SelfSubjectReview': {
+    '': 'Returns the identity of the caller.',
+    status: 'The answer.',
+  },
+  'authentication/v1.SelfSubjectReviewStatus': {
+    '': 'The answer.',
+    userInfo: 'Who the asker is.',
+  },
+  'authentication/v1.TokenRequest': {
+    '': 'TokenRequest requests a token for a given service account.',
+    spec: 'What is requested.',
+    status: 'The token.',
+  },
+  'authentication/v1.TokenRequestSpec': {
+    '': 'What is requested.',
+    audiences: 'Audiences of the token.',
+    expirationSeconds: 'Requested validity in seconds.',
+    boundObjectRef: 'Object that the token is bound to.',
+  },
+  'authentication/v1.TokenRequestStatus': {
+    '': 'The token.',
+    token: 'The token.',
+    expirationTimestamp: 'When the token expires.',
+  },
+  'authentication/v1.TokenReview': {
+    '': 'TokenReview attempts to authenticate a token to a known user.',
+    spec: 'The token in question.',
+    status: 'Result of the review.',
+  },
+  'authentication/v1.TokenReviewSpec': {
+    '': 'The token in question.',
+    token: 'The token.',
+    audiences: 'Audiences that the token must be for; that of the server if empty.',
+  },
+  'authentication/v1.TokenReviewStatus': {
+    '': 'Result of a review.',
+    authenticated: 'Whether the token is valid.',
+    user: 'User of the token.',
+    audiences: 'Audiences of the token that were asked for.',
+    error: 'Why the token is not valid.',
+  },
+  'authentication/v1.UserInfo': {
+    '': 'Identity of a user.',
+    username: 'Name.',
+    uid: 'Unique id of the user; distinguishes users with the same name.',
+    groups: 'Groups.',
+    extra: 'Further attributes from the authenticator.',
+  },
+  'authorization/v1.FieldSelectorAttributes': {
+    '': 'A selector the request is limited by.',
+    rawSelector: 'The selector as in the query.',
+    requirements: 'The selector, demand by demand.',
+  },
+  'meta/v1.FieldSelectorRequirement': {
+    '': 'One demand of a selector.',
+    key: 'Key.',
+    operator: 'In, NotIn, Exists or DoesNotExist.',
+    values: 'Values the operator compares with.',
+  },
+  'authorization/v1.LabelSelectorAttributes': {
+    '': 'A selector the request is limited by.',
+    rawSelector: 'The selector as in the query.',
+    requirements: 'The selector, demand by demand.',
+  },
+  'authorization/v1.LocalSubjectAccessReview': {
+    '': 'LocalSubjectAccessReview checks whether or not a user or group can perform an action in a given namespace.',
+    spec: 'What the user wants to do.',
+    status: 'The answer.',
+  },
+  'authorization/v1.NonResourceAttributes': {
+    '': 'A request for a path.',
+    path: 'Path of the URL.',
+    verb: 'HTTP verb.',
+  },
+  'authorization/v1.NonResourceRule': {
+    '': 'Things that may be done to paths.',
+    verbs: 'Verbs.',
+    nonResourceURLs: 'Paths.',
+  },
+  'authorization/v1.ResourceAttributes': {
+    '': 'A request for a resource.',
+    namespace: 'Namespace; all if empty.',
+    verb: 'Verb; * is all.',
+    group: 'API group; * is all.',
+    version: 'API version; * is all.',
+    resource: 'Resource; * is all.',
+    subresource: 'Subresource; none if empty.',
+    name: 'Name; all if empty.',
+    fieldSelector: 'Field selector.',
+    labelSelector: 'Label selector.',
+  },
+  'authorization/v1.ResourceRule': {
+    '': 'Things that may be done to resources.',
+    verbs: 'Verbs.',
+    apiGroups: 'API groups.',
+    resources: 'Resources.',
+    resourceNames: 'Names; all if empty.',
+  },
+  'authorization/v1.SelfSubjectAccessReview': {
+    '': 'Asks whether the asker may do something.',
+    spec: 'What is asked for.',
+    status: 'The answer.',
+  },
+  'authorization/v1.SelfSubjectAccessReviewSpec': {
+    '': 'What is asked for; one of the two.',
+    resourceAttributes: 'A request for a resource.',
+    nonResourceAttributes: 'A request for a path.',
+  },
+  'authorization/v1.SelfSubjectRulesReview': {
+    '': 'Asks what the asker may do in a namespace.',
+    spec: 'Where.',
+    status: 'The answer.',
+  },
+  'authorization/v1.SelfSubjectRulesReviewSpec': {
+    '': 'Where.',
+    namespace: 'Namespace in question.',
+  },
+  'authorization/v1.SubjectAccessReview': {
+    '': 'SubjectAccessReview checks whether or not a user or group can perform an action.',
+    spec: 'What the user wants to do.',
+    status: 'The answer.',
+  },
+  'authorization/v1.SubjectAccessReviewSpec': {
+    '': 'What a user wants to do; one of the two attributes is set.',
+    resourceAttributes: 'A request for a resource.',
+    nonResourceAttributes: 'A request for a path.',
+    user: 'Name of the user.',
+    groups: 'Groups of the user.',
+    extra: 'Further attributes of the user.',
+    uid: 'UID of the user.',
+  },
+  'authorization/v1.SubjectAccessReviewStatus': {
+    '': 'Whether it is allowed.',
+    allowed: 'Whether it is allowed.',
+    denied: 'Whether it is forbidden outright.',
+    reason: 'Why.',
+    evaluationError: 'What went wrong in finding out.',
+  },
+  'authorization/v1.SubjectRulesReviewStatus': {
+    '': 'What may be done.',
+    resourceRules: 'To resources.',
+    nonResourceRules: 'To paths.',
+    incomplete: 'Whether there may be more.',
+    evaluationError: 'What went wrong in finding out.',
+  },
+};

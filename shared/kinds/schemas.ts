@@ -1,0 +1,34 @@
+import { apiVersionOf } from '../kubernetes/api-version.ts';
+import type { GroupVersionKind, StructSchema } from '../kubernetes/schema/schema.ts';
+import { agentRelease } from './agent-releases/schema.ts';
+import { clusterStatus } from './cluster-statuses/schema.ts';
+import { decision } from './decisions/schema.ts';
+import { bootstrapToken, nodeIdentity } from './identities/schema.ts';
+import { nodeMetrics, podMetrics } from './node-metrics/schema.ts';
+import { silenceHistogram } from './silence-histograms/schema.ts';
+import { upstream } from './upstream.ts';
+
+/** Kinds that Kubernetes' sources lack. */
+const OTHERS = new Map<string, StructSchema>(
+  [
+    nodeIdentity,
+    bootstrapToken,
+    agentRelease,
+    decision,
+    clusterStatus,
+    silenceHistogram,
+    nodeMetrics,
+    podMetrics,
+  ].flatMap((schema) => schema.gvks.map((gvk) => [`${apiVersionOf(gvk)} ${gvk.kind}`, schema] as const)),
+);
+
+/** The schema of a kind by its `apiVersion` (`v1`, `coordination.k8s.io/v1`) and `kind`. */
+export const schemaOf = (apiVersion: string, kind: string): StructSchema | undefined =>
+  OTHERS.get(`${apiVersion} ${kind}`) ?? upstream.kind(apiVersion, kind);
+
+/** The schema of the objects of a resource. @throws Error for a kind without a schema, a fault of ours */
+export function schemaFor({ group, version, kind }: GroupVersionKind): StructSchema {
+  const schema = schemaOf(apiVersionOf({ group, version }), kind);
+  if (schema === undefined) throw new Error(`no schema for ${apiVersionOf({ group, version })} ${kind}`);
+  return schema;
+}

@@ -1,0 +1,14 @@
+/** Schemas and protobuf messages of Kubernetes' own kinds. Only the API loads them. */
+import { embedded } from '../kubernetes/schema/schema.ts';
+import { type SchemaTable, schemaTable } from '../kubernetes/schema/schema-table.ts';
+import { typeTable } from '../kubernetes/schema/type-table.ts';
+import { type ProtobufTable, protobufTable } from '../kubernetes/wire/protobuf-table.ts';
+import { TYPE_TABLE } from './generated/type-table.ts';
+
+const TYPES = typeTable(TYPE_TABLE);
+
+export const upstream: SchemaTable = schemaTable(TYPES);
+export const messages: ProtobufTable = protobufTable(TYPES);
+
+/** The `metadata` field of a kind. */
+export const metadata = embedded(upstream.struct('meta/v1.ObjectMeta'), '');
