@@ -1,4 +1,7 @@
 /** Which branches of the rules a simulation has been through: marks that all must be hit, or it proves less than it seems to. */
+
+import { timersPartition } from '../shared/fleet/evictions/timer-store.ts';
+import { fleetKeyOf } from '../shared/fleet/zones/fleet-store.ts';
 import type { TickReport } from './faults/faulty-ticks.ts';
 import type { Happened, Writer } from './laws/truth.ts';
 import { marksNodes, NOT_READY, UNREACHABLE } from './laws/truth.ts';
@@ -153,7 +156,7 @@ export function createCoverage(podStands: (uid: string) => boolean): Coverage {
     if (key.pk === 'cloud' && oldImage === undefined) hit('cloud:watch');
     if (key.pk === 'parked' && oldImage === undefined) hit('stream:parked');
     if (key.pk === 'parked' && newImage === undefined) hit('stream:settled');
-    if (key.pk.startsWith('evictions#')) {
+    if (key.pk.startsWith(timersPartition(''))) {
       const before = timersOf(oldImage?.['timers']);
       const after = timersOf(newImage?.['timers']);
       for (const [uid, atMs] of after) {
@@ -162,10 +165,10 @@ export function createCoverage(podStands: (uid: string) => boolean): Coverage {
       }
       for (const uid of before.keys()) if (!after.has(uid) && podStands(uid)) hit('timer:cancel');
     }
-    if (key.pk !== 'fleet') return;
-    if (key.sk.startsWith('queue#')) hit(newImage === undefined ? 'queue:dequeue' : 'queue:enqueue');
-    else if (key.sk.startsWith('zone#')) hit(`zone:${oldImage?.['state']}>${newImage?.['state']}`);
-    else if (key.sk === 'state') {
+    const record = fleetKeyOf(key)?.kind;
+    if (record === 'queue') hit(newImage === undefined ? 'queue:dequeue' : 'queue:enqueue');
+    else if (record === 'zone') hit(`zone:${oldImage?.['state']}>${newImage?.['state']}`);
+    else if (record === 'state') {
       const [was, is] = [oldImage, newImage].map((image) => reasonsOf(image?.['gate']));
       for (const reason of is!) if (!was!.includes(reason)) hit(`gate:${reason}`);
       if (was!.length > 0 && is!.length === 0) hit('gate:open');

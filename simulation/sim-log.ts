@@ -1,4 +1,6 @@
 /** What happened in a run, in lines for people: each with its time and its subject. */
+
+import { fleetKeyOf } from '../shared/fleet/zones/fleet-store.ts';
 import type { Happened, Writer } from './laws/truth.ts';
 
 /** Lines kept in memory. */
@@ -73,12 +75,12 @@ export function lineOf(happened: Happened, by: Writer): SimLine | undefined {
       };
     case 'control': {
       const { key, newImage } = happened.change;
-      if (key.pk !== 'fleet') return undefined;
-      if (key.sk.startsWith('zone#'))
-        return { subject: key.sk.slice('zone#'.length), text: JSON.stringify(newImage ?? 'deleted') };
-      if (key.sk.startsWith('queue#')) {
+      const record = fleetKeyOf(key);
+      if (record === undefined) return undefined;
+      if (record.kind === 'zone') return { subject: record.zone, text: JSON.stringify(newImage ?? 'deleted') };
+      if (record.kind === 'queue') {
         return {
-          subject: key.sk.split('#')[2]!,
+          subject: record.nodeName,
           text: newImage === undefined ? `leaves the queue by ${who}` : 'waits in the queue',
         };
       }

@@ -10,11 +10,12 @@ import type { ServeWatch } from '../functions/watch/work.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { KubeObject } from '../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import { RESOURCE_VERSIONS_PER_MS } from '../shared/store/layout.ts';
 import { headersOf, OPERATOR } from './access.ts';
 import type { Mark } from './coverage.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Functions } from './faults/processes.ts';
-import { LINE_MAX_MS, VERSIONS_PER_MS, type Watcher, type WatchLaw } from './laws/watches.ts';
+import { LINE_MAX_MS, type Watcher, type WatchLaw } from './laws/watches.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 export interface WatchProgram {
@@ -292,7 +293,7 @@ class Watchers {
 
   async #live(client: Client): Promise<void> {
     if (this.#chance(ANCIENT_SHARE)) {
-      client.version = String((this.#options.time.nowMs() - ANCIENT_MS) * VERSIONS_PER_MS);
+      client.version = String((this.#options.time.nowMs() - ANCIENT_MS) * RESOURCE_VERSIONS_PER_MS);
       this.#options.law.onAncient(client, client.version);
     }
     for (;;) {

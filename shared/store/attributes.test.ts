@@ -28,7 +28,7 @@ describe('the attributes of a row', () => {
   it('sets what has a stored form, and removes the rest', () => {
     expect(changeOf(ROW, { uid: 'a', suspect: false, zone: undefined, untilMs: 1_001 })).toEqual({
       set: { u: 'a', S: 2 },
-      remove: ['s', 'z'],
+      remove: ['z', 's'],
     });
     expect(changeOf(ROW, { suspect: true })).toEqual({ set: { s: 1 }, remove: [] });
   });

@@ -62,6 +62,20 @@ export const mapped = <T, S>(
   stored: (value) => attribute.stored(form.write(value)),
 });
 
+/** One of a few words, which only the store of this row writes. */
+export const word = <W extends string>(name: string): Attribute<W | undefined> => ({
+  name,
+  of: (row) => row[name] as W | undefined,
+  stored: (value) => value,
+});
+
+/** JSON, which only the store of this row writes. */
+export const json = <T extends object>(name: string): Attribute<T | undefined> =>
+  mapped(text(name), {
+    read: (value) => (value === undefined ? undefined : (JSON.parse(value) as T)),
+    write: (value) => (value === undefined ? undefined : JSON.stringify(value)),
+  });
+
 /** An attribute that every row of its kind has. */
 export const present = <T>(attribute: Attribute<T | undefined>): Attribute<T> => ({
   name: attribute.name,
@@ -93,8 +107,9 @@ export function changeOf<A extends Attributes>(
 ): Required<Pick<UpdateWrite, 'set' | 'remove'>> {
   const set: Item = {};
   const remove: string[] = [];
-  for (const name in values) {
-    const attribute = attributes[name] as Attribute<unknown>;
+  for (const name in attributes) {
+    if (!(name in values)) continue;
+    const attribute: Attribute<unknown> = attributes[name]!;
     const stored = values[name] === undefined ? undefined : attribute.stored(values[name]);
     if (stored === undefined) remove.push(attribute.name);
     else set[attribute.name] = stored;

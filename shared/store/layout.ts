@@ -62,20 +62,22 @@ export const shardOf = (name: string, shards: number): number => textHash(name) 
 
 const twoDigits = (value: number): string => String(value).padStart(2, '0');
 
+const shardText = (shard: number | undefined): string => (shard === undefined ? '' : twoDigits(shard));
+
 export const healthPartition = (shard: number): string => `s${twoDigits(shard)}`;
 export const healthPartitionOf = (nodeName: string): string => healthPartition(shardOf(nodeName, HEALTH_SHARDS));
 export const healthPartitions = (): readonly string[] =>
   Array.from({ length: HEALTH_SHARDS }, (_, shard) => healthPartition(shard));
 
-export const objectPartition = (resource: string, shard: number): string => `o#${resource}#${twoDigits(shard)}`;
-export const logPartition = (resource: string, shard: number): string => `l#${resource}#${twoDigits(shard)}`;
+/** Without a shard: what all of its keys begin with. */
+export const objectPartition = (resource: string, shard?: number): string => `o#${resource}#${shardText(shard)}`;
+export const logPartition = (resource: string, shard?: number): string => `l#${resource}#${shardText(shard)}`;
 export const headPartition = (resource: string, shard: number): string => `h#${resource}#${twoDigits(shard)}`;
 export const nodePodsPartition = (nodeName: string): string => `n#${nodeName}`;
 export const ownedPartition = (ownerUid: string): string => `w#${ownerUid}`;
-export const decisionPartition = (shard: number): string => `d#${twoDigits(shard)}`;
-/** Without a shard: what all of its keys begin with. */
-export const decisionsPartition = (shard?: number): string => `ds#${shard === undefined ? '' : twoDigits(shard)}`;
-export const podDecisionsPartition = (shard?: number): string => `dp#${shard === undefined ? '' : twoDigits(shard)}`;
+export const decisionPartition = (shard?: number): string => `d#${shardText(shard)}`;
+export const decisionsPartition = (shard?: number): string => `ds#${shardText(shard)}`;
+export const podDecisionsPartition = (shard?: number): string => `dp#${shardText(shard)}`;
 
 export const objectSortKey = (namespace: string, name: string): string =>
   namespace === '' ? name : `${namespace}/${name}`;

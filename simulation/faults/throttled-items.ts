@@ -3,15 +3,20 @@
  * whatever is read or written together with them. Beats and digests are another table's and go on.
  */
 
+import { timersPartition } from '../../shared/fleet/evictions/timer-store.ts';
 import { type ItemKey, StoreFault } from '../../shared/store/item-store.ts';
+import { nodePodsPartition, objectPartition } from '../../shared/store/layout.ts';
 import type { MemoryItemStore } from '../../shared/store/memory/item-store.ts';
+
+const POD_INDEX = nodePodsPartition('');
+const TIMERS = timersPartition('');
 
 export function throttledFor(tables: MemoryItemStore, names: () => ReadonlySet<string>): MemoryItemStore {
   const isHot = ({ table, pk, sk }: Pick<ItemKey, 'table' | 'pk' | 'sk'>): boolean => {
     if (names().size === 0) return false;
-    if (table === 'objects' && pk.startsWith('o#nodes#')) return names().has(sk);
-    if (table === 'objects' && pk.startsWith('n#')) return names().has(pk.slice('n#'.length));
-    return table === 'control' && pk.startsWith('evictions#') && names().has(pk.slice('evictions#'.length));
+    if (table === 'objects' && pk.startsWith(objectPartition('nodes'))) return names().has(sk);
+    if (table === 'objects' && pk.startsWith(POD_INDEX)) return names().has(pk.slice(POD_INDEX.length));
+    return table === 'control' && pk.startsWith(TIMERS) && names().has(pk.slice(TIMERS.length));
   };
   const throttled = (): Promise<never> =>
     Promise.reject(new StoreFault('throttled', 'simulated hot item', { retryable: true }));

@@ -6,6 +6,7 @@
 import { ZONE_LABEL } from '../../shared/fleet/zones/zone.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
+import { objectPartition } from '../../shared/store/layout.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { Mark } from '../coverage.ts';
 import type { TimedChange } from '../recent-changes.ts';
@@ -56,10 +57,10 @@ class BindingsFit implements BindingsLaw {
   learn(changes: readonly TimedChange[], by: Writer): void {
     const bound: string[] = [];
     for (const { key, newImage } of changes) {
-      if (key.pk.startsWith('o#nodes#')) {
+      if (key.pk.startsWith(objectPartition('nodes'))) {
         if (newImage === undefined) this.#nodes.delete(key.sk);
         else this.#nodes.set(key.sk, objectOf(newImage) as KubeNode);
-      } else if (key.pk.startsWith('o#pods#')) {
+      } else if (key.pk.startsWith(objectPartition('pods'))) {
         const before = this.#pods.get(key.sk);
         if (newImage === undefined) {
           this.#pods.delete(key.sk);

@@ -4,6 +4,7 @@
  */
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
+import { objectPartition } from '../../shared/store/layout.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';
@@ -95,8 +96,8 @@ class PodCidrsAreUnique implements CidrLaw {
     // The blocks first: they are of one transaction with their Node.
     for (const change of changes) if (change.key.pk.startsWith('cidr#')) this.#changeBlock(change);
     for (const change of changes) {
-      if (change.key.pk.startsWith('o#nodes#')) this.#changeNode(change, by);
-      else if (change.key.pk.startsWith('o#events#')) this.#readEvent(change);
+      if (change.key.pk.startsWith(objectPartition('nodes'))) this.#changeNode(change, by);
+      else if (change.key.pk.startsWith(objectPartition('events'))) this.#readEvent(change);
     }
   }
 

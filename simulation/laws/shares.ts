@@ -6,7 +6,10 @@
  *     gate stays open.
  *   - What is refused is recorded as a decision.
  */
+
+import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
 import { API_LIMITS, HEARTBEAT_LIMITS } from '../../shared/kubernetes/request/request-throttle.ts';
+import { decisionPartition } from '../../shared/store/layout.ts';
 import type { Mark } from '../coverage.ts';
 import { type EndpointAnswer, type EndpointRequest, isRenewal, messageOf } from '../endpoint.ts';
 import type { Process } from '../faults/processes.ts';
@@ -82,7 +85,9 @@ export function identitiesKeepTheirShare(context: LawContext, hit: (mark: Mark) 
       if (isRefused && !context.isPoisoned(who)) fail(`${method} ${path} of ${who} was refused: ${messageOf(answer)}`);
     },
     learn(changes) {
-      const isRecorded = changes.some(({ key }) => key.pk.startsWith('d#') && key.sk.startsWith(`node.${GREEDY}.`));
+      const isRecorded = changes.some(
+        ({ key }) => key.pk.startsWith(decisionPartition()) && key.sk.startsWith(`node.${GREEDY}.`),
+      );
       if (!isRecorded) return;
       hit('shares:recorded');
       refusedAtMs = undefined;
@@ -90,7 +95,7 @@ export function identitiesKeepTheirShare(context: LawContext, hit: (mark: Mark) 
     onHappened(happened) {
       if (happened.kind !== 'control') return;
       const { key, newImage } = happened.change;
-      if (key.pk !== 'fleet' || key.sk !== 'state') return;
+      if (fleetKeyOf(key)?.kind !== 'state') return;
       const isClosed = reasonsOf(newImage?.['gate']).length > 0;
       if (isGreedy() && isCalm()) {
         if (isClosed && !wasClosed) fail(`the gate closed because of ${reasonsOf(newImage?.['gate']).join()}`);

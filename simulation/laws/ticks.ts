@@ -4,6 +4,8 @@
  *   - No more messages were sent than slots were claimed: only the winner of a slot sends, and it sends one.
  *   - In calm it ticks: the watchdog restarts it within two minutes.
  */
+
+import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
 import { type Law, type LawContext, seconds } from './law.ts';
 
 /** A minute, the precision of the schedule, and a step of all clocks back by half a minute. Milliseconds. */
@@ -34,7 +36,7 @@ export function chainIsOne(context: Pick<LawContext, 'plan' | 'nowMs' | 'most' |
     onHappened(happened) {
       if (happened.kind !== 'control') return;
       const { key, oldImage, newImage } = happened.change;
-      if (key.pk !== 'fleet' || key.sk !== 'state' || newImage?.['slot'] === oldImage?.['slot']) return;
+      if (fleetKeyOf(key)?.kind !== 'state' || newImage?.['slot'] === oldImage?.['slot']) return;
       claims += 1;
       if (nowMs() - claimedAtMs > gapMaxMs()) sinceMs = nowMs();
       claimedAtMs = nowMs();

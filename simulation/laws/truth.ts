@@ -7,9 +7,11 @@
 import { PROFILE_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';
 import { FLAPPING_TAINT_KEY } from '../../shared/fleet/silences/flapping.ts';
 import { plannedUntilMs } from '../../shared/fleet/silences/planned-silence.ts';
+import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
 import { zoneKeyOf } from '../../shared/fleet/zones/zone.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { ConditionStatus, NodeCondition, Taint, Toleration } from '../../shared/kubernetes/kubernetes.ts';
+import { objectPartition } from '../../shared/store/layout.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
 
@@ -156,15 +158,17 @@ class ObservedTruth implements Truth {
   learn(changes: readonly TimedChange[], by: Writer): readonly Happened[] {
     const happened: Happened[] = [];
     for (const change of changes) {
-      const { table, pk, sk } = change.key;
+      const { table, pk } = change.key;
       if (table === 'objects') {
-        if (pk.startsWith('o#nodes#')) happened.push(...this.#changeNode(change));
-        else if (pk.startsWith('o#pods#')) happened.push(...this.#changePod(change));
+        if (pk.startsWith(objectPartition('nodes'))) happened.push(...this.#changeNode(change));
+        else if (pk.startsWith(objectPartition('pods'))) happened.push(...this.#changePod(change));
       } else if (table === 'control') {
-        if (sk.startsWith('queue#')) {
-          if (change.newImage === undefined) this.queued.delete(sk.slice('queue#'.length));
-          else this.queued.add(sk.slice('queue#'.length));
-        } else if (pk === 'fleet' && sk === 'state') {
+        const record = fleetKeyOf(change.key);
+        if (record?.kind === 'queue') {
+          const place = `${record.zone}#${record.nodeName}`;
+          if (change.newImage === undefined) this.queued.delete(place);
+          else this.queued.add(place);
+        } else if (record?.kind === 'state') {
           const isOn = change.newImage?.['total'] === 1;
           if (isOn !== this.#total.isOn) this.#total = { isOn, sinceMs: change.atMs };
         }

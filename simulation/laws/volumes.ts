@@ -6,6 +6,7 @@
 import type { MemoryCloud } from '../../demo/ec2/cloud.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
+import { objectPartition } from '../../shared/store/layout.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';
@@ -61,8 +62,8 @@ class VolumesAreKept implements VolumeLaw {
 
   learn(changes: readonly TimedChange[]): void {
     for (const change of changes) {
-      if (change.key.pk.startsWith('o#nodes#')) this.#changeNode(change);
-      else if (change.key.pk.startsWith('o#pods#')) this.#changePod(change);
+      if (change.key.pk.startsWith(objectPartition('nodes'))) this.#changeNode(change);
+      else if (change.key.pk.startsWith(objectPartition('pods'))) this.#changePod(change);
     }
   }
 

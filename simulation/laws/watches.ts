@@ -5,7 +5,13 @@
  * Each change is compared with the commits to the tables, so an error of a watcher is also found during faults.
  */
 import type { KubeObject } from '../../shared/kinds/types.ts';
-import { objectSortKey } from '../../shared/store/layout.ts';
+import {
+  LOG_RETENTION_SECONDS,
+  logPartition,
+  objectPartition,
+  objectSortKey,
+  RESOURCE_VERSIONS_PER_MS,
+} from '../../shared/store/layout.ts';
 import { type LogEntry, logEntries, objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { type Law, type LawContext, seconds } from './law.ts';
@@ -73,11 +79,9 @@ export interface WatchLaw extends Law {
 }
 
 /** A version must not be expired before this age minus the clock skew. Milliseconds. */
-const KEPT_MS = 3_600_000;
+const KEPT_MS = LOG_RETENTION_SECONDS * 1_000;
 /** A page of a list may take as long as this many lines. */
 const PAGE_LINES = 4;
-/** A version contains the time of its commit. */
-export const VERSIONS_PER_MS = 1_000;
 /** Maximum time from a commit to its event without faults, including one reconnection. Milliseconds. */
 const RECEIVED_WITHIN_MS = 20_000;
 /**
@@ -89,13 +93,10 @@ export const LINE_MAX_MS = 40;
 const keyOf = ({ metadata }: KubeObject): string =>
   metadata.namespace === undefined ? metadata.name! : `${metadata.namespace}/${metadata.name}`;
 const versionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion);
-const LOG_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'l#nodes#', pods: 'l#pods#' };
 const sortKeyOf = (entry: LogEntry): string => {
   const { namespace, name } = entry.change().ref;
   return objectSortKey(namespace, name);
 };
-
-const OBJECTS_OF: Readonly<Record<WatchedResource, string>> = { nodes: 'o#nodes#', pods: 'o#pods#' };
 
 export function watchersReceiveEveryChange(context: LawContext): WatchLaw {
   return new WatchersReceiveEveryChange(context);
@@ -131,9 +132,9 @@ class WatchersReceiveEveryChange implements WatchLaw {
       const { table, pk, sk } = change.key;
       if (table !== 'objects' || change.cause === 'expired') continue;
       for (const resource of ['nodes', 'pods'] as const) {
-        if (!pk.startsWith(OBJECTS_OF[resource])) continue;
+        if (!pk.startsWith(objectPartition(resource))) continue;
         const log = changes
-          .filter(({ key, newImage }) => newImage !== undefined && key.pk.startsWith(LOG_OF[resource]))
+          .filter(({ key, newImage }) => newImage !== undefined && key.pk.startsWith(logPartition(resource)))
           .flatMap(({ newImage }) => logEntries(resource, newImage!))
           .find((entry) => sortKeyOf(entry) === sk);
         const followers = [...this.#all.values()].filter(({ watcher }) => watcher.resource === resource);
@@ -248,7 +249,7 @@ class WatchersReceiveEveryChange implements WatchLaw {
 
   onExpired(watcher: Watcher): void {
     const followed = this.#all.get(watcher)!;
-    const ageMs = this.#context.nowMs() - (followed.through ?? 0) / VERSIONS_PER_MS;
+    const ageMs = this.#context.nowMs() - (followed.through ?? 0) / RESOURCE_VERSIONS_PER_MS;
     this.#forget(followed);
     if (ageMs >= KEPT_MS - this.#context.clockSlackMs(this.#context.nowMs() - KEPT_MS) - RECEIVED_WITHIN_MS) return;
     this.#fail(followed, `received Expired for a version that is ${seconds(ageMs)} old`);

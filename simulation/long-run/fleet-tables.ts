@@ -12,6 +12,7 @@ import { withoutPlannedSilence, withProfile, withSilenceMarks } from '../../shar
 import { healthWritesFor } from '../../shared/fleet/nodes/node-writes.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { PLANNED_UNTIL_ANNOTATION } from '../../shared/fleet/silences/planned-silence.ts';
+import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
@@ -69,8 +70,7 @@ export interface FleetTablesOptions {
 
 type Row = { -readonly [Name in keyof Item]: Item[Name] };
 
-const STATE: ItemKey = { table: 'control', pk: 'fleet', sk: 'state' };
-const isState = ({ table, pk, sk }: ItemKey): boolean => table === STATE.table && pk === STATE.pk && sk === STATE.sk;
+const isState = (key: ItemKey): boolean => key.table === 'control' && fleetKeyOf(key)?.kind === 'state';
 const nameOf = (node: number): string => `m-${node}`;
 const nodeOf = ({ sk }: ItemKey): number => Number(sk.slice('m-'.length));
 const isRow = ({ table, sk }: ItemKey): boolean => table === 'health' && sk.startsWith('m-');
@@ -259,7 +259,7 @@ export class FleetTables implements ItemStore {
   async #afterWrites(writes: readonly TransactWrite[]): Promise<void> {
     for (const { key, kind } of writes) {
       if (kind === 'check') continue;
-      if (isState(key)) this.#options.onState((await this.#memory.get(STATE, { consistent: true }))!);
+      if (isState(key)) this.#options.onState((await this.#memory.get(key, { consistent: true }))!);
       if (isRow(key)) await this.#afterRowWrite(key);
     }
   }

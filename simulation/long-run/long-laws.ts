@@ -16,8 +16,10 @@
  * A fault's recovery is the time from the end of an episode to the end of the first tick that marks nodes again: it began
  * after the episode, and the gate is open.
  */
+
 import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
+import { stateKey } from '../../shared/fleet/zones/fleet-store.ts';
 import type { Item } from '../../shared/store/item-store.ts';
 import { type Episode, FAULT_NAMES, type FaultName, type FaultPlan } from '../faults/catalogue.ts';
 import type { TickReport } from '../faults/faulty-ticks.ts';
@@ -245,7 +247,7 @@ class LongChecks {
     if (slot === this.#slot) return;
     this.#tally.claims += 1;
     const change = {
-      key: STATE_KEY,
+      key: stateKey,
       type: 'MODIFY',
       oldImage: { slot: this.#slot ?? -1 },
       newImage: { slot },
@@ -461,8 +463,6 @@ class LongChecks {
     return tally;
   }
 }
-
-const STATE_KEY = { table: 'control', pk: 'fleet', sk: 'state' } as const;
 
 const recoveryOf = (name: FaultName, { fromMs, untilMs }: Episode): Recovery => ({
   name,

@@ -90,9 +90,11 @@ const dueText = (dueMs: number): string => String(Math.max(0, Math.floor(dueMs))
 const earliestOf = (timers: readonly EvictionTimer[]): number | undefined =>
   timers.length === 0 ? undefined : Math.min(...timers.map((timer) => timer.atMs));
 
+export const timersPartition = (nodeName: string): string => `evictions#${nodeName}`;
+
 const partKey = (nodeName: string, part: number): ItemKey => ({
   table: 'control',
-  pk: `evictions#${nodeName}`,
+  pk: timersPartition(nodeName),
   sk: part === 0 ? ALONE : `p${part}`,
 });
 

@@ -2,8 +2,7 @@
  * The nodes that EC2 is asked about, in one partition of the `control` table. A tick finds them with one query. Without
  * any, the query costs half a read unit.
  *
- *   pk `cloud` sk <node name>   uid, providerID, createdAtMs, ready, shutdown 1, outOfService, uninitialised 1: the node
- *                               that object-stream last read; rv its resourceVersion; seen JSON of EC2's answers
+ *   pk `cloud` sk <node name>   the node that object-stream last read (NODE), and EC2's answers
  *   pk `cloud-asked` sk `-`     asked JSON: when EC2 was last asked (poll-plan.rule.ts); only beyond 2,000 nodes
  *
  * object-stream writes the attributes of the node, cloud-node writes the answers. Neither overwrites the other's.
@@ -12,9 +11,22 @@
  * in between.
  */
 
-import { defined } from '../../defined.ts';
 import type { ConditionStatus } from '../../kubernetes/kubernetes.ts';
-import { all, any, is, lacks } from '../../store/attributes.ts';
+import {
+  all,
+  any,
+  changeOf,
+  flag,
+  holds,
+  json,
+  mapped,
+  number,
+  present,
+  type RowValues,
+  readRow,
+  text,
+  word,
+} from '../../store/attributes.ts';
 import { controlPages } from '../../store/control-pages.ts';
 import type {
   Condition,
@@ -31,13 +43,31 @@ import { type CloudSeen, NOTHING_SEEN, type WatchedNode } from './watch-list.rul
 
 const PARTITION = 'cloud';
 
-export interface WatchRow extends WatchedNode {
+const OUT_OF_SERVICE = word<'ours' | 'others'>('outOfService');
+
+/** Attributes of a watched node. */
+const NODE = {
+  uid: present(text('uid')),
+  providerId: present(text('providerID')),
+  createdAtMs: present(number('createdAtMs')),
   /** Version of the Node from which the row was written. */
-  readonly resourceVersion: number;
-  readonly seen: CloudSeen;
-  /** `seen` as it is stored. */
-  readonly seenText: string | undefined;
-}
+  resourceVersion: present(number('rv')),
+  ready: word<ConditionStatus>('ready'),
+  hasShutdownTaint: flag('shutdown'),
+  outOfServiceTaint: mapped(OUT_OF_SERVICE, {
+    read: (taint): WatchedNode['outOfServiceTaint'] => taint ?? 'absent',
+    write: (taint) => (taint === 'absent' ? undefined : taint),
+  }),
+  uninitialised: flag('uninitialised'),
+};
+const ROW = {
+  ...NODE,
+  nodeName: present(text('sk')),
+  /** JSON of CloudSeen. */
+  seenText: text('seen'),
+};
+
+export type WatchRow = WatchedNode & RowValues<typeof ROW> & { readonly seen: CloudSeen };
 
 export interface CloudStore {
   /** All rows. Eventually consistent: every write carries its own condition. */
@@ -63,11 +93,11 @@ export interface CloudStore {
 }
 
 const ASKED: ItemKey = { table: 'control', pk: 'cloud-asked', sk: ALONE };
+const ASKED_SECONDS = json<AskedSeconds>('asked');
 
 const keyOf = (nodeName: string): ItemKey => ({ table: 'control', pk: PARTITION, sk: nodeName });
 
-const asSeen = ({ uid, seenText }: WatchRow): Condition =>
-  all(is('uid', uid), seenText === undefined ? lacks('seen') : is('seen', seenText));
+const asSeen = ({ uid, seenText }: WatchRow): Condition => all(holds(ROW.uid, uid), holds(ROW.seenText, seenText));
 
 /** For a commit's `extra`: deletes the row with its Node. Refused when another answer was stored since the read. */
 export const leaveWatchWrite = (row: WatchRow): DeleteWrite => ({
@@ -102,25 +132,30 @@ export function cloudStore(items: ItemStore): CloudStore {
 
     async readAsked() {
       const item = await items.get(ASKED, { consistent: false });
-      return item === undefined ? {} : (JSON.parse(item['asked'] as string) as AskedSeconds);
+      return ASKED_SECONDS.of(item ?? {}) ?? {};
     },
 
     async rememberAsked(asked) {
-      await items.write({ kind: 'put', key: ASKED, item: { asked: JSON.stringify(asked) } });
+      await items.write({ kind: 'put', key: ASKED, item: changeOf({ asked: ASKED_SECONDS }, { asked }).set });
     },
 
     async watch(node, resourceVersion) {
       const key = keyOf(node.nodeName);
-      const attributes = attributesOf(node, resourceVersion);
-      const gone = OPTIONAL.filter((name) => attributes[name] === undefined);
+      const { nodeName: _, ...attributes } = node;
+      const { set, remove } = changeOf(NODE, { ...attributes, resourceVersion });
       const updated = await items.write({
         kind: 'update',
         key,
-        set: attributes,
-        remove: gone,
+        set,
+        remove,
         when: any(
           { kind: 'itemAbsent' },
-          all(is('uid', node.uid), { kind: 'compare', attribute: 'rv', op: '<', value: resourceVersion }),
+          all(holds(ROW.uid, node.uid), {
+            kind: 'compare',
+            attribute: ROW.resourceVersion.name,
+            op: '<',
+            value: resourceVersion,
+          }),
         ),
       });
       if (updated.kind === 'written') return;
@@ -128,8 +163,8 @@ export function cloudStore(items: ItemStore): CloudStore {
       await items.write({
         kind: 'put',
         key,
-        item: attributes,
-        when: { kind: 'compare', attribute: 'uid', op: '<>', value: node.uid },
+        item: set,
+        when: { kind: 'compare', attribute: ROW.uid.name, op: '<>', value: node.uid },
       });
     },
 
@@ -140,8 +175,8 @@ export function cloudStore(items: ItemStore): CloudStore {
         when: all(
           { kind: 'itemExists' },
           any(
-            { kind: 'compare', attribute: 'uid', op: '<>', value: uid },
-            { kind: 'compare', attribute: 'rv', op: '<=', value: resourceVersion },
+            { kind: 'compare', attribute: ROW.uid.name, op: '<>', value: uid },
+            { kind: 'compare', attribute: ROW.resourceVersion.name, op: '<=', value: resourceVersion },
           ),
         ),
       });
@@ -151,7 +186,7 @@ export function cloudStore(items: ItemStore): CloudStore {
       await items.write({
         kind: 'delete',
         key: keyOf(row.nodeName),
-        when: all(is('uid', row.uid), is('rv', row.resourceVersion)),
+        when: all(holds(ROW.uid, row.uid), holds(ROW.resourceVersion, row.resourceVersion)),
       });
     },
 
@@ -159,7 +194,7 @@ export function cloudStore(items: ItemStore): CloudStore {
       const write: UpdateWrite = {
         kind: 'update',
         key: keyOf(row.nodeName),
-        set: { seen: JSON.stringify(seen) },
+        ...changeOf(ROW, { seenText: JSON.stringify(seen) }),
         when: asSeen(row),
       };
       const outcome = along === undefined ? await items.write(write) : await items.transact([write, along]);
@@ -168,41 +203,8 @@ export function cloudStore(items: ItemStore): CloudStore {
   };
 }
 
-/** Attributes that a row may lack. */
-const OPTIONAL = ['ready', 'shutdown', 'outOfService', 'uninitialised'] as const;
-
-const attributesOf = (node: WatchedNode, resourceVersion: number): Item => ({
-  uid: node.uid,
-  providerID: node.providerId,
-  createdAtMs: node.createdAtMs,
-  rv: resourceVersion,
-  ...defined({
-    ready: node.ready,
-    shutdown: node.hasShutdownTaint ? 1 : undefined,
-    outOfService: node.outOfServiceTaint === 'absent' ? undefined : node.outOfServiceTaint,
-    uninitialised: node.uninitialised ? 1 : undefined,
-  }),
-});
-
 function rowOf(item: Item): WatchRow {
-  const seenText = item['seen'] as string | undefined;
-  return {
-    nodeName: item['sk'] as string,
-    uid: item['uid'] as string,
-    providerId: item['providerID'] as string,
-    createdAtMs: item['createdAtMs'] as number,
-    resourceVersion: item['rv'] as number,
-    ready: item['ready'] as ConditionStatus | undefined,
-    hasShutdownTaint: item['shutdown'] === 1,
-    outOfServiceTaint: (item['outOfService'] as WatchedNode['outOfServiceTaint'] | undefined) ?? 'absent',
-    uninitialised: item['uninitialised'] === 1,
-    seenText,
-    seen: seenText === undefined ? NOTHING_SEEN : seenOf(seenText),
-  };
-}
-
-/** Older rows name the field `reported` `told`. */
-function seenOf(text: string): CloudSeen {
-  const { told, ...seen } = JSON.parse(text) as CloudSeen & { readonly told?: string };
-  return { ...seen, ...defined({ reported: seen.reported ?? told }) };
+  const { ready, ...row } = readRow(ROW, item);
+  const { seenText } = row;
+  return { ...row, ready, seen: seenText === undefined ? NOTHING_SEEN : (JSON.parse(seenText) as CloudSeen) };
 }

@@ -2,16 +2,10 @@
  * State of the fleet that node-monitor and evictor share, in one partition of the `control` table. A quiet tick reads
  * it by one query:
  *
- *   state            slot of the last claim, fence, at its time (ms), by the id of its tick; doneAt start of the last
- *                    finished tick (ms); gate JSON of the gate's record; holding 1 while the gate is closed;
- *                    disruption JSON of its record; total 1 during total disruption; nodes number of Nodes seen;
- *                    sent JSON of the times of ticks that sent parts to node-marker
- *   zone#<zone>      state of the last evaluation, absent while the zone has no node that counts; ratePerSecond and
- *                    tatMs, the limiter; hold the last recorded reason why no queued node is tainted; createdAtMs
- *                    when the zone got its first node, absent in a record of an earlier version; evictions tokens
- *                    acquired since then, absent for none
+ *   state            the last claim, and what it decided (STATE_ROW)
+ *   zone#<zone>      state and limiter of a zone (ZONE_ROW)
  *   profiles         progress of the evaluation of Nodes after a change of the policy's profiles: of, sinceMs, round, after
- *   queue#<zone>#<node>   a node that waits for its zone's limiter: uid, addedAtMs
+ *   queue#<zone>#<node>   a node that waits for its zone's limiter (QUEUE_ROW)
  *
  * The claim of a node-monitor tick also stores what the tick decided about our own health: gate, probes, total
  * disruption.
@@ -26,7 +20,21 @@
  */
 
 import { defined } from '../../defined.ts';
-import { all, any, is, lacks } from '../../store/attributes.ts';
+import {
+  type Attribute,
+  all,
+  any,
+  changeOf,
+  flag,
+  holds,
+  is,
+  json,
+  number,
+  present,
+  readRow,
+  text,
+  word,
+} from '../../store/attributes.ts';
 import { controlPages } from '../../store/control-pages.ts';
 import type {
   CheckWrite,
@@ -34,6 +42,7 @@ import type {
   DeleteWrite,
   Item,
   ItemKey,
+  ItemPosition,
   ItemStore,
   PutWrite,
   UpdateWrite,
@@ -174,30 +183,81 @@ export interface FleetStore {
   dequeue(item: { readonly zone: string; readonly nodeName: string; readonly uid: string }): Promise<void>;
 }
 
+const STATE_ROW = {
+  /** The last claim. */
+  slot: number('slot'),
+  fence: number('fence'),
+  claimedAtMs: number('at'),
+  /** The id of the tick that claimed it. */
+  claimId: text('by'),
+  /** Start of the last finished tick. */
+  doneAtMs: number('doneAt'),
+  /** See gateText. */
+  gate: text('gate'),
+  /** The gate is closed. */
+  holding: flag('holding'),
+  disruption: json<DisruptionRecord>('disruption'),
+  /** Total disruption. */
+  total: flag('total'),
+  nodes: number('nodes'),
+  sent: json<SentParts>('sent'),
+};
+const ZONE_ROW = {
+  state: word<ZoneState>('state'),
+  hold: text('hold'),
+  /** The limiter: its attributes are those of LimiterUpdate. */
+  tatMs: number('tatMs'),
+  ratePerSecond: number('ratePerSecond'),
+  createdAtMs: number('createdAtMs'),
+  evictions: number('evictions'),
+};
+const QUEUE_ROW = { uid: present(text('uid')), addedAtMs: present(number('addedAtMs')) };
+
 const keyOf = (sk: string): ItemKey => ({ table: 'control', pk: PARTITION, sk });
-const stateKey = keyOf(STATE);
+export const stateKey = keyOf(STATE);
 const zoneKey = (zone: string): ItemKey => keyOf(`${ZONE_PREFIX}${zone}`);
 const queueKey = (zone: string, nodeName: string): ItemKey => keyOf(`${QUEUE_PREFIX}${zone}#${nodeName}`);
+
+export type FleetKey =
+  | { readonly kind: 'state' }
+  | { readonly kind: 'profiles' }
+  | { readonly kind: 'zone'; readonly zone: string }
+  | { readonly kind: 'queue'; readonly zone: string; readonly nodeName: string };
+
+/** The record that a key of the `control` table names; undefined for one that is not of the fleet. */
+export function fleetKeyOf({ pk, sk }: ItemPosition): FleetKey | undefined {
+  if (pk !== PARTITION) return undefined;
+  if (sk === STATE || sk === PROFILES) return { kind: sk };
+  if (sk.startsWith(ZONE_PREFIX)) return { kind: 'zone', zone: sk.slice(ZONE_PREFIX.length) };
+  if (!sk.startsWith(QUEUE_PREFIX)) return undefined;
+  // Neither label values nor node names contain a '#'.
+  const [zone = '', nodeName = ''] = sk.slice(QUEUE_PREFIX.length).split('#', 2);
+  return { kind: 'queue', zone, nodeName };
+}
 
 /**
  * For a commit's `extra`: refuses the commit unless taints may be added. It holds if the gate is open and there is no
  * total disruption when the commit is applied, regardless of when the decision was made.
  */
-export const mayTaint: CheckWrite = { kind: 'check', key: stateKey, when: all(lacks('holding'), lacks('total')) };
+export const mayTaint: CheckWrite = {
+  kind: 'check',
+  key: stateKey,
+  when: all(holds(STATE_ROW.holding, false), holds(STATE_ROW.total, false)),
+};
 
 /** For a commit's `extra`: acquires a token of the zone's limiter, or refuses the commit. */
 export const acquireTokenWrite = (zone: string, update: LimiterUpdate): UpdateWrite => ({
   kind: 'update',
   key: zoneKey(zone),
   ...writeOf(update),
-  add: { evictions: 1 },
+  add: { [ZONE_ROW.evictions.name]: 1 },
 });
 
 /** For a commit's `extra`: deletes this queue entry, or refuses the commit if the entry no longer exists. */
 export const dequeueWrite = (item: QueuedNode): DeleteWrite => ({
   kind: 'delete',
   key: queueKey(item.zone, item.nodeName),
-  when: all(is('uid', item.uid), is('addedAtMs', item.addedAtMs)),
+  when: all(holds(QUEUE_ROW.uid, item.uid), holds(QUEUE_ROW.addedAtMs, item.addedAtMs)),
 });
 
 /** A write, with another one in the same transaction. `refused` also after a conflict: the next tick decides again. */
@@ -217,36 +277,36 @@ async function readFleet(items: ItemStore): Promise<FleetRecords> {
   });
   for await (const page of pages) {
     for (const item of page) {
-      const { sk } = item as FleetRow;
-      if (sk === STATE) state = stateOf(item);
-      else if (sk === PROFILES) profileSweep = sweepOf(item);
-      else if (sk.startsWith(ZONE_PREFIX)) zones.push(zoneOf(item as ZoneRow));
-      else if (sk.startsWith(QUEUE_PREFIX)) queue.push(queuedNodeOf(item as QueueRow));
+      const key = fleetKeyOf({ pk: PARTITION, sk: String(item['sk']) });
+      if (key === undefined) continue;
+      if (key.kind === 'state') state = stateOf(item);
+      else if (key.kind === 'profiles') profileSweep = sweepOf(item);
+      else if (key.kind === 'zone') zones.push(zoneOf(key.zone, item));
+      else queue.push({ zone: key.zone, nodeName: key.nodeName, ...readRow(QUEUE_ROW, item) });
     }
   }
   return { state, zones, queue, profileSweep };
 }
 
 function claimWrite({ slot, seenFence, nowMs, claimId, gate, disruption, nodes, finished }: MonitorClaim): UpdateWrite {
-  const holding = gate.reasons.length > 0;
   const next = claimSlot(slot);
+  const { set, remove } = changeOf(STATE_ROW, {
+    claimedAtMs: nowMs,
+    claimId,
+    gate: gateText(gate),
+    holding: gate.reasons.length > 0,
+    disruption,
+    total: disruption.total,
+    nodes,
+    ...(finished ? { doneAtMs: nowMs } : {}),
+  });
   return {
     kind: 'update',
     key: stateKey,
-    set: {
-      ...next.set,
-      at: nowMs,
-      by: claimId,
-      gate: gateText(gate),
-      disruption: JSON.stringify(disruption),
-      nodes,
-      ...(holding ? { holding: 1 } : {}),
-      ...(disruption.total ? { total: 1 } : {}),
-      ...(finished ? { doneAt: nowMs } : {}),
-    },
+    set: { ...next.set, ...set },
     add: next.add,
-    remove: [...(holding ? [] : ['holding']), ...(disruption.total ? [] : ['total'])],
-    when: all(next.when as Condition, seenFence === 0 ? lacks('fence') : is('fence', seenFence)),
+    remove,
+    when: all(next.when as Condition, holds(STATE_ROW.fence, seenFence === 0 ? undefined : seenFence)),
   };
 }
 
@@ -271,7 +331,7 @@ async function claimBareTick(
   const outcome = await items.write({
     kind: 'update',
     key: { table: 'control', pk: `tick#${controller}`, sk: ALONE },
-    set: { ...set, at: nowMs },
+    set: { ...set, [STATE_ROW.claimedAtMs.name]: nowMs },
     add,
     when: when as Condition,
   });
@@ -282,15 +342,15 @@ async function claimBareTick(
  * Sets or removes one attribute of a zone's record, if it still has the value `from`. It must not create the record: a
  * record without limiter attributes would have a full bucket (L3).
  */
-const changeZoneWrite = (
+const changeZoneWrite = <T>(
   zone: string,
-  attribute: 'state' | 'hold',
-  { from, to }: { readonly from: string | undefined; readonly to: string | undefined },
+  attribute: Attribute<T>,
+  { from, to }: { readonly from: T; readonly to: T },
 ): UpdateWrite => ({
   kind: 'update',
   key: zoneKey(zone),
-  ...(to === undefined ? { remove: [attribute] } : { set: { [attribute]: to } }),
-  when: all({ kind: 'has', attribute: 'ratePerSecond' }, from === undefined ? lacks(attribute) : is(attribute, from)),
+  ...changeOf({ attribute }, { attribute: to }),
+  when: all({ kind: 'has', attribute: ZONE_ROW.ratePerSecond.name }, holds(attribute, from)),
 });
 
 async function setZoneRate(items: ItemStore, ...args: Parameters<FleetStore['setZoneRate']>): Promise<void> {
@@ -311,22 +371,27 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
     await items.write({
       kind: 'update',
       key: stateKey,
-      set: { doneAt: beganAtMs, ...(sent === undefined ? {} : { sent: JSON.stringify(sent) }) },
-      when: any(lacks('doneAt'), { kind: 'compare', attribute: 'doneAt', op: '<', value: beganAtMs }),
+      set: changeOf(STATE_ROW, { doneAtMs: beganAtMs, ...defined({ sent }) }).set,
+      when: any(holds(STATE_ROW.doneAtMs, undefined), {
+        kind: 'compare',
+        attribute: STATE_ROW.doneAtMs.name,
+        op: '<',
+        value: beganAtMs,
+      }),
     });
   },
 
   async createZone(zone, { state, ratePerSecond, nowMs: createdAtMs }, along) {
-    const item = { ratePerSecond, createdAtMs, ...defined({ state }) };
+    const item = changeOf(ZONE_ROW, { ratePerSecond, createdAtMs, state }).set;
     await writeWith(items, { kind: 'put', key: zoneKey(zone), item, when: { kind: 'itemAbsent' } }, along);
   },
 
   async setHold(zone, from, to, along) {
-    await writeWith(items, changeZoneWrite(zone, 'hold', { from, to }), along);
+    await writeWith(items, changeZoneWrite(zone, ZONE_ROW.hold, { from, to }), along);
   },
 
   async setZoneState(zone, from, to, along) {
-    await writeWith(items, changeZoneWrite(zone, 'state', { from, to }), along);
+    await writeWith(items, changeZoneWrite(zone, ZONE_ROW.state, { from, to }), along);
   },
 
   setZoneRate: (zone, change, along) => setZoneRate(items, zone, change, along),
@@ -335,7 +400,12 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
     await items.write({
       kind: 'delete',
       key: zoneKey(zone),
-      when: any(lacks('tatMs'), { kind: 'compare', attribute: 'tatMs', op: '<=', value: nowMs }),
+      when: any(holds(ZONE_ROW.tatMs, undefined), {
+        kind: 'compare',
+        attribute: ZONE_ROW.tatMs.name,
+        op: '<=',
+        value: nowMs,
+      }),
     });
   },
 
@@ -353,12 +423,13 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
 
   async enqueue({ zone, nodeName, uid, addedAtMs }) {
     const key = queueKey(zone, nodeName);
-    const outcome = await items.write({ kind: 'put', key, item: { uid, addedAtMs }, when: { kind: 'itemAbsent' } });
+    const item = changeOf(QUEUE_ROW, { uid, addedAtMs }).set;
+    const outcome = await items.write({ kind: 'put', key, item, when: { kind: 'itemAbsent' } });
     return outcome.kind;
   },
 
   async dequeue({ zone, nodeName, uid }) {
-    await items.write({ kind: 'delete', key: queueKey(zone, nodeName), when: is('uid', uid) });
+    await items.write({ kind: 'delete', key: queueKey(zone, nodeName), when: holds(QUEUE_ROW.uid, uid) });
   },
 });
 
@@ -372,29 +443,6 @@ const writeOf = ({ when, set }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set'
   when: when as Condition,
   set: { ...set } as Item,
 });
-
-/** Attributes of the records, see above. */
-type FleetRow = { readonly sk: string };
-type StateRow = {
-  readonly slot?: number;
-  readonly fence?: number;
-  readonly at?: number;
-  readonly by?: string;
-  readonly gate?: string;
-  readonly disruption?: string;
-  readonly doneAt?: number;
-  readonly nodes?: number;
-  readonly sent?: string;
-};
-type ZoneRow = FleetRow & {
-  readonly state?: ZoneState;
-  readonly hold?: string;
-  readonly tatMs?: number;
-  readonly ratePerSecond?: number;
-  readonly createdAtMs?: number;
-  readonly evictions?: number;
-};
-type QueueRow = FleetRow & { readonly uid: string; readonly addedAtMs: number };
 
 /**
  * The gate as text. The row is written with each tick, and up to 1 KB costs one write unit:
@@ -427,7 +475,6 @@ function gateText({ lastTickAtMs: _, probes, profiles, ...gate }: GateRecord): s
   });
 }
 
-/** Reads also the texts of earlier versions, with one object per probe. */
 function gateFrom(text: string | undefined, lastTickAtMs: number | undefined): GateRecord {
   if (text === undefined) return { ...UNTRIED_GATE, lastTickAtMs };
   const {
@@ -459,17 +506,17 @@ function probesFrom(numbers: readonly number[]): readonly Probe[] {
   return probes;
 }
 
-function stateOf(item: Item | undefined): FleetState {
-  const { slot, fence = 0, at, by, gate, disruption, doneAt, nodes, sent } = (item ?? {}) as StateRow;
+function stateOf(item: Item = {}): FleetState {
+  const row = readRow(STATE_ROW, item);
   return {
-    slot,
-    claimedAtMs: at,
-    claimId: by,
-    fence,
-    gate: gateFrom(gate, doneAt),
-    disruption: disruption === undefined ? NO_DISRUPTION : (JSON.parse(disruption) as DisruptionRecord),
-    nodes,
-    sent: sent === undefined ? undefined : (JSON.parse(sent) as SentParts),
+    slot: row.slot,
+    claimedAtMs: row.claimedAtMs,
+    claimId: row.claimId,
+    fence: row.fence ?? 0,
+    gate: gateFrom(row.gate, row.doneAtMs),
+    disruption: row.disruption ?? NO_DISRUPTION,
+    nodes: row.nodes,
+    sent: row.sent,
   };
 }
 
@@ -478,15 +525,7 @@ function sweepOf(item: Item): ProfileSweep {
   return { of, sinceMs, round, after, ...defined({ failed, againAtMs }) };
 }
 
-const zoneOf = ({ sk, state, tatMs, ratePerSecond = 0, hold, createdAtMs, evictions }: ZoneRow): FleetZone => ({
-  zone: sk.slice(ZONE_PREFIX.length),
-  state,
-  limiter: { tatMs, ratePerSecond },
-  ...defined({ hold, createdAtMs, evictions }),
-});
-
-function queuedNodeOf({ sk, uid, addedAtMs }: QueueRow): QueuedNode {
-  // Neither label values nor node names contain a '#'.
-  const [zone = '', nodeName = ''] = sk.slice(QUEUE_PREFIX.length).split('#', 2);
-  return { zone, nodeName, uid, addedAtMs };
+function zoneOf(zone: string, item: Item): FleetZone {
+  const { state, tatMs, ratePerSecond = 0, ...others } = readRow(ZONE_ROW, item);
+  return { zone, state, limiter: { tatMs, ratePerSecond }, ...defined(others) };
 }
