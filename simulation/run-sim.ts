@@ -24,8 +24,12 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
   const setup = setUpSim(options);
   const checks = createChecks(setup);
   const world = startWorld(setup, checks);
-  await world.story.begin();
-  await setup.time.run(setup.endMs, stepChecks(setup, checks, world));
+  try {
+    await world.story.begin();
+    await setup.time.run(setup.endMs, stepChecks(setup, checks, world));
+  } finally {
+    await setup.end();
+  }
   const { seed, nodes, zones, parts, chosenPolicy: policy, time, plan } = setup;
   return {
     seed,
@@ -43,7 +47,7 @@ export async function runSim(options: SimOptions): Promise<SimResult> {
 
 /** What happens after each step. It returns whether the run ends. */
 function stepChecks(setup: SimSetup, checks: SimChecks, world: World): () => boolean | Promise<boolean> {
-  const { time, tables } = setup;
+  const { time } = setup;
   const { state, laws, context } = checks;
   const look = setup.random('look');
   let lookedAtMs = START_MS;
@@ -58,7 +62,8 @@ function stepChecks(setup: SimSetup, checks: SimChecks, world: World): () => boo
       for (const law of laws) law.onMoment?.();
       if (nowMs - expiredAtMs >= EXPIRE_EVERY_MS) {
         expiredAtMs = nowMs;
-        tables.expire('objects', nowMs / 1_000);
+        const expiring = setup.expire(nowMs / 1_000);
+        if (expiring !== undefined) return expiring.then(isOver);
       }
     }
     const beganAtMs = state.finishedTickBeganAtMs;

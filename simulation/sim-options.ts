@@ -20,6 +20,8 @@ export interface SimOptions {
   readonly hours: number;
   /** Machines at the beginning. Default: by the seed. */
   readonly nodes?: number;
+  /** Where the tables are. Default: memory. */
+  readonly store?: 'memory' | 'sqlite';
   /** Default: those of the seed. */
   readonly faults?: readonly FaultName[];
   /** Mean number of faults in one storm, out of all faults. */

@@ -13,6 +13,7 @@ import { type RecentChanges, recentChanges } from './recent-changes.ts';
 import { hashOf, seededFraction } from './seeded-random.ts';
 import type { SimOptions } from './sim-options.ts';
 import { SIMULATED_REGION } from './simulated-instance.ts';
+import { sqliteTables } from './sqlite-tables.ts';
 import { type VirtualTime, virtualTime } from './virtual-time.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
@@ -36,6 +37,10 @@ export interface SimSetup {
   readonly time: VirtualTime;
   readonly plan: FaultPlan;
   readonly tables: MemoryItemStore;
+  /** Deletes what time to live deletes. A promise where that needs requests. */
+  expire(nowSeconds: number): Promise<void> | undefined;
+  /** Closes the tables. @throws StoresDisagree */
+  end(): Promise<void>;
   readonly recent: RecentChanges;
   readonly view: ClusterView;
   readonly cloud: MemoryCloud;
@@ -91,7 +96,8 @@ export function setUpSim(options: SimOptions): SimSetup {
     ...options.policy,
   };
   const endMs = START_MS + hours * 3_600_000;
-  const time = virtualTime(START_MS);
+  const sqlite = options.store === 'sqlite' ? sqliteTables({ nowMs: () => time.nowMs() }) : undefined;
+  const time: VirtualTime = virtualTime(START_MS, sqlite?.settled);
   const plan = faultPlan({
     seed,
     startMs: START_MS,
@@ -100,7 +106,7 @@ export function setUpSim(options: SimOptions): SimSetup {
     nowMs: time.nowMs,
     ...defined({ faultsAStorm: options.faultsAStorm }),
   });
-  const tables = memoryItemStore({ changesOf: ['health', 'objects', 'control'] });
+  const tables = sqlite?.tables ?? memoryItemStore({ changesOf: ['health', 'objects', 'control'] });
   const recent = recentChanges(tables);
   const view = clusterView(tables);
   const cloud = memoryCloud({
@@ -125,6 +131,12 @@ export function setUpSim(options: SimOptions): SimSetup {
     time,
     plan,
     tables,
+    expire(nowSeconds) {
+      if (sqlite !== undefined) return sqlite.expire(nowSeconds);
+      tables.expire('objects', nowSeconds);
+      return undefined;
+    },
+    end: async () => sqlite?.end(),
     recent,
     view,
     cloud,

@@ -19,6 +19,7 @@ export const SIM_USAGE = `usage: npm run sim -- [options]
   --seeds A..B     all of these seeds, one after the other
   --hours H        virtual time of each, in hours (${DEFAULT_HOURS})
   --nodes N        machines at the beginning (5 to 45, by the seed)
+  --store sqlite   the tables in a SQLite file, compared with those in memory; slower
   --faults LIST    names with commas between, all or none (the seed's own: all, poison in a third);
                    --faults help lists them
   --parts LIST     parts of the world with commas between, all or none (the seed's own); --parts help lists them
@@ -39,6 +40,7 @@ interface Plan {
   readonly seeds: readonly [first: number, last: number];
   readonly hours: number;
   readonly nodes: number | undefined;
+  readonly store: 'memory' | 'sqlite';
   /** undefined: the seed's own. */
   readonly faults: readonly FaultName[] | undefined;
   readonly parts: readonly PartName[] | undefined;
@@ -77,6 +79,7 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
       seeds: { type: 'string' },
       hours: { type: 'string' },
       nodes: { type: 'string' },
+      store: { type: 'string' },
       faults: { type: 'string' },
       parts: { type: 'string' },
       twin: { type: 'boolean' },
@@ -93,8 +96,13 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
   if (range.length !== 2 || first === undefined || last === undefined || last < first || last - first >= SEEDS_MAX) {
     throw new ArgumentFault(`--seeds must be A..B with A <= B, not ${values.seeds}`);
   }
+  const store = values.store ?? 'memory';
+  if (store !== 'memory' && store !== 'sqlite') {
+    throw new ArgumentFault(`--store must be memory or sqlite, not ${store}`);
+  }
   return {
     seeds: [first, last],
+    store,
     hours: numberOf('hours', values.hours ?? String(DEFAULT_HOURS), 0.01),
     nodes: values.nodes === undefined ? undefined : Math.floor(numberOf('nodes', values.nodes, 1)),
     faults: values.faults === undefined ? undefined : namesIn(values.faults, 'fault', FAULT_NAMES),
@@ -135,6 +143,7 @@ const commandOf = (plan: Plan, seed: number, faults: readonly FaultName[], hours
   [
     `npm run sim -- --seed ${seed} --hours ${hours}`,
     ...(plan.nodes === undefined ? [] : [`--nodes ${plan.nodes}`]),
+    ...(plan.store === 'memory' ? [] : [`--store ${plan.store}`]),
     ...(plan.parts === undefined ? [] : [`--parts ${plan.parts.join(',') || 'none'}`]),
     ...(faults.join() === faultsOf(seed).join() ? [] : [`--faults ${faults.length === 0 ? 'none' : faults.join(',')}`]),
   ].join(' ');
@@ -240,6 +249,7 @@ export async function sim(args: readonly string[], terminal: SimTerminal): Promi
     const options = {
       seed,
       hours: plan.hours,
+      store: plan.store,
       faults: plan.faults ?? faultsOf(seed),
       ...(plan.nodes === undefined ? {} : { nodes: plan.nodes }),
       ...(plan.parts === undefined ? {} : { parts: plan.parts }),

@@ -6,12 +6,14 @@ import { describePolicyFault } from '../shared/config/policy.ts';
 import { policyFromYaml } from '../shared/config/policy-file.ts';
 import { defined } from '../shared/defined.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
+import type { ItemStore, ItemUpdater } from '../shared/store/item-store.ts';
 import { formatDuration } from './duration.ts';
-import { type EngineStores, startEngineStores } from './engine-store.ts';
+import { startEngineStores } from './engine-store.ts';
 import { parseScenario } from './parse-scenario.ts';
 import { recordedMemoryStore, recordedStore } from './recorded-store.ts';
 import { describeFailure, runScenario, type ScenarioResult } from './run-scenario.ts';
 import type { Scenario } from './scenario.ts';
+import { openSqlite } from './sqlite-tables.ts';
 import { printable, type TimelineEntry } from './timeline.ts';
 import { describeFault } from './yaml-source.ts';
 
@@ -23,7 +25,7 @@ const DEFAULT_SEED = 1;
 export const USAGE = `usage: npm run simulate -- FILE… [options]
 
   --policy FILE    YAML file of policy fields, instead of the policy of every scenario
-  --store memory   the memory store instead of the embedded DynamoDB engine: faster
+  --store NAME     memory or sqlite instead of the embedded DynamoDB engine (engine): faster
   --seed N         decides uids and which requests fail (${DEFAULT_SEED})
   --json           the timeline as JSON lines
   --quiet          failures and results only
@@ -37,10 +39,13 @@ export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
+const STORE_NAMES = ['engine', 'memory', 'sqlite'] as const;
+type StoreName = (typeof STORE_NAMES)[number];
+
 interface SimulateOptions {
   readonly files: readonly string[];
   readonly policyFile: string | undefined;
-  readonly store: 'engine' | 'memory';
+  readonly store: StoreName;
   readonly seed: number;
   readonly json: boolean;
   readonly quiet: boolean;
@@ -60,9 +65,10 @@ function parseOptions(args: readonly string[]): Parsed {
   }
   const { values, positionals } = parsed;
   if (values.help === true) return { kind: 'help' };
-  const store = values.store ?? 'engine';
-  if (store !== 'engine' && store !== 'memory')
-    return { kind: 'invalid', why: `--store must be memory or engine, not ${store}` };
+  const store = STORE_NAMES.find((name) => name === (values.store ?? 'engine'));
+  if (store === undefined) {
+    return { kind: 'invalid', why: `--store must be one of ${STORE_NAMES.join(', ')}, not ${values.store}` };
+  }
   const seed = values.seed === undefined ? DEFAULT_SEED : Number(values.seed);
   if (!Number.isSafeInteger(seed) || seed < 0)
     return { kind: 'invalid', why: `--seed must be a whole number, not ${values.seed}` };
@@ -142,24 +148,43 @@ export async function simulate(args: readonly string[], terminal: Terminal): Pro
     for (const fault of faults) terminal.printError(fault);
     return EXIT.invalid;
   }
-  const engine = options.store === 'engine' ? await startEngineStores(terminal.environment) : undefined;
+  const stores = await startStores(options.store, terminal.environment);
   try {
     let failed = false;
     for (const scenario of scenarios) {
-      const holds = await simulateOne(scenario, policy, options, engine, terminal);
+      const holds = await simulateOne(scenario, policy, options, stores, terminal);
       failed ||= !holds;
     }
     return failed ? EXIT.fails : EXIT.holds;
   } finally {
-    await engine?.stop();
+    await stores?.stop();
   }
+}
+
+/** Where scenarios have their tables, empty for each. */
+interface ScenarioStores {
+  open(): Promise<{ readonly items: ItemStore; readonly beats: ItemUpdater; drop(): Promise<void> }>;
+  stop(): Promise<void>;
+}
+
+/** undefined: in memory. */
+async function startStores(name: StoreName, environment: Terminal['environment']): Promise<ScenarioStores | undefined> {
+  if (name === 'memory') return undefined;
+  if (name === 'engine') return startEngineStores(environment);
+  return {
+    async open() {
+      const { store, drop } = openSqlite({ nowMs: Date.now });
+      return { items: store.items, beats: store.items, drop };
+    },
+    stop: async () => {},
+  };
 }
 
 async function simulateOne(
   scenario: Scenario,
   policy: Policy | undefined,
   options: SimulateOptions,
-  engine: EngineStores | undefined,
+  stores: ScenarioStores | undefined,
   terminal: Terminal,
 ): Promise<boolean> {
   const { json, quiet, seed } = options;
@@ -171,7 +196,7 @@ async function simulateOne(
     else for (const entry of entries) terminal.print(JSON.stringify(jsonEntry(name, entry)));
   };
   if (!json) terminal.print(`${name} (${file}, seed ${seed})`);
-  const tables = await engine?.open();
+  const tables = await stores?.open();
   const store = tables === undefined ? recordedMemoryStore() : recordedStore(tables.items, tables.beats);
   let result: ScenarioResult;
   try {

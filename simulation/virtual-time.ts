@@ -23,7 +23,8 @@ interface Happening {
 /** A bound on runs that never come to rest. */
 const STEPS_MAX = 200_000_000;
 
-export function virtualTime(startMs: number): VirtualTime {
+/** `settled`: all that follows from what has just happened, up to the next wait for virtual time, has run. */
+export function virtualTime(startMs: number, settled: () => Promise<void> = turnOfEventLoop): VirtualTime {
   const heap: Happening[] = [];
   let nowMs = startMs;
   let asked = 0;
@@ -89,8 +90,8 @@ export function virtualTime(startMs: number): VirtualTime {
   };
 }
 
-/** All that follows from what has just happened, up to the next wait for virtual time, runs before this answers. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+/** Enough for tables in memory, which answer at once. */
+const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** An answer that never comes: its process has exited. */
 export const never = <T>(): Promise<T> => new Promise(() => undefined);

@@ -1,8 +1,10 @@
+import { expect } from 'vitest';
 import { leanUpdater } from '../../functions/heartbeat/lean-updater.ts';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { findDynamoDbLocal, startDynamoDbLocal } from '../support/dynamodb-local.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
+import { sqliteStoreForTest } from '../support/sqlite-store.ts';
 import { defineItemStoreContract, type StoreUnderTest } from './item-store.ts';
 
 const over = (engine: TestEngine): StoreUnderTest => ({
@@ -11,6 +13,21 @@ const over = (engine: TestEngine): StoreUnderTest => ({
 });
 
 defineItemStoreContract('memory', { open: async () => ({ store: memoryItemStore(), close: async () => {} }) });
+
+for (const synchronous of ['full', 'normal'] as const) {
+  defineItemStoreContract(`SQLite, synchronous ${synchronous}`, {
+    open: async () => {
+      const { store, remove } = sqliteStoreForTest({ synchronous });
+      return {
+        store: store.items,
+        async close() {
+          expect(store.wrongCacheEntries()).toEqual([]);
+          await remove();
+        },
+      };
+    },
+  });
+}
 
 defineItemStoreContract('embedded engine', { open: async () => over(await startEngine()), scanNeedsStart: true });
 

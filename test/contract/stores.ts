@@ -1,10 +1,12 @@
 /** Runs a suite of a typed store on every ItemStore that needs no download. */
-import { afterAll, beforeAll, describe } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
 import { conflictingStore } from '../../shared/store/memory/conflicting-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
+import { type ShadowedStore, shadowedStore } from '../support/shadowed-store.ts';
+import { sqliteStoreForTest, type TestSqliteStore } from '../support/sqlite-store.ts';
 
 export interface StoreFixture {
   /** The store of this run; valid inside tests and hooks. */
@@ -34,6 +36,21 @@ export function describeOnStores(title: string, suite: (fixture: StoreFixture) =
     afterAll(() => {
       units = [];
     });
+  });
+  describe(`${title} in SQLite`, () => {
+    const units: ConsumedUnits[] = [];
+    let sqlite: TestSqliteStore;
+    let store: ShadowedStore;
+    beforeAll(() => {
+      sqlite = sqliteStoreForTest();
+      store = shadowedStore(sqlite.store.items, (consumed) => units.push(consumed));
+    });
+    afterAll(async () => {
+      expect(await store.differences()).toEqual([]);
+      expect(sqlite.store.wrongCacheEntries()).toEqual([]);
+      await sqlite.remove();
+    });
+    suite({ items: () => store, consumed: () => units.splice(0, units.length) });
   });
   describe(`${title} in the embedded engine`, () => {
     const units: ConsumedUnits[] = [];

@@ -23,14 +23,21 @@ describe('the scenarios that come with the project', () => {
     expect(exitCode).toBe(0);
   });
 
-  it('hold on the embedded engine, which agrees with the memory store on every write', async () => {
-    const paths = ON_THE_ENGINE.map((file) => `${folder}${file}`);
-    const { exitCode, errors, output } = await runSimulate(...paths, '--json');
-    expect(errors).toEqual([]);
-    expect(exitCode).toBe(0);
-    const results = output.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'result');
-    expect(results).toMatchObject(ON_THE_ENGINE.map(() => ({ holds: true })));
-  }, 120_000);
+  it.each([
+    ['on the embedded engine', 'engine'],
+    ['in a SQLite file', 'sqlite'],
+  ])(
+    'hold %s, which agrees with the memory store on every write',
+    async (_, store) => {
+      const paths = ON_THE_ENGINE.map((file) => `${folder}${file}`);
+      const { exitCode, errors, output } = await runSimulate(...paths, '--json', '--store', store);
+      expect(errors).toEqual([]);
+      expect(exitCode).toBe(0);
+      const results = output.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'result');
+      expect(results).toMatchObject(ON_THE_ENGINE.map(() => ({ holds: true })));
+    },
+    120_000,
+  );
 
   it('print the same timeline with every store and on every run', async () => {
     const path = `${folder}one-zone-dark.yaml`;
@@ -38,5 +45,6 @@ describe('the scenarios that come with the project', () => {
     const told = await timeline('--store', 'memory');
     expect(told.length).toBeGreaterThan(30);
     expect(await timeline('--store', 'memory')).toEqual(told);
+    expect(await timeline('--store', 'sqlite')).toEqual(told);
   });
 });

@@ -23,6 +23,13 @@ describe('npm run sim', () => {
     expect(lines.map((line) => JSON.parse(line).seed)).toEqual([3]);
   });
 
+  it('runs the same in a SQLite file, which agrees with the memory store on every write', async () => {
+    const args = ['--seed', '3', '--hours', '0.1', '--json'];
+    const inFile = await outputOf(...args, '--store', 'sqlite');
+    expect(inFile.code).toBe(SIM_EXIT.holds);
+    expect(inFile).toEqual(await outputOf(...args));
+  });
+
   it('lists its faults', async () => {
     const { lines } = await outputOf('--faults', 'help');
     expect(lines).toHaveLength(FAULT_NAMES.length);
@@ -31,6 +38,7 @@ describe('npm run sim', () => {
   it.each([
     [['--faults', 'gremlins'], 'no such fault: gremlins'],
     [['--parts', 'gremlins'], 'no such part: gremlins'],
+    [['--store', 'disk'], '--store must be memory or sqlite'],
     [['--seeds', '5..4'], '--seeds must be A..B'],
     [['--hours', 'many'], '--hours must be a number'],
     [['--what'], "Unknown option '--what'"],

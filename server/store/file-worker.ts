@@ -1,0 +1,70 @@
+/** The thread of file-thread.ts, seen from the process. */
+import { Worker } from 'node:worker_threads';
+import { StoreFault } from '../../shared/store/item-store.ts';
+import type { CheckpointResult, FileCheck, FileWork, RowCounts, WorkAnswer, WorkRequest } from './file-work.ts';
+
+type ResultOf<Work extends FileWork> = Work['kind'] extends 'backup'
+  ? RowCounts
+  : Work['kind'] extends 'check'
+    ? FileCheck
+    : CheckpointResult;
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(fault: unknown): void;
+}
+
+export class FileWorker {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #last = 0;
+  #ended: StoreFault | undefined;
+
+  constructor(file: string) {
+    this.#worker = new Worker(new URL('./file-thread.ts', import.meta.url), {
+      workerData: { file },
+      resourceLimits: { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 },
+    });
+    this.#worker.unref();
+    this.#worker.on('message', (answer: WorkAnswer) => this.#onAnswer(answer));
+    this.#worker.on('error', (cause) => this.#onEnd(cause));
+    this.#worker.on('exit', () => this.#onEnd(undefined));
+  }
+
+  /** @throws StoreFault when the work could not be done */
+  do<Work extends FileWork>(work: Work): Promise<ResultOf<Work>> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    this.#last += 1;
+    const request: WorkRequest = { id: this.#last, work };
+    return new Promise<ResultOf<Work>>((resolve, reject) => {
+      // A process does not end while somebody waits for the thread.
+      this.#worker.ref();
+      this.#waiting.set(request.id, { resolve: resolve as (result: unknown) => void, reject });
+      this.#worker.postMessage(request);
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #onAnswer(answer: WorkAnswer): void {
+    const waiting = this.#waiting.get(answer.id);
+    this.#waiting.delete(answer.id);
+    if (this.#waiting.size === 0) this.#worker.unref();
+    if ('failure' in answer) waiting?.reject(failure(answer.failure, answer.errcode));
+    else waiting?.resolve(answer.result);
+  }
+
+  #onEnd(cause: unknown): void {
+    this.#ended ??= failure(`the thread of the database file has ended`, undefined, cause);
+    for (const { reject } of this.#waiting.values()) reject(this.#ended);
+    this.#waiting.clear();
+  }
+}
+
+const failure = (message: string, errcode: number | undefined, cause?: unknown): StoreFault =>
+  new StoreFault('unreachable', `the database file: ${message}${errcode === undefined ? '' : ` (${errcode})`}`, {
+    retryable: true,
+    cause,
+  });
