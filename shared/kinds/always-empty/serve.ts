@@ -44,6 +44,3 @@ const COMPONENT_STATUS_CELLS: Pick<ResourceDescriptor, 'columns' | 'row'> = {
 };
 
 export const alwaysEmptyResources: readonly ResourceDescriptor[] = ALWAYS_EMPTY.map(alwaysEmpty);
-
-export const findAlwaysEmpty = (group: string, version: string, resource: string): ResourceDescriptor | undefined =>
-  alwaysEmptyResources.find((each) => each.group === group && each.version === version && each.resource === resource);

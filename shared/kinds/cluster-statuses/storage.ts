@@ -1,14 +1,16 @@
 /** The read-only storage of the one ClusterStatus: a strongly consistent read of one item, and half a unit. */
 
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
 import { readOnlyStorage } from '../../api/storage/read-only-storage.ts';
 import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import type { Policy } from '../../fleet/policy.ts';
 import type { FleetStore } from '../../fleet/zones/fleet-store.ts';
+import { fleetStore } from '../../fleet/zones/fleet-store.ts';
 import type { ItemStore } from '../../store/item-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { readForm } from '../../watches/stream-form-store.ts';
-import { CLUSTER_STATUS, clusterStatusObject } from './serve.ts';
+import { CLUSTER_STATUS, clusterStatusObject, clusterstatuses } from './serve.ts';
 
 export function clusterStatusStorage(
   fleet: Pick<FleetStore, 'readState'>,
@@ -25,3 +27,7 @@ export function clusterStatusStorage(
     listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
   });
 }
+
+export const clusterStatusStorages: readonly KindStorage[] = [
+  [clusterstatuses, (_, { items, clock, policy }) => clusterStatusStorage(fleetStore(items), { clock, policy, items })],
+];

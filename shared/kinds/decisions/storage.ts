@@ -3,18 +3,20 @@
  * `zone=…`, `about.kind=Fleet`) a list is one query. Without one it reads all decisions.
  */
 
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
 import { readOnlyStorage } from '../../api/storage/read-only-storage.ts';
 import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
 import { uidOfName } from '../../api/storage/uid-of-name.ts';
 import type { Clock } from '../../clock.ts';
 import { type DecisionAbout, WORKLOAD_KINDS } from '../../decisions/decision-record.ts';
 import type { DecisionStore, NamedDecision } from '../../decisions/decision-store.ts';
+import { decisionStore } from '../../decisions/decision-store.ts';
 import { defined } from '../../defined.ts';
 import type { FieldSelector } from '../../kubernetes/selectors.ts';
 import { badRequest } from '../../kubernetes/status.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import type { KubeObject } from '../types.ts';
-import { decisionObject } from './serve.ts';
+import { decisionObject, decisions } from './serve.ts';
 
 const objectOf = ({ name, record }: NamedDecision): KubeObject =>
   decisionObject(name, record, record.atMs * RESOURCE_VERSIONS_PER_MS, uidOfName(name));
@@ -71,3 +73,7 @@ export function decisionStorage(decisions: DecisionStore, clock: Clock): Resourc
         : undefined,
   });
 }
+
+export const decisionStorages: readonly KindStorage[] = [
+  [decisions, (_, { items, clock }) => decisionStorage(decisionStore(items), clock)],
+];

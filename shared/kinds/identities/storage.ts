@@ -1,7 +1,10 @@
 /** The storage of identities and bootstrap tokens, in the `control` table. Neither has a change log. */
 
 import type { BootstrapTokenStore, StoredBootstrapToken } from '../../access/bootstrap-token-store.ts';
+import { bootstrapTokenStore } from '../../access/bootstrap-token-store.ts';
 import type { NodeIdentity, NodeKeyStore } from '../../access/node-key-store.ts';
+import { nodeKeyStore } from '../../access/node-key-store.ts';
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { defined } from '../../defined.ts';
@@ -117,3 +120,8 @@ export function bootstrapTokenStorage(tokens: BootstrapTokenStore, clock: Clock)
     },
   };
 }
+
+export const identityStorages: readonly KindStorage[] = [
+  [nodeidentities, (_, { items, clock }) => identityStorage(nodeKeyStore(items), clock)],
+  [bootstraptokens, (_, { items, clock }) => bootstrapTokenStorage(bootstrapTokenStore(items), clock)],
+];

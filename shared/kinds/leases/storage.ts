@@ -1,13 +1,17 @@
 /** The storage of node leases: rows of the `health` table, with the digest of their Node. Other leases are objects. */
 
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
+import { splitStorage } from '../../api/storage/object-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
 import { defined } from '../../defined.ts';
 import { hasLease } from '../../fleet/health/health-row.ts';
 import type { KubeObject } from '../types.ts';
 import { leaseChangeOf } from './lease-change.ts';
-import { leaseOf } from './lease-record.ts';
+import { LEASE_NAMESPACE, leaseOf } from './lease-record.ts';
 import type { LeaseStore, LeaseWriteOutcome } from './lease-store.ts';
+import { leaseStore } from './lease-store.ts';
+import { leases } from './serve.ts';
 
 export interface LeaseStorageDependencies {
   readonly health: LeaseStore;
@@ -70,3 +74,14 @@ export function nodeLeaseStorage(dependencies: LeaseStorageDependencies): Resour
     },
   };
 }
+
+export const leaseStorages: readonly KindStorage[] = [
+  [
+    leases,
+    (descriptor, { plain, items, clock, random, versionOf }) => {
+      const currentVersion = () => versionOf(leases);
+      const ofNodes = nodeLeaseStorage({ health: leaseStore(items), clock, random, currentVersion });
+      return splitStorage(LEASE_NAMESPACE, ofNodes, plain(descriptor));
+    },
+  ],
+];

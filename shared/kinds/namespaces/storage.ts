@@ -1,10 +1,16 @@
 /** Namespaces and the objects that each of them has from its creation (shared/kinds/namespaces/contents.ts). */
 
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
+import { withInitialObjects } from '../../api/storage/object-storage.ts';
 import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
+import { formatTime } from '../../kubernetes/time.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
+import { configmaps } from '../configmaps/serve.ts';
+import { serviceaccounts } from '../serviceaccounts/serve.ts';
 import type { KubeObject } from '../types.ts';
 import { isNamespaceContent } from './content-names.ts';
 import { contentOf, contentRefs, type NewObjectContext } from './contents.ts';
+import { namespaces, SYSTEM_NAMESPACES } from './serve.ts';
 
 type Context = () => NewObjectContext;
 
@@ -51,3 +57,26 @@ export function withInitialContent(
     },
   };
 }
+
+function newNamespace(name: string, { nowMs, uuid }: NewObjectContext): KubeObject {
+  const metadata = { name, uid: uuid(), creationTimestamp: formatTime(nowMs) };
+  return namespaces.prepareForCreate({ metadata }, { nowMs });
+}
+
+const ofNamespaces: KindStorage[1] = (descriptor, { plain, storageOf, newObject, makesInitialObjects }) =>
+  makesInitialObjects
+    ? withInitialContent(descriptor.resource, plain(descriptor), () => storageOf(namespaces), newObject)
+    : plain(descriptor);
+
+export const namespaceStorages: readonly KindStorage[] = [
+  [
+    namespaces,
+    (descriptor, { plain, newObject, makesInitialObjects }) => {
+      const storage = withContents(plain(descriptor), newObject);
+      const make = (name: string) => newNamespace(name, newObject());
+      return makesInitialObjects ? withInitialObjects(storage, SYSTEM_NAMESPACES, make) : storage;
+    },
+  ],
+  [serviceaccounts, ofNamespaces],
+  [configmaps, ofNamespaces],
+];

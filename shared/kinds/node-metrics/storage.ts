@@ -3,6 +3,8 @@
  * nodes reads their rows for half a read unit each, besides the Nodes.
  */
 
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
+import { emptyStorage } from '../../api/storage/object-storage.ts';
 import { readOnlyStorage } from '../../api/storage/read-only-storage.ts';
 import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
@@ -11,8 +13,10 @@ import { parseUsage, USAGE_ANNOTATION } from '../../fleet/nodes/node-usage.ts';
 import type { Item, ItemReader, ItemStore } from '../../store/item-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { leaseOf } from '../leases/lease-record.ts';
+import { nodes } from '../nodes/serve.ts';
+import { pods } from '../pods/serve.ts';
 import type { KubeNode } from '../types.ts';
-import { type KubeNodeMetrics, nodeMetricsOf } from './serve.ts';
+import { type KubeNodeMetrics, nodeMetricsOf, nodemetrics, podmetrics } from './serve.ts';
 
 /** A node that was silent for longer has no metrics, as with the metrics server after a failed scrape. */
 const FRESH_MS = 120_000;
@@ -47,3 +51,8 @@ function metricsIn(node: KubeNode, row: Item | undefined, nowMs: number): KubeNo
   const receivedMs = Number(row?.['r'] ?? 0);
   return usage === undefined || nowMs - receivedMs > FRESH_MS ? undefined : nodeMetricsOf(node, usage, receivedMs);
 }
+
+export const metricsStorages: readonly KindStorage[] = [
+  [nodemetrics, (_, { storageOf, items, clock }) => nodeMetricsStorage({ nodes: storageOf(nodes), items, clock })],
+  [podmetrics, (_, { versionOf }) => emptyStorage(() => versionOf(pods))],
+];

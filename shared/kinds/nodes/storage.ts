@@ -5,6 +5,7 @@
  * explains why no acknowledged write is lost.
  */
 
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
 import { healthKey, heartbeatTimesOf } from '../../fleet/health/health-row.ts';
@@ -12,12 +13,14 @@ import { confirmStatus, readHeartbeatTimes, statusReceived } from '../../fleet/h
 import { withProfile, withSilenceMarks } from '../../fleet/health/node-digest.ts';
 import { readyStatusOf } from '../../fleet/nodes/conditions.ts';
 import { type HeartbeatTimes, movedTimes, shownNode, storedNode } from '../../fleet/nodes/heartbeat-times.ts';
+import { nodeHealthWrites } from '../../fleet/nodes/node-writes.ts';
 import type { Policy } from '../../fleet/policy.ts';
 import type { ItemStore } from '../../store/item-store.ts';
 import { objectOf } from '../../store/object-record.ts';
 import { objectKey } from '../../store/object-store.ts';
 import { shardsOf } from '../resources.ts';
 import type { KubeNode, KubeObject } from '../types.ts';
+import { nodes } from './serve.ts';
 
 /**
  * The object is written at least this often. Seconds. Watches report only writes of the object. Each one also makes a
@@ -114,3 +117,17 @@ export function nodeStorage(objects: ResourceStorage, options: NodeStorageOption
     },
   };
 }
+
+export const nodeStorages: readonly KindStorage[] = [
+  [
+    nodes,
+    (descriptor, { plain, items, clock, policy }) =>
+      // The digest in the `health` table changes in the transaction that writes its Node.
+      nodeStorage(plain(descriptor, { together: (write) => nodeHealthWrites(write, clock.nowMs()) }), {
+        items,
+        clock,
+        allocatesPodCidrs: policy.clusterCIDRs.length > 0,
+        profiles: policy.profiles,
+      }),
+  ],
+];

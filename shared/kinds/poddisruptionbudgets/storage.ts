@@ -5,12 +5,14 @@
  * Cost: a read of all pods of each namespace with a budget in the response, and of their controllers.
  */
 
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
 import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
 import { defined } from '../../defined.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
 import { expectedPodsOf } from '../pods/budget-scale.ts';
 import { covers, withBudgetStatus } from '../pods/budget-status.ts';
 import type { KubeObject } from '../types.ts';
+import { poddisruptionbudgets } from './serve.ts';
 
 const PAGE_ITEMS = 500;
 /** 10 million objects: a bound that no cluster reaches. */
@@ -68,3 +70,5 @@ async function listAll(storage: ResourceStorage, namespace: string): Promise<rea
   }
   throw new Error('a list did not end');
 }
+
+export const budgetStorages: readonly KindStorage[] = [[poddisruptionbudgets, (_, { budgets }) => budgets]];

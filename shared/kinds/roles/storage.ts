@@ -6,6 +6,7 @@
  */
 
 import type { Policies } from '../../access/policy-cache.ts';
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
 import {
   listKeyOf as keyOf,
   type ListPage,
@@ -16,6 +17,8 @@ import type { Clock } from '../../clock.ts';
 import type { KubeClusterRole } from '../application-types.ts';
 import type { KubeObject } from '../types.ts';
 import { effectiveRules } from './aggregation.ts';
+import { defaultBindings, defaultRoles } from './default-policies.ts';
+import { clusterrolebindings, clusterroles, rolebindings, roles } from './serve.ts';
 
 /** Reports writes to the policies in memory. */
 export function reportingStorage(storage: ResourceStorage, policies: Pick<Policies, 'changed'>): ResourceStorage {
@@ -83,3 +86,16 @@ export function aggregatingStorage(
     },
   };
 }
+
+const reporting: KindStorage[1] = (descriptor, { plain, policies }) => reportingStorage(plain(descriptor), policies);
+
+export const roleStorages: readonly KindStorage[] = [
+  [roles, reporting],
+  [rolebindings, reporting],
+  [
+    clusterroles,
+    (descriptor, context) =>
+      aggregatingStorage(withFixedObjects(reporting(descriptor, context), defaultRoles), context),
+  ],
+  [clusterrolebindings, (descriptor, context) => withFixedObjects(reporting(descriptor, context), defaultBindings)],
+];

@@ -8,6 +8,7 @@
  * Cost of a creation: the write of the IPAddress and a read, besides the write of the Service.
  */
 
+import type { KindStorage, StorageContext } from '../../api/storage/kind-storage.ts';
 import type { ResourceStorage, WriteResult } from '../../api/storage/resource-storage.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
 import { typed } from '../../kubernetes/normal-form.ts';
@@ -19,8 +20,9 @@ import { preparesWhole } from '../prepare.ts';
 import { servedKind } from '../served-kind.ts';
 import { storedResource } from '../stored-resource.ts';
 import type { KubeObject } from '../types.ts';
+import { withApiObject } from './api-objects.ts';
 import { addressFields, addressOf, needsAddress } from './defaults.ts';
-import { services } from './serve.ts';
+import { endpoints, endpointslices, services } from './serve.ts';
 
 /** Addresses of Services: 10.96.0.0/16, as kubeadm configures it. The first one belongs to the API. */
 const RANGE_PREFIX = '10.96';
@@ -153,3 +155,24 @@ export function serviceStorage({ services: stored, addresses, random, clock }: S
     },
   };
 }
+
+const withOfApi = (
+  descriptor: ResourceDescriptor,
+  storage: ResourceStorage,
+  { makesInitialObjects, newObject }: StorageContext,
+): ResourceStorage => (makesInitialObjects ? withApiObject(descriptor, storage, newObject) : storage);
+
+const ofApi: KindStorage[1] = (descriptor, context) => withOfApi(descriptor, context.plain(descriptor), context);
+
+export const serviceStorages: readonly KindStorage[] = [
+  [
+    services,
+    (descriptor, context) => {
+      const { plain, random, clock } = context;
+      const stored = serviceStorage({ services: plain(descriptor), addresses: plain(ipaddresses), random, clock });
+      return withOfApi(descriptor, stored, context);
+    },
+  ],
+  [endpoints, ofApi],
+  [endpointslices, ofApi],
+];

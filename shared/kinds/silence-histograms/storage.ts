@@ -1,14 +1,15 @@
 /** The read-only storage of SilenceHistograms: rows of one partition, in order of time. */
 
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
 import { readOnlyStorage } from '../../api/storage/read-only-storage.ts';
 import type { ResourceStorage } from '../../api/storage/resource-storage.ts';
 import { uidOfName } from '../../api/storage/uid-of-name.ts';
 import type { Clock } from '../../clock.ts';
 import { defined } from '../../defined.ts';
 import type { SilenceHour } from '../../fleet/silences/silence-hour.ts';
-import { type SilenceStore, silenceHourName } from '../../fleet/silences/silence-store.ts';
+import { type SilenceStore, silenceHourName, silenceStore } from '../../fleet/silences/silence-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
-import { silenceHistogramObject } from './serve.ts';
+import { silenceHistogramObject, silencehistograms } from './serve.ts';
 
 function objectOf(hour: SilenceHour) {
   const name = silenceHourName(hour);
@@ -30,3 +31,7 @@ export const silenceHistogramStorage = (silences: SilenceStore, clock: Clock): R
     },
     listVersion: async () => String(clock.nowMs() * RESOURCE_VERSIONS_PER_MS),
   });
+
+export const silenceHistogramStorages: readonly KindStorage[] = [
+  [silencehistograms, (_, { items, clock }) => silenceHistogramStorage(silenceStore(items), clock)],
+];

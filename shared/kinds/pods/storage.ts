@@ -1,0 +1,8 @@
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
+import { podUseWrites } from '../../fleet/nodes/node-use.ts';
+import { pods } from './serve.ts';
+
+export const podStorages: readonly KindStorage[] = [
+  // The scheduler binds no pod to a node if pods were added to it since it read them.
+  [pods, (descriptor, { plain }) => plain(descriptor, { together: podUseWrites })],
+];

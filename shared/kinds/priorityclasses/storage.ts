@@ -1,0 +1,21 @@
+import type { KindStorage } from '../../api/storage/kind-storage.ts';
+import { withInitialObjects } from '../../api/storage/object-storage.ts';
+import { formatTime } from '../../kubernetes/time.ts';
+import { priorityclasses } from './serve.ts';
+import { systemPriorityClasses } from './system-classes.ts';
+
+export const priorityClassStorages: readonly KindStorage[] = [
+  [
+    priorityclasses,
+    (descriptor, { plain, newObject, makesInitialObjects }) => {
+      if (!makesInitialObjects) return plain(descriptor);
+      const classes = new Map(systemPriorityClasses().map((object) => [object.metadata.name ?? '', object]));
+      return withInitialObjects(plain(descriptor), [...classes.keys()], (name) => {
+        const { nowMs, uuid } = newObject();
+        const object = classes.get(name)!;
+        const created = { uid: uuid(), creationTimestamp: formatTime(nowMs) };
+        return { ...object, metadata: { ...object.metadata, ...created } };
+      });
+    },
+  ],
+];
