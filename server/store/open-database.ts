@@ -78,7 +78,7 @@ export function openDatabase(file: string): OpenedDatabase {
     database.close();
     if (cause instanceof StoreOpenError) throw cause;
     if (isDamage(cause)) throw damaged(file, (cause as Error).message, cause);
-    throw new StoreOpenError('unreadable', `${file} cannot be opened: ${(cause as Error).message}`, { cause });
+    throw unreadable(file, cause);
   }
 }
 
@@ -86,7 +86,7 @@ function connect(file: string): DatabaseSync {
   try {
     return new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
   } catch (cause) {
-    throw new StoreOpenError('unreadable', `${file} cannot be opened: ${(cause as Error).message}`, { cause });
+    throw unreadable(file, cause);
   }
 }
 
@@ -166,6 +166,14 @@ function requireStore(database: DatabaseSync, file: string): void {
   const [finding] = Object.values(database.prepare('PRAGMA quick_check(1)').get() ?? {});
   if (finding !== 'ok') throw damaged(file, String(finding));
 }
+
+/** Also a disk without 32 KB for the index of the log. */
+const unreadable = (file: string, cause: unknown): StoreOpenError =>
+  new StoreOpenError(
+    'unreadable',
+    `${file} cannot be opened (${(cause as Error).message}): check its permissions, the disk and the room on it`,
+    { cause },
+  );
 
 const damaged = (file: string, why: string, cause?: unknown): StoreOpenError =>
   new StoreOpenError(
