@@ -4,7 +4,7 @@
  * pkg/api/v1/resource/helpers.go (ExtractContainerResourceValue).
  */
 
-import type { Container, KubePod, ResourceFieldReference, ResourceList } from '../../shared/kinds/types.ts';
+import type { Container, KubePod, ResourceFieldSelector, ResourceList } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 
 /** What a pod may read about its machine. */
@@ -73,7 +73,7 @@ const goQuoted = (text: string): string =>
 
 /** @param container the container of the reference, if that names none */
 export function resourceFieldValue(
-  reference: ResourceFieldReference,
+  reference: ResourceFieldSelector,
   pod: KubePod,
   container: Container | undefined,
   { allocatable }: MachineFacts,

@@ -3,7 +3,7 @@
  * hostpath}, pkg/kubelet/token/token_manager.go.
  */
 
-import type { DownwardItem, KeyToPath, KubePod, ProjectedSource, Volume } from '../../shared/kinds/types.ts';
+import type { DownwardAPIVolumeFile, KeyToPath, KubePod, Volume, VolumeProjection } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import type { VolumeFile } from '../ports/pod-volumes.ts';
 import { type MachineFacts, podFieldValue, resourceFieldValue } from './pod-fields.ts';
@@ -76,7 +76,8 @@ function contentOf(volume: Volume, facts: VolumeFacts): VolumeContent {
     return { kind: 'files', files: projectedFiles(facts, projected.sources, projected.defaultMode), isSecret: true };
   }
   if (hostPath !== undefined) return { kind: 'hostPath', path: hostPath.path ?? '', type: hostPath.type ?? '' };
-  const source = Object.keys(volume).find((field) => field !== 'name' && volume[field] !== undefined) ?? 'emptyDir';
+  const source =
+    Object.entries(volume).find(([field, value]) => field !== 'name' && value !== undefined)?.[0] ?? 'emptyDir';
   if (source === 'emptyDir') return { kind: 'emptyDir', inMemory: emptyDir?.medium === 'Memory' };
   throw new VolumeError(`volumes of type ${source} are not supported on this node`);
 }
@@ -89,7 +90,7 @@ export function sizeLimitBytes({ emptyDir }: Volume): number | undefined {
 }
 
 /** @throws VolumeError with all faults of all sources */
-function projectedFiles(facts: VolumeFacts, sources: readonly ProjectedSource[] = [], mode = FILE_MODE): Files {
+function projectedFiles(facts: VolumeFacts, sources: readonly VolumeProjection[] = [], mode = FILE_MODE): Files {
   const faults: string[] = [];
   const files: Files = new Map();
   for (const source of sources) {
@@ -110,7 +111,7 @@ function aggregated(faults: readonly string[]): string {
   return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
 }
 
-function sourceFiles(facts: VolumeFacts, source: ProjectedSource, mode: number): Files {
+function sourceFiles(facts: VolumeFacts, source: VolumeProjection, mode: number): Files {
   const { configMap, secret, downwardAPI, serviceAccountToken } = source;
   if (configMap !== undefined) return objectFiles(facts, 'configmap', configMap.name, configMap, mode);
   if (secret !== undefined) return objectFiles(facts, 'secret', secret.name, secret, mode);
@@ -128,7 +129,7 @@ function sourceFiles(facts: VolumeFacts, source: ProjectedSource, mode: number):
 export const tokenRequest = ({
   audience = '',
   expirationSeconds = TOKEN_SECONDS,
-}: NonNullable<ProjectedSource['serviceAccountToken']>): TokenRequest => ({
+}: NonNullable<VolumeProjection['serviceAccountToken']>): TokenRequest => ({
   audience,
   lifetimeSeconds: expirationSeconds,
 });
@@ -206,7 +207,11 @@ const bytesOfBase64 = (base64: string): Uint8Array =>
   Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 
 /** @throws VolumeError */
-function downwardFiles({ pod, machine }: VolumeFacts, items: readonly DownwardItem[] = [], mode = FILE_MODE): Files {
+function downwardFiles(
+  { pod, machine }: VolumeFacts,
+  items: readonly DownwardAPIVolumeFile[] = [],
+  mode = FILE_MODE,
+): Files {
   const faults: string[] = [];
   const files: Files = new Map();
   for (const { path = '', mode: ownMode, fieldRef, resourceFieldRef = {} } of items) {

@@ -2,7 +2,7 @@
  * Why the claims of a pod keep it from every node. Claims are stored, and nothing binds or mounts them. Pure.
  * Source: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (podHasPVCs, PreFilter).
  */
-import type { KubePersistentVolumeClaim } from '../../shared/kinds/application-types.ts';
+import type { KubePersistentVolumeClaim } from '../../shared/kinds/types.ts';
 
 /** @param stored the claims of these names; undefined where there is none */
 export function claimsRejection(

@@ -7,8 +7,7 @@
 
 import { defined } from '../../shared/defined.ts';
 import { gateVerdictFor } from '../../shared/fleet/gate/gate.ts';
-import type { KubeJob } from '../../shared/kinds/application-types.ts';
-import type { KubeDaemonSet, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../shared/kinds/types.ts';
+import type { KubeDaemonSet, KubeJob, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../shared/kinds/types.ts';
 import type { LabelSelectorSpec } from '../../shared/kubernetes/selectors.ts';
 import { selectorFromSpec } from '../../shared/kubernetes/selectors.ts';
 import { jsonEqual } from '../../shared/kubernetes/wire/json-value.ts';

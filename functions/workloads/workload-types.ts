@@ -1,8 +1,8 @@
 /** The workload kinds with the conditions of their status. */
-import type * as stored from '../../shared/kinds/application-types.ts';
-import type { ReplicaStatus } from '../../shared/kinds/application-types.ts';
+import type * as stored from '../../shared/kinds/types.ts';
+import type { ReplicaStatus } from '../../shared/kinds/types.ts';
 
-export type { DeploymentSpec, PodTemplateSpec, ReplicaSetSpec } from '../../shared/kinds/application-types.ts';
+export type { DeploymentSpec, PodTemplateSpec, ReplicaSetSpec } from '../../shared/kinds/types.ts';
 
 export interface WorkloadCondition {
   type: string;

@@ -70,7 +70,11 @@ const filesOf = (core: string, goMod = '\tk8s.io/apimachinery v0.7.2\n', leftOut
     ['api/coordination/v1/register.go', 'const GroupName = "coordination.k8s.io"'],
     ['apimachinery/pkg/apis/meta/v1/types.go', META],
   ]);
-  return generatedFiles((path) => texts.get(path) ?? '', { 'core/v1': ['Flag'] }, leftOut);
+  return generatedFiles((path) => texts.get(path) ?? '', {
+    roots: { 'core/v1': ['Flag'] },
+    typed: { 'core/v1': ['Flag'] },
+    leftOut,
+  });
 };
 
 it('writes what tags and markers say of each field, and the release of the sources', () => {
@@ -86,6 +90,19 @@ coordination/v1.Lease: kind coordination.k8s.io, 1 metadata+ meta/v1.ObjectMeta
 meta/v1.ObjectMeta: 1 name string, 8 creationTimestamp? time, 13 ownerReferences *OwnerReference map(name) merge(name)
 meta/v1.OwnerReference: atomic, 3 name+! string
 `);
+  expect(files.get('shared/kinds/generated/types.ts')).toContain(`
+export type Cloth = {
+  weave?: string;
+};
+
+export interface KubeFlag extends KubeObject, Cloth {
+  hues?: string[];
+  raised?: string;
+  sizes?: Record<string, string>;
+  port?: IntOrString;
+  lining?: Cloth;
+}
+`);
   expect(files.get('shared/kinds/generated/version.ts')).toContain("KUBERNETES_VERSION = 'v1.7.2'");
 });
 
@@ -95,6 +112,10 @@ it('names the files that differ from the sources', () => {
   expect(differingFiles(filesOf(CORE), read)).toEqual([]);
   expect(differingFiles(filesOf(CORE.replace('bytes,3', 'bytes,9')), read)).toEqual([
     'shared/kinds/generated/type-table.ts',
+  ]);
+  expect(differingFiles(filesOf(CORE.replace('"raised,', '"lifted,')), read)).toEqual([
+    'shared/kinds/generated/type-table.ts',
+    'shared/kinds/generated/types.ts',
   ]);
   expect(differingFiles(filesOf(CORE), () => undefined)).toHaveLength(written.size);
 });

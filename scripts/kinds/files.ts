@@ -1,5 +1,7 @@
 /** The generated files, as text. */
+import { typeTable as readTable } from '../../shared/kubernetes/schema/type-table.ts';
 import type { LeftOut, Roots } from './roots.ts';
+import { tsTypes } from './ts-types.ts';
 import { type Entry, type ReadSource, typeTable } from './type-table.ts';
 
 const FOLDER = 'shared/kinds/generated';
@@ -8,11 +10,20 @@ const COLUMNS_MAX = 120;
 /** All that a heartbeat reads. It loads no other type. */
 const LEASE: Roots = { 'coordination/v1': ['Lease'] };
 
+export interface Wanted {
+  /** Kinds with a schema. */
+  readonly roots: Roots;
+  /** Those of them with a TypeScript type. */
+  readonly typed: Roots;
+  readonly leftOut: LeftOut;
+}
+
 /** Text by path, relative to the project. */
-export function generatedFiles(read: ReadSource, roots: Roots, leftOut: LeftOut): ReadonlyMap<string, string> {
+export function generatedFiles(read: ReadSource, { roots, typed, leftOut }: Wanted): ReadonlyMap<string, string> {
   const lease = typeTable(read, LEASE, {});
+  const all = typeTable(read, roots, leftOut);
   const ofLease = new Set(lease.map(({ name }) => name));
-  const others = typeTable(read, roots, leftOut).filter(({ name }) => !ofLease.has(name));
+  const others = all.filter(({ name }) => !ofLease.has(name));
   return new Map([
     [`${FOLDER}/version.ts`, versionText(releaseOf(read('api/go.mod')))],
     [
@@ -35,6 +46,7 @@ ${others.map(lineOf).join('\n')}
 \`;
 `,
     ],
+    [`${FOLDER}/types.ts`, typesText(tsTypes(readTable(`\n${all.map(lineOf).join('\n')}\n`), namesOf(typed)))],
   ]);
 }
 
@@ -45,6 +57,26 @@ export const differingFiles = (
 ): string[] => [...files].filter(([path, text]) => readFile(path) !== text).map(([path]) => path);
 
 const WRITTEN_BY = '// Written by `npm run kinds` from the sources of k8s.io/api and k8s.io/apimachinery.';
+
+const namesOf = (roots: Roots): string[] =>
+  Object.entries(roots).flatMap(([path, lines]) =>
+    lines.flatMap((line) => line.split(' ')).map((name) => `${path}.${name}`),
+  );
+
+const typesText = (types: string): string => `${WRITTEN_BY}
+export interface KubeObject {
+  apiVersion?: string;
+  kind?: string;
+  metadata: ObjectMeta;
+  spec?: Record<string, unknown>;
+  status?: Record<string, unknown>;
+  [field: string]: unknown;
+}
+
+/** A number, or a share such as \`50%\`. */
+export type IntOrString = number | string;
+
+${types}`;
 
 const versionText = (release: string): string => `${WRITTEN_BY}
 

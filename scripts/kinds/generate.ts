@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { differingFiles, generatedFiles } from './files.ts';
-import { LEFT_OUT, ROOTS } from './roots.ts';
+import { LEFT_OUT, ROOTS, TYPED } from './roots.ts';
 
 const words = process.argv.slice(2);
 const [api, apimachinery, ...others] = words.filter((word) => word !== '--check');
@@ -22,8 +22,7 @@ const files = generatedFiles(
     const [repository = '', ...rest] = path.split('/');
     return readFileSync(join(folders[repository] ?? '', ...rest), 'utf8');
   },
-  ROOTS,
-  LEFT_OUT,
+  { roots: ROOTS, typed: TYPED, leftOut: LEFT_OUT },
 );
 const differing = differingFiles(files, (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined));
 

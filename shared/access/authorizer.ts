@@ -5,9 +5,9 @@
  * Cost: nothing for what a built-in rule allows; otherwise that of policy-cache.ts.
  */
 
-import type { PolicyRule } from '../kinds/application-types.ts';
 import { decideByRbac, faultsText, rulesGranted } from '../kinds/roles/grants.ts';
 import type { RuleRequest } from '../kinds/roles/policy-rule.ts';
+import type { PolicyRule } from '../kinds/types.ts';
 import {
   type AccessAnswer,
   type AccessQuestion,

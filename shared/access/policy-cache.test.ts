@@ -1,7 +1,7 @@
 /** Memory: bindings that are as large as the store allows, in a namespace of one user, must not end the process. */
 import { expect, it } from 'vitest';
 import type { ListQuery } from '../api/storage/resource-storage.ts';
-import type { KubeRoleBinding } from '../kinds/application-types.ts';
+import type { KubeRoleBinding } from '../kinds/types.ts';
 import { policyCache } from './policy-cache.ts';
 
 const NAME_CHARACTERS = 99_000;

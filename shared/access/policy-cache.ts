@@ -13,10 +13,9 @@
 
 import type { ListPage, ListQuery } from '../api/storage/resource-storage.ts';
 import { defined } from '../defined.ts';
-import type { KubeClusterRole, KubeRole, KubeRoleBinding, PolicyRule } from '../kinds/application-types.ts';
 import { effectiveRules } from '../kinds/roles/aggregation.ts';
 import type { PolicyView } from '../kinds/roles/grants.ts';
-import type { KubeObject } from '../kinds/types.ts';
+import type { KubeClusterRole, KubeObject, KubeRole, KubeRoleBinding, PolicyRule } from '../kinds/types.ts';
 import type { ChangeLog } from '../store/change-log.ts';
 
 /** Age of the last check until which an answer needs no other. Milliseconds. */

@@ -2,9 +2,8 @@
 import { ageSince } from '../kubernetes/age.ts';
 import { NONE, textColumn } from '../kubernetes/columns.ts';
 import type { LabelSelectorSpec } from '../kubernetes/selectors.ts';
-import type { PodTemplateSpec } from './application-types.ts';
 import type { Column } from './descriptor.ts';
-import type { KubeObject } from './types.ts';
+import type { KubeObject, PodTemplateSpec } from './types.ts';
 
 export const integerColumn = (name: string, description: string, priority = 0): Column => ({
   ...textColumn(name, description, priority),

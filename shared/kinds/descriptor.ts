@@ -1,7 +1,6 @@
 import type { Cause } from '../kubernetes/status.ts';
-import type { KubeLimitRange, KubeRuntimeClass, KubeServiceAccount } from './application-types.ts';
 import type { StoredResource, Verb } from './stored-resource.ts';
-import type { KubeObject, PreemptionPolicy } from './types.ts';
+import type { KubeLimitRange, KubeObject, KubeRuntimeClass, KubeServiceAccount, PreemptionPolicy } from './types.ts';
 
 /** A column of a Table. Priority 0 is always shown, 1 only with `-o wide`. */
 export interface Column {

@@ -16,6 +16,13 @@ import {
 } from '../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../kubernetes/validation/metadata.ts';
 import { labelName, subdomainErrors, subdomainName } from '../kubernetes/validation/names.ts';
+import { shareValue, validateShare } from './poddisruptionbudgets/validate.ts';
+import {
+  type SelectionRules,
+  validateRunsForever,
+  validateSelection,
+  validateTemplate,
+} from './pods/validate-template.ts';
 import type {
   KubeControllerRevision,
   KubeDeployment,
@@ -25,14 +32,7 @@ import type {
   KubeStatefulSet,
   ReplicaStatus,
   StatefulSetSpec,
-} from './application-types.ts';
-import { shareValue, validateShare } from './poddisruptionbudgets/validate.ts';
-import {
-  type SelectionRules,
-  validateRunsForever,
-  validateSelection,
-  validateTemplate,
-} from './pods/validate-template.ts';
+} from './types.ts';
 
 const RULES = { namespaced: true, name: subdomainName };
 

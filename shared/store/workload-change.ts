@@ -4,10 +4,9 @@
  * times starts no function.
  */
 
-import type { KubeConfigMap, KubeEndpoints, KubeJob } from '../kinds/application-types.ts';
 import { isNamespaceContent } from '../kinds/namespaces/content-names.ts';
 import { isMirrored } from '../kinds/services/mirrored-endpoints.ts';
-import type { KubeObject, KubePod } from '../kinds/types.ts';
+import type { KubeConfigMap, KubeEndpoints, KubeJob, KubeObject, KubePod } from '../kinds/types.ts';
 import { jsonEqual } from '../kubernetes/wire/json-value.ts';
 
 /** Finalizers of an object that is deleted after its dependents. */

@@ -5,8 +5,7 @@
  */
 
 import type { KubeReplicaSet } from '../../functions/workloads/workload-types.ts';
-import type { KubeJob } from '../../shared/kinds/application-types.ts';
-import type { OwnerReference } from '../../shared/kinds/types.ts';
+import type { KubeJob, OwnerReference } from '../../shared/kinds/types.ts';
 import type { Mark } from '../coverage.ts';
 import type { Law, LawContext } from './law.ts';
 import type { Writer } from './truth.ts';

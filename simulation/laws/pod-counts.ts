@@ -11,8 +11,7 @@
  */
 
 import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
-import type { KubeJob } from '../../shared/kinds/application-types.ts';
-import type { KubeDaemonSet, KubePod } from '../../shared/kinds/types.ts';
+import type { KubeDaemonSet, KubeJob, KubePod } from '../../shared/kinds/types.ts';
 import { OPERATOR } from '../access.ts';
 import type { Mark } from '../coverage.ts';
 import { effectMs, type Law, type LawContext } from './law.ts';

@@ -1,8 +1,14 @@
 /** The stored objects that the laws of workloads need, kept from the changes: owners, their objects, pods and Nodes. */
 
 import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
-import type { KubeJob } from '../../shared/kinds/application-types.ts';
-import type { KubeDaemonSet, KubeNode, KubeObject, KubePod, OwnerReference } from '../../shared/kinds/types.ts';
+import type {
+  KubeDaemonSet,
+  KubeJob,
+  KubeNode,
+  KubeObject,
+  KubePod,
+  OwnerReference,
+} from '../../shared/kinds/types.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { TimedChange } from '../recent-changes.ts';
 

@@ -6,7 +6,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { isActive, ownedPodOf } from '../../functions/workloads/pods/owned-pod.rule.ts';
-import type { JobSpec, KubeJob } from '../../shared/kinds/application-types.ts';
+import type { JobSpec, KubeJob } from '../../shared/kinds/types.ts';
 import type { ItemChange } from '../../shared/store/memory/item-changes.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import { type JobCluster, jobCluster, TRACKING } from '../support/job-cluster.ts';

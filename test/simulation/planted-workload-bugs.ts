@@ -1,8 +1,7 @@
 /** Bugs of workload controllers and of garbage collection, one for each clause of the laws L14, L15 and L16. */
 
 import type { KubeDeployment, KubeReplicaSet, KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
-import type { KubeJob } from '../../shared/kinds/application-types.ts';
-import type { KubeDaemonSet, KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import type { KubeDaemonSet, KubeJob, KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import type { Item, TransactWrite } from '../../shared/store/item-store.ts';
 import type { SimOptions } from '../../simulation/sim-options.ts';
 import { onlyFor, type PlantedBug, seenThrough, textOf, unconditional } from './planted-bugs.ts';

@@ -2,9 +2,8 @@
 
 import { replay } from '../../cli/replay.ts';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
-import type { JobCondition, JobSpec, KubeJob } from '../../shared/kinds/application-types.ts';
 import { jobs } from '../../shared/kinds/jobs/serve.ts';
-import type { KubePod, PodPhase } from '../../shared/kinds/types.ts';
+import type { JobCondition, JobSpec, KubeJob, KubePod, PodPhase } from '../../shared/kinds/types.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import { type WorkloadCluster, workloadCluster } from './workload-cluster.ts';
 

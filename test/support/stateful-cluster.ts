@@ -1,8 +1,7 @@
 /** A StatefulSet, over the cluster of the workload controllers. Pods run on nodes of their own names. */
 
 import type { KubeStatefulSet } from '../../functions/workloads/workload-types.ts';
-import type { StatefulSetSpec } from '../../shared/kinds/application-types.ts';
-import type { KubePod, PodPhase } from '../../shared/kinds/types.ts';
+import type { KubePod, PodPhase, StatefulSetSpec } from '../../shared/kinds/types.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import { workloadCluster } from './workload-cluster.ts';
 

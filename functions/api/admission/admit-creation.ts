@@ -4,7 +4,6 @@
  * ServiceAccount, Priority, RuntimeClass.
  */
 import { defined } from '../../../shared/defined.ts';
-import type { KubeRuntimeClass, KubeServiceAccount } from '../../../shared/kinds/application-types.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { SYSTEM_NAMESPACES } from '../../../shared/kinds/namespaces/serve.ts';
 import { isLimited, limitViolation } from '../../../shared/kinds/pods/limit-range.ts';
@@ -20,7 +19,13 @@ import { isSystemPriorityClass, systemPriorityClasses } from '../../../shared/ki
 import { namespaces, priorityclasses } from '../../../shared/kinds/registry.ts';
 import { runtimeclasses } from '../../../shared/kinds/runtimeclasses/serve.ts';
 import { serviceaccounts } from '../../../shared/kinds/serviceaccounts/serve.ts';
-import type { KubeObject, KubePod, KubePriorityClass } from '../../../shared/kinds/types.ts';
+import type {
+  KubeObject,
+  KubePod,
+  KubePriorityClass,
+  KubeRuntimeClass,
+  KubeServiceAccount,
+} from '../../../shared/kinds/types.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 

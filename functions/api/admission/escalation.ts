@@ -10,18 +10,18 @@
 import type { Authorizer } from '../../../shared/access/authorizer.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import type { Call } from '../../../shared/api/request/call.ts';
-import type {
-  KubeClusterRole,
-  KubeRole,
-  KubeRoleBinding,
-  PolicyRule,
-} from '../../../shared/kinds/application-types.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
 import { FULL_AUTHORITY, missingRules, ruleLines } from '../../../shared/kinds/roles/policy-rule.ts';
 import { RBAC_GROUP } from '../../../shared/kinds/roles/resource.ts';
 import { clusterrolebindings, clusterroles, rolebindings, roles } from '../../../shared/kinds/roles/serve.ts';
-import type { KubeObject } from '../../../shared/kinds/types.ts';
+import type {
+  KubeClusterRole,
+  KubeObject,
+  KubeRole,
+  KubeRoleBinding,
+  PolicyRule,
+} from '../../../shared/kinds/types.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';

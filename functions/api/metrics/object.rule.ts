@@ -3,7 +3,15 @@
  * work unchanged. Source: kube-state-metrics, docs/metrics (node, pod, lease, deployment).
  */
 
-import type { KubeNode, KubeObject, KubePod, LeaseSpec, PodPhase, ResourceList } from '../../../shared/kinds/types.ts';
+import type {
+  KubeNode,
+  KubeObject,
+  KubePod,
+  LeaseSpec,
+  NodeSystemInfo,
+  PodPhase,
+  ResourceList,
+} from '../../../shared/kinds/types.ts';
 import { parseQuantity } from '../../../shared/kubernetes/quantity.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { MetricFamily, Sample } from './open-metrics.ts';
@@ -126,7 +134,7 @@ const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? 
 
 function nodeInfo(node: KubeNode): Sample {
   const { nodeInfo: info = {}, addresses = [] } = node.status ?? {};
-  const text = (field: string): string => info[field] ?? '';
+  const text = (field: Exclude<keyof NodeSystemInfo, 'swap'>): string => info[field] ?? '';
   return {
     labels: {
       node: nameOf(node),

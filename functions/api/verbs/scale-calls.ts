@@ -1,10 +1,9 @@
 /** GET, PUT and PATCH of the scale of a workload. Source: upstream pkg/registry/apps/deployment/storage, ScaleREST. */
 
 import type { Call } from '../../../shared/api/request/call.ts';
-import type { KubeDeployment, KubeReplicationController } from '../../../shared/kinds/application-types.ts';
 import { selectorText } from '../../../shared/kinds/cells.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
-import type { KubeObject } from '../../../shared/kinds/types.ts';
+import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
 import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';

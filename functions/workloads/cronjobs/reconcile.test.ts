@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { CronJobSpec, KubeCronJob, KubeJob } from '../../../shared/kinds/application-types.ts';
 import { cronjobs } from '../../../shared/kinds/jobs/serve.ts';
+import type { CronJobSpec, KubeCronJob, KubeJob } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { type JobCluster, jobCluster, replayedActs } from '../../../test/support/job-cluster.ts';
 

@@ -7,9 +7,8 @@
  */
 
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
-import type { KubeCronJob, KubeJob } from '../../../shared/kinds/application-types.ts';
 import { prepareJob } from '../../../shared/kinds/jobs/defaults.ts';
-import type { ObjectRef, ObjectReference } from '../../../shared/kinds/types.ts';
+import type { KubeCronJob, KubeJob, ObjectRef, ObjectReference } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';

@@ -6,7 +6,6 @@
  * timeZone a schedule is in UTC.
  */
 import { defined } from '../../../shared/defined.ts';
-import type { KubeCronJob, KubeJob } from '../../../shared/kinds/application-types.ts';
 import {
   CronError,
   type CronSchedule,
@@ -16,7 +15,7 @@ import {
   parseCron,
   zoneOffsetMs,
 } from '../../../shared/kinds/jobs/cron-schedule.ts';
-import type { ObjectReference } from '../../../shared/kinds/types.ts';
+import type { KubeCronJob, KubeJob, ObjectReference } from '../../../shared/kinds/types.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { finishedCondition } from '../jobs/outcome.rule.ts';
 

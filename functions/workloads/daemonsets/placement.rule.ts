@@ -17,8 +17,7 @@ import {
   TAINT_UNREACHABLE,
   TAINT_UNSCHEDULABLE,
 } from '../../../shared/fleet/taints/taint.ts';
-import type { PodTemplateSpec } from '../../../shared/kinds/application-types.ts';
-import type { KubeNode, KubePod, NodeSelectorTerm, PodSpec } from '../../../shared/kinds/types.ts';
+import type { KubeNode, KubePod, NodeSelectorTerm, PodSpec, PodTemplateSpec } from '../../../shared/kinds/types.ts';
 import type { Taint, Toleration } from '../../../shared/kubernetes/kubernetes.ts';
 import { matchesNodeAffinity } from '../../../shared/scheduling/node-affinity.rule.ts';
 import { toleratesTaints } from '../../../shared/scheduling/taints.rule.ts';

@@ -10,8 +10,13 @@
  */
 import { defined } from '../../../shared/defined.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
-import type { KubeControllerRevision } from '../../../shared/kinds/application-types.ts';
-import type { KubeDaemonSet, KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
+import type {
+  KubeControllerRevision,
+  KubeDaemonSet,
+  KubeObject,
+  KubePod,
+  ObjectRef,
+} from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';

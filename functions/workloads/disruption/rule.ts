@@ -6,7 +6,7 @@ import {
   type ExpectedPods,
   remainingDisruptions,
 } from '../../../shared/kinds/pods/budget-status.ts';
-import type { BudgetCondition, KubeObject, KubePod, KubePodDisruptionBudget } from '../../../shared/kinds/types.ts';
+import type { Condition, KubeObject, KubePod, KubePodDisruptionBudget } from '../../../shared/kinds/types.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
 
 const DISRUPTION_ALLOWED = 'DisruptionAllowed';
@@ -55,11 +55,11 @@ const disruptionEndMs = (time: string | null, nowMs: number): number =>
   Math.min(nowMs, parseTimeMs(time ?? '') ?? 0) + DISRUPTION_MS;
 
 function conditionAfter(
-  before: BudgetCondition | undefined,
+  before: Condition | undefined,
   { observedGeneration, disruptionsAllowed }: BudgetStatus,
   expected: ExpectedPods | undefined,
   nowMs: number,
-): BudgetCondition {
+): Condition {
   const isAllowed = disruptionsAllowed > 0;
   const status = isAllowed ? ('True' as const) : ('False' as const);
   const isFailed = expected?.kind === 'failed';

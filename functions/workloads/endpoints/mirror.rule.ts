@@ -4,12 +4,12 @@
  */
 import { defined } from '../../../shared/defined.ts';
 import type {
+  Endpoint,
   EndpointAddress,
   EndpointPort,
   KubeEndpointSlice,
   KubeEndpoints,
-  SliceEndpoint,
-} from '../../../shared/kinds/application-types.ts';
+} from '../../../shared/kinds/types.ts';
 import { addressFamily } from '../../../shared/kubernetes/validation/addresses.ts';
 import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
 import { freeName, MANAGED_BY_LABEL, portsIn, SERVICE_NAME_LABEL, type SlicePlan } from './rule.ts';
@@ -38,7 +38,7 @@ export const isMirrorOf =
 interface Group {
   readonly family: string;
   readonly ports: readonly EndpointPort[];
-  readonly endpoints: SliceEndpoint[];
+  readonly endpoints: Endpoint[];
 }
 
 /** One slice for each address family and set of ports, more if they are many. @param stored the slices that mirror these Endpoints */
@@ -88,7 +88,7 @@ function groupsOf({ subsets = [] }: KubeEndpoints): readonly Group[] {
   return groups;
 }
 
-const endpointOf = ({ ip = '', hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): SliceEndpoint => ({
+const endpointOf = ({ ip = '', hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): Endpoint => ({
   addresses: [ip],
   conditions: { ready },
   ...defined({ hostname, nodeName, targetRef }),

@@ -1,6 +1,6 @@
 /** Source: pkg/controller/endpointslicemirroring/{endpointslicemirroring_controller,reconciler}_test.go. */
 import { describe, expect, it } from 'vitest';
-import type { KubeEndpointSlice } from '../../../shared/kinds/application-types.ts';
+import type { KubeEndpointSlice } from '../../../shared/kinds/types.ts';
 import { MERGE } from '../../../test/support/api-in-memory.ts';
 import { servedWorkloads } from '../../../test/support/served-workloads.ts';
 

@@ -10,11 +10,17 @@
  * nothing (known-selectors.ts).
  */
 
-import type { KubeEndpointSlice, KubeEndpoints, KubeService } from '../../../shared/kinds/application-types.ts';
 import { prepareEndpointSlice, prepareEndpoints } from '../../../shared/kinds/services/defaults.ts';
 import { isMirrored } from '../../../shared/kinds/services/mirrored-endpoints.ts';
 import { ENDPOINT_SLICES, ENDPOINTS } from '../../../shared/kinds/services/resource.ts';
-import type { KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
+import type {
+  KubeEndpointSlice,
+  KubeEndpoints,
+  KubeObject,
+  KubePod,
+  KubeService,
+  ObjectRef,
+} from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { groupedBy } from '../../../shared/ticks/bounded-work.ts';

@@ -3,17 +3,18 @@
  * Sources: pkg/controller/endpoint/endpoints_controller.go, pkg/controller/endpointslice/reconciler.go.
  */
 import { defined } from '../../../shared/defined.ts';
+import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
 import type {
+  Endpoint,
   EndpointAddress,
   EndpointPort,
   KubeEndpointSlice,
   KubeEndpoints,
+  KubeObject,
+  KubePod,
   KubeService,
   ServicePort,
-  SliceEndpoint,
-} from '../../../shared/kinds/application-types.ts';
-import { isTerminated } from '../../../shared/kinds/pods/phase.ts';
-import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
+} from '../../../shared/kinds/types.ts';
 import { addressFamily } from '../../../shared/kubernetes/validation/addresses.ts';
 import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
@@ -222,11 +223,11 @@ function spread(
   group: readonly Backend[],
   same: readonly KubeEndpointSlice[],
   service: KubeService,
-): readonly (readonly SliceEndpoint[])[] {
+): readonly (readonly Endpoint[])[] {
   const endpointsOfGroup = group.map((backend) => endpointOf(backend, service));
   const wanted = new Map(endpointsOfGroup.map((endpoint) => [keyOf(endpoint), endpoint]));
   const lists = same.map(({ endpoints = [] }) =>
-    endpoints.flatMap((stored): SliceEndpoint[] => {
+    endpoints.flatMap((stored): Endpoint[] => {
       const endpoint = wanted.get(keyOf(stored));
       wanted.delete(keyOf(stored));
       return endpoint === undefined ? [] : [endpoint];
@@ -244,9 +245,9 @@ function spread(
 }
 
 /** Pods in the network of their node have its address. */
-const keyOf = ({ addresses = [], targetRef }: SliceEndpoint): string => `${addresses[0]}/${targetRef?.uid}`;
+const keyOf = ({ addresses = [], targetRef }: Endpoint): string => `${addresses[0]}/${targetRef?.uid}`;
 
-function endpointOf({ ip, isReady, isTerminating, about }: Backend, { spec }: KubeService): SliceEndpoint {
+function endpointOf({ ip, isReady, isTerminating, about }: Backend, { spec }: KubeService): Endpoint {
   const ready = spec?.publishNotReadyAddresses === true || (isReady && !isTerminating);
   return { addresses: [ip], conditions: { ready, serving: isReady, terminating: isTerminating }, ...about };
 }
@@ -256,7 +257,7 @@ function sliceOf(
   of: {
     readonly family: string;
     readonly ports: readonly EndpointPort[];
-    readonly endpoints: readonly SliceEndpoint[];
+    readonly endpoints: readonly Endpoint[];
     readonly previous: KubeEndpointSlice | undefined;
     readonly name: () => string;
   },

@@ -1,5 +1,9 @@
 /** Rules of a Job for failed pods. Source: pkg/controller/job/pod_failure_policy.go. */
-import type { ExitCodesRequirement, JobSpec, PodFailureRule } from '../../../shared/kinds/application-types.ts';
+import type {
+  JobSpec,
+  PodFailurePolicyOnExitCodesRequirement,
+  PodFailurePolicyRule,
+} from '../../../shared/kinds/types.ts';
 import type { ContainerEnd, JobPod } from './job-pod.rule.ts';
 
 export type FailureVerdict =
@@ -23,7 +27,7 @@ export function verdictOf(policy: JobSpec['podFailurePolicy'], pod: FailedPod): 
 }
 
 /** How the pod matches the rule; undefined: it does not. */
-function causeOf({ onExitCodes, onPodConditions = [] }: PodFailureRule, pod: FailedPod): string | undefined {
+function causeOf({ onExitCodes, onPodConditions = [] }: PodFailurePolicyRule, pod: FailedPod): string | undefined {
   if (onExitCodes !== undefined) {
     const end = pod.failedContainers.find((container) => matchesExit(onExitCodes, container));
     return end === undefined
@@ -36,7 +40,10 @@ function causeOf({ onExitCodes, onPodConditions = [] }: PodFailureRule, pod: Fai
   return condition === undefined ? undefined : `Pod ${pod.namespace}/${pod.name} has condition ${condition.type}`;
 }
 
-function matchesExit({ containerName, operator, values = [] }: ExitCodesRequirement, end: ContainerEnd): boolean {
+function matchesExit(
+  { containerName, operator, values = [] }: PodFailurePolicyOnExitCodesRequirement,
+  end: ContainerEnd,
+): boolean {
   if (containerName !== undefined && containerName !== end.name) return false;
   return operator === 'In' ? values.includes(end.exitCode) : operator === 'NotIn' && !values.includes(end.exitCode);
 }

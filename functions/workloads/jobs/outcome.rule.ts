@@ -1,5 +1,5 @@
 /** Whether a Job has failed or is complete. Pure. Source: pkg/controller/job/job_controller.go (syncJob). */
-import type { JobCondition } from '../../../shared/kinds/application-types.ts';
+import type { JobCondition } from '../../../shared/kinds/types.ts';
 
 export type JobOutcome =
   | { readonly kind: 'Complete'; readonly reason: string; readonly message: string }

@@ -1,6 +1,5 @@
 /** The pods of a Job. Sources: pkg/controller/job/{job_controller,indexed_job_utils}.go. */
-import type { KubeJob, PodTemplateSpec } from '../../../shared/kinds/application-types.ts';
-import type { Container } from '../../../shared/kinds/types.ts';
+import type { Container, KubeJob, PodTemplateSpec } from '../../../shared/kinds/types.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
 import { TRACKING } from '../pods/tracking.rule.ts';
 import { INDEX } from './indexes.rule.ts';

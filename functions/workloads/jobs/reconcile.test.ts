@@ -221,7 +221,7 @@ describe('a Job', () => {
   });
 
   it('WJ-39 ignores what its failure policy ignores', async () => {
-    const rule = { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] };
+    const rule = { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' as const }] };
     const cluster = await startedJob({
       parallelism: 1,
       completions: 1,

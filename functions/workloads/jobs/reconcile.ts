@@ -11,8 +11,7 @@
 
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
-import type { JobStatus, KubeJob } from '../../../shared/kinds/application-types.ts';
-import type { KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
+import type { JobStatus, KubeJob, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
 import { markDeleted } from '../../../shared/kubernetes/deletion.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';

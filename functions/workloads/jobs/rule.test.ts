@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JobSpec, JobStatus } from '../../../shared/kinds/application-types.ts';
-import type { ContainerState, KubePod, PodPhase } from '../../../shared/kinds/types.ts';
+import type { ContainerState, JobSpec, JobStatus, KubePod, PodPhase } from '../../../shared/kinds/types.ts';
 import { afterEnds, mayCreateFromMs, NO_FAILURES } from './backoff.rule.ts';
 import { verdictOf } from './failure-policy.rule.ts';
 import { formatIndexes, INDEX, lowestFree, parseIndexes } from './indexes.rule.ts';

@@ -5,7 +5,7 @@
  * A pod is counted in the commit that removes its finalizer. So each pod is counted once.
  */
 import { defined } from '../../../shared/defined.ts';
-import type { JobCondition, JobStatus, KubeJob } from '../../../shared/kinds/application-types.ts';
+import type { JobCondition, JobStatus, KubeJob } from '../../../shared/kinds/types.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { isActive } from '../pods/owned-pod.rule.ts';
 import { afterEnds, type FailureCount, mayCreateFromMs } from './backoff.rule.ts';

@@ -5,11 +5,6 @@
  */
 
 import { defined } from '../../../shared/defined.ts';
-import type {
-  KubeResourceQuota,
-  KubeRuntimeClass,
-  KubeServiceAccount,
-} from '../../../shared/kinds/application-types.ts';
 import { DEFAULT_ACCOUNT } from '../../../shared/kinds/namespaces/content-names.ts';
 import { preparePod } from '../../../shared/kinds/pods/defaults.ts';
 import { limitViolation } from '../../../shared/kinds/pods/limit-range.ts';
@@ -20,7 +15,15 @@ import { validatePod } from '../../../shared/kinds/pods/validate.ts';
 import { systemPriorityClasses } from '../../../shared/kinds/priorityclasses/system-classes.ts';
 import { checkQuota } from '../../../shared/kinds/quotas/quota.ts';
 import type { CountedResource } from '../../../shared/kinds/quotas/usage.ts';
-import type { KubeObject, KubePod, ObjectRef, OwnerReference } from '../../../shared/kinds/types.ts';
+import type {
+  KubeObject,
+  KubePod,
+  KubeResourceQuota,
+  KubeRuntimeClass,
+  KubeServiceAccount,
+  ObjectRef,
+  OwnerReference,
+} from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';

@@ -1,6 +1,12 @@
 /** The part of a sync that DaemonSets and StatefulSets share: it reads the claim, pods and revisions, adopts and releases. */
-import type { KubeControllerRevision, KubeStatefulSet } from '../../../shared/kinds/application-types.ts';
-import type { KubeDaemonSet, KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
+import type {
+  KubeControllerRevision,
+  KubeDaemonSet,
+  KubeObject,
+  KubePod,
+  KubeStatefulSet,
+  ObjectRef,
+} from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { readClaim } from '../owner-claim-store.ts';

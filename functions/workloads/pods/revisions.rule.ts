@@ -6,8 +6,7 @@
  * pkg/controller/statefulset/stateful_set_control.go (getStatefulSetRevisions, truncateHistory).
  */
 import { defined } from '../../../shared/defined.ts';
-import type { KubeControllerRevision, PodTemplateSpec } from '../../../shared/kinds/application-types.ts';
-import type { Container, KubeObject } from '../../../shared/kinds/types.ts';
+import type { Container, KubeControllerRevision, KubeObject, PodTemplateSpec } from '../../../shared/kinds/types.ts';
 import { isSameTemplate, templateHash } from './template.rule.ts';
 
 /** On the pods of a DaemonSet: the hash. On those of a StatefulSet: the name of the revision. */

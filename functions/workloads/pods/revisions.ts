@@ -1,8 +1,7 @@
 /** Reads and writes the ControllerRevisions of a DaemonSet or StatefulSet. */
 
-import type { KubeControllerRevision } from '../../../shared/kinds/application-types.ts';
 import { prepareRevision } from '../../../shared/kinds/controllerrevisions/defaults.ts';
-import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
+import type { KubeControllerRevision, KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { CommitOutcome, ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';

@@ -9,12 +9,11 @@
  */
 
 import { defined } from '../../../shared/defined.ts';
-import type { KubeResourceQuota } from '../../../shared/kinds/application-types.ts';
 import { ABSENT_MS } from '../../../shared/kinds/quotas/namespace-policies.ts';
 import { type CountedObjects, countedBy, recountedQuota } from '../../../shared/kinds/quotas/quota.ts';
 import { outlivedAtMs } from '../../../shared/kinds/quotas/usage.ts';
 import { storedResources } from '../../../shared/kinds/resources.ts';
-import type { ObjectRef } from '../../../shared/kinds/types.ts';
+import type { KubeResourceQuota, ObjectRef } from '../../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import { StoreFault } from '../../../shared/store/item-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';

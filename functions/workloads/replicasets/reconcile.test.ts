@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { replay } from '../../../cli/replay.ts';
 import { type DecisionRecord, sealed } from '../../../shared/decisions/decision-record.ts';
-import type { KubeResourceQuota } from '../../../shared/kinds/application-types.ts';
+import type { KubeResourceQuota } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import { addDue } from '../../../shared/ticks/workload-due-store.ts';
 import { type WorkloadCluster, workloadCluster } from '../../../test/support/workload-cluster.ts';

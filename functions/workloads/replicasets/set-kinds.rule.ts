@@ -2,8 +2,7 @@
  * ReplicaSets and ReplicationControllers: one controller, as upstream. A ReplicationController selects by a map of labels.
  * Source: pkg/controller/replication/conversion.go.
  */
-import type { KubeReplicationController } from '../../../shared/kinds/application-types.ts';
-import type { KubeObject } from '../../../shared/kinds/types.ts';
+import type { KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import type { KubeReplicaSet } from '../workload-types.ts';
 
 export interface SetKind {

@@ -2,8 +2,7 @@
  * Names and identities of the pods of a StatefulSet. Pure. Source:
  * pkg/controller/statefulset/stateful_set_utils.go.
  */
-import type { PodTemplateSpec } from '../../../shared/kinds/application-types.ts';
-import type { KubePod } from '../../../shared/kinds/types.ts';
+import type { KubePod, PodTemplateSpec } from '../../../shared/kinds/types.ts';
 import { REVISION_LABEL } from '../pods/revisions.rule.ts';
 
 const NAME_LABEL = 'statefulset.kubernetes.io/pod-name';

@@ -12,8 +12,14 @@
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
 import { nodeRef } from '../../../shared/fleet/nodes/change-node.ts';
 import { conditionOf } from '../../../shared/fleet/nodes/conditions.ts';
-import type { KubeControllerRevision, PodTemplateSpec } from '../../../shared/kinds/application-types.ts';
-import type { KubeNode, KubeObject, KubePod, ObjectRef } from '../../../shared/kinds/types.ts';
+import type {
+  KubeControllerRevision,
+  KubeNode,
+  KubeObject,
+  KubePod,
+  ObjectRef,
+  PodTemplateSpec,
+} from '../../../shared/kinds/types.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { HELD_RETRY_MS, readHold, reportHeld } from '../pods/held-rollouts.ts';

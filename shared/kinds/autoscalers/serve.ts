@@ -2,12 +2,11 @@
 
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { typed, withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
-import type { KubeHorizontalPodAutoscaler, MetricSpec, ScaleTarget } from '../application-types.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { preparesStatus } from '../prepare.ts';
 import { type ServedKind, STATUS_PART, servedKind } from '../served-kind.ts';
-import type { KubeObject } from '../types.ts';
+import type { CrossVersionObjectReference, KubeHorizontalPodAutoscaler, KubeObject, MetricSpec } from '../types.ts';
 import { AUTOSCALERS } from './resource.ts';
 import { validateAutoscaler } from './validate.ts';
 
@@ -28,7 +27,7 @@ function storedSpec(given: KubeHorizontalPodAutoscaler['spec'] = {}): NonNullabl
   return { minReplicas: 1, ...spec, metrics };
 }
 
-const referenceCell = ({ kind = '', name = '' }: ScaleTarget = {}): string => `${kind}/${name}`;
+const referenceCell = ({ kind = '', name = '' }: CrossVersionObjectReference = {}): string => `${kind}/${name}`;
 
 function targetCell(metric: MetricSpec): string {
   const { name = '', target = {} } = metric.resource ?? {};
@@ -77,7 +76,7 @@ const BEHAVIOR_ANNOTATION = 'autoscaling.alpha.kubernetes.io/behavior';
 /** The fields of autoscaling/v1 that differ. */
 interface AutoscalerV1 extends KubeObject {
   spec?: {
-    scaleTargetRef?: ScaleTarget;
+    scaleTargetRef?: CrossVersionObjectReference;
     minReplicas?: number;
     maxReplicas?: number;
     targetCPUUtilizationPercentage?: number;

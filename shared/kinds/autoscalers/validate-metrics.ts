@@ -11,7 +11,7 @@ import {
 } from '../../kubernetes/validation/causes.ts';
 import { labelErrors, pathSegmentErrors } from '../../kubernetes/validation/names.ts';
 import { containerNameCauses, readAmount } from '../../kubernetes/validation/resources.ts';
-import type { MetricSource, MetricSpec, MetricTarget, ScalingRules } from '../application-types.ts';
+import type { HPAScalingRules, MetricSource, MetricSpec, MetricTarget } from '../types.ts';
 
 const WINDOW_SECONDS_MAX = 3_600;
 const PERIOD_SECONDS_MAX = 1_800;
@@ -110,7 +110,7 @@ export function validateMetric(metric: MetricSpec, field: string): Cause[] {
 }
 
 /** One direction of `behavior`. */
-export function validateScaling(rules: ScalingRules, field: string): Cause[] {
+export function validateScaling(rules: HPAScalingRules, field: string): Cause[] {
   const { stabilizationWindowSeconds: window, selectPolicy, policies = [] } = rules;
   const causes: Cause[] = [];
   const bounded = (path: string, seconds: number, most: number): void => {

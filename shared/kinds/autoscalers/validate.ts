@@ -4,7 +4,7 @@ import type { Cause } from '../../kubernetes/status.ts';
 import { invalidValue, nonNegative } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { subdomainName } from '../../kubernetes/validation/names.ts';
-import type { KubeHorizontalPodAutoscaler } from '../application-types.ts';
+import type { KubeHorizontalPodAutoscaler } from '../types.ts';
 import { validateMetric, validateReference, validateScaling } from './validate-metrics.ts';
 
 export function validateAutoscaler(

@@ -1,5 +1,5 @@
-import type { KubeCertificateSigningRequest } from '../application-types.ts';
 import { storedResource } from '../stored-resource.ts';
+import type { KubeCertificateSigningRequest } from '../types.ts';
 
 export const SIGNING_REQUESTS = storedResource({
   group: 'certificates.k8s.io',

@@ -5,12 +5,11 @@ import { defined } from '../../defined.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { formatTime } from '../../kubernetes/time.ts';
-import type { KubeCertificateSigningRequest } from '../application-types.ts';
 import { ageOf, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { preparesWhole } from '../prepare.ts';
 import { STATUS_PART, servedKind } from '../served-kind.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeCertificateSigningRequest, KubeObject } from '../types.ts';
 import { SIGNING_REQUESTS } from './resource.ts';
 import { validateCertificateSigningRequest } from './validate.ts';
 

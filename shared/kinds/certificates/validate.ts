@@ -13,7 +13,7 @@ import {
 import { CONDITION_STATUSES } from '../../kubernetes/validation/conditions.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { labelErrors, pathSegmentName, subdomainErrors } from '../../kubernetes/validation/names.ts';
-import type { KubeCertificateSigningRequest } from '../application-types.ts';
+import type { KubeCertificateSigningRequest } from '../types.ts';
 
 const PEM = /^\s*-----BEGIN CERTIFICATE REQUEST-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE REQUEST-----\s*$/;
 /** A domain, and a namespace with the name of a resource. */

@@ -1,8 +1,8 @@
 import { ageColumn, nameColumn } from '../../kubernetes/columns.ts';
-import type { KubeConfigMap } from '../application-types.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { servedKind } from '../served-kind.ts';
+import type { KubeConfigMap } from '../types.ts';
 import { prepareConfigMap } from './defaults.ts';
 import { CONFIG_MAPS } from './resource.ts';
 import { validateConfigMap } from './validate.ts';

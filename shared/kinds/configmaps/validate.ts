@@ -5,7 +5,7 @@ import { forbiddenField, IMMUTABLE, invalidValue, required, sameJson } from '../
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { configKeyErrors, subdomainName } from '../../kubernetes/validation/names.ts';
 import { isJsonObject } from '../../kubernetes/wire/json-value.ts';
-import type { KubeConfigMap, KubeSecret, KubeServiceAccount } from '../application-types.ts';
+import type { KubeConfigMap, KubeSecret, KubeServiceAccount } from '../types.ts';
 
 const REDACTED = '<secret contents redacted>';
 const FROZEN = 'field is immutable when `immutable` is set';

@@ -1,5 +1,5 @@
-import type { KubeControllerRevision } from '../application-types.ts';
 import { type Prepare, preparesWhole } from '../prepare.ts';
+import type { KubeControllerRevision } from '../types.ts';
 import { CONTROLLER_REVISIONS } from './resource.ts';
 
 const stored = preparesWhole(CONTROLLER_REVISIONS, (object: KubeControllerRevision) => ({

@@ -1,13 +1,12 @@
 /** Snapshots and templates that controllers and people keep: ControllerRevisions and PodTemplates. */
 
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
-import type { KubeControllerRevision, KubePodTemplate } from '../application-types.ts';
 import { ageOf, integerColumn, labelsCell, nameOf, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplate } from '../pods/template-defaults.ts';
 import { preparesWhole } from '../prepare.ts';
 import { servedKind } from '../served-kind.ts';
-import type { ObjectMeta } from '../types.ts';
+import type { KubeControllerRevision, KubePodTemplate, ObjectMeta } from '../types.ts';
 import { validateControllerRevision, validatePodTemplate } from '../validate-workloads.ts';
 import { prepareRevision } from './defaults.ts';
 import { CONTROLLER_REVISIONS, POD_TEMPLATES } from './resource.ts';

@@ -3,11 +3,11 @@ import { ageColumn, nameColumn } from '../../kubernetes/columns.ts';
 import { freshMetadata, inheritMetadata, typed, withoutNulls } from '../../kubernetes/normal-form.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { validateCsiNode } from '../persistentvolumes/validate.ts';
-import type { KubeCsiNode } from '../types.ts';
+import type { KubeCSINode } from '../types.ts';
 import { STORAGE_GROUP } from '../volumeattachments/resource.ts';
 import { CSI_NODES } from './resource.ts';
 
-const storedSpec = (given: KubeCsiNode['spec']) => ({ drivers: [], ...withoutNulls(given ?? {}) });
+const storedSpec = (given: KubeCSINode['spec']) => ({ drivers: [], ...withoutNulls(given ?? {}) });
 
 /** Every kubelet writes its own CSINode at start. A kubelet that cannot write it exits after two minutes. */
 export const csinodes: ResourceDescriptor = {
@@ -22,7 +22,7 @@ export const csinodes: ResourceDescriptor = {
     { name: 'Drivers', type: 'integer', format: '', description: 'Volume drivers on the node.', priority: 0 },
     ageColumn,
   ],
-  row: (object: KubeCsiNode, nowMs) => [
+  row: (object: KubeCSINode, nowMs) => [
     object.metadata.name ?? '',
     (object.spec?.drivers ?? []).length,
     ageSince(object.metadata.creationTimestamp, nowMs),

@@ -24,6 +24,9 @@ import {
   subdomainErrors,
   subdomainName,
 } from '../../kubernetes/validation/names.ts';
+import { validateSelector } from '../poddisruptionbudgets/validate.ts';
+import { portRange, validatePort } from '../pods/validate-probes.ts';
+import { hostNameErrors, serviceName, validateBalancerStatus } from '../services/validate.ts';
 import type {
   IngressBackend,
   KubeIngress,
@@ -32,11 +35,8 @@ import type {
   NetworkPolicyPeer,
   NetworkPolicyPort,
   NetworkPolicyRule,
-  ResourceBackend,
-} from '../application-types.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
-import { portRange, validatePort } from '../pods/validate-probes.ts';
-import { hostNameErrors, serviceName, validateBalancerStatus } from '../services/validate.ts';
+  TypedLocalObjectReference,
+} from '../types.ts';
 
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 const POLICY_TYPES = ['Ingress', 'Egress'];
@@ -45,7 +45,7 @@ const CLASS_ANNOTATION = 'kubernetes.io/ingress.class';
 const PATH_PARTS = ['//', '/./', '/../', '%2f', '%2F'];
 const PATH_ENDS = ['/..', '/.'];
 
-const validateReference = (reference: ResourceBackend, field: string): Cause[] => [
+const validateReference = (reference: TypedLocalObjectReference, field: string): Cause[] => [
   ...(reference.apiGroup === undefined ? [] : errorsAt(`${field}.apiGroup`, reference.apiGroup, subdomainErrors)),
   ...requiredAt(`${field}.kind`, reference.kind, pathSegmentErrors, 'kind is required'),
   ...requiredAt(`${field}.name`, reference.name, pathSegmentErrors, 'name is required'),

@@ -1,8 +1,7 @@
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
-import type { CronJobSpec, JobSpec, KubeJob } from '../application-types.ts';
 import { defaultTemplate, withTemplateLabels } from '../pods/template-defaults.ts';
 import { type Prepare, preparesStatus } from '../prepare.ts';
-import type { ObjectMeta } from '../types.ts';
+import type { CronJobSpec, JobSpec, KubeJob, ObjectMeta } from '../types.ts';
 import { CRON_JOBS, JOBS } from './resource.ts';
 
 const CONTROLLER_UID = 'batch.kubernetes.io/controller-uid';

@@ -1,5 +1,5 @@
-import type { KubeJob } from '../application-types.ts';
 import { storedResource } from '../stored-resource.ts';
+import type { KubeJob } from '../types.ts';
 
 export const JOBS = storedResource({
   group: 'batch',

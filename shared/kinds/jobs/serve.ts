@@ -3,10 +3,10 @@
 import { ageSince, formatAge } from '../../kubernetes/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
-import type { KubeCronJob, KubeJob } from '../application-types.ts';
 import { ageOf, booleanColumn, integerColumn, nameOf, selectorCell, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { STATUS_PART, servedKind } from '../served-kind.ts';
+import type { KubeCronJob, KubeJob } from '../types.ts';
 import { prepareCronJob, prepareJob } from './defaults.ts';
 import { CRON_JOBS, JOBS } from './resource.ts';
 import { validateCronJob, validateJob } from './validate.ts';

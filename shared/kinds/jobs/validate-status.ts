@@ -15,7 +15,7 @@ import {
   required,
   sameJson,
 } from '../../kubernetes/validation/causes.ts';
-import type { JobStatus, KubeJob } from '../application-types.ts';
+import type { JobStatus, KubeJob } from '../types.ts';
 
 const COUNTS = ['active', 'succeeded', 'failed', 'ready', 'terminating'] as const;
 

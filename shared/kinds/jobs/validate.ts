@@ -28,17 +28,17 @@ import {
   subdomainName,
   tooLongText,
 } from '../../kubernetes/validation/names.ts';
+import { validateSelector } from '../poddisruptionbudgets/validate.ts';
+import { validateSelection, validateTemplate } from '../pods/validate-template.ts';
 import type {
   CronJobSpec,
-  ExitCodesRequirement,
   JobSpec,
   KubeCronJob,
   KubeJob,
-  PodFailureRule,
+  PodFailurePolicyOnExitCodesRequirement,
+  PodFailurePolicyRule,
   PodTemplateSpec,
-} from '../application-types.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
-import { validateSelection, validateTemplate } from '../pods/validate-template.ts';
+} from '../types.ts';
 import { CronError, isTimeZone, parseCron } from './cron-schedule.ts';
 import { generatedLabels } from './defaults.ts';
 import { validateJobStatus } from './validate-status.ts';
@@ -98,7 +98,7 @@ function validateFailurePolicy({ podFailurePolicy, template }: JobSpec, field: s
 
 type ContainerNames = ReadonlySet<string | undefined>;
 
-function validateFailureRule(rule: PodFailureRule, field: string, names: ContainerNames): Cause[] {
+function validateFailureRule(rule: PodFailurePolicyRule, field: string, names: ContainerNames): Cause[] {
   const { action, onExitCodes, onPodConditions = [] } = rule;
   const causes =
     action === 'FailIndex'
@@ -123,7 +123,7 @@ function validateFailureRule(rule: PodFailureRule, field: string, names: Contain
 }
 
 function validateExitCodes(
-  { operator, containerName, values = [] }: ExitCodesRequirement,
+  { operator, containerName, values = [] }: PodFailurePolicyOnExitCodesRequirement,
   field: string,
   names: ContainerNames,
 ): Cause[] {

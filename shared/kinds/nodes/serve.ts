@@ -6,7 +6,7 @@ import { freshMetadata, inheritMetadata, typed, withoutEmpty, withoutNulls } fro
 import { canonicalQuantity } from '../../kubernetes/quantity.ts';
 import { canonicalTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
-import type { KubeNode, NodeCondition, NodeSpec, NodeStatus, ResourceList, Taint } from '../types.ts';
+import type { KubeNode, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, ResourceList, Taint } from '../types.ts';
 import { NODES } from './resource.ts';
 import { validateNode } from './validate.ts';
 
@@ -127,7 +127,7 @@ function statusCell(node: KubeNode): string {
 const addressCell = (node: KubeNode, type: string): string =>
   (node.status?.addresses ?? []).find((address) => address.type === type)?.address ?? NONE;
 
-const infoCell = (node: KubeNode, field: string): string => {
+const infoCell = (node: KubeNode, field: Exclude<keyof NodeSystemInfo, 'swap'>): string => {
   const value = node.status?.nodeInfo?.[field] ?? '';
   return value === '' ? UNKNOWN : value;
 };

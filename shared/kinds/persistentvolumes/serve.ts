@@ -3,17 +3,17 @@
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
 import { canonicalQuantity } from '../../kubernetes/quantity.ts';
+import { accessModesCell, ageOf, nameOf } from '../cells.ts';
+import type { ResourceDescriptor } from '../descriptor.ts';
+import { preparesStatus } from '../prepare.ts';
+import { STATUS_PART, servedKind } from '../served-kind.ts';
 import type {
   KubePersistentVolume,
   KubePersistentVolumeClaim,
   PersistentVolumeClaimSpec,
   PersistentVolumeSpec,
-} from '../application-types.ts';
-import { accessModesCell, ageOf, nameOf } from '../cells.ts';
-import type { ResourceDescriptor } from '../descriptor.ts';
-import { preparesStatus } from '../prepare.ts';
-import { STATUS_PART, servedKind } from '../served-kind.ts';
-import type { ResourceList } from '../types.ts';
+  ResourceList,
+} from '../types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from './resource.ts';
 import { validatePersistentVolume, validatePersistentVolumeClaim } from './validate.ts';
 

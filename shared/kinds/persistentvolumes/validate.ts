@@ -27,20 +27,20 @@ import {
   subdomainName,
 } from '../../kubernetes/validation/names.ts';
 import { amountCauses, readAmount } from '../../kubernetes/validation/resources.ts';
+import { validateSelector } from '../poddisruptionbudgets/validate.ts';
+import { validateNodeSelector } from '../pods/validate-scheduling.ts';
+import { validateBacksteps, validateHostPath } from '../pods/validate-volumes.ts';
 import type {
-  CsiSource,
-  KubeCsiDriver,
-  KubeCsiStorageCapacity,
+  CSIPersistentVolumeSource,
+  KubeCSIDriver,
+  KubeCSINode,
+  KubeCSIStorageCapacity,
   KubePersistentVolume,
   KubePersistentVolumeClaim,
   KubeStorageClass,
   PersistentVolumeClaimSpec,
   PersistentVolumeSpec,
-} from '../application-types.ts';
-import { validateSelector } from '../poddisruptionbudgets/validate.ts';
-import { validateNodeSelector } from '../pods/validate-scheduling.ts';
-import { validateBacksteps, validateHostPath } from '../pods/validate-volumes.ts';
-import type { KubeCsiNode } from '../types.ts';
+} from '../types.ts';
 
 /** Longest name of a driver. */
 const DRIVER_BYTES_MAX = 63;
@@ -82,7 +82,7 @@ const SECRETS = [
   'nodeExpandSecretRef',
 ] as const;
 
-const validateCsi = (source: CsiSource, field: string): Cause[] => [
+const validateCsi = (source: CSIPersistentVolumeSource, field: string): Cause[] => [
   ...driverCauses(`${field}.driver`, source.driver ?? ''),
   ...((source.volumeHandle ?? '') === '' ? [required(`${field}.volumeHandle`)] : []),
   ...SECRETS.flatMap((name) => {
@@ -346,7 +346,7 @@ const TOKEN_SECONDS_MIN = 600;
 const TOKEN_SECONDS_MAX = 2 ** 32;
 const PERIOD_SECONDS_MIN = 10;
 
-export function validateCsiDriver(driver: KubeCsiDriver, old: KubeCsiDriver | undefined): Cause[] {
+export function validateCsiDriver(driver: KubeCSIDriver, old: KubeCSIDriver | undefined): Cause[] {
   const { tokenRequests = [], nodeAllocatableUpdatePeriodSeconds: period, ...spec } = driver.spec ?? {};
   const causes = [
     ...validateObjectMetadata(driver, old, CLUSTER_RULES),
@@ -382,8 +382,8 @@ export function validateCsiDriver(driver: KubeCsiDriver, old: KubeCsiDriver | un
 }
 
 export function validateCsiStorageCapacity(
-  object: KubeCsiStorageCapacity,
-  old: KubeCsiStorageCapacity | undefined,
+  object: KubeCSIStorageCapacity,
+  old: KubeCSIStorageCapacity | undefined,
 ): Cause[] {
   const { storageClassName = '', nodeTopology, capacity } = object;
   const causes = [
@@ -403,7 +403,7 @@ export function validateCsiStorageCapacity(
 const NODE_ID_BYTES_MAX = 256;
 
 /** Each driver once, with the id that it has for the node. A stored driver keeps all but its limit of volumes. */
-export function validateCsiNode(node: KubeCsiNode, old: KubeCsiNode | undefined): Cause[] {
+export function validateCsiNode(node: KubeCSINode, old: KubeCSINode | undefined): Cause[] {
   const causes = validateObjectMetadata(node, old, CLUSTER_RULES);
   const before = new Map((old?.spec?.drivers ?? []).map((driver) => [driver.name ?? '', driver]));
   const seen = new Set<string>();

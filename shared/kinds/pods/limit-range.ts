@@ -4,9 +4,17 @@
  */
 
 import { compareQuantities, formatQuantity, type Quantity } from '../../kubernetes/quantity.ts';
-import type { KubeLimitRange, LimitRangeItem, PersistentVolumeClaimSpec } from '../application-types.ts';
 import { type Amounts, add, amountsOf, highest, only } from '../quotas/amounts.ts';
-import type { Container, KubeObject, KubePod, PodSpec, ResourceList } from '../types.ts';
+import type {
+  Container,
+  KubeLimitRange,
+  KubeObject,
+  KubePod,
+  LimitRangeItem,
+  PersistentVolumeClaimSpec,
+  PodSpec,
+  ResourceList,
+} from '../types.ts';
 
 /** Names the amounts that a LimitRange set. */
 const ANNOTATION = 'kubernetes.io/limit-ranger';

@@ -4,9 +4,8 @@
  */
 import { MIRROR_POD_ANNOTATION } from '../../access/node-restriction.ts';
 import { defined } from '../../defined.ts';
-import type { KubeServiceAccount } from '../application-types.ts';
 import { DEFAULT_ACCOUNT, ROOT_CA } from '../namespaces/content-names.ts';
-import type { Container, KubeObject, KubePod, PodSpec, Volume } from '../types.ts';
+import type { Container, KubeObject, KubePod, KubeServiceAccount, PodSpec, Volume } from '../types.ts';
 import { referencesOf } from './pod-references.ts';
 
 /** Where containers find the token, the namespace and the certificates of the API. */

@@ -3,9 +3,9 @@
  * (pkg/apis/core/v1/helper/qos/qos.go).
  */
 import { parseQuantity } from '../../kubernetes/quantity.ts';
-import type { KubePod, PodQosClass, PodSpec, ResourceList, ResourceRequirements } from '../types.ts';
+import type { KubePod, PodQOSClass, PodSpec, ResourceList, ResourceRequirements } from '../types.ts';
 
-export type QosClass = PodQosClass;
+export type QosClass = PodQOSClass;
 
 /** Only these two resources determine the class. */
 const COUNTED = ['cpu', 'memory'] as const;

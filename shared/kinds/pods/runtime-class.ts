@@ -1,8 +1,7 @@
 /** What a RuntimeClass adds to a pod that names it. Pure. Source: plugin/pkg/admission/runtimeclass/admission.go. */
 import { defined } from '../../defined.ts';
 import { jsonEqual } from '../../kubernetes/wire/json-value.ts';
-import type { KubeRuntimeClass } from '../application-types.ts';
-import type { KubePod, ResourceList, Toleration } from '../types.ts';
+import type { KubePod, KubeRuntimeClass, ResourceList, Toleration } from '../types.ts';
 
 /** '' when the pod names none. */
 export const runtimeClassNameOf = ({ spec = {} }: KubePod): string => spec.runtimeClassName ?? '';

@@ -6,16 +6,16 @@ import { canonicalQuantity } from '../../kubernetes/quantity.ts';
 import type {
   Container,
   ContainerPort,
-  DownwardItem,
+  DownwardAPIVolumeFile,
   EnvVar,
-  FieldReference,
   LifecycleHandler,
+  ObjectFieldSelector,
   PodSpec,
   Probe,
-  ProjectedSource,
   ResourceList,
   ResourceRequirements,
   Volume,
+  VolumeProjection,
 } from '../types.ts';
 
 const DEFAULT_GRACE_SECONDS = 30;
@@ -32,7 +32,7 @@ function isLatestImage(image: string): boolean {
   return colon < 0 || afterHost.slice(colon + 1) === 'latest';
 }
 
-function withFieldVersion<T extends { fieldRef?: FieldReference }>(holder: T): T {
+function withFieldVersion<T extends { fieldRef?: ObjectFieldSelector }>(holder: T): T {
   const { fieldRef } = holder;
   return fieldRef === undefined ? holder : { ...holder, fieldRef: { apiVersion: 'v1', ...fieldRef } };
 }
@@ -124,7 +124,7 @@ function defaultContainer(given: Container, hostNetwork: boolean): Container {
   );
 }
 
-function defaultProjectedSource(source: ProjectedSource): ProjectedSource {
+function defaultProjectedSource(source: VolumeProjection): VolumeProjection {
   const { serviceAccountToken: token, downwardAPI } = source;
   return {
     ...source,
@@ -133,7 +133,7 @@ function defaultProjectedSource(source: ProjectedSource): ProjectedSource {
   };
 }
 
-const withFieldVersions = <T extends { items?: DownwardItem[] }>(source: T): T => ({
+const withFieldVersions = <T extends { items?: DownwardAPIVolumeFile[] }>(source: T): T => ({
   ...source,
   items: (source.items ?? []).map(withFieldVersion),
 });

@@ -1,8 +1,7 @@
 /** Default values of a pod template (pkg/apis/core/v1/defaults.go). */
 
 import { tidyMetadata } from '../../kubernetes/normal-form.ts';
-import type { PodTemplateSpec } from '../application-types.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeObject, PodTemplateSpec } from '../types.ts';
 import { defaultTemplateSpec } from './spec-defaults.ts';
 
 export const defaultTemplate = (template: PodTemplateSpec = {}): PodTemplateSpec => ({

@@ -7,7 +7,7 @@ import {
   qualifiedNameErrors,
   subdomainErrors,
 } from '../../kubernetes/validation/names.ts';
-import type { EnvFromSource, EnvVar, FieldReference, ResourceFieldReference } from '../types.ts';
+import type { EnvFromSource, EnvVar, ObjectFieldSelector, ResourceFieldSelector } from '../types.ts';
 
 const ENV_FIELDS = [
   'metadata.name',
@@ -35,7 +35,7 @@ const KNOWN_FIELDS = new Set([
   'status.phase',
 ]);
 
-export function validateFieldReference(ref: FieldReference, field: string, supported: readonly string[]): Cause[] {
+export function validateFieldReference(ref: ObjectFieldSelector, field: string, supported: readonly string[]): Cause[] {
   const { apiVersion = '', fieldPath = '' } = ref;
   if (apiVersion === '') return [required(`${field}.apiVersion`)];
   if (fieldPath === '') return [required(`${field}.fieldPath`)];
@@ -65,7 +65,7 @@ const RESOURCES = [
 const CPU_DIVISORS = ['1m', '1'];
 const BYTE_DIVISORS = ['1', ...[...'kMGTPE'].flatMap((unit) => [`1${unit}`, `1${unit.toUpperCase()}i`])];
 
-export function validateResourceReference(ref: ResourceFieldReference, field: string, isVolume = false): Cause[] {
+export function validateResourceReference(ref: ResourceFieldSelector, field: string, isVolume = false): Cause[] {
   const { containerName = '', resource = '', divisor = '0' } = ref;
   const causes: Cause[] = [];
   const isHugePage = /^(limits|requests)\.hugepages-/.test(resource);

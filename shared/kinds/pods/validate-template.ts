@@ -4,8 +4,8 @@ import { type LabelSelectorSpec, selectorFromSpec } from '../../kubernetes/selec
 import type { Cause } from '../../kubernetes/status.ts';
 import { forbiddenField, invalidValue, notSupported, required } from '../../kubernetes/validation/causes.ts';
 import { validateAnnotations, validateLabels } from '../../kubernetes/validation/metadata.ts';
-import type { PodTemplateSpec } from '../application-types.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
+import type { PodTemplateSpec } from '../types.ts';
 import { validatePodAnnotations, validatePodSpec } from './validate.ts';
 
 /** The labels, annotations and spec of a template. `field`: its path, such as `spec.template`. */

@@ -10,7 +10,7 @@ import {
   required,
 } from '../../kubernetes/validation/causes.ts';
 import { labelErrors } from '../../kubernetes/validation/names.ts';
-import type { DownwardItem, KeyToPath, ProjectedSource, Volume, VolumeMount } from '../types.ts';
+import type { DownwardAPIVolumeFile, KeyToPath, Volume, VolumeMount, VolumeProjection } from '../types.ts';
 import { VOLUME_FIELDS, validateFieldReference, validateResourceReference } from './validate-environment.ts';
 
 const FILE_MODE_MAX = 0o777;
@@ -61,7 +61,7 @@ const validateItems = (items: readonly KeyToPath[], field: string): Cause[] =>
   });
 
 const validateDownwardItem = (
-  { path = '', mode, fieldRef, resourceFieldRef }: DownwardItem,
+  { path = '', mode, fieldRef, resourceFieldRef }: DownwardAPIVolumeFile,
   field: string,
 ): Cause[] => [
   ...(path === '' ? [required(`${field}.path`)] : []),
@@ -80,7 +80,11 @@ const validateDownwardItem = (
 ];
 
 /** `field`: the path of the volume itself, where upstream reports the path of a token. */
-function validateToken(token: NonNullable<ProjectedSource['serviceAccountToken']>, at: string, field: string): Cause[] {
+function validateToken(
+  token: NonNullable<VolumeProjection['serviceAccountToken']>,
+  at: string,
+  field: string,
+): Cause[] {
   const { expirationSeconds: seconds = TOKEN_SECONDS_MIN, path = '' } = token;
   const causes: Cause[] = [];
   if (seconds < TOKEN_SECONDS_MIN) {
@@ -93,7 +97,7 @@ function validateToken(token: NonNullable<ProjectedSource['serviceAccountToken']
   return [...causes, ...(path === '' ? [required(`${field}.path`)] : validateFilePath(`${field}.path`, path))];
 }
 
-function validateProjected(sources: readonly ProjectedSource[], field: string): Cause[] {
+function validateProjected(sources: readonly VolumeProjection[], field: string): Cause[] {
   const causes: Cause[] = [];
   const paths = new Set<string>();
   for (const [index, source] of sources.entries()) {

@@ -8,8 +8,7 @@
 
 import type { Clock } from '../../clock.ts';
 import type { ObjectStore } from '../../store/object-store.ts';
-import type { KubeLimitRange, KubeResourceQuota } from '../application-types.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeLimitRange, KubeObject, KubeResourceQuota } from '../types.ts';
 
 /** How long the absence of quotas or LimitRanges is remembered. Milliseconds. */
 export const ABSENT_MS = 2_000;

@@ -2,9 +2,15 @@
  * Whether a ResourceQuota permits an object, and what it has used. Pure. Source: k8s.io/apiserver
  * pkg/admission/plugin/resourcequota/controller.go (CheckRequest), pkg/controller/resourcequota.
  */
-import type { KubeResourceQuota, ScopeRequirement } from '../application-types.ts';
+
 import { podQosClass } from '../pods/qos-class.ts';
-import type { KubeObject, KubePod, PodAffinityTerm } from '../types.ts';
+import type {
+  KubeObject,
+  KubePod,
+  KubeResourceQuota,
+  PodAffinityTerm,
+  ScopedResourceSelectorRequirement,
+} from '../types.ts';
 import {
   type Amounts,
   add,
@@ -108,13 +114,13 @@ const isPod = ({ group, resource }: CountedResource): boolean => group === '' &&
 /** Only pods have scopes: a quota with a scope counts nothing else. */
 function isInScope({ spec = {} }: KubeResourceQuota, of: CountedResource, object: KubeObject): boolean {
   const requirements = [
-    ...(spec.scopes ?? []).map((scopeName): ScopeRequirement => ({ scopeName, operator: 'Exists' })),
+    ...(spec.scopes ?? []).map((scopeName): ScopedResourceSelectorRequirement => ({ scopeName, operator: 'Exists' })),
     ...(spec.scopeSelector?.matchExpressions ?? []),
   ];
   return requirements.every((requirement) => isPod(of) && podMatches(object, requirement));
 }
 
-function podMatches(pod: KubePod, { scopeName, operator, values = [] }: ScopeRequirement): boolean {
+function podMatches(pod: KubePod, { scopeName, operator, values = [] }: ScopedResourceSelectorRequirement): boolean {
   const { spec = {} } = pod;
   switch (scopeName) {
     case 'Terminating':

@@ -3,12 +3,11 @@
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { canonicalQuantity } from '../../kubernetes/quantity.ts';
-import type { KubeLimitRange, KubeResourceQuota, LimitRangeItem } from '../application-types.ts';
 import { ageOf, createdAtColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { preparesStatus, preparesWhole } from '../prepare.ts';
 import { STATUS_PART, servedKind } from '../served-kind.ts';
-import type { ResourceList } from '../types.ts';
+import type { KubeLimitRange, KubeResourceQuota, LimitRangeItem, ResourceList } from '../types.ts';
 import { LIMIT_RANGES, RESOURCE_QUOTAS } from './resource.ts';
 import { validateLimitRange, validateResourceQuota } from './validate.ts';
 

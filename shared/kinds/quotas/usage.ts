@@ -4,9 +4,16 @@
  */
 
 import { parseTimeMs } from '../../kubernetes/time.ts';
-import type { KubeService, PersistentVolumeClaimSpec } from '../application-types.ts';
 import { isTerminated } from '../pods/phase.ts';
-import type { Container, KubeObject, KubePod, PodSpec, ResourceList } from '../types.ts';
+import type {
+  Container,
+  KubeObject,
+  KubePod,
+  KubeService,
+  PersistentVolumeClaimSpec,
+  PodSpec,
+  ResourceList,
+} from '../types.ts';
 import { type Amounts, add, amountsOf, highest, whole } from './amounts.ts';
 
 export interface CountedResource {

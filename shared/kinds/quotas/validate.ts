@@ -14,8 +14,7 @@ import {
   readAmount,
   resourceNameCauses,
 } from '../../kubernetes/validation/resources.ts';
-import type { KubeLimitRange, KubeResourceQuota, LimitRangeItem } from '../application-types.ts';
-import type { ResourceList } from '../types.ts';
+import type { KubeLimitRange, KubeResourceQuota, LimitRangeItem, ResourceList } from '../types.ts';
 
 const RULES = { namespaced: true, name: subdomainName };
 const SCOPES = [

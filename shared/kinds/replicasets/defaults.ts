@@ -1,7 +1,7 @@
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
-import type { KubeReplicationController, ReplicaSetSpec, ReplicationControllerSpec } from '../application-types.ts';
 import { defaultTemplate, withTemplateLabels } from '../pods/template-defaults.ts';
 import { type Prepare, preparesStatus } from '../prepare.ts';
+import type { KubeReplicationController, ReplicaSetSpec, ReplicationControllerSpec } from '../types.ts';
 import { REPLICA_SETS, REPLICATION_CONTROLLERS } from './resource.ts';
 
 const EMPTY_STATUS = { emptyStatus: { replicas: 0 } };

@@ -1,5 +1,5 @@
-import type { KubeReplicaSet } from '../application-types.ts';
 import { storedResource } from '../stored-resource.ts';
+import type { KubeReplicaSet } from '../types.ts';
 
 const selectableFields = {
   'status.replicas': (object: KubeReplicaSet) => String(object.status?.replicas ?? 0),

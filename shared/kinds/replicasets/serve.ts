@@ -1,10 +1,10 @@
 /** ReplicaSets and ReplicationControllers: the same pods, selected in two ways. */
 
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
-import type { KubeReplicaSet, KubeReplicationController, PodTemplateSpec } from '../application-types.ts';
 import { ageOf, integerColumn, labelsCell, nameOf, selectorCell, templateCells, templateColumns } from '../cells.ts';
 import type { Column, ResourceDescriptor } from '../descriptor.ts';
 import { SCALE_PART, STATUS_PART, servedKind } from '../served-kind.ts';
+import type { KubeReplicaSet, KubeReplicationController, PodTemplateSpec } from '../types.ts';
 import { validateReplicaSet, validateReplicationController } from '../validate-workloads.ts';
 import { prepareReplicaSet, prepareReplicationController } from './defaults.ts';
 import { REPLICA_SETS, REPLICATION_CONTROLLERS } from './resource.ts';

@@ -5,7 +5,7 @@
 
 import { selectorFromSpec } from '../../kubernetes/selectors.ts';
 import { jsonEqual } from '../../kubernetes/wire/json-value.ts';
-import type { KubeClusterRole, PolicyRule } from '../application-types.ts';
+import type { KubeClusterRole, PolicyRule } from '../types.ts';
 
 /**
  * The rules that apply for a role: its own, or those of the roles that its selectors match, in upstream's order. A role

@@ -4,7 +4,7 @@
  * resources of this API.
  */
 import { textHash } from '../../text-hash.ts';
-import type { KubeClusterRole, KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
+import type { KubeClusterRole, KubeRoleBinding, PolicyRule, Subject } from '../types.ts';
 import { ALL, FULL_AUTHORITY } from './policy-rule.ts';
 import { RBAC_GROUP } from './resource.ts';
 
@@ -259,9 +259,9 @@ export function defaultClusterRoles(viewerRules: readonly PolicyRule[]): readonl
 
 const nameOf = (object: KubeClusterRole | KubeRoleBinding): string => object.metadata.name ?? '';
 
-const subject = (kind: 'User' | 'Group', name: string): RoleSubject => ({ kind, apiGroup: RBAC_GROUP, name });
+const subject = (kind: 'User' | 'Group', name: string): Subject => ({ kind, apiGroup: RBAC_GROUP, name });
 
-const binding = (name: string, subjects: readonly RoleSubject[], roleName = name): KubeRoleBinding => ({
+const binding = (name: string, subjects: readonly Subject[], roleName = name): KubeRoleBinding => ({
   kind: 'ClusterRoleBinding',
   apiVersion: `${RBAC_GROUP}/v1`,
   metadata: metadata('ClusterRoleBinding', name),

@@ -5,7 +5,7 @@
 
 import { serviceAccountUser } from '../../access/account-name.ts';
 import { quote } from '../../kubernetes/status.ts';
-import type { KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
+import type { KubeRoleBinding, PolicyRule, Subject } from '../types.ts';
 import { type RuleRequest, ruleAllows } from './policy-rule.ts';
 
 export interface RbacUser {
@@ -31,7 +31,7 @@ export type Grant =
   | { readonly kind: 'rules'; readonly source: string; readonly rules: readonly PolicyRule[] }
   | { readonly kind: 'fault'; readonly message: string };
 
-function appliesTo({ username, groups }: RbacUser, subject: RoleSubject, bindingNamespace: string): boolean {
+function appliesTo({ username, groups }: RbacUser, subject: Subject, bindingNamespace: string): boolean {
   const { kind, name = '', namespace } = subject;
   switch (kind) {
     case 'User':
@@ -47,7 +47,7 @@ function appliesTo({ username, groups }: RbacUser, subject: RoleSubject, binding
   }
 }
 
-function subjectText({ kind = '', name = '', namespace = '' }: RoleSubject, bindingNamespace: string): string {
+function subjectText({ kind = '', name = '', namespace = '' }: Subject, bindingNamespace: string): string {
   if (kind !== 'ServiceAccount') return `${kind} ${quote(name)}`;
   return `${kind} ${quote(`${name}/${namespace === '' ? bindingNamespace : namespace}`)}`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PolicyRule } from '../application-types.ts';
+import type { PolicyRule } from '../types.ts';
 import { coversPath, FULL_AUTHORITY, missingRules, ruleAllows, ruleLines } from './policy-rule.ts';
 
 const ask = (verb: string, group: string, resource: string, more: { subresource?: string; name?: string } = {}) => ({

@@ -2,7 +2,7 @@
  * What one rule of a role allows, and whether it covers another rule. Kubernetes: "Using RBAC Authorization"; upstream
  * pkg/apis/rbac/v1/evaluation_helpers.go and k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go.
  */
-import type { PolicyRule } from '../application-types.ts';
+import type { PolicyRule } from '../types.ts';
 
 export const ALL = '*';
 

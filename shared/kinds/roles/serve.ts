@@ -2,12 +2,12 @@
 
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty } from '../../kubernetes/normal-form.ts';
-import type { KubeRole, KubeRoleBinding, RoleSubject } from '../application-types.ts';
 import { ageOf, createdAtColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { preparesWhole } from '../prepare.ts';
 import { servedKind } from '../served-kind.ts';
 import type { StoredResource } from '../stored-resource.ts';
+import type { KubeRole, KubeRoleBinding, Subject } from '../types.ts';
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, RBAC_GROUP, ROLE_BINDINGS, ROLES } from './resource.ts';
 import { validateRole, validateRoleBinding } from './validate.ts';
 
@@ -23,7 +23,7 @@ function roleKind(stored: StoredResource): ResourceDescriptor {
 }
 
 /** Users and groups are of the RBAC group, service accounts of the core group. Source: pkg/apis/rbac/v1/defaults.go. */
-const storedSubject = (subject: RoleSubject): RoleSubject =>
+const storedSubject = (subject: Subject): Subject =>
   subject.kind === 'ServiceAccount' ? subject : { ...subject, apiGroup: subject.apiGroup || RBAC_GROUP };
 
 const storedBinding = (binding: KubeRoleBinding): KubeRoleBinding =>
@@ -36,7 +36,7 @@ const storedBinding = (binding: KubeRoleBinding): KubeRoleBinding =>
     'subjects',
   );
 
-const subjectsCell = (subjects: readonly RoleSubject[] = [], kind: string): string =>
+const subjectsCell = (subjects: readonly Subject[] = [], kind: string): string =>
   subjects
     .filter((subject) => subject.kind === kind)
     .map(({ name = '', namespace }) => (namespace === undefined ? name : `${namespace}/${name}`))

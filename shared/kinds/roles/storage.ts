@@ -14,8 +14,7 @@ import {
   type ResourceStorage,
 } from '../../api/storage/resource-storage.ts';
 import type { Clock } from '../../clock.ts';
-import type { KubeClusterRole } from '../application-types.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeClusterRole, KubeObject } from '../types.ts';
 import { effectiveRules } from './aggregation.ts';
 import { defaultBindings, defaultRoles } from './default-policies.ts';
 import { clusterrolebindings, clusterroles, rolebindings, roles } from './serve.ts';

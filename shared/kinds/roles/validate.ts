@@ -4,8 +4,8 @@ import type { Cause } from '../../kubernetes/status.ts';
 import { invalidValue, notSupported, required, requiredAt, sameJson } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { pathSegmentErrors, pathSegmentName, subdomainName } from '../../kubernetes/validation/names.ts';
-import type { KubeClusterRole, KubeRole, KubeRoleBinding, PolicyRule, RoleSubject } from '../application-types.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
+import type { KubeClusterRole, KubeRole, KubeRoleBinding, PolicyRule, Subject } from '../types.ts';
 import { RBAC_GROUP } from './resource.ts';
 
 function validateRule(rule: PolicyRule, namespaced: boolean, field: string): Cause[] {
@@ -51,7 +51,7 @@ function validateAggregation({ aggregationRule }: KubeClusterRole): Cause[] {
   return selectors.flatMap((selector, index) => validateSelector(selector, `${field}[${index}]`));
 }
 
-function validateSubject(subject: RoleSubject, namespaced: boolean, field: string): Cause[] {
+function validateSubject(subject: Subject, namespaced: boolean, field: string): Cause[] {
   const { kind = '', name = '', apiGroup = '', namespace = '' } = subject;
   const causes: Cause[] = name === '' ? [required(`${field}.name`)] : [];
   switch (kind) {

@@ -4,8 +4,8 @@ import type { Cause } from '../../kubernetes/status.ts';
 import { duplicate, immutable, invalidValue } from '../../kubernetes/validation/causes.ts';
 import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { labelErrors, subdomainName } from '../../kubernetes/validation/names.ts';
-import type { KubeRuntimeClass } from '../application-types.ts';
 import { validateResources, validateTolerations } from '../pods/validate.ts';
+import type { KubeRuntimeClass } from '../types.ts';
 
 export function validateRuntimeClass(runtimeClass: KubeRuntimeClass, old: KubeRuntimeClass | undefined): Cause[] {
   const causes = validateObjectMetadata(runtimeClass, old, { namespaced: false, name: subdomainName });

@@ -1,5 +1,5 @@
-import type { KubeSecret } from '../application-types.ts';
 import { storedResource } from '../stored-resource.ts';
+import type { KubeSecret } from '../types.ts';
 
 export const SECRETS = storedResource({
   group: '',

@@ -1,11 +1,11 @@
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty } from '../../kubernetes/normal-form.ts';
-import type { KubeSecret } from '../application-types.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import { DEFAULT_SECRET_TYPE, validateSecret } from '../configmaps/validate.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { preparesWhole } from '../prepare.ts';
 import { servedKind } from '../served-kind.ts';
+import type { KubeSecret } from '../types.ts';
 import { SECRETS } from './resource.ts';
 
 /** stringData is merged into data and never stored. Source: pkg/apis/core/v1/conversion.go. */

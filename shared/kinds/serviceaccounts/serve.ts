@@ -1,9 +1,9 @@
 import { ageColumn, nameColumn } from '../../kubernetes/columns.ts';
-import type { KubeServiceAccount } from '../application-types.ts';
 import { ageOf, integerColumn, nameOf } from '../cells.ts';
 import { validateServiceAccount } from '../configmaps/validate.ts';
 import type { ResourceDescriptor, Subresource } from '../descriptor.ts';
 import { servedKind } from '../served-kind.ts';
+import type { KubeServiceAccount } from '../types.ts';
 import { prepareServiceAccount } from './defaults.ts';
 import { SERVICE_ACCOUNTS } from './resource.ts';
 

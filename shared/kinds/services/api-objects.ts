@@ -8,10 +8,9 @@
 
 import type { ListPage, ResourceStorage } from '../../api/storage/resource-storage.ts';
 import { formatTime } from '../../kubernetes/time.ts';
-import type { KubeEndpointSlice, KubeEndpoints, KubeService } from '../application-types.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import type { NewObjectContext } from '../namespaces/contents.ts';
-import type { KubeObject } from '../types.ts';
+import type { KubeEndpointSlice, KubeEndpoints, KubeObject, KubeService } from '../types.ts';
 import { endpoints, endpointslices, services } from './serve.ts';
 
 const NAMESPACE = 'default';

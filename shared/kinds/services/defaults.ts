@@ -1,6 +1,7 @@
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { addressFamily } from '../../kubernetes/validation/addresses.ts';
 import { sameJson } from '../../kubernetes/validation/causes.ts';
+import { type Prepare, preparesStatus, preparesWhole } from '../prepare.ts';
 import type {
   EndpointPort,
   KubeEndpointSlice,
@@ -8,8 +9,7 @@ import type {
   KubeService,
   ServicePort,
   ServiceSpec,
-} from '../application-types.ts';
-import { type Prepare, preparesStatus, preparesWhole } from '../prepare.ts';
+} from '../types.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from './resource.ts';
 
 /** Seconds that a client stays with one pod, by default. */

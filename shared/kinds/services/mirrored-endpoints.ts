@@ -1,5 +1,5 @@
 /** Which Endpoints of a client are mirrored into EndpointSlices. */
-import type { KubeEndpoints } from '../application-types.ts';
+import type { KubeEndpoints } from '../types.ts';
 
 const SKIP_LABEL = 'endpointslice.kubernetes.io/skip-mirror';
 const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';

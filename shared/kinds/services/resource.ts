@@ -1,5 +1,5 @@
-import type { KubeService } from '../application-types.ts';
 import { storedResource } from '../stored-resource.ts';
+import type { KubeService } from '../types.ts';
 
 export const SERVICES = storedResource({
   group: '',

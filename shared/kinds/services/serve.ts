@@ -1,10 +1,10 @@
 /** Services, Endpoints and EndpointSlices. They are recorded; no traffic is routed here. */
 
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
-import type { KubeEndpointSlice, KubeEndpoints, KubeService, ServicePort } from '../application-types.ts';
 import { ageOf, labelsCell, nameOf, shortList } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { STATUS_PART, servedKind } from '../served-kind.ts';
+import type { KubeEndpointSlice, KubeEndpoints, KubeService, ServicePort } from '../types.ts';
 import { prepareEndpointSlice, prepareEndpoints, prepareService } from './defaults.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from './resource.ts';
 import { validateEndpointSlice, validateEndpoints, validateService } from './validate.ts';

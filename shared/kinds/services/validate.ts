@@ -27,7 +27,9 @@ import {
   subdomainName,
   tooLongText,
 } from '../../kubernetes/validation/names.ts';
+import { portRange, validatePort as validatePortOrName } from '../pods/validate-probes.ts';
 import type {
+  Endpoint,
   EndpointAddress,
   EndpointPort,
   KubeEndpointSlice,
@@ -35,9 +37,7 @@ import type {
   KubeService,
   ServicePort,
   ServiceSpec,
-  SliceEndpoint,
-} from '../application-types.ts';
-import { portRange, validatePort as validatePortOrName } from '../pods/validate-probes.ts';
+} from '../types.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
@@ -67,7 +67,7 @@ export const serviceName: NameRule = (name, prefix) => {
   return errors;
 };
 
-function validatePort(port: ServicePort, field: string, isNameRequired: boolean): Cause[] {
+function validatePort(port: Partial<ServicePort>, field: string, isNameRequired: boolean): Cause[] {
   const { name, protocol, port: number = 0, targetPort, appProtocol } = port;
   return [
     ...(isNameRequired ? requiredAt : optionalAt)(`${field}.name`, name, labelErrors),
@@ -323,7 +323,7 @@ function sliceAddressErrors(address: string, type: string): string[] {
 const limited = (field: string, count: number, countMax: number): Cause[] =>
   count > countMax ? [tooMany(field, count, countMax)] : [];
 
-function validateSliceEndpoint(endpoint: SliceEndpoint, type: string, field: string): Cause[] {
+function validateSliceEndpoint(endpoint: Endpoint, type: string, field: string): Cause[] {
   const { addresses = [], nodeName, hostname, hints, deprecatedTopology: topology = {} } = endpoint;
   const zones = hints?.forZones ?? [];
   const seen = new Set<string>();

@@ -1,11 +1,11 @@
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
-import type { KubeStatefulSet, StatefulSetSpec } from '../application-types.ts';
 import { ageOf, nameOf, templateCells, templateColumns } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplate } from '../pods/template-defaults.ts';
 import { preparesStatus } from '../prepare.ts';
 import { SCALE_PART, STATUS_PART, servedKind } from '../served-kind.ts';
+import type { KubeStatefulSet, StatefulSetSpec } from '../types.ts';
 import { validateStatefulSet } from '../validate-workloads.ts';
 import { STATEFUL_SETS } from './resource.ts';
 

@@ -2,12 +2,12 @@
 
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
-import type { KubeCsiDriver, KubeCsiStorageCapacity, KubeStorageClass } from '../application-types.ts';
 import { ageOf, booleanColumn, nameOf } from '../cells.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { validateCsiDriver, validateCsiStorageCapacity, validateStorageClass } from '../persistentvolumes/validate.ts';
 import { preparesSpec, preparesWhole } from '../prepare.ts';
 import { servedKind } from '../served-kind.ts';
+import type { KubeCSIDriver, KubeCSIStorageCapacity, KubeStorageClass } from '../types.ts';
 import { CSI_DRIVERS, CSI_STORAGE_CAPACITIES, STORAGE_CLASSES } from './resource.ts';
 
 const DEFAULT_CLASS_ANNOTATIONS = [
@@ -45,7 +45,7 @@ export const storageclasses: ResourceDescriptor = servedKind(STORAGE_CLASSES, {
 });
 
 /** Defaults of pkg/apis/storage/v1/defaults.go. */
-const storedDriver = (spec: KubeCsiDriver['spec'] = {}): NonNullable<KubeCsiDriver['spec']> => ({
+const storedDriver = (spec: KubeCSIDriver['spec'] = {}): NonNullable<KubeCSIDriver['spec']> => ({
   attachRequired: true,
   podInfoOnMount: false,
   storageCapacity: false,
@@ -69,7 +69,7 @@ export const csidrivers: ResourceDescriptor = servedKind(CSI_DRIVERS, {
     textColumn('Modes', 'Persistent, Ephemeral or both.'),
     ageColumn,
   ],
-  row: (object: KubeCsiDriver, nowMs) => {
+  row: (object: KubeCSIDriver, nowMs) => {
     const { spec = {} } = object;
     return [
       nameOf(object),
@@ -94,7 +94,7 @@ export const csistoragecapacities: ResourceDescriptor = servedKind(CSI_STORAGE_C
     textColumn('Capacity', 'Available capacity.'),
     ageColumn,
   ],
-  row: (object: KubeCsiStorageCapacity, nowMs) => [
+  row: (object: KubeCSIStorageCapacity, nowMs) => [
     nameOf(object),
     object.storageClassName ?? '',
     object.capacity ?? '<unset>',
