@@ -10,10 +10,11 @@ import {
 } from 'node:fs';
 import { connect as connectH2 } from 'node:http2';
 import { request } from 'node:https';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { listenOnLoopback } from '../shared/host/loopback.ts';
 import { type LocalOptions, type LocalSystem, startLocal } from './runtime.ts';
 
 /** Handlers small enough to read, bundled by hand: they speak DynamoDB's protocol with fetch. */
@@ -604,7 +605,7 @@ describe('the local mode', () => {
 
 async function busyPort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
   onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
+  return port;
 }

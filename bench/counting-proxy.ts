@@ -4,8 +4,9 @@
  * write that is refused answers no capacity and is billed all the same: one unit an item is counted, two in a
  * transaction.
  */
+
 import { Agent, createServer, request as httpRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '../shared/host/loopback.ts';
 
 export interface UnitCounts {
   /** Requests by operation, for example UpdateItem. */
@@ -134,9 +135,9 @@ export async function startCountingProxy(engineEndpoint: string): Promise<Counti
       onward.end(body);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${port}`,
     take() {
       const sum = (of: 'readUnits' | 'writeUnits') => Object.values(tables).reduce((all, each) => all + each[of], 0);
       const counts = {

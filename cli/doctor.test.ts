@@ -11,6 +11,7 @@ import { UNTRIED_GATE } from '../shared/fleet/gate/gate.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { NO_DISRUPTION } from '../shared/fleet/zones/disruption.ts';
 import { fleetStore } from '../shared/fleet/zones/fleet-store.ts';
+import { listenOnLoopback } from '../shared/host/loopback.ts';
 import type { StreamForm } from '../shared/watches/stream-form.ts';
 import { keepForm } from '../shared/watches/stream-form-store.ts';
 import { type AwsAccountServer, startAwsAccount } from '../test/support/aws-account.ts';
@@ -232,8 +233,7 @@ describe('the endpoint check fails', () => {
 
   it('where another server answers', async () => {
     const other = createServer((_, outgoing) => outgoing.end('{"gitVersion":"v1.30.0"}'));
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    const { port } = other.address() as { port: number };
+    const port = await listenOnLoopback(other);
     const { results } = await run({ server: `http://127.0.0.1:${port}` });
     other.close();
     expect(results['endpoint']?.measured).toContain('is not that of Nodekeeper: version v1.30.0');

@@ -1,9 +1,10 @@
 /** The doctor on this machine, against an API of its own. */
+
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { freePort } from '../../test/support/engine.ts';
+import { freePort } from '../../shared/host/loopback.ts';
 import { startTlsServer, type TlsServer } from '../../test/support/tls-server.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import { readRelayCertificate } from '../adapters/relay/certificate-files.ts';

@@ -1,12 +1,14 @@
 /** The agent as a process that cannot start, or not all of it: it names the reason once. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { until } from '../../test/support/until.ts';
 import { makeRelayCertificate, makeSiteAuthority } from '../adapters/relay/certificates.ts';
 
@@ -17,8 +19,7 @@ const EXIT_WITHIN_MS = 30_000;
 /** A port of loopback that another server uses until it is released. */
 async function takePort() {
   const other = createServer();
-  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-  const { port } = other.address() as AddressInfo;
+  const port = await listenOnLoopback(other);
   return { port, release: () => new Promise((resolve) => other.close(resolve)) };
 }
 

@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { startCallRecorder } from './recorder.ts';
 
 async function recording() {
@@ -13,14 +13,14 @@ async function recording() {
     seen.push(request.headers.authorization);
     request.resume().on('end', () => response.writeHead(400, { 'x-from': 'service' }).end('{"answer":1}'));
   });
-  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(service);
   const file = join(folder, 'calls.jsonl');
   const recorder = await startCallRecorder({
     region: 'us-east-1',
     accountId: '000000000000',
     assembly: '/assembly',
     file,
-    services: { dynamodb: `http://127.0.0.1:${(service.address() as AddressInfo).port}` },
+    services: { dynamodb: `http://127.0.0.1:${port}` },
     tagsOf: () => ({}),
   });
   onTestFinished(async () => {

@@ -2,9 +2,11 @@
  * Stands between the functions and the services of local mode and notes what each function asks for: the credentials
  * of a request say who asks. Only there when somebody wants the record; without it functions talk to the services.
  */
+
 import { writeFileSync } from 'node:fs';
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { bytesOf } from '../../shared/host/http-body.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { invokedFunction } from '../functions/invoke-server.ts';
 import {
   type AwsCall,
@@ -79,12 +81,9 @@ export async function startCallRecorder(options: RecorderOptions): Promise<CallR
   });
   // Longer than any client keeps a connection: none is closed under a request.
   server.keepAliveTimeout = 60_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  const port = await listenOnLoopback(server);
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${port}`,
     accessKeyId: (functionName) => `${KEY_PREFIX}${functionName}`,
     note: (functionName, call) => record.add({ functionName, by: 'lambda', ...call }),
     get calls() {
@@ -211,18 +210,14 @@ function callsOf(
   }
 }
 
+/** undefined: the client left. */
 async function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
+  let body: Buffer | undefined;
   try {
-    for await (const part of incoming as AsyncIterable<Buffer>) {
-      bytes += part.byteLength;
-      if (bytes > BODY_BYTES_MAX) break;
-      parts.push(part);
-    }
+    body = await bytesOf(incoming, BODY_BYTES_MAX);
   } catch {
     return undefined;
   }
-  if (bytes > BODY_BYTES_MAX) throw new Error('the request is too long to be recorded');
-  return Buffer.concat(parts);
+  if (body === undefined) throw new Error('the request is too long to be recorded');
+  return body;
 }

@@ -5,11 +5,13 @@
  *
  * Signatures are not verified, only that there is one for this service and region.
  */
+
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { CloudWorld, CloudWorldOptions, InstanceStateChange } from '../../demo/ec2/cloud-world.ts';
 import { KeptWorld } from '../../demo/ec2/kept-world.ts';
+import { bytesOf } from '../../shared/host/http-body.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import { ACTIONS, Parameters } from './actions.ts';
 import { Ec2ApiError } from './ec2-error.ts';
@@ -74,13 +76,12 @@ export async function startLocalCloud(options: LocalCloudOptions): Promise<Local
       response.destroy(error instanceof Error ? error : new Error(String(error)));
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (cause) => reject(new StartError(`the local EC2 cannot listen: ${cause.message}`, { cause })));
-    server.listen(options.port ?? 0, '127.0.0.1', resolve);
+  const port = await listenOnLoopback(server, options.port).catch((cause: Error) => {
+    throw new StartError(`the local EC2 cannot listen: ${cause.message}`, { cause });
   });
   if (kept.world.nextChangeAtMs() !== undefined) kept.report();
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${port}`,
     world: kept.world,
     requests: ec2.requests,
     subscribe: (listener) => kept.subscribe(listener),
@@ -159,14 +160,9 @@ class QueryProtocol {
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes > BODY_BYTES_MAX) throw new Error('the request is too long');
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
+  const body = await bytesOf(request, BODY_BYTES_MAX);
+  if (body === undefined) throw new Error('the request is too long');
+  return body.toString('utf8');
 }
 
 const isSigned = (request: IncomingMessage, region: string): boolean =>

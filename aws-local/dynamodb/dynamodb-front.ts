@@ -8,9 +8,10 @@
  * Sources: Amazon DynamoDB API Reference, "TransactWriteItems", "BatchGetItem", "ThrottlingReason"; Developer Guide, "Error
  * handling with DynamoDB".
  */
+
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { transactionLocks } from '../../shared/store/memory/transaction-locks.ts';
 import {
   type PartitionCapacity,
@@ -70,12 +71,9 @@ export async function startDynamoDbFront(options: DynamoDbFrontOptions): Promise
   });
   // Longer than any client keeps a connection: none is closed under a request.
   server.keepAliveTimeout = 60_000;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  const port = await listenOnLoopback(server);
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${port}`,
     get counters() {
       return { throttled: front.throttled, conflicts: front.conflicts };
     },

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../../shared/host/loopback.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import { createEngineClient, type EngineClient, EngineError } from './client.ts';
 
@@ -167,15 +166,4 @@ async function answered(client: EngineClient, exited: Promise<string> | undefine
 
 function lastLine(output: string): string {
   return output.trim().split('\n').at(-1) ?? '';
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
 }

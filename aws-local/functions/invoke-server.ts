@@ -2,8 +2,10 @@
  * AWS Lambda on loopback, as far as functions use it: Invoke with the invocation type Event.
  * Source: AWS Lambda API Reference, Invoke.
  */
+
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { bytesOf } from '../../shared/host/http-body.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 
 export interface InvokeServer {
   /** `http://127.0.0.1:port`. */
@@ -37,20 +39,15 @@ export async function startInvokeServer({ put }: InvokeServerOptions): Promise<I
       response.writeHead(status, headers).end(type === undefined ? '' : JSON.stringify({ Type: 'User' }));
     };
     try {
-      const parts: Buffer[] = [];
-      let bytes = 0;
-      for await (const part of request as AsyncIterable<Buffer>) {
-        bytes += part.byteLength;
-        if (bytes > BODY_BYTES_MAX) return answer(413, 'RequestTooLargeException');
-        parts.push(part);
-      }
+      const bytes = await bytesOf(request, BODY_BYTES_MAX);
+      if (bytes === undefined) return answer(413, 'RequestTooLargeException');
       const name = invokedFunction(request.url ?? '');
       if (!SIGNATURE.test(request.headers.authorization ?? ''))
         return answer(403, 'MissingAuthenticationTokenException');
       if (name === undefined || request.method !== 'POST') return answer(404, 'UnknownOperationException');
       // A synchronous invocation is not used, and would hide what a wake-up must tolerate.
       if (request.headers['x-amz-invocation-type'] !== 'Event') return answer(400, 'InvalidParameterValueException');
-      const body = Buffer.concat(parts).toString('utf8');
+      const body = bytes.toString('utf8');
       const traceHeader = request.headers['x-amzn-trace-id'];
       const event = body === '' ? {} : JSON.parse(body);
       if (put(name, event, traceHeader === undefined ? undefined : String(traceHeader))) answer(202);
@@ -59,11 +56,7 @@ export async function startInvokeServer({ put }: InvokeServerOptions): Promise<I
       answer(400, 'InvalidRequestContentException');
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server);
   return {
     endpoint: `http://127.0.0.1:${port}`,
     stop: () =>

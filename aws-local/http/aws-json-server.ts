@@ -1,6 +1,8 @@
 /** A service of AWS on loopback that speaks the JSON protocol, as far as its calls are used. */
+
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { bytesOf } from '../../shared/host/http-body.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 
 export interface AwsJsonServer {
   /** `http://127.0.0.1:port`. */
@@ -34,18 +36,13 @@ export async function startAwsJsonServer({ service, calls, malformed }: AwsJsonS
     };
     const refuse = (type: string): void => answer(400, { __type: type });
     try {
-      const parts: Buffer[] = [];
-      let bytes = 0;
-      for await (const part of request as AsyncIterable<Buffer>) {
-        bytes += part.byteLength;
-        if (bytes > BODY_BYTES_MAX) return refuse(malformed);
-        parts.push(part);
-      }
+      const bytes = await bytesOf(request, BODY_BYTES_MAX);
+      if (bytes === undefined) return refuse(malformed);
       if (!signature.test(request.headers.authorization ?? '')) return refuse('MissingAuthenticationTokenException');
       const handle = calls[String(request.headers['x-amz-target'])];
       if (handle === undefined) return refuse('UnknownOperationException');
       const traceHeader = request.headers['x-amzn-trace-id'];
-      const body = JSON.parse(Buffer.concat(parts).toString('utf8'));
+      const body = JSON.parse(bytes.toString('utf8'));
       const outcome = await handle(body, traceHeader === undefined ? undefined : String(traceHeader));
       if (outcome.kind === 'refused') refuse(outcome.type);
       else answer(200, outcome.body);
@@ -53,11 +50,7 @@ export async function startAwsJsonServer({ service, calls, malformed }: AwsJsonS
       answer(500, { __type: 'InternalFailure', message: String(error) });
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server);
   return {
     endpoint: `http://127.0.0.1:${port}`,
     stop: () =>

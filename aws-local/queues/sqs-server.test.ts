@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sqsTickQueue } from '../../functions/node-monitor/sqs-tick-queue.ts';
 import { sqsPartQueue } from '../../shared/aws/sqs/part-queue.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { LocalQueue } from './queue.ts';
 import { startSqsServer } from './sqs-server.ts';
 
@@ -61,9 +61,9 @@ describe('the queue of parts in SQS', () => {
         answer.writeHead(200).end('{}');
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const port = await listenOnLoopback(server);
     stops.push(async () => void server.close());
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const endpoint = `http://127.0.0.1:${port}`;
     const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
     const queue = sqsPartQueue({ region: 'us-east-1', endpoint, credentials, queueUrl: URL });
     expect(await queue.send(bodies, 1_000_000)).toEqual([]);

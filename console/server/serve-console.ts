@@ -10,11 +10,13 @@
  *   GET  /advice                          what `nodekeeper advise --json` prints
  *   POST /actions                         the writes of node-actions.ts
  */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { defined } from '../../shared/defined.ts';
 import type { AdviceReport } from '../../shared/fleet/silences/advise-grace.ts';
+import { bytesOf } from '../../shared/host/http-body.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { allowedRequest, isObjectName } from './allowed-paths.ts';
 import { type ConsoleAccess, ConsoleError, type RenewAccess } from './console-access.ts';
@@ -67,11 +69,7 @@ const SAFE_HEADERS: Readonly<Record<string, string>> = {
 export async function serveConsole(options: ConsoleOptions): Promise<Console> {
   const upstream = createUpstream(options.access, options.renewAccess, Date.now);
   const server = createServer({ headersTimeout: HEADERS_MS_MAX, requestTimeout: HEADERS_MS_MAX });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server, options.port);
   const guard = createGuard(port);
   const readAdvice = recent(() => options.advise(upstream.access()), ADVICE_MS);
   const answer = consoleHandler({ options, readFiles: once(buildPageFiles), readAdvice, upstream, guard });
@@ -256,15 +254,10 @@ async function rulesOf(upstream: Upstream, signal: AbortSignal): Promise<unknown
 }
 
 async function readBody(request: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > BODY_BYTES_MAX) throw new ConsoleError(413, `a body has at most ${BODY_BYTES_MAX} bytes`);
-    chunks.push(chunk);
-  }
+  const body = await bytesOf(request, BODY_BYTES_MAX);
+  if (body === undefined) throw new ConsoleError(413, `a body has at most ${BODY_BYTES_MAX} bytes`);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return JSON.parse(body.toString('utf8'));
   } catch (cause) {
     throw new ConsoleError(400, 'the body is not JSON', { cause });
   }

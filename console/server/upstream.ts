@@ -2,10 +2,12 @@
  * Requests to the API with the credential of the kubeconfig. The API redirects a watch to a function that can stream
  * (docs/decisions/0002). Browsers would need CORS and a policy for its origin, so the console follows the redirect.
  */
+
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { rootCertificates } from 'node:tls';
 import { defined } from '../../shared/defined.ts';
+import { bytesOf } from '../../shared/host/http-body.ts';
 import { type ConsoleAccess, ConsoleError, type RenewAccess } from './console-access.ts';
 
 export interface UpstreamRequest {
@@ -139,17 +141,9 @@ function exchange(
 
 /** @throws ConsoleError 502 as soon as there are more bytes */
 async function boundedText(incoming: IncomingMessage, bytesMax: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of incoming as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > bytesMax) throw new ConsoleError(502, `the response of the API has more than ${bytesMax} bytes`);
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    if (cause instanceof ConsoleError) throw cause;
+  const bytes = await bytesOf(incoming, bytesMax).catch((cause: unknown) => {
     throw new ConsoleError(502, 'the response of the API broke off', { cause });
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  });
+  if (bytes === undefined) throw new ConsoleError(502, `the response of the API has more than ${bytesMax} bytes`);
+  return bytes.toString('utf8');
 }

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse, body: string) => void;
@@ -21,8 +21,7 @@ describe('the client of a fleet', () => {
 
   const listen = async (server: Server): Promise<number> => {
     servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    return (server.address() as AddressInfo).port;
+    return listenOnLoopback(server);
   };
 
   const reading =

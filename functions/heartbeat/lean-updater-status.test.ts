@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { type LeanUpdaterOptions, leanUpdater } from './lean-updater.ts';
 
 let server: Server | undefined;
@@ -13,11 +13,11 @@ afterEach(async () => {
 const WRITE = { kind: 'update', key: { table: 'health', pk: 's01', sk: 'n1' }, set: { v: 1 } } as const;
 
 async function updaterOf(listener: Server, options: Partial<LeanUpdaterOptions> = {}) {
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(listener);
   return leanUpdater({
     connection: {
       region: 'eu-central-1',
-      endpoint: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+      endpoint: `http://127.0.0.1:${port}`,
       credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
     },
     tables: { health: 'health' },

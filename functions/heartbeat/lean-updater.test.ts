@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import type { UpdateWrite } from '../../shared/store/item-store.ts';
 import { leanUpdater } from './lean-updater.ts';
 
@@ -38,11 +38,11 @@ describe('an update without the SDK', () => {
         return answer.end(typeof next[1] === 'string' ? next[1] : JSON.stringify(next[1]));
       });
     });
-    await new Promise<void>((resolve) => server!.listen(0, '127.0.0.1', resolve));
+    const port = await listenOnLoopback(server!);
     const updater = leanUpdater({
       connection: {
         region: 'eu-central-1',
-        endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        endpoint: `http://127.0.0.1:${port}`,
         credentials: CREDENTIALS,
         requestTimeoutMs: 100,
       },

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { connect } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { makeAuthority, makeServerCertificate } from './certificate.ts';
+import { listenOnLoopback } from './loopback.ts';
 
 const nowMs = Date.UTC(2026, 10, 20);
 const names = ['localhost', '127.0.0.1', '::1'];
@@ -42,8 +42,7 @@ describe('certificates', async () => {
 
   it('is trusted by a TLS client that knows only the authority', async () => {
     const listener = createServer({ cert: server.certificatePem, key: server.privateKeyPem });
-    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-    const { port } = listener.address() as AddressInfo;
+    const port = await listenOnLoopback(listener);
     const authorized = await new Promise((resolve, reject) => {
       const socket = connect({ port, host: '127.0.0.1', ca: authority.certificatePem }, () => {
         resolve(socket.authorized);

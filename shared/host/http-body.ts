@@ -1,9 +1,9 @@
-/** The body of a request to a listener of HTTP/1.1 and HTTP/2, within bounds of size and time. */
+/** Bodies of requests and answers, within bounds of size and time. */
 import type { Http2ServerRequest } from 'node:http2';
 
 export type BodyRefusal = 'tooLarge' | 'late';
 
-/** A body that is whole in time. Nothing is kept of one that is not, and no more of it is read. */
+/** The body of a request to a listener of HTTP/1.1 and HTTP/2, whole in time. Nothing is kept of one that is not, and no more of it is read. */
 export function readBody(
   request: Http2ServerRequest,
   { bytesMax, timeoutMs }: { readonly bytesMax: number; readonly timeoutMs: number },
@@ -32,4 +32,16 @@ export function readBody(
     request.once('error', fail);
     request.once('close', fail);
   });
+}
+
+/** All bytes of a request or answer of HTTP/1.1; undefined if there are more. Rejects if the other side disconnects. */
+export async function bytesOf(stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.byteLength;
+    if (bytes > bytesMax) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
 }

@@ -1,8 +1,9 @@
 /** Hooks, sidecars and termination messages, from the API through the agent to processes. */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { type ExecAgent, execAgent, shell, statusOf } from '../support/exec-agent.ts';
 import { until } from '../support/until.ts';
 
@@ -43,8 +44,7 @@ describe('a preStop hook', () => {
       paths.push(url);
       response.end();
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
+    const port = await listenOnLoopback(server);
     const trap = 'trap "echo term; exit 0" TERM; echo up; while :; do sleep 0.05; done';
     const container = (name: string, preStop: unknown) => ({ name, ...shell(trap), lifecycle: { preStop } });
     const pod = await agent.bind('web', {

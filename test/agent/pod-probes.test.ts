@@ -1,9 +1,10 @@
 /** Probes of containers, from the API through the agent to processes and ports of this machine. */
+
 import { rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { KUBERNETES_MINOR } from '../../shared/kinds/generated/version.ts';
 import { conditionOf, type ExecAgent, execAgent, shell, statusOf } from '../support/exec-agent.ts';
 
@@ -21,8 +22,7 @@ beforeEach(async () => {
     requested.push(`${url} ${headers['user-agent']} ${headers['x-probe'] ?? ''}`.trim());
     response.writeHead(status, status === 302 ? { location: 'http://elsewhere.example/' } : {}).end('body');
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  port = (server.address() as AddressInfo).port;
+  port = await listenOnLoopback(server);
 });
 afterEach(async () => {
   await agent.close();

@@ -1,5 +1,6 @@
 /** Values at the edge of a rule: null in place of absent, blanks before a name, reusable memory of another pod. */
-import { type AddressInfo, createServer } from 'node:net';
+
+import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { readDocuments } from '../../agent/adapters/config/documents.ts';
 import { AGENT_METRICS } from '../../agent/adapters/healthz/metrics.ts';
@@ -10,6 +11,7 @@ import { podsOf } from '../../agent/rules/pod-manifest.ts';
 import { statusChanged } from '../../agent/rules/status-report.ts';
 import { swapStartFault } from '../../agent/rules/swap-detection.ts';
 import { freeMemory } from '../../agent/rules/topology/ledger.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import type { NodeStatus } from '../../shared/kinds/types.ts';
 
 it('a field that is null in the stored status is no change', () => {
@@ -77,8 +79,7 @@ it('a fault about an empty document names its own line', () => {
 
 it('a proxy that cannot be reached is reported with the cause of the connection', async () => {
   const closed = createServer();
-  await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
-  const { port } = closed.address() as AddressInfo;
+  const port = await listenOnLoopback(closed);
   await new Promise((resolve) => closed.close(resolve));
   const { dial } = createDialler({
     server: new URL('https://api.example'),

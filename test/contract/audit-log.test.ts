@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startLogServer } from '../../aws-local/logs/log-server.ts';
 import { AuditLogError, auditLogConnectionFrom, cloudWatchAuditTrail } from '../../functions/api/put-log-events.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 
 const LINE = {
   time: '2026-01-01T00:00:00Z',
@@ -34,9 +34,9 @@ async function answering(answers: readonly [number, string][]) {
     asked += 1;
     response.writeHead(status).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${port}`,
     asked: () => asked,
     stop: () => {
       server.closeAllConnections();

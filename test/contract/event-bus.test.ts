@@ -1,12 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startEventServer } from '../../aws-local/event-bus/event-server.ts';
 import { eventBridgeBus, eventBusConnectionFrom } from '../../shared/aws/json/put-events.ts';
 import type { ClusterEvent } from '../../shared/events/cluster-event.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { eventFaults } from '../support/event-schemas.ts';
 
 const environment = { AWS_REGION: 'eu-west-1', AWS_ACCESS_KEY_ID: 'AKID', AWS_SECRET_ACCESS_KEY: 'secret' };
@@ -36,13 +36,13 @@ async function answering(answerOf: (call: Call, number: number) => object | numb
     const answer = answerOf(call, calls.length);
     response.writeHead(typeof answer === 'number' ? answer : 200).end(JSON.stringify(answer));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
   const stop = (): void => {
     server.closeAllConnections();
     server.close();
   };
   onTestFinished(stop);
-  return { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls, stop };
+  return { endpoint: `http://127.0.0.1:${port}`, calls, stop };
 }
 const taken = ({ entries }: Call) => ({ FailedEntryCount: 0, Entries: entries.map(() => ({ EventId: 'e' })) });
 

@@ -1,4 +1,5 @@
 /** The built agent updates itself against local mode: a good version is kept, a bad one is replaced by the one before. */
+
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,6 +12,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { buildAgent } from '../../scripts/build-agent.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import type { KubeAgentRelease, KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
@@ -39,7 +41,7 @@ describe('an agent of an earlier version', { timeout: 150_000 }, () => {
     await buildAgent(at('next'), '0.9.1');
     writeFileSync(at('bad.mjs'), BAD);
     files = createServer((request, response) => response.end(readFileSync(at(request.url ?? ''))));
-    await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
+    await listenOnLoopback(files);
     const command = [join(ROOT, 'cli/bin/nodekeeper.ts'), 'bootstrap-token', 'create', '--nodes', 'edge-*'];
     const { stdout } = await promisify(execFile)(process.execPath, [...command, '--kubeconfig', local.kubeconfig]);
     writeFileSync(at('token'), stdout.trim());

@@ -1,4 +1,5 @@
 /** A site with a relay: real agents, each a process, in local mode. The relay is killed while machines depend on it. */
+
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
@@ -7,8 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bootstrapTokenCommand } from '../../cli/bootstrap-token.ts';
+import { freePort } from '../../shared/host/loopback.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
-import { freePort } from '../support/engine.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 

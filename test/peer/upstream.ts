@@ -1,10 +1,11 @@
 /** Starts an upstream control plane on loopback: etcd, kube-apiserver, kube-controller-manager, kube-scheduler. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, openSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { ApiClient } from '../../demo/fleet/api-client.ts';
+import { freePort } from '../../shared/host/loopback.ts';
 import { apiClientOf, readKubeconfig } from '../support/kubeconfig.ts';
 import { until } from '../support/until.ts';
 import { UsageError } from './command.ts';
@@ -158,17 +159,6 @@ const kubeconfigText = (server: string, certificate: string): string =>
     clusters: [{ name: 'peer', cluster: { server, 'certificate-authority': certificate } }],
     users: [{ name: 'admin', user: { token: TOKEN } }],
   });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
-}
 
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;

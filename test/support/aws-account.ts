@@ -2,8 +2,9 @@
  * An AWS account over the wire: Lambda (REST JSON), CloudWatch and Service Quotas (JSON 1.0 and 1.1). It checks that each
  * request is signed for its service and Region.
  */
+
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 
 export interface AlarmInAccount {
   readonly name: string;
@@ -96,9 +97,9 @@ export async function startAwsAccount(region: string): Promise<AwsAccountServer>
     );
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     state,
     calls,
     close: () =>

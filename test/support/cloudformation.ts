@@ -1,6 +1,7 @@
 /** Stands for CloudFormation: answers DescribeStacks in XML if it computes the same signature as the request. */
+
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { sha256, signatureOf } from './signature-v4.ts';
 
 export interface StandInStack {
@@ -72,9 +73,9 @@ export async function startCloudFormation(secretAccessKey: string, region: strin
       response.writeHead(status, { 'content-type': 'text/xml' }).end(text);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     stacks,
     planned,
     asked,

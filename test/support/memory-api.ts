@@ -2,10 +2,10 @@
  * The Kubernetes API over TLS on the memory store: verbs, validation, printing and storing as deployed, without engine,
  * controllers and bundles. Starts in milliseconds; what kubectl prints can be tried while the rest is being changed.
  */
+
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -19,6 +19,7 @@ import { staticTokenAuthenticator } from '../../shared/access/tokens/static-toke
 import { systemClock, systemRandom } from '../../shared/aws/lambda/system-clock.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
@@ -122,12 +123,12 @@ export async function startMemoryApi(
       });
     },
   );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
 
   const dir = mkdtempSync(join(tmpdir(), 'nk-memory-'));
   const kubeconfig = join(dir, 'kubeconfig');
   const ca = Buffer.from(authority.certificatePem).toString('base64');
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `https://127.0.0.1:${port}`;
   writeFileSync(
     kubeconfig,
     JSON.stringify({

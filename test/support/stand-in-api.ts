@@ -1,6 +1,7 @@
 /** A stand-in for the API with any number of Nodes: lists in pages, and watches that a test feeds and cuts. */
+
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 
 export interface StandInApi {
   readonly url: string;
@@ -60,9 +61,9 @@ export async function startStandInApi(nodeCount: number): Promise<StandInApi> {
       json({ metadata: {}, items: [] });
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     setReady(index, status) {
       version += 1;
       statuses[index] = status;

@@ -1,8 +1,10 @@
 /** An HTTPS server on loopback with an authority of its own, and a proxy that tunnels to it. */
+
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer } from 'node:https';
-import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
+import { connect, type Server, type Socket } from 'node:net';
 import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 
 export interface TlsServer {
   /** https://127.0.0.1:PORT */
@@ -35,7 +37,7 @@ export async function startTlsServer(listener: RequestListener, validDays = 1): 
       sum.bytesOut += socket.bytesWritten;
     });
   });
-  const port = await listening(server);
+  const port = await listenOnLoopback(server);
   return {
     url: `https://127.0.0.1:${port}`,
     port,
@@ -77,13 +79,8 @@ export async function startTunnelProxy(status?: number): Promise<TunnelProxy> {
     onward.on('error', () => socket.destroy());
     socket.on('error', () => onward.destroy());
   });
-  const port = await listening(server);
+  const port = await listenOnLoopback(server);
   return { port, asked, close: () => closed(server, sockets) };
-}
-
-async function listening(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return (server.address() as AddressInfo).port;
 }
 
 function closed(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {

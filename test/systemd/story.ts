@@ -4,15 +4,16 @@
  *
  *   story.ts AGENT_DIST RESULTS
  */
+
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
+import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import type { KubeAgentRelease, KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { apiInMemory } from '../support/api-in-memory.ts';
 import { startTlsServer } from '../support/tls-server.ts';
@@ -131,8 +132,8 @@ async function killAgent(): Promise<void> {
 
 async function update(): Promise<void> {
   const files = createServer((_request, response) => response.end(readFileSync(join(DIST, 'next.mjs'))));
-  await new Promise<void>((resolve) => files.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(files.address() as AddressInfo).port}/next.mjs`;
+  const port = await listenOnLoopback(files);
+  const url = `http://127.0.0.1:${port}/next.mjs`;
   const args = ['--file', join(DIST, 'next.mjs'), '--key', join(WORK, 'key'), '--url', url];
   const release = parse(await run('node', RELEASE_SCRIPT, ...args));
   const path = '/apis/nodekeeper.dev/v1alpha1/agentreleases';

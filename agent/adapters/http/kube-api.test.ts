@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { startTlsServer, startTunnelProxy } from '../../../test/support/tls-server.ts';
 import type { Credentials } from '../../ports/credentials.ts';
 import type { KubeRequest } from '../../ports/kube-api.ts';
@@ -251,9 +252,8 @@ describe('through a proxy', () => {
 
   it('that never answers, a request ends in time', async () => {
     const silent = createServer(() => {});
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const port = await listenOnLoopback(silent);
     closers.push(() => silent.close());
-    const { port } = silent.address() as { port: number };
     const api = createHttpKubeApi({
       endpoint: 'https://api.example.test',
       credentials,

@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { defined } from '../../../shared/defined.ts';
+import { bytesOf } from '../../../shared/host/http-body.ts';
 import type { Credentials, TokenUse } from '../../ports/credentials.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../../ports/kube-api.ts';
 import { retryAfter } from '../../rules/retry-after.ts';
@@ -181,13 +182,8 @@ class DiallingAgent extends Agent {
 }
 
 async function readAnswer(incoming: IncomingMessage, bytesMax: number): Promise<Received> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > bytesMax) throw new Error(`the answer is longer than ${bytesMax} bytes`);
-    chunks.push(chunk);
-  }
+  const body = await bytesOf(incoming, bytesMax);
+  if (body === undefined) throw new Error(`the answer is longer than ${bytesMax} bytes`);
   const date = Date.parse(incoming.headers.date ?? '');
   const serverTimeMs = Number.isNaN(date) ? undefined : date;
   const retryAfterMs = retryAfter(incoming.headers['retry-after'], serverTimeMs);
@@ -196,7 +192,7 @@ async function readAnswer(incoming: IncomingMessage, bytesMax: number): Promise<
     answer: {
       kind: 'answered',
       status: incoming.statusCode ?? 0,
-      body: parsed(Buffer.concat(chunks).toString('utf8')),
+      body: parsed(body.toString('utf8')),
       ...defined({ retryAfterMs }),
     },
     ...defined({ serverTimeMs }),

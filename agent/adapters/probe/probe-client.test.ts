@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { probeClient } from './probe-client.ts';
 
 const server = createServer((_, response) => {
@@ -9,8 +9,7 @@ const server = createServer((_, response) => {
 afterEach(() => new Promise((resolve) => server.close(resolve)));
 
 it('answers with a failure what no HTTP request can be made of', async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server);
   const target = { scheme: 'http', host: '127.0.0.1', port, path: '/', headers: [] } as const;
   const client = probeClient();
   const message = (more: object) => client.httpGet({ ...target, ...more }, 2_000);

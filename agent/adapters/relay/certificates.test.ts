@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { makeRelayCertificate, makeSiteAuthority } from './certificates.ts';
 
 const nowMs = Date.UTC(2026, 10, 20);
@@ -65,8 +65,7 @@ describe('the certificates of a site', () => {
     const site = makeSiteAuthority({ commonName: 'site', ...today });
     const { certificatePem, privateKeyPem } = makeRelayCertificate(site, { names: ['127.0.0.1'], ...today });
     const listener = createServer({ cert: certificatePem, key: privateKeyPem });
-    await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-    const { port } = listener.address() as AddressInfo;
+    const port = await listenOnLoopback(listener);
     const authorized = await new Promise((resolve, reject) => {
       const socket = connect({ port, host: '127.0.0.1', ca: site.certificatePem }, () => {
         resolve(socket.authorized);

@@ -3,11 +3,13 @@
  * connection. Connections, sizes, times and waiting requests are bounded: beyond a bound a machine is refused, and sends
  * its heartbeat directly.
  */
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import type { LeaseBatchAnswerItem, LeaseBatchItem } from '../../../shared/fleet/nodes/lease-batch.ts';
+import { bytesOf } from '../../../shared/host/http-body.ts';
 import { notRelayed, RELAYED_BODY_BYTES_MAX, relayedRequest, statusAnswer } from '../../rules/relay.ts';
 import type { CertifiedKey } from './certificates.ts';
 
@@ -89,7 +91,7 @@ export async function serveRelay(options: RelayServerOptions): Promise<RelayServ
 }
 
 async function answerTo(request: IncomingMessage, { relay }: RelayServerOptions): Promise<LeaseBatchAnswerItem> {
-  const body = await bodyOf(request);
+  const body = await bytesOf(request, RELAYED_BODY_BYTES_MAX);
   if (body === undefined) {
     return statusAnswer(413, 'RequestEntityTooLarge', `a heartbeat has at most ${RELAYED_BODY_BYTES_MAX} bytes`);
   }
@@ -97,21 +99,9 @@ async function answerTo(request: IncomingMessage, { relay }: RelayServerOptions)
     method: request.method ?? '',
     target: request.url ?? '',
     authorization: request.headers.authorization,
-    body,
+    body: body.toString('utf8'),
   });
   return received.kind === 'refused' ? received.answer : relay(received.item);
-}
-
-/** Undefined: too long. Rejects if the client disconnects. */
-async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > RELAYED_BODY_BYTES_MAX) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function send(response: ServerResponse, { status, retryAfterSeconds, body }: LeaseBatchAnswerItem): void {

@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { download } from './download.ts';
 import { updateFiles } from './update-files.ts';
 import { updateKeyOf, updateSource } from './update-source.ts';
@@ -16,8 +16,8 @@ describe('a download', () => {
   let base: string;
   const listen = async (answer: RequestListener): Promise<void> => {
     server = createServer(answer);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const port = await listenOnLoopback(server);
+    base = `http://127.0.0.1:${port}`;
   };
   afterEach(() => {
     server.closeAllConnections();

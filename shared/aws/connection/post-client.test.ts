@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startTlsServer } from '../../../test/support/tls-server.ts';
+import { listenOnLoopback } from '../../host/loopback.ts';
 import { type PostClient, type PostClientOptions, postClient } from './post-client.ts';
 
 const answerOf = (body: string): string => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
@@ -23,8 +24,8 @@ async function against(
     socket.setEncoding('utf8').on('error', () => {});
     socket.on('data', (text: string) => onData(socket, text, connection));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const endpoint = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const port = await listenOnLoopback(server);
+  const endpoint = new URL(`http://127.0.0.1:${port}`);
   const client = postClient({ endpoint, socketsMax: 2, timeoutMs: 2_000, nowMs: Date.now, ...options });
   undo.push(
     () => new Promise((resolve) => server.close(resolve)),

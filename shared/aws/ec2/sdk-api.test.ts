@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../host/loopback.ts';
 import { ec2Cloud } from './cloud.ts';
 import { failureOf } from './errors.ts';
 import { sdkEc2Api } from './sdk-api.ts';
@@ -28,8 +28,7 @@ describe('the calls to EC2', () => {
         answer(response, request, body);
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
+    const port = await listenOnLoopback(server);
     const api = sdkEc2Api({
       region: 'us-east-1',
       endpoint: `http://127.0.0.1:${port}`,

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
+import { listenOnLoopback } from '../../host/loopback.ts';
 import { signedPost } from './signed-post.ts';
 
 it.each([
@@ -12,14 +13,14 @@ it.each([
     sockets.add(incoming.socket);
     incoming.resume().on('end', () => outgoing.end('{}'));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port = await listenOnLoopback(server);
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
   const connection = {
     region: 'us-east-1',
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${port}`,
     credentials: { accessKeyId: 'id', secretAccessKey: 'secret' },
   };
   let clockMs = 0;

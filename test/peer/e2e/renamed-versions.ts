@@ -5,9 +5,10 @@
  *
  * It listens on loopback without TLS. Clients send no token on such a connection, so it adds that of the kubeconfig.
  */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Agent, request } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 
 const REMOVED = /^\/apis\/(batch|discovery\.k8s\.io)\/v1beta1(?=[/?]|$)/;
 const REDIRECTS_MAX = 2;
@@ -41,8 +42,7 @@ export async function startVersionProxy(target: Target): Promise<VersionProxy> {
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => forward({ target, agent, incoming, outgoing, body: Buffer.concat(chunks) }));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server);
   const named = (name: string, field: string, value: object) => [{ name, [field]: value }];
   return {
     kubeconfig: JSON.stringify({

@@ -3,6 +3,7 @@
  * API that it reads events from. It loads handlers, streams, and reports errors as the managed runtime does.
  * Source: AWS Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes".
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -10,6 +11,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { LocalFunction } from '../../../aws-local/functions/local-function.ts';
+import { listenOnLoopback } from '../../../shared/host/loopback.ts';
 import { until } from '../until.ts';
 
 const CLIENT = fileURLToPath(new URL('../../../node_modules/aws-lambda-ric/index.mjs', import.meta.url));
@@ -64,7 +66,7 @@ export class RuntimeClient {
     preload: readonly string[] = [],
   ): Promise<RuntimeClient> {
     const client = new RuntimeClient(fn);
-    await new Promise<void>((resolve) => client.#server.listen(0, '127.0.0.1', resolve));
+    await listenOnLoopback(client.#server);
     client.#spawn(preload);
     return client;
   }
