@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SIMULATED_FLEET_GROUP } from '../shared/access/access-entry.ts';
-import { openCredentials, writeKubeconfig } from '../shared/host/credentials.ts';
+import { openCredentials, staticTokensOf, writeKubeconfig } from '../shared/host/credentials.ts';
 import { openDataDirectory } from '../shared/host/data-directory.ts';
 import { isFullDisk } from '../shared/host/full-disk.ts';
 import { StartError } from '../shared/host/start-error.ts';
@@ -284,7 +282,7 @@ async function planSystem(start: Start, { credentials, url }: Access): Promise<P
     ...PLACE,
     apiUrl: url,
     functionUrls: Object.fromEntries([...urlFronts].map(([id, { port }]) => [id, `https://127.0.0.1:${port}/`])),
-    parameters: { [TOKENS_PARAMETER]: staticTokens(credentials), ...options.parameters },
+    parameters: { [TOKENS_PARAMETER]: JSON.stringify(staticTokensOf(credentials)), ...options.parameters },
   });
   const { api } = plan;
   if (api === undefined) throw new StartError('the template has no HTTP API to serve');
@@ -549,24 +547,6 @@ function openEngine(options: LocalOptions, databaseFile: string | undefined): Pr
 /** The endpoint of an engine that somebody else runs. */
 const engineEndpointOf = (options: LocalOptions): string | undefined =>
   (options.dynamodbEndpoint ?? process.env['DYNAMODB_ENDPOINT']) || undefined;
-
-/** Hashes only, as in a deployment: the tokens themselves stay in the data directory. */
-function staticTokens(tokens: {
-  readonly adminToken: string;
-  readonly viewerToken: string;
-  readonly fleetToken: string;
-}): string {
-  const entry = (token: string, user: string, ...groups: string[]) => ({
-    sha256: createHash('sha256').update(token).digest('hex'),
-    user,
-    groups,
-  });
-  return JSON.stringify([
-    entry(tokens.adminToken, 'admin', 'system:masters'),
-    entry(tokens.viewerToken, 'viewer', 'nodekeeper:viewers'),
-    entry(tokens.fleetToken, 'fleet', 'system:masters', SIMULATED_FLEET_GROUP),
-  ]);
-}
 
 function concurrencyOf(plan: LocalPlan, options: LocalOptions): AccountConcurrency | undefined {
   if (options.awsLimits === false) return undefined;

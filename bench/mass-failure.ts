@@ -6,7 +6,7 @@
  * has the CPU that this machine really used.
  */
 
-import { type FleetControllers, TickFault } from '../server/fleet-controllers.ts';
+import type { FleetControllers } from '../server/fleet-controllers.ts';
 import { defined } from '../shared/defined.ts';
 import { healthKey } from '../shared/fleet/health/health-row.ts';
 import type { PartQueue } from '../shared/fleet/marks/part-queue.ts';
@@ -19,6 +19,7 @@ import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
 import { packText } from '../shared/store/packed-text.ts';
 import { slotOf } from '../shared/ticks/tick.ts';
+import { TickFault } from '../shared/ticks/tick-runner.ts';
 import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import {

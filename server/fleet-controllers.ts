@@ -118,4 +118,3 @@ export type { MonitorReport } from '../functions/node-monitor/work.ts';
 export type { PodGcReport } from '../functions/pod-gc/work.ts';
 export type { SchedulerReport } from '../functions/scheduler/work.ts';
 export type { ChangesOutcome, ItemChangeRecord } from '../shared/ticks/item-change.ts';
-export { TickFault } from '../shared/ticks/tick-runner.ts';

@@ -8,6 +8,7 @@
  * instance is unknown at first; and it may overlook one for less than a period, which is what a second answer is for.
  */
 import { type MemoryCloud, memoryCloud } from '../demo/ec2/cloud.ts';
+import { passesObjectFilter } from '../server/changes/change-filters.ts';
 import { type FleetControllers, fleetControllers } from '../server/fleet-controllers.ts';
 import type { Clock, RandomSource } from '../shared/clock.ts';
 import type { Cloud, InstanceAnswer } from '../shared/fleet/instances/cloud.ts';
@@ -24,7 +25,6 @@ import { memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { type ObjectStore, type ObjectWrite, objectKey } from '../shared/store/object-store.ts';
 import { slotOf } from '../shared/ticks/tick.ts';
 import { seededFraction, seededUuid } from './seeded-random.ts';
-import { passesObjectFilter } from './streams.ts';
 
 const REGION = 'us-east-1';
 const ZONE = 'us-east-1a';

@@ -3,10 +3,10 @@
  * HTTP API's routes say, or is lost with 503 while `ingest` fails.
  */
 
+import { isRenewal } from '../server/routes.ts';
 import type { Clock } from '../shared/clock.ts';
 import { defined } from '../shared/defined.ts';
 import { HEARTBEAT_URL_HEADER } from '../shared/fleet/nodes/heartbeat-url.ts';
-import { isLeaseBatchPath } from '../shared/fleet/nodes/lease-batch.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { headersOf } from './access.ts';
 import { hashOf, seededFraction } from './seeded-random.ts';
@@ -35,11 +35,6 @@ export interface Endpoint {
   failShare: number;
 }
 
-/** PUT and PATCH of one Lease of a node, and a relay's batch of them; everything else is the API's. */
-const HEARTBEAT_PATH = /^\/apis\/coordination\.k8s\.io\/v1\/namespaces\/kube-node-lease\/leases\/[^/]+$/;
-export const isRenewal = ({ method, path }: EndpointRequest): boolean =>
-  ((method === 'PUT' || method === 'PATCH') && HEARTBEAT_PATH.test(path)) ||
-  (method === 'POST' && isLeaseBatchPath(path));
 const EMPTY = new Uint8Array();
 const decoder = new TextDecoder();
 

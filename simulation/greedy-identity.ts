@@ -7,11 +7,12 @@
  */
 
 import type { FunctionName } from '../functions/function-list.ts';
+import { isRenewal } from '../server/routes.ts';
 import { NODE_USER_PREFIX } from '../shared/access/node-restriction.ts';
 import type { ReadYaml } from '../shared/api/request/yaml-body.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { RequestThrottle } from '../shared/kubernetes/request/request-throttle.ts';
-import { type EndpointAnswer, type EndpointRequest, isRenewal } from './endpoint.ts';
+import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import type { FaultPlan } from './faults/catalogue.ts';
 import type { Functions } from './faults/processes.ts';
 import { type SimSetup, START_MS } from './sim-setup.ts';

@@ -5,7 +5,8 @@
  */
 import { withHeartbeatDoor } from '../agent/app/heartbeat-door.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';
-import { type EndpointAnswer, type EndpointRequest, isRenewal } from './endpoint.ts';
+import { isRenewal } from '../server/routes.ts';
+import type { EndpointAnswer, EndpointRequest } from './endpoint.ts';
 import { answerOf, apiOver, requestOf } from './kube-requests.ts';
 import { hashOf } from './seeded-random.ts';
 

@@ -3,10 +3,8 @@
  * holds them against cdk/lib/streams.ts), delivered in batches until nothing new comes of it.
  */
 
-import { REMOVED_KINDS } from '../functions/workloads/manifest.ts';
+import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from '../server/changes/change-filters.ts';
 import type { ChangesOutcome, FleetControllers } from '../server/fleet-controllers.ts';
-import { DIGEST } from '../shared/fleet/health/health-row.ts';
-import { objectPartition, RETRY_PREFIX } from '../shared/store/layout.ts';
 import type { ItemChange } from '../shared/store/memory/item-changes.ts';
 import type { MemoryItemStore } from '../shared/store/memory/item-store.ts';
 
@@ -19,26 +17,6 @@ const BATCHES_MAX = 20_000;
 export class StreamsFault extends AggregateError {
   override readonly name = 'StreamsFault';
 }
-
-const OBJECT_PREFIXES = [objectPartition('nodes'), objectPartition('pods')];
-/** Every change of a Node or Pod, and every started retry of a parked row. */
-export const passesObjectFilter = ({ type, key }: Pick<ItemChange, 'type' | 'key'>): boolean =>
-  OBJECT_PREFIXES.some((prefix) => key.pk.startsWith(prefix)) || (key.pk.startsWith(RETRY_PREFIX) && type !== 'REMOVE');
-/** A change of a Ready node with NoExecute taints, of one that is marked Unknown, or of one with a planned silence that stands. */
-export const passesHealthFilter = ({ newImage: row }: Pick<ItemChange, 'newImage'>): boolean =>
-  row !== undefined &&
-  ((DIGEST.ready.of(row) === 'True' && row[DIGEST.noExecute.name] !== undefined) ||
-    (DIGEST.ready.of(row) === 'Unknown' && DIGEST.markedAtMs.of(row) !== undefined) ||
-    (DIGEST.suspect.of(row) && row[DIGEST.plannedUntilMs.name] !== undefined));
-
-const REMOVED: ReadonlySet<unknown> = new Set(REMOVED_KINDS);
-/** A change of what workload controllers read, and the removal of an object of a namespace. */
-export const passesWorkloadFilter = ({
-  type,
-  oldImage,
-  newImage,
-}: Pick<ItemChange, 'type' | 'oldImage' | 'newImage'>): boolean =>
-  type === 'REMOVE' ? REMOVED.has(oldImage?.['k']) : newImage?.['w'] === 1;
 
 export interface Streams {
   /** @throws StreamsFault when a batch fails on every delivery */

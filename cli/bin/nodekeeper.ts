@@ -8,6 +8,12 @@ import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
 import { KUBECONFIG_USAGE, kubeconfigCommand } from '../kubeconfig-command.ts';
 import { TOKEN_USAGE, tokenCommand } from '../token.ts';
 
+/** `serve` has options and a life of its own, and is loaded when it is asked for: it is the whole system. */
+if (process.argv[2] === 'serve') {
+  const { serveCommand } = await import('../../server/bin/serve.ts');
+  process.exit(await serveCommand(process.argv.slice(3)));
+}
+
 const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo) => Promise<void>>> = {
   kubeconfig: kubeconfigCommand,
   token: tokenCommand,

@@ -31,6 +31,8 @@ export interface MemoryCloudOptions extends Omit<CloudWorldOptions, 'clock' | 'a
   /** Volumes of the cluster have this value in their tag `nodekeeper.dev/cluster`. */
   readonly clusterId?: string;
   readonly answerDelayMs?: number;
+  /** An existing world. Absent: an empty one. */
+  readonly world?: CloudWorld;
 }
 
 export interface MemoryCloud extends Cloud {
@@ -56,7 +58,7 @@ export interface MemoryCloud extends Cloud {
 
 export function memoryCloud(options: MemoryCloudOptions): MemoryCloud {
   const { region, accountId, clusterId = 'nodekeeper' } = options;
-  const world = new CloudWorld(options);
+  const { world = new CloudWorld(options) } = options;
   const failures = plannedFailures();
   let answerDelayMs = options.answerDelayMs ?? 0;
   const callEach = cloudCalls(world, failures, () => answerDelayMs);

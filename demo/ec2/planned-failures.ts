@@ -1,7 +1,8 @@
 /** Counts the calls of the cloud in memory, and makes them fail as a test or a simulation plans it. */
 import type { VolumeAnswer } from '../../shared/fleet/instances/cloud.ts';
 
-export type CloudTrouble = 'Throttling' | 'RequestLimitExceeded' | 'InternalError' | 'timeout';
+/** A code of EC2's, or `timeout`. */
+export type CloudTrouble = string;
 
 export type CloudFailure = Extract<VolumeAnswer, { kind: 'failed' }>;
 
@@ -26,12 +27,12 @@ export interface PlannedFailures {
   calls(): CloudCalls;
 }
 
-const CAUSES = {
+/** Every other code is an error. */
+const CAUSES: Readonly<Record<string, CloudFailure['cause']>> = {
   Throttling: 'throttled',
   RequestLimitExceeded: 'throttled',
-  InternalError: 'error',
   timeout: 'timeout',
-} as const;
+};
 
 export function plannedFailures(): PlannedFailures {
   const calls = { describeInstances: 0, describeVolumes: 0, detachVolume: 0 };
@@ -53,7 +54,7 @@ export function plannedFailures(): PlannedFailures {
       }
       if (trouble === null || failingCalls <= 0) return undefined;
       failingCalls -= 1;
-      return { kind: 'failed', cause: CAUSES[trouble], message: `EC2: ${trouble}` };
+      return { kind: 'failed', cause: CAUSES[trouble] ?? 'error', message: `EC2: ${trouble}` };
     },
 
     calls: () => ({ ...calls }),

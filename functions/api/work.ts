@@ -28,6 +28,7 @@ import { openApiDocuments } from './discovery/openapi.ts';
 import { staticDocuments } from './discovery/static-documents.ts';
 import { answerNodeLogs } from './logs/node-logs.ts';
 import { answerMetrics } from './metrics/answer-metrics.ts';
+import type { MetricFamily } from './metrics/open-metrics.ts';
 
 /** The release of this project, as `kubectl version` shows it. */
 export const NODEKEEPER_VERSION = '0.1.0';
@@ -43,6 +44,8 @@ export interface ApiOptions extends RequestOptions {
   readonly readPublicKey?: ReadPublicKey;
   /** Signs tokens of service accounts, and reads their keys. Absent: none are issued. */
   readonly accountTokens?: { readonly issuer: AccountTokenIssuer; readonly keys: Pick<AccountKeys, 'all'> };
+  /** Metrics of the process, beside those of the cluster. Absent: there are none. */
+  readonly processFamilies?: () => readonly MetricFamily[];
   /** Describes instances that enrol by their identity documents. Absent: such enrolment is refused. */
   readonly cloud?: Pick<Cloud, 'describeInstances'>;
 }
@@ -87,7 +90,14 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     ),
     ...enrolmentOf(options, storageOf),
     ...accountTokensOf(options),
-    metrics: answerMetrics({ items: options.items, clock, policy, storageOf, descriptorOf: findResource }),
+    metrics: answerMetrics({
+      items: options.items,
+      clock,
+      policy,
+      storageOf,
+      descriptorOf: findResource,
+      ...defined({ processFamilies: options.processFamilies }),
+    }),
     selfReview: answerSelfReviews(authorizer),
   };
 }

@@ -89,7 +89,6 @@ interface EvictorWorld {
 /**
  * One round, for the simulation and benchmarks, which keep time themselves.
  *
- * @tools
  * @throws TickFault when an effect failed; the next tick decides it again
  */
 export const runEvictor = (dependencies: WorkDependencies, tick: Tick): Promise<EvictorReport> =>
@@ -239,7 +238,6 @@ async function recordHold(
 /**
  * Processes the queues once between two ticks, for the simulation and benchmarks, which keep time themselves.
  *
- * @tools
  * @throws TickFault when an effect failed
  */
 export async function processQueuesBetweenTicks(

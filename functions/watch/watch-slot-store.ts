@@ -53,10 +53,13 @@ export type SlotOutcome =
   | { readonly kind: 'contended' };
 
 export interface WatchSlots {
+  /** What limits them, for messages. */
+  readonly limitedBy: string;
   acquire(request: SlotRequest): Promise<SlotOutcome>;
 }
 
 export const watchSlots = (items: Pick<ItemStore, 'query' | 'write'>): WatchSlots => ({
+  limitedBy: 'concurrentWatchesMax',
   async acquire(request) {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const choice = chooseSlot(request, (await heldSlots(items, request.nowMs)).held);

@@ -85,8 +85,7 @@ export async function* watchLines(
       do {
         const quietLeftMs = Math.max(0, eventMs + quietMs - clock.nowMs());
         const sliceMs = Math.min(leftMs, REVOCATION_CHECK_MS, quietLeftMs);
-        await source.pause(sliceMs);
-        leftMs -= sliceMs;
+        leftMs = (await source.pause(sliceMs)) === 'changed' ? 0 : leftMs - sliceMs;
         await checkRevocation();
         if (clock.nowMs() - eventMs >= quietMs) throw new QuietWatch();
       } while (leftMs > 0);

@@ -58,6 +58,12 @@ export interface WatchOptions extends RequestOptions, Pick<Measuring, 'deploymen
   readonly tickets: WatchTicketVerifier;
   /** For closing the watches of machines after their identity was deleted. */
   readonly nodeKeys: NodeKeys;
+  /** Limits the watches at once. Absent: slots in the tables, for all execution environments. */
+  readonly slots?: WatchSlots;
+  /** Where a process sees the commits itself: the source of a watch of this resource. Absent: it reads the log again and again. */
+  readonly sourceOf?: (source: WatchSource, resource: string) => WatchSource;
+  /** A watch without an event ends after this time. Milliseconds. Absent: `watchQuietSeconds` of the policy. */
+  readonly quietMs?: number;
 }
 
 /** @param deadlineMs when the last line must be sent, in epoch milliseconds */
@@ -66,7 +72,8 @@ export type ServeWatch = (request: HttpRequest, deadlineMs: number) => Promise<S
 export function serveWatch(options: WatchOptions): ServeWatch {
   // Once for all requests: the roles in memory, and the throttling of log lines.
   const common = requestDependencies({ ...options, makesInitialObjects: false });
-  const slots = watchSlots(options.items);
+  const { sourceOf = (source) => source, quietMs = options.policy.watchQuietSeconds * 1_000 } = options;
+  const slots = options.slots ?? watchSlots(options.items);
   const revocation = { nodeKeys: options.nodeKeys, objects: clusterObjects(options), clock: options.clock };
   return async (request, deadlineMs) => {
     if (!isStreamed(request)) {
@@ -121,11 +128,11 @@ export function serveWatch(options: WatchOptions): ServeWatch {
         }
         const limits = {
           deadlineMs,
-          quietMs: options.policy.watchQuietSeconds * 1_000,
+          quietMs,
           paddingBytes: form.paddingBytes,
           findRefusal: findRefusalFor(call),
         };
-        streamed.lines = releasing(slot, watchLines(source, watch, limits));
+        streamed.lines = releasing(slot, watchLines(sourceOf(source, watch.descriptor.resource), watch, limits));
         return STREAM;
       },
     };
@@ -188,22 +195,22 @@ async function acquireSlot(
     fraction: () => random.fraction(),
   });
   if (outcome.kind === 'acquired') return outcome;
-  throw status.tooManyRequests(`${reasonOf(outcome, username, groups)}; try again later`, {
+  throw status.tooManyRequests(`${reasonOf(outcome, slots.limitedBy, { username, groups })}; try again later`, {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
 }
 
 function reasonOf(
   outcome: Exclude<SlotOutcome, { kind: 'acquired' }>,
-  username: string,
-  groups: readonly string[],
+  limitedBy: string,
+  { username, groups }: UserInfo,
 ): string {
   switch (outcome.kind) {
     case 'userAtLimit':
-      return `${JSON.stringify(username)} holds ${outcome.held} watches, the most that concurrentWatchesMax allows one user`;
+      return `${JSON.stringify(username)} holds ${outcome.held} watches, the most that ${limitedBy} allows one user`;
     case 'levelAtLimit': {
       const users = watchLevel(groups) === 'machine' ? 'machines' : 'users other than machines';
-      return `the ${outcome.slots} watches that concurrentWatchesMax allows ${users} are held`;
+      return `the ${outcome.slots} watches that ${limitedBy} allows ${users} are held`;
     }
     case 'contended':
       return 'other watches started at the same time';
@@ -259,11 +266,16 @@ function logAnswerer(
   };
 }
 
-function isStreamed({ method, path, query }: HttpRequest): boolean {
+export function isWatch({ method, path, query }: HttpRequest): boolean {
+  const parsed = parsePath(path);
+  return parsed.kind === 'resource' && verbOf(method, parsed.target, query) === 'watch';
+}
+
+function isStreamed(request: HttpRequest): boolean {
+  const { method, path, query } = request;
   const parsed = parsePath(path);
   if (parsed.kind !== 'resource') return false;
-  const verb = verbOf(method, parsed.target, query);
-  return verb === 'watch' || (verb === 'get' && isPodLog(parsed.target));
+  return isWatch(request) || (verbOf(method, parsed.target, query) === 'get' && isPodLog(parsed.target));
 }
 
 async function authenticateByTicket(

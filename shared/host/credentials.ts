@@ -1,5 +1,7 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { SIMULATED_FLEET_GROUP } from '../access/access-entry.ts';
+import type { StaticTokenConfig } from '../config/static-tokens.ts';
 import { type Authority, type CertifiedKey, makeAuthority, makeServerCertificate } from './certificate.ts';
 import type { DataDirectory } from './data-directory.ts';
 import { StartError } from './start-error.ts';
@@ -14,7 +16,8 @@ export interface Credentials {
 }
 
 const AUTHORITY_NAME = 'nodekeeper local';
-const SERVER_NAMES = ['localhost', '127.0.0.1', '::1'];
+/** Names and addresses of this machine for programs on it. */
+const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '::1'];
 const AUTHORITY_VALID_DAYS = 3_650;
 const SERVER_VALID_DAYS = 397;
 /** What a damaged file is not: an empty token would open the API to everybody. */
@@ -26,9 +29,14 @@ const TOKENS_PATTERN = /^\{"admin":"[\w-]{43}","fleet":"[\w-]{43}"\}$/;
 /**
  * The authority and tokens are made once a data directory, the server's certificate on every start.
  *
+ * @param names further names and addresses of the server
  * @throws StartError for a damaged file
  */
-export async function openCredentials(data: DataDirectory, nowMs: number): Promise<Credentials> {
+export async function openCredentials(
+  data: DataDirectory,
+  nowMs: number,
+  names: readonly string[] = [],
+): Promise<Credentials> {
   const keep = async (name: string, pattern: RegExp, make: () => string | Promise<string>): Promise<string> => {
     const file = data.file(name);
     if (!existsSync(file)) replaceFile(file, await make(), { sync: true });
@@ -60,11 +68,29 @@ export async function openCredentials(data: DataDirectory, nowMs: number): Promi
   const viewerToken = await keep('viewer-token', TOKEN_PATTERN, newToken);
   return {
     authority: kept,
-    server: await makeServerCertificate(kept, { names: SERVER_NAMES, nowMs, validDays: SERVER_VALID_DAYS }),
+    server: await makeServerCertificate(kept, {
+      names: [...new Set([...LOOPBACK_NAMES, ...names])],
+      nowMs,
+      validDays: SERVER_VALID_DAYS,
+    }),
     adminToken: tokens.admin,
     viewerToken,
     fleetToken: tokens.fleet,
   };
+}
+
+/** Hashes only, as in a deployment: the tokens themselves stay in the data directory. */
+export function staticTokensOf(tokens: Credentials): readonly StaticTokenConfig[] {
+  const entry = (token: string, user: string, ...groups: string[]) => ({
+    sha256: createHash('sha256').update(token).digest('hex'),
+    user,
+    groups,
+  });
+  return [
+    entry(tokens.adminToken, 'admin', 'system:masters'),
+    entry(tokens.viewerToken, 'viewer', 'nodekeeper:viewers'),
+    entry(tokens.fleetToken, 'fleet', 'system:masters', SIMULATED_FLEET_GROUP),
+  ];
 }
 
 /**
@@ -73,9 +99,14 @@ export async function openCredentials(data: DataDirectory, nowMs: number): Promi
  */
 export function writeKubeconfig(
   file: string,
-  options: { readonly url: string; readonly caPem: string; readonly token: string; readonly viewerToken: string },
+  options: {
+    readonly url: string;
+    /** undefined: clients use the authorities of their system. */
+    readonly caPem: string | undefined;
+    readonly token: string;
+    readonly viewerToken: string;
+  },
 ): void {
-  const authority = Buffer.from(options.caPem).toString('base64');
   const lines = [
     'apiVersion: v1',
     'kind: Config',
@@ -84,7 +115,9 @@ export function writeKubeconfig(
     '- name: nodekeeper',
     '  cluster:',
     `    server: ${options.url}`,
-    `    certificate-authority-data: ${authority}`,
+    ...(options.caPem === undefined
+      ? []
+      : [`    certificate-authority-data: ${Buffer.from(options.caPem).toString('base64')}`]),
     'users:',
     '- name: nodekeeper-admin',
     '  user:',

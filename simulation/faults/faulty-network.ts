@@ -1,5 +1,7 @@
 /** The network between the clients and the functions that serve their requests, with faults. */
-import { type EndpointAnswer, type EndpointRequest, isRenewal } from '../endpoint.ts';
+
+import { isRenewal } from '../../server/routes.ts';
+import type { EndpointAnswer, EndpointRequest } from '../endpoint.ts';
 import { never, type VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { Functions } from './processes.ts';

@@ -3,9 +3,9 @@
  * is delivered again from its first failed record on. If the process was killed, the whole batch is delivered again.
  */
 import type { FunctionName } from '../../functions/function-list.ts';
+import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from '../../server/changes/change-filters.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { hashOf } from '../seeded-random.ts';
-import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from '../streams.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 import type { FaultPlan } from './catalogue.ts';
 import type { Functions } from './processes.ts';

@@ -7,11 +7,12 @@
  *   - What is refused is recorded as a decision.
  */
 
+import { isRenewal } from '../../server/routes.ts';
 import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
 import { API_LIMITS, HEARTBEAT_LIMITS } from '../../shared/kubernetes/request/request-throttle.ts';
 import { decisionPartition } from '../../shared/store/layout.ts';
 import type { Mark } from '../coverage.ts';
-import { type EndpointAnswer, type EndpointRequest, isRenewal, messageOf } from '../endpoint.ts';
+import { type EndpointAnswer, type EndpointRequest, messageOf } from '../endpoint.ts';
 import type { Process } from '../faults/processes.ts';
 import { GREEDY, GREEDY_COST_MS } from '../greedy-identity.ts';
 import type { TimedChange } from '../recent-changes.ts';

@@ -12,7 +12,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { schedulingWorks } from '../../functions/object-stream/scheduling-requests.ts';
-import { fleetControllers, TickFault } from '../../server/fleet-controllers.ts';
+import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { podUseWrites } from '../../shared/fleet/nodes/node-use.ts';
 import { nodeHealthWrites } from '../../shared/fleet/nodes/node-writes.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
@@ -33,6 +33,7 @@ import { conflictingStore } from '../../shared/store/memory/conflicting-store.ts
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
+import { TickFault } from '../../shared/ticks/tick-runner.ts';
 import { randomFrom } from '../support/seeded.ts';
 
 const SCHEDULERS = 16;

@@ -19,7 +19,7 @@ describe('the URL of heartbeats', { timeout: 60_000 }, () => {
   let path: string;
   let beatRequest: KubeRequest;
   beforeAll(async () => {
-    local = await startLocalForTest({ nodes: 1, policy: { heartbeatUrl: 'on' } });
+    local = await startLocalForTest({ home: 'aws', nodes: 1, policy: { heartbeatUrl: 'on' } });
     const machines = async () => {
       const { items } = bodyOf(await client().send({ method: 'GET', path: '/api/v1/nodes' })) as {
         items?: KubeObject[];

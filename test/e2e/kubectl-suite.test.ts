@@ -680,7 +680,7 @@ const DISCOVERY: readonly Row[] = [
   {
     says: 'version',
     args: words('version'),
-    out: /^Server Version: v1\.32\./m,
+    out: /^Server Version: v1\.36\./m,
     err: /^(Warning: version difference between client .*\n)?$/,
   },
   { says: 'no logs', args: words('logs suite-p2'), exit: 1, out: '', err: /^[Ee]rror/ },

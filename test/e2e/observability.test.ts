@@ -30,6 +30,7 @@ describe('the output of local mode', { timeout: 180_000 }, () => {
 
   beforeAll(async () => {
     local = await startLocalForTest({
+      home: 'aws',
       nodes: 3,
       policy: {
         beatIntervalSeconds: 5,

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { CommandError } from '../../cli/command.ts';
 import { explainCommand } from '../../cli/explain.ts';
+import { passesWorkloadFilter } from '../../server/changes/change-filters.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
-import { passesWorkloadFilter } from '../../simulation/streams.ts';
 import { ScheduledCluster } from '../support/scheduled-cluster.ts';
 
 async function explained(on: ScheduledCluster, ...args: string[]): Promise<string> {

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { compileFilters } from '../../aws-local/streams/filter.ts';
 import { healthStreamManifest } from '../../functions/health-stream/manifest.ts';
 import { objectStreamManifest } from '../../functions/object-stream/manifest.ts';
+import { passesHealthFilter, passesObjectFilter } from '../../server/changes/change-filters.ts';
 import { defined } from '../../shared/defined.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
-import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
 import { controlledFleet, START_MS } from '../support/controlled-fleet.ts';
 
 const patternsOf = (filters: readonly object[]) => filters.map((filter) => JSON.stringify(filter));

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { memoryCloud } from '../../demo/ec2/cloud.ts';
 import type { Probe } from '../../functions/node-monitor/probe.ts';
 import type { TickQueue } from '../../functions/node-monitor/tick-queue.ts';
+import { passesHealthFilter, passesObjectFilter } from '../../server/changes/change-filters.ts';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { defined } from '../../shared/defined.ts';
 import type { EventBus } from '../../shared/events/event-bus.ts';
@@ -28,7 +29,6 @@ import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts'
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import type { Waker } from '../../shared/ticks/waker.ts';
-import { passesHealthFilter, passesObjectFilter } from '../../simulation/streams.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
 

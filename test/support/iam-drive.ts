@@ -76,7 +76,13 @@ interface Stage {
 export async function driveEverything(recordFile: string, say: (line: string) => void = () => {}): Promise<void> {
   const startedMs = performance.now();
   const seconds = () => `${((performance.now() - startedMs) / 1_000).toFixed(1)} s`;
-  const local = await startLocalForTest({ nodes: 9, ec2Nodes: 3, policy: POLICY, recordCallsFile: recordFile });
+  const local = await startLocalForTest({
+    home: 'aws',
+    nodes: 9,
+    ec2Nodes: 3,
+    policy: POLICY,
+    recordCallsFile: recordFile,
+  });
   try {
     say(`started after ${seconds()}`);
     const stage = stageOf(local);

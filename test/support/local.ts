@@ -1,5 +1,5 @@
 /**
- * A separate local mode for a test: a child process with a free port and its own data directory. It can be killed like
+ * A separate cluster on this machine for a test, `nodekeeper serve` or the emulation of AWS: a child process with a free port and its own data directory. It can be killed like
  * a real one, and no files remain.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
@@ -17,11 +17,13 @@ import { until } from './until.ts';
 const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
 export interface LocalForTestOptions {
+  /** `aws`: the emulation, for what only a deployment has. Absent: `nodekeeper serve`. */
+  readonly home?: 'aws' | 'serve';
   /** Simulated machines. */
   readonly nodes: number;
   /** The console is served if true. */
   readonly console?: boolean;
-  /** Ticks and streams run unless false. */
+  /** Ticks run, and changes are worked on, unless false. */
   readonly controllers?: boolean;
   readonly policy?: Partial<Policy>;
   /** Data of an earlier run to go on with; a fresh directory is made, and removed by stop(), when absent. */
@@ -30,7 +32,7 @@ export interface LocalForTestOptions {
   readonly zones?: number;
   /** How many machines are instances of the local EC2; what `npm start` makes them when absent. */
   readonly ec2Nodes?: number;
-  /** Where to write which calls the functions made to AWS, when stopped. */
+  /** Where to write which calls the functions made to AWS, when stopped. Of the emulation only. */
   readonly recordCallsFile?: string;
   /** Port of the API; any free one when absent. For a restart that clients are to find again. */
   readonly port?: number;
@@ -67,7 +69,11 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
   if (options.zones !== undefined) args.push('--zones', String(options.zones));
   if (options.ec2Nodes !== undefined) args.push('--ec2-nodes', String(options.ec2Nodes));
   if (options.recordCallsFile !== undefined) args.push('--record-calls', options.recordCallsFile);
-  const child = spawn(process.execPath, [join(ROOT, 'aws-local', 'bin', 'start.ts'), ...args], {
+  const program =
+    options.home === 'aws'
+      ? ['aws-local/bin/start.ts']
+      : ['cli/bin/nodekeeper.ts', 'serve', '--demo', '--log-level', 'warn'];
+  const child = spawn(process.execPath, [...program, ...args], {
     cwd: ROOT,
     env: {
       ...process.env,
@@ -99,15 +105,15 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
         const answer = await client.send({ method: 'GET', path: '/api/v1/nodes?limit=1' });
         return answer.kind === 'answered' && answer.status === 200 ? read : undefined;
       },
-      { withinMs: START_TIMEOUT_MS, what: 'local mode that answers' },
+      { withinMs: START_TIMEOUT_MS, what: 'a cluster that answers' },
     );
-    if (started === 'ended') throw new Error(`local mode ended with ${child.exitCode ?? child.signalCode}`);
+    if (started === 'ended') throw new Error(`the cluster ended with ${child.exitCode ?? child.signalCode}`);
     access = started;
   } catch (cause) {
     client?.close();
     await endProcess(child, ended, 'SIGKILL');
     removeData();
-    throw new Error(`local mode did not start:\n${output}`, { cause });
+    throw new Error(`the cluster did not start:\n${output}`, { cause });
   }
 
   return {

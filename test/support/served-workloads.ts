@@ -1,11 +1,11 @@
 /** The API and the workload controllers over the same tables in memory, on the clock of the API. */
 
+import { passesWorkloadFilter } from '../../server/changes/change-filters.ts';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { defined } from '../../shared/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
-import { passesWorkloadFilter } from '../../simulation/streams.ts';
 import { apiInMemory } from './api-in-memory.ts';
 
 const ROUNDS_MAX = 100;

@@ -4,6 +4,7 @@
  */
 
 import type { DeploymentSpec, KubeDeployment, KubeReplicaSet } from '../../functions/workloads/workload-types.ts';
+import { passesWorkloadFilter } from '../../server/changes/change-filters.ts';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { decisionStore } from '../../shared/decisions/decision-store.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
@@ -16,7 +17,6 @@ import { formatTime } from '../../shared/kubernetes/time.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
-import { passesWorkloadFilter } from '../../simulation/streams.ts';
 
 const ROUNDS_MAX = 400;
 const DECISIONS_MAX = 1_000;

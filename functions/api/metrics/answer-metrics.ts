@@ -25,6 +25,8 @@ export interface MetricsSource {
   readonly policy: Policy;
   readonly storageOf: ApiDependencies['storageOf'];
   readonly descriptorOf: ReadDependencies['descriptorOf'];
+  /** Families of the process itself. Absent: there are none. */
+  readonly processFamilies?: () => readonly MetricFamily[];
 }
 
 const PAGE_OBJECTS = 500;
@@ -48,6 +50,7 @@ export function answerMetrics(source: MetricsSource): (request: HttpRequest) => 
     const families = [
       ...(await controllersOf(source)),
       ...(scope === 'controller' ? [] : (await Promise.all(KINDS.map((kind) => familiesOf(source, kind)))).flat()),
+      ...(source.processFamilies?.() ?? []),
     ];
     const format = metricFormatFor(headers['accept']);
     return {

@@ -127,7 +127,7 @@ async function* watchLog(source: WatchSource, request: WatchRequest, deadlineMs:
       yield { type: 'BOOKMARK', resourceVersion: String(cursor), endsState: false };
     }
     if (changes.length < CHANGES_MAX) {
-      await source.pause(Math.max(0, Math.min(POLL_MS, deadlineMs - source.clock.nowMs())));
+      await source.pause(Math.max(0, Math.min(source.pollMs ?? POLL_MS, deadlineMs - source.clock.nowMs())));
     }
   }
 }

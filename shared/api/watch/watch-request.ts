@@ -49,8 +49,10 @@ export interface WatchSource {
   readonly storage: ResourceStorage;
   readonly changes: ChangeLog;
   readonly clock: Clock;
-  /** Waits. Resolves early when the watch is ended from outside. */
+  /** Waits. Resolves early with `'changed'` where commits are seen, or when the watch is ended from outside. */
   readonly pause: (milliseconds: number) => Promise<unknown>;
+  /** Between two reads of the change log. Milliseconds. Absent: POLL_MS. */
+  readonly pollMs?: number;
 }
 
 /** The version after which changes are sent. undefined: start with the initial state. */

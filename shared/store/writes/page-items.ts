@@ -44,5 +44,5 @@ function project(item: Item, attributes: readonly string[]): Item {
   return projected;
 }
 
-/** The segment of a scan that contains a partition: equal ranges of the hash. An index finds a range. */
+/** The segment of a scan that contains a partition: equal ranges of the hash. An index finds a range. @tools */
 export const segmentOf = (pk: string, segments: number): number => Math.floor((textHash(pk) * segments) / HASHES);

@@ -1,0 +1,40 @@
+/** The certificate of the listener: from files of the user, or signed by the authority of the data directory. */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { CertifiedKey } from '../shared/host/certificate.ts';
+import { StartError } from '../shared/host/start-error.ts';
+
+export interface CertificateFiles {
+  readonly certificateFile: string;
+  readonly keyFile: string;
+}
+
+/** @throws StartError that names the file, for one that cannot be read, is no PEM, or does not belong to the other */
+export function readCertificate({ certificateFile, keyFile }: CertificateFiles): CertifiedKey {
+  const certificatePem = textOf('--tls-cert', certificateFile);
+  const privateKeyPem = textOf('--tls-key', keyFile);
+  try {
+    new X509Certificate(certificatePem);
+  } catch (cause) {
+    throw new StartError(`--tls-cert: ${certificateFile} has no certificate in PEM`, { cause });
+  }
+  try {
+    createSecureContext({ cert: certificatePem, key: privateKeyPem });
+  } catch (cause) {
+    throw new StartError(`--tls-key: ${keyFile} is not the private key of ${certificateFile}`, { cause });
+  }
+  return { certificatePem, privateKeyPem };
+}
+
+/** Changes when one of the files does. */
+export const filesVersion = ({ certificateFile, keyFile }: CertificateFiles): string =>
+  [certificateFile, keyFile].map((file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0).join(' ');
+
+function textOf(option: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new StartError(`${option}: ${file} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}

@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest';
+import { StoreFault } from '../../shared/store/item-store.ts';
+import type { ChangesOutcome, ItemChangeRecord } from '../../shared/ticks/item-change.ts';
+import { CHANGES_GIVEN_UP, changeDelivery, type PendingChange } from './change-delivery.ts';
+
+const change = (id: number): PendingChange => ({
+  id,
+  change: { type: 'INSERT', key: { pk: 'o#nodes#00', sk: `n${id}` }, newImage: { id } },
+});
+const DONE: ChangesOutcome = { faults: [], postponed: [] };
+
+/** The rows of one consumer. `handle` answers each batch; without it, batches succeed. */
+function delivered(handle: (ids: readonly number[]) => ChangesOutcome | Promise<ChangesOutcome> = () => DONE) {
+  const rows = new Map<number, PendingChange>();
+  const batches: number[][] = [];
+  const pauses: number[] = [];
+  const counted: string[] = [];
+  const errors: string[] = [];
+  let reads = 0;
+  const delivery = changeDelivery({
+    changes: {
+      pending(_, limit) {
+        reads += 1;
+        return [...rows.values()].slice(0, limit);
+      },
+      processed(ids) {
+        for (const id of ids) rows.delete(id);
+      },
+    },
+    consumers: {
+      stream: async (records: readonly ItemChangeRecord[]) => {
+        const ids = records.map(({ newImage }) => Number(newImage?.['id']));
+        batches.push(ids);
+        return handle(ids);
+      },
+    },
+    pause: async (milliseconds) => void pauses.push(milliseconds),
+    log: { debug() {}, info() {}, warn() {}, error: (message) => void errors.push(message) },
+    meter: { add: (name) => void counted.push(name) },
+  });
+  const commit = (...ids: readonly number[]): void => {
+    for (const id of ids) {
+      rows.set(id, change(id));
+      delivery.offer('stream', change(id));
+    }
+  };
+  const rest = async (): Promise<void> => {
+    for (let turns = 0; turns < 1_000 && rows.size > 0; turns += 1) await new Promise((done) => setImmediate(done));
+  };
+  return { delivery, rows, batches, pauses, counted, errors, commit, rest, reads: () => reads };
+}
+
+describe('the delivery of committed changes', () => {
+  it('processes what an earlier process left behind, before what is new', async () => {
+    const { delivery, rows, batches, commit, rest } = delivered();
+    rows.set(1, change(1));
+    delivery.start();
+    commit(2);
+    await rest();
+    expect(batches.flat()).toEqual([1, 2]);
+  });
+
+  it('delivers in batches of 100, in the order of the commits, each once', async () => {
+    const { delivery, batches, commit, rest } = delivered();
+    delivery.start();
+    await new Promise((done) => setImmediate(done));
+    commit(...Array.from({ length: 250 }, (_, index) => index));
+    await rest();
+    expect(batches.flat()).toEqual(Array.from({ length: 250 }, (_, index) => index));
+    expect(Math.max(...batches.map(({ length }) => length))).toBe(100);
+  });
+
+  it('delivers the rest of a batch again, after a pause, and forgets what was processed', async () => {
+    let isFirst = true;
+    const { delivery, batches, pauses, commit, rest } = delivered(() => {
+      if (!isFirst) return DONE;
+      isFirst = false;
+      return { failedFrom: 1, faults: [new Error('now')], postponed: [] };
+    });
+    delivery.start();
+    await new Promise((done) => setImmediate(done));
+    commit(1, 2, 3);
+    await rest();
+    expect(batches.flat().slice(-2)).toEqual([2, 3]);
+    expect(pauses).toEqual([100]);
+  });
+
+  it('gives up one change after its deliveries, says so, and continues with the others', async () => {
+    const { delivery, rows, counted, errors, commit, rest, batches } = delivered((ids) => {
+      const at = ids.indexOf(2);
+      return at === -1 ? DONE : { failedFrom: at, faults: [new Error('never')], postponed: [] };
+    });
+    delivery.start();
+    await new Promise((done) => setImmediate(done));
+    commit(1, 2, 3);
+    await rest();
+    expect(rows.size).toBe(0);
+    expect([counted, errors]).toEqual([[CHANGES_GIVEN_UP], ['a change could not be processed']]);
+    expect(batches.filter((ids) => ids.includes(2)).length).toBeLessThanOrEqual(12);
+    expect(batches.at(-1)).toEqual([3]);
+  });
+
+  it('treats a consumer that rejects as one that failed', async () => {
+    let isFirst = true;
+    const { delivery, pauses, commit, rest, rows } = delivered(() => {
+      if (!isFirst) return DONE;
+      isFirst = false;
+      throw new StoreFault('unreachable', 'disk full', { retryable: true });
+    });
+    delivery.start();
+    await new Promise((done) => setImmediate(done));
+    commit(1);
+    await rest();
+    expect([rows.size, pauses]).toEqual([0, [100]]);
+  });
+
+  it('keeps a bounded number of changes in memory, and reads the rest from their rows', async () => {
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const { delivery, batches, commit, rest, rows, reads } = delivered(async () => {
+      await gate;
+      return DONE;
+    });
+    delivery.start();
+    await new Promise((done) => setImmediate(done));
+    const count = 25_000;
+    commit(...Array.from({ length: count }, (_, index) => index));
+    expect(delivery.waiting()).toEqual({ changes: expect.any(Number), isBehind: true });
+    expect(delivery.waiting().changes).toBeLessThanOrEqual(10_000);
+    open();
+    await rest();
+    expect(rows.size).toBe(0);
+    expect(new Set(batches.flat()).size).toBe(count);
+    expect(reads()).toBeGreaterThan(1);
+  });
+
+  it('ends after the batch that is being processed, and leaves the rows of the others', async () => {
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const { delivery, rows, commit } = delivered(async () => {
+      await gate;
+      return DONE;
+    });
+    delivery.start();
+    await new Promise((done) => setImmediate(done));
+    commit(...Array.from({ length: 150 }, (_, index) => index));
+    const stopped = delivery.stop();
+    open();
+    await stopped;
+    expect(rows.size).toBeGreaterThanOrEqual(50);
+  });
+});

@@ -1,0 +1,153 @@
+/**
+ * Delivers committed changes to the functions that receive them, as the streams of the tables do on AWS: in batches, in
+ * the order of the commits, at least once. A change is a row of `pending` until its function has processed it, written by
+ * the transaction of the change itself. So a crash between commit and work loses nothing: the rows are read at the next
+ * start.
+ *
+ * Memory: a lane keeps at most QUEUE_CHANGES_MAX changes. When more are committed than it processes, it drops what is
+ * new and reads the rows when it has caught up.
+ *
+ * A batch that fails is delivered again, as often as AWS does by default settings of the mappings. After that the change
+ * that fails is given up and reported: the sweeps of the controllers and parked rows do its work (item-change.ts).
+ */
+import type { Log, Meter } from '../../shared/observability/log.ts';
+import type { ChangesOutcome, ItemChangeRecord } from '../../shared/ticks/item-change.ts';
+
+const BATCH_CHANGES_MAX = 100;
+const QUEUE_CHANGES_MAX = 10_000;
+const DELIVERIES_MAX = 11;
+/** Before the second delivery of a batch. Doubled for each further one. Milliseconds. */
+const REPEAT_MS = 100;
+const REPEAT_MS_MAX = 10_000;
+
+export const CHANGES_GIVEN_UP = 'changes_given_up';
+
+export interface PendingChange {
+  readonly id: number;
+  readonly change: ItemChangeRecord;
+}
+
+/** The rows of changes that are not processed. */
+export interface PendingChanges {
+  /** The oldest changes of this consumer, in the order of their commits. */
+  pending(consumer: string, limit: number): readonly PendingChange[];
+  /** Deletes rows, with the next commit. */
+  processed(ids: readonly number[]): void;
+}
+
+export interface DeliveryOptions {
+  readonly changes: PendingChanges;
+  readonly consumers: Readonly<Record<string, (records: readonly ItemChangeRecord[]) => Promise<ChangesOutcome>>>;
+  readonly pause: (milliseconds: number) => Promise<unknown>;
+  readonly log: Log;
+  readonly meter: Meter;
+}
+
+export interface ChangeDelivery {
+  /** A change was committed. */
+  offer(consumer: string, change: PendingChange): void;
+  /** Begins, with the rows of an earlier process first. */
+  start(): void;
+  /** Ends after the batches that are being processed. */
+  stop(): Promise<void>;
+  /** Changes that wait in memory, and whether more wait in the table only. */
+  waiting(): { readonly changes: number; readonly isBehind: boolean };
+}
+
+interface Lane {
+  readonly consumer: string;
+  queue: PendingChange[];
+  /** Rows exist that are not in the queue. */
+  isBehind: boolean;
+  running: Promise<void> | undefined;
+}
+
+export function changeDelivery({ changes, consumers, pause, log, meter }: DeliveryOptions): ChangeDelivery {
+  const lanes = new Map<string, Lane>(
+    Object.keys(consumers).map((consumer) => [consumer, { consumer, queue: [], isBehind: true, running: undefined }]),
+  );
+  let isOpen = false;
+
+  /** The next changes. Empty: there are none now. */
+  function take(lane: Lane): readonly PendingChange[] {
+    if (lane.queue.length === 0 && lane.isBehind) {
+      const rows = changes.pending(lane.consumer, QUEUE_CHANGES_MAX);
+      lane.isBehind = rows.length === QUEUE_CHANGES_MAX;
+      lane.queue = [...rows];
+    }
+    return lane.queue.splice(0, BATCH_CHANGES_MAX);
+  }
+
+  async function processBatch({ consumer }: Lane, batch: readonly PendingChange[]): Promise<void> {
+    let rest = batch;
+    for (let delivery = 1; rest.length > 0 && isOpen; delivery += 1) {
+      const outcome = await handled(consumer, rest);
+      const done = outcome.failedFrom ?? rest.length;
+      changes.processed(rest.slice(0, done).map(({ id }) => id));
+      if (done > 0) delivery = 1;
+      rest = rest.slice(done);
+      if (rest.length === 0) return;
+      if (delivery < DELIVERIES_MAX) {
+        await pause(Math.min(REPEAT_MS_MAX, REPEAT_MS * 2 ** (delivery - 1)));
+        continue;
+      }
+      const [failed, ...others] = rest;
+      meter.add(CHANGES_GIVEN_UP, 1, 'Count');
+      log.error('a change could not be processed', {
+        consumer,
+        key: failed!.change.key,
+        causes: outcome.faults.slice(0, 5).map(String),
+      });
+      changes.processed([failed!.id]);
+      rest = others;
+      delivery = 0;
+    }
+  }
+
+  async function handled(consumer: string, batch: readonly PendingChange[]): Promise<ChangesOutcome> {
+    try {
+      return await consumers[consumer]!(batch.map(({ change }) => change));
+    } catch (fault) {
+      return { failedFrom: 0, faults: [fault], postponed: [] };
+    }
+  }
+
+  async function run(lane: Lane): Promise<void> {
+    // The other changes of the same commit join the batch.
+    await Promise.resolve();
+    for (let batch = take(lane); batch.length > 0 && isOpen; batch = take(lane)) await processBatch(lane, batch);
+  }
+
+  function wake(lane: Lane): void {
+    if (!isOpen || lane.running !== undefined) return;
+    lane.running = run(lane).finally(() => {
+      lane.running = undefined;
+      if (lane.queue.length > 0) wake(lane);
+    });
+  }
+
+  return {
+    offer(consumer, change) {
+      const lane = lanes.get(consumer);
+      if (lane === undefined) return;
+      if (lane.isBehind || lane.queue.length >= QUEUE_CHANGES_MAX) lane.isBehind = true;
+      else lane.queue.push(change);
+      wake(lane);
+    },
+    start() {
+      isOpen = true;
+      for (const lane of lanes.values()) wake(lane);
+    },
+    async stop() {
+      isOpen = false;
+      await Promise.all([...lanes.values()].map(({ running }) => running));
+    },
+    waiting() {
+      const all = [...lanes.values()];
+      return {
+        changes: all.reduce((sum, { queue }) => sum + queue.length, 0),
+        isBehind: isOpen && all.some((lane) => lane.isBehind),
+      };
+    },
+  };
+}

@@ -1,0 +1,186 @@
+/**
+ * The cluster over a store: what answers requests, and the controllers that commits and timers start. The home adds the
+ * store, the listener and the clock. Nothing here knows that the store is a file.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { accountTokenIssuer, accountTokens } from '../functions/api/access/account-tokens.ts';
+import { bootstrapTokens } from '../functions/api/access/bootstrap-tokens.ts';
+import { redirectLogs } from '../functions/api/logs/log-redirect.ts';
+import type { MetricFamily } from '../functions/api/metrics/open-metrics.ts';
+import { leaseProbe } from '../functions/node-monitor/lease-probe.ts';
+import { probeTokens } from '../functions/node-monitor/probe-tokens.ts';
+import { isWatch, type StreamedAnswer, serveWatch } from '../functions/watch/work.ts';
+import type { AuditTrail } from '../shared/access/audit-trail.ts';
+import { bootstrapTokenStore } from '../shared/access/bootstrap-token-store.ts';
+import { nodeKeys } from '../shared/access/node-key-store.ts';
+import {
+  accountKeys,
+  keepAccountKey,
+  keepProbeKey,
+  keepTicketKey,
+  probeKeys,
+  ticketKeys,
+} from '../shared/access/process-key-store.ts';
+import { bearerSchemes } from '../shared/access/tokens/bearer.ts';
+import { nodeTokens } from '../shared/access/tokens/node-tokens.ts';
+import { processKeys } from '../shared/access/tokens/process-keys.ts';
+import { readPublicKey } from '../shared/access/tokens/public-keys.ts';
+import { staticTokenAuthenticator } from '../shared/access/tokens/static-tokens.ts';
+import { watchTicketIssuer, watchTicketVerifier } from '../shared/access/tokens/watch-tickets.ts';
+import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../shared/aws/lambda/system-clock.ts';
+import type { StaticTokenConfig } from '../shared/config/static-tokens.ts';
+import { defined } from '../shared/defined.ts';
+import type { Cloud } from '../shared/fleet/instances/cloud.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
+import { gunzip } from '../shared/gzip.ts';
+import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../shared/kinds/resources.ts';
+import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
+import { withoutWatchPrefix } from '../shared/kubernetes/request/request.ts';
+import { API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/kubernetes/request/request-throttle.ts';
+import type { Log, Meter } from '../shared/observability/log.ts';
+import { changeLog } from '../shared/store/change-log.ts';
+import type { ItemStore } from '../shared/store/item-store.ts';
+import type { Waker } from '../shared/ticks/waker.ts';
+import type { FleetControllers } from './fleet-controllers.ts';
+import { answerHealth, type HealthCheck, isHealthPath } from './health.ts';
+import { isRenewal } from './routes.ts';
+import { composeSystem, inProcess } from './system.ts';
+import type { ChangeSignals } from './watches/change-signals.ts';
+import { sharedChanges } from './watches/shared-changes.ts';
+import { WATCHES_MAX, watchLimits } from './watches/watch-limits.ts';
+
+/** How long a revoked key is still accepted. One read of memory per minute and machine. Milliseconds. */
+const KEYS_LIVE_MS = 60_000;
+/** A watch lasts 30 to 60 minutes unless its client asks for less, as upstream. Milliseconds. */
+const WATCH_MS_MIN = 1_800_000;
+/** Between two reads of the log by a watch that no commit wakes. Milliseconds. */
+const WATCH_POLL_MS = 60_000;
+/** A redirect to this origin never leaves the process. */
+const OWN_ORIGIN = 'https://process.invalid';
+
+export interface ClusterOptions {
+  readonly items: ItemStore;
+  readonly signals: ChangeSignals;
+  readonly policy: Policy;
+  /** Names the cluster in the tokens of its machines. */
+  readonly clusterId: string;
+  readonly staticTokens: readonly StaticTokenConfig[];
+  /** Certificates in PEM that clients verify the listener with. Empty: those of their system. */
+  readonly authorities: () => string;
+  readonly log: Log;
+  readonly meter: Meter;
+  readonly waker: Waker;
+  readonly auditTrail: AuditTrail;
+  readonly processFamilies: () => readonly MetricFamily[];
+  /** What a ready process needs. */
+  readonly checks: readonly HealthCheck[];
+  /** Where machines send their heartbeats: the probe uses the same address. */
+  readonly probe: { readonly url: string; readonly fetch: typeof globalThis.fetch };
+  /** EC2. Absent: nodes have no instances. */
+  readonly cloud?: Cloud;
+}
+
+export interface Cluster {
+  serve(request: HttpRequest): Promise<StreamedAnswer>;
+  readonly controllers: FleetControllers;
+  heldWatches(): number;
+}
+
+export function composeCluster(options: ClusterOptions): Cluster {
+  const { items, signals, policy, clusterId, log } = options;
+  const objects = clusterObjects({ items, clock: systemClock, random: systemRandom, pause });
+  const otherwise = staticTokenAuthenticator(options.staticTokens);
+  const machines = { keys: nodeKeys(items), probeKeys: probeKeys(items), clusterId, keysLiveMs: KEYS_LIVE_MS };
+  const common = { items, clock: systemClock, random: systemRandom, policy, log, pause };
+  const authenticator = bearerSchemes(
+    [
+      accountTokens({ keys: accountKeys(items), find: (ref) => objects.get(ref) }),
+      nodeTokens(machines),
+      bootstrapTokens(bootstrapTokenStore(items)),
+    ],
+    otherwise,
+  );
+  const tickets = watchTicketIssuer(processKeys(keepTicketKey(items), log));
+  const { api, heartbeat, controllers } = composeSystem({
+    ...common,
+    authenticator,
+    meter: options.meter,
+    waker: options.waker,
+    apiAuthorities: options.authorities,
+    probe: leaseProbe({
+      ...options.probe,
+      credentials: probeTokens({ keys: processKeys(keepProbeKey(items), log), clusterId }),
+      clock: systemClock,
+    }),
+    ...defined({ cloud: options.cloud }),
+    api: {
+      accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items), log), keys: accountKeys(items) },
+      readPublicKey,
+      apiAuthorities: options.authorities,
+      auditTrail: options.auditTrail,
+      processFamilies: options.processFamilies,
+      limits: API_LIMITS,
+      busyMs: systemBusyMs,
+      answerPodLog: redirectLogs({ watchUrl: OWN_ORIGIN, tickets }, { items, random: systemRandom }),
+    },
+    heartbeat: {
+      authenticator: bearerSchemes([nodeTokens({ ...machines, acceptsBeatTokens: true })], otherwise),
+      startTimeLimit: systemTimeLimit,
+      // The rate only: a beat is 8 KB at most, and a process serves many at once, so its time is not that of one sender.
+      throttle: requestThrottle(HEARTBEAT_LIMITS),
+      batchThrottle: requestThrottle(HEARTBEAT_LIMITS),
+    },
+  });
+  const slots = watchLimits(WATCHES_MAX);
+  const changes = sharedChanges(changeLog({ items, clock: systemClock, shardsOf }), signals, systemClock);
+  const watch = serveWatch({
+    ...common,
+    gzip: inProcess.gzip,
+    gunzip,
+    meter: options.meter,
+    authenticator,
+    limits: API_LIMITS,
+    busyMs: systemBusyMs,
+    tickets: watchTicketVerifier(ticketKeys(items)),
+    nodeKeys: machines.keys,
+    slots,
+    // The connection shows that its client has left.
+    quietMs: Number.POSITIVE_INFINITY,
+    sourceOf(source, resource) {
+      // Read before the log: a commit during the read makes the next wait end at once.
+      let seen = signals.count(resource);
+      return {
+        ...source,
+        pollMs: WATCH_POLL_MS,
+        changes: {
+          ...changes,
+          readChanges(request) {
+            seen = signals.count(resource);
+            return changes.readChanges(request);
+          },
+        },
+        pause: async (milliseconds) => ((await signals.wait(resource, { seen, milliseconds })) ? 'changed' : 'waited'),
+      };
+    },
+  });
+  const watchDeadlineMs = ({ query }: HttpRequest): number => {
+    const askedMs = Number(query.get('timeoutSeconds') ?? 0) * 1_000;
+    return systemClock.nowMs() + (askedMs > 0 ? askedMs : WATCH_MS_MIN * (1 + systemRandom.fraction()));
+  };
+  return {
+    controllers,
+    heldWatches: () => slots.held(),
+    async serve(received) {
+      if (isRenewal(received)) return { head: await heartbeat(received) };
+      const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
+      if (isWatch(request)) return watch(request, watchDeadlineMs(request));
+      const head = await api(request);
+      // Whoever may ask is decided as for every other path.
+      if (head.status === 200 && isHealthPath(request.path)) return { head: answerHealth(request, options.checks) };
+      const location = head.status === 307 ? head.headers['location'] : undefined;
+      if (location?.startsWith(`${OWN_ORIGIN}/`) !== true) return { head };
+      return watch({ ...request, query: new URL(location).searchParams }, watchDeadlineMs(request));
+    },
+  };
+}

@@ -1,0 +1,309 @@
+/**
+ * The listener of the process: TLS, HTTP/2 or HTTP/1.1 as the client prefers. It bounds what a connection may use before
+ * anybody has signed in: headers, bodies, their time, streams of a connection, connections, and bytes of all bodies
+ * together.
+ */
+import type { ServerOptions } from 'node:http';
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import { readBody } from '../shared/host/http-body.ts';
+import { breakOff, lastPart, leaveRequest, written } from '../shared/host/http-response.ts';
+import { StartError } from '../shared/host/start-error.ts';
+import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import { statusResponse } from '../shared/kubernetes/request/respond.ts';
+import * as status from '../shared/kubernetes/status.ts';
+import type { Log } from '../shared/observability/log.ts';
+
+/** Upstream's limit of a request. Source: k8s.io/apiserver pkg/server/config.go (MaxRequestBodyBytes). */
+const BODY_BYTES_MAX = 3 * 1024 * 1024;
+/** Bodies that are being read, together. More are answered 503 at once. */
+const ALL_BODIES_BYTES_MAX = 128 * 1024 * 1024;
+/** Longest time of a client for a body, and for its headers. Milliseconds. */
+const BODY_MS = 30_000;
+const HEADERS_MS = 10_000;
+const HANDSHAKE_MS = 10_000;
+/** API Gateway allows 10 KB; impersonation with many groups needs more than 8. Bytes. */
+const HEADER_BYTES_MAX = 16 * 1024;
+const CONNECTIONS_MAX = 20_000;
+/** Upstream's own since CVE-2023-44487. Source: k8s.io/apiserver pkg/server/options (HTTP2MaxStreamsPerConnection). */
+const STREAMS_MAX = 100;
+/** A connection that rests longer is closed. */
+const IDLE_MS = 120_000;
+/** A client that accepts nothing of a stream for this long is cut off. */
+const DRAIN_MS = 30_000;
+const STOP_GRACE_MS = 1_000;
+
+/** The types know the first of these; all of them are used. Source: Node.js, lib/internal/http2/core.js (Http2SecureServer). */
+const HTTP1_OPTIONS: ServerOptions = {
+  keepAliveTimeout: IDLE_MS,
+  headersTimeout: HEADERS_MS,
+  requestTimeout: BODY_MS,
+  maxHeaderSize: HEADER_BYTES_MAX,
+};
+
+/** An answer. Its body may follow in parts. */
+export interface Answer {
+  readonly head: HttpResponse;
+  readonly lines?: AsyncIterable<string>;
+  readonly output?: AsyncIterable<Uint8Array>;
+}
+
+export interface ListenerOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly certificatePem: string;
+  readonly privateKeyPem: string;
+  readonly log: Log;
+  /** `gone` is aborted when the client has disconnected. Never rejects for a fault of the request. */
+  serve(request: HttpRequest, gone: AbortSignal): Promise<Answer>;
+}
+
+export interface ListenerCounters {
+  requests: number;
+  serverErrors: number;
+  refusedBodies: number;
+}
+
+export interface Listener {
+  readonly port: number;
+  readonly counters: Readonly<ListenerCounters>;
+  connections(): number;
+  /** Uses this certificate for new connections. @throws Error when the two do not belong together */
+  setCertificate(certificate: { readonly certificatePem: string; readonly privateKeyPem: string }): void;
+  /** Accepts no more connections, lets requests end within a grace, and ends streams. */
+  stop(): Promise<void>;
+}
+
+/** @throws StartError when the port is in use, or the address is not of this machine */
+export async function openListener(options: ListenerOptions): Promise<Listener> {
+  const counters: ListenerCounters = { requests: 0, serverErrors: 0, refusedBodies: 0 };
+  const sockets = new Set<Socket>();
+  const stopping = new AbortController();
+  let bodyBytes = 0;
+
+  const server = createSecureServer({
+    cert: options.certificatePem,
+    key: options.privateKeyPem,
+    allowHTTP1: true,
+    handshakeTimeout: HANDSHAKE_MS,
+    http1Options: HTTP1_OPTIONS,
+    settings: { maxConcurrentStreams: STREAMS_MAX, maxHeaderListSize: HEADER_BYTES_MAX },
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  server.on('connection', (socket: Socket) => {
+    socket.setNoDelay(true);
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('session', (session) => {
+    session.setTimeout(IDLE_MS, () => session.close());
+  });
+  // A client that disconnects or uses no TLS affects no other client.
+  server.on('sessionError', () => {});
+  server.on('tlsClientError', () => {});
+  server.on('request', (request, response) => {
+    void answer(request, response);
+  });
+
+  async function answer(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
+    counters.requests += 1;
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    // A stream that breaks while it is written to has ended; that is no fault of ours.
+    response.on('error', () => gone.abort());
+    try {
+      const answered = await answerOf(request, gone.signal);
+      if (answered !== undefined) await write(request, response, answered, gone.signal);
+    } catch (error) {
+      if (gone.signal.aborted) return;
+      options.log.error('a request could not be answered', { error });
+      breakOff(response);
+    }
+  }
+
+  async function answerOf(
+    request: Http2ServerRequest,
+    gone: AbortSignal,
+  ): Promise<(Answer & { isCut?: true }) | undefined> {
+    const declared = Number(request.headers['content-length'] ?? 0);
+    if (bodyBytes + declared > ALL_BODIES_BYTES_MAX) {
+      counters.refusedBodies += 1;
+      return {
+        head: statusResponse(
+          status.serviceUnavailable('too many bodies are being read', { retryAfterSeconds: 1 }).status,
+        ),
+        isCut: true,
+      };
+    }
+    const reserved = Number.isFinite(declared) ? declared : 0;
+    bodyBytes += reserved;
+    try {
+      // undefined: the client left before its body was whole.
+      const body = await readBody(request, { bytesMax: BODY_BYTES_MAX, timeoutMs: BODY_MS }).catch(() => undefined);
+      if (body === undefined) return undefined;
+      if (typeof body === 'string') {
+        counters.refusedBodies += 1;
+        return { head: REFUSED_BODY[body](), isCut: true };
+      }
+      return await options.serve(requestOf(request, body), gone);
+    } finally {
+      bodyBytes -= reserved;
+    }
+  }
+
+  async function write(
+    request: Http2ServerRequest,
+    response: Http2ServerResponse,
+    { head, lines, output, isCut = false }: Answer & { readonly isCut?: boolean },
+    gone: AbortSignal,
+  ): Promise<void> {
+    if (head.status >= 500) counters.serverErrors += 1;
+    if (response.destroyed) {
+      await endOf(lines ?? output);
+      return;
+    }
+    response.statusCode = head.status;
+    for (const [name, value] of Object.entries(head.headers)) {
+      if (name !== 'content-length') response.setHeader(name, value);
+    }
+    const parts = lines ?? output;
+    if (parts !== undefined) {
+      await stream(response, parts, AbortSignal.any([gone, stopping.signal]));
+      return;
+    }
+    const body = typeof head.body === 'string' ? head.body : Buffer.from(head.body);
+    if (head.status !== 204 && head.status !== 304) response.setHeader('content-length', Buffer.byteLength(body));
+    // What is left of a body that was refused is not waited for: the connection ends with the answer.
+    const after = isCut ? () => leaveRequest(request, response) : () => {};
+    response.end(request.method === 'HEAD' ? '' : await lastPart(response, body), after);
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => reject(listenError(options, cause)));
+    server.listen(options.port, options.host, resolve);
+  });
+  server.on('error', (error) => options.log.error('the listener failed', { error }));
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    counters,
+    connections: () => sockets.size,
+    setCertificate: ({ certificatePem, privateKeyPem }) =>
+      server.setSecureContext({ cert: certificatePem, key: privateKeyPem }),
+    async stop() {
+      stopping.abort();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const timer = setTimeout(
+        () => {
+          for (const socket of sockets) socket.destroy();
+        },
+        sockets.size === 0 ? 0 : STOP_GRACE_MS,
+      );
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Writes the parts until they end, or the client has left, or accepts nothing any more. */
+async function stream(
+  response: Http2ServerResponse,
+  parts: AsyncIterable<string | Uint8Array>,
+  gone: AbortSignal,
+): Promise<void> {
+  const iterator = parts[Symbol.asyncIterator]();
+  const left = new Promise<'left'>((resolve) => {
+    if (gone.aborted) resolve('left');
+    gone.addEventListener('abort', () => resolve('left'), { once: true });
+  });
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), left]);
+      if (next === 'left' || next.done === true) break;
+      if (next.value.length === 0) continue;
+      const stuck = AbortSignal.timeout(DRAIN_MS);
+      const isOpen = response.write(next.value);
+      if (isOpen) continue;
+      await written(response, '', AbortSignal.any([gone, stuck]));
+      if (stuck.aborted) {
+        breakOff(response);
+        break;
+      }
+    }
+  } finally {
+    // Ends what the parts hold, also while they wait for a change.
+    void iterator.return?.();
+  }
+  if (!response.destroyed) response.end();
+}
+
+async function endOf(parts: AsyncIterable<unknown> | undefined): Promise<void> {
+  await parts?.[Symbol.asyncIterator]().return?.();
+}
+
+const REFUSED_BODY = {
+  tooLarge: () =>
+    statusResponse(status.requestEntityTooLarge(`a request may have ${BODY_BYTES_MAX} bytes at most`).status),
+  late: () =>
+    statusResponse({
+      ...status.gatewayTimeout(`the body did not arrive within ${BODY_MS / 1_000} s`).status,
+      code: 408,
+    }),
+} as const;
+
+/** Headers of one connection. */
+const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade']);
+
+/** The path is decoded, as an HTTP API passes it to a function. A malformed escape stays as it is. */
+export function requestOf(
+  request: Pick<Http2ServerRequest, 'method' | 'url' | 'rawHeaders'> & {
+    readonly socket?: Pick<Socket, 'remoteAddress'>;
+  },
+  body: Uint8Array,
+): HttpRequest {
+  const mark = request.url.indexOf('?');
+  const encoded = mark === -1 ? request.url : request.url.slice(0, mark);
+  return {
+    method: request.method,
+    path: decodedPath(encoded),
+    query: new URLSearchParams(mark === -1 ? '' : request.url.slice(mark + 1)),
+    headers: headersOf(request.rawHeaders),
+    body,
+    sourceIp: request.socket?.remoteAddress ?? '',
+  };
+}
+
+function decodedPath(encoded: string): string {
+  if (!encoded.includes('%')) return encoded;
+  try {
+    return decodeURIComponent(encoded).split('?', 1)[0] ?? '';
+  } catch {
+    return encoded;
+  }
+}
+
+/** Values of a repeated name are joined with commas. */
+function headersOf(rawHeaders: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!.toLowerCase();
+    const value = rawHeaders[index + 1]!;
+    if (name === ':authority') headers['host'] = value;
+    else if (name.startsWith(':') || HOP_BY_HOP.has(name)) continue;
+    else headers[name] = Object.hasOwn(headers, name) ? `${headers[name]},${value}` : value;
+  }
+  return headers;
+}
+
+function listenError({ host, port }: ListenerOptions, cause: NodeJS.ErrnoException): StartError {
+  const what =
+    cause.code === 'EADDRINUSE'
+      ? `port ${port} is in use: choose another with --port`
+      : cause.code === 'EADDRNOTAVAIL'
+        ? `${host} is not an address of this machine: choose another with --listen`
+        : cause.code === 'EACCES'
+          ? `port ${port} needs rights that this user does not have: choose one from 1024 on with --port`
+          : `cannot listen at ${host}:${port}: ${cause.message}`;
+  return new StartError(what, { cause });
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { parseServeOptions } from './options.ts';
+
+describe('the options of serve', () => {
+  it('are a cluster on loopback in .nodekeeper, without a demonstration', () => {
+    expect(parseServeOptions([])).toEqual({
+      help: false,
+      dataDirectory: '.nodekeeper',
+      host: '127.0.0.1',
+      port: 6443,
+      names: [],
+      tokensFile: undefined,
+      certificate: undefined,
+      clusterId: 'nodekeeper',
+      controllers: true,
+      policyFile: undefined,
+      synchronous: 'full',
+      log: { format: 'plain', level: 'info' },
+      quiet: false,
+      demo: undefined,
+    });
+  });
+
+  it('add the address that they listen at to the certificate', () => {
+    const { host, names } = parseServeOptions([
+      '--listen',
+      '192.0.2.7',
+      '--tokens',
+      't.json',
+      '--name',
+      'edge.example',
+    ]);
+    expect([host, names]).toEqual(['192.0.2.7', ['192.0.2.7', 'edge.example']]);
+  });
+
+  it('of a demonstration are those of npm start', () => {
+    expect(parseServeOptions(['--demo']).demo).toEqual({ nodes: 6, zones: 3, ec2Nodes: 2, console: true });
+    expect(parseServeOptions(['--demo', '--no-fleet', '--no-console']).demo).toMatchObject({
+      nodes: 0,
+      console: false,
+    });
+  });
+
+  it.each([
+    [['--data', 'x', '--ephemeral'], '--ephemeral and --data exclude each other'],
+    [['--listen', 'edge'], '--listen must be an IP address, not edge'],
+    [['--listen', '0.0.0.0'], '--listen 0.0.0.0 is possible only with --tokens FILE'],
+    [['--listen', '0.0.0.0', '--tokens', 'f', '--demo'], 'only without --demo'],
+    [['--tokens', 'f', '--demo'], '--tokens and --demo exclude each other'],
+    [['--port', '70000'], '--port must be a whole number from 0 to 65535, not 70000'],
+    [['--tls-cert', 'c.pem'], '--tls-cert and --tls-key need each other'],
+    [['--cluster-id', 'My Cluster'], '--cluster-id must be lower-case letters'],
+    [['--synchronous', 'off'], '--synchronous must be full or normal, not off'],
+    [['--log', 'xml'], '--log must be plain or json, not xml'],
+    [['--log-level', 'loud'], '--log-level must be debug, info, warn, error, not loud'],
+    [['--nodes', '3'], '--nodes needs --demo'],
+    [['--no-fleet'], '--no-fleet needs --demo'],
+    [['--demo', '--nodes', '1', '--ec2-nodes', '2'], '--ec2-nodes 2: there are only 1 machines'],
+    [['--frob'], "Unknown option '--frob'"],
+  ])('%j is refused in one line', (args, message) => {
+    expect(() => parseServeOptions(args)).toThrow(
+      expect.objectContaining({ name: 'StartError', message: expect.stringContaining(message) }),
+    );
+  });
+});

@@ -1,0 +1,189 @@
+import { isIP } from 'node:net';
+import { parseArgs } from 'node:util';
+import { StartError } from '../shared/host/start-error.ts';
+import { isLogLevel, LOG_LEVELS, type LogLevel } from './log.ts';
+
+/** What `nodekeeper serve` was asked for. */
+export interface ServeOptions {
+  readonly help: boolean;
+  /** Undefined: nothing is kept. */
+  readonly dataDirectory: string | undefined;
+  readonly host: string;
+  readonly port: number;
+  /** Names and addresses in the certificate, besides those of loopback and `host`. */
+  readonly names: readonly string[];
+  /** A certificate of the user's own. Absent: one that the authority of the data directory signs. */
+  readonly certificate: { readonly certificateFile: string; readonly keyFile: string } | undefined;
+  /** Users with tokens, in place of those that are generated. */
+  readonly tokensFile: string | undefined;
+  readonly clusterId: string;
+  /** False: nothing changes by itself. */
+  readonly controllers: boolean;
+  readonly policyFile: string | undefined;
+  readonly synchronous: 'full' | 'normal';
+  readonly log: { readonly format: 'plain' | 'json'; readonly level: LogLevel };
+  readonly quiet: boolean;
+  /** Simulated machines, EC2 and the console beside the cluster. Undefined: none. */
+  readonly demo: DemoOptions | undefined;
+}
+
+export interface DemoOptions {
+  readonly nodes: number;
+  readonly zones: number;
+  /** How many machines are instances of the simulated EC2. */
+  readonly ec2Nodes: number;
+  readonly console: boolean;
+}
+
+export const DEFAULT_DATA_DIRECTORY = '.nodekeeper';
+const DEFAULT_CLUSTER_ID = 'nodekeeper';
+/** As in a deployment: it names the cluster in tokens, which stay valid when it moves there. */
+const CLUSTER_ID = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const ZONES_MAX = 26;
+const NODES_MAX = 100_000;
+const EC2_NODES = 2;
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
+
+export const SERVE_USAGE = `usage: nodekeeper serve [options]
+
+  --data DIR         where the database, tokens and the kubeconfig are kept (${DEFAULT_DATA_DIRECTORY})
+  --ephemeral        keep nothing
+  --listen ADDRESS   address of the API (127.0.0.1)
+  --port N           its port (6443; 0: any free one)
+  --name NAME        a further name or address in the certificate; repeatable
+  --tls-cert FILE    certificate chain in PEM, with --tls-key; read again when it changes (its own authority)
+  --tls-key FILE     its private key
+  --tokens FILE      users in place of the generated ones: a JSON list of {sha256, user, groups}
+  --cluster-id ID    names the cluster in tokens (${DEFAULT_CLUSTER_ID})
+  --no-controllers   no ticks, and no work after changes: nothing changes by itself
+  --policy FILE      YAML file of policy fields
+  --synchronous full|normal
+                     normal answers before the disk has the data: a power cut may lose the last writes (full)
+  --log plain|json   format of the log (plain)
+  --log-level LEVEL  ${LOG_LEVELS.join(', ')} (info)
+  --quiet            nothing but the log
+  --demo             simulated machines, a simulated EC2 and the console; with it:
+  --nodes N          simulated machines (6)
+  --zones N          zones they are dealt to (3)
+  --ec2-nodes N      machines that are instances of the simulated EC2 (2, or all when fewer)
+  --no-fleet         no simulated machines
+  --no-console       no console (docs/console.md)
+  --help             this text`;
+
+/** @throws StartError with one line on what is wrong */
+export function parseServeOptions(args: readonly string[]): ServeOptions {
+  const values = parse(args);
+  if (values.ephemeral === true && values.data !== undefined)
+    throw new StartError('--ephemeral and --data exclude each other');
+  const host = values.listen ?? '127.0.0.1';
+  if (host !== 'localhost' && isIP(host) === 0) throw new StartError(`--listen must be an IP address, not ${host}`);
+  if (!LOOPBACK.has(host) && (values.tokens === undefined || values.demo === true)) {
+    const why = values.demo === true ? 'without --demo' : 'with --tokens FILE';
+    throw new StartError(
+      `--listen ${host} is possible only ${why}: the generated tokens are for programs on this machine`,
+    );
+  }
+  if (values.demo === true && values.tokens !== undefined) {
+    throw new StartError('--tokens and --demo exclude each other: the simulated machines use a generated token');
+  }
+  const clusterId = values['cluster-id'] ?? DEFAULT_CLUSTER_ID;
+  if (!CLUSTER_ID.test(clusterId)) {
+    throw new StartError('--cluster-id must be lower-case letters, digits and dashes, 63 at most');
+  }
+  const level = values['log-level'] ?? 'info';
+  if (!isLogLevel(level)) throw new StartError(`--log-level must be ${LOG_LEVELS.join(', ')}, not ${level}`);
+  return {
+    help: values.help ?? false,
+    dataDirectory: values.ephemeral === true ? undefined : (values.data ?? DEFAULT_DATA_DIRECTORY),
+    host,
+    port: wholeNumber('port', values.port, 6443, 0, 65_535),
+    names: [...(LOOPBACK.has(host) || isIP(host) === 0 ? [] : [host]), ...(values.name ?? [])],
+    tokensFile: values.tokens,
+    certificate: certificateOf(values['tls-cert'], values['tls-key']),
+    clusterId,
+    controllers: values.controllers ?? true,
+    policyFile: values.policy,
+    synchronous: oneOf('synchronous', values.synchronous, ['full', 'normal']),
+    log: { format: oneOf('log', values.log, ['plain', 'json']), level },
+    quiet: values.quiet ?? false,
+    demo: demoOf(values),
+  };
+}
+
+function certificateOf(certificateFile: string | undefined, keyFile: string | undefined): ServeOptions['certificate'] {
+  if (certificateFile === undefined && keyFile === undefined) return undefined;
+  if (certificateFile === undefined || keyFile === undefined)
+    throw new StartError('--tls-cert and --tls-key need each other');
+  return { certificateFile, keyFile };
+}
+
+function demoOf(values: ReturnType<typeof parse>): DemoOptions | undefined {
+  if (values.demo !== true) {
+    const stray = (['nodes', 'zones', 'ec2-nodes', 'fleet', 'console'] as const).find(
+      (name) => values[name] !== undefined,
+    );
+    if (stray === undefined) return undefined;
+    throw new StartError(`--${values[stray] === false ? 'no-' : ''}${stray} needs --demo`);
+  }
+  const nodes = values.fleet === false ? 0 : wholeNumber('nodes', values.nodes, 6, 0, NODES_MAX);
+  const ec2Nodes = wholeNumber('ec2-nodes', values['ec2-nodes'], Math.min(EC2_NODES, nodes), 0, NODES_MAX);
+  if (ec2Nodes > nodes) throw new StartError(`--ec2-nodes ${ec2Nodes}: there are only ${nodes} machines`);
+  return {
+    nodes,
+    ec2Nodes,
+    zones: wholeNumber('zones', values.zones, 3, 1, ZONES_MAX),
+    console: values.console ?? true,
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowNegative: true,
+      options: {
+        help: { type: 'boolean', short: 'h' },
+        ephemeral: { type: 'boolean' },
+        data: { type: 'string' },
+        listen: { type: 'string' },
+        port: { type: 'string' },
+        name: { type: 'string', multiple: true },
+        'tls-cert': { type: 'string' },
+        'tls-key': { type: 'string' },
+        tokens: { type: 'string' },
+        'cluster-id': { type: 'string' },
+        controllers: { type: 'boolean' },
+        policy: { type: 'string' },
+        synchronous: { type: 'string' },
+        log: { type: 'string' },
+        'log-level': { type: 'string' },
+        quiet: { type: 'boolean' },
+        demo: { type: 'boolean' },
+        nodes: { type: 'string' },
+        zones: { type: 'string' },
+        'ec2-nodes': { type: 'string' },
+        fleet: { type: 'boolean' },
+        console: { type: 'boolean' },
+      },
+    }).values;
+  } catch (cause) {
+    const [firstSentence] = (cause as Error).message.split(/\. |\n/);
+    throw new StartError(`${firstSentence} (--help lists the options)`, { cause });
+  }
+}
+
+function oneOf<const T extends string>(name: string, value: string | undefined, allowed: readonly [T, ...T[]]): T {
+  if (value === undefined) return allowed[0];
+  const found = allowed.find((each) => each === value);
+  if (found === undefined) throw new StartError(`--${name} must be ${allowed.join(' or ')}, not ${value}`);
+  return found;
+}
+
+function wholeNumber(name: string, text: string | undefined, fallback: number, least: number, most: number): number {
+  if (text === undefined) return fallback;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= least && value <= most)) {
+    throw new StartError(`--${name} must be a whole number from ${least} to ${most}, not ${text}`);
+  }
+  return value;
+}

@@ -1,0 +1,332 @@
+/**
+ * nodekeeper serve: the whole system as one process over one file.
+ *
+ * Order of life: data directory, store, credentials, listener, change delivery, ticks; and back in the opposite order.
+ * The listener answers only after the store is open. A start that fails closes what it had opened.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { cloudNodeManifest } from '../functions/cloud-node/manifest.ts';
+import { systemClock } from '../shared/aws/lambda/system-clock.ts';
+import { describePolicyFault } from '../shared/config/policy.ts';
+import { policyFromYaml } from '../shared/config/policy-file.ts';
+import { STATIC_TOKENS_RULE, type StaticTokenConfig, staticTokensIn } from '../shared/config/static-tokens.ts';
+import type { Cloud } from '../shared/fleet/instances/cloud.ts';
+import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
+import { openCredentials, staticTokensOf, writeKubeconfig } from '../shared/host/credentials.ts';
+import { type DatabaseUse, type DataDirectory, openDataDirectory } from '../shared/host/data-directory.ts';
+import { StartError } from '../shared/host/start-error.ts';
+import type { Log } from '../shared/observability/log.ts';
+import type { StoreChange } from '../shared/store/writes/store-change.ts';
+import { tickGapMaxMs } from '../shared/ticks/tick.ts';
+import { filesVersion, readCertificate } from './certificate.ts';
+import { changeDelivery } from './changes/change-delivery.ts';
+import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from './changes/change-filters.ts';
+import { composeCluster } from './cluster.ts';
+import { fileAuditTrail } from './file-audit-trail.ts';
+import { openListener } from './listener.ts';
+import { processLog } from './log.ts';
+import type { ServeOptions } from './options.ts';
+import { ownFetch } from './own-requests.ts';
+import { processMetrics } from './process-metrics.ts';
+import { openSqliteStore, type SqliteStore, type SqliteStoreOptions, StoreOpenError } from './store/sqlite-store.ts';
+import { storeReadings } from './store-readings.ts';
+import { tickTimers } from './ticks.ts';
+import { changeSignals } from './watches/change-signals.ts';
+
+const DATABASE: DatabaseUse = {
+  name: 'nodekeeper.db',
+  require(file, knownBy) {
+    if (knownBy === undefined || existsSync(file)) return;
+    throw new StartError(
+      `${file} does not exist, although ${knownBy} of its cluster does. Nothing was changed. Put the file back, or ` +
+        'choose another directory with --data to begin with an empty cluster',
+    );
+  },
+};
+/** Between two sweeps of expired items, and after one that found some. Milliseconds. */
+const SWEEP_MS = 30_000;
+const SWEEP_AGAIN_MS = 1_000;
+/** Between two looks at the files of the certificate. Milliseconds. */
+const CERTIFICATE_CHECK_MS = 10_000;
+/** States of an instance after which a node may change. */
+const INSTANCE_STATES: readonly string[] = cloudNodeManifest.triggers[1].states;
+/** Longest orderly end. Milliseconds. */
+const STOP_MS = 4_000;
+
+export interface ServedCluster {
+  /** Base URL of the API. */
+  readonly url: string;
+  /** PEM; undefined: the certificate is of the user's own. */
+  readonly caPem: string | undefined;
+  readonly adminToken: string;
+  readonly fleetToken: string;
+  /** undefined: the users of the cluster are not ours. */
+  readonly kubeconfigPath: string | undefined;
+  readonly dataDirectory: string;
+  readonly policy: Policy;
+  readonly readyMs: number;
+  stop(): Promise<void>;
+}
+
+export interface ServeParts {
+  /** Receives the log, line by line. */
+  print(line: string): void;
+  /** EC2. Absent: nodes have no instances. `onChange`: for a change of state of an instance. */
+  cloudOf?(data: DataDirectory, onChange: (instanceId: string, state: string) => void): Cloud;
+}
+
+/** @throws StartError for what the user can put right */
+export async function startServe(options: ServeOptions, parts: ServeParts): Promise<ServedCluster> {
+  const startedMs = performance.now();
+  const startedAtMs = systemClock.nowMs();
+  const undo: (() => unknown)[] = [];
+  const stopAll = async (): Promise<void> => {
+    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
+  };
+  try {
+    const policy = policyOf(options.policyFile);
+    const own = options.certificate === undefined ? undefined : readCertificate(options.certificate);
+    const users = options.tokensFile === undefined ? undefined : tokensIn(options.tokensFile);
+    const log = processLog({ ...options.log, nowMs: systemClock.nowMs, write: parts.print });
+    const data = openDataDirectory(options.dataDirectory, DATABASE);
+    undo.push(() => data.dispose());
+
+    const signals = changeSignals();
+    const delay = monitorEventLoopDelay({ resolution: 10 });
+    delay.enable();
+    undo.push(() => delay.disable());
+    const metrics = processMetrics([
+      {
+        name: 'nodekeeper_event_loop_delay_seconds',
+        help: 'Delay of the event loop, 99th percentile since the last reading.',
+        type: 'gauge',
+        read() {
+          const seconds = delay.percentile(99) / 1e9;
+          delay.reset();
+          return seconds;
+        },
+      },
+      {
+        name: 'nodekeeper_held_watches',
+        help: 'Watches that are held.',
+        type: 'gauge',
+        read: () => cluster.heldWatches(),
+      },
+      { name: 'nodekeeper_connections', help: 'Open connections.', type: 'gauge', read: () => listener.connections() },
+      { name: 'nodekeeper_requests_total', help: 'Requests.', type: 'counter', read: () => listener.counters.requests },
+      {
+        name: 'nodekeeper_pending_changes',
+        help: 'Committed changes that functions have not processed.',
+        type: 'gauge',
+        read: () => delivery.waiting().changes,
+      },
+      ...storeReadings(() => store.metrics()),
+      {
+        name: 'process_resident_memory_bytes',
+        help: 'Resident memory.',
+        type: 'gauge',
+        read: () => process.memoryUsage.rss(),
+      },
+    ]);
+    const store = openStore({
+      file: data.databaseFile,
+      clock: systemClock,
+      synchronous: options.synchronous,
+      consumersOf: options.controllers ? consumersOf : () => [],
+      onCommit(changes) {
+        for (const change of changes) {
+          for (const { consumer, id } of change.pending) delivery.offer(consumer, { id, change });
+          const resource = loggedResource(change);
+          if (resource !== undefined) signals.changed(resource);
+        }
+      },
+    });
+    undo.push(() => store.close());
+    undo.push(sweepExpired(store, log));
+
+    const credentials = await openCredentials(data, systemClock.nowMs(), options.names);
+    const caPem = own === undefined ? credentials.authority.certificatePem : undefined;
+    const timers = tickTimers({ policy, clock: systemClock, log, meter: metrics });
+    const onInstanceChange = (instanceId: string, state: string): void => {
+      if (!INSTANCE_STATES.includes(state)) return;
+      controllers.onInstanceChange(instanceId).catch((error: unknown) => {
+        log.error('a change of an instance could not be processed: the next tick does it', { instanceId, error });
+      });
+    };
+    let serving: ReturnType<typeof composeCluster>['serve'];
+    const listener = await openListener({
+      host: options.host,
+      port: options.port,
+      ...(own ?? credentials.server),
+      log,
+      serve: (request) => serving(request),
+    });
+    undo.push(() => listener.stop());
+    const url = `https://${options.host.includes(':') ? `[${options.host}]` : options.host}:${listener.port}`;
+    const cluster = composeCluster({
+      items: store.items,
+      signals,
+      policy,
+      clusterId: options.clusterId,
+      staticTokens: users ?? staticTokensOf(credentials),
+      authorities: () => caPem ?? '',
+      log,
+      meter: metrics,
+      waker: timers,
+      auditTrail: fileAuditTrail(data.file('audit.log')),
+      processFamilies: () => metrics.families(),
+      checks: [
+        {
+          name: 'ticks',
+          fault() {
+            if (!options.controllers) return undefined;
+            const lastMs = timers.lastTickMs() ?? startedAtMs;
+            const silentMs = systemClock.nowMs() - lastMs;
+            return silentMs > tickGapMaxMs(policy)
+              ? `node-monitor's last tick was ${Math.round(silentMs / 1_000)} s ago`
+              : undefined;
+          },
+        },
+        {
+          name: 'changes',
+          fault: () => (delivery.waiting().isBehind ? 'functions are behind with committed changes' : undefined),
+        },
+      ],
+      probe: { url: `https://localhost:${listener.port}`, fetch: ownFetch(caPem) },
+      ...(parts.cloudOf && { cloud: parts.cloudOf(data, onInstanceChange) }),
+    });
+    serving = cluster.serve;
+    const { controllers } = cluster;
+    const delivery = changeDelivery({
+      changes: store,
+      consumers: {
+        'health-stream': controllers.onHealthRecords,
+        'object-stream': controllers.onObjectRecords,
+        workloads: controllers.onWorkloadRecords,
+      },
+      pause,
+      log,
+      meter: metrics,
+    });
+    undo.push(() => delivery.stop());
+    undo.push(() => timers.stop());
+    if (options.controllers) {
+      delivery.start();
+      timers.start(controllers.ticks);
+    }
+    undo.push(watchCertificate(options.certificate, listener, log));
+    if (users === undefined) {
+      const { adminToken: token, viewerToken } = credentials;
+      writeKubeconfig(data.file('kubeconfig'), { url, caPem, token, viewerToken });
+    }
+    let ending: Promise<void> | undefined;
+    return {
+      url,
+      caPem,
+      adminToken: credentials.adminToken,
+      fleetToken: credentials.fleetToken,
+      kubeconfigPath: users === undefined ? data.file('kubeconfig') : undefined,
+      dataDirectory: data.path,
+      policy,
+      readyMs: performance.now() - startedMs,
+      stop: () => (ending ??= Promise.race([stopAll(), pause(STOP_MS, undefined, { ref: false })])),
+    };
+  } catch (error) {
+    await stopAll();
+    throw error;
+  }
+}
+
+function consumersOf(change: StoreChange): readonly string[] {
+  const { table } = change.key;
+  if (table === 'health') return passesHealthFilter(change) ? ['health-stream'] : [];
+  if (table !== 'objects') return [];
+  const consumers: string[] = [];
+  if (passesObjectFilter(change)) consumers.push('object-stream');
+  if (passesWorkloadFilter(change)) consumers.push('workloads');
+  return consumers;
+}
+
+const LOG_PARTITION = /^l#([^#]+)#/;
+/** The resource with a new entry in its change log. */
+const loggedResource = ({ key, type }: StoreChange): string | undefined =>
+  key.table === 'objects' && type === 'INSERT' ? LOG_PARTITION.exec(key.pk)?.[1] : undefined;
+
+/** @throws StartError */
+function openStore(options: SqliteStoreOptions): SqliteStore {
+  try {
+    return openSqliteStore(options);
+  } catch (cause) {
+    if (!(cause instanceof StoreOpenError)) throw cause;
+    throw new StartError(cause.message, { cause });
+  }
+}
+
+/** @throws StartError that names the rule */
+function tokensIn(file: string): readonly StaticTokenConfig[] {
+  let document: unknown;
+  try {
+    document = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw new StartError(`--tokens: ${file} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+  const tokens = staticTokensIn(document);
+  if (tokens === undefined || tokens.length === 0) throw new StartError(`--tokens: ${file} ${STATIC_TOKENS_RULE}`);
+  return tokens;
+}
+
+/** @throws StartError with a line for each fault: file:line, field, value and rule */
+function policyOf(file: string | undefined): Policy {
+  if (file === undefined) return defaultPolicy;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new StartError(`--policy: ${file} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+  const parsed = policyFromYaml(text, file);
+  if (parsed.kind === 'ok') return parsed.policy;
+  throw new StartError(parsed.faults.map(describePolicyFault).join('\n'));
+}
+
+/** Deletes what has expired, as time to live does in DynamoDB, and soon again while there is more. */
+function sweepExpired(store: Pick<SqliteStore, 'sweepExpired'>, log: Log): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let isEnded = false;
+  const sweep = async (): Promise<void> => {
+    const swept = await store.sweepExpired().catch((error: unknown) => {
+      log.warn('expired items could not be deleted: the next sweep does it', { error });
+      return 0;
+    });
+    if (!isEnded) timer = setTimeout(sweep, swept > 0 ? SWEEP_AGAIN_MS : SWEEP_MS);
+  };
+  timer = setTimeout(sweep, SWEEP_AGAIN_MS);
+  return () => {
+    isEnded = true;
+    clearTimeout(timer);
+  };
+}
+
+/** Uses the files of the certificate again when they change. Files that cannot be used leave the one that is. */
+function watchCertificate(
+  files: ServeOptions['certificate'],
+  listener: Pick<Awaited<ReturnType<typeof openListener>>, 'setCertificate'>,
+  log: Log,
+): () => void {
+  if (files === undefined) return () => {};
+  let version = filesVersion(files);
+  const timer = setInterval(() => {
+    const current = filesVersion(files);
+    if (current === version) return;
+    version = current;
+    try {
+      listener.setCertificate(readCertificate(files));
+      log.info('the certificate was read again', { file: files.certificateFile });
+    } catch (error) {
+      log.error('the changed certificate cannot be used: the one before stays', { error });
+    }
+  }, CERTIFICATE_CHECK_MS);
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,22 @@
+import { expect, it, vi } from 'vitest';
+import { changeSignals } from './change-signals.ts';
+
+it('a wait ends at the next commit of its resource, at once for one that was missed', async () => {
+  const signals = changeSignals();
+  const waiting = signals.wait('nodes', { seen: 0, milliseconds: 60_000 });
+  signals.changed('pods');
+  signals.changed('nodes');
+  expect(await waiting).toBe(true);
+  expect(await signals.wait('nodes', { seen: 0, milliseconds: 60_000 })).toBe(true);
+});
+
+it('a wait ends with its time', async () => {
+  vi.useFakeTimers();
+  try {
+    const waiting = changeSignals().wait('nodes', { seen: 0, milliseconds: 1_000 });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await waiting).toBe(false);
+  } finally {
+    vi.useRealTimers();
+  }
+});
