@@ -71,8 +71,8 @@ const filesOf = (core: string, goMod = '\tk8s.io/apimachinery v0.7.2\n', leftOut
     ['apimachinery/pkg/apis/meta/v1/types.go', META],
   ]);
   return generatedFiles((path) => texts.get(path) ?? '', {
-    roots: { 'core/v1': ['Flag'] },
-    typed: { 'core/v1': ['Flag'] },
+    roots: ['core/v1.Flag'],
+    typed: ['core/v1.Flag'],
     leftOut,
   });
 };

@@ -1,6 +1,6 @@
 /** The generated files, as text. */
 import { typeTable as readTable } from '../../shared/kubernetes/schema/type-table.ts';
-import type { LeftOut, Roots } from './roots.ts';
+import type { Wanted } from './roots.ts';
 import { tsTypes } from './ts-types.ts';
 import { type Entry, type ReadSource, typeTable } from './type-table.ts';
 
@@ -8,15 +8,7 @@ const FOLDER = 'shared/kinds/generated';
 const COLUMNS_MAX = 120;
 
 /** All that a heartbeat reads. It loads no other type. */
-const LEASE: Roots = { 'coordination/v1': ['Lease'] };
-
-export interface Wanted {
-  /** Kinds with a schema. */
-  readonly roots: Roots;
-  /** Those of them with a TypeScript type. */
-  readonly typed: Roots;
-  readonly leftOut: LeftOut;
-}
+const LEASE = ['coordination/v1.Lease'];
 
 /** Text by path, relative to the project. */
 export function generatedFiles(read: ReadSource, { roots, typed, leftOut }: Wanted): ReadonlyMap<string, string> {
@@ -46,7 +38,7 @@ ${others.map(lineOf).join('\n')}
 \`;
 `,
     ],
-    [`${FOLDER}/types.ts`, typesText(tsTypes(readTable(`\n${all.map(lineOf).join('\n')}\n`), namesOf(typed)))],
+    [`${FOLDER}/types.ts`, typesText(tsTypes(readTable(`\n${all.map(lineOf).join('\n')}\n`), typed))],
   ]);
 }
 
@@ -57,11 +49,6 @@ export const differingFiles = (
 ): string[] => [...files].filter(([path, text]) => readFile(path) !== text).map(([path]) => path);
 
 const WRITTEN_BY = '// Written by `npm run kinds` from the sources of k8s.io/api and k8s.io/apimachinery.';
-
-const namesOf = (roots: Roots): string[] =>
-  Object.entries(roots).flatMap(([path, lines]) =>
-    lines.flatMap((line) => line.split(' ')).map((name) => `${path}.${name}`),
-  );
 
 const typesText = (types: string): string => `${WRITTEN_BY}
 export interface KubeObject {

@@ -7,7 +7,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { differingFiles, generatedFiles } from './files.ts';
-import { LEFT_OUT, ROOTS, TYPED } from './roots.ts';
+import { WANTED } from './roots.ts';
 
 const words = process.argv.slice(2);
 const [api, apimachinery, ...others] = words.filter((word) => word !== '--check');
@@ -17,13 +17,10 @@ if (api === undefined || apimachinery === undefined || others.length > 0) {
 }
 
 const folders: Readonly<Record<string, string>> = { api, apimachinery };
-const files = generatedFiles(
-  (path) => {
-    const [repository = '', ...rest] = path.split('/');
-    return readFileSync(join(folders[repository] ?? '', ...rest), 'utf8');
-  },
-  { roots: ROOTS, typed: TYPED, leftOut: LEFT_OUT },
-);
+const files = generatedFiles((path) => {
+  const [repository = '', ...rest] = path.split('/');
+  return readFileSync(join(folders[repository] ?? '', ...rest), 'utf8');
+}, WANTED);
 const differing = differingFiles(files, (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined));
 
 if (words.includes('--check')) {

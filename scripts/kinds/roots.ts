@@ -1,61 +1,62 @@
-/** Kinds by package, such as `core/v1`. */
-export type Roots = Readonly<Record<string, readonly string[]>>;
+/** What is generated: the kinds of the registry, and what differs from the sources. */
+import { alwaysEmptyResources } from '../../shared/kinds/always-empty/serve.ts';
+import { IDENTITY_GROUP } from '../../shared/kinds/identities/resource.ts';
+import { METRICS_GROUP } from '../../shared/kinds/node-metrics/serve.ts';
+import { resources } from '../../shared/kinds/registry.ts';
+import { apiVersionOf } from '../../shared/kubernetes/api-version.ts';
+import { tableGroupVersion } from '../../shared/kubernetes/schema/type-table.ts';
 
-/** Kinds that clients send, by package. Every message that they contain is part of the table. */
-export const ROOTS: Roots = {
-  'meta/v1': ['DeleteOptions Status'],
-  'core/v1': [
-    'Binding ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod',
-    'PodTemplate ReplicationController ResourceQuota Secret Service ServiceAccount',
-  ],
-  'apps/v1': ['ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet'],
-  'authentication/v1': ['SelfSubjectReview TokenRequest TokenReview'],
-  'authorization/v1': ['LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview'],
-  'autoscaling/v1': ['HorizontalPodAutoscaler Scale'],
-  'autoscaling/v2': ['HorizontalPodAutoscaler'],
-  'batch/v1': ['CronJob Job'],
-  'certificates/v1': ['CertificateSigningRequest'],
-  'coordination/v1': ['Lease'],
-  'discovery/v1': ['EndpointSlice'],
-  'events/v1': ['Event'],
-  'networking/v1': ['Ingress IngressClass NetworkPolicy'],
-  'node/v1': ['RuntimeClass'],
-  'policy/v1': ['Eviction PodDisruptionBudget'],
-  'policy/v1beta1': ['Eviction PodDisruptionBudget'],
-  'rbac/v1': ['ClusterRole ClusterRoleBinding Role RoleBinding'],
-  'scheduling/v1': ['PriorityClass'],
-  'storage/v1': ['CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment'],
-};
+const served = resources
+  .filter((resource) => !alwaysEmptyResources.includes(resource))
+  .filter(({ group }) => group !== IDENTITY_GROUP && group !== METRICS_GROUP)
+  .map((resource) => `${tableGroupVersion(apiVersionOf(resource))}.${resource.kind}`);
+
+/** Kinds of requests and answers, which have no resource with objects. */
+const NOT_STORED = [
+  'meta/v1.DeleteOptions',
+  'meta/v1.Status',
+  'core/v1.Binding',
+  'authentication/v1.SelfSubjectReview',
+  'authentication/v1.TokenRequest',
+  'authentication/v1.TokenReview',
+  'authorization/v1.LocalSubjectAccessReview',
+  'authorization/v1.SelfSubjectAccessReview',
+  'authorization/v1.SelfSubjectRulesReview',
+  'authorization/v1.SubjectAccessReview',
+  'autoscaling/v1.Scale',
+  'policy/v1.Eviction',
+  'policy/v1beta1.Eviction',
+];
+
+/** Forms of a kind that are converted to the stored form at the door. They have no TypeScript type. */
+const OTHER_FORMS = new Set([
+  'autoscaling/v1.HorizontalPodAutoscaler',
+  'events/v1.Event',
+  'policy/v1beta1.PodDisruptionBudget',
+]);
 
 /** Reasons by field, `core/v1.PodSpec.schedulingGroup`. */
 export type LeftOut = Readonly<Record<string, string>>;
 
 /** Fields that the server does not keep, each with the reason. A body that has one is read as one with an unknown field. */
-export const LEFT_OUT: LeftOut = {
+const LEFT_OUT: LeftOut = {
   'core/v1.PodSpec.schedulingGroup': 'alpha (GenericWorkload), off upstream; pods are not scheduled in groups',
   'core/v1.PodStatus.nodeAllocatableResourceClaimStatuses': 'alpha (DRANodeAllocatableResources), off upstream',
   'meta/v1.ListMeta.shardInfo': 'alpha (ShardedListAndWatch), off upstream; lists have no shards',
   'storage/v1.CSIDriverSpec.preventPodSchedulingIfMissing': 'alpha (VolumeLimitScaling), off upstream',
 };
 
-/** Kinds with a TypeScript type: code reads their members. */
-export const TYPED: Roots = {
-  'core/v1': [
-    'ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod PodTemplate',
-    'ReplicationController ResourceQuota Secret Service ServiceAccount',
-  ],
-  'apps/v1': ['ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet'],
-  'autoscaling/v2': ['HorizontalPodAutoscaler'],
-  'batch/v1': ['CronJob Job'],
-  'certificates/v1': ['CertificateSigningRequest'],
-  'coordination/v1': ['Lease'],
-  'discovery/v1': ['EndpointSlice'],
-  'networking/v1': ['Ingress IngressClass NetworkPolicy'],
-  'node/v1': ['RuntimeClass'],
-  'policy/v1': ['PodDisruptionBudget'],
-  'rbac/v1': ['ClusterRole Role RoleBinding'],
-  'scheduling/v1': ['PriorityClass'],
-  'storage/v1': ['CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment'],
+/** Kinds with a schema are `roots`, those of them with a TypeScript type `typed`. Names are as in `core/v1.Pod`. */
+export interface Wanted {
+  readonly roots: readonly string[];
+  readonly typed: readonly string[];
+  readonly leftOut: LeftOut;
+}
+
+export const WANTED: Wanted = {
+  roots: [...served, ...NOT_STORED],
+  typed: served.filter((name) => !OTHER_FORMS.has(name)),
+  leftOut: LEFT_OUT,
 };
 
 /** Text with a type of its values. Any other is `string`: what clients sent is compared where it is read. */

@@ -1,6 +1,6 @@
 /** The table of types, derived from Kubernetes' Go types. shared/kubernetes/schema/type-table.ts describes its form. */
 import { type GoField, type GoPackage, readGoTypes } from './go-source.ts';
-import type { LeftOut, Roots } from './roots.ts';
+import type { LeftOut } from './roots.ts';
 
 /** Reads a file of the sources, such as `api/core/v1/types.go` or `apimachinery/pkg/apis/meta/v1/types.go`. */
 export type ReadSource = (path: string) => string;
@@ -39,7 +39,7 @@ export interface Entry {
 }
 
 /** One entry per struct and enumeration that the roots contain, in order of names. @throws Error for a name not found */
-export function typeTable(read: ReadSource, roots: Roots, leftOut: LeftOut): readonly Entry[] {
+export function typeTable(read: ReadSource, roots: readonly string[], leftOut: LeftOut): readonly Entry[] {
   const packages = new Map<string, GoPackage>();
   const packageOf = (path: string): GoPackage => {
     const known = packages.get(path) ?? readGoTypes(read(sourceOf(path)));
@@ -48,10 +48,11 @@ export function typeTable(read: ReadSource, roots: Roots, leftOut: LeftOut): rea
   };
   const entries = new Map<string, Entry>();
   const unused = new Set(Object.keys(leftOut));
-  const wanted: TypeName[] = Object.entries(roots).flatMap(([path, lines]) =>
-    lines.flatMap((line) => line.split(' ')).map((name) => ({ path, name })),
-  );
-  const kinds = new Set(wanted.map(({ path, name }) => `${path}.${name}`));
+  const wanted: TypeName[] = roots.map((root) => {
+    const at = root.indexOf('.');
+    return { path: root.slice(0, at), name: root.slice(at + 1) };
+  });
+  const kinds = new Set(roots);
   for (let type = wanted.shift(); type !== undefined; type = wanted.shift()) {
     const { path, name } = type;
     const key = `${path}.${name}`;

@@ -929,6 +929,11 @@ export interface KubeClusterRole extends KubeObject {
   aggregationRule?: AggregationRule;
 }
 
+export interface KubeClusterRoleBinding extends KubeObject {
+  subjects?: Subject[];
+  roleRef?: RoleRef;
+}
+
 export interface KubeConfigMap extends KubeObject {
   immutable?: boolean;
   data?: Record<string, string>;
