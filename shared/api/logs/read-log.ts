@@ -12,7 +12,7 @@ import type { HttpResponse } from '../../kubernetes/request/http.ts';
 import * as status from '../../kubernetes/status.ts';
 import type { Call, ReadDependencies } from '../request/call.ts';
 
-/** The agent reports itself as a kubelet of this build (agent/bin/nodekeeper-agent.ts). */
+/** The agent reports itself as a kubelet of this build (agent/bin/agent-process.ts). */
 const AGENT_BUILD = '-nodekeeper.';
 
 const NO_CONTENT: HttpResponse = { status: 204, headers: { 'cache-control': 'no-cache, private' }, body: '' };

@@ -1,0 +1,328 @@
+import { join } from 'node:path';
+import { defined } from '../../shared/defined.ts';
+import { gzip } from '../../shared/gzip.ts';
+import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
+import type { Log } from '../../shared/observability/log.ts';
+import { cgroupNode, openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.ts';
+import { serveHealthz } from '../adapters/healthz/healthz-server.ts';
+import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
+import { MetricRegistry } from '../adapters/healthz/registry.ts';
+import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.ts';
+import { presentMachineKey, UnfitKeyError } from '../adapters/identity/key-file.ts';
+import { createNodeIdentity, type NodeIdentity, staticToken } from '../adapters/identity/node-identity.ts';
+import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
+import { logind } from '../adapters/logind/logind.ts';
+import { readNuma } from '../adapters/numa/numa.ts';
+import { probeClient } from '../adapters/probe/probe-client.ts';
+import { readRelayCertificate } from '../adapters/relay/certificate-files.ts';
+import { serveRelay } from '../adapters/relay/relay-server.ts';
+import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
+import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
+import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
+import { staticPodFiles } from '../adapters/static-pods/static-pod-files.ts';
+import { makeDirectory } from '../adapters/system/directory.ts';
+import { stateFile } from '../adapters/system/state-file.ts';
+import { systemTime } from '../adapters/system/time.ts';
+import { updateFiles } from '../adapters/updates/update-files.ts';
+import { updateKeyOf, updateSource } from '../adapters/updates/update-source.ts';
+import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
+import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
+import { keepHealthServed } from '../app/health-listener.ts';
+import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
+import { HeartbeatRelay } from '../app/relay.ts';
+import { RelayListener } from '../app/relay-listener.ts';
+import { withRelay } from '../app/relay-route.ts';
+import { runAgent, type UpdateParts } from '../app/run-agent.ts';
+import { AgentStartError } from '../app/start-checks.ts';
+import { InstalledVersions } from '../app/updates/installed-versions.ts';
+import type { AgentConfig, RelayConfig } from '../config.ts';
+import type { Credentials } from '../ports/credentials.ts';
+import type { HealthCheck } from '../ports/health-check.ts';
+import type { KubeApi } from '../ports/kube-api.ts';
+import type { PodRuntime } from '../ports/pod-runtime.ts';
+import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
+import { promiseSilence, type SleepCommand } from './sleep.ts';
+
+/** Set by the build. From source: that of package.json. */
+declare const NODEKEEPER_AGENT_RELEASE: string | undefined;
+export const RELEASE = typeof NODEKEEPER_AGENT_RELEASE === 'string' ? NODEKEEPER_AGENT_RELEASE : '0.1.0';
+/** Reported as the kubelet's version: clients derive the features of a node from it. */
+export const AGENT_VERSION = `${KUBERNETES_VERSION}-nodekeeper.${RELEASE}`;
+/** Concurrent requests besides heartbeats. */
+const CONNECTIONS_MAX = 4;
+/** Concurrent batches of a relay. */
+const RELAY_CONNECTIONS_MAX = 4;
+/** Time for the promise of `sleep`. Milliseconds. */
+const SLEEP_TIMEOUT_MS = 10_000;
+const NO_NUMA = { nodes: [], distances: undefined };
+
+/** The agent with its adapters: its connections, its metrics and its identity. */
+export class AgentProcess {
+  readonly #config: AgentConfig;
+  readonly #log: Log;
+  readonly #probes = probeClient();
+  readonly #metrics = new MetricRegistry(AGENT_METRICS);
+  readonly #clients: HttpKubeApi[] = [];
+  readonly #stop = new AbortController();
+  #sentBytes = 0;
+  #receivedBytes = 0;
+  /** Address of the pods of this machine: that of its default route. */
+  #hostIp: string | undefined;
+
+  constructor(config: AgentConfig, log: Log) {
+    this.#config = config;
+    this.#log = log;
+  }
+
+  /** Runs until it is stopped. @throws AgentStartError for a fault that only an administrator can repair */
+  async run(): Promise<void> {
+    await this.#checkRootDirectory();
+    this.#metrics.gauge('process_start_time_seconds', Math.floor(Date.now() / 1_000 - process.uptime()));
+    const bootstrapApi =
+      this.#config.bootstrapToken === undefined ? undefined : this.#client(staticToken(this.#config.bootstrapToken), 1);
+    const identity = createNodeIdentity(this.#config, { time: systemTime, log: this.#log, bootstrapApi });
+    const machine = new LinuxMachine({ rootDirectory: this.#config.rootDirectory });
+    this.#hostIp =
+      this.#config.nodeIp.split(',', 1)[0]?.trim() ||
+      ((await machine.defaultAddress(4)) ?? (await machine.defaultAddress(6)));
+    const runtime = await this.#runtimeOf(this.#config.runtime, machine);
+    const bus = { log: this.#log, ...defined({ busAddress: process.env['DBUS_SYSTEM_BUS_ADDRESS'] }) };
+    const shutdownSignal = logind(bus);
+    const sleepSignal = logind({ ...bus, event: 'sleep' });
+    const relay = this.#config.relay === undefined ? undefined : this.#relayListener(identity, this.#config.relay);
+    const stopServers = new AbortController();
+    const relaying = relay?.run(stopServers.signal);
+    let servingHealth: Promise<void> | undefined;
+    try {
+      await runAgent(
+        {
+          config: this.#config,
+          agentVersion: AGENT_VERSION,
+          beatApi: this.#counted(this.#beatApi(identity)),
+          api: this.#counted(this.#client(identity, CONNECTIONS_MAX)),
+          clusterLabels: () => identity.nodeLabels(),
+          keys: identity.keys,
+          machine,
+          // Only topology policies need the NUMA nodes. Without a policy they may be unreadable.
+          numa: this.#config.topologyManagerPolicy === 'none' ? NO_NUMA : await readNuma(),
+          swaps: await machine.swaps(),
+          runtime,
+          staticPods:
+            this.#config.staticPodPath === ''
+              ? undefined
+              : staticPodFiles({
+                  directory: this.#config.staticPodPath,
+                  nodeName: this.#config.nodeName,
+                  log: this.#log,
+                  nowMs: Date.now,
+                }),
+          probeClient: this.#probes,
+          volumes: podVolumes({ rootDirectory: this.#config.rootDirectory, memoryDirectory: memoryDirectory() }),
+          shutdownSignal,
+          sleepSignal,
+          shutdownState: stateFile(
+            join(this.#config.rootDirectory, SHUTDOWN_STATE_FILE),
+            `.tmp-${SHUTDOWN_STATE_FILE}`,
+          ),
+          time: systemTime,
+          updates: this.#updateParts(),
+          checks: this.#checksOf(identity, relay),
+          fraction: Math.random,
+          compress: gzip,
+          log: this.#log,
+          meter: this.#metrics,
+          serveHealth: async (checks) => {
+            const { healthzPort: port } = this.#config;
+            if (port === 0) return;
+            const open = () => serveHealthz({ port, checks, metrics: () => this.#metricsText() });
+            servingHealth = keepHealthServed({ port, open, time: systemTime, log: this.#log }, stopServers.signal);
+          },
+        },
+        this.#stop.signal,
+      );
+    } finally {
+      stopServers.abort();
+      await relaying;
+      await servingHealth;
+      await runtime.close();
+      shutdownSignal.close();
+      sleepSignal.close();
+      for (const each of this.#clients) each.close();
+    }
+  }
+
+  /** Ends the loops. Pods stay. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** Sends the promise of a silence once. */
+  async sleep({ seconds, reason }: SleepCommand): Promise<{ readonly accepted: boolean; readonly line: string }> {
+    const identity = createNodeIdentity(this.#config, { time: systemTime, log: this.#log, bootstrapApi: undefined });
+    const at = { nowMs: Date.now(), timeoutMs: SLEEP_TIMEOUT_MS };
+    const { nodeName } = this.#config;
+    try {
+      return await promiseSilence(this.#client(identity, 1), { nodeName, seconds, reason }, at);
+    } finally {
+      for (const each of this.#clients) each.close();
+    }
+  }
+
+  #client(credentials: Credentials, connectionsMax: number, endpoint = this.#config.endpoint): HttpKubeApi {
+    const made = createHttpKubeApi({
+      endpoint,
+      certificateAuthority: this.#config.certificateAuthority,
+      credentials,
+      environment: process.env,
+      connectionsMax,
+    });
+    this.#clients.push(made);
+    return made;
+  }
+
+  /** The way of heartbeats to the cluster, and of a relay's batches: through the URL of their function where there is one. */
+  #clusterDoor(identity: Credentials, connectionsMax: number): KubeApi {
+    return withHeartbeatDoor({
+      // Another connection: a slow status request does not delay a heartbeat.
+      api: this.#client(identity, connectionsMax + 1),
+      open: (url) => this.#client(identity, connectionsMax, url),
+      monotonicMs: () => systemTime.monotonicMs(),
+    });
+  }
+
+  /** The way of our own heartbeats. */
+  #beatApi(identity: Credentials): KubeApi {
+    const direct = this.#clusterDoor(identity, 1);
+    const { heartbeatEndpoint, heartbeatCertificateAuthority, nodeName } = this.#config;
+    if (heartbeatEndpoint === undefined) return direct;
+    const relay = createHttpKubeApi({
+      endpoint: heartbeatEndpoint,
+      certificateAuthority: heartbeatCertificateAuthority,
+      // What a relay answers proves nothing about our key or our clock.
+      credentials: { bearer: (use) => identity.bearer(use), answered: () => false },
+      isRelay: true,
+    });
+    this.#clients.push(relay);
+    return withRelay({ relay, direct, nodeName, monotonicMs: () => systemTime.monotonicMs(), log: this.#log });
+  }
+
+  #relayListener(identity: Credentials, relayConfig: RelayConfig): RelayListener {
+    const { address, port } = relayConfig;
+    const api = this.#counted(this.#clusterDoor(identity, RELAY_CONNECTIONS_MAX));
+    const relay = new HeartbeatRelay({ api, time: systemTime, log: this.#log, meter: this.#metrics });
+    return new RelayListener({
+      address,
+      port,
+      readCertificate: () => readRelayCertificate(relayConfig),
+      open: (certificate) => serveRelay({ address, port, certificate, relay: (item) => relay.relay(item) }),
+      time: systemTime,
+      log: this.#log,
+      meter: this.#metrics,
+    });
+  }
+
+  #checksOf(identity: NodeIdentity, relay: RelayListener | undefined): HealthCheck[] {
+    const checks: HealthCheck[] = [{ name: 'identity', complaint: () => identity.complaint() }];
+    if (relay !== undefined) checks.push({ name: 'relay', complaint: () => relay.complaint() });
+    return checks;
+  }
+
+  /** All metrics, with the traffic until now. */
+  #metricsText(): string {
+    const traffic = this.#clients.map((each) => each.traffic());
+    const sentNow = traffic.reduce((sum, { bytesUp }) => sum + bytesUp, 0);
+    const receivedNow = traffic.reduce((sum, { bytesDown }) => sum + bytesDown, 0);
+    this.#metrics.count('nodekeeper_agent_sent_bytes_total', {}, sentNow - this.#sentBytes);
+    this.#metrics.count('nodekeeper_agent_received_bytes_total', {}, receivedNow - this.#receivedBytes);
+    this.#sentBytes = sentNow;
+    this.#receivedBytes = receivedNow;
+    return this.#metrics.text();
+  }
+
+  #counted(api: KubeApi): KubeApi {
+    return {
+      send: async (request) => {
+        const answer = await api.send(request);
+        const code = answer.kind === 'answered' ? String(answer.status) : '0';
+        this.#metrics.count('nodekeeper_agent_requests_total', { method: request.method, code });
+        return answer;
+      },
+      reconnect: () => api.reconnect(),
+    };
+  }
+
+  async #runtimeOf(name: AgentConfig['runtime'], machine: LinuxMachine): Promise<PodRuntime> {
+    switch (name) {
+      case 'none':
+        return noRuntime();
+      case 'exec':
+        return execRuntime({
+          rootDirectory: this.#config.rootDirectory,
+          time: systemTime,
+          log: this.#log,
+          hostIp: () => this.#hostIp,
+          ...(await this.#podLimits(machine)),
+          probeClient: this.#probes,
+        });
+      case 'podman':
+        return podmanRuntime({
+          rootDirectory: this.#config.rootDirectory,
+          time: systemTime,
+          log: this.#log,
+          hostIp: () => this.#hostIp,
+          limits: cgroupNode(this.#config, await machine.facts(), true),
+          probeClient: this.#probes,
+        });
+    }
+  }
+
+  async #podLimits(machine: LinuxMachine) {
+    const use = await machine.use().catch(() => undefined);
+    const { cgroups, warning } = openPodCgroups(this.#config, await machine.facts(), use?.pidsMax, this.#log);
+    if (warning !== undefined) this.#log.warn(warning);
+    return { cgroups, limitWarning: warning };
+  }
+
+  /** The start program sets the directory: without it there is no way back from a bad version. */
+  #updateParts(): UpdateParts | undefined {
+    const { updatePublicKey } = this.#config;
+    if (updatePublicKey === undefined) return undefined;
+    const directory = process.env['NODEKEEPER_AGENTS'];
+    if (directory === undefined) {
+      this.#log.warn(
+        'the agent does not update itself: it was not started by start-agent.mjs, which returns from a bad version',
+      );
+      return undefined;
+    }
+    return {
+      version: RELEASE,
+      versions: new InstalledVersions(updateFiles(directory)),
+      source: updateSource({
+        directory,
+        publicKey: updateKeyOf(updatePublicKey),
+        environment: process.env,
+        certificateAuthority: this.#config.certificateAuthority,
+        apiHost: new URL(this.#config.endpoint).hostname,
+      }),
+      restart: () => this.stop(),
+    };
+  }
+
+  /** @throws AgentStartError for a fault that only an administrator can repair */
+  async #checkRootDirectory(): Promise<void> {
+    try {
+      makeDirectory(this.#config.rootDirectory, 0o700);
+    } catch (cause) {
+      throw new AgentStartError(
+        `rootDirectory ${this.#config.rootDirectory} cannot be made: ${(cause as Error).message}`,
+      );
+    }
+    if (this.#config.token !== undefined) return;
+    try {
+      await presentMachineKey(this.#config.rootDirectory);
+    } catch (error) {
+      // A file that cannot be read now may be readable later.
+      if (error instanceof UnfitKeyError) throw new AgentStartError(error.message);
+    }
+  }
+}
