@@ -1,12 +1,13 @@
 /**
- * Writes shared/kinds/generated, or with --check compares it with what it would write.
+ * Writes shared/kinds/generated, or with --check compares it with what it would write, and reads upstream's own objects.
  *
  * The folders hold the repositories kubernetes/api and kubernetes/apimachinery at the tag of one release, v0.36.3 for
  * Kubernetes 1.36.3. The sources decide which version is served.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { differingFiles, generatedFiles } from './files.ts';
+import { pairFaults } from './pairs.ts';
 import { WANTED } from './roots.ts';
 
 const words = process.argv.slice(2);
@@ -26,7 +27,17 @@ const differing = differingFiles(files, (path) => (existsSync(path) ? readFileSy
 if (words.includes('--check')) {
   for (const path of differing)
     console.error(`${path} differs from the sources: run npm run kinds -- API APIMACHINERY`);
-  process.exit(differing.length > 0 ? 1 : 0);
+  const testdata = join(api, 'testdata', 'HEAD');
+  const pairs = readdirSync(testdata)
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => ({
+      name: file,
+      json: readFileSync(join(testdata, file), 'utf8'),
+      protobuf: readFileSync(join(testdata, file.replace(/json$/, 'pb'))),
+    }));
+  const faults = pairFaults(pairs, WANTED.leftOut);
+  for (const fault of faults) console.error(fault);
+  process.exit(differing.length + faults.length > 0 ? 1 : 0);
 }
 for (const path of differing) writeFileSync(path, files.get(path) ?? '');
 console.log(differing.length > 0 ? differing.map((path) => `${path}: written`).join('\n') : 'no difference');
