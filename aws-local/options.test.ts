@@ -3,11 +3,11 @@ import { parseStartOptions } from './options.ts';
 
 const parse = (line: string) => parseStartOptions(line.split(' ').filter(Boolean));
 
-describe('options of npm start', () => {
+describe('options of npm run start:aws', () => {
   it('has defaults for all of them', () => {
     expect(parse('')).toEqual({
       help: false,
-      dataDirectory: '.nodekeeper',
+      dataDirectory: '.nodekeeper-aws',
       port: 6443,
       nodes: 6,
       zones: 3,

@@ -3,7 +3,7 @@ import { StartError } from '../shared/host/start-error.ts';
 import { ACCOUNT_CONCURRENCY_DEFAULT } from './functions/account-concurrency.ts';
 import { CHUNK_HOLD_DEFAULT, CHUNK_HOLDS, type ChunkHold, isChunkHold } from './http/held-chunks.ts';
 
-/** What `npm start` was asked for. */
+/** What `npm run start:aws` was asked for. */
 export interface StartOptions {
   readonly help: boolean;
   /** Undefined: nothing is kept. */
@@ -35,9 +35,12 @@ const NODES_MAX = 100_000;
 const ACCOUNT_CONCURRENCY_MAX = 1_000_000;
 const EC2_NODES = 2;
 
-export const USAGE = `usage: npm start -- [options]
+/** Not that of `npm start`: a directory has the database of one of the two. */
+const DEFAULT_DATA_DIRECTORY = '.nodekeeper-aws';
 
-  --data DIR       where data, tokens and the kubeconfig are kept (.nodekeeper)
+export const USAGE = `usage: npm run start:aws -- [options]
+
+  --data DIR       where data, tokens and the kubeconfig are kept (.nodekeeper-aws)
   --ephemeral      keep nothing
   --port N         port of the API on 127.0.0.1 (6443; 0: any free one)
   --nodes N        simulated machines (6)
@@ -78,7 +81,7 @@ export function parseStartOptions(args: readonly string[]): StartOptions {
   }
   return {
     help: values.help ?? false,
-    dataDirectory: values.ephemeral === true ? undefined : (values.data ?? '.nodekeeper'),
+    dataDirectory: values.ephemeral === true ? undefined : (values.data ?? DEFAULT_DATA_DIRECTORY),
     port: wholeNumber('port', values.port, 6443, 0, 65_535),
     nodes,
     zones: wholeNumber('zones', values.zones, 3, 1, ZONES_MAX),

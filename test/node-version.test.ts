@@ -72,7 +72,8 @@ describe('with a Node.js that is too old', () => {
   });
 
   const entries: Readonly<Record<string, () => readonly [path: string, program: string, remedy: RegExp]>> = {
-    'local mode': () => ['aws-local/bin/start.mjs', 'nodekeeper', /`npm start`/],
+    'one machine': () => ['server/bin/start.mjs', 'nodekeeper', /`npm start`/],
+    'the emulation of AWS': () => ['aws-local/bin/start.mjs', 'nodekeeper', /`npm run start:aws`/],
     'the CDK app': () => ['cdk/bin/nodekeeper.mjs', 'nodekeeper cdk', /`npm run synth`/],
     'the agent from source': () => ['agent/bin/nodekeeper-agent.mjs', 'nodekeeper-agent', /install a newer Node\.js/],
     'the bundled agent': () => [bundle, 'nodekeeper-agent', /install a newer Node\.js/],
@@ -137,8 +138,8 @@ describe('the release that is needed', () => {
   it('is checked by the programs that npm and cdk start', () => {
     const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
     const { app } = JSON.parse(textOf('cdk.json')) as { app: string };
-    for (const command of [scripts['start'], scripts['agent'], app]) {
-      expect(command).toMatch(/^(?:[A-Z_]+=\S+ )*node (?:--\S+ )*\S+\.mjs$/);
+    for (const command of [scripts['start'], scripts['start:aws'], scripts['agent'], app]) {
+      expect(command).toMatch(/^(?:[A-Z_]+=\S+ )*node (?:--\S+ )*\S+\.mjs(?: --demo)?$/);
     }
   });
 });

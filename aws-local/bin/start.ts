@@ -1,4 +1,4 @@
-/** npm start: the whole system on this machine. `npm start -- --help` lists the options. */
+/** npm run start:aws: the deployment, emulated on this machine. `npm run start:aws -- --help` lists the options. */
 import { relative } from 'node:path';
 import { openConsole } from '../../cli/console.ts';
 import type { Console } from '../../console/server/serve-console.ts';
@@ -152,7 +152,7 @@ function greeting(system: LocalSystem, options: StartOptions, page: Console | un
     '  kubectl get nodes --watch',
   ];
   if (options.nodes > 0) {
-    const data = options.dataDirectory === '.nodekeeper' ? '' : `--data ${system.dataDirectory} `;
+    const data = `--data ${path} `.replace(/\/kubeconfig $/, ' ');
     lines.push(`  npm run fleet -- ${data}silence 'edge-a-*'   # a zone falls silent: NotReady within 45 s`);
     if (options.ec2Nodes > 0) {
       lines.push(`  npm run cloud -- ${data}terminate edge-a-0    # its instance terminates: the Node is deleted`);

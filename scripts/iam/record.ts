@@ -1,4 +1,4 @@
-/** A record of calls as local mode writes it (`npm start -- --record-calls FILE`). */
+/** A record of calls as local mode writes it (`npm run start:aws -- --record-calls FILE`). */
 import { readFileSync } from 'node:fs';
 import type { CountedCall, RecordHead } from '../../aws-local/calls/recorder.ts';
 

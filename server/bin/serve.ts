@@ -24,6 +24,8 @@ export async function serveCommand(args: readonly string[]): Promise<number> {
 }
 
 async function run(options: ServeOptions): Promise<number> {
+  // SQLite creates its files with the permissions that the mask leaves.
+  process.umask(0o077);
   const signals = listenForSignals();
   const say = (line: string): void => {
     if (!options.quiet) console.log(line);

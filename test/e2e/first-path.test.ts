@@ -1,4 +1,4 @@
-/** The first 15 minutes of a user: real kubectl against local mode with a small fleet. */
+/** The first 15 minutes of a user, in both homes of this machine: real kubectl against a small fleet. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import {
@@ -20,228 +20,239 @@ const MACHINES = ['edge-a-0', 'edge-a-1', 'edge-b-0', 'edge-b-1', 'edge-c-0', 'e
 
 const tested = kubectlOf(32);
 
-describe.skipIf(tested === undefined)('the first path', { timeout: 120_000 }, () => {
-  let local: LocalForTest;
-  let place: KubectlPlace;
+describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] as const)(
+  'the first path in $home',
+  { timeout: 120_000 },
+  ({ home }) => {
+    let local: LocalForTest;
+    let place: KubectlPlace;
 
-  const run = (...args: readonly string[]): Promise<KubectlResult> =>
-    runKubectl(tested!, args, { kubeconfig: local.kubeconfig, place });
+    const run = (...args: readonly string[]): Promise<KubectlResult> =>
+      runKubectl(tested!, args, { kubeconfig: local.kubeconfig, place });
 
-  /** Standard output of a command that must succeed. */
-  async function kubectl(...args: readonly string[]): Promise<string> {
-    const { exitCode, stdout, stderr } = await run(...args);
-    if (exitCode !== 0) throw new Error(`kubectl ${args.join(' ')}: exit ${exitCode}\n${stderr}${stdout}`);
-    return stdout;
-  }
+    /** Standard output of a command that must succeed. */
+    async function kubectl(...args: readonly string[]): Promise<string> {
+      const { exitCode, stdout, stderr } = await run(...args);
+      if (exitCode !== 0) throw new Error(`kubectl ${args.join(' ')}: exit ${exitCode}\n${stderr}${stdout}`);
+      return stdout;
+    }
 
-  const node = async (name: string): Promise<KubeNode> =>
-    JSON.parse(await kubectl('get', 'node', name, '-o', 'json')) as KubeNode;
-  const readyOf = (object: KubeNode) => object.status?.conditions?.find(({ type }) => type === 'Ready');
-  const taintsOf = (object: KubeNode): string[] =>
-    (object.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`).sort();
+    const node = async (name: string): Promise<KubeNode> =>
+      JSON.parse(await kubectl('get', 'node', name, '-o', 'json')) as KubeNode;
+    const readyOf = (object: KubeNode) => object.status?.conditions?.find(({ type }) => type === 'Ready');
+    const taintsOf = (object: KubeNode): string[] =>
+      (object.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`).sort();
 
-  beforeAll(async () => {
-    place = makePlace();
-    local = await startLocalForTest({
-      nodes: MACHINES.length,
-      policy: {
-        nodeMonitorPeriodSeconds: PERIOD_SECONDS,
-        nodeMonitorGracePeriodSeconds: GRACE_SECONDS,
-        beatIntervalSeconds: 5,
-        leaseDurationSeconds: 20,
-      },
+    beforeAll(async () => {
+      place = makePlace();
+      local = await startLocalForTest({
+        home,
+        nodes: MACHINES.length,
+        policy: {
+          nodeMonitorPeriodSeconds: PERIOD_SECONDS,
+          nodeMonitorGracePeriodSeconds: GRACE_SECONDS,
+          beatIntervalSeconds: 5,
+          leaseDurationSeconds: 20,
+        },
+      });
+      await until(
+        async () => {
+          const { items } = JSON.parse(await kubectl('get', 'nodes', '-o', 'json')) as { items: KubeNode[] };
+          const clean = items.filter((item) => readyOf(item)?.status === 'True' && taintsOf(item).length === 0);
+          if (clean.length === MACHINES.length) return true;
+          throw new Error(
+            `${clean.length} of ${items.length}:\n${await kubectl('describe', 'nodes')}\n${local.output()}`,
+          );
+        },
+        { withinMs: 30_000, everyMs: 500, what: 'every machine Ready and without taints' },
+      );
+    }, 120_000);
+
+    afterAll(async () => {
+      await local?.stop();
+      place?.remove();
     });
-    await until(
-      async () => {
-        const { items } = JSON.parse(await kubectl('get', 'nodes', '-o', 'json')) as { items: KubeNode[] };
-        const clean = items.filter((item) => readyOf(item)?.status === 'True' && taintsOf(item).length === 0);
-        if (clean.length === MACHINES.length) return true;
-        throw new Error(
-          `${clean.length} of ${items.length}:\n${await kubectl('describe', 'nodes')}\n${local.output()}`,
-        );
-      },
-      { withinMs: 30_000, everyMs: 500, what: 'every machine Ready and without taints' },
-    );
-  }, 120_000);
 
-  afterAll(async () => {
-    await local?.stop();
-    place?.remove();
-  });
-
-  describe.each(findKubectls().map(({ name, path, minor }) => ({ name, path, minor })))('with $name', (each) => {
-    it('lists, describes and discovers the resources', async () => {
-      const own = makePlace();
-      const ask = (...args: readonly string[]) => runKubectl(each, args, { kubeconfig: local.kubeconfig, place: own });
-      try {
-        const listed = await ask('get', 'nodes');
-        expect(listed).toMatchObject({ exitCode: 0, stderr: '' });
-        expect(listed.stdout).toMatch(/^NAME +STATUS +ROLES +AGE +VERSION\nedge-a-0 +Ready +<none> +\d+[sm]\S* +v1\./);
-        const described = await ask('describe', 'node', 'edge-a-0');
-        expect(described).toMatchObject({ exitCode: 0, stderr: '' });
-        expect(described.stdout).toMatch(/^ {2}HolderIdentity: +edge-a-0$/m);
-        expect(described.stdout).toMatch(/^ {2}Ready +True /m);
-        const resources = await ask('api-resources', '-o', 'name');
-        expect(resources).toMatchObject({ exitCode: 0, stderr: '' });
-        expect(resources.stdout.split('\n')).toEqual(
-          expect.arrayContaining(['nodes', 'pods', 'events', 'namespaces', 'leases.coordination.k8s.io']),
-        );
-        const version = await ask('version');
-        expect(version.exitCode).toBe(0);
-        expect(version.stdout).toMatch(/^Server Version: /m);
-      } finally {
-        own.remove();
-      }
+    describe.each(findKubectls().map(({ name, path, minor }) => ({ name, path, minor })))('with $name', (each) => {
+      it('lists, describes and discovers the resources', async () => {
+        const own = makePlace();
+        const ask = (...args: readonly string[]) =>
+          runKubectl(each, args, { kubeconfig: local.kubeconfig, place: own });
+        try {
+          const listed = await ask('get', 'nodes');
+          expect(listed).toMatchObject({ exitCode: 0, stderr: '' });
+          expect(listed.stdout).toMatch(
+            /^NAME +STATUS +ROLES +AGE +VERSION\nedge-a-0 +Ready +<none> +\d+[sm]\S* +v1\./,
+          );
+          const described = await ask('describe', 'node', 'edge-a-0');
+          expect(described).toMatchObject({ exitCode: 0, stderr: '' });
+          expect(described.stdout).toMatch(/^ {2}HolderIdentity: +edge-a-0$/m);
+          expect(described.stdout).toMatch(/^ {2}Ready +True /m);
+          const resources = await ask('api-resources', '-o', 'name');
+          expect(resources).toMatchObject({ exitCode: 0, stderr: '' });
+          expect(resources.stdout.split('\n')).toEqual(
+            expect.arrayContaining(['nodes', 'pods', 'events', 'namespaces', 'leases.coordination.k8s.io']),
+          );
+          const version = await ask('version');
+          expect(version.exitCode).toBe(0);
+          expect(version.stdout).toMatch(/^Server Version: /m);
+        } finally {
+          own.remove();
+        }
+      });
     });
-  });
 
-  it('shows addresses and machine facts in the wide list', async () => {
-    const [header, first] = (await kubectl('get', 'nodes', '-o', 'wide')).split('\n');
-    expect(header).toMatch(/INTERNAL-IP +EXTERNAL-IP +OS-IMAGE +KERNEL-VERSION +CONTAINER-RUNTIME/);
-    expect(first).toMatch(/^edge-a-0 .* 10\.\d+\.\d+\.\d+ +<none> +Debian .* containerd:\/\//);
-  });
-
-  it('prints nodes as YAML', async () => {
-    const text = await kubectl('get', 'nodes', '-o', 'yaml');
-    expect(text).toMatch(/^kind: List$/m);
-    expect(text).toMatch(/^ {6}topology\.kubernetes\.io\/zone: /m);
-    expect(text.match(/^ {2}kind: Node$/gm)).toHaveLength(MACHINES.length);
-  });
-
-  it('lists one lease per machine, and the lease of our own probe', async () => {
-    const leases = async () => {
-      const text = await kubectl('get', 'leases', '-n', 'kube-node-lease', '-o', 'name');
-      return text.trim().split('\n').sort();
-    };
-    const expected = [...MACHINES, 'nodekeeper-probe'].map((name) => `lease.coordination.k8s.io/${name}`);
-    await until(async () => (await leases()).length === expected.length, { withinMs: 30_000 });
-    expect(await leases()).toEqual(expected);
-  });
-
-  it('labels, cordons, uncordons and taints, without effect on heartbeats', async () => {
-    expect(await kubectl('label', 'node', 'edge-a-0', 'rack=r1')).toBe('node/edge-a-0 labeled\n');
-    expect(await kubectl('get', 'nodes', '-l', 'rack=r1', '-o', 'name')).toBe('node/edge-a-0\n');
-    expect(await kubectl('cordon', 'edge-a-0')).toBe('node/edge-a-0 cordoned\n');
-    expect(await kubectl('get', 'node', 'edge-a-0')).toContain('Ready,SchedulingDisabled');
-    await until(async () => taintsOf(await node('edge-a-0')).includes('node.kubernetes.io/unschedulable:NoSchedule'), {
-      withinMs: SLACK_MS,
-      what: 'the unschedulable taint of a cordoned node',
+    it('shows addresses and machine facts in the wide list', async () => {
+      const [header, first] = (await kubectl('get', 'nodes', '-o', 'wide')).split('\n');
+      expect(header).toMatch(/INTERNAL-IP +EXTERNAL-IP +OS-IMAGE +KERNEL-VERSION +CONTAINER-RUNTIME/);
+      expect(first).toMatch(/^edge-a-0 .* 10\.\d+\.\d+\.\d+ +<none> +Debian .* containerd:\/\//);
     });
-    expect(await kubectl('uncordon', 'edge-a-0')).toBe('node/edge-a-0 uncordoned\n');
-    expect(await kubectl('taint', 'node', 'edge-a-0', 'own=1:NoSchedule')).toBe('node/edge-a-0 tainted\n');
-    await until(async () => taintsOf(await node('edge-a-0')).join() === 'own:NoSchedule', {
-      withinMs: SLACK_MS,
-      what: 'our own taint alone',
-    });
-    expect(await kubectl('taint', 'node', 'edge-a-0', 'own-')).toBe('node/edge-a-0 untainted\n');
-    expect(readyOf(await node('edge-a-0'))?.status).toBe('True');
-  });
 
-  it('creates a node by hand, marks it as never started, and deletes it', async () => {
-    const manifest = JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'by-hand' } });
-    const created = await runKubectl(tested!, ['create', '-f', '-'], {
-      kubeconfig: local.kubeconfig,
-      place,
-      stdin: manifest,
+    it('prints nodes as YAML', async () => {
+      const text = await kubectl('get', 'nodes', '-o', 'yaml');
+      expect(text).toMatch(/^kind: List$/m);
+      expect(text).toMatch(/^ {6}topology\.kubernetes\.io\/zone: /m);
+      expect(text.match(/^ {2}kind: Node$/gm)).toHaveLength(MACHINES.length);
     });
-    expect(created).toMatchObject({ exitCode: 0, stdout: 'node/by-hand created\n' });
-    expect(taintsOf(await node('by-hand'))).toEqual(['node.kubernetes.io/not-ready:NoSchedule']);
-    expect(await kubectl('delete', 'node', 'by-hand')).toBe('node "by-hand" deleted\n');
-    const gone = await run('get', 'node', 'by-hand');
-    expect(gone).toMatchObject({
-      exitCode: 1,
-      stderr: 'Error from server (NotFound): nodes "by-hand" not found\n',
+
+    it('lists one lease per machine, and the lease of our own probe', async () => {
+      const leases = async () => {
+        const text = await kubectl('get', 'leases', '-n', 'kube-node-lease', '-o', 'name');
+        return text.trim().split('\n').sort();
+      };
+      const expected = [...MACHINES, 'nodekeeper-probe'].map((name) => `lease.coordination.k8s.io/${name}`);
+      await until(async () => (await leases()).length === expected.length, { withinMs: 30_000 });
+      expect(await leases()).toEqual(expected);
     });
-  });
 
-  it('reports an unknown resource', async () => {
-    expect(await run('get', 'widgets')).toMatchObject({
-      exitCode: 1,
-      stderr: 'error: the server doesn\'t have a resource type "widgets"\n',
+    it('labels, cordons, uncordons and taints, without effect on heartbeats', async () => {
+      expect(await kubectl('label', 'node', 'edge-a-0', 'rack=r1')).toBe('node/edge-a-0 labeled\n');
+      expect(await kubectl('get', 'nodes', '-l', 'rack=r1', '-o', 'name')).toBe('node/edge-a-0\n');
+      expect(await kubectl('cordon', 'edge-a-0')).toBe('node/edge-a-0 cordoned\n');
+      expect(await kubectl('get', 'node', 'edge-a-0')).toContain('Ready,SchedulingDisabled');
+      await until(
+        async () => taintsOf(await node('edge-a-0')).includes('node.kubernetes.io/unschedulable:NoSchedule'),
+        {
+          withinMs: SLACK_MS,
+          what: 'the unschedulable taint of a cordoned node',
+        },
+      );
+      expect(await kubectl('uncordon', 'edge-a-0')).toBe('node/edge-a-0 uncordoned\n');
+      expect(await kubectl('taint', 'node', 'edge-a-0', 'own=1:NoSchedule')).toBe('node/edge-a-0 tainted\n');
+      await until(async () => taintsOf(await node('edge-a-0')).join() === 'own:NoSchedule', {
+        withinMs: SLACK_MS,
+        what: 'our own taint alone',
+      });
+      expect(await kubectl('taint', 'node', 'edge-a-0', 'own-')).toBe('node/edge-a-0 untainted\n');
+      expect(readyOf(await node('edge-a-0'))?.status).toBe('True');
     });
-  });
 
-  it('registers a machine again after its node was deleted', async () => {
-    const before = (await node('edge-c-1')).metadata.uid;
-    await kubectl('delete', 'node', 'edge-c-1');
-    const after = await until(
-      async () => {
-        const seen = await node('edge-c-1');
-        return readyOf(seen)?.status === 'True' && taintsOf(seen).length === 0 ? seen : undefined;
-      },
-      { withinMs: 10_000 + SLACK_MS, everyMs: 300, what: 'the machine as a new node' },
-    );
-    expect(after.metadata.uid).not.toBe(before);
-  });
-
-  it('marks a machine that stops sending heartbeats, reports why, and clears it when it recovers', async () => {
-    expect(await local.fleet('silence', 'edge-b-0')).toMatchObject({ exitCode: 0, stdout: 'edge-b-0 silent\n' });
-    const silencedAtMs = performance.now();
-    const marked = await until(
-      async () => {
-        const seen = await node('edge-b-0');
-        return readyOf(seen)?.status === 'Unknown' &&
-          taintsOf(seen).includes('node.kubernetes.io/unreachable:NoSchedule')
-          ? seen
-          : undefined;
-      },
-      { withinMs: (GRACE_SECONDS + PERIOD_SECONDS) * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 marked' },
-    );
-    // Its last heartbeat was at most one interval before it was silenced.
-    expect(performance.now() - silencedAtMs).toBeGreaterThan((GRACE_SECONDS - 6) * 1_000);
-    expect(readyOf(marked)).toMatchObject({
-      reason: 'NodeStatusUnknown',
-      message: 'Kubelet stopped posting node status.',
+    it('creates a node by hand, marks it as never started, and deletes it', async () => {
+      const manifest = JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'by-hand' } });
+      const created = await runKubectl(tested!, ['create', '-f', '-'], {
+        kubeconfig: local.kubeconfig,
+        place,
+        stdin: manifest,
+      });
+      expect(created).toMatchObject({ exitCode: 0, stdout: 'node/by-hand created\n' });
+      expect(taintsOf(await node('by-hand'))).toEqual(['node.kubernetes.io/not-ready:NoSchedule']);
+      expect(await kubectl('delete', 'node', 'by-hand')).toBe('node "by-hand" deleted\n');
+      const gone = await run('get', 'node', 'by-hand');
+      expect(gone).toMatchObject({
+        exitCode: 1,
+        stderr: 'Error from server (NotFound): nodes "by-hand" not found\n',
+      });
     });
-    expect(await kubectl('get', 'node', 'edge-b-0')).toContain('NotReady');
-    await until(
-      async () =>
-        (await kubectl('get', 'events', '--field-selector', 'involvedObject.name=edge-b-0')).includes('NodeNotReady'),
-      { withinMs: SLACK_MS, what: 'the event NodeNotReady' },
-    );
-    expect(readyOf(await node('edge-b-1'))?.status).toBe('True');
 
-    expect(await local.fleet('beat', 'edge-b-*')).toMatchObject({ exitCode: 0 });
-    await until(
-      async () => {
-        const seen = await node('edge-b-0');
-        return readyOf(seen)?.status === 'True' && taintsOf(seen).length === 0;
-      },
-      { withinMs: 2 * PERIOD_SECONDS * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 Ready and clean' },
-    );
-    const decisions = await kubectl('get', 'decisions.nodekeeper.dev', '--field-selector', 'node=edge-b-0');
-    expect(decisions).toMatch(/node\/edge-b-0 +MarkUnknown +No heartbeat or status for \d+/);
-    expect(decisions.trim().split('\n').at(-1)).toMatch(/TaintLifted +Ready is True/);
-  });
-
-  it('taints a node with Ready set to False by hand, until its machine posts its status', async () => {
-    const conditions = [{ type: 'Ready', status: 'False', reason: 'ByHand', message: 'said by hand' }];
-    await kubectl(
-      'patch',
-      'node',
-      'edge-a-1',
-      '--subresource=status',
-      '-p',
-      JSON.stringify({ status: { conditions } }),
-    );
-    await until(async () => taintsOf(await node('edge-a-1')).includes('node.kubernetes.io/not-ready:NoSchedule'), {
-      withinMs: SLACK_MS,
-      what: 'the not-ready taint',
+    it('reports an unknown resource', async () => {
+      expect(await run('get', 'widgets')).toMatchObject({
+        exitCode: 1,
+        stderr: 'error: the server doesn\'t have a resource type "widgets"\n',
+      });
     });
-    await until(
-      async () => {
-        const seen = await node('edge-a-1');
-        return readyOf(seen)?.status === 'True' && taintsOf(seen).length === 0;
-      },
-      { withinMs: 15_000 + SLACK_MS, everyMs: 300, what: 'edge-a-1 Ready again' },
-    );
-  });
 
-  it('refuses to silence an unknown machine', async () => {
-    expect(await local.fleet('silence', 'edge-z-9')).toMatchObject({
-      exitCode: 1,
-      stdout: '',
-      stderr: 'no such machine: edge-z-9\n',
+    it('registers a machine again after its node was deleted', async () => {
+      const before = (await node('edge-c-1')).metadata.uid;
+      await kubectl('delete', 'node', 'edge-c-1');
+      const after = await until(
+        async () => {
+          const seen = await node('edge-c-1');
+          return readyOf(seen)?.status === 'True' && taintsOf(seen).length === 0 ? seen : undefined;
+        },
+        { withinMs: 10_000 + SLACK_MS, everyMs: 300, what: 'the machine as a new node' },
+      );
+      expect(after.metadata.uid).not.toBe(before);
     });
-  });
-});
+
+    it('marks a machine that stops sending heartbeats, reports why, and clears it when it recovers', async () => {
+      expect(await local.fleet('silence', 'edge-b-0')).toMatchObject({ exitCode: 0, stdout: 'edge-b-0 silent\n' });
+      const silencedAtMs = performance.now();
+      const marked = await until(
+        async () => {
+          const seen = await node('edge-b-0');
+          return readyOf(seen)?.status === 'Unknown' &&
+            taintsOf(seen).includes('node.kubernetes.io/unreachable:NoSchedule')
+            ? seen
+            : undefined;
+        },
+        { withinMs: (GRACE_SECONDS + PERIOD_SECONDS) * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 marked' },
+      );
+      // Its last heartbeat was at most one interval before it was silenced.
+      expect(performance.now() - silencedAtMs).toBeGreaterThan((GRACE_SECONDS - 6) * 1_000);
+      expect(readyOf(marked)).toMatchObject({
+        reason: 'NodeStatusUnknown',
+        message: 'Kubelet stopped posting node status.',
+      });
+      expect(await kubectl('get', 'node', 'edge-b-0')).toContain('NotReady');
+      await until(
+        async () =>
+          (await kubectl('get', 'events', '--field-selector', 'involvedObject.name=edge-b-0')).includes('NodeNotReady'),
+        { withinMs: SLACK_MS, what: 'the event NodeNotReady' },
+      );
+      expect(readyOf(await node('edge-b-1'))?.status).toBe('True');
+
+      expect(await local.fleet('beat', 'edge-b-*')).toMatchObject({ exitCode: 0 });
+      await until(
+        async () => {
+          const seen = await node('edge-b-0');
+          return readyOf(seen)?.status === 'True' && taintsOf(seen).length === 0;
+        },
+        { withinMs: 2 * PERIOD_SECONDS * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 Ready and clean' },
+      );
+      const decisions = await kubectl('get', 'decisions.nodekeeper.dev', '--field-selector', 'node=edge-b-0');
+      expect(decisions).toMatch(/node\/edge-b-0 +MarkUnknown +No heartbeat or status for \d+/);
+      expect(decisions.trim().split('\n').at(-1)).toMatch(/TaintLifted +Ready is True/);
+    });
+
+    it('taints a node with Ready set to False by hand, until its machine posts its status', async () => {
+      const conditions = [{ type: 'Ready', status: 'False', reason: 'ByHand', message: 'said by hand' }];
+      await kubectl(
+        'patch',
+        'node',
+        'edge-a-1',
+        '--subresource=status',
+        '-p',
+        JSON.stringify({ status: { conditions } }),
+      );
+      await until(async () => taintsOf(await node('edge-a-1')).includes('node.kubernetes.io/not-ready:NoSchedule'), {
+        withinMs: SLACK_MS,
+        what: 'the not-ready taint',
+      });
+      await until(
+        async () => {
+          const seen = await node('edge-a-1');
+          return readyOf(seen)?.status === 'True' && taintsOf(seen).length === 0;
+        },
+        { withinMs: 15_000 + SLACK_MS, everyMs: 300, what: 'edge-a-1 Ready again' },
+      );
+    });
+
+    it('refuses to silence an unknown machine', async () => {
+      expect(await local.fleet('silence', 'edge-z-9')).toMatchObject({
+        exitCode: 1,
+        stdout: '',
+        stderr: 'no such machine: edge-z-9\n',
+      });
+    });
+  },
+);
