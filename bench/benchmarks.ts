@@ -12,6 +12,7 @@ import { massFailure } from './mass-failure.ts';
 import { relay } from './relay.ts';
 import { scheduler } from './scheduler.ts';
 import { soak } from './soak.ts';
+import { store } from './store.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
 import { walks } from './walks.ts';
@@ -32,6 +33,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   detection,
   massFailure,
   writeUnits,
+  store,
   walks,
   scheduler,
   workloads,

@@ -4,7 +4,7 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { CheckpointResult, FileCheck, FileWork, RowCounts, WorkAnswer, WorkRequest } from './file-work.ts';
 import { decodeItem } from './item-encoding.ts';
-import { CONNECTION_SETTINGS, syncDirectory, syncFile } from './open-database.ts';
+import { CONNECTION_SETTINGS, createPrivately, syncDirectory, syncFile } from './open-database.ts';
 
 /** The process locks the file for a group at a time; waiting longer is of no use. */
 const BUSY_TIMEOUT_MS = 1_000;
@@ -16,8 +16,8 @@ const ITEM_TABLES = ['health', 'objects', 'control'] as const;
 const port = parentPort!;
 const { file } = workerData as { readonly file: string };
 const database = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS });
-// FULL is also what a backup and the first frame of a log need.
-database.exec(`${CONNECTION_SETTINGS} PRAGMA synchronous = FULL; PRAGMA cache_size = -1024;`);
+// With NORMAL a checkpoint syncs both files, and a log that begins syncs its header.
+database.exec(`${CONNECTION_SETTINGS} PRAGMA synchronous = NORMAL; PRAGMA cache_size = -1024;`);
 
 port.on('message', async ({ id, work }: WorkRequest) => {
   let answer: WorkAnswer;
@@ -78,6 +78,7 @@ async function backUp(to: string): Promise<RowCounts> {
   };
   removeUnfinished();
   try {
+    createPrivately(unfinished);
     let rows: RowCounts;
     // The copy is of the moment that the transaction reads, whatever is written meanwhile.
     database.exec('BEGIN');

@@ -15,50 +15,60 @@ interface Waiting {
 }
 
 export class FileWorker {
-  readonly #worker: Worker;
+  readonly #file: string;
+  /** Absent after it ended by a fault: the next work starts another one. */
+  #worker: Worker | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #last = 0;
-  #ended: StoreFault | undefined;
 
   constructor(file: string) {
-    this.#worker = new Worker(new URL('./file-thread.ts', import.meta.url), {
-      workerData: { file },
-      resourceLimits: { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 },
-    });
-    this.#worker.unref();
-    this.#worker.on('message', (answer: WorkAnswer) => this.#onAnswer(answer));
-    this.#worker.on('error', (cause) => this.#onEnd(cause));
-    this.#worker.on('exit', () => this.#onEnd(undefined));
+    this.#file = file;
+    this.#worker = this.#start();
   }
 
   /** @throws StoreFault when the work could not be done */
   do<Work extends FileWork>(work: Work): Promise<ResultOf<Work>> {
-    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
     this.#last += 1;
     const request: WorkRequest = { id: this.#last, work };
     return new Promise<ResultOf<Work>>((resolve, reject) => {
       // A process does not end while somebody waits for the thread.
-      this.#worker.ref();
+      worker.ref();
       this.#waiting.set(request.id, { resolve: resolve as (result: unknown) => void, reject });
-      this.#worker.postMessage(request);
+      worker.postMessage(request);
     });
   }
 
   async end(): Promise<void> {
-    await this.#worker.terminate();
+    await this.#worker?.terminate();
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./file-thread.ts', import.meta.url), {
+      workerData: { file: this.#file },
+      resourceLimits: { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 },
+    });
+    worker.unref();
+    worker.on('message', (answer: WorkAnswer) => this.#onAnswer(answer));
+    worker.on('error', (cause) => this.#onEnd(worker, cause));
+    worker.on('exit', () => this.#onEnd(worker, undefined));
+    return worker;
   }
 
   #onAnswer(answer: WorkAnswer): void {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
-    if (this.#waiting.size === 0) this.#worker.unref();
+    if (this.#waiting.size === 0) this.#worker?.unref();
     if ('failure' in answer) waiting?.reject(failure(answer.failure, answer.errcode));
     else waiting?.resolve(answer.result);
   }
 
-  #onEnd(cause: unknown): void {
-    this.#ended ??= failure(`the thread of the database file has ended`, undefined, cause);
-    for (const { reject } of this.#waiting.values()) reject(this.#ended);
+  #onEnd(worker: Worker, cause: unknown): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    const reason = failure('its thread has ended', undefined, cause);
+    for (const { reject } of this.#waiting.values()) reject(reason);
     this.#waiting.clear();
   }
 }

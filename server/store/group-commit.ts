@@ -158,7 +158,8 @@ export class GroupCommit {
     this.#isClosed = true;
     clearTimeout(this.#processedTimer);
     if (this.#processed.length > 0) this.#wake();
-    await this.#running;
+    // A group that failed may leave others behind it.
+    while (this.#running !== undefined) await this.#running;
   }
 
   #wake(): void {
@@ -279,7 +280,8 @@ export class GroupCommit {
     const consumers = consumersOf?.(change) ?? [];
     const ids = tables.addPending(change, consumers);
     changes.push({ ...change, pending: consumers.map((consumer, index) => ({ consumer, id: ids[index]! })) });
-    return FRAME_BYTES * (1 + Math.ceil((bytes * (1 + 2 * consumers.length)) / PAGE_BYTES));
+    const pages = consumers.length === 0 ? bytes / PAGE_BYTES : 1 + (bytes * (1 + 2 * consumers.length)) / PAGE_BYTES;
+    return FRAME_BYTES * (1 + Math.floor(pages));
   }
 
   /** Nothing of the transaction remains, so every request of it fails: an outcome may rest on another's write. */
@@ -294,7 +296,7 @@ export class GroupCommit {
     }
   }
 
-  #refuse(requests: readonly Request[], reason: StoreFault): void {
+  #refuse(requests: readonly Request[], reason: Error): void {
     this.counters.refusedByFault += requests.length;
     for (const request of requests) request.reject(reason);
   }
@@ -350,7 +352,7 @@ function decisionOf(request: Request, tables: Tables): Decided<unknown> | { read
   try {
     return request.decide((key) => tables.read(key));
   } catch (error) {
-    return { fault: error instanceof StoreFault ? error : storeFaultOf(error) };
+    return { fault: storeFaultOf(error) };
   }
 }
 

@@ -16,7 +16,7 @@ it('waits longer while groups hold several writes, up to a limit', () => {
 it('stops to wait when the load ends', () => {
   expect(
     after(
-      Array.from({ length: 20 }, () => 1),
+      Array.from({ length: 40 }, () => 1),
       5,
     ),
   ).toBe(0);

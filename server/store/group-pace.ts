@@ -7,12 +7,10 @@
  */
 const INTERVAL_MS_MAX = 5;
 const GROWTH_MS = 0.5;
-const SHRINK_FACTOR = 0.8;
-/** Less than a timer can wait for. */
-const NEGLIGIBLE_MS = 0.2;
+/** With arrivals at random, the interval grows from some 250 writes per second on. */
+const SHRINK_MS = 0.15;
 
 export function nextIntervalMs(intervalMs: number, writesInGroup: number, intervalMsMax = INTERVAL_MS_MAX): number {
   if (writesInGroup > 1) return Math.min(intervalMsMax, intervalMs + GROWTH_MS);
-  const shorter = intervalMs * SHRINK_FACTOR;
-  return shorter < NEGLIGIBLE_MS ? 0 : shorter;
+  return Math.max(0, intervalMs - SHRINK_MS);
 }

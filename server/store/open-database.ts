@@ -2,7 +2,17 @@
  * Opens the file of a store, or creates it. What is no store of this layout is refused with what to do: a cluster never
  * starts empty because its file could not be read.
  */
-import { closeSync, existsSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isDamage } from './sqlite-fault.ts';
@@ -18,8 +28,8 @@ const WAL_KEPT_BYTES = 16 * 1_024 * 1_024;
 const PAGE_CACHE_KIBIBYTES = 16_384;
 /** A file up to this size is checked when it is opened; 64 MB need about 0.1 s. */
 const CHECKED_AT_OPEN_BYTES_MAX = 64 * 1_024 * 1_024;
-/** The other connection holds a lock for the moment in which it begins the log again. */
-const BUSY_TIMEOUT_MS = 5_000;
+/** Other connections lock the file for moments only, and this one waits on the event loop. */
+const BUSY_TIMEOUT_MS = 250;
 
 /**
  * `hash` is the hash of `pk`; a segment of a scan is a range of it. Rows have a rowid: an update of an item of 2 KB then needs half
@@ -119,6 +129,7 @@ function create(file: string): void {
   const unfinished = `${file}.new`;
   try {
     for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${unfinished}${suffix}`, { force: true });
+    createPrivately(unfinished);
     const database = new DatabaseSync(unfinished);
     try {
       database.exec(`PRAGMA synchronous = FULL; BEGIN; ${SCHEMA} COMMIT; PRAGMA journal_mode = WAL`);
@@ -133,6 +144,9 @@ function create(file: string): void {
     throw new StoreOpenError('unreadable', `${file} cannot be created: ${(cause as Error).message}`, { cause });
   }
 }
+
+/** Tokens and keys are in it. The files that SQLite adds have the mode of the database file. */
+export const createPrivately = (file: string): void => writeFileSync(file, '', { mode: 0o600, flag: 'wx' });
 
 export function syncFile(file: string): void {
   const descriptor = openSync(file, 'r');

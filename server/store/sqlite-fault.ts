@@ -1,5 +1,6 @@
 /** Errors of SQLite as faults of the store, by result code (https://www.sqlite.org/rescode.html). */
 import { StoreFault } from '../../shared/store/item-store.ts';
+import { EncodingError } from './item-encoding.ts';
 
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
@@ -14,10 +15,13 @@ export const isDamage = (error: unknown): boolean => [CORRUPT, NOT_A_DATABASE].i
 
 /**
  * A full disk, a read-only file system and a failing disk are faults of this machine that pass: reads go on, and the
- * same request succeeds once there is room. A damaged file does not pass.
+ * same request succeeds once there is room. A damaged file does not pass. Other errors stay what they are.
  */
-export function storeFaultOf(error: unknown): StoreFault {
-  if (error instanceof StoreFault) return error;
-  const why = error instanceof Error ? error.message : String(error);
-  return new StoreFault('unreachable', `the database file: ${why}`, { retryable: !isDamage(error), cause: error });
+export function storeFaultOf(error: unknown): Error {
+  const isDamaged = isDamage(error) || error instanceof EncodingError;
+  if (!isDamaged && resultCode(error) === undefined && !isSystemError(error)) return error as Error;
+  const { message } = error as Error;
+  return new StoreFault('unreachable', `the database file: ${message}`, { retryable: !isDamaged, cause: error });
 }
+
+const isSystemError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -344,6 +344,14 @@ describe('opening', () => {
     expect(await opened!.reopen().items.get(key('a'), CONSISTENT)).toMatchObject({ n: 1 });
   });
 
+  it('keeps the file and its log from other users', async () => {
+    const store = open();
+    await store.items.write(put('a'));
+    const copy = join(dirname(opened!.file), 'copy.db');
+    await store.backup(copy);
+    for (const file of [opened!.file, `${opened!.file}-wal`, copy]) expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
   it('is refused while a process has the file, with its id', () => {
     open();
     expect(refusal(opened!.file)).toMatchObject({ code: 'in-use', pid: process.pid });
@@ -459,6 +467,10 @@ describe('the file', () => {
     other.exec(`UPDATE objects SET item = '{"cut'`);
     other.close();
     expect((await store.check()).findings).toEqual(['objects: the item p a cannot be decoded']);
+    await store.close();
+    const again = opened!.reopen();
+    await expect(again.items.get(key('a'), CONSISTENT)).rejects.toMatchObject({ name: 'StoreFault', retryable: false });
+    await expect(again.items.write({ kind: 'delete', key: key('a') })).rejects.toMatchObject({ retryable: false });
   });
 
   it('has a bounded log under load, and keeps everything', async () => {
