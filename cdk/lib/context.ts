@@ -2,8 +2,8 @@ import { RemovalPolicy } from 'aws-cdk-lib';
 import { defined } from '../../shared/defined.ts';
 import { Capacity } from './capacity.ts';
 import { type CustomDomain, Encryption, InvalidPropsError, type PropFault, RETENTION_DAYS } from './cluster-options.ts';
+import type { NodekeeperClusterProps } from './cluster-props.ts';
 import type { ClusterNetwork } from './network.ts';
-import type { NodekeeperClusterProps } from './nodekeeper-cluster.ts';
 
 export type ReadContext = (name: string) => unknown;
 

@@ -39,11 +39,13 @@ export interface FunctionSurroundings {
   readonly features: ReadonlySet<Feature>;
 }
 
+/** Values of the variables that manifests name. */
+export type VariableValues = Readonly<Partial<Record<FunctionVariable, string>>>;
+
 export interface ManifestFunctionProps {
   readonly manifest: ListedFunction;
   readonly surroundings: FunctionSurroundings;
-  /** Values of the variables that manifests name. */
-  readonly variables: Readonly<Partial<Record<FunctionVariable, string>>>;
+  readonly variables: VariableValues;
   /** Variables of this function only. They override those of every function. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly files?: AddedFiles;

@@ -1,8 +1,9 @@
 import { createRequire } from 'node:module';
 import { App, type AppProps, Stack, Validations } from 'aws-cdk-lib';
 import { InvalidPropsError } from './cluster-options.ts';
+import type { NodekeeperClusterProps } from './cluster-props.ts';
 import { clusterPropsFromContext } from './context.ts';
-import { NodekeeperCluster, type NodekeeperClusterProps } from './nodekeeper-cluster.ts';
+import { NodekeeperCluster } from './nodekeeper-cluster.ts';
 import { unrecordedSettings } from './recorded-settings.ts';
 
 export interface NodekeeperAppProps {

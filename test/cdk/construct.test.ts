@@ -7,8 +7,9 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { createResolver } from '../../aws-local/assembly/intrinsics.ts';
 import type { Template as LocalTemplate } from '../../aws-local/assembly/template.ts';
+import type { NodekeeperClusterProps } from '../../cdk/lib/cluster-props.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
-import { NodekeeperCluster, type NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
+import { NodekeeperCluster } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { ofType, resourcesOf } from './synthesised.ts';
 
 const emptyStack = (): Stack =>

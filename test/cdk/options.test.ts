@@ -6,9 +6,9 @@ import { functionUrlIds, planLocalMode } from '../../aws-local/assembly/plan.ts'
 import type { Template as LocalTemplate } from '../../aws-local/assembly/template.ts';
 import { Capacity } from '../../cdk/lib/capacity.ts';
 import { Encryption, InvalidPropsError, requestLimits } from '../../cdk/lib/cluster-options.ts';
+import type { NodekeeperClusterProps } from '../../cdk/lib/cluster-props.ts';
 import { clusterPropsFromContext } from '../../cdk/lib/context.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
-import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { allowedTo, functionRole, ofType, resourcesOf, shortArn, synthesise, unbundledApp } from './synthesised.ts';
 

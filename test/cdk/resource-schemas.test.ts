@@ -3,7 +3,7 @@ import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
 import { Capacity } from '../../cdk/lib/capacity.ts';
 import { Encryption } from '../../cdk/lib/cluster-options.ts';
-import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
+import type { NodekeeperClusterProps } from '../../cdk/lib/cluster-props.ts';
 import { allPairs } from './all-pairs.ts';
 import { checkAgainstSchemas } from './resource-schemas.ts';
 import { synthesise } from './synthesised.ts';

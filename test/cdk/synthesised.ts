@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
+import type { NodekeeperClusterProps } from '../../cdk/lib/cluster-props.ts';
 import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { nodekeeperApp } from '../../cdk/lib/nodekeeper-app.ts';
-import type { NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
 
 export interface Resource {
   readonly Type: string;

@@ -5,8 +5,9 @@ import { App, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
 import { Encryption } from '../../cdk/lib/cluster-options.ts';
+import type { NodekeeperClusterProps } from '../../cdk/lib/cluster-props.ts';
 import { nodekeeperApp } from '../../cdk/lib/nodekeeper-app.ts';
-import { NodekeeperCluster, type NodekeeperClusterProps } from '../../cdk/lib/nodekeeper-cluster.ts';
+import { NodekeeperCluster } from '../../cdk/lib/nodekeeper-cluster.ts';
 import { type StatefulParts, statefulParts, upgradeFaults } from './stateful-resources.ts';
 import { synthesise } from './synthesised.ts';
 
