@@ -95,3 +95,20 @@ it(
   },
   20_000 + KILLS * 10_000,
 );
+
+it('refuses the file of another process by its id, until that one is killed', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-kills-'));
+  const file = join(directory, 'nodekeeper.db');
+  const open = () => openSqliteStore({ file, clock: { nowMs: Date.now }, synchronous: 'full', consumersOf });
+  const child = spawn(process.execPath, ['--no-warnings', WRITER, file, '1'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const closed = new Promise((resolve) => child.on('close', resolve));
+  await new Promise((resolve) => child.stdout.once('data', resolve));
+  child.stdout.resume();
+  expect(open).toThrow(expect.objectContaining({ name: 'StoreOpenError', code: 'in-use', pid: child.pid }));
+  child.kill('SIGKILL');
+  await closed;
+  const store = open();
+  expect((await idsOf(store, 'objects')).size).toBeGreaterThan(0);
+  await store.close();
+  rmSync(directory, { recursive: true });
+});

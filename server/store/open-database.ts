@@ -102,13 +102,15 @@ function connect(file: string): DatabaseSync {
 
 /**
  * What a killed process committed without a sync may be in memory only. Everything that is read from here on must be
- * durable, so the log is synced first. After it the checkpoint moves the log into the file; it may fail on a full disk.
+ * durable, so the log is synced first. After it the checkpoint moves the log into the file, and a first frame begins the
+ * log again, with the sync of its header that would be on the event loop later. Both may fail on a full disk.
  */
 function makeDurable(database: DatabaseSync, walDescriptor: number, file: string): void {
   fdatasyncSync(walDescriptor);
   syncDirectory(file);
   try {
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE); UPDATE log_begins SET count = count + 1');
+    fdatasyncSync(walDescriptor);
   } catch (error) {
     if (isDamage(error)) throw error;
   }
