@@ -27,6 +27,7 @@ import { composeCluster } from './cluster.ts';
 import { fileAuditTrail } from './file-audit-trail.ts';
 import { openListener } from './listener.ts';
 import { processLog } from './log.ts';
+import { OPERATIONS_SOCKET, serveOperations } from './operations/operations.ts';
 import type { ServeOptions } from './options.ts';
 import { ownFetch } from './own-requests.ts';
 import { processMetrics } from './process-metrics.ts';
@@ -145,6 +146,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     });
     undo.push(() => store.close());
     undo.push(sweepExpired(store, log));
+    const operations = await serveOperations(data.file(OPERATIONS_SOCKET), store);
+    undo.push(() => operations.close());
 
     const credentials = await openCredentials(data, systemClock.nowMs(), options.names);
     const caPem = own === undefined ? credentials.authority.certificatePem : undefined;

@@ -8,10 +8,23 @@ import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
 import { KUBECONFIG_USAGE, kubeconfigCommand } from '../kubeconfig-command.ts';
 import { TOKEN_USAGE, tokenCommand } from '../token.ts';
 
+/** Commands to the file of a cluster on this machine. */
+const OPERATIONS = ['backup', 'check', 'restore'];
+const SERVER_USAGE = [
+  'nodekeeper serve [options]    the cluster on this machine; --help lists them',
+  'nodekeeper backup FILE | check | restore FILE  [--data DIR]    its database',
+];
+
 /** `serve` has options and a life of its own, and is loaded when it is asked for: it is the whole system. */
 if (process.argv[2] === 'serve') {
   const { serveCommand } = await import('../../server/bin/serve.ts');
   process.exit(await serveCommand(process.argv.slice(3)));
+}
+
+if (OPERATIONS.includes(process.argv[2] ?? '')) {
+  const { operationCommand } = await import('../../server/operations/commands.ts');
+  const io = { print: (line: string) => console.log(line), nowMs: Date.now() };
+  process.exit(await operationCommand(process.argv[2]!, process.argv.slice(3), io));
 }
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo) => Promise<void>>> = {
@@ -24,6 +37,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo)
   console: consoleCommand,
 };
 const usages = [
+  ...SERVER_USAGE,
   KUBECONFIG_USAGE,
   TOKEN_USAGE,
   BOOTSTRAP_TOKEN_USAGE,

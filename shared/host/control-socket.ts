@@ -109,14 +109,16 @@ function parsed(line: string): unknown {
 }
 
 /** Sends one command to a running cluster. Throws ControlError when the answer makes no sense. */
-export function sendControl<Reply>(path: string, command: unknown): Promise<ControlOutcome<Reply>> {
+export function sendControl<Reply>(
+  path: string,
+  command: unknown,
+  timeoutMs = REPLY_TIMEOUT_MS,
+): Promise<ControlOutcome<Reply>> {
   return new Promise((resolve, reject) => {
     const socket = connect(path);
     let text = '';
     socket.setEncoding('utf8');
-    socket.setTimeout(REPLY_TIMEOUT_MS, () =>
-      socket.destroy(new ControlError(`no answer from ${path} in ${REPLY_TIMEOUT_MS} ms`)),
-    );
+    socket.setTimeout(timeoutMs, () => socket.destroy(new ControlError(`no answer from ${path} in ${timeoutMs} ms`)));
     socket.on('connect', () => socket.write(`${JSON.stringify(command)}\n`));
     socket.on('data', (chunk: string) => {
       text += chunk;

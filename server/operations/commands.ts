@@ -1,0 +1,146 @@
+/**
+ * nodekeeper backup, check and restore: the file of a cluster on this machine. A running cluster does the first two itself;
+ * otherwise the command opens the file. All three print a line, and exit with 1 when something is wrong.
+ */
+import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
+import { ControlError } from '../../shared/host/control-socket.ts';
+import { StartError } from '../../shared/host/start-error.ts';
+import { DEFAULT_DATA_DIRECTORY } from '../options.ts';
+import { syncDirectory, syncFile } from '../store/open-database.ts';
+import { openSqliteStore, type RowCounts, StoreOpenError } from '../store/sqlite-store.ts';
+import { lockStore } from '../store/store-lock.ts';
+import { OPERATIONS_SOCKET, type Operation, type OperationReply, operate, sendOperation } from './operations.ts';
+
+const OPERATIONS_USAGE = [
+  'nodekeeper backup FILE [--data DIR]    a copy of the database, also while the cluster runs',
+  'nodekeeper check [--data DIR]          reads the whole database, also while the cluster runs',
+  'nodekeeper restore FILE [--data DIR]   puts a backup in the place of the database, which is kept',
+].join('\n');
+
+const SUFFIXES = ['', '-wal', '-shm'] as const;
+
+interface OperationIo {
+  readonly print: (line: string) => void;
+  readonly nowMs: number;
+}
+
+type Command = (words: readonly string[], database: string, io: OperationIo) => Promise<void>;
+
+const COMMANDS: Readonly<Record<string, Command>> = { backup, check, restore };
+
+/** @returns the exit code */
+export async function operationCommand(verb: string, args: readonly string[], io: OperationIo): Promise<number> {
+  try {
+    const { values, positionals } = parsed(args);
+    const directory = values.data ?? DEFAULT_DATA_DIRECTORY;
+    await COMMANDS[verb]!(positionals, join(resolve(directory), 'data', 'nodekeeper.db'), io);
+    return 0;
+  } catch (error) {
+    const isExpected = [StartError, StoreOpenError, ControlError].some((kind) => error instanceof kind);
+    if (!isExpected) throw error;
+    io.print(`nodekeeper ${verb}: ${(error as Error).message}`);
+    return 1;
+  }
+}
+
+async function backup(words: readonly string[], database: string, io: OperationIo): Promise<void> {
+  const file = resolve(fileIn(words));
+  if (existsSync(file)) throw new StartError(`${file} exists: name a file that does not`);
+  if (!existsSync(dirname(file))) throw new StartError(`the directory ${dirname(file)} does not exist`);
+  const reply = await operateOn(database, { verb: 'backup', file });
+  if (reply.kind === 'backedUp') io.print(`${file} has ${countText(reply.rows)}`);
+}
+
+async function check(words: readonly string[], database: string, io: OperationIo): Promise<void> {
+  if (words.length > 0) throw new StartError(`unexpected ${words[0]}\n${OPERATIONS_USAGE}`);
+  const reply = await operateOn(database, { verb: 'check' });
+  if (reply.kind !== 'checked') return;
+  const { findings, rows, layoutVersion } = reply.check;
+  if (findings.length > 0) {
+    throw new StartError(`${database} is damaged: restore a backup\n${findings.map((line) => `  ${line}`).join('\n')}`);
+  }
+  io.print(`${database} is sound: layout ${layoutVersion}, ${countText(rows)}`);
+}
+
+/**
+ * A copy of the backup is opened and read as a whole before anything is moved. The moves are renames under the lock of the
+ * database: a crash between them leaves the files complete under one of their names, and the next start says what is missing.
+ */
+async function restore(words: readonly string[], database: string, io: OperationIo): Promise<void> {
+  const file = resolve(fileIn(words));
+  if (!existsSync(file)) throw new StartError(`${file} does not exist`);
+  if (!existsSync(dirname(database))) {
+    throw new StartError(`${dirname(database)} does not exist: --data names the directory of the cluster`);
+  }
+  const lock = lockStore(database);
+  const copy = `${database}.restored`;
+  try {
+    for (const suffix of [...SUFFIXES, '.lock']) rmSync(`${copy}${suffix}`, { force: true });
+    copyFileSync(file, copy);
+    const rows = await soundRows(copy, file);
+    syncFile(copy);
+    const kept = `${database}.before-${new Date(io.nowMs).toISOString().replaceAll(':', '')}`;
+    const hasOld = existsSync(database);
+    for (const suffix of SUFFIXES) {
+      if (existsSync(`${database}${suffix}`)) renameSync(`${database}${suffix}`, `${kept}${suffix}`);
+    }
+    renameSync(copy, database);
+    syncDirectory(database);
+    io.print(`${database} has ${countText(rows)}${hasOld ? `; the one before is ${kept}` : ''}`);
+  } finally {
+    for (const suffix of [...SUFFIXES, '.lock']) rmSync(`${copy}${suffix}`, { force: true });
+    lock.release();
+  }
+}
+
+/** @throws StartError when it is damaged, StoreOpenError when it is none of ours */
+async function soundRows(copy: string, file: string): Promise<RowCounts> {
+  const store = openSqliteStore({ file: copy, clock: systemClock, synchronous: 'full' });
+  try {
+    const { findings, rows } = await store.check();
+    if (findings.length > 0) throw new StartError(`${file} is damaged: ${findings[0]}`);
+    return rows;
+  } finally {
+    await store.close();
+  }
+}
+
+/** In the running cluster, or on its file. @throws StartError that says what failed */
+async function operateOn(database: string, operation: Operation): Promise<OperationReply> {
+  const socket = join(dirname(dirname(database)), OPERATIONS_SOCKET);
+  const outcome = await sendOperation(socket, operation);
+  const reply = outcome.kind === 'replied' ? outcome.reply : await operateAlone(database, operation);
+  if (reply.kind === 'failed') throw new StartError(reply.why);
+  return reply;
+}
+
+async function operateAlone(database: string, operation: Operation): Promise<OperationReply> {
+  if (!existsSync(database))
+    throw new StartError(`${database} does not exist: --data names the directory of the cluster`);
+  const store = openSqliteStore({ file: database, clock: systemClock, synchronous: 'full' });
+  try {
+    return await operate(store, operation);
+  } finally {
+    await store.close();
+  }
+}
+
+function fileIn(words: readonly string[]): string {
+  const [file, ...others] = words;
+  if (file === undefined || others.length > 0) throw new StartError(`one FILE is needed\n${OPERATIONS_USAGE}`);
+  return file;
+}
+
+const countText = ({ objects, health, control, pending }: RowCounts): string =>
+  `${objects} rows of objects, ${health} of health, ${control} of control, ${pending} pending changes`;
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], allowPositionals: true, options: { data: { type: 'string' } } });
+  } catch (cause) {
+    throw new StartError(`${(cause as Error).message}\n${OPERATIONS_USAGE}`, { cause });
+  }
+}

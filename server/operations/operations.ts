@@ -1,0 +1,45 @@
+/** Commands of this machine to the store of a running cluster, over the control socket of its data directory. */
+import { isAbsolute } from 'node:path';
+import { type Control, type ControlOutcome, sendControl, serveControl } from '../../shared/host/control-socket.ts';
+import type { FileCheck, RowCounts, SqliteStore } from '../store/sqlite-store.ts';
+
+/** File name of the socket inside the data directory. */
+export const OPERATIONS_SOCKET = 'serve.sock';
+/** A check reads the whole file; 10 GB on an SD card need minutes. Milliseconds. */
+const REPLY_MS = 1_800_000;
+
+export type Operation =
+  /** `file`: an absolute path. */
+  { readonly verb: 'backup'; readonly file: string } | { readonly verb: 'check' };
+
+export type OperationReply =
+  | { readonly kind: 'backedUp'; readonly rows: RowCounts }
+  | { readonly kind: 'checked'; readonly check: FileCheck }
+  | { readonly kind: 'failed'; readonly why: string };
+
+export type StoreOperations = Pick<SqliteStore, 'backup' | 'check'>;
+
+/** @throws ControlError when another process answers there, or the path is too long */
+export const serveOperations = (path: string, store: StoreOperations): Promise<Control> =>
+  serveControl(path, (command) => operate(store, parsed(command)));
+
+/** @throws ControlError for an answer that makes no sense */
+export const sendOperation = (path: string, operation: Operation): Promise<ControlOutcome<OperationReply>> =>
+  sendControl<OperationReply>(path, operation, REPLY_MS);
+
+export async function operate(store: StoreOperations, operation: Operation | undefined): Promise<OperationReply> {
+  if (operation === undefined) return { kind: 'failed', why: 'an operation is {"verb": "backup|check", …}' };
+  try {
+    return operation.verb === 'check'
+      ? { kind: 'checked', check: await store.check() }
+      : { kind: 'backedUp', rows: await store.backup(operation.file) };
+  } catch (error) {
+    return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function parsed(command: unknown): Operation | undefined {
+  const { verb, file } = (command ?? {}) as { verb?: unknown; file?: unknown };
+  if (verb === 'check') return { verb };
+  return verb === 'backup' && typeof file === 'string' && isAbsolute(file) ? { verb, file } : undefined;
+}
