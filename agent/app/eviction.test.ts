@@ -115,7 +115,7 @@ function start(over: { evictionSoft?: number; softGraceMs?: number } = {}): void
     recordEvent: ({ metadata }, { type, reason, message }) => {
       if (!EVENTS_OF_STARTS.test(reason)) events.push(`${metadata.name}: ${type} ${reason} ${message}`);
     },
-    gate: (each) => eviction.admit(each),
+    gate: (each) => pressure.admit(each, time.monotonicMs()),
     topology: { admit: () => ADMITTED, release() {} },
   });
   eviction = new Eviction({

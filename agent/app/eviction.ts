@@ -15,7 +15,6 @@ import { isCriticalPod } from '../rules/critical-pod.ts';
 import { rankForEviction } from '../rules/eviction-ranking.ts';
 import { mostUrgent, resourceOf, type StarvedResource, type Threshold } from '../rules/eviction-signals.ts';
 import {
-  admitUnderPressure,
   EVICTED_REASON,
   evictedStatus,
   evictionMessage,
@@ -24,7 +23,6 @@ import {
 } from '../rules/eviction-texts.ts';
 import { terminationGraceOf } from '../rules/kill-request.ts';
 import type { NodeEvent } from '../rules/node-event.ts';
-import type { Admission } from '../rules/pod-admission.ts';
 import type { PodStatus } from '../rules/shutdown-status.ts';
 import { describeError } from './describe-error.ts';
 import type { Measured, NodePressure } from './node-pressure.ts';
@@ -59,12 +57,6 @@ export class Eviction {
 
   constructor(dependencies: EvictionDependencies) {
     this.#dependencies = dependencies;
-  }
-
-  /** Whether a new pod may start under the current pressures. */
-  admit(pod: KubePod): Admission {
-    const { pressure, time } = this.#dependencies;
-    return admitUnderPressure(pod, pressure.current(time.monotonicMs()));
   }
 
   /** Until stopped. */

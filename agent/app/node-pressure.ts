@@ -2,6 +2,7 @@
  * The pressures of this node. The status loop and the eviction loop both measure, and both read the same state: a
  * measurement more changes nothing.
  */
+import type { KubePod } from '../../shared/kinds/types.ts';
 import type { AgentConfig } from '../config.ts';
 import type { MachineUse } from '../ports/machine.ts';
 import {
@@ -16,7 +17,9 @@ import {
   thresholdsOf,
   underPressure,
 } from '../rules/eviction-signals.ts';
+import { admitUnderPressure } from '../rules/eviction-texts.ts';
 import { PRESSURE_TYPES, type PressureType } from '../rules/node-conditions.ts';
+import type { Admission } from '../rules/pod-admission.ts';
 
 export interface Measured {
   readonly observations: Observations;
@@ -50,6 +53,11 @@ export class NodePressure {
   /** @param nowMs monotonic milliseconds */
   isUnder(type: PressureType, nowMs: number): boolean {
     return underPressure(type, this.#state.sightings, nowMs, this.#transitionMs);
+  }
+
+  /** Whether a new pod may start under the current pressures. */
+  admit(pod: KubePod, nowMs: number): Admission {
+    return admitUnderPressure(pod, this.current(nowMs));
   }
 
   /** @param nowMs monotonic milliseconds */

@@ -41,6 +41,7 @@ import { createRegistration, type Registration } from './registration.ts';
 import { RuntimeHealth } from './runtime-health.ts';
 import { addressSetter } from './set-addresses.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful-shutdown.ts';
+import { ShutdownPhase } from './shutdown/shutdown-phase.ts';
 import { type SleepSignal, SleepWatch } from './sleep-watch.ts';
 import { checkStart, type StartParts } from './start-checks.ts';
 import { StatusLoop } from './status-loop.ts';
@@ -118,8 +119,22 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
   const { nodeName } = config;
   const common = { time, fraction, log, meter, stop };
   const timeoutMs = Math.min(config.nodeStatusUpdateFrequencyMs, leaseSecondsOf(parts) * 1_000);
+  const phase = new ShutdownPhase();
   const events = createEventRecorder({ ...common, nodeName, api });
   const keyRotation = keys === undefined ? undefined : createKeyRotation(config, { ...common, keys, api });
+  const selfUpdate =
+    parts.updates === undefined
+      ? undefined
+      : new SelfUpdate({
+          ...common,
+          ...parts.updates,
+          nodeName,
+          architecture: started.architecture,
+          periodMs: config.updateCheckPeriodMs,
+          api,
+          isShuttingDown: () => phase.isShuttingDown,
+          recordEvent: events.aboutNode,
+        });
   const beats = observedBeats(parts, {
     onAnswer: (keyId) => keyRotation?.beatAnswered(keyId),
     onMissed: () => {
@@ -128,7 +143,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
   });
   const runtimeHealth = new RuntimeHealth({ runtime, time, recordEvent: events.aboutNode });
   const pressure = new NodePressure(config, () => runtime.podsMemory?.());
-  const computation = statusComputation(parts, started, runtimeHealth, pressure, () => shutdown.shuttingDown());
+  const computation = statusComputation(parts, started, runtimeHealth, pressure, phase);
   const nodeBuilder = new NodeBuilder(parts, started, computation);
   const registration = createRegistration(config, {
     ...common,
@@ -144,7 +159,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     compute: (node) => computation.compute(node),
     recordEvent: events.aboutNode,
     onRepeatedFailure: () => beatApi.reconnect(),
-    isBlocked: () => runtimeHealth.notReady() !== undefined || shutdown.shuttingDown(),
+    isBlocked: () => runtimeHealth.notReady() !== undefined || phase.isShuttingDown,
   });
   const leaseLoop = createLeaseLoop(config, {
     ...common,
@@ -184,8 +199,8 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     hostIp,
     recordEvent: events.aboutPod,
     gate: (pod) => {
-      const admission = shutdown.admit();
-      return admission.kind === 'refused' ? admission : eviction.admit(pod);
+      const admission = phase.admit();
+      return admission.kind === 'refused' ? admission : pressure.admit(pod, time.monotonicMs());
     },
   });
   const volumeLimits = new VolumeLimits({
@@ -201,6 +216,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     buckets: shutdownBuckets(config),
     shutdownSignal: parts.shutdownSignal,
     stateFile: parts.shutdownState,
+    phase,
     activePods: () => podLoop.activePods(),
     killPod: (...args) => podLoop.killPod(...args),
     recordEvent: events.aboutNode,
@@ -220,19 +236,6 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     recordNodeEvent: events.aboutNode,
     recordPodEvent: events.aboutPod,
   });
-  const selfUpdate =
-    parts.updates === undefined
-      ? undefined
-      : new SelfUpdate({
-          ...common,
-          ...parts.updates,
-          nodeName,
-          architecture: started.architecture,
-          periodMs: config.updateCheckPeriodMs,
-          api,
-          isShuttingDown: () => shutdown.shuttingDown(),
-          recordEvent: events.aboutNode,
-        });
   const sleepWatch =
     parts.sleepSignal === undefined
       ? undefined
@@ -276,7 +279,7 @@ function statusComputation(
   { nodeIps }: Started,
   runtimeHealth: RuntimeHealth,
   pressure: NodePressure,
-  isShuttingDown: () => boolean,
+  phase: ShutdownPhase,
 ): NodeStatusComputation {
   const { config, machine, runtime, time, log, agentVersion } = parts;
   return new NodeStatusComputation({
@@ -290,7 +293,7 @@ function statusComputation(
     setAddresses: addressSetter(machine, config, nodeIps),
     readyErrors: () => ({
       runtime: runtimeHealth.notReady(),
-      shutdown: isShuttingDown() ? NODE_SHUTTING_DOWN : undefined,
+      shutdown: phase.isShuttingDown ? NODE_SHUTTING_DOWN : undefined,
     }),
     readyWarning: () => warningOf([runtimeHealth.stateComplaint(), runtime.limitWarning?.()]),
     runtimeVersion: () => (runtimeHealth.notReady() === undefined ? runtime.version : undefined),

@@ -10,6 +10,7 @@ import { MockSystemBus, missingPackages } from '../../../test/support/mock-syste
 import { realTime } from '../../../test/support/real-time.ts';
 import { until } from '../../../test/support/until.ts';
 import { GracefulShutdown } from '../../app/shutdown/graceful-shutdown.ts';
+import { ShutdownPhase } from '../../app/shutdown/shutdown-phase.ts';
 import { SleepWatch } from '../../app/sleep-watch.ts';
 import { type Logind, logind } from './logind.ts';
 
@@ -180,6 +181,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
     const gauges = new Map<string, number>();
     let pods = 1;
     const shutdown = new GracefulShutdown({
+      phase: new ShutdownPhase(),
       buckets: [{ priority: 0, shutdownGracePeriodSeconds: 30 }],
       shutdownSignal: open(),
       time: realTime,
@@ -206,7 +208,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
       await until(async () => (await bus.locks()).length === 1, { withinMs });
       await until(
         async () => {
-          if (shutdown.shuttingDown()) return true;
+          if (shutdown.phase.isShuttingDown) return true;
           await bus.announce(['b', true]);
           return false;
         },
@@ -214,10 +216,10 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
       );
       await until(async () => (await bus.locks()).length === 0, { withinMs });
       expect(killed).toEqual(['p0 30 1']);
-      expect(shutdown.admit()).toMatchObject({ kind: 'refused', reason: 'NodeShutdown' });
+      expect(shutdown.phase.admit()).toMatchObject({ kind: 'refused', reason: 'NodeShutdown' });
       await bus.announce(['b', false]);
       await until(async () => (await bus.locks()).length === 1, { withinMs });
-      expect(shutdown.admit()).toEqual({ kind: 'admitted' });
+      expect(shutdown.phase.admit()).toEqual({ kind: 'admitted' });
       expect(events.at(0)).toBe('Shutdown manager detected shutdown event');
       expect(events.at(-1)).toBe('Shutdown manager detected shutdown cancellation');
     } finally {

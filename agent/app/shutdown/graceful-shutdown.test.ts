@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './graceful-shutdown.ts';
+import { ShutdownPhase } from './shutdown-phase.ts';
 
 /** Counts the current waits. */
 class CountingTime extends SteppedTime {
@@ -20,6 +21,7 @@ async function shuttingDown(over: Partial<ShutdownDependencies> = {}) {
   const stop = new AbortController();
   const history: string[] = [];
   const shutdown = new GracefulShutdown({
+    phase: new ShutdownPhase(),
     buckets: [{ priority: 0, shutdownGracePeriodSeconds: 30 }],
     time,
     log: silentLog,
@@ -77,8 +79,8 @@ describe('a shutdown with pods that terminate at once', () => {
 
   it('rejects pods from then on', async () => {
     const { shutdown, stop, running } = await shuttingDown();
-    expect(shutdown.shuttingDown()).toBe(true);
-    expect(shutdown.admit().kind).toBe('refused');
+    expect(shutdown.phase.isShuttingDown).toBe(true);
+    expect(shutdown.phase.admit().kind).toBe('refused');
     stop.abort();
     await running;
   });

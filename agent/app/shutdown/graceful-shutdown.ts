@@ -11,13 +11,13 @@
 import type { AgentMeter } from '../../ports/meter.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
-import type { Admission } from '../../rules/pod-admission.ts';
 import { SHUTDOWN_CANCELLED, SHUTDOWN_DETECTED } from '../../rules/shutdown-start.ts';
-import { NODE_SHUTDOWN_REASON, SHUTDOWN_REFUSAL } from '../../rules/shutdown-status.ts';
+import { NODE_SHUTDOWN_REASON } from '../../rules/shutdown-status.ts';
 import { waitAtMost } from '../bounded-wait.ts';
 import { describeError } from '../describe-error.ts';
 import { type PodTerminationDependencies, terminatePods } from './pod-termination.ts';
 import { ShutdownInhibitor } from './shutdown-inhibitor.ts';
+import type { ShutdownPhase } from './shutdown-phase.ts';
 import { ShutdownRecord, type ShutdownStateFile } from './shutdown-record.ts';
 
 const RESTART_WAIT_MS = 1_000;
@@ -36,30 +36,23 @@ export interface ShutdownDependencies extends PodTerminationDependencies {
   /** Sends the queued events. The machine then shuts down: events that are not sent by then are lost. */
   readonly drainEvents?: () => Promise<void>;
   readonly stateFile: ShutdownStateFile;
+  readonly phase: ShutdownPhase;
 }
 
 export class GracefulShutdown {
+  readonly phase: ShutdownPhase;
   readonly #dependencies: ShutdownDependencies;
   readonly #inhibitor: ShutdownInhibitor;
   readonly #record: ShutdownRecord;
-  #isShuttingDown = false;
   #isStateLoaded = false;
   #hasWatched = false;
 
   constructor(dependencies: ShutdownDependencies) {
     const { shutdownSignal, time, log, meter, stateFile } = dependencies;
+    this.phase = dependencies.phase;
     this.#dependencies = dependencies;
     this.#inhibitor = new ShutdownInhibitor(shutdownSignal, time, log);
     this.#record = new ShutdownRecord(stateFile, meter, log);
-  }
-
-  shuttingDown(): boolean {
-    return this.#isShuttingDown;
-  }
-
-  /** Rejects every pod during a shutdown. */
-  admit(): Admission {
-    return this.#isShuttingDown ? { kind: 'refused', ...SHUTDOWN_REFUSAL } : { kind: 'admitted' };
   }
 
   /**
@@ -115,7 +108,7 @@ export class GracefulShutdown {
   async #onShutdown(stop: AbortSignal): Promise<void> {
     const { log, recordEvent, reportStatus } = this.#dependencies;
     recordEvent({ type: 'Normal', reason: NODE_SHUTDOWN_REASON, message: SHUTDOWN_DETECTED });
-    this.#isShuttingDown = true;
+    this.phase.isShuttingDown = true;
     const reported = startNow(reportStatus).catch((error: unknown) =>
       log.error('Failed to report the shutdown', { error: describeError(error) }),
     );
@@ -127,7 +120,7 @@ export class GracefulShutdown {
   async #onCancellation(): Promise<void> {
     const { recordEvent } = this.#dependencies;
     recordEvent({ type: 'Normal', reason: NODE_SHUTDOWN_REASON, message: SHUTDOWN_CANCELLED });
-    this.#isShuttingDown = false;
+    this.phase.isShuttingDown = false;
     await this.#inhibitor.acquire();
   }
 

@@ -1,8 +1,10 @@
 /** Areas GI, GT, GE and GF: the graceful shutdown as it runs, on virtual time. */
+
 import { describe, expect, it } from 'vitest';
 import { shutdownAnnouncements } from '../../../agent/adapters/logind/shutdown-announcements.ts';
 import type { BusSignal } from '../../../agent/adapters/logind/system-bus.ts';
 import { GracefulShutdown, type ShutdownDependencies } from '../../../agent/app/shutdown/graceful-shutdown.ts';
+import { ShutdownPhase } from '../../../agent/app/shutdown/shutdown-phase.ts';
 import type { PriorityGrace } from '../../../agent/config.ts';
 import { logindDropIn } from '../../../agent/rules/shutdown-start.ts';
 import type { PodStatus } from '../../../agent/rules/shutdown-status.ts';
@@ -54,6 +56,7 @@ class Machine {
     };
     const keep: Log = { debug: log, info: log, warn: log, error: log };
     this.manager = new GracefulShutdown({
+      phase: new ShutdownPhase(),
       buckets,
       time: this.time,
       log: keep,
@@ -260,9 +263,9 @@ describe('what is announced', () => {
       each.killTakesMs = 2_000;
     });
     await machine.announce(true);
-    expect(machine.manager.shuttingDown()).toBe(true);
+    expect(machine.manager.phase.isShuttingDown).toBe(true);
     expect(machine.locks).toBe(1);
-    expect(machine.manager.admit()).toEqual({
+    expect(machine.manager.phase.admit()).toEqual({
       kind: 'refused',
       reason: 'NodeShutdown',
       message: 'Pod was rejected as the node is shutting down.',
@@ -286,7 +289,7 @@ describe('what is announced', () => {
     await machine.time.pass(1_000);
     await machine.announce(false);
     expect(machine.history.at(-1)).toBe('1 Normal NodeShutdown Shutdown manager detected shutdown cancellation');
-    expect([machine.manager.shuttingDown(), machine.locks]).toEqual([false, 1]);
+    expect([machine.manager.phase.isShuttingDown, machine.locks]).toEqual([false, 1]);
     expect(machine.lines('kill')).toHaveLength(1);
     expect(machine.lines('status')).toHaveLength(1);
   });
@@ -295,7 +298,7 @@ describe('what is announced', () => {
     const machine = await started(ONE);
     await machine.announce(true);
     await machine.announce(false);
-    expect(machine.manager.admit()).toEqual({ kind: 'admitted' });
+    expect(machine.manager.phase.admit()).toEqual({ kind: 'admitted' });
   });
 
   it('sees a cancellation only when the killing is over', async () => {
@@ -306,9 +309,9 @@ describe('what is announced', () => {
     await machine.announce(true);
     await machine.announce(false);
     await machine.time.pass(7_000);
-    expect(machine.manager.shuttingDown()).toBe(true);
+    expect(machine.manager.phase.isShuttingDown).toBe(true);
     await machine.time.pass(2_000);
-    expect([machine.manager.shuttingDown(), machine.locks]).toEqual([false, 1]);
+    expect([machine.manager.phase.isShuttingDown, machine.locks]).toEqual([false, 1]);
   });
 
   it('GE-07 a signal without a boolean', async () => {
@@ -346,14 +349,14 @@ describe('what is announced', () => {
     machine.holdFails = false;
     await machine.time.pass(1_000);
     await machine.announce(true);
-    expect([machine.manager.shuttingDown(), machine.locks]).toEqual([true, 0]);
+    expect([machine.manager.phase.isShuttingDown, machine.locks]).toEqual([true, 0]);
   });
 
   it('GE-11 nothing at all when it is off', async () => {
     const machine = await started([]);
     await machine.running;
     expect([machine.readings, machine.locks, machine.history]).toEqual([0, 0, []]);
-    expect([machine.manager.admit().kind, machine.manager.shuttingDown()]).toEqual(['admitted', false]);
+    expect([machine.manager.phase.admit().kind, machine.manager.phase.isShuttingDown]).toEqual(['admitted', false]);
   });
 
   it('gives up for good, without the lock, when it cannot subscribe at first', async () => {
