@@ -41,6 +41,9 @@ const HTTP1_OPTIONS: ServerOptions = {
   maxHeaderSize: HEADER_BYTES_MAX,
 };
 
+/** Why a signal is aborted. Without a reason, each abort would make an exception with a stack. */
+const LEFT = 'the client has left';
+
 /** An answer. Its body may follow in parts. */
 export interface Answer {
   readonly head: HttpResponse;
@@ -109,9 +112,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   async function answer(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
     counters.requests += 1;
     const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    response.once('close', () => gone.abort(LEFT));
     // A stream that breaks while it is written to has ended; that is no fault of ours.
-    response.on('error', () => gone.abort());
+    response.on('error', () => gone.abort(LEFT));
     try {
       const answered = await answerOf(request, gone.signal);
       if (answered !== undefined) await write(request, response, answered, gone.signal);
