@@ -182,6 +182,11 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       processFamilies: () => metrics.families(),
       checks: [
         {
+          name: 'store',
+          fault: () =>
+            store.metrics().isFailing ? 'the disk is full, read-only or failing: writes are refused' : undefined,
+        },
+        {
           name: 'ticks',
           fault() {
             if (!options.controllers) return undefined;

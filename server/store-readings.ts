@@ -6,6 +6,7 @@ const READINGS: readonly (readonly [name: string, help: string, read: (metrics: 
   ['store_groups_total', 'Transactions of the store.', ({ groups }) => groups],
   ['store_writes_total', 'Writes of the store.', ({ writes }) => writes],
   ['store_failed_writes_total', 'Writes that failed because of the disk.', ({ failedWrites }) => failedWrites],
+  ['store_failing', '1 while the disk refuses writes.', ({ isFailing }) => Number(isFailing)],
   ['store_waiting_writes', 'Writes that wait for their group.', ({ waitingWrites }) => waitingWrites],
   ['store_group_interval_seconds', 'Least time between two groups.', ({ intervalMs }) => intervalMs / 1_000],
   ['store_sync_seconds_total', 'Time of all calls of fdatasync.', ({ syncMs }) => syncMs / 1_000],

@@ -25,6 +25,7 @@ it('fails writes on a full disk and still reads, and writes again once there is 
     expect(story).toMatchObject({
       fault: { code: 'unreachable', retryable: true },
       failsAgain: true,
+      isFailing: [true, false],
       refusal: 'unreadable',
       writesAfter: true,
       wrongCacheEntries: 0,

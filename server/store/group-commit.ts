@@ -106,11 +106,17 @@ export class GroupCommit {
   #running: Promise<void> | undefined;
   readonly #interludes: (() => Promise<void>)[] = [];
   #isClosed = false;
+  #isFailing = false;
   #intervalMs = 0;
   #beganAtMs = 0;
 
   constructor(options: GroupOptions) {
     this.#options = options;
+  }
+
+  /** The last group failed because of the file or the disk. */
+  get isFailing(): boolean {
+    return this.#isFailing;
   }
 
   get waiting(): number {
@@ -297,6 +303,7 @@ export class GroupCommit {
   }
 
   #refuse(requests: readonly Request[], reason: Error): void {
+    this.#isFailing = true;
     this.counters.refusedByFault += requests.length;
     for (const request of requests) request.reject(reason);
   }
@@ -317,6 +324,7 @@ export class GroupCommit {
       this.#inFlight = undefined;
     }
     group.settle();
+    this.#isFailing = false;
     // Before the answers: a caller that has one finds it published.
     this.#publish(group.changes);
     for (const answer of group.answers) answer();

@@ -63,8 +63,9 @@ export interface SqliteStoreOptions {
 export interface StoreMetrics {
   readonly groups: number;
   readonly writes: number;
-  /** Writes that failed because of the file or the disk. */
+  /** Writes that failed because of the file or the disk, and whether the last group did. */
   readonly failedWrites: number;
+  readonly isFailing: boolean;
   readonly waitingWrites: number;
   /** The least interval between groups at present. */
   readonly intervalMs: number;
@@ -289,6 +290,7 @@ function metricsOf(file: string, cache: ItemCache, groups: GroupCommit, checkpoi
     groups: counters.groups,
     writes: counters.writes,
     failedWrites: counters.refusedByFault,
+    isFailing: groups.isFailing,
     waitingWrites: groups.waiting,
     intervalMs: groups.intervalMs,
     syncMs: counters.syncMs,

@@ -18,6 +18,8 @@ export interface FullDiskStory {
   readonly acknowledged: number;
   /** A second write fails as the first one does. */
   readonly failsAgain: boolean;
+  /** What the metrics say while the disk is full, and once there is room. */
+  readonly isFailing: readonly boolean[];
   /** The same process, once there is room again. */
   readonly writesAfter: boolean;
   /** Why the file cannot be opened on a full disk: SQLite needs room for an index. */
@@ -50,8 +52,10 @@ async function story(directory: string): Promise<FullDiskStory> {
   acknowledged -= 1;
   const readWhileFull = await read(acknowledged + 1);
   const failsAgain = (await write('again')) instanceof StoreFault;
+  const isFailing = [store.metrics().isFailing];
   rmSync(filler);
   const writesAfter = (await write('after')) === undefined;
+  isFailing.push(store.metrics().isFailing);
   await store.close();
   fill(filler);
   const refusal = refusalOf(open);
@@ -64,7 +68,7 @@ async function story(directory: string): Promise<FullDiskStory> {
   if (!(fault instanceof StoreFault)) throw new Error('the disk did not become full', { cause: fault });
   const { code, retryable } = fault;
   return {
-    ...{ fault: { code, retryable }, readWhileFull, acknowledged, failsAgain, writesAfter, refusal },
+    ...{ fault: { code, retryable }, readWhileFull, acknowledged, failsAgain, isFailing, writesAfter, refusal },
     ...{ readAfterOpen, wrongCacheEntries, findings },
   };
 }
