@@ -14,7 +14,7 @@ export function readBody(
     const settle = (outcome: Buffer | BodyRefusal) => {
       clearTimeout(timer);
       request.off('data', take);
-      // A request closes after its end as well: an error that nobody sees would be made for each.
+      // A request closes after its end as well: an unused error would be made for each.
       request.off('close', fail);
       if (typeof outcome === 'string') request.pause();
       resolve(outcome);
