@@ -82,7 +82,8 @@ export interface ClusterOptions {
 }
 
 export interface Cluster {
-  serve(request: HttpRequest): Promise<StreamedAnswer>;
+  /** `gone`: aborted when the client has left */
+  serve(request: HttpRequest, gone: AbortSignal): Promise<StreamedAnswer>;
   readonly controllers: FleetControllers;
   heldWatches(): number;
 }
@@ -171,16 +172,16 @@ export function composeCluster(options: ClusterOptions): Cluster {
   return {
     controllers,
     heldWatches: () => slots.held(),
-    async serve(received) {
+    async serve(received, gone) {
       if (isRenewal(received)) return { head: await heartbeat(received) };
       const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
-      if (isWatch(request)) return watch(request, watchDeadlineMs(request));
+      if (isWatch(request)) return watch(request, watchDeadlineMs(request), gone);
       const head = await api(request);
       // Whoever may ask is decided as for every other path.
       if (head.status === 200 && isHealthPath(request.path)) return { head: answerHealth(request, options.checks) };
       const location = head.status === 307 ? head.headers['location'] : undefined;
       if (location?.startsWith(`${OWN_ORIGIN}/`) !== true) return { head };
-      return watch({ ...request, query: new URL(location).searchParams }, watchDeadlineMs(request));
+      return watch({ ...request, query: new URL(location).searchParams }, watchDeadlineMs(request), gone);
     },
   };
 }

@@ -164,6 +164,51 @@ describe('the listener', () => {
     await until(async () => (isReturned ? true : undefined), { withinMs: 5_000, what: 'the end of the parts' });
   });
 
+  it('reads no more parts than a client accepts that reads nothing', async () => {
+    let parts = 0;
+    async function* endless() {
+      for (; parts < 2_000; parts += 1) yield 'x'.repeat(65_536);
+    }
+    const { url } = await listening(async ({ path }) =>
+      path === '/endless' ? { head: TEXT, lines: endless() } : { head: TEXT },
+    );
+    const request = httpsRequest(`${url}/endless`, { ca, agent: false });
+    onTestFinished(() => void request.destroy());
+    request.on('error', () => {});
+    request.end();
+    await once(request, 'response');
+    // The listener still answers while the stream is full.
+    for (let requests = 0; requests < 5; requests += 1) expect((await send(url)).status).toBe(200);
+    // The buffers of the kernel have some megabytes.
+    expect(parts).toBeLessThan(1_000);
+  });
+
+  it('begins parts after the client has left, too: they release what they hold', async () => {
+    let isReturned = false;
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    async function* lines() {
+      try {
+        yield 'a';
+      } finally {
+        isReturned = true;
+      }
+    }
+    const { url } = await listening(async (_, gone) => {
+      request.destroy();
+      await once(gone, 'abort');
+      answer();
+      return { head: TEXT, lines: lines() };
+    });
+    const request = httpsRequest(url, { ca, agent: false });
+    request.on('error', () => {});
+    request.end();
+    await answered;
+    await until(() => isReturned, { withinMs: 5_000, what: 'the end of the parts' });
+  });
+
   it('a fault of ours breaks the connection of its client alone, and is logged', async () => {
     const { url, errors } = await listening(async ({ path }) => {
       if (path === '/fault') throw new Error('ours');

@@ -7,7 +7,7 @@ import type { ServerOptions } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { readBody } from '../shared/host/http-body.ts';
-import { breakOff, lastPart, leaveRequest, written } from '../shared/host/http-response.ts';
+import { breakOff, lastPart, leaveRequest } from '../shared/host/http-response.ts';
 import { StartError } from '../shared/host/start-error.ts';
 import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
 import { statusResponse } from '../shared/kubernetes/request/respond.ts';
@@ -162,15 +162,16 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     gone: AbortSignal,
   ): Promise<void> {
     if (head.status >= 500) counters.serverErrors += 1;
-    if (response.destroyed) {
-      await endOf(lines ?? output);
+    const parts = lines ?? output;
+    if (gone.aborted) {
+      // A generator releases what it holds only once it has begun.
+      if (parts !== undefined) await stream(response, parts, gone);
       return;
     }
     response.statusCode = head.status;
     for (const [name, value] of Object.entries(head.headers)) {
       if (name !== 'content-length') response.setHeader(name, value);
     }
-    const parts = lines ?? output;
     if (parts !== undefined) {
       await stream(response, parts, AbortSignal.any([gone, stopping.signal]));
       return;
@@ -216,33 +217,46 @@ async function stream(
   gone: AbortSignal,
 ): Promise<void> {
   const iterator = parts[Symbol.asyncIterator]();
-  const left = new Promise<'left'>((resolve) => {
-    if (gone.aborted) resolve('left');
-    gone.addEventListener('abort', () => resolve('left'), { once: true });
-  });
+  // Not Promise.race: what it waits for would keep every part until the client has left.
+  let leave = (): void => {};
+  const onGone = (): void => leave();
+  gone.addEventListener('abort', onGone, { once: true });
+  const next = (): Promise<IteratorResult<string | Uint8Array> | undefined> =>
+    new Promise((resolve, reject) => {
+      leave = () => resolve(undefined);
+      iterator.next().then(resolve, reject);
+      if (gone.aborted) leave();
+    });
   try {
-    for (;;) {
-      const next = await Promise.race([iterator.next(), left]);
-      if (next === 'left' || next.done === true) break;
-      if (next.value.length === 0) continue;
-      const stuck = AbortSignal.timeout(DRAIN_MS);
-      const isOpen = response.write(next.value);
-      if (isOpen) continue;
-      await written(response, '', AbortSignal.any([gone, stuck]));
-      if (stuck.aborted) {
+    for (let part = await next(); part !== undefined && part.done !== true; part = await next()) {
+      if (part.value.length === 0 || response.write(part.value) || gone.aborted) continue;
+      if (!(await drained(response, gone))) {
         breakOff(response);
         break;
       }
     }
   } finally {
+    gone.removeEventListener('abort', onGone);
     // Ends what the parts hold, also while they wait for a change.
     void iterator.return?.();
   }
   if (!response.destroyed) response.end();
 }
 
-async function endOf(parts: AsyncIterable<unknown> | undefined): Promise<void> {
-  await parts?.[Symbol.asyncIterator]().return?.();
+/** Waits until the client has accepted what was written, or has left. @returns false when it accepts nothing for too long */
+function drained(response: Http2ServerResponse, gone: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (isDrained: boolean): void => {
+      clearTimeout(timer);
+      response.off('drain', onDrain);
+      gone.removeEventListener('abort', onDrain);
+      resolve(isDrained);
+    };
+    const onDrain = (): void => settle(true);
+    const timer = setTimeout(() => settle(false), DRAIN_MS);
+    response.once('drain', onDrain);
+    gone.addEventListener('abort', onDrain, { once: true });
+  });
 }
 
 const REFUSED_BODY = {

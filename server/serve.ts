@@ -164,7 +164,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       port: options.port,
       ...(own ?? credentials.server),
       log,
-      serve: (request) => serving(request),
+      serve: (request, gone) => serving(request, gone),
     });
     undo.push(() => listener.stop());
     const url = `https://${options.host.includes(':') ? `[${options.host}]` : options.host}:${listener.port}`;

@@ -60,9 +60,14 @@ function watcher(
     failed,
     nowMs: () => nowMs,
     /** A watch without a timeout of its own; its function times out after 15 minutes. */
-    openLong: (query: Record<string, string> = {}, key = 'key', headers: Record<string, string> = {}) => {
+    openLong: (
+      query: Record<string, string> = {},
+      key = 'key',
+      headers: Record<string, string> = {},
+      gone?: AbortSignal,
+    ) => {
       const asked = request('/api/v1/nodes', key, { timeoutSeconds: '0', ...query });
-      return watch({ ...asked, headers: { ...asked.headers, ...headers } }, nowMs + 900_000);
+      return watch({ ...asked, headers: { ...asked.headers, ...headers } }, nowMs + 900_000, gone);
     },
     /** The watch of a kubelet on its own Node. */
     openAsMachine: (name: string) =>
@@ -187,6 +192,17 @@ it('a watch that its transport abandons releases its slot at once', async () => 
     await openLong({ sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: 'true' })
   ).lines;
   for await (const _ of lines ?? []) break;
+  expect((await openLong()).head.status).toBe(200);
+});
+
+it('a watch without events releases its slot when its client has left', async () => {
+  const { openLong, nowMs } = watcher(undefined, { concurrentWatchesMax: 1, watchQuietSeconds: 3_600 });
+  const gone = new AbortController();
+  const { lines } = await openLong({}, 'key', {}, gone.signal);
+  const openedMs = nowMs();
+  gone.abort();
+  await expect(linesOf(lines)).rejects.toThrow();
+  expect(nowMs() - openedMs).toBeLessThan(10_000);
   expect((await openLong()).head.status).toBe(200);
 });
 

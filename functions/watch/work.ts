@@ -66,8 +66,11 @@ export interface WatchOptions extends RequestOptions, Pick<Measuring, 'deploymen
   readonly quietMs?: number;
 }
 
-/** @param deadlineMs when the last line must be sent, in epoch milliseconds */
-export type ServeWatch = (request: HttpRequest, deadlineMs: number) => Promise<StreamedAnswer>;
+/**
+ * @param deadlineMs when the last line must be sent, in epoch milliseconds
+ * @param left aborted when the client has left. Absent: no transport reports it
+ */
+export type ServeWatch = (request: HttpRequest, deadlineMs: number, left?: AbortSignal) => Promise<StreamedAnswer>;
 
 export function serveWatch(options: WatchOptions): ServeWatch {
   // Once for all requests: the roles in memory, and the throttling of log lines.
@@ -75,7 +78,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
   const { sourceOf = (source) => source, quietMs = options.policy.watchQuietSeconds * 1_000 } = options;
   const slots = options.slots ?? watchSlots(options.items);
   const revocation = { nodeKeys: options.nodeKeys, objects: clusterObjects(options), clock: options.clock };
-  return async (request, deadlineMs) => {
+  return async (request, deadlineMs, left) => {
     if (!isStreamed(request)) {
       const probe = await probeLines(options, request);
       return probe === undefined
@@ -115,9 +118,13 @@ export function serveWatch(options: WatchOptions): ServeWatch {
                 }),
             },
       ...defined({
-        answerPodLog: logAnswerer(options, { occupySlot, findRefusalFor, deadlineMs }, (output) => {
-          streamed.output = output;
-        }),
+        answerPodLog: logAnswerer(
+          { ...options, pause: pauseUntil(left, options.pause) },
+          { occupySlot, findRefusalFor, deadlineMs },
+          (output) => {
+            streamed.output = output;
+          },
+        ),
       }),
       answerWatch: async (source, asked, call) => {
         const { slot, form } = await occupySlot(call.user, asked.timeoutSeconds);
@@ -132,7 +139,9 @@ export function serveWatch(options: WatchOptions): ServeWatch {
           paddingBytes: form.paddingBytes,
           findRefusal: findRefusalFor(call),
         };
-        streamed.lines = releasing(slot, watchLines(sourceOf(source, watch.descriptor.resource), watch, limits));
+        const followed = sourceOf(source, watch.descriptor.resource);
+        const untilGone = { ...followed, pause: pauseUntil(left, followed.pause) };
+        streamed.lines = releasing(slot, watchLines(untilGone, watch, limits));
         return STREAM;
       },
     };
@@ -216,6 +225,16 @@ function reasonOf(
       return 'other watches started at the same time';
   }
 }
+
+/** Fails after the client has left: a stream without events waits nowhere else, and would hold its slot until its deadline. */
+const pauseUntil = (left: AbortSignal | undefined, pause: WatchSource['pause']): WatchSource['pause'] =>
+  left === undefined
+    ? pause
+    : async (milliseconds) => {
+        const outcome = await pause(milliseconds);
+        left.throwIfAborted();
+        return outcome;
+      };
 
 async function* releasing<T>(slot: WatchSlot, lines: AsyncIterable<T>): AsyncGenerator<T> {
   try {
