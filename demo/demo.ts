@@ -4,6 +4,7 @@ import type { Console } from '../console/server/serve-console.ts';
 import { systemClock } from '../shared/aws/lambda/system-clock.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
+import { type Control, ControlError } from '../shared/host/control-socket.ts';
 import { memoryCloud } from './ec2/cloud.ts';
 import type { InstanceStateChange } from './ec2/cloud-world.ts';
 import { CLOUD_SOCKET, serveCloudControl } from './ec2/control.ts';
@@ -82,12 +83,14 @@ export interface Demo {
   stop(): Promise<void>;
 }
 
-/** @throws ControlError when another process serves the commands of this data directory */
 export async function startDemo(cluster: DemoCluster, cloud: DemoCloud, options: DemoOptions): Promise<Demo> {
   const zones = Array.from({ length: options.zones }, (_, index) => `local-${String.fromCharCode(97 + index)}`);
   const instances = nameMachines(options.nodes, zones).slice(0, options.ec2Nodes);
   const inCloud = createInstances(cloud, instances, { region: REGION, nowMs: Date.now() });
-  const cloudControl = await serveCloudControl(`${cluster.dataDirectory}/${CLOUD_SOCKET}`, cloud, inCloud);
+  const cloudControl = await orWithout(
+    'cloud',
+    serveCloudControl(`${cluster.dataDirectory}/${CLOUD_SOCKET}`, cloud, inCloud),
+  );
   const page =
     options.console && cluster.kubeconfigPath !== undefined ? await startConsole(cluster.kubeconfigPath) : undefined;
   if (options.nodes === 0) {
@@ -95,7 +98,7 @@ export async function startDemo(cluster: DemoCluster, cloud: DemoCloud, options:
       console: page,
       async stop() {
         await page?.stop();
-        await cloudControl.close();
+        await cloudControl?.close();
       },
     };
   }
@@ -111,16 +114,27 @@ export async function startDemo(cluster: DemoCluster, cloud: DemoCloud, options:
     leaseDurationSeconds: cluster.policy.leaseDurationSeconds,
   });
   inCloud.power(fleet);
-  const control = await serveFleetControl(`${cluster.dataDirectory}/${FLEET_SOCKET}`, fleet);
+  const control = await orWithout('fleet', serveFleetControl(`${cluster.dataDirectory}/${FLEET_SOCKET}`, fleet));
   return {
     console: page,
     async stop() {
       await page?.stop();
-      await cloudControl.close();
-      await control.close();
+      await cloudControl?.close();
+      await control?.close();
       await fleet.stop();
     },
   };
+}
+
+/** The machines run without their commands. undefined: no command reaches them. */
+async function orWithout(command: string, serving: Promise<Control>): Promise<Control | undefined> {
+  try {
+    return await serving;
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error;
+    console.error(`nodekeeper: npm run ${command} cannot reach this process: ${error.message}`);
+    return undefined;
+  }
 }
 
 /** A cluster runs without it. undefined: it could not be started. */

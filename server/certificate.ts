@@ -27,9 +27,17 @@ export function readCertificate({ certificateFile, keyFile }: CertificateFiles):
   return { certificatePem, privateKeyPem };
 }
 
-/** Changes when one of the files does. */
+/** Changes when one of the files does, or is no longer to be had. */
 export const filesVersion = ({ certificateFile, keyFile }: CertificateFiles): string =>
-  [certificateFile, keyFile].map((file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0).join(' ');
+  [certificateFile, keyFile].map(versionOf).join(' ');
+
+function versionOf(file: string): number | string {
+  try {
+    return statSync(file).mtimeMs;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unknown';
+  }
+}
 
 function textOf(option: string, file: string): string {
   try {

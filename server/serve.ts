@@ -14,6 +14,7 @@ import { policyFromYaml } from '../shared/config/policy-file.ts';
 import { STATIC_TOKENS_RULE, type StaticTokenConfig, staticTokensIn } from '../shared/config/static-tokens.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
+import { type Control, ControlError } from '../shared/host/control-socket.ts';
 import { openCredentials, staticTokensOf, writeKubeconfig } from '../shared/host/credentials.ts';
 import { type DatabaseUse, type DataDirectory, openDataDirectory } from '../shared/host/data-directory.ts';
 import { StartError } from '../shared/host/start-error.ts';
@@ -145,9 +146,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       },
     });
     undo.push(() => store.close());
-    undo.push(sweepExpired(store, log));
-    const operations = await serveOperations(data.file(OPERATIONS_SOCKET), store);
-    undo.push(() => operations.close());
+    const operations = await openOperations(data.file(OPERATIONS_SOCKET), store, log);
+    undo.push(() => operations?.close());
 
     const credentials = await openCredentials(data, systemClock.nowMs(), options.names);
     const caPem = own === undefined ? credentials.authority.certificatePem : undefined;
@@ -214,10 +214,12 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
         'object-stream': controllers.onObjectRecords,
         workloads: controllers.onWorkloadRecords,
       },
-      pause,
+      pause: (milliseconds, stopped) => pause(milliseconds, undefined, { signal: stopped }),
       log,
       meter: metrics,
     });
+    // Not before the delivery is there: what is deleted is a change.
+    undo.push(sweepExpired(store, log));
     undo.push(() => delivery.stop());
     undo.push(() => timers.stop());
     if (options.controllers) {
@@ -255,6 +257,17 @@ function consumersOf(change: StoreChange): readonly string[] {
   if (passesObjectFilter(change)) consumers.push('object-stream');
   if (passesWorkloadFilter(change)) consumers.push('workloads');
   return consumers;
+}
+
+/** A cluster runs without it: `nodekeeper backup` and `check` then say that the database is in use. */
+async function openOperations(path: string, store: SqliteStore, log: Log): Promise<Control | undefined> {
+  try {
+    return await serveOperations(path, store);
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error;
+    log.warn('nodekeeper backup and check cannot reach this process', { cause: error.message });
+    return undefined;
+  }
 }
 
 const LOG_PARTITION = /^l#([^#]+)#/;

@@ -1,7 +1,6 @@
 /** nodekeeper serve: starts the cluster, with its demonstration when asked, and ends it in order. */
 import { relative } from 'node:path';
 import type { Demo, ProcessCloud } from '../../demo/demo.ts';
-import { ControlError } from '../../shared/host/control-socket.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import { parseServeOptions, SERVE_USAGE, type ServeOptions } from '../options.ts';
 import { type ServedCluster, startServe } from '../serve.ts';
@@ -17,7 +16,7 @@ export async function serveCommand(args: readonly string[]): Promise<number> {
     console.log(SERVE_USAGE);
     return 0;
   } catch (error) {
-    if (!(error instanceof StartError || error instanceof ControlError)) throw error;
+    if (!(error instanceof StartError)) throw error;
     console.error(`nodekeeper serve: ${error.message}`);
     return 1;
   }

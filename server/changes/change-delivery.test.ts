@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import type { ChangesOutcome, ItemChangeRecord } from '../../shared/ticks/item-change.ts';
@@ -17,10 +18,16 @@ function delivered(handle: (ids: readonly number[]) => ChangesOutcome | Promise<
   const counted: string[] = [];
   const errors: string[] = [];
   let reads = 0;
+  let readFaults = 0;
+  let isPausing = true;
   const delivery = changeDelivery({
     changes: {
       pending(_, limit) {
         reads += 1;
+        if (readFaults > 0) {
+          readFaults -= 1;
+          throw new StoreFault('unreachable', 'disk I/O error', { retryable: true });
+        }
         return [...rows.values()].slice(0, limit);
       },
       processed(ids) {
@@ -34,7 +41,10 @@ function delivered(handle: (ids: readonly number[]) => ChangesOutcome | Promise<
         return handle(ids);
       },
     },
-    pause: async (milliseconds) => void pauses.push(milliseconds),
+    pause: async (milliseconds, stopped) => {
+      pauses.push(milliseconds);
+      if (!isPausing) await once(stopped, 'abort');
+    },
     log: { debug() {}, info() {}, warn() {}, error: (message) => void errors.push(message) },
     meter: { add: (name) => void counted.push(name) },
   });
@@ -47,7 +57,24 @@ function delivered(handle: (ids: readonly number[]) => ChangesOutcome | Promise<
   const rest = async (): Promise<void> => {
     for (let turns = 0; turns < 1_000 && rows.size > 0; turns += 1) await new Promise((done) => setImmediate(done));
   };
-  return { delivery, rows, batches, pauses, counted, errors, commit, rest, reads: () => reads };
+  return {
+    delivery,
+    rows,
+    batches,
+    pauses,
+    counted,
+    errors,
+    commit,
+    rest,
+    reads: () => reads,
+    failReads(count: number) {
+      readFaults = count;
+    },
+    /** A pause then ends with the stop alone. */
+    holdPauses() {
+      isPausing = false;
+    },
+  };
 }
 
 describe('the delivery of committed changes', () => {
@@ -112,6 +139,30 @@ describe('the delivery of committed changes', () => {
     commit(1);
     await rest();
     expect([rows.size, pauses]).toEqual([0, [100]]);
+  });
+
+  it('reads the rows again when they could not be read', async () => {
+    const { delivery, rows, pauses, errors, failReads, rest } = delivered();
+    rows.set(1, change(1));
+    failReads(2);
+    delivery.start();
+    await rest();
+    expect([rows.size, pauses.length]).toEqual([0, 2]);
+    expect(errors).toEqual(['pending changes could not be read', 'pending changes could not be read']);
+  });
+
+  it('does not wait for the next delivery of a batch that fails when it ends', async () => {
+    const { delivery, rows, pauses, holdPauses, commit } = delivered(() => ({
+      failedFrom: 0,
+      faults: [new Error('never')],
+      postponed: [],
+    }));
+    holdPauses();
+    delivery.start();
+    commit(1);
+    for (let turns = 0; turns < 100 && pauses.length === 0; turns += 1) await new Promise((done) => setImmediate(done));
+    await delivery.stop();
+    expect(rows.size).toBe(1);
   });
 
   it('keeps a bounded number of changes in memory, and reads the rest from their rows', async () => {

@@ -38,7 +38,8 @@ export interface PendingChanges {
 export interface DeliveryOptions {
   readonly changes: PendingChanges;
   readonly consumers: Readonly<Record<string, (records: readonly ItemChangeRecord[]) => Promise<ChangesOutcome>>>;
-  readonly pause: (milliseconds: number) => Promise<unknown>;
+  /** Ends early, in whatever way, when the signal is aborted. */
+  readonly pause: (milliseconds: number, stopped: AbortSignal) => Promise<unknown>;
   readonly log: Log;
   readonly meter: Meter;
 }
@@ -67,6 +68,10 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
     Object.keys(consumers).map((consumer) => [consumer, { consumer, queue: [], isBehind: true, running: undefined }]),
   );
   let isOpen = false;
+  const stopped = new AbortController();
+
+  const pauseUnlessStopped = (milliseconds: number): Promise<unknown> =>
+    pause(milliseconds, stopped.signal).catch(() => {});
 
   /** The next changes. Empty: there are none now. */
   function take(lane: Lane): readonly PendingChange[] {
@@ -88,7 +93,7 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
       rest = rest.slice(done);
       if (rest.length === 0) return;
       if (delivery < DELIVERIES_MAX) {
-        await pause(Math.min(REPEAT_MS_MAX, REPEAT_MS * 2 ** (delivery - 1)));
+        await pauseUnlessStopped(Math.min(REPEAT_MS_MAX, REPEAT_MS * 2 ** (delivery - 1)));
         continue;
       }
       const [failed, ...others] = rest;
@@ -115,7 +120,19 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
   async function run(lane: Lane): Promise<void> {
     // The other changes of the same commit join the batch.
     await Promise.resolve();
-    for (let batch = take(lane); batch.length > 0 && isOpen; batch = take(lane)) await processBatch(lane, batch);
+    while (isOpen) {
+      try {
+        const batch = take(lane);
+        if (batch.length === 0) return;
+        await processBatch(lane, batch);
+      } catch (error) {
+        // Its rows cannot be read or deleted now. All are read again then: in order.
+        lane.queue = [];
+        lane.isBehind = true;
+        log.error('pending changes could not be read', { consumer: lane.consumer, error });
+        await pauseUnlessStopped(REPEAT_MS_MAX);
+      }
+    }
   }
 
   function wake(lane: Lane): void {
@@ -140,6 +157,7 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
     },
     async stop() {
       isOpen = false;
+      stopped.abort();
       await Promise.all([...lanes.values()].map(({ running }) => running));
     },
     waiting() {

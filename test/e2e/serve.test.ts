@@ -144,6 +144,13 @@ describe('nodekeeper serve', { timeout: 120_000 }, () => {
     await refused(/nodekeeper\.db does not exist, although .* of its cluster does/);
   });
 
+  it('starts in a directory with a path that is too long for a socket, and says what is missing', async () => {
+    dataDir = join(dataDir, 'long'.repeat(30));
+    const local = await started();
+    await create(local, 'a');
+    expect(local.output()).toContain('nodekeeper backup and check cannot reach this process');
+  });
+
   it('ends in order when a signal comes during its start', async () => {
     const args = ['cli/bin/nodekeeper.ts', 'serve', '--data', dataDir, '--port', '0'];
     const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
