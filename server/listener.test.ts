@@ -107,6 +107,24 @@ describe('the listener', () => {
     expect(served).toBe(0);
   });
 
+  it('counts bodies that have arrived, not those that are declared', async () => {
+    const { url, listener } = await listening();
+    const open = (headers: Record<string, string>, bytes: number) => {
+      const request = httpsRequest(url, { ca, agent: false, method: 'POST', headers });
+      onTestFinished(() => void request.destroy());
+      request.on('error', () => {});
+      request.flushHeaders();
+      if (bytes > 0) request.write(Buffer.alloc(bytes));
+    };
+    const declared = String(3 * 1024 * 1024);
+    for (let count = 0; count < 45; count += 1) open({ 'content-length': declared }, 0);
+    await until(() => listener.counters.requests >= 45, { withinMs: 20_000, what: 'the requests' });
+    expect((await send(url, { method: 'POST', body: 'hello' })).status).toBe(200);
+    expect(listener.counters.refusedBodies).toBe(0);
+    for (let count = 0; count < 45; count += 1) open({ 'transfer-encoding': 'chunked' }, 3 * 1024 * 1024);
+    await until(() => listener.counters.refusedBodies > 0, { withinMs: 20_000, what: 'a refusal' });
+  });
+
   it('refuses headers above its limit', async () => {
     const { url } = await listening();
     expect((await send(url, { headers: { long: 'x'.repeat(20_000) } })).status).toBe(431);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { type BodyRefusal, readBody } from '../../shared/host/http-body.ts';
+import { readBody } from '../../shared/host/http-body.ts';
 import { breakOff, lastPart, leaveRequest, written } from '../../shared/host/http-response.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ApiPlan } from '../assembly/plan.ts';
@@ -177,7 +177,7 @@ export async function openHttpFront(options: {
   };
 }
 
-const REFUSED_BODY: Readonly<Record<BodyRefusal, GatewayResponse>> = {
+const REFUSED_BODY: Readonly<Record<'tooLarge' | 'late', GatewayResponse>> = {
   tooLarge: gatewayMessage(413, 'Request Entity Too Large'),
   late: gatewayMessage(408, 'Request Timeout'),
 };

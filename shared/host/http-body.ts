@@ -1,28 +1,32 @@
 /** Bodies of requests and answers, within bounds of size and time. */
 import type { Http2ServerRequest } from 'node:http2';
 
-export type BodyRefusal = 'tooLarge' | 'late';
+interface BodyLimits<Refusal> {
+  readonly bytesMax: number;
+  readonly timeoutMs: number;
+  /** Decides on each part that arrives. A refusal ends the body. */
+  readonly admit?: (bytes: number) => Refusal | undefined;
+}
 
 /** The body of a request to a listener of HTTP/1.1 and HTTP/2, whole in time. Nothing is kept of one that is not, and no more of it is read. */
-export function readBody(
+export function readBody<Refusal extends string = never>(
   request: Http2ServerRequest,
-  { bytesMax, timeoutMs }: { readonly bytesMax: number; readonly timeoutMs: number },
-): Promise<Buffer | BodyRefusal> {
+  { bytesMax, timeoutMs, admit = () => undefined }: BodyLimits<Refusal>,
+): Promise<Buffer | 'tooLarge' | 'late' | Refusal> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const settle = (outcome: Buffer | BodyRefusal) => {
+    const settle = (outcome: Buffer | 'tooLarge' | 'late' | Refusal) => {
       clearTimeout(timer);
       request.off('data', take);
-      // A request closes after its end as well: an unused error would be made for each.
-      request.off('close', fail);
       if (typeof outcome === 'string') request.pause();
       resolve(outcome);
     };
     const take = (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > bytesMax) settle('tooLarge');
-      else chunks.push(chunk);
+      const refusal = bytes > bytesMax ? 'tooLarge' : admit(chunk.length);
+      if (refusal === undefined) chunks.push(chunk);
+      else settle(refusal);
     };
     const timer = setTimeout(() => settle('late'), timeoutMs);
     const fail = (cause?: unknown) => {

@@ -4,6 +4,8 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 
 /** Part of a body that is written at a time. */
 const PART_CHARACTERS = 65_536;
+/** A client that accepts nothing for this long is cut off: what is written for it stays in memory. Milliseconds. */
+const DRAIN_MS = 30_000;
 
 /** The listener's types know HTTP/2 only; a client of HTTP/1.1 gets the response object of that. */
 const asHttp1 = (response: Http2ServerResponse) =>
@@ -39,7 +41,11 @@ export async function lastPart(response: Http2ServerResponse, body: string | Buf
   while (body.length - start > PART_CHARACTERS && !gone.signal.aborted) {
     // The two halves of a surrogate pair are one character of UTF-8.
     const end = start + PART_CHARACTERS + (isPairAt(body, start + PART_CHARACTERS - 1) ? 1 : 0);
-    await written(response, body.slice(start, end), gone.signal);
+    const isOpen = response.write(body.slice(start, end)) || (await drained(response, gone.signal));
+    if (!isOpen) {
+      breakOff(response);
+      return '';
+    }
     start = end;
   }
   return body.slice(start);
@@ -47,6 +53,24 @@ export async function lastPart(response: Http2ServerResponse, body: string | Buf
 
 /** Whether this unit and the next one are a pair. A half without the other is a character of its own. */
 const isPairAt = (text: string, at: number): boolean => (text.codePointAt(at) ?? 0) > 0xffff;
+
+/** Waits until the client has accepted what was written, or has left. @returns false when it accepts nothing for too long */
+export function drained(response: Http2ServerResponse, gone: AbortSignal): Promise<boolean> {
+  // An HTTP/2 response that was closed never drains.
+  if (gone.aborted) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const settle = (isDrained: boolean): void => {
+      clearTimeout(timer);
+      response.off('drain', onDrain);
+      gone.removeEventListener('abort', onDrain);
+      resolve(isDrained);
+    };
+    const onDrain = (): void => settle(true);
+    const timer = setTimeout(() => settle(false), DRAIN_MS);
+    response.once('drain', onDrain);
+    gone.addEventListener('abort', onDrain, { once: true });
+  });
+}
 
 /** Settles when the connection accepts more, or is closed. */
 export function written(response: Http2ServerResponse, chunk: string | Uint8Array, gone: AbortSignal): Promise<void> {
