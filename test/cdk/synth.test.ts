@@ -42,9 +42,10 @@ const START_KILOBYTES_MAX: Readonly<Record<string, number>> = { heartbeat: 150, 
  */
 const PROTOBUF_TABLE = /apps\/v1\.ControllerRevision:/;
 const LOADED_ON_DEMAND: Readonly<Record<string, readonly RegExp[]>> = {
-  api: [/DescribeInstances/, /YAMLParseError/, PROTOBUF_TABLE],
+  // The schemas of api and watch are read from the table.
+  api: [/DescribeInstances/, /YAMLParseError/],
   heartbeat: [PROTOBUF_TABLE],
-  watch: [PROTOBUF_TABLE],
+  watch: [],
   'cloud-node': [/DescribeInstances/],
   'pod-gc': [/DescribeInstances/],
 };
