@@ -27,6 +27,20 @@ export function readCertificate({ certificateFile, keyFile }: CertificateFiles):
   return { certificatePem, privateKeyPem };
 }
 
+const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** Authorities of client certificates. @throws StartError that names the file, for one without any */
+export function readAuthorities(file: string): readonly X509Certificate[] {
+  const parts = textOf('--client-ca', file).match(CERTIFICATE_PEM) ?? [];
+  try {
+    const authorities = parts.map((pem) => new X509Certificate(pem));
+    if (authorities.length > 0 && authorities.every(({ ca }) => ca)) return authorities;
+  } catch (cause) {
+    throw new StartError(`--client-ca: ${file} has a certificate that cannot be read`, { cause });
+  }
+  throw new StartError(`--client-ca: ${file} must have certificates of authorities in PEM`);
+}
+
 /** Changes when one of the files does, or is no longer to be had. */
 export const filesVersion = ({ certificateFile, keyFile }: CertificateFiles): string =>
   [certificateFile, keyFile].map(versionOf).join(' ');

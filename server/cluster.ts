@@ -42,6 +42,7 @@ import type { Log, Meter } from '../shared/observability/log.ts';
 import { changeLog } from '../shared/store/change-log.ts';
 import type { ItemStore } from '../shared/store/item-store.ts';
 import type { Waker } from '../shared/ticks/waker.ts';
+import { clientCertificates } from './client-certificate.ts';
 import type { FleetControllers } from './fleet-controllers.ts';
 import { answerHealth, type HealthCheck, isHealthPath } from './health.ts';
 import { isRenewal } from './routes.ts';
@@ -94,7 +95,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
   const otherwise = staticTokenAuthenticator(options.staticTokens);
   const machines = { keys: nodeKeys(items), probeKeys: probeKeys(items), clusterId, keysLiveMs: KEYS_LIVE_MS };
   const common = { items, clock: systemClock, random: systemRandom, policy, log, pause };
-  const authenticator = bearerSchemes(
+  const tokens = bearerSchemes(
     [
       accountTokens({ keys: accountKeys(items), find: (ref) => objects.get(ref) }),
       nodeTokens(machines),
@@ -102,6 +103,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
     ],
     otherwise,
   );
+  const authenticator = clientCertificates(tokens);
   const tickets = watchTicketIssuer(processKeys(keepTicketKey(items), log));
   const { api, heartbeat, controllers } = composeSystem({
     ...common,
@@ -126,7 +128,9 @@ export function composeCluster(options: ClusterOptions): Cluster {
       answerPodLog: redirectLogs({ watchUrl: OWN_ORIGIN, tickets }, { items, random: systemRandom }),
     },
     heartbeat: {
-      authenticator: bearerSchemes([nodeTokens({ ...machines, acceptsBeatTokens: true })], otherwise),
+      authenticator: clientCertificates(
+        bearerSchemes([nodeTokens({ ...machines, acceptsBeatTokens: true })], otherwise),
+      ),
       startTimeLimit: systemTimeLimit,
       // The rate only: a beat is 8 KB at most, and a process serves many at once, so its time is not that of one sender.
       throttle: requestThrottle(HEARTBEAT_LIMITS),

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { request as httpsRequest } from 'node:https';
@@ -5,6 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { makeAuthority, makeServerCertificate } from '../shared/host/certificate.ts';
 import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
+import { makeClientCertificate } from '../test/support/client-certificate.ts';
 import { until } from '../test/support/until.ts';
 import { type Answer, openListener } from './listener.ts';
 
@@ -26,12 +28,14 @@ const TEXT = { status: 200, headers: { 'content-type': 'text/plain' }, body: 'ok
 
 async function listening(
   serve: (request: HttpRequest, gone: AbortSignal) => Promise<Answer> = async () => ({ head: TEXT }),
+  clientAuthorities?: readonly X509Certificate[],
 ) {
   const errors: unknown[] = [];
   const listener = await openListener({
     host: '127.0.0.1',
     port: 0,
     ...certificate,
+    ...(clientAuthorities !== undefined && { clientAuthorities }),
     log: { debug() {}, info() {}, warn() {}, error: (_, fields) => void errors.push(fields?.['error']) },
     serve,
   });
@@ -42,23 +46,24 @@ async function listening(
 /** One request over HTTP/1.1. */
 function send(
   url: string,
-  options: { method?: string; body?: string | Buffer; headers?: Record<string, string> } = {},
+  {
+    method = 'GET',
+    body: sent,
+    headers = {},
+    ...tls
+  }: { method?: string; body?: string | Buffer; headers?: Record<string, string>; cert?: string; key?: string } = {},
 ) {
   return new Promise<{ status: number; body: string }>((resolve, reject) => {
-    const request = httpsRequest(
-      url,
-      { ca, method: options.method ?? 'GET', headers: options.headers ?? {}, agent: false },
-      (answer) => {
-        let body = '';
-        answer.setEncoding('utf8').on('data', (text: string) => {
-          body += text;
-        });
-        answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body }));
-        answer.once('error', reject);
-      },
-    );
+    const request = httpsRequest(url, { ca, method, headers, agent: false, ...tls }, (answer) => {
+      let body = '';
+      answer.setEncoding('utf8').on('data', (text: string) => {
+        body += text;
+      });
+      answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body }));
+      answer.once('error', reject);
+    });
     request.once('error', reject);
-    request.end(options.body);
+    request.end(sent);
   });
 }
 
@@ -245,6 +250,39 @@ describe('the listener', () => {
     await once(socket, 'secureConnect');
     socket.destroy();
     await expect(send(url)).rejects.toThrow();
+  });
+
+  it('names the user of a certificate that its authority signed, and of no other, over both protocols', async () => {
+    const nowMs = Date.now();
+    const authority = await makeAuthority({ commonName: 'people', nowMs, validDays: 1 });
+    const stranger = await makeAuthority({ commonName: 'people', nowMs, validDays: 1 });
+    const subject = { commonName: 'ada', organizations: ['dev', 'ops'], nowMs, validDays: 1 };
+    const ada = await makeClientCertificate(authority, subject);
+    const forged = await makeClientCertificate(stranger, subject);
+    const server = await makeServerCertificate(authority, { names: ['ada'], nowMs, validDays: 1 });
+    const seen: (string | undefined)[] = [];
+    const { url } = await listening(
+      async ({ headers }) => {
+        const client = headers[':client-certificate'];
+        seen.push(client === undefined ? undefined : (JSON.parse(client) as { username: string }).username);
+        return { head: TEXT };
+      },
+      [new X509Certificate(authority.certificatePem)],
+    );
+    for (const { certificatePem: cert, privateKeyPem: key } of [ada, forged, server]) {
+      const session = connectHttp2(url, { ca, cert, key });
+      // Two of one connection: what a forged signature leaves behind must not end it, nor another one.
+      for (let requests = 0; requests < 2; requests += 1) {
+        const stream = session.request({ ':path': '/', 'client-certificate': '{"username":"root"}' });
+        await once(stream, 'response');
+        stream.resume();
+      }
+      session.close();
+      await send(url, { cert, key });
+    }
+    await send(url);
+    const none = undefined;
+    expect(seen).toEqual(['ada', 'ada', 'ada', none, none, none, none, none, none, none]);
   });
 
   it('says in one line why it cannot listen', async () => {

@@ -3,9 +3,11 @@
  * anybody has signed in: headers, bodies, their time, streams of a connection, connections, and bytes of all bodies
  * together.
  */
+import type { X509Certificate } from 'node:crypto';
 import type { ServerOptions } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { readBody } from '../shared/host/http-body.ts';
 import { breakOff, drained, lastPart, leaveRequest } from '../shared/host/http-response.ts';
 import { StartError } from '../shared/host/start-error.ts';
@@ -13,6 +15,7 @@ import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/htt
 import { statusResponse } from '../shared/kubernetes/request/respond.ts';
 import * as status from '../shared/kubernetes/status.ts';
 import type { Log } from '../shared/observability/log.ts';
+import { certificateHeader, withCertificate } from './client-certificate.ts';
 
 /** Upstream's limit of a request. Source: k8s.io/apiserver pkg/server/config.go (MaxRequestBodyBytes). */
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
@@ -58,6 +61,8 @@ export interface ListenerOptions {
   readonly port: number;
   readonly certificatePem: string;
   readonly privateKeyPem: string;
+  /** Client certificates that these signed name their users. Absent: none is asked for. */
+  readonly clientAuthorities?: readonly X509Certificate[];
   readonly log: Log;
   /** `gone` is aborted when the client has disconnected. Never rejects for a fault of the request. */
   serve(request: HttpRequest, gone: AbortSignal): Promise<Answer>;
@@ -91,6 +96,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     key: options.privateKeyPem,
     allowHTTP1: true,
     handshakeTimeout: HANDSHAKE_MS,
+    ...clientVerification(options),
     http1Options: HTTP1_OPTIONS,
     settings: { maxConcurrentStreams: STREAMS_MAX, maxHeaderListSize: HEADER_BYTES_MAX },
   });
@@ -149,7 +155,12 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       const body = await readBody(request, limits).catch(() => undefined);
       if (body === undefined) return undefined;
       if (typeof body === 'string') return refuse(body);
-      return await options.serve(requestOf(request, body), gone);
+      const received = requestOf(request, body);
+      const { clientAuthorities } = options;
+      return await options.serve(
+        clientAuthorities === undefined ? received : withClient(request, received, clientAuthorities),
+        gone,
+      );
     } finally {
       bodyBytes -= ownBytes;
     }
@@ -194,7 +205,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     counters,
     connections: () => sockets.size,
     setCertificate: ({ certificatePem, privateKeyPem }) =>
-      server.setSecureContext({ cert: certificatePem, key: privateKeyPem }),
+      server.setSecureContext({ cert: certificatePem, key: privateKeyPem, ...clientVerification(options) }),
     async stop() {
       stopping.abort();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -208,6 +219,32 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       clearTimeout(timer);
     },
   };
+}
+
+/**
+ * A client without a certificate, or with one of another authority, connects all the same: it may have a token. TLS proves
+ * that the client has the key. The signature is verified in client-certificate.ts, and TLS gets no authority to try: a
+ * forged signature would leave an error in the queue of OpenSSL, which then ends the next connection that is read.
+ */
+const clientVerification = ({ clientAuthorities }: Pick<ListenerOptions, 'clientAuthorities'>) =>
+  clientAuthorities === undefined ? {} : { ca: [], requestCert: true, rejectUnauthorized: false };
+
+/** By connection: to verify a certificate costs more than a heartbeat. Undefined: it names no user. */
+const clients = new WeakMap<object, string | undefined>();
+
+function withClient(
+  request: Http2ServerRequest,
+  received: HttpRequest,
+  authorities: readonly X509Certificate[],
+): HttpRequest {
+  const session = request.stream?.session;
+  const connection = session ?? request.socket;
+  if (!clients.has(connection)) {
+    const socket = (session?.socket ?? request.socket) as TLSSocket;
+    const certificate = socket.getPeerX509Certificate();
+    clients.set(connection, certificate && certificateHeader(certificate, authorities));
+  }
+  return { ...received, headers: withCertificate(received.headers, clients.get(connection)) };
 }
 
 /** Writes the parts until they end, or the client has left, or accepts nothing any more. */

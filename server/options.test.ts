@@ -9,6 +9,7 @@ describe('the options of serve', () => {
       host: '127.0.0.1',
       port: 6443,
       names: [],
+      clientCaFile: undefined,
       tokensFile: undefined,
       certificate: undefined,
       clusterId: 'nodekeeper',
@@ -44,7 +45,7 @@ describe('the options of serve', () => {
   it.each([
     [['--data', 'x', '--ephemeral'], '--ephemeral and --data exclude each other'],
     [['--listen', 'edge'], '--listen must be an IP address, not edge'],
-    [['--listen', '0.0.0.0'], '--listen 0.0.0.0 is possible only with --tokens FILE'],
+    [['--listen', '0.0.0.0'], '--listen 0.0.0.0 is possible only with --tokens FILE or --client-ca FILE'],
     [['--listen', '0.0.0.0', '--tokens', 'f', '--demo'], 'only without --demo'],
     [['--tokens', 'f', '--demo'], '--tokens and --demo exclude each other'],
     [['--port', '70000'], '--port must be a whole number from 0 to 65535, not 70000'],

@@ -14,6 +14,8 @@ export interface ServeOptions {
   readonly names: readonly string[];
   /** A certificate of the user's own. Absent: one that the authority of the data directory signs. */
   readonly certificate: { readonly certificateFile: string; readonly keyFile: string } | undefined;
+  /** Authorities of client certificates, PEM. */
+  readonly clientCaFile: string | undefined;
   /** Users with tokens, in place of those that are generated. */
   readonly tokensFile: string | undefined;
   readonly clusterId: string;
@@ -53,6 +55,7 @@ export const SERVE_USAGE = `usage: nodekeeper serve [options]
   --name NAME        a further name or address in the certificate; repeatable
   --tls-cert FILE    certificate chain in PEM, with --tls-key; read again when it changes (its own authority)
   --tls-key FILE     its private key
+  --client-ca FILE   authorities of client certificates in PEM: CN is the user, each O a group
   --tokens FILE      users in place of the generated ones: a JSON list of {sha256, user, groups}
   --cluster-id ID    names the cluster in tokens (${DEFAULT_CLUSTER_ID})
   --no-controllers   no ticks, and no work after changes: nothing changes by itself
@@ -77,8 +80,8 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
     throw new StartError('--ephemeral and --data exclude each other');
   const host = values.listen ?? '127.0.0.1';
   if (host !== 'localhost' && isIP(host) === 0) throw new StartError(`--listen must be an IP address, not ${host}`);
-  if (!LOOPBACK.has(host) && (values.tokens === undefined || values.demo === true)) {
-    const why = values.demo === true ? 'without --demo' : 'with --tokens FILE';
+  if (!LOOPBACK.has(host) && ((values.tokens ?? values['client-ca']) === undefined || values.demo === true)) {
+    const why = values.demo === true ? 'without --demo' : 'with --tokens FILE or --client-ca FILE';
     throw new StartError(
       `--listen ${host} is possible only ${why}: the generated tokens are for programs on this machine`,
     );
@@ -98,6 +101,7 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
     host,
     port: wholeNumber('port', values.port, 6443, 0, 65_535),
     names: [...(LOOPBACK.has(host) || isIP(host) === 0 ? [] : [host]), ...(values.name ?? [])],
+    clientCaFile: values['client-ca'],
     tokensFile: values.tokens,
     certificate: certificateOf(values['tls-cert'], values['tls-key']),
     clusterId,
@@ -109,6 +113,8 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
     demo: demoOf(values),
   };
 }
+
+export const isLoopback = (host: string): boolean => LOOPBACK.has(host);
 
 function certificateOf(certificateFile: string | undefined, keyFile: string | undefined): ServeOptions['certificate'] {
   if (certificateFile === undefined && keyFile === undefined) return undefined;
@@ -150,6 +156,7 @@ function parse(args: readonly string[]) {
         name: { type: 'string', multiple: true },
         'tls-cert': { type: 'string' },
         'tls-key': { type: 'string' },
+        'client-ca': { type: 'string' },
         tokens: { type: 'string' },
         'cluster-id': { type: 'string' },
         controllers: { type: 'boolean' },

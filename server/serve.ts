@@ -21,7 +21,7 @@ import { StartError } from '../shared/host/start-error.ts';
 import type { Log } from '../shared/observability/log.ts';
 import type { StoreChange } from '../shared/store/writes/store-change.ts';
 import { tickGapMaxMs } from '../shared/ticks/tick.ts';
-import { filesVersion, readCertificate } from './certificate.ts';
+import { filesVersion, readAuthorities, readCertificate } from './certificate.ts';
 import { changeDelivery } from './changes/change-delivery.ts';
 import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from './changes/change-filters.ts';
 import { composeCluster } from './cluster.ts';
@@ -29,7 +29,7 @@ import { fileAuditTrail } from './file-audit-trail.ts';
 import { openListener } from './listener.ts';
 import { processLog } from './log.ts';
 import { OPERATIONS_SOCKET, serveOperations } from './operations/operations.ts';
-import type { ServeOptions } from './options.ts';
+import { isLoopback, type ServeOptions } from './options.ts';
 import { ownFetch } from './own-requests.ts';
 import { processMetrics } from './process-metrics.ts';
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions, StoreOpenError } from './store/sqlite-store.ts';
@@ -90,7 +90,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
   try {
     const policy = policyOf(options.policyFile);
     const own = options.certificate === undefined ? undefined : readCertificate(options.certificate);
-    const users = options.tokensFile === undefined ? undefined : tokensIn(options.tokensFile);
+    const clientAuthorities = options.clientCaFile === undefined ? undefined : readAuthorities(options.clientCaFile);
+    const users = usersOf(options);
     const log = processLog({ ...options.log, nowMs: systemClock.nowMs, write: parts.print });
     const data = openDataDirectory(options.dataDirectory, DATABASE);
     undo.push(() => data.dispose());
@@ -163,6 +164,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       host: options.host,
       port: options.port,
       ...(own ?? credentials.server),
+      ...(clientAuthorities !== undefined && { clientAuthorities }),
       log,
       serve: (request, gone) => serving(request, gone),
     });
@@ -283,6 +285,12 @@ function openStore(options: SqliteStoreOptions): SqliteStore {
     if (!(cause instanceof StoreOpenError)) throw cause;
     throw new StartError(cause.message, { cause });
   }
+}
+
+/** Users in place of the generated ones, which are for programs on this machine. @throws StartError */
+function usersOf({ tokensFile, host }: ServeOptions): readonly StaticTokenConfig[] | undefined {
+  if (tokensFile !== undefined) return tokensIn(tokensFile);
+  return isLoopback(host) ? undefined : [];
 }
 
 /** @throws StartError that names the rule */
