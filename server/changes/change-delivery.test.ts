@@ -10,8 +10,11 @@ const change = (id: number): PendingChange => ({
 });
 const DONE: ChangesOutcome = { faults: [], postponed: [] };
 
-/** The rows of one consumer. `handle` answers each batch; without it, batches succeed. */
-function delivered(handle: (ids: readonly number[]) => ChangesOutcome | Promise<ChangesOutcome> = () => DONE) {
+/** The rows of one consumer. `handle` answers each batch; without it, batches succeed. `soon` runs a deletion of rows. */
+function delivered(
+  handle: (ids: readonly number[]) => ChangesOutcome | Promise<ChangesOutcome> = () => DONE,
+  soon: (deletion: () => void) => void = (deletion) => deletion(),
+) {
   const rows = new Map<number, PendingChange>();
   const batches: number[][] = [];
   const pauses: number[] = [];
@@ -31,7 +34,9 @@ function delivered(handle: (ids: readonly number[]) => ChangesOutcome | Promise<
         return [...rows.values()].slice(0, limit);
       },
       processed(ids) {
-        for (const id of ids) rows.delete(id);
+        soon(() => {
+          for (const id of ids) rows.delete(id);
+        });
       },
     },
     consumers: {
@@ -44,6 +49,7 @@ function delivered(handle: (ids: readonly number[]) => ChangesOutcome | Promise<
     pause: async (milliseconds, stopped) => {
       pauses.push(milliseconds);
       if (!isPausing) await once(stopped, 'abort');
+      await new Promise((done) => setImmediate(done));
     },
     log: { debug() {}, info() {}, warn() {}, error: (message) => void errors.push(message) },
     meter: { add: (name) => void counted.push(name) },
@@ -91,9 +97,9 @@ describe('the delivery of committed changes', () => {
     const { delivery, batches, commit, rest } = delivered();
     delivery.start();
     await new Promise((done) => setImmediate(done));
-    commit(...Array.from({ length: 250 }, (_, index) => index));
+    commit(...Array.from({ length: 250 }, (_, index) => index + 1));
     await rest();
-    expect(batches.flat()).toEqual(Array.from({ length: 250 }, (_, index) => index));
+    expect(batches.flat()).toEqual(Array.from({ length: 250 }, (_, index) => index + 1));
     expect(Math.max(...batches.map(({ length }) => length))).toBe(100);
   });
 
@@ -110,6 +116,35 @@ describe('the delivery of committed changes', () => {
     await rest();
     expect(batches.flat().slice(-2)).toEqual([2, 3]);
     expect(pauses).toEqual([100]);
+  });
+
+  it('delivers a change once that is read from its row before its commit is reported', async () => {
+    const { delivery, rows, batches, rest } = delivered();
+    // Two commits of one item. The rows exist before the process learns that they are durable.
+    for (const id of [1, 2]) rows.set(id, change(id));
+    delivery.start();
+    await rest();
+    for (const id of [1, 2]) delivery.offer('stream', change(id));
+    await new Promise((done) => setImmediate(done));
+    expect(batches.flat()).toEqual([1, 2]);
+  });
+
+  it('does not deliver a processed change again, although its row still exists', async () => {
+    let deletions: (() => void)[] = [];
+    const { delivery, rows, batches, rest } = delivered(undefined, (deletion) => void deletions.push(deletion));
+    // More than are read at once: the rows are read a second time.
+    const ids = Array.from({ length: 10_050 }, (_, index) => index + 1);
+    for (const id of ids) rows.set(id, change(id));
+    delivery.start();
+    for (let turns = 0; turns < 1_000 && deletions.length < 100; turns += 1)
+      await new Promise((done) => setImmediate(done));
+    for (const deletion of deletions) deletion();
+    deletions = [];
+    for (let turns = 0; turns < 1_000 && batches.flat().length < ids.length; turns += 1)
+      await new Promise((done) => setImmediate(done));
+    for (const deletion of deletions) deletion();
+    await rest();
+    expect(batches.flat()).toEqual(ids);
   });
 
   it('gives up one change after its deliveries, says so, and continues with the others', async () => {
@@ -177,7 +212,7 @@ describe('the delivery of committed changes', () => {
     delivery.start();
     await new Promise((done) => setImmediate(done));
     const count = 25_000;
-    commit(...Array.from({ length: count }, (_, index) => index));
+    commit(...Array.from({ length: count }, (_, index) => index + 1));
     expect(delivery.waiting()).toEqual({ changes: expect.any(Number), isBehind: true });
     expect(delivery.waiting().changes).toBeLessThanOrEqual(10_000);
     open();
@@ -198,7 +233,7 @@ describe('the delivery of committed changes', () => {
     });
     delivery.start();
     await new Promise((done) => setImmediate(done));
-    commit(...Array.from({ length: 150 }, (_, index) => index));
+    commit(...Array.from({ length: 150 }, (_, index) => index + 1));
     const stopped = delivery.stop();
     open();
     await stopped;

@@ -58,15 +58,25 @@ export interface ChangeDelivery {
 interface Lane {
   readonly consumer: string;
   queue: PendingChange[];
+  /** Ids grow with the commits. The last that was read from the rows, and the last that was processed. */
+  readThrough: number;
+  doneThrough: number;
   /** Rows exist that are not in the queue. */
   isBehind: boolean;
   running: Promise<void> | undefined;
 }
 
+const newLane = (consumer: string): Lane => ({
+  consumer,
+  queue: [],
+  readThrough: 0,
+  doneThrough: 0,
+  isBehind: true,
+  running: undefined,
+});
+
 export function changeDelivery({ changes, consumers, pause, log, meter }: DeliveryOptions): ChangeDelivery {
-  const lanes = new Map<string, Lane>(
-    Object.keys(consumers).map((consumer) => [consumer, { consumer, queue: [], isBehind: true, running: undefined }]),
-  );
+  const lanes = new Map<string, Lane>(Object.keys(consumers).map((consumer) => [consumer, newLane(consumer)]));
   let isOpen = false;
   const stopped = new AbortController();
 
@@ -78,17 +88,24 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
     if (lane.queue.length === 0 && lane.isBehind) {
       const rows = changes.pending(lane.consumer, QUEUE_CHANGES_MAX);
       lane.isBehind = rows.length === QUEUE_CHANGES_MAX;
-      lane.queue = [...rows];
+      lane.readThrough = Math.max(lane.readThrough, rows.at(-1)?.id ?? 0);
+      // The row of a processed change exists until the next commit.
+      lane.queue = rows.filter(({ id }) => id > lane.doneThrough);
     }
     return lane.queue.splice(0, BATCH_CHANGES_MAX);
   }
 
-  async function processBatch({ consumer }: Lane, batch: readonly PendingChange[]): Promise<void> {
+  async function processBatch(lane: Lane, batch: readonly PendingChange[]): Promise<void> {
+    const { consumer } = lane;
+    const finish = (done: readonly PendingChange[]): void => {
+      changes.processed(done.map(({ id }) => id));
+      lane.doneThrough = done.at(-1)?.id ?? lane.doneThrough;
+    };
     let rest = batch;
     for (let delivery = 1; rest.length > 0 && isOpen; delivery += 1) {
       const outcome = await handled(consumer, rest);
       const done = outcome.failedFrom ?? rest.length;
-      changes.processed(rest.slice(0, done).map(({ id }) => id));
+      finish(rest.slice(0, done));
       if (done > 0) delivery = 1;
       rest = rest.slice(done);
       if (rest.length === 0) return;
@@ -103,7 +120,7 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
         key: failed!.change.key,
         causes: outcome.faults.slice(0, 5).map(String),
       });
-      changes.processed([failed!.id]);
+      finish([failed!]);
       rest = others;
       delivery = 0;
     }
@@ -123,7 +140,8 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
     while (isOpen) {
       try {
         const batch = take(lane);
-        if (batch.length === 0) return;
+        if (batch.length === 0 && !lane.isBehind) return;
+        if (batch.length === 0) await pauseUnlessStopped(REPEAT_MS);
         await processBatch(lane, batch);
       } catch (error) {
         // Its rows cannot be read or deleted now. All are read again then: in order.
@@ -146,7 +164,8 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
   return {
     offer(consumer, change) {
       const lane = lanes.get(consumer);
-      if (lane === undefined) return;
+      // A row may be read before its commit is reported. Delivered twice, an older change would follow a newer one.
+      if (lane === undefined || change.id <= lane.readThrough) return;
       if (lane.isBehind || lane.queue.length >= QUEUE_CHANGES_MAX) lane.isBehind = true;
       else lane.queue.push(change);
       wake(lane);
