@@ -108,10 +108,10 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
   };
 }
 
-/** Variables and flags of the script `start`: a benchmark measures what users run. */
+/** Variables and flags of the script `start:aws`: a benchmark measures what it runs. */
 function startScript(packageJson: string): { readonly variables: Record<string, string>; readonly flags: string[] } {
-  const { scripts } = JSON.parse(packageJson) as { scripts: { start: string } };
-  const words = scripts.start.split(' ');
+  const { scripts } = JSON.parse(packageJson) as { scripts: { 'start:aws': string } };
+  const words = scripts['start:aws'].split(' ');
   const variables = words.slice(0, words.indexOf('node')).map((word): [string, string] => {
     const [name = '', ...value] = word.split('=');
     return [name, value.join('=')];
