@@ -4,6 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { CertifiedKey } from '../shared/host/certificate.ts';
 import { StartError } from '../shared/host/start-error.ts';
+import type { Log } from '../shared/observability/log.ts';
 
 export interface CertificateFiles {
   readonly certificateFile: string;
@@ -42,7 +43,7 @@ export function readAuthorities(file: string): readonly X509Certificate[] {
 }
 
 /** Changes when one of the files does, or is no longer to be had. */
-export const filesVersion = ({ certificateFile, keyFile }: CertificateFiles): string =>
+const filesVersion = ({ certificateFile, keyFile }: CertificateFiles): string =>
   [certificateFile, keyFile].map(versionOf).join(' ');
 
 function versionOf(file: string): number | string {
@@ -59,4 +60,49 @@ function textOf(option: string, file: string): string {
   } catch (cause) {
     throw new StartError(`${option}: ${file} cannot be read: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** Between two looks at the files of the certificate. Milliseconds. */
+const CHECK_MS = 10_000;
+/** A timer cannot wait for much longer than three weeks. Milliseconds. */
+const DAY_MS = 86_400_000;
+const RENEWED_AFTER_DAYS = 30;
+
+interface Following {
+  /** Uses this certificate for new connections. @throws Error when its two parts do not belong together */
+  use(certificate: CertifiedKey): void;
+  readonly log: Log;
+}
+
+/** Uses the files of the certificate again when they change. Files that cannot be used leave the one that is. */
+export function followFiles(files: CertificateFiles, { use, log }: Following): () => void {
+  let version = filesVersion(files);
+  const timer = setInterval(() => {
+    const current = filesVersion(files);
+    if (current === version) return;
+    version = current;
+    try {
+      use(readCertificate(files));
+      log.info('the certificate was read again', { file: files.certificateFile });
+    } catch (error) {
+      log.error('the changed certificate cannot be used: the one before stays', { error });
+    }
+  }, CHECK_MS);
+  return () => clearInterval(timer);
+}
+
+/** Signs another certificate each month: a process may run longer than one is valid. */
+export function renewMonthly(sign: () => Promise<CertifiedKey>, { use, log }: Following): () => void {
+  let days = 0;
+  const timer = setInterval(async () => {
+    days += 1;
+    if (days < RENEWED_AFTER_DAYS) return;
+    try {
+      use(await sign());
+      days = 0;
+    } catch (error) {
+      log.error('the certificate could not be renewed: it is tried again in a day', { error });
+    }
+  }, DAY_MS);
+  return () => clearInterval(timer);
 }

@@ -4,32 +4,33 @@
  * Order of life: data directory, store, credentials, listener, change delivery, ticks; and back in the opposite order.
  * The listener answers only after the store is open. A start that fails closes what it had opened.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cloudNodeManifest } from '../functions/cloud-node/manifest.ts';
 import { systemClock } from '../shared/aws/lambda/system-clock.ts';
-import { describePolicyFault } from '../shared/config/policy.ts';
-import { policyFromYaml } from '../shared/config/policy-file.ts';
-import { STATIC_TOKENS_RULE, type StaticTokenConfig, staticTokensIn } from '../shared/config/static-tokens.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
-import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
+import type { Policy } from '../shared/fleet/policy.ts';
+import type { CertifiedKey } from '../shared/host/certificate.ts';
 import { type Control, ControlError } from '../shared/host/control-socket.ts';
 import { openCredentials, staticTokensOf, writeKubeconfig } from '../shared/host/credentials.ts';
 import { type DatabaseUse, type DataDirectory, openDataDirectory } from '../shared/host/data-directory.ts';
 import { StartError } from '../shared/host/start-error.ts';
 import type { Log } from '../shared/observability/log.ts';
+import { loggedResource } from '../shared/store/layout.ts';
 import type { StoreChange } from '../shared/store/writes/store-change.ts';
 import { tickGapMaxMs } from '../shared/ticks/tick.ts';
-import { filesVersion, readAuthorities, readCertificate } from './certificate.ts';
+import { followFiles, readAuthorities, readCertificate, renewMonthly } from './certificate.ts';
 import { changeDelivery } from './changes/change-delivery.ts';
 import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from './changes/change-filters.ts';
 import { composeCluster } from './cluster.ts';
+import { sweepExpired } from './expired-items.ts';
 import { fileAuditTrail } from './file-audit-trail.ts';
+import { policyOf, usersOf } from './inputs.ts';
 import { openListener } from './listener.ts';
 import { processLog } from './log.ts';
 import { OPERATIONS_SOCKET, serveOperations } from './operations/operations.ts';
-import { isLoopback, type ServeOptions } from './options.ts';
+import type { ServeOptions } from './options.ts';
 import { ownFetch } from './own-requests.ts';
 import { processMetrics } from './process-metrics.ts';
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions, StoreOpenError } from './store/sqlite-store.ts';
@@ -47,13 +48,11 @@ const DATABASE: DatabaseUse = {
     );
   },
 };
-/** Between two sweeps of expired items, and after one that found some. Milliseconds. */
-const SWEEP_MS = 30_000;
-const SWEEP_AGAIN_MS = 1_000;
-/** Between two looks at the files of the certificate. Milliseconds. */
-const CERTIFICATE_CHECK_MS = 10_000;
 /** States of an instance after which a node may change. */
 const INSTANCE_STATES: readonly string[] = cloudNodeManifest.triggers[1].states;
+/** Where this machine reaches a listener on all of its addresses. */
+const REACHED_AT: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 /** Longest orderly end. Milliseconds. */
 const STOP_MS = 4_000;
 
@@ -141,7 +140,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       onCommit(changes) {
         for (const change of changes) {
           for (const { consumer, id } of change.pending) delivery.offer(consumer, { id, change });
-          const resource = loggedResource(change);
+          const { key, type } = change;
+          const resource = key.table === 'objects' && type === 'INSERT' ? loggedResource(key.pk) : undefined;
           if (resource !== undefined) signals.changed(resource);
         }
       },
@@ -152,6 +152,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
 
     const credentials = await openCredentials(data, systemClock.nowMs(), options.names);
     const caPem = own === undefined ? credentials.authority.certificatePem : undefined;
+    let certificate = own ?? credentials.server;
     const timers = tickTimers({ policy, clock: systemClock, log, meter: metrics });
     const onInstanceChange = (instanceId: string, state: string): void => {
       if (!INSTANCE_STATES.includes(state)) return;
@@ -163,13 +164,13 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     const listener = await openListener({
       host: options.host,
       port: options.port,
-      ...(own ?? credentials.server),
+      ...certificate,
       ...(clientAuthorities !== undefined && { clientAuthorities }),
       log,
       serve: (request, gone) => serving(request, gone),
     });
     undo.push(() => listener.stop());
-    const url = `https://${options.host.includes(':') ? `[${options.host}]` : options.host}:${listener.port}`;
+    const url = `https://${inUrl(options.host)}:${listener.port}`;
     const cluster = composeCluster({
       items: store.items,
       signals,
@@ -204,7 +205,10 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
           fault: () => (delivery.waiting().isBehind ? 'functions are behind with committed changes' : undefined),
         },
       ],
-      probe: { url: `https://localhost:${listener.port}`, fetch: ownFetch(caPem) },
+      probe: {
+        url: `https://${inUrl(REACHED_AT[options.host] ?? options.host)}:${listener.port}`,
+        fetch: ownFetch(() => certificate.certificatePem),
+      },
       ...(parts.cloudOf && { cloud: parts.cloudOf(data, onInstanceChange) }),
     });
     serving = cluster.serve;
@@ -228,7 +232,18 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       delivery.start();
       timers.start(controllers.ticks);
     }
-    undo.push(watchCertificate(options.certificate, listener, log));
+    const following = {
+      use(next: CertifiedKey) {
+        listener.setCertificate(next);
+        certificate = next;
+      },
+      log,
+    };
+    undo.push(
+      options.certificate === undefined
+        ? renewMonthly(() => credentials.signServer(systemClock.nowMs()), following)
+        : followFiles(options.certificate, following),
+    );
     if (users === undefined) {
       const { adminToken: token, viewerToken } = credentials;
       writeKubeconfig(data.file('kubeconfig'), { url, caPem, token, viewerToken });
@@ -272,11 +287,6 @@ async function openOperations(path: string, store: SqliteStore, log: Log): Promi
   }
 }
 
-const LOG_PARTITION = /^l#([^#]+)#/;
-/** The resource with a new entry in its change log. */
-const loggedResource = ({ key, type }: StoreChange): string | undefined =>
-  key.table === 'objects' && type === 'INSERT' ? LOG_PARTITION.exec(key.pk)?.[1] : undefined;
-
 /** @throws StartError */
 function openStore(options: SqliteStoreOptions): SqliteStore {
   try {
@@ -285,77 +295,4 @@ function openStore(options: SqliteStoreOptions): SqliteStore {
     if (!(cause instanceof StoreOpenError)) throw cause;
     throw new StartError(cause.message, { cause });
   }
-}
-
-/** Users in place of the generated ones, which are for programs on this machine. @throws StartError */
-function usersOf({ tokensFile, host }: ServeOptions): readonly StaticTokenConfig[] | undefined {
-  if (tokensFile !== undefined) return tokensIn(tokensFile);
-  return isLoopback(host) ? undefined : [];
-}
-
-/** @throws StartError that names the rule */
-function tokensIn(file: string): readonly StaticTokenConfig[] {
-  let document: unknown;
-  try {
-    document = JSON.parse(readFileSync(file, 'utf8'));
-  } catch (cause) {
-    throw new StartError(`--tokens: ${file} cannot be read: ${(cause as Error).message}`, { cause });
-  }
-  const tokens = staticTokensIn(document);
-  if (tokens === undefined || tokens.length === 0) throw new StartError(`--tokens: ${file} ${STATIC_TOKENS_RULE}`);
-  return tokens;
-}
-
-/** @throws StartError with a line for each fault: file:line, field, value and rule */
-function policyOf(file: string | undefined): Policy {
-  if (file === undefined) return defaultPolicy;
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new StartError(`--policy: ${file} cannot be read: ${(cause as Error).message}`, { cause });
-  }
-  const parsed = policyFromYaml(text, file);
-  if (parsed.kind === 'ok') return parsed.policy;
-  throw new StartError(parsed.faults.map(describePolicyFault).join('\n'));
-}
-
-/** Deletes what has expired, as time to live does in DynamoDB, and soon again while there is more. */
-function sweepExpired(store: Pick<SqliteStore, 'sweepExpired'>, log: Log): () => void {
-  let timer: NodeJS.Timeout | undefined;
-  let isEnded = false;
-  const sweep = async (): Promise<void> => {
-    const swept = await store.sweepExpired().catch((error: unknown) => {
-      log.warn('expired items could not be deleted: the next sweep does it', { error });
-      return 0;
-    });
-    if (!isEnded) timer = setTimeout(sweep, swept > 0 ? SWEEP_AGAIN_MS : SWEEP_MS);
-  };
-  timer = setTimeout(sweep, SWEEP_AGAIN_MS);
-  return () => {
-    isEnded = true;
-    clearTimeout(timer);
-  };
-}
-
-/** Uses the files of the certificate again when they change. Files that cannot be used leave the one that is. */
-function watchCertificate(
-  files: ServeOptions['certificate'],
-  listener: Pick<Awaited<ReturnType<typeof openListener>>, 'setCertificate'>,
-  log: Log,
-): () => void {
-  if (files === undefined) return () => {};
-  let version = filesVersion(files);
-  const timer = setInterval(() => {
-    const current = filesVersion(files);
-    if (current === version) return;
-    version = current;
-    try {
-      listener.setCertificate(readCertificate(files));
-      log.info('the certificate was read again', { file: files.certificateFile });
-    } catch (error) {
-      log.error('the changed certificate cannot be used: the one before stays', { error });
-    }
-  }, CERTIFICATE_CHECK_MS);
-  return () => clearInterval(timer);
 }

@@ -10,6 +10,8 @@ import { replaceFile } from './write-file.ts';
 export interface Credentials {
   readonly authority: Authority;
   readonly server: CertifiedKey;
+  /** Another certificate of the server, valid from now on. */
+  readonly signServer: (nowMs: number) => Promise<CertifiedKey>;
   readonly adminToken: string;
   readonly viewerToken: string;
   readonly fleetToken: string;
@@ -65,14 +67,14 @@ export async function openCredentials(
   const newToken = () => randomBytes(32).toString('base64url');
   const newTokens = () => JSON.stringify({ admin: newToken(), fleet: newToken() });
   const tokens = JSON.parse(await keep('tokens.json', TOKENS_PATTERN, newTokens)) as { admin: string; fleet: string };
+  const serverNames = [...new Set([...LOOPBACK_NAMES, ...names])];
+  const signServer = (atMs: number): Promise<CertifiedKey> =>
+    makeServerCertificate(kept, { names: serverNames, nowMs: atMs, validDays: SERVER_VALID_DAYS });
   const viewerToken = await keep('viewer-token', TOKEN_PATTERN, newToken);
   return {
     authority: kept,
-    server: await makeServerCertificate(kept, {
-      names: [...new Set([...LOOPBACK_NAMES, ...names])],
-      nowMs,
-      validDays: SERVER_VALID_DAYS,
-    }),
+    server: await signServer(nowMs),
+    signServer,
     adminToken: tokens.admin,
     viewerToken,
     fleetToken: tokens.fleet,

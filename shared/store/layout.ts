@@ -72,6 +72,9 @@ export const healthPartitions = (): readonly string[] =>
 /** Without a shard: what all of its keys begin with. */
 export const objectPartition = (resource: string, shard?: number): string => `o#${resource}#${shardText(shard)}`;
 export const logPartition = (resource: string, shard?: number): string => `l#${resource}#${shardText(shard)}`;
+/** The resource that this partition has changes of; undefined for any other partition. */
+export const loggedResource = (partition: string): string | undefined =>
+  partition.startsWith('l#') ? partition.slice(2, partition.lastIndexOf('#')) : undefined;
 export const headPartition = (resource: string, shard: number): string => `h#${resource}#${twoDigits(shard)}`;
 export const nodePodsPartition = (nodeName: string): string => `n#${nodeName}`;
 export const ownedPartition = (ownerUid: string): string => `w#${ownerUid}`;

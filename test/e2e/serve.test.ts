@@ -1,10 +1,14 @@
 /** `nodekeeper serve` as its operator meets it: bad input, kills, backup, check, restore, its end. */
 import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { get as httpsGet } from 'node:https';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 
@@ -25,6 +29,44 @@ function nodekeeper(...args: readonly string[]): Promise<{ exitCode: number; out
     );
   });
 }
+
+/** `nodekeeper serve` that writes no kubeconfig of its own. */
+function serve(...args: readonly string[]): { output(): string } {
+  const child = spawn(process.execPath, [join(ROOT, 'cli/bin/nodekeeper.ts'), 'serve', ...args], { cwd: ROOT });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  onTestFinished(async () => {
+    child.kill('SIGTERM');
+    await ended;
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  return { output: () => output };
+}
+
+/** Files of a certificate for this name, and the options that name them. */
+async function certificateFiles(directory: string, name: string): Promise<readonly string[]> {
+  const nowMs = Date.now();
+  const authority = await makeAuthority({ commonName: 'site', nowMs, validDays: 1 });
+  const { certificatePem, privateKeyPem } = await makeServerCertificate(authority, {
+    names: [name],
+    nowMs,
+    validDays: 1,
+  });
+  writeFileSync(join(directory, 'tls.crt'), certificatePem);
+  writeFileSync(join(directory, 'tls.key'), privateKeyPem);
+  return ['--tls-cert', join(directory, 'tls.crt'), '--tls-key', join(directory, 'tls.key')];
+}
+
+/** The body of an answer; the certificate is for another name. */
+const get = (url: string, token: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const options = { rejectUnauthorized: false, headers: { authorization: `Bearer ${token}` } };
+    httpsGet(url, options, (answer) => text(answer).then(resolve, reject)).once('error', reject);
+  });
 
 async function started(options: { readonly port?: number } = {}): Promise<LocalForTest> {
   const local = await startLocalForTest({ nodes: 0, dataDir, ...options });
@@ -104,6 +146,32 @@ describe('nodekeeper serve', { timeout: 120_000 }, () => {
       kind: 'answered',
       body: { type: 'ADDED', object: { metadata: { name: 'seen' } } },
     });
+  });
+
+  it.each([
+    { what: 'another address', args: (file: string) => ['--listen', '127.0.0.2', '--tokens', file] },
+    { what: 'all addresses', args: (file: string) => ['--listen', '0.0.0.0', '--tokens', file] },
+  ])('its own probe reaches it at $what, with a certificate of another name', async ({ args }) => {
+    const tokens = join(dataDir, 'users.json');
+    const token = 'a'.repeat(43);
+    const sha256 = createHash('sha256').update(token).digest('hex');
+    const files = await certificateFiles(dataDir, 'edge.example');
+    writeFileSync(tokens, JSON.stringify([{ sha256, user: 'ada', groups: ['system:masters'] }]));
+    const served = serve('--data', join(dataDir, 'd'), '--port', '0', '--log', 'json', ...args(tokens), ...files);
+    const url = await until(async () => /serves (https:\/\/\S+)/.exec(served.output())?.[1], {
+      withinMs: 20_000,
+      what: 'the address',
+    });
+    const acceptedProbes = async (): Promise<number> => {
+      const body = await get(`${url.replace('0.0.0.0', '127.0.0.1')}/metrics?scope=controller`, token);
+      return Number(/nodekeeper_probes\{result="accepted"\} (\d+)/.exec(body)?.[1] ?? 0);
+    };
+    await until(async () => ((await acceptedProbes()) > 0 ? true : undefined), {
+      withinMs: 30_000,
+      everyMs: 500,
+      what: `a probe that was accepted\n${served.output()}`,
+    });
+    expect(served.output()).not.toContain('probe heartbeat failed');
   });
 
   it('refuses bad input in one line, with exit code 1, and changes nothing', async () => {
