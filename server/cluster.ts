@@ -21,6 +21,7 @@ import {
   probeKeys,
   ticketKeys,
 } from '../shared/access/process-key-store.ts';
+import { refusalsAdded } from '../shared/access/refusal-store.ts';
 import { bearerSchemes } from '../shared/access/tokens/bearer.ts';
 import { nodeTokens } from '../shared/access/tokens/node-tokens.ts';
 import { processKeys } from '../shared/access/tokens/process-keys.ts';
@@ -36,6 +37,8 @@ import { gunzip } from '../shared/gzip.ts';
 import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
 import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
+import { failedRequests } from '../shared/kubernetes/request/log-throttle.ts';
+import { refusedRequests } from '../shared/kubernetes/request/refused-requests.ts';
 import { withoutWatchPrefix } from '../shared/kubernetes/request/request.ts';
 import { API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/kubernetes/request/request-throttle.ts';
 import type { Log, Meter } from '../shared/observability/log.ts';
@@ -104,6 +107,11 @@ export function composeCluster(options: ClusterOptions): Cluster {
     otherwise,
   );
   const authenticator = clientCertificates(tokens);
+  const onRefused = refusedRequests({
+    log,
+    store: refusalsAdded(items),
+    noteFault: failedRequests(log, 'refused heartbeats could not be counted'),
+  });
   const tickets = watchTicketIssuer(processKeys(keepTicketKey(items), log));
   const { api, heartbeat, controllers } = composeSystem({
     ...common,
@@ -133,8 +141,8 @@ export function composeCluster(options: ClusterOptions): Cluster {
       ),
       startTimeLimit: systemTimeLimit,
       // The rate only: a beat is 8 KB at most, and a process serves many at once, so its time is not that of one sender.
-      throttle: requestThrottle(HEARTBEAT_LIMITS),
-      batchThrottle: requestThrottle(HEARTBEAT_LIMITS),
+      throttle: requestThrottle(HEARTBEAT_LIMITS, { onRefused }),
+      batchThrottle: requestThrottle(HEARTBEAT_LIMITS, { onRefused }),
     },
   });
   const slots = watchLimits(WATCHES_MAX);

@@ -15,11 +15,12 @@ import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/htt
 import { statusResponse } from '../shared/kubernetes/request/respond.ts';
 import * as status from '../shared/kubernetes/status.ts';
 import type { Log } from '../shared/observability/log.ts';
+import { addressShares } from './address-shares.ts';
 import { certificateHeader, withCertificate } from './client-certificate.ts';
 
 /** Upstream's limit of a request. Source: k8s.io/apiserver pkg/server/config.go (MaxRequestBodyBytes). */
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
-/** Bodies that are being read, together. More are answered 503 at once. */
+/** Bodies that are being read, together. More are answered 503 at once. One address has a quarter of it. */
 const ALL_BODIES_BYTES_MAX = 128 * 1024 * 1024;
 /** Longest time of a client for a body, and for its headers. Milliseconds. */
 const BODY_MS = 30_000;
@@ -29,6 +30,7 @@ const HANDSHAKE_MS = 10_000;
 const CHECK_MS = 2_000;
 /** API Gateway allows 10 KB; impersonation with many groups needs more than 8. Bytes. */
 const HEADER_BYTES_MAX = 16 * 1024;
+/** One address has a quarter of them. */
 const CONNECTIONS_MAX = 20_000;
 /** Upstream's own since CVE-2023-44487. Source: k8s.io/apiserver pkg/server/options (HTTP2MaxStreamsPerConnection). */
 const STREAMS_MAX = 100;
@@ -89,7 +91,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const counters: ListenerCounters = { requests: 0, serverErrors: 0, refusedBodies: 0 };
   const sockets = new Set<Socket>();
   const stopping = new AbortController();
-  let bodyBytes = 0;
+  const bodies = addressShares(ALL_BODIES_BYTES_MAX);
+  const connections = addressShares(CONNECTIONS_MAX);
 
   const server = createSecureServer({
     cert: options.certificatePem,
@@ -100,11 +103,18 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     http1Options: HTTP1_OPTIONS,
     settings: { maxConcurrentStreams: STREAMS_MAX, maxHeaderListSize: HEADER_BYTES_MAX },
   });
-  server.maxConnections = CONNECTIONS_MAX;
   server.on('connection', (socket: Socket) => {
+    const { remoteAddress = '' } = socket;
+    if (!connections.take(remoteAddress, 1)) {
+      socket.destroy();
+      return;
+    }
     socket.setNoDelay(true);
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      connections.give(remoteAddress, 1);
+    });
   });
   server.on('session', (session) => {
     session.setTimeout(IDLE_MS, () => session.close());
@@ -142,10 +152,10 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     };
     if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX) return refuse('tooLarge');
     // What has arrived is counted, not what is declared: a declaration costs its client nothing, and chunks have none.
+    const { remoteAddress = '' } = request.socket;
     let ownBytes = 0;
     const admit = (bytes: number) => {
-      if (bodyBytes + bytes > ALL_BODIES_BYTES_MAX) return 'crowded' as const;
-      bodyBytes += bytes;
+      if (!bodies.take(remoteAddress, bytes)) return 'crowded' as const;
       ownBytes += bytes;
       return undefined;
     };
@@ -162,7 +172,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
         gone,
       );
     } finally {
-      bodyBytes -= ownBytes;
+      bodies.give(remoteAddress, ownBytes);
     }
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { readBody } from '../../shared/host/http-body.ts';
-import { breakOff, lastPart, leaveRequest, written } from '../../shared/host/http-response.ts';
+import { asHttp1, breakOff, lastPart, leaveRequest } from '../../shared/host/http-response.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ApiPlan } from '../assembly/plan.ts';
 import type { LocalFunction } from '../functions/local-function.ts';
@@ -281,6 +281,26 @@ function functionUrlHandler(options: FunctionUrlOptions, domainName: string): Ha
 const writeHead = (response: Http2ServerResponse, { statusCode = 200, headers, cookies }: StreamHead): void => {
   response.writeHead(statusCode, { ...headers, ...(cookies === undefined ? {} : { 'set-cookie': [...cookies] }) });
 };
+
+/** Settles when the connection accepts more, or is closed. */
+function written(response: Http2ServerResponse, chunk: string | Uint8Array, gone: AbortSignal): Promise<void> {
+  if (chunk.length === 0) {
+    // HTTP/2 sends the head as soon as it is written.
+    asHttp1(response)?.flushHeaders();
+    return Promise.resolve();
+  }
+  // An HTTP/2 response that was closed never drains.
+  if (gone.aborted || response.destroyed || response.write(chunk)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = () => {
+      response.off('drain', settle);
+      gone.removeEventListener('abort', settle);
+      resolve();
+    };
+    response.once('drain', settle);
+    gone.addEventListener('abort', settle);
+  });
+}
 
 async function integrate({ fn, timeoutMs }: GatewayTarget, event: unknown): Promise<GatewayResponse> {
   let timer: NodeJS.Timeout | undefined;

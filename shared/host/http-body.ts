@@ -19,6 +19,8 @@ export function readBody<Refusal extends string = never>(
     const settle = (outcome: Buffer | 'tooLarge' | 'late' | Refusal) => {
       clearTimeout(timer);
       request.off('data', take);
+      // A request closes after its end as well: an unused error would be made for each.
+      request.off('close', fail);
       if (typeof outcome === 'string') request.pause();
       resolve(outcome);
     };

@@ -8,13 +8,8 @@ const PART_CHARACTERS = 65_536;
 const DRAIN_MS = 30_000;
 
 /** The listener's types know HTTP/2 only; a client of HTTP/1.1 gets the response object of that. */
-const asHttp1 = (response: Http2ServerResponse) =>
+export const asHttp1 = (response: Http2ServerResponse) =>
   response instanceof ServerResponse ? (response as ServerResponse) : undefined;
-
-/** HTTP/2 sends the head as soon as it is written. */
-function sendHead(response: Http2ServerResponse): void {
-  asHttp1(response)?.flushHeaders();
-}
 
 /** The rest of a request is not read: HTTP/1.1 needs its connection ended for that, HTTP/2 the stream alone. */
 export function leaveRequest(request: Http2ServerRequest, response: Http2ServerResponse): void {
@@ -69,24 +64,5 @@ export function drained(response: Http2ServerResponse, gone: AbortSignal): Promi
     const timer = setTimeout(() => settle(false), DRAIN_MS);
     response.once('drain', onDrain);
     gone.addEventListener('abort', onDrain, { once: true });
-  });
-}
-
-/** Settles when the connection accepts more, or is closed. */
-export function written(response: Http2ServerResponse, chunk: string | Uint8Array, gone: AbortSignal): Promise<void> {
-  if (chunk.length === 0) {
-    sendHead(response);
-    return Promise.resolve();
-  }
-  // An HTTP/2 response that was closed never drains.
-  if (gone.aborted || response.destroyed || response.write(chunk)) return Promise.resolve();
-  return new Promise((resolve) => {
-    const settle = () => {
-      response.off('drain', settle);
-      gone.removeEventListener('abort', settle);
-      resolve();
-    };
-    response.once('drain', settle);
-    gone.addEventListener('abort', settle);
   });
 }

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { defaultPolicy } from '../shared/fleet/policy.ts';
+import { memoryItemStore } from '../shared/store/memory/item-store.ts';
+import { composeCluster } from './cluster.ts';
+import { changeSignals } from './watches/change-signals.ts';
+
+const TOKEN = 'a'.repeat(43);
+
+function cluster(user: string, ...groups: readonly string[]) {
+  const items = memoryItemStore();
+  const nothing = (): void => {};
+  const { serve } = composeCluster({
+    items,
+    signals: changeSignals(),
+    policy: defaultPolicy,
+    clusterId: 'c',
+    staticTokens: [{ sha256: createHash('sha256').update(TOKEN).digest('hex'), user, groups }],
+    authorities: () => '',
+    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
+    meter: { add: nothing },
+    waker: { wake: async () => [] },
+    auditTrail: { record: async () => undefined },
+    processFamilies: () => [],
+    checks: [{ name: 'store', fault: () => 'no space' }],
+    probe: { url: 'https://127.0.0.1:1', fetch: globalThis.fetch },
+  });
+  const send = async (method: string, target: string, body = '', token: string | undefined = TOKEN) => {
+    const { pathname: path, searchParams: query } = new URL(`https://c${target}`);
+    const headers = {
+      'content-type': 'application/merge-patch+json',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    };
+    const request = { method, path, query, headers, body: Buffer.from(body), sourceIp: '192.0.2.1' };
+    return (await serve(request, new AbortController().signal)).head;
+  };
+  return { items, send };
+}
+
+it('refuses heartbeats above the rate of their node, and counts them by its identity', async () => {
+  const { items, send } = cluster('system:node:n1', 'system:nodes');
+  const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1';
+  const statuses: number[] = [];
+  for (let beats = 0; beats < 40; beats += 1) statuses.push((await send('PATCH', path, '{"spec":{}}')).status);
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(10);
+  const { items: refusals } = await items.query({ table: 'control', pk: 'refusals', consistent: true });
+  expect(refusals).toHaveLength(1);
+});
+
+it('shows why it is not ready to those who may ask, as for every path', async () => {
+  const { send } = cluster('ada', 'system:masters');
+  expect(await send('GET', '/readyz')).toMatchObject({ status: 500, body: expect.stringContaining('no space') });
+  expect((await send('GET', '/livez')).status).toBe(200);
+  expect((await send('GET', '/metrics', '', 'unknown')).status).toBe(401);
+});
