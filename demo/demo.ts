@@ -2,6 +2,7 @@
 import { openConsole } from '../cli/console.ts';
 import type { Console } from '../console/server/serve-console.ts';
 import { systemClock } from '../shared/aws/lambda/system-clock.ts';
+import { defined } from '../shared/defined.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import { type Control, ControlError } from '../shared/host/control-socket.ts';
@@ -13,14 +14,7 @@ import { KeptWorld } from './ec2/kept-world.ts';
 import { createInstances } from './ec2/machines.ts';
 import { FLEET_SOCKET, serveFleetControl, startFleet } from './fleet/index.ts';
 import { nameMachines } from './fleet/names.ts';
-
-export interface DemoOptions {
-  readonly nodes: number;
-  readonly zones: number;
-  /** How many machines are instances of the simulated EC2. */
-  readonly ec2Nodes: number;
-  readonly console: boolean;
-}
+import type { DemoOptions } from './options.ts';
 
 /** The running cluster. */
 export interface DemoCluster {
@@ -29,7 +23,7 @@ export interface DemoCluster {
   readonly fleetToken: string;
   readonly kubeconfigPath: string | undefined;
   readonly dataDirectory: string;
-  readonly policy: Pick<Policy, 'beatIntervalSeconds' | 'leaseDurationSeconds'>;
+  readonly policy: Partial<Pick<Policy, 'beatIntervalSeconds' | 'leaseDurationSeconds'>>;
 }
 
 const REGION = 'us-east-1';
@@ -104,14 +98,16 @@ export async function startDemo(cluster: DemoCluster, cloud: DemoCloud, options:
   }
   const fleet = startFleet({
     url: cluster.url,
-    ...(cluster.caPem !== undefined && { ca: cluster.caPem }),
+    ...defined({ ca: cluster.caPem }),
     token: cluster.fleetToken,
     nodes: options.nodes,
     zones,
     providerIds: inCloud.providerIds,
     silent: inCloud.poweredOff,
-    beatIntervalSeconds: cluster.policy.beatIntervalSeconds,
-    leaseDurationSeconds: cluster.policy.leaseDurationSeconds,
+    ...defined({
+      beatIntervalSeconds: cluster.policy.beatIntervalSeconds,
+      leaseDurationSeconds: cluster.policy.leaseDurationSeconds,
+    }),
   });
   inCloud.power(fleet);
   const control = await orWithout('fleet', serveFleetControl(`${cluster.dataDirectory}/${FLEET_SOCKET}`, fleet));

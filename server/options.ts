@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
-import { parseArgs } from 'node:util';
+import { DEMO_OPTIONS, DEMO_USAGE, type DemoOptions, demoOptionsOf } from '../demo/options.ts';
+import { oneOf, optionValues, wholeNumber } from '../shared/host/command-line.ts';
 import { StartError } from '../shared/host/start-error.ts';
 import { isLogLevel, LOG_LEVELS, type LogLevel } from './log.ts';
 
@@ -29,21 +30,10 @@ export interface ServeOptions {
   readonly demo: DemoOptions | undefined;
 }
 
-export interface DemoOptions {
-  readonly nodes: number;
-  readonly zones: number;
-  /** How many machines are instances of the simulated EC2. */
-  readonly ec2Nodes: number;
-  readonly console: boolean;
-}
-
 export const DEFAULT_DATA_DIRECTORY = '.nodekeeper';
 const DEFAULT_CLUSTER_ID = 'nodekeeper';
 /** As in a deployment: it names the cluster in tokens, which stay valid when it moves there. */
 const CLUSTER_ID = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-const ZONES_MAX = 26;
-const NODES_MAX = 100_000;
-const EC2_NODES = 2;
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 
 export const SERVE_USAGE = `usage: nodekeeper serve [options]
@@ -66,11 +56,7 @@ export const SERVE_USAGE = `usage: nodekeeper serve [options]
   --log-level LEVEL  ${LOG_LEVELS.join(', ')} (info)
   --quiet            nothing but the log
   --demo             simulated machines, a simulated EC2 and the console; with it:
-  --nodes N          simulated machines (6)
-  --zones N          zones they are dealt to (3)
-  --ec2-nodes N      machines that are instances of the simulated EC2 (2, or all when fewer)
-  --no-fleet         no simulated machines
-  --no-console       no console (docs/console.md)
+${DEMO_USAGE}
   --help             this text`;
 
 /** @throws StartError with one line on what is wrong */
@@ -99,7 +85,7 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
     help: values.help ?? false,
     dataDirectory: values.ephemeral === true ? undefined : (values.data ?? DEFAULT_DATA_DIRECTORY),
     host,
-    port: wholeNumber('port', values.port, 6443, 0, 65_535),
+    port: wholeNumber('port', values.port, { otherwise: 6443, least: 0, most: 65_535 }),
     names: [...(LOOPBACK.has(host) || isIP(host) === 0 ? [] : [host]), ...(values.name ?? [])],
     clientCaFile: values['client-ca'],
     tokensFile: values.tokens,
@@ -124,73 +110,33 @@ function certificateOf(certificateFile: string | undefined, keyFile: string | un
 }
 
 function demoOf(values: ReturnType<typeof parse>): DemoOptions | undefined {
-  if (values.demo !== true) {
-    const stray = (['nodes', 'zones', 'ec2-nodes', 'fleet', 'console'] as const).find(
-      (name) => values[name] !== undefined,
-    );
-    if (stray === undefined) return undefined;
-    throw new StartError(`--${values[stray] === false ? 'no-' : ''}${stray} needs --demo`);
-  }
-  const nodes = values.fleet === false ? 0 : wholeNumber('nodes', values.nodes, 6, 0, NODES_MAX);
-  const ec2Nodes = wholeNumber('ec2-nodes', values['ec2-nodes'], Math.min(EC2_NODES, nodes), 0, NODES_MAX);
-  if (ec2Nodes > nodes) throw new StartError(`--ec2-nodes ${ec2Nodes}: there are only ${nodes} machines`);
-  return {
-    nodes,
-    ec2Nodes,
-    zones: wholeNumber('zones', values.zones, 3, 1, ZONES_MAX),
-    console: values.console ?? true,
-  };
+  if (values.demo === true) return demoOptionsOf(values);
+  const stray = (['nodes', 'zones', 'ec2-nodes', 'fleet', 'console'] as const).find(
+    (name) => values[name] !== undefined,
+  );
+  if (stray === undefined) return undefined;
+  throw new StartError(`--${values[stray] === false ? 'no-' : ''}${stray} needs --demo`);
 }
 
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowNegative: true,
-      options: {
-        help: { type: 'boolean', short: 'h' },
-        ephemeral: { type: 'boolean' },
-        data: { type: 'string' },
-        listen: { type: 'string' },
-        port: { type: 'string' },
-        name: { type: 'string', multiple: true },
-        'tls-cert': { type: 'string' },
-        'tls-key': { type: 'string' },
-        'client-ca': { type: 'string' },
-        tokens: { type: 'string' },
-        'cluster-id': { type: 'string' },
-        controllers: { type: 'boolean' },
-        policy: { type: 'string' },
-        synchronous: { type: 'string' },
-        log: { type: 'string' },
-        'log-level': { type: 'string' },
-        quiet: { type: 'boolean' },
-        demo: { type: 'boolean' },
-        nodes: { type: 'string' },
-        zones: { type: 'string' },
-        'ec2-nodes': { type: 'string' },
-        fleet: { type: 'boolean' },
-        console: { type: 'boolean' },
-      },
-    }).values;
-  } catch (cause) {
-    const [firstSentence] = (cause as Error).message.split(/\. |\n/);
-    throw new StartError(`${firstSentence} (--help lists the options)`, { cause });
-  }
-}
-
-function oneOf<const T extends string>(name: string, value: string | undefined, allowed: readonly [T, ...T[]]): T {
-  if (value === undefined) return allowed[0];
-  const found = allowed.find((each) => each === value);
-  if (found === undefined) throw new StartError(`--${name} must be ${allowed.join(' or ')}, not ${value}`);
-  return found;
-}
-
-function wholeNumber(name: string, text: string | undefined, fallback: number, least: number, most: number): number {
-  if (text === undefined) return fallback;
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= least && value <= most)) {
-    throw new StartError(`--${name} must be a whole number from ${least} to ${most}, not ${text}`);
-  }
-  return value;
-}
+const parse = (args: readonly string[]) =>
+  optionValues(args, {
+    help: { type: 'boolean', short: 'h' },
+    ephemeral: { type: 'boolean' },
+    data: { type: 'string' },
+    listen: { type: 'string' },
+    port: { type: 'string' },
+    name: { type: 'string', multiple: true },
+    'tls-cert': { type: 'string' },
+    'tls-key': { type: 'string' },
+    'client-ca': { type: 'string' },
+    tokens: { type: 'string' },
+    'cluster-id': { type: 'string' },
+    controllers: { type: 'boolean' },
+    policy: { type: 'string' },
+    synchronous: { type: 'string' },
+    log: { type: 'string' },
+    'log-level': { type: 'string' },
+    quiet: { type: 'boolean' },
+    demo: { type: 'boolean' },
+    ...DEMO_OPTIONS,
+  });

@@ -1,9 +1,10 @@
 /** nodekeeper serve: starts the cluster, with its demonstration when asked, and ends it in order. */
-import { relative } from 'node:path';
 import type { Demo, ProcessCloud } from '../../demo/demo.ts';
+import { greeting } from '../../demo/greeting.ts';
+import { listenForSignals } from '../../shared/host/signals.ts';
 import { StartError } from '../../shared/host/start-error.ts';
-import { parseServeOptions, SERVE_USAGE, type ServeOptions } from '../options.ts';
-import { type ServedCluster, startServe } from '../serve.ts';
+import { DEFAULT_DATA_DIRECTORY, parseServeOptions, SERVE_USAGE, type ServeOptions } from '../options.ts';
+import { startServe } from '../serve.ts';
 
 /** Longest an orderly end may take before it is cut short. */
 const STOP_MAX_MS = 5_000;
@@ -50,7 +51,12 @@ async function run(options: ServeOptions): Promise<number> {
     if (options.demo && demonstration && cloud && !signals.stopping()) {
       demo = await demonstration.startDemo(cluster, cloud, options.demo);
     }
-    if (!signals.stopping()) say(greeting(cluster, options, demo?.console?.address));
+    if (!signals.stopping()) {
+      const { nodes = 0, ec2Nodes = 0 } = options.demo ?? {};
+      const seconds = cluster.readyMs / 1_000;
+      const page = demo?.console?.address;
+      say(greeting({ ...cluster, defaultDirectory: DEFAULT_DATA_DIRECTORY, seconds, nodes, ec2Nodes, console: page }));
+    }
     await signals.first;
     say('stopping');
   } finally {
@@ -66,45 +72,4 @@ async function run(options: ServeOptions): Promise<number> {
 async function loadDemo() {
   const { processCloud, startDemo } = await import('../../demo/demo.ts');
   return { processCloud, startDemo };
-}
-
-/** Listens from the beginning: a signal during the start ends what was started. A second one ends the process at once. */
-function listenForSignals(): { readonly first: Promise<void>; stopping(): boolean } {
-  let received = 0;
-  const first = new Promise<void>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.on(signal, () => {
-        received += 1;
-        if (received > 1) process.exit(130);
-        resolve();
-      });
-    }
-  });
-  return { first, stopping: () => received > 0 };
-}
-
-function greeting(cluster: ServedCluster, { demo }: ServeOptions, page: string | undefined): string {
-  const seconds = (cluster.readyMs / 1_000).toFixed(1);
-  const served = `Nodekeeper serves ${cluster.url} after ${seconds} s. Ctrl-C stops it.`;
-  if (cluster.kubeconfigPath === undefined) return `${served}\n`;
-  const kubeconfig = relative('', cluster.kubeconfigPath);
-  const path = kubeconfig.startsWith('..') ? cluster.kubeconfigPath : kubeconfig;
-  const lines = [
-    `${served} In another terminal:`,
-    '',
-    `  export KUBECONFIG=${path.startsWith('/') ? path : `$PWD/${path}`}`,
-    '  kubectl get nodes --watch',
-  ];
-  if (demo !== undefined && demo.nodes > 0) {
-    const data = kubeconfig === '.nodekeeper/kubeconfig' ? '' : `--data ${cluster.dataDirectory} `;
-    lines.push(`  npm run fleet -- ${data}silence 'edge-a-*'   # a zone falls silent: NotReady within 45 s`);
-    if (demo.ec2Nodes > 0) {
-      lines.push(`  npm run cloud -- ${data}terminate edge-a-0    # its instance terminates: the Node is deleted`);
-    }
-    lines.push('  kubectl describe nodes');
-  } else {
-    lines.push('  kubectl api-resources', '  kubectl get leases -n kube-node-lease');
-  }
-  if (page !== undefined) lines.push('', `The console is at ${page}`);
-  return `${lines.join('\n')}\n`;
 }

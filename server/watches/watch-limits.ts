@@ -4,8 +4,8 @@
  */
 import type { WatchSlots } from '../../functions/watch/watch-slot-store.ts';
 
-/** A held watch costs about 30 KB with its TLS connection. */
-export const WATCHES_MAX = 10_000;
+/** 2,000 idle watches took 25 KB each, and 100 KB with a TLS connection for each (2026-11-28, resident memory). */
+export const WATCHES_MAX = 5_000;
 
 export function watchLimits(watchesMax: number): WatchSlots & { held(): number } {
   const byUser = new Map<string, number>();

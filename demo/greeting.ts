@@ -1,0 +1,48 @@
+import { relative } from 'node:path';
+
+export interface Greeted {
+  readonly url: string;
+  /** From the start until it serves. */
+  readonly seconds: number;
+  /** undefined: the users of the cluster are not ours. */
+  readonly kubeconfigPath: string | undefined;
+  readonly dataDirectory: string;
+  /** The one that commands use without `--data`. */
+  readonly defaultDirectory: string;
+  readonly nodes: number;
+  readonly ec2Nodes: number;
+  /** Of the console; undefined: it is not served. */
+  readonly console: string | undefined;
+}
+
+/** What a cluster on this machine says when it serves: what to type next. */
+export function greeting(cluster: Greeted): string {
+  const served = `Nodekeeper serves ${cluster.url} after ${cluster.seconds.toFixed(1)} s. Ctrl-C stops it.`;
+  if (cluster.kubeconfigPath === undefined) return `${served}\n`;
+  const path = fromHere(cluster.kubeconfigPath);
+  const lines = [
+    `${served} In another terminal:`,
+    '',
+    `  export KUBECONFIG=${path.startsWith('/') ? path : `$PWD/${path}`}`,
+    '  kubectl get nodes --watch',
+  ];
+  if (cluster.nodes > 0) {
+    const directory = fromHere(cluster.dataDirectory);
+    const data = directory === cluster.defaultDirectory ? '' : `--data ${directory} `;
+    lines.push(`  npm run fleet -- ${data}silence 'edge-a-*'   # a zone falls silent: NotReady within 45 s`);
+    if (cluster.ec2Nodes > 0) {
+      lines.push(`  npm run cloud -- ${data}terminate edge-a-0    # its instance terminates: the Node is deleted`);
+    }
+    lines.push('  kubectl describe nodes');
+  } else {
+    lines.push('  kubectl api-resources', '  kubectl get leases -n kube-node-lease');
+  }
+  if (cluster.console !== undefined) lines.push('', `The console is at ${cluster.console}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** As it is typed in this directory. */
+function fromHere(path: string): string {
+  const found = relative('', path);
+  return found.startsWith('..') ? path : found;
+}
