@@ -5,7 +5,9 @@ describe('the options of serve', () => {
   it('are a cluster on loopback in .nodekeeper, without a demonstration', () => {
     expect(parseServeOptions([])).toEqual({
       help: false,
+      service: undefined,
       dataDirectory: '.nodekeeper',
+      isDataNamed: false,
       host: '127.0.0.1',
       port: 6443,
       names: [],
@@ -57,6 +59,7 @@ describe('the options of serve', () => {
     [['--nodes', '3'], '--nodes needs --demo'],
     [['--no-fleet'], '--no-fleet needs --demo'],
     [['--demo', '--nodes', '1', '--ec2-nodes', '2'], '--ec2-nodes 2: there are only 1 machines'],
+    [['--install', '--uninstall'], '--install and --uninstall exclude each other'],
     [['--frob'], "Unknown option '--frob'"],
   ])('%j is refused in one line', (args, message) => {
     expect(() => parseServeOptions(args)).toThrow(

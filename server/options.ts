@@ -7,8 +7,12 @@ import { isLogLevel, LOG_LEVELS, type LogLevel } from './log.ts';
 /** What `nodekeeper serve` was asked for. */
 export interface ServeOptions {
   readonly help: boolean;
+  /** As a service of systemd. Undefined: it runs in this process. */
+  readonly service: 'install' | 'uninstall' | undefined;
   /** Undefined: nothing is kept. */
   readonly dataDirectory: string | undefined;
+  /** False: it is the one that is used without `--data`. */
+  readonly isDataNamed: boolean;
   readonly host: string;
   readonly port: number;
   /** Names and addresses in the certificate, besides those of loopback and `host`. */
@@ -55,6 +59,8 @@ export const SERVE_USAGE = `usage: nodekeeper serve [options]
   --log plain|json   format of the log (plain)
   --log-level LEVEL  ${LOG_LEVELS.join(', ')} (info)
   --quiet            nothing but the log
+  --install          as a service of systemd, with the other options; again: replaces it
+  --uninstall        removes the service, and keeps its data
   --demo             simulated machines, a simulated EC2 and the console; with it:
 ${DEMO_USAGE}
   --help             this text`;
@@ -64,6 +70,8 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
   const values = parse(args);
   if (values.ephemeral === true && values.data !== undefined)
     throw new StartError('--ephemeral and --data exclude each other');
+  if (values.install === true && values.uninstall === true)
+    throw new StartError('--install and --uninstall exclude each other');
   const host = values.listen ?? '127.0.0.1';
   if (host !== 'localhost' && isIP(host) === 0) throw new StartError(`--listen must be an IP address, not ${host}`);
   if (!LOOPBACK.has(host) && ((values.tokens ?? values['client-ca']) === undefined || values.demo === true)) {
@@ -83,7 +91,9 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
   if (!isLogLevel(level)) throw new StartError(`--log-level must be ${LOG_LEVELS.join(', ')}, not ${level}`);
   return {
     help: values.help ?? false,
+    service: values.install === true ? 'install' : values.uninstall === true ? 'uninstall' : undefined,
     dataDirectory: values.ephemeral === true ? undefined : (values.data ?? DEFAULT_DATA_DIRECTORY),
+    isDataNamed: values.data !== undefined,
     host,
     port: wholeNumber('port', values.port, { otherwise: 6443, least: 0, most: 65_535 }),
     names: [...(LOOPBACK.has(host) || isIP(host) === 0 ? [] : [host]), ...(values.name ?? [])],
@@ -137,6 +147,8 @@ const parse = (args: readonly string[]) =>
     log: { type: 'string' },
     'log-level': { type: 'string' },
     quiet: { type: 'boolean' },
+    install: { type: 'boolean' },
+    uninstall: { type: 'boolean' },
     demo: { type: 'boolean' },
     ...DEMO_OPTIONS,
   });

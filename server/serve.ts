@@ -26,6 +26,7 @@ import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from './
 import { composeCluster } from './cluster.ts';
 import { sweepExpired } from './expired-items.ts';
 import { fileAuditTrail } from './file-audit-trail.ts';
+import type { HealthCheck } from './health.ts';
 import { policyOf, usersOf } from './inputs.ts';
 import { openListener } from './listener.ts';
 import { processLog } from './log.ts';
@@ -68,6 +69,8 @@ export interface ServedCluster {
   readonly dataDirectory: string;
   readonly policy: Policy;
   readonly readyMs: number;
+  /** Why it is not ready, in one line; undefined: it is. */
+  fault(): string | undefined;
   stop(): Promise<void>;
 }
 
@@ -171,6 +174,28 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     });
     undo.push(() => listener.stop());
     const url = `https://${inUrl(options.host)}:${listener.port}`;
+    const checks: readonly HealthCheck[] = [
+      {
+        name: 'store',
+        fault: () =>
+          store.metrics().isFailing ? 'the disk is full, read-only or failing: writes are refused' : undefined,
+      },
+      {
+        name: 'ticks',
+        fault() {
+          if (!options.controllers) return undefined;
+          const lastMs = timers.lastTickMs() ?? startedAtMs;
+          const silentMs = systemClock.nowMs() - lastMs;
+          return silentMs > tickGapMaxMs(policy)
+            ? `node-monitor's last tick was ${Math.round(silentMs / 1_000)} s ago`
+            : undefined;
+        },
+      },
+      {
+        name: 'changes',
+        fault: () => (delivery.waiting().isBehind ? 'functions are behind with committed changes' : undefined),
+      },
+    ];
     const cluster = composeCluster({
       items: store.items,
       signals,
@@ -183,28 +208,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       waker: timers,
       auditTrail: fileAuditTrail(data.file('audit.log')),
       processFamilies: () => metrics.families(),
-      checks: [
-        {
-          name: 'store',
-          fault: () =>
-            store.metrics().isFailing ? 'the disk is full, read-only or failing: writes are refused' : undefined,
-        },
-        {
-          name: 'ticks',
-          fault() {
-            if (!options.controllers) return undefined;
-            const lastMs = timers.lastTickMs() ?? startedAtMs;
-            const silentMs = systemClock.nowMs() - lastMs;
-            return silentMs > tickGapMaxMs(policy)
-              ? `node-monitor's last tick was ${Math.round(silentMs / 1_000)} s ago`
-              : undefined;
-          },
-        },
-        {
-          name: 'changes',
-          fault: () => (delivery.waiting().isBehind ? 'functions are behind with committed changes' : undefined),
-        },
-      ],
+      checks,
       probe: {
         url: `https://${inUrl(REACHED_AT[options.host] ?? options.host)}:${listener.port}`,
         fetch: ownFetch(() => certificate.certificatePem),
@@ -258,6 +262,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       dataDirectory: data.path,
       policy,
       readyMs: performance.now() - startedMs,
+      fault: () => checks.map((check) => check.fault()).find((fault) => fault !== undefined),
       stop: () => (ending ??= Promise.race([stopAll(), pause(STOP_MS, undefined, { ref: false })])),
     };
   } catch (error) {

@@ -1,10 +1,12 @@
 /** nodekeeper serve: starts the cluster, with its demonstration when asked, and ends it in order. */
+import { join } from 'node:path';
 import type { Demo, ProcessCloud } from '../../demo/demo.ts';
 import { greeting } from '../../demo/greeting.ts';
 import { listenForSignals } from '../../shared/host/signals.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import { DEFAULT_DATA_DIRECTORY, parseServeOptions, SERVE_USAGE, type ServeOptions } from '../options.ts';
 import { startServe } from '../serve.ts';
+import { serviceManager } from '../service/notify.ts';
 
 /** Longest an orderly end may take before it is cut short. */
 const STOP_MAX_MS = 5_000;
@@ -13,14 +15,22 @@ const STOP_MAX_MS = 5_000;
 export async function serveCommand(args: readonly string[]): Promise<number> {
   try {
     const options = parseServeOptions(args);
-    if (!options.help) return await run(options);
-    console.log(SERVE_USAGE);
+    if (options.help) console.log(SERVE_USAGE);
+    else if (options.service !== undefined) await changeService(options);
+    else return await run(options);
     return 0;
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     console.error(`nodekeeper serve: ${error.message}`);
     return 1;
   }
+}
+
+async function changeService(options: ServeOptions): Promise<void> {
+  const { installService, thisMachine, uninstallService } = await import('../service/install.ts');
+  const machine = thisMachine((line) => console.log(line));
+  if (options.service === 'uninstall') return uninstallService(machine);
+  await installService(options, { node: process.execPath, main: join(import.meta.dirname, 'start.mjs') }, machine);
 }
 
 async function run(options: ServeOptions): Promise<number> {
@@ -31,6 +41,11 @@ async function run(options: ServeOptions): Promise<number> {
     if (!options.quiet) console.log(line);
   };
   const demonstration = options.demo && (await loadDemo());
+  const manager = serviceManager({
+    environment: process.env,
+    pid: process.pid,
+    onFault: (message) => console.error(`nodekeeper: ${message}`),
+  });
   let cloud: ProcessCloud | undefined;
   const cluster = await startServe(options, {
     print: (line) => process.stderr.write(`${line}\n`),
@@ -57,10 +72,12 @@ async function run(options: ServeOptions): Promise<number> {
       const page = demo?.console?.address;
       say(greeting({ ...cluster, defaultDirectory: DEFAULT_DATA_DIRECTORY, seconds, nodes, ec2Nodes, console: page }));
     }
+    if (!signals.stopping()) await manager.ready(() => `${cluster.fault() ?? 'serves'} (${cluster.url})`);
     await signals.first;
     say('stopping');
   } finally {
     setTimeout(() => process.exit(), STOP_MAX_MS).unref();
+    await manager.stopping();
     await demo?.stop();
     cloud?.stop();
     await cluster.stop();

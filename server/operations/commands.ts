@@ -2,7 +2,7 @@
  * nodekeeper backup, check and restore: the file of a cluster on this machine. A running cluster does the first two itself;
  * otherwise the command opens the file. All three print a line, and exit with 1 when something is wrong.
  */
-import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs';
+import { chownSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
@@ -50,8 +50,30 @@ async function backup(words: readonly string[], database: string, io: OperationI
   const file = resolve(fileIn(words));
   if (existsSync(file)) throw new StartError(`${file} exists: name a file that does not`);
   if (!existsSync(dirname(file))) throw new StartError(`the directory ${dirname(file)} does not exist`);
-  const reply = await operateOn(database, { verb: 'backup', file });
-  if (reply.kind === 'backedUp') io.print(`${file} has ${countText(reply.rows)}`);
+  // A service writes nowhere but in its own directory: the copy is moved from there to FILE.
+  const isForeign = existsSync(database) && statSync(database).uid !== process.getuid?.();
+  const copy = isForeign ? `${database}.backup-${process.pid}` : file;
+  try {
+    const reply = await operateOn(database, { verb: 'backup', file: copy });
+    if (isForeign) placeCopy(copy, file);
+    if (reply.kind === 'backedUp') io.print(`${file} has ${countText(reply.rows)}`);
+  } finally {
+    if (isForeign) rmSync(copy, { force: true });
+  }
+}
+
+/** Under its name only when it is complete and durable. @throws StartError */
+function placeCopy(copy: string, file: string): void {
+  const unfinished = `${file}.new`;
+  try {
+    copyFileSync(copy, unfinished);
+    syncFile(unfinished);
+    renameSync(unfinished, file);
+    syncDirectory(file);
+  } catch (cause) {
+    rmSync(unfinished, { force: true });
+    throw new StartError(`${file} cannot be written: ${(cause as Error).message}`, { cause });
+  }
 }
 
 async function check(words: readonly string[], database: string, io: OperationIo): Promise<void> {
@@ -80,6 +102,9 @@ async function restore(words: readonly string[], database: string, io: Operation
   try {
     for (const suffix of [...SUFFIXES, '.lock']) rmSync(`${copy}${suffix}`, { force: true });
     copyFileSync(file, copy);
+    const { uid, gid } = statSync(dirname(database));
+    // Root restores what a service owns.
+    if (process.getuid?.() === 0) chownSync(copy, uid, gid);
     const rows = await soundRows(copy, file);
     syncFile(copy);
     const kept = `${database}.before-${new Date(io.nowMs).toISOString().replaceAll(':', '')}`;

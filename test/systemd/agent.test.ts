@@ -2,54 +2,25 @@
  * The agent under a real systemd with a real logind and D-Bus, booted in namespaces of its own (boot.sh): installed by
  * install.sh, killed, updated, and shut down with its machine.
  */
-import { execFile, spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Finding } from '../../agent/rules/finding.ts';
 import { buildAgent } from '../../scripts/build-agent.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
-
-const HERE = fileURLToPath(new URL('.', import.meta.url));
-const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
-const BOOT_MS = 240_000;
-
-/** Mounts an overlay over the root in new namespaces, with a group of cgroup v2: what boot.sh needs. */
-const PROBE = `
-mount --make-rprivate / && base=$(mktemp -d) && mount -t tmpfs tmpfs "$base" && mkdir "$base/u" "$base/w" "$base/r" &&
-mount -t overlay overlay -o "lowerdir=/,upperdir=$base/u,workdir=$base/w" "$base/r" && mount -t proc proc "$base/r/proc" &&
-mount -t cgroup2 cgroup2 "$base/r/mnt" && ip link add a0 type veth peer name a1 && test -x /lib/systemd/systemd &&
-test -x /lib/systemd/systemd-logind && command -v dbus-daemon && rmdir "$base" 2>/dev/null; test -d "$base/r/proc/1"`;
-
-function whyNot(): string | undefined {
-  if (process.getuid?.() !== 0) return 'not root';
-  const namespaces = ['--mount', '--pid', '--fork', '--net', '--cgroup'];
-  const { status, stderr } = spawnSync('unshare', [...namespaces, 'sh', '-c', PROBE], { encoding: 'utf8' });
-  return status === 0 ? undefined : stderr.trim().slice(0, 200) || 'a program is missing';
-}
-
-const missing = whyNot();
-const why = missing === undefined ? '' : ` (skipped: systemd cannot be booted: ${missing})`;
+import { BOOT_MS, boot, missing, resultsOf, why } from './boot.ts';
 
 describe.skipIf(missing !== undefined)(`the agent under systemd${why}`, () => {
   let directory: string;
-  const read = <T>(step: string): T => {
-    const path = join(directory, 'results', `${step}.json`);
-    return (existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : {}) as T;
-  };
+  const read = <T>(step: string): T => resultsOf<T>(directory, step);
 
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'nodekeeper-systemd-'));
     copyFileSync(await buildAgent(join(directory, 'next'), '0.9.1'), join(directory, 'next.mjs'));
     await buildAgent(join(directory, 'dist'), '0.9.0');
     copyFileSync(join(directory, 'next.mjs'), join(directory, 'dist/next.mjs'));
-    const args = [join(HERE, 'boot.sh'), PROJECT, join(directory, 'dist'), join(directory, 'results')];
-    await promisify(execFile)('sh', args, { timeout: BOOT_MS, killSignal: 'SIGKILL' });
-    const failed = join(directory, 'results/failed');
-    if (existsSync(failed)) throw new Error(readFileSync(failed, 'utf8'));
+    await boot('agent-story.ts', directory);
   }, BOOT_MS + 10_000);
   afterAll(() => rmSync(directory, { recursive: true }));
 

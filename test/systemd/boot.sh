@@ -2,13 +2,13 @@
 # Boots systemd as PID 1 of new namespaces, over a copy of this machine's root that is thrown away. Needs root, unshare(1)
 # and overlay mounts. Nothing outside of the namespaces changes.
 #
-#   boot.sh PROJECT AGENT_DIST RESULTS
+#   boot.sh PROJECT AGENT_DIST RESULTS STORY
 #
-# The story (story.ts) writes what it finds to RESULTS. AGENT_DIST: output of npm run agent:build.
+# STORY, a file of this folder, writes what it finds to RESULTS. AGENT_DIST: output of npm run agent:build.
 set -eu
 
 if [ "${1:-}" != inside ]; then
-  project=$1 dist=$2 results=$3
+  project=$1 dist=$2 results=$3 story=$4
   top=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
   [ -n "$top" ] || { echo 'boot.sh: cgroup v2 is not mounted' >&2; exit 77; }
   group=$top/nodekeeper-boot-$$
@@ -18,13 +18,13 @@ if [ "${1:-}" != inside ]; then
   # The group is the root of the new cgroup namespace.
   sh -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' sh "$group" \
     unshare --mount --pid --fork --ipc --uts --net --cgroup --kill-child \
-    sh "$0" inside "$project" "$dist" "$results" || true
+    sh "$0" inside "$project" "$dist" "$results" "$story" || true
   # systemd leaves groups behind, deepest first.
   find "$group" -mindepth 1 -depth -type d -exec rmdir {} + 2>/dev/null || true
   exit 0
 fi
 
-project=$2 dist=$3 results=$4
+project=$2 dist=$3 results=$4 story=$5
 mount --make-rprivate /
 base=$(mktemp -d)
 mount -t tmpfs -o size=2g tmpfs "$base"
@@ -66,12 +66,12 @@ cat > "$units/story.target" <<'UNIT'
 [Unit]
 Wants=dbus.socket systemd-logind.service story.service systemd-journald.service
 UNIT
-cat > "$units/story.service" <<'UNIT'
+cat > "$units/story.service" <<UNIT
 [Unit]
 After=dbus.socket systemd-logind.service
 [Service]
 Type=exec
-ExecStart=/usr/local/bin/node /opt/project/test/systemd/story.ts /opt/agent /opt/results
+ExecStart=/usr/local/bin/node /opt/project/test/systemd/$story /opt/agent /opt/results
 StandardOutput=file:/opt/results/story.log
 StandardError=inherit
 UNIT

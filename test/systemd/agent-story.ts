@@ -2,7 +2,7 @@
  * What happens inside a booted systemd (boot.sh): the agent is installed, runs a pod, is killed, updates itself, and
  * shuts the machine down. Each step writes what it found to a file in RESULTS. The last step ends this process.
  *
- *   story.ts AGENT_DIST RESULTS
+ *   agent-story.ts AGENT_DIST RESULTS
  */
 
 import { execFile } from 'node:child_process';

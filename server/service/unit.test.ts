@@ -1,0 +1,89 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parseServeOptions } from '../options.ts';
+import { SERVICE, UNIT_MARK, unitText } from './unit.ts';
+
+const PROGRAM = { node: process.execPath, main: '/opt/nodekeeper/server/bin/start.mjs' };
+const textOf = (...args: readonly string[]): string => unitText(parseServeOptions(args), PROGRAM);
+const linesOf = (text: string, name: string): readonly string[] =>
+  text.split('\n').flatMap((line) => (line.startsWith(`${name}=`) ? [line.slice(name.length + 1)] : []));
+const ALL = [
+  ...[
+    '--listen',
+    '0.0.0.0',
+    '--port',
+    '443',
+    '--name',
+    'a 100% "b" $c',
+    '--tls-cert',
+    '/e/a b.crt',
+    '--tls-key',
+    '/e/t.key',
+  ],
+  ...['--client-ca', '/e/ca', '--tokens', '/e/100%', '--policy', '/e/p', '--no-controllers', '--quiet'],
+];
+
+function unitFile(text: string): string {
+  const directory = mkdtempSync(join(tmpdir(), 'nk-unit-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, SERVICE);
+  writeFileSync(file, text.replace(PROGRAM.main, '/dev/null'));
+  return file;
+}
+
+const analyze = (...args: readonly string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+
+describe('the unit of serve', () => {
+  it('starts this Node.js with the options that it was installed with', () => {
+    const text = textOf('--port', '7000', '--cluster-id', 'edge');
+    expect(text.startsWith(`${UNIT_MARK}\n`)).toBe(true);
+    expect(linesOf(text, 'ExecStart')).toEqual([
+      `${PROGRAM.node} --optimize-for-size --max-semi-space-size=4 ${PROGRAM.main} --data /var/lib/nodekeeper-server ` +
+        '--listen 127.0.0.1 --port 7000 --cluster-id edge --synchronous full --log plain --log-level info',
+    ]);
+    expect(linesOf(text, 'LoadCredential')).toEqual([]);
+  });
+
+  it('reads files as credentials, and quotes what systemd would expand', () => {
+    const text = textOf(...ALL);
+    expect(linesOf(text, 'LoadCredential')).toEqual([
+      'tls-cert:/e/a b.crt',
+      'tls-key:/e/t.key',
+      'client-ca:/e/ca',
+      'tokens:/e/100%%',
+      'policy:/e/p',
+    ]);
+    const [command = ''] = linesOf(text, 'ExecStart');
+    expect(command).toContain('--name "a 100%% \\"b\\" $$c" --no-controllers');
+    expect(command).toMatch(/--tls-key "\$\{CREDENTIALS_DIRECTORY\}\/tls-key"/);
+    expect(command).not.toContain('--name 0.0.0.0');
+  });
+
+  it('has the right to low ports only where it needs one', () => {
+    expect(linesOf(textOf(), 'CapabilityBoundingSet')).toEqual(['']);
+    expect(linesOf(textOf(), 'PrivateUsers')).toEqual(['yes']);
+    expect(linesOf(textOf(...ALL), 'CapabilityBoundingSet')).toEqual(['CAP_NET_BIND_SERVICE']);
+  });
+
+  it('reaches this machine alone while it listens on loopback', () => {
+    expect(linesOf(textOf(), 'IPAddressDeny')).toEqual(['any']);
+    expect(linesOf(textOf(...ALL), 'IPAddressDeny')).toEqual([]);
+  });
+
+  it('refuses what a unit cannot have', () => {
+    expect(() => textOf('--policy', 'a\nExecStart=b')).toThrow('line break');
+    expect(() => textOf('--name', 'a\nExecStart=b')).toThrow('line break');
+  });
+
+  it.each([[[]], [ALL]])('is valid for systemd, with an exposure of at most 2.0 (%j)', (args) => {
+    const file = unitFile(textOf(...args));
+    const verified = analyze('verify', file);
+    expect(`${verified.stdout}${verified.stderr}`).toBe('');
+    const security = analyze('security', '--offline=true', '--no-pager', file);
+    const [, exposure] = /Overall exposure level for \S+: ([\d.]+)/.exec(security.stdout) ?? [];
+    expect(Number(exposure)).toBeLessThanOrEqual(2);
+  });
+});

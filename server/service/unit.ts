@@ -1,0 +1,146 @@
+/**
+ * The systemd unit of `nodekeeper serve`.
+ *
+ * Its user is a dynamic one: nothing has to be created, and nothing of it remains. The database is in the state directory,
+ * which systemd assigns to that user at each start. Files that options name are credentials: systemd reads them as root, so
+ * a private key stays readable for root alone. A file that changes is read at the next start.
+ *
+ * What stays open, with `systemd-analyze security` at 1.4: the network, child processes that notify (notify.ts), and
+ * memory that is written and then executed, which the compiler of Node needs.
+ */
+import { resolve } from 'node:path';
+import { StartError } from '../../shared/host/start-error.ts';
+import { isLoopback, type ServeOptions } from '../options.ts';
+
+/** Name of the unit. */
+export const SERVICE = 'nodekeeper.service';
+/** Below /var/lib. That of the agent of the same machine is `nodekeeper`. */
+const STATE = 'nodekeeper-server';
+export const STATE_DIRECTORY = `/var/lib/${STATE}`;
+/** The first line of a unit that is ours. */
+export const UNIT_MARK =
+  '# Written by `nodekeeper serve --install`, which replaces it. For changes: systemctl edit nodekeeper';
+
+/** As of `npm start`: small memory is worth more than fast code. */
+const NODE_FLAGS = ['--optimize-for-size', '--max-semi-space-size=4'];
+
+export interface Program {
+  /** Absolute paths: Node.js, and the file that it starts. */
+  readonly node: string;
+  readonly main: string;
+}
+
+/** @throws StartError for options that no service has */
+export function unitText(options: ServeOptions, program: Program): string {
+  const files = filesOf(options);
+  const words = [program.node, ...NODE_FLAGS, program.main, '--data', STATE_DIRECTORY, ...wordsOf(options)];
+  const command = [
+    ...words.map(quoted),
+    ...files.map(({ option }) => `--${option} "\${CREDENTIALS_DIRECTORY}/${option}"`),
+  ];
+  // Ports below 1024 are those of the machine's own users.
+  const isLowPort = options.port > 0 && options.port < 1_024;
+  const capability = isLowPort ? 'CAP_NET_BIND_SERVICE' : '';
+  return `${UNIT_MARK}
+[Unit]
+Description=Nodekeeper: the cluster of this machine
+Wants=network-online.target
+After=network-online.target
+# A machine without people near it: it is tried again for ever.
+StartLimitIntervalSec=0
+
+[Service]
+Type=notify
+NotifyAccess=all
+ExecStart=${command.join(' ')}
+Environment=MALLOC_ARENA_MAX=2 NODE_COMPILE_CACHE=/var/cache/${STATE}
+Restart=always
+RestartSec=5
+# A start reads what a crash left of the log, and checks a small database.
+TimeoutStartSec=300
+TimeoutStopSec=15
+# An event loop that stands still. A full or read-only disk is no reason.
+WatchdogSec=60
+WatchdogSignal=SIGKILL
+MemoryMax=2G
+OOMScoreAdjust=-500
+TasksMax=128
+LimitNOFILE=65536
+# A dump would have keys and tokens in it.
+LimitCORE=0
+
+DynamicUser=yes
+StateDirectory=${STATE}
+StateDirectoryMode=0700
+CacheDirectory=${STATE}
+CacheDirectoryMode=0700
+${files.map(({ option, path }) => `LoadCredential=${option}:${path.replaceAll('%', '%%')}\n`).join('')}UMask=0077
+CapabilityBoundingSet=${capability}
+AmbientCapabilities=${capability}
+NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateDevices=yes
+# A user namespace of its own has no right to low ports.
+PrivateUsers=${isLowPort ? 'no' : 'yes'}
+DevicePolicy=closed
+ProtectProc=invisible
+ProcSubset=pid
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+LockPersonality=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictNamespaces=yes
+RemoveIPC=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+${isLoopback(options.host) ? 'IPAddressDeny=any\nIPAddressAllow=localhost\n' : ''}SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** @throws StartError */
+function filesOf(options: ServeOptions): readonly { readonly option: string; readonly path: string }[] {
+  const named = [
+    ['tls-cert', options.certificate?.certificateFile],
+    ['tls-key', options.certificate?.keyFile],
+    ['client-ca', options.clientCaFile],
+    ['tokens', options.tokensFile],
+    ['policy', options.policyFile],
+  ] as const;
+  return named.flatMap(([option, file]) => {
+    if (file === undefined) return [];
+    const path = resolve(file);
+    if (/[\n\r]/.test(path)) throw new StartError(`--${option}: a line break cannot stand in a unit`);
+    return [{ option, path }];
+  });
+}
+
+/** Options that name no file. */
+function wordsOf({ host, port, names, clusterId, controllers, synchronous, log, quiet }: ServeOptions): string[] {
+  return [
+    ...['--listen', host, '--port', String(port), '--cluster-id', clusterId],
+    // The address is a name already.
+    ...names.filter((name) => name !== host).flatMap((name) => ['--name', name]),
+    ...(controllers ? [] : ['--no-controllers']),
+    ...['--synchronous', synchronous, '--log', log.format, '--log-level', log.level],
+    ...(quiet ? ['--quiet'] : []),
+  ];
+}
+
+/** A word of a command line of systemd.service(5). @throws StartError */
+function quoted(word: string): string {
+  if (/[\n\r]/.test(word)) throw new StartError('a line break cannot stand in a unit');
+  if (/^[\w./:=@-]+$/.test(word)) return word;
+  return `"${word.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('$', '$$$$')}"`;
+}
