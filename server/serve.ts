@@ -34,6 +34,7 @@ import { OPERATIONS_SOCKET, serveOperations } from './operations/operations.ts';
 import type { ServeOptions } from './options.ts';
 import { ownFetch } from './own-requests.ts';
 import { processMetrics } from './process-metrics.ts';
+import { networkDiskOf } from './store/network-disk.ts';
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions, StoreOpenError } from './store/sqlite-store.ts';
 import { storeReadings } from './store-readings.ts';
 import { tickTimers } from './ticks.ts';
@@ -84,7 +85,6 @@ export interface ServeParts {
 /** @throws StartError for what the user can put right */
 export async function startServe(options: ServeOptions, parts: ServeParts): Promise<ServedCluster> {
   const startedMs = performance.now();
-  const startedAtMs = systemClock.nowMs();
   const undo: (() => unknown)[] = [];
   const stopAll = async (): Promise<void> => {
     for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
@@ -97,6 +97,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     const log = processLog({ ...options.log, nowMs: systemClock.nowMs, write: parts.print });
     const data = openDataDirectory(options.dataDirectory, DATABASE);
     undo.push(() => data.dispose());
+    const network = networkDiskOf(data.path);
+    if (network !== undefined) log.warn('the data directory is on a network: its locks may fail', { kind: network });
 
     const signals = changeSignals();
     const delay = monitorEventLoopDelay({ resolution: 10 });
@@ -184,10 +186,9 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
         name: 'ticks',
         fault() {
           if (!options.controllers) return undefined;
-          const lastMs = timers.lastTickMs() ?? startedAtMs;
-          const silentMs = systemClock.nowMs() - lastMs;
+          const silentMs = timers.silentMs();
           return silentMs > tickGapMaxMs(policy)
-            ? `node-monitor's last tick was ${Math.round(silentMs / 1_000)} s ago`
+            ? `node-monitor decided nothing for ${Math.round(silentMs / 1_000)} s`
             : undefined;
         },
       },

@@ -13,13 +13,19 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function started(run: (name: TickingFunction, slot: number) => Promise<unknown> = async () => undefined) {
+function started(run: (name: TickingFunction, slot: number) => Promise<string | undefined> = async () => undefined) {
   const ran: [TickingFunction, number][] = [];
   const errors: string[] = [];
+  const warnings: unknown[] = [];
   const timers = tickTimers({
     policy: defaultPolicy,
     clock: { nowMs: () => Date.now() },
-    log: { debug() {}, info() {}, warn() {}, error: (message) => void errors.push(message) },
+    log: {
+      debug() {},
+      info() {},
+      warn: (message, fields) => void warnings.push({ message, ...fields }),
+      error: (message) => void errors.push(message),
+    },
     meter: { add() {} },
   });
   const ticks = Object.fromEntries(
@@ -27,14 +33,13 @@ function started(run: (name: TickingFunction, slot: number) => Promise<unknown> 
       name,
       async (slot: number) => {
         ran.push([name, slot]);
-        await run(name, slot);
-        return { kind: 'ran' };
+        return { kind: (await run(name, slot)) ?? 'ran' };
       },
     ]),
   ) as unknown as Parameters<typeof timers.start>[0];
   timers.start(ticks);
   const runsOf = (wanted: TickingFunction) => ran.filter(([name]) => name === wanted).map(([, slot]) => slot);
-  return { timers, ran, errors, runsOf };
+  return { timers, ran, errors, warnings, runsOf };
 }
 
 it('node-monitor ticks at the start of each slot, the others once per minute', async () => {
@@ -53,9 +58,10 @@ it('a function that is woken while it works runs once more, for the newest slot'
   const { promise: work, resolve: finish } = Promise.withResolvers<void>();
   let isFirst = true;
   const { timers, runsOf } = started(async (name) => {
-    if (name !== 'scheduler' || !isFirst) return;
+    if (name !== 'scheduler' || !isFirst) return undefined;
     isFirst = false;
     await work;
+    return 'ran';
   });
   const slot = Math.floor(START_MS / 5_000);
   for (const later of [1, 3, 2]) await timers.wake(['scheduler'], (slot + later) * 5_000);
@@ -69,13 +75,38 @@ it('a tick that fails is logged, and the next one runs', async () => {
   let failures = 1;
   const { timers, runsOf, errors } = started(async (name) => {
     if (name === 'node-monitor' && failures-- > 0) throw new AggregateError([new Error('disk')], 'tick');
+    return 'ran';
   });
   await vi.advanceTimersByTimeAsync(1);
-  expect(timers.lastTickMs()).toBeUndefined();
-  await vi.advanceTimersByTimeAsync(5_000);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(timers.silentMs()).toBe(1_001);
+  await vi.advanceTimersByTimeAsync(4_000);
   expect(errors).toEqual(['a tick failed']);
   expect(runsOf('node-monitor').length).toBeGreaterThan(1);
-  expect(timers.lastTickMs()).toBeGreaterThan(START_MS);
+  expect(timers.silentMs()).toBeLessThan(5_000);
+  await timers.stop();
+});
+
+it('a clock that was set back, or a machine that slept, is logged; what is claimed already is no tick', async () => {
+  let claimed = 0;
+  const { timers, warnings } = started(async (_name, slot) => {
+    if (slot <= claimed) return 'lost';
+    claimed = slot;
+    return 'ran';
+  });
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(timers.silentMs()).toBeLessThan(5_000);
+  vi.setSystemTime(Date.now() - 3_600_000);
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(timers.silentMs()).toBeGreaterThan(25_000);
+  vi.setSystemTime(Date.now() + 7_200_000);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(timers.silentMs()).toBeLessThan(5_000);
+  const message = 'the clock of this machine was set, or the machine slept';
+  expect(warnings).toEqual([
+    { message, bySeconds: -3_600 },
+    { message, bySeconds: 7_200 },
+  ]);
   await timers.stop();
 });
 
@@ -90,7 +121,7 @@ it('a clock that is set back delays no tick by more than a period', async () => 
 });
 
 it('its end waits for the ticks that run', async () => {
-  const { promise: work, resolve: finish } = Promise.withResolvers<void>();
+  const { promise: work, resolve: finish } = Promise.withResolvers<undefined>();
   const { timers } = started(async (name) => (name === 'node-monitor' ? work : undefined));
   let isStopped = false;
   const stopped = timers.stop().then(() => {
@@ -98,6 +129,6 @@ it('its end waits for the ticks that run', async () => {
   });
   await vi.advanceTimersByTimeAsync(1);
   expect(isStopped).toBe(false);
-  finish();
+  finish(undefined);
   await stopped;
 });

@@ -35,8 +35,11 @@ export interface TickTimers extends Waker {
   start(ticks: Ticks): void;
   /** Ends after the ticks that run. */
   stop(): Promise<void>;
-  /** When node-monitor last finished a tick without a fault. Epoch milliseconds. */
-  lastTickMs(): number | undefined;
+  /**
+   * Since node-monitor last finished a tick without a fault, or since the start. Milliseconds, of the monotonic clock. A
+   * clock that was set back makes every slot a claimed one: nothing is decided until it reaches the last of them.
+   */
+  silentMs(): number;
 }
 
 interface Turn {
@@ -50,7 +53,8 @@ export function tickTimers({ policy, clock, log, meter }: TickOptions): TickTime
   let ticks: Ticks | undefined;
   let monitorTimer: NodeJS.Timeout | undefined;
   let sweepTimer: NodeJS.Timeout | undefined;
-  let lastTickMs: number | undefined;
+  let lastAheadMs: number | undefined;
+  let lastTickMs = performance.now();
 
   const periodOf = (name: TickingFunction): number =>
     name === 'pod-gc' ? policy.podGcPeriodSeconds : policy.nodeMonitorPeriodSeconds;
@@ -73,8 +77,8 @@ export function tickTimers({ policy, clock, log, meter }: TickOptions): TickTime
 
   async function run(name: TickingFunction, slot: number): Promise<void> {
     try {
-      await ticks?.[name](slot, BUDGET_MS);
-      if (name === MONITOR) lastTickMs = clock.nowMs();
+      const report = await ticks?.[name](slot, BUDGET_MS);
+      if (name === MONITOR && report?.kind === 'ran') lastTickMs = performance.now();
     } catch (error) {
       meter.add(FAILED_TICKS, 1, 'Count', ALL_FUNCTIONS);
       const causes = error instanceof AggregateError ? error.errors.slice(0, LOGGED_CAUSES_MAX).map(String) : [];
@@ -85,12 +89,22 @@ export function tickTimers({ policy, clock, log, meter }: TickOptions): TickTime
   function monitor(): void {
     const nowMs = clock.nowMs();
     const periodSeconds = policy.nodeMonitorPeriodSeconds;
+    noteStep(nowMs, periodSeconds);
     const slot = slotOf(nowMs, periodSeconds);
     const nextMs = slotStartMs(slot + 1, periodSeconds);
     // The wall clock may step: at most one period passes until the next look at it.
     monitorTimer = setTimeout(monitor, Math.min(periodSeconds * 1_000, nextMs - nowMs));
     meter.add(TICK_AGE, Math.max(0, nowMs - slotStartMs(slot, periodSeconds)) / 1_000, 'Seconds');
     wake(MONITOR, slot);
+  }
+
+  /** Timers count the time that passes; what the wall clock adds to it, it was set by, or the machine slept. */
+  function noteStep(nowMs: number, periodSeconds: number): void {
+    const aheadMs = nowMs - performance.now();
+    const stepMs = aheadMs - (lastAheadMs ?? aheadMs);
+    lastAheadMs = aheadMs;
+    if (Math.abs(stepMs) < periodSeconds * 1_000) return;
+    log.warn('the clock of this machine was set, or the machine slept', { bySeconds: Math.round(stepMs / 1_000) });
   }
 
   function sweep(): void {
@@ -119,6 +133,6 @@ export function tickTimers({ policy, clock, log, meter }: TickOptions): TickTime
       ticks = undefined;
       await Promise.all([...turns.values()].map(({ running }) => running));
     },
-    lastTickMs: () => lastTickMs,
+    silentMs: () => performance.now() - lastTickMs,
   };
 }

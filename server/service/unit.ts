@@ -45,7 +45,7 @@ export function unitText(options: ServeOptions, program: Program): string {
 [Unit]
 Description=Nodekeeper: the cluster of this machine
 Wants=network-online.target
-After=network-online.target
+After=network-online.target time-sync.target
 # A machine without people near it: it is tried again for ever.
 StartLimitIntervalSec=0
 

@@ -39,7 +39,11 @@ export function lockStore(file: string): StoreLock {
   }
   return {
     release() {
-      rmSync(pidFile, { force: true });
+      try {
+        rmSync(pidFile, { force: true });
+      } catch {
+        // On a read-only disk it stays, and says nothing.
+      }
       lock.close();
     },
   };
