@@ -49,6 +49,8 @@ import { clientCertificates } from './client-certificate.ts';
 import type { FleetControllers } from './fleet-controllers.ts';
 import { answerHealth, type HealthCheck, isHealthPath } from './health.ts';
 import { isRenewal } from './routes.ts';
+import { type PodSessions, podSessions } from './sessions/pod-sessions.ts';
+import type { AcceptUpgrade } from './sessions/upgrades.ts';
 import { composeSystem, inProcess } from './system.ts';
 import type { ChangeSignals } from './watches/change-signals.ts';
 import { sharedChanges } from './watches/shared-changes.ts';
@@ -87,9 +89,10 @@ export interface ClusterOptions {
 
 export interface Cluster {
   /** `gone`: aborted when the client has left */
-  serve(request: HttpRequest, gone: AbortSignal): Promise<StreamedAnswer>;
+  serve(request: HttpRequest, gone: AbortSignal): Promise<StreamedAnswer & { readonly upgrade?: AcceptUpgrade }>;
   readonly controllers: FleetControllers;
   heldWatches(): number;
+  readonly sessions: Pick<PodSessions, 'held' | 'stop'>;
 }
 
 export function composeCluster(options: ClusterOptions): Cluster {
@@ -113,6 +116,11 @@ export function composeCluster(options: ClusterOptions): Cluster {
     noteFault: failedRequests(log, 'refused heartbeats could not be counted'),
   });
   const tickets = watchTicketIssuer(processKeys(keepTicketKey(items), log));
+  const sessions = podSessions({
+    uuid: () => systemRandom.uuid(),
+    nowMs: () => systemClock.nowMs(),
+    findPod: (namespace, name) => objects.get({ resource: 'pods', namespace, name }),
+  });
   const { api, heartbeat, controllers } = composeSystem({
     ...common,
     authenticator,
@@ -133,6 +141,8 @@ export function composeCluster(options: ClusterOptions): Cluster {
       processFamilies: options.processFamilies,
       limits: API_LIMITS,
       busyMs: systemBusyMs,
+      openConnection: sessions.openConnection,
+      nodeSessions: sessions.nodeSessions,
       answerPodLog: redirectLogs({ watchUrl: OWN_ORIGIN, tickets }, { items, random: systemRandom }),
     },
     heartbeat: {
@@ -184,6 +194,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
   return {
     controllers,
     heldWatches: () => slots.held(),
+    sessions,
     async serve(received, gone) {
       if (isRenewal(received)) return { head: await heartbeat(received) };
       const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
@@ -191,6 +202,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
       const head = await api(request);
       // Whoever may ask is decided as for every other path.
       if (head.status === 200 && isHealthPath(request.path)) return { head: answerHealth(request, options.checks) };
+      if (head.status === 101) return { head, ...defined({ upgrade: sessions.take(head) }) };
       const location = head.status === 307 ? head.headers['location'] : undefined;
       if (location?.startsWith(`${OWN_ORIGIN}/`) !== true) return { head };
       return watch({ ...request, query: new URL(location).searchParams }, watchDeadlineMs(request), gone);

@@ -4,7 +4,7 @@
  * together.
  */
 import type { X509Certificate } from 'node:crypto';
-import type { ServerOptions } from 'node:http';
+import type { IncomingMessage, ServerOptions } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -17,6 +17,7 @@ import * as status from '../shared/kubernetes/status.ts';
 import type { Log } from '../shared/observability/log.ts';
 import { addressShares } from './address-shares.ts';
 import { certificateHeader, withCertificate } from './client-certificate.ts';
+import { type AcceptUpgrade, refuseUpgrade, type Upgrade, upgradeRequest } from './sessions/upgrades.ts';
 
 /** Upstream's limit of a request. Source: k8s.io/apiserver pkg/server/config.go (MaxRequestBodyBytes). */
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
@@ -55,6 +56,8 @@ export interface Answer {
   readonly head: HttpResponse;
   readonly lines?: AsyncIterable<string>;
   readonly output?: AsyncIterable<Uint8Array>;
+  /** Owns the connection, for a request that asked for an upgrade. */
+  readonly upgrade?: AcceptUpgrade;
 }
 
 export interface ListenerOptions {
@@ -125,6 +128,32 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   server.on('request', (request, response) => {
     void answer(request, response);
   });
+
+  server.on('upgrade', (request: IncomingMessage, socket: TLSSocket, head: Buffer) => {
+    void answerUpgrade({ request, socket, head });
+  });
+
+  async function answerUpgrade(upgrade: Upgrade & { readonly socket: TLSSocket }): Promise<void> {
+    counters.requests += 1;
+    const { request, socket } = upgrade;
+    const gone = new AbortController();
+    socket.once('close', () => gone.abort(LEFT));
+    socket.on('error', () => gone.abort(LEFT));
+    try {
+      const { method = '', url = '', rawHeaders } = request;
+      const plain = requestOf({ method, url, rawHeaders, socket }, new Uint8Array());
+      const received = upgradeRequest(plain, request.headers.upgrade ?? '');
+      const { clientAuthorities: authorities } = options;
+      const signed = authorities === undefined ? received : withClient({ socket }, received, authorities);
+      const answered = await options.serve(signed, gone.signal);
+      if (answered.head.status >= 500) counters.serverErrors += 1;
+      if (answered.upgrade !== undefined) answered.upgrade(upgrade);
+      else refuseUpgrade(upgrade, answered.head);
+    } catch (error) {
+      if (!gone.signal.aborted) options.log.error('a request could not be answered', { error });
+      socket.destroy();
+    }
+  }
 
   async function answer(request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
     counters.requests += 1;
@@ -243,7 +272,7 @@ const clientVerification = ({ clientAuthorities }: Pick<ListenerOptions, 'client
 const clients = new WeakMap<object, string | undefined>();
 
 function withClient(
-  request: Http2ServerRequest,
+  request: Pick<Http2ServerRequest, 'socket'> & Partial<Pick<Http2ServerRequest, 'stream'>>,
   received: HttpRequest,
   authorities: readonly X509Certificate[],
 ): HttpRequest {

@@ -121,6 +121,12 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
         type: 'gauge',
         read: () => cluster.heldWatches(),
       },
+      {
+        name: 'nodekeeper_open_sessions',
+        help: 'Sessions of exec, attach and port-forward.',
+        type: 'gauge',
+        read: () => cluster.sessions.held(),
+      },
       { name: 'nodekeeper_connections', help: 'Open connections.', type: 'gauge', read: () => listener.connections() },
       { name: 'nodekeeper_requests_total', help: 'Requests.', type: 'counter', read: () => listener.counters.requests },
       {
@@ -217,6 +223,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       ...(parts.cloudOf && { cloud: parts.cloudOf(data, onInstanceChange) }),
     });
     serving = cluster.serve;
+    undo.push(() => cluster.sessions.stop());
     const { controllers } = cluster;
     const delivery = changeDelivery({
       changes: store,

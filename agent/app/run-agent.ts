@@ -16,6 +16,7 @@ import type { MachineKeys } from '../ports/machine-keys.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
 import type { ProbeClient } from '../ports/probe-client.ts';
+import type { SessionApi } from '../ports/session-api.ts';
 import type { ShutdownSignal } from '../ports/shutdown-signal.ts';
 import type { Fraction } from '../ports/time.ts';
 import { answeredWith } from '../rules/kube-answer.ts';
@@ -39,6 +40,7 @@ import { PodProbes } from './pods/pod-probes.ts';
 import { VolumeLimits } from './pods/volume-limits.ts';
 import { createRegistration, type Registration } from './registration.ts';
 import { RuntimeHealth } from './runtime-health.ts';
+import { SessionLine } from './sessions/session-line.ts';
 import { addressSetter } from './set-addresses.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './shutdown/graceful-shutdown.ts';
 import { ShutdownPhase } from './shutdown/shutdown-phase.ts';
@@ -52,6 +54,8 @@ export interface AgentParts extends StartParts {
   /** For heartbeats and node status alone. */
   readonly beatApi: KubeApi;
   readonly api: KubeApi;
+  /** Absent: there is no exec, attach and port-forward. */
+  readonly sessionApi?: SessionApi;
   /** Labels of the node identity, for the registration. Enrols first if necessary, and rejects if that fails. */
   readonly clusterLabels: () => Promise<Readonly<Record<string, string>>>;
   /** Absent with a configured token. */
@@ -108,6 +112,7 @@ interface Loops {
   readonly volumeLimits: VolumeLimits;
   readonly podLoop: PodLoop;
   readonly logSender: LogSender;
+  readonly sessionLine: SessionLine | undefined;
   readonly shutdown: GracefulShutdown;
   readonly sleepWatch: SleepWatch | undefined;
   readonly eviction: Eviction;
@@ -211,6 +216,8 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     recordEvent: events.aboutPod,
   });
   const logSender = new LogSender({ ...common, nodeName, api, runtime, compress: parts.compress });
+  const { sessionApi } = parts;
+  const sessionLine = sessionApi && new SessionLine({ ...common, nodeName, sessionApi, runtime });
   const shutdown = new GracefulShutdown({
     ...common,
     buckets: shutdownBuckets(config),
@@ -265,6 +272,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     volumeLimits,
     podLoop,
     logSender,
+    sessionLine,
     shutdown,
     sleepWatch,
     eviction,
@@ -391,6 +399,7 @@ async function runLoops(loops: Loops, hasStaticPods: boolean, stop: AbortSignal)
     registered.then(() => loops.podInputs.run(stop)),
     registered.then(() => loops.volumeLimits.run(stop)),
     registered.then(() => loops.events.run(stop)),
+    registered.then(() => loops.sessionLine?.run()),
     loops.shutdown.run(stop),
     loops.sleepWatch?.run(stop),
     registered.then(() => loops.keyRotation?.run(stop)),

@@ -8,6 +8,7 @@ import { serveHealthz } from '../adapters/healthz/healthz-server.ts';
 import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
 import { MetricRegistry } from '../adapters/healthz/registry.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.ts';
+import { createSessionClient } from '../adapters/http/session-client.ts';
 import { presentMachineKey, UnfitKeyError } from '../adapters/identity/key-file.ts';
 import { createNodeIdentity, type NodeIdentity, staticToken } from '../adapters/identity/node-identity.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
@@ -100,6 +101,12 @@ export class AgentProcess {
           agentVersion: AGENT_VERSION,
           beatApi: this.#counted(this.#beatApi(identity)),
           api: this.#counted(this.#client(identity, CONNECTIONS_MAX)),
+          sessionApi: createSessionClient({
+            endpoint: this.#config.endpoint,
+            certificateAuthority: this.#config.certificateAuthority,
+            credentials: identity,
+            environment: process.env,
+          }),
           clusterLabels: () => identity.nodeLabels(),
           keys: identity.keys,
           machine,

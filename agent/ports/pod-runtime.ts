@@ -3,6 +3,7 @@
  * test/contract/pod-runtime.ts.
  */
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import type { TerminalSize } from '../../shared/sessions/channels.ts';
 import type { ContainerInputSource } from './container-inputs.ts';
 
 export type ContainerState =
@@ -97,6 +98,28 @@ export type CommandResult =
   | { readonly kind: 'timedOut' }
   | { readonly kind: 'failed'; readonly message: string };
 
+export interface StreamedCommand {
+  readonly container: string;
+  readonly command: readonly string[];
+  readonly stdin: boolean;
+  /** Its input and output are a terminal. */
+  readonly tty: boolean;
+}
+
+/** A command that somebody follows. Its output is read only as fast as its follower reads. */
+export interface RunningCommand {
+  readonly stdout: AsyncIterable<Uint8Array>;
+  readonly stderr: AsyncIterable<Uint8Array>;
+  /** Resolves when more may be written, or the command reads nothing any more. */
+  write(bytes: Uint8Array): Promise<void>;
+  endInput(): void;
+  resize(size: TerminalSize): void;
+  /** Of its first process. Output may follow. Rejects if it could not be started. */
+  readonly exitCode: Promise<number>;
+  /** Ends it, with all that it started. Without effect on what has ended. */
+  kill(): void;
+}
+
 /** Something that a runtime did with a container, as an event of its pod. */
 export interface RuntimeEvent {
   readonly type: 'Normal' | 'Warning';
@@ -149,6 +172,8 @@ export interface PodRuntime {
   useStarted?(isStarted: (podUid: string, container: string) => boolean): void;
   /** Runs a command in a running container. Output of up to 10 KiB. Absent: probes are the runtime's. */
   execute?(podUid: string, container: string, command: readonly string[], timeoutMs: number): Promise<CommandResult>;
+  /** Runs a command that somebody follows in a running container. Absent: this runtime runs no pods. @throws Error */
+  open?(podUid: string, command: StreamedCommand): Promise<RunningCommand>;
   /**
    * Terminates a running container, after an event with this message. Its restart policy then applies. Resolves when
    * it has terminated.

@@ -7,9 +7,10 @@ import { watch } from '../../shared/api/watch/watch-call.ts';
 import { answerAccessReview } from './access/access-review.ts';
 import { isReview } from './access/self-reviews.ts';
 import { answerNodeUpdate, isNodeUpdate } from './agents/node-updates.ts';
+import { answerNodeSessions, isNodeSessions } from './connections/node-sessions.ts';
+import { answerConnection, isConnection } from './connections/pod-connection.ts';
 import type { ServeDependencies } from './dependencies.ts';
 import { isNodeLogs } from './logs/node-logs.ts';
-import { isConnection, refuseConnection } from './logs/refuse-connections.ts';
 import { remove, removeCollection } from './verbs/delete-calls.ts';
 import { get, list } from './verbs/read-calls.ts';
 import { getScale, patchScale, updateScale } from './verbs/scale-calls.ts';
@@ -52,6 +53,9 @@ function answerUnstored(dependencies: ServeDependencies, asked: UnstoredRequest)
     asked.audit();
     return dependencies.nodeLogs(asked);
   }
+  if (isNodeSessions(target) && dependencies.nodeSessions !== undefined) {
+    return answerNodeSessions(dependencies.nodeSessions, asked);
+  }
   if (isNodeUpdate(target)) {
     asked.audit();
     return answerNodeUpdate(dependencies, asked);
@@ -64,9 +68,4 @@ async function answerReview(dependencies: ServeDependencies, asked: UnstoredRequ
   const request = await withJsonBody(asked.request, dependencies.readYaml);
   const answer = await dependencies.selfReview({ ...asked, request });
   return answer ?? answerAccessReview(dependencies, asked.target, request, asked.nowMs);
-}
-
-async function answerConnection(dependencies: ServeDependencies, asked: UnstoredRequest) {
-  await asked.requireAccess();
-  return refuseConnection(dependencies, asked.target);
 }

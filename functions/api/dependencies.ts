@@ -5,6 +5,8 @@ import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-poli
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import type { ReadHolders } from './agents/release-holders.ts';
+import type { AcceptNodeSession } from './connections/node-sessions.ts';
+import type { OpenConnection } from './connections/pod-connection.ts';
 import type { AnswerIssuer } from './discovery/issuer-documents.ts';
 import type { StaticDocuments } from './discovery/static-documents.ts';
 import type { AnswerNodeLogs } from './logs/node-logs.ts';
@@ -30,6 +32,10 @@ export interface ServeDependencies extends ApiDependencies, ReadDependencies {
   readonly readHolders: ReadHolders;
   /** Serves the agents that send output. Absent: logs are not served here. */
   readonly nodeLogs?: AnswerNodeLogs;
+  /** Opens exec, attach and port-forward. Absent: the transport cannot upgrade a connection. */
+  readonly openConnection?: OpenConnection;
+  /** Accepts the connections of agents that answer them. */
+  readonly nodeSessions?: AcceptNodeSession;
   /** Responses of version, discovery, OpenAPI and health paths. undefined: no such path. */
   readonly staticDocument: StaticDocuments;
   /** The metrics of the cluster, for an authorized request. */

@@ -22,6 +22,8 @@ import { answerSelfReviews } from './access/self-review.ts';
 import { reviews } from './access/self-reviews.ts';
 import { releaseHolders } from './agents/release-holders.ts';
 import { apiAnswers } from './answers.ts';
+import type { AcceptNodeSession } from './connections/node-sessions.ts';
+import type { OpenConnection } from './connections/pod-connection.ts';
 import type { ServeDependencies } from './dependencies.ts';
 import { issuerDocuments } from './discovery/issuer-documents.ts';
 import { openApiDocuments } from './discovery/openapi.ts';
@@ -40,6 +42,9 @@ export interface ApiOptions extends RequestOptions {
   readonly answerWatch?: AnswerWatch;
   /** Absent: logs are not served. */
   readonly answerPodLog?: AnswerPodLog;
+  /** Absent: the transport cannot upgrade a connection. */
+  readonly openConnection?: OpenConnection;
+  readonly nodeSessions?: AcceptNodeSession;
   /** Absent: this process enrols no machines. */
   readonly readPublicKey?: ReadPublicKey;
   /** Signs tokens of service accounts, and reads their keys. Absent: none are issued. */
@@ -72,6 +77,8 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     ...defined({
       answerPodLog: options.answerPodLog,
       nodeLogs: options.answerPodLog === undefined ? undefined : answerNodeLogs(options.items),
+      openConnection: options.openConnection,
+      nodeSessions: options.nodeSessions,
     }),
     staticDocument: staticDocuments(
       { version: NODEKEEPER_VERSION },

@@ -106,6 +106,7 @@ const NODE_RULES: readonly NodeRule[] = [
   // A relay sends them. Each item of a batch has the token of its own node.
   { group: 'nodekeeper.dev', resource: 'leasebatches', verbs: ['create'] },
   { group: 'nodekeeper.dev', resource: 'nodelogs', verbs: ['get', 'update'], own: 'name' },
+  { group: 'nodekeeper.dev', resource: 'nodesessions', verbs: ['get'], own: 'name' },
   { group: 'nodekeeper.dev', resource: 'nodeupdates', verbs: ['update'], own: 'name' },
 ];
 

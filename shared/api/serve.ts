@@ -133,9 +133,9 @@ async function serveResource(
   const unstored: UnstoredRequest = {
     ...call,
     verb,
-    requireAccess: () => refuseUnauthorized(dependencies, verb, call),
-    audit() {
-      audited.call = auditedCall;
+    requireAccess: (other = verb) => refuseUnauthorized(dependencies, other, call),
+    audit(other = verb) {
+      audited.call = { ...auditedCall, verb: other };
     },
   };
   const answer = dependencies.answers.unstored?.(unstored);

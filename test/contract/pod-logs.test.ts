@@ -433,9 +433,8 @@ describe('a connection to a container', () => {
     for (const method of ['GET', 'POST']) {
       const { status, body } = await cluster.send('admin', method, path('web'));
       expect([status, body.reason]).toEqual([405, 'MethodNotAllowed']);
-      expect(body.message).toBe(
-        `pods/${subresource} is not served: this API cannot upgrade a connection to WebSocket or SPDY; use ` +
-          '"kubectl logs" to read output, or sign in to the machine',
+      expect(body.message).toContain(
+        subresource === 'proxy' ? 'pods/proxy is not served' : 'it is served by "nodekeeper serve"',
       );
     }
     expect((await cluster.send('admin', 'POST', path('absent'))).status).toBe(404);

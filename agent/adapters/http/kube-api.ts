@@ -165,7 +165,8 @@ function requestOptions(
   };
 }
 
-class DiallingAgent extends Agent {
+/** Connects by the dialler. */
+export class DiallingAgent extends Agent {
   readonly #dialler: Dialler;
 
   constructor(dialler: Dialler, connectionsMax: number) {

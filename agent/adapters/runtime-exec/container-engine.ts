@@ -2,7 +2,13 @@
  * How the containers of one pod are run: as processes of the machine, or by a container engine. `exec-pod.ts` decides
  * when they start and stop.
  */
-import type { CommandResult, ContainerState, LogQuery } from '../../ports/pod-runtime.ts';
+import type {
+  CommandResult,
+  ContainerState,
+  LogQuery,
+  RunningCommand,
+  StreamedCommand,
+} from '../../ports/pod-runtime.ts';
 import type { CommandContext, StartLine } from './container-commands.ts';
 import type { LogReading } from './log-reader.ts';
 import type { PodProcesses } from './pod-processes.ts';
@@ -25,6 +31,8 @@ export interface ContainerEngine {
   start(container: ContainerRecord): void;
   /** Runs a further command in a running container. Never rejects. */
   execute(container: ContainerRecord, words: readonly string[], options: ExecuteOptions): Promise<CommandResult>;
+  /** Runs a command that somebody follows. @throws Error */
+  open(container: ContainerRecord, command: StreamedCommand): Promise<RunningCommand>;
   /** Signals the first process of a running container. */
   signal(container: ContainerRecord, name: SignalName): void;
   /** Reports the end of a container that is recorded as running, if its process no longer exists. */

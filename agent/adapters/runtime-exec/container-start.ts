@@ -21,19 +21,24 @@ const EXIT_NOT_FOUND = 127;
 const EXIT_NOT_EXECUTABLE = 126;
 const EXIT_NOT_STARTED = 128;
 
+export interface ProcessStreams {
+  readonly input?: 'ignore' | 'pipe';
+  readonly output: number | 'pipe';
+  /** Descriptor for the reason if the process cannot be set up. */
+  readonly message?: number | undefined;
+}
+
 /**
  * Starts a process in its own session and in the group of its container, with `output` as stdout and stderr. Closes the
  * descriptors.
  *
- * @param message descriptor for the reason if the process cannot be set up
  * @throws Error of spawn, CgroupError
  */
 export function startProcess(
   processes: PodProcesses,
   container: ContainerRecord,
   line: CommandLine,
-  output: number | 'pipe',
-  message?: number,
+  { input = 'ignore', output, message }: ProcessStreams,
 ): ChildProcess {
   try {
     return launch({
@@ -41,6 +46,7 @@ export function startProcess(
       args: line.args,
       env: { ...line.env, [MARK]: processes.markOf(container) },
       options: { detached: true, ...defined({ cwd: line.directory, uid: line.userId, gid: line.groupId }) },
+      input,
       output,
       message,
       ...processes.limitsOf(container),
@@ -94,7 +100,7 @@ export class ContainerStart {
     container.hasMounts = hasMounts;
     let child: ChildProcess;
     try {
-      child = startProcess(processes, container, line, output, message);
+      child = startProcess(processes, container, line, { output, message });
     } catch (cause) {
       // Deferred, because otherwise the caller of `start` would be re-entered.
       queueMicrotask(() => processes.guarded(() => failed(cause as NodeJS.ErrnoException)));

@@ -19,8 +19,10 @@ import {
   type LogQuery,
   LogUnavailableError,
   type PodUsage,
+  type RunningCommand,
   type RunningContainer,
   type RunningPod,
+  type StreamedCommand,
 } from '../../ports/pod-runtime.ts';
 import type { ProbeClient } from '../../ports/probe-client.ts';
 import type { AgentTime } from '../../ports/time.ts';
@@ -153,6 +155,13 @@ export class ExecPod {
     const untilMs = this.#dependencies.time.monotonicMs() + timeoutMs;
     const mayWait = (): boolean => this.#dependencies.time.monotonicMs() < untilMs;
     return this.#engine.execute(container, command, { mayWait, output: 'returned' });
+  }
+
+  /** Runs a command that somebody follows in a running container. @throws Error */
+  async open(command: StreamedCommand): Promise<RunningCommand> {
+    const container = this.#processes.running().find((each) => each.name === command.container);
+    if (container === undefined) throw new Error(`container ${command.container} is not running`);
+    return this.#engine.open(container, command);
   }
 
   /** Adopts the processes of the previous agent. @param marked all processes with a mark */

@@ -22,6 +22,8 @@ export interface Launch {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly options: Omit<SpawnOptions, 'env' | 'stdio'>;
+  /** `pipe`: the caller writes its input. */
+  readonly input: 'ignore' | 'pipe';
   /** Descriptor of stdout and stderr; `pipe`: the caller reads them. */
   readonly output: number | 'pipe';
   /** Descriptor 4 of the process, if it has one. */
@@ -35,13 +37,13 @@ export interface Launch {
 
 /** @throws Error of spawn, with its code; of `enter` */
 export function launch(launched: Launch): ChildProcess {
-  const { file, args, env, options, output, message, enter, dataBytesMax } = launched;
+  const { file, args, env, options, input, output, message, enter, dataBytesMax } = launched;
   const isDirect = enter === undefined && dataBytesMax === undefined;
   if (isDirect) {
     const child = spawn(file, args, {
       ...options,
       env,
-      stdio: ['ignore', output, output, ...(message === undefined ? [] : ['ignore' as const, message])],
+      stdio: [input, output, output, ...(message === undefined ? [] : ['ignore' as const, message])],
     });
     setOomScore(child.pid, launched.oomScoreAdjust);
     return child;
@@ -50,7 +52,7 @@ export function launch(launched: Launch): ChildProcess {
   const child = spawn(SHELL, ['-c', scriptFor(env, dataBytesMax), SHELL, ...prefixOf(env), file, ...args], {
     ...options,
     env,
-    stdio: ['ignore', output, output, 'pipe', ...(message === undefined ? [] : [message])],
+    stdio: [input, output, output, 'pipe', ...(message === undefined ? [] : [message])],
   });
   if (child.pid === undefined) return child;
   const gate = child.stdio[3] as Writable;

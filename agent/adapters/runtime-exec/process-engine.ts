@@ -1,6 +1,6 @@
 /** Containers as processes of this machine. */
 import type { ChildProcess } from 'node:child_process';
-import type { CommandResult, LogQuery } from '../../ports/pod-runtime.ts';
+import type { CommandResult, LogQuery, RunningCommand, StreamedCommand } from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { commandResult } from './command-result.ts';
@@ -13,6 +13,7 @@ import { type LogReading, readLog } from './log-reader.ts';
 import type { PodProcesses } from './pod-processes.ts';
 import type { ContainerRecord } from './pod-record.ts';
 import { type SignalName, signal } from './process-table.ts';
+import { marked, runningCommand, terminalWords } from './running-command.ts';
 import { isSetUp } from './termination-message.ts';
 
 /** The kubelet's exit code for an exit that was not observed. */
@@ -21,6 +22,7 @@ export const EXIT_UNKNOWN = 137;
 /** Longest set-up of a process. Milliseconds. */
 const SET_UP_MS = 10_000;
 const SET_UP_POLL_MS = 20;
+const NO_MOUNTS = 'the mounts of the container are not set up yet';
 
 export interface ProcessEngineDependencies {
   readonly time: AgentTime;
@@ -60,18 +62,30 @@ export class ProcessEngine implements ContainerEngine {
   ): Promise<CommandResult> {
     const processes = this.#processes;
     if (container.hasMounts === true && !(await this.#seesItsMounts(container, mayWait))) {
-      return { kind: 'failed', message: 'the mounts of the container are not set up yet' };
+      return { kind: 'failed', message: NO_MOUNTS };
     }
     let child: ChildProcess;
     try {
       const line = this.#commands.furtherLine(container, words);
-      child = startProcess(processes, container, line, output === 'log' ? openLog(processes.logOf(container)) : 'pipe');
+      const target = output === 'log' ? openLog(processes.logOf(container)) : 'pipe';
+      child = startProcess(processes, container, line, { output: target });
     } catch (cause) {
       return { kind: 'failed', message: (cause as Error).message };
     }
     const result = await commandResult(child, processes, mayWait);
     if (result.kind === 'timedOut' && child.pid !== undefined) signal(-child.pid, 'SIGKILL');
     return result;
+  }
+
+  async open(container: ContainerRecord, { command, stdin, tty }: StreamedCommand): Promise<RunningCommand> {
+    const processes = this.#processes;
+    if (container.hasMounts === true && !(await this.#seesItsMounts(container, () => true))) {
+      throw new Error(NO_MOUNTS);
+    }
+    const { words, mark } = marked(tty ? terminalWords(command) : command);
+    const line = this.#commands.furtherLine(container, words);
+    const child = startProcess(processes, container, line, { input: stdin ? 'pipe' : 'ignore', output: 'pipe' });
+    return runningCommand(child, { mark, tty });
   }
 
   /** Until its first process has its mounts, a further one would be outside of them: it would run in the machine's. */

@@ -133,6 +133,11 @@ export function recordedRuntime(options: RecordedRuntimeOptions): RecordedRuntim
       if (pod === undefined) return { kind: 'failed', message: `pod ${podUid} is not known to this node` };
       return pod.execute(container, command, timeoutMs);
     },
+    async open(podUid, command) {
+      const pod = recorded.get(podUid);
+      if (pod === undefined) throw new Error(`pod ${podUid} is not known to this node`);
+      return pod.open(command);
+    },
     async restartContainer(podUid, container, graceSeconds, message) {
       await recorded.get(podUid)?.restart(container, graceSeconds, message);
     },

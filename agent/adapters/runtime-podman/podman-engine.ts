@@ -16,7 +16,13 @@ import { numberOf, recordOf, textOf } from '../../../shared/kubernetes/normal-fo
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import type { ContainerMount } from '../../ports/container-inputs.ts';
-import type { CommandResult, CpuPlacement, LogQuery } from '../../ports/pod-runtime.ts';
+import type {
+  CommandResult,
+  CpuPlacement,
+  LogQuery,
+  RunningCommand,
+  StreamedCommand,
+} from '../../ports/pod-runtime.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import type { CgroupNode } from '../../rules/cgroup-values.ts';
 import { imageNameFault } from '../../rules/image-name.ts';
@@ -38,6 +44,7 @@ import { type LogReading, readLog } from '../runtime-exec/log-reader.ts';
 import type { PodProcesses } from '../runtime-exec/pod-processes.ts';
 import type { ContainerRecord } from '../runtime-exec/pod-record.ts';
 import { identify, MARK, processesWith, type SignalName, signal } from '../runtime-exec/process-table.ts';
+import { COMMAND_MARK, runningCommand, terminalWords } from '../runtime-exec/running-command.ts';
 import { prepareMessageFiles, terminationMessage } from '../runtime-exec/termination-message.ts';
 import { linesOf, textOfLines } from './log-lines.ts';
 import { type PodmanCli, PodmanError } from './podman-cli.ts';
@@ -59,8 +66,6 @@ const EXIT_UNKNOWN = 137;
 const OWNER_ONLY = 0o600;
 /** The kernel has the same limit. */
 const LINKS_MAX = 40;
-/** Variable with an id of its own for each command in a container. */
-const COMMAND_MARK = 'NODEKEEPER_COMMAND';
 const TERMINATION_LOG_VARIABLE = 'NODEKEEPER_TERMINATION_LOG';
 
 export interface PodmanEngineDependencies {
@@ -146,6 +151,16 @@ export class PodmanEngine implements ContainerEngine {
     }
     if (result.kind !== 'exited' || result.exitCode !== PODMAN_FAILED) return result;
     return { kind: 'failed', message: result.output.trim() };
+  }
+
+  async open(container: ContainerRecord, { command, stdin, tty }: StreamedCommand): Promise<RunningCommand> {
+    const mark = randomUUID();
+    const name = this.#nameOf(container, container.restartCount);
+    const flags = [...(stdin ? ['--interactive'] : []), ...(tty ? ['--tty'] : [])];
+    const call = [this.#podman.program, 'exec', ...flags, '--env', `${COMMAND_MARK}=${mark}`, name, ...command];
+    const [program = '', ...args] = tty ? terminalWords(call) : call;
+    const child = spawn(program, args, { stdio: [stdin ? 'pipe' : 'ignore', 'pipe', 'pipe'], detached: true });
+    return runningCommand(child, { mark, tty });
   }
 
   signal(container: ContainerRecord, name: SignalName): void {

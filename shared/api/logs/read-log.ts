@@ -5,15 +5,12 @@
  * A pod without a status of the container is "not available", as for a kubelet that has just started.
  */
 
-import { nodes } from '../../kinds/nodes/serve.ts';
 import { logContainer, podLogOptions, refuseWithoutLog } from '../../kinds/pods/pod-log-options.ts';
 import type { KubePod } from '../../kinds/types.ts';
 import type { HttpResponse } from '../../kubernetes/request/http.ts';
 import * as status from '../../kubernetes/status.ts';
 import type { Call, ReadDependencies } from '../request/call.ts';
-
-/** The agent reports itself as a kubelet of this build (agent/bin/agent-process.ts). */
-const AGENT_BUILD = '-nodekeeper.';
+import { refuseWithoutAgent } from './without-agent.ts';
 
 const NO_CONTENT: HttpResponse = { status: 204, headers: { 'cache-control': 'no-cache, private' }, body: '' };
 
@@ -25,23 +22,10 @@ export async function readLog(dependencies: ReadDependencies, call: Call): Promi
   const container = logContainer(pod, request.query.get('container') ?? '');
   const nodeName = pod.spec?.nodeName ?? '';
   if (nodeName === '') return NO_CONTENT;
-  await refuseWithoutAgent(dependencies, nodeName);
+  await refuseWithoutAgent(dependencies, nodeName, 'logs');
   refuseWithoutLog(pod, container, options.previous);
   if (dependencies.answerPodLog === undefined) {
     throw status.notServed('logs are not served: the cluster is deployed with watchMode longPoll, which cannot stream');
   }
   return dependencies.answerPodLog({ pod, nodeName, container, options }, call);
-}
-
-/** @throws StatusError 404 without the Node, as upstream; 405 if the node runs a kubelet, which waits for connections */
-async function refuseWithoutAgent(dependencies: ReadDependencies, nodeName: string): Promise<void> {
-  const node = await dependencies.storageOf(nodes).get('', nodeName);
-  if (node === undefined) throw status.notFound(nodes, nodeName);
-  const info = node.status?.['nodeInfo'] as { readonly kubeletVersion?: string } | undefined;
-  const version = info?.kubeletVersion ?? '';
-  if (version === '' || version.includes(AGENT_BUILD)) return;
-  throw status.notServed(
-    `node ${status.quote(nodeName)} runs a kubelet (${version}), which serves logs only on its own port; ` +
-      'logs are available from nodes that run the nodekeeper agent',
-  );
 }

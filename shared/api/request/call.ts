@@ -70,10 +70,10 @@ export interface Answers {
 /** An authenticated request that is not authorized yet. */
 export interface UnstoredRequest extends Pick<Call, 'request' | 'target' | 'user' | 'nowMs'> {
   readonly verb: Verb;
-  /** @throws StatusError 403 */
-  readonly requireAccess: () => Promise<void>;
-  /** A line about this request is written to the audit log when it is answered. */
-  readonly audit: () => void;
+  /** @param verb absent: that of the request. @throws StatusError 403 */
+  readonly requireAccess: (verb?: Verb) => Promise<void>;
+  /** A line about this request is written to the audit log when it is answered. @param verb absent: that of the request */
+  readonly audit: (verb?: Verb) => void;
 }
 
 /** An authorized request on one resource. */

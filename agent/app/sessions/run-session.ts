@@ -1,0 +1,119 @@
+/** One session: joins its connection with a command, with the output of a container, or with a port of a pod. */
+import {
+  bytesOfMessage,
+  CHANNELS,
+  exitMessage,
+  faultMessage,
+  isEndOfInput,
+  messageOf,
+  terminalSizeOf,
+} from '../../../shared/sessions/channels.ts';
+import type { SessionPurpose, SessionRequest } from '../../../shared/sessions/session-request.ts';
+import type { PodRuntime, RunningCommand } from '../../ports/pod-runtime.ts';
+import type { SessionConnection } from '../../ports/session-api.ts';
+import type { AgentTime } from '../../ports/time.ts';
+import { describeError } from '../describe-error.ts';
+
+/** Bytes of one message. */
+const PIECE_BYTES_MAX = 32 * 1024;
+/** A child of a command may keep its output open: then the session ends when it was silent for this long. Milliseconds. */
+const OUTPUT_WAIT_MS = 2_000;
+
+export interface SessionParts {
+  readonly runtime: Pick<PodRuntime, 'open' | 'readLog' | 'pods'>;
+  readonly time: Pick<AgentTime, 'sleep'>;
+}
+
+/** Until one side has ended it. A fault is reported to the client. */
+export async function runSession(
+  connection: SessionConnection,
+  { podUid, purpose }: SessionRequest,
+  parts: SessionParts,
+): Promise<void> {
+  try {
+    switch (purpose.kind) {
+      case 'exec':
+        return await runCommand(connection, podUid, purpose, parts);
+      case 'attach':
+      case 'forward':
+        throw new Error('this agent does not serve it');
+    }
+  } catch (cause) {
+    await connection.send(bytesOfMessage(faultMessage(describeError(cause))));
+  }
+}
+
+async function runCommand(
+  connection: SessionConnection,
+  podUid: string,
+  purpose: Extract<SessionPurpose, { kind: 'exec' }>,
+  { runtime, time }: SessionParts,
+): Promise<void> {
+  if (runtime.open === undefined) throw new Error('this node runs no pods');
+  const command = await runtime.open(podUid, purpose);
+  try {
+    const output = new CommandOutput(connection, command);
+    const left = readInput(connection, command, purpose.stdin).then(() => 'left' as const);
+    const outcome = await Promise.race([command.exitCode, left]);
+    if (outcome === 'left') return;
+    await Promise.race([output.ended(time), left]);
+    await connection.send(bytesOfMessage(exitMessage(outcome)));
+  } finally {
+    command.kill();
+  }
+}
+
+/** Resolves when the client has left. */
+async function readInput(connection: SessionConnection, command: RunningCommand, stdin: boolean): Promise<void> {
+  for await (const bytes of connection) {
+    const message = messageOf(bytes);
+    if (message === undefined) continue;
+    if (isEndOfInput(message)) command.endInput();
+    else if (message.channel === CHANNELS.stdin && stdin) await command.write(message.data);
+    else if (message.channel === CHANNELS.resize) {
+      const size = terminalSizeOf(message.data);
+      if (size !== undefined) command.resize(size);
+    }
+  }
+}
+
+/** Sends what a command writes. */
+class CommandOutput {
+  readonly #complete: Promise<unknown>;
+  #pieces = 0;
+  #sending = 0;
+
+  constructor(connection: SessionConnection, { stdout, stderr }: RunningCommand) {
+    const forward = async (channel: number, output: AsyncIterable<Uint8Array>): Promise<void> => {
+      for await (const bytes of output) {
+        this.#sending += 1;
+        const isOpen = await sendOutput(connection, channel, bytes);
+        this.#sending -= 1;
+        this.#pieces += 1;
+        if (!isOpen) return;
+      }
+    };
+    // A stream that is destroyed has ended.
+    this.#complete = Promise.allSettled([forward(CHANNELS.stdout, stdout), forward(CHANNELS.stderr, stderr)]);
+  }
+
+  /** Resolves when all was sent, or nothing more comes. The command has exited. */
+  async ended(time: SessionParts['time']): Promise<void> {
+    for (;;) {
+      const before = this.#pieces;
+      const isOver = new AbortController();
+      const wait = time.sleep(OUTPUT_WAIT_MS, isOver.signal).then(() => 'waited' as const);
+      const outcome = await Promise.race([this.#complete, wait]);
+      isOver.abort();
+      if (outcome !== 'waited' || (this.#pieces === before && this.#sending === 0)) return;
+    }
+  }
+}
+
+async function sendOutput(connection: SessionConnection, channel: number, bytes: Uint8Array): Promise<boolean> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES_MAX) {
+    const data = bytes.subarray(at, at + PIECE_BYTES_MAX);
+    if (!(await connection.send(bytesOfMessage({ channel, data })))) return false;
+  }
+  return true;
+}

@@ -1,0 +1,93 @@
+/**
+ * A WebSocket with back-pressure in both directions: it stops reading while received messages wait, and `send` waits
+ * while the other side does not read.
+ */
+import { WebSocket } from 'ws';
+
+/** Received bytes that wait before the socket stops reading. What was read until then may follow. */
+const RECEIVED_BYTES_MAX = 128 * 1024;
+/** Sent bytes that the other side has not read before `send` waits. */
+const SENT_BYTES_MAX = 128 * 1024;
+
+export class MessageSocket implements AsyncIterable<Buffer> {
+  readonly #socket: WebSocket;
+  readonly #received: Buffer[] = [];
+  #receivedBytes = 0;
+  #wake: (() => void) | undefined;
+  #isClosed = false;
+  /** Resolves when the connection has closed, whoever closed it. */
+  readonly closed: Promise<void>;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on('message', (data: Buffer) => {
+      this.#received.push(data);
+      this.#receivedBytes += data.length;
+      if (this.#receivedBytes >= RECEIVED_BYTES_MAX) socket.pause();
+      this.#wake?.();
+    });
+    // 'close' follows.
+    socket.on('error', () => undefined);
+    this.closed = new Promise((resolve) => {
+      socket.once('close', () => {
+        this.#isClosed = true;
+        this.#wake?.();
+        resolve();
+      });
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Sends one message. Resolves when the next one may be sent; false if the connection has closed. */
+  async send(data: Uint8Array | string): Promise<boolean> {
+    const socket = this.#socket;
+    if (socket.readyState !== WebSocket.OPEN) return false;
+    const mustWait = socket.bufferedAmount + data.length > SENT_BYTES_MAX;
+    const sent = new Promise<boolean>((resolve) => {
+      socket.send(data, (error) => resolve(error === undefined || error === null));
+    });
+    return mustWait ? sent : true;
+  }
+
+  /** The other side's network may forget a connection that rests. */
+  ping(): void {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
+  }
+
+  onPong(listener: () => void): void {
+    this.#socket.on('pong', listener);
+  }
+
+  /** Closes after what was sent. A side that does not answer is disconnected by the library. */
+  close(code = 1_000, reason = ''): void {
+    // Otherwise it would not read the answer.
+    this.#socket.resume();
+    this.#socket.close(code, reason);
+  }
+
+  /** Ends the connection at once. */
+  destroy(): void {
+    this.#socket.terminate();
+  }
+
+  /** The messages, in order, until the connection closes. For one reader. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    for (;;) {
+      const message = this.#received.shift();
+      if (message !== undefined) {
+        this.#receivedBytes -= message.length;
+        if (this.#receivedBytes < RECEIVED_BYTES_MAX && this.#socket.isPaused) this.#socket.resume();
+        yield message;
+        continue;
+      }
+      if (this.#isClosed) return;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      this.#wake = undefined;
+    }
+  }
+}
