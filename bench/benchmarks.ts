@@ -16,6 +16,7 @@ import { store } from './store.ts';
 import { storm } from './storm.ts';
 import { tick } from './tick.ts';
 import { walks } from './walks.ts';
+import { watches } from './watches.ts';
 import { workloads } from './workloads.ts';
 import { writeUnits } from './write-units.ts';
 
@@ -34,6 +35,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   massFailure,
   writeUnits,
   store,
+  watches,
   walks,
   scheduler,
   workloads,

@@ -3,11 +3,11 @@
  * over the channel to its parent. Options are JSON in the first argument.
  */
 import { fork } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type LocalCounters, type LocalOptions, startLocal } from '../aws-local/runtime.ts';
 import { readKubeconfig } from '../test/support/kubeconfig.ts';
 import { UsageError } from './benchmark.ts';
+import { startScript } from './start-script.ts';
 
 export interface LocalHost {
   readonly pid: number;
@@ -56,7 +56,7 @@ export type HostedOptions = Pick<
 >;
 
 export async function startLocalHost(options: HostedOptions): Promise<LocalHost> {
-  const start = startScript(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const start = startScript('start:aws');
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(options)], {
     execArgv: [...process.execArgv, ...start.flags],
     env: { ...process.env, ...start.variables },
@@ -106,17 +106,6 @@ export async function startLocalHost(options: HostedOptions): Promise<LocalHost>
       await exited;
     },
   };
-}
-
-/** Variables and flags of the script `start:aws`: a benchmark measures what it runs. */
-function startScript(packageJson: string): { readonly variables: Record<string, string>; readonly flags: string[] } {
-  const { scripts } = JSON.parse(packageJson) as { scripts: { 'start:aws': string } };
-  const words = scripts['start:aws'].split(' ');
-  const variables = words.slice(0, words.indexOf('node')).map((word): [string, string] => {
-    const [name = '', ...value] = word.split('=');
-    return [name, value.join('=')];
-  });
-  return { variables: Object.fromEntries(variables), flags: words.filter((word) => word.startsWith('--')) };
 }
 
 async function host(options: HostedOptions): Promise<void> {

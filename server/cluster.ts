@@ -170,6 +170,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
     slots,
     // The connection shows that its client has left.
     quietMs: Number.POSITIVE_INFINITY,
+    withdrawals: () => signals.withdrawals(),
     sourceOf(source, resource) {
       // Read before the log: a commit during the read makes the next wait end at once.
       let seen = signals.count(resource);

@@ -50,6 +50,7 @@ const HTTP1_OPTIONS: ServerOptions = {
 
 /** Why a signal is aborted. Without a reason, each abort would make an exception with a stack. */
 const LEFT = 'the client has left';
+const STOPPED = 'the listener stops';
 
 /** An answer. Its body may follow in parts. */
 export interface Answer {
@@ -93,7 +94,9 @@ export interface Listener {
 export async function openListener(options: ListenerOptions): Promise<Listener> {
   const counters: ListenerCounters = { requests: 0, serverErrors: 0, refusedBodies: 0 };
   const sockets = new Set<Socket>();
-  const stopping = new AbortController();
+  /** What ends the open streams: one each, because a signal of several signals costs more than a line. */
+  const streams = new Set<AbortController>();
+  let isStopping = false;
   const bodies = addressShares(ALL_BODIES_BYTES_MAX);
   const connections = addressShares(CONNECTIONS_MAX);
 
@@ -163,7 +166,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     response.on('error', () => gone.abort(LEFT));
     try {
       const answered = await answerOf(request, gone.signal);
-      if (answered !== undefined) await write(request, response, answered, gone.signal);
+      if (answered !== undefined) await write(request, response, answered, gone);
     } catch (error) {
       if (gone.signal.aborted) return;
       options.log.error('a request could not be answered', { error });
@@ -209,8 +212,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     request: Http2ServerRequest,
     response: Http2ServerResponse,
     { head, lines, output, isCut = false }: Answer & { readonly isCut?: boolean },
-    gone: AbortSignal,
+    leaving: AbortController,
   ): Promise<void> {
+    const gone = leaving.signal;
     if (head.status >= 500) counters.serverErrors += 1;
     const parts = lines ?? output;
     if (gone.aborted) {
@@ -223,7 +227,13 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       if (name !== 'content-length') response.setHeader(name, value);
     }
     if (parts !== undefined) {
-      await stream(response, parts, AbortSignal.any([gone, stopping.signal]));
+      streams.add(leaving);
+      if (isStopping) leaving.abort(STOPPED);
+      try {
+        await stream(response, parts, gone);
+      } finally {
+        streams.delete(leaving);
+      }
       return;
     }
     const body = typeof head.body === 'string' ? head.body : Buffer.from(head.body);
@@ -246,7 +256,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     setCertificate: ({ certificatePem, privateKeyPem }) =>
       server.setSecureContext({ cert: certificatePem, key: privateKeyPem, ...clientVerification(options) }),
     async stop() {
-      stopping.abort();
+      isStopping = true;
+      for (const leaving of streams) leaving.abort(STOPPED);
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const timer = setTimeout(
         () => {

@@ -38,6 +38,7 @@ import { networkDiskOf } from './store/network-disk.ts';
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions, StoreOpenError } from './store/sqlite-store.ts';
 import { storeReadings } from './store-readings.ts';
 import { tickTimers } from './ticks.ts';
+import { mayWithdrawAccess } from './watches/access-withdrawals.ts';
 import { changeSignals } from './watches/change-signals.ts';
 
 const DATABASE: DatabaseUse = {
@@ -154,6 +155,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
           const { key, type } = change;
           const resource = key.table === 'objects' && type === 'INSERT' ? loggedResource(key.pk) : undefined;
           if (resource !== undefined) signals.changed(resource);
+          if (mayWithdrawAccess(change)) signals.withdrawn();
         }
       },
     });

@@ -34,6 +34,7 @@ async function watchFor(
   duringPause: (seconds: number, identities: ReturnType<typeof nodeKeyStore>, api: ApiInMemory) => Promise<unknown>,
   between: (items: ItemStore) => ItemStore = (items) => items,
   caller?: UserInfo,
+  withdrawals?: () => number,
 ) {
   const api = apiInMemory();
   const { items } = api;
@@ -80,6 +81,7 @@ async function watchFor(
     policy: { ...defaultPolicy, watchQuietSeconds: WATCH_SECONDS },
     readYaml,
     gzip,
+    ...(withdrawals && { withdrawals }),
   });
   const query = new URLSearchParams({ watch: '1', fieldSelector: 'metadata.name=n1', [TICKET_PARAMETER]: 'a ticket' });
   const request = { method: 'GET', path: NODES, query, headers: {}, body: new Uint8Array(), sourceIp: '192.0.2.1' };
@@ -127,6 +129,28 @@ it('the watch of a machine with a valid key lasts, and reads the keys every 3 se
   expect(endedAfterSeconds).toBe(WATCH_SECONDS);
   expect(keyReads).toBeGreaterThanOrEqual(WATCH_SECONDS / 4);
   expect(keyReads).toBeLessThanOrEqual(1 + WATCH_SECONDS / 3);
+});
+
+it('where commits are seen, the keys are read once a minute, and within 5 seconds after one that may withdraw access', async () => {
+  let withdrawals = 0;
+  const lasting = await watchFor(
+    MACHINE,
+    async () => {},
+    undefined,
+    undefined,
+    () => withdrawals,
+  );
+  expect(lasting.endedAfterSeconds).toBe(WATCH_SECONDS);
+  expect(lasting.keyReads).toBeLessThanOrEqual(1 + WATCH_SECONDS / 60);
+  const remove = async (seconds: number, identities: ReturnType<typeof nodeKeyStore>): Promise<void> => {
+    if (seconds !== 130) return;
+    await revoke(identities);
+    withdrawals += 1;
+  };
+  const closed = await watchFor(MACHINE, remove, undefined, undefined, () => withdrawals);
+  expect(closed.events.at(-1)?.object).toMatchObject({ code: 401 });
+  expect(closed.endedAfterSeconds).toBeGreaterThan(130);
+  expect(closed.endedAfterSeconds).toBeLessThanOrEqual(135);
 });
 
 it('a watch lasts while the keys cannot be read, and that of a person reads none', async () => {

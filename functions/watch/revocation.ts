@@ -23,6 +23,14 @@ import type { ObjectStore } from '../../shared/store/object-store.ts';
 
 /** Time between two checks of one watch. Milliseconds. */
 export const REVOCATION_CHECK_MS = 3_000;
+/**
+ * The same while no commit may have withdrawn access, where a process sees all commits. The token of a pod that is being
+ * deleted expires without a commit.
+ */
+const UNCHANGED_CHECK_MS = 60_000;
+
+/** Until the next check is due. `isChanged`: a commit may have withdrawn access since the last one. Milliseconds. */
+export const checkIntervalMs = (isChanged: boolean): number => (isChanged ? REVOCATION_CHECK_MS : UNCHANGED_CHECK_MS);
 
 /** Why the user may receive no more events; undefined: it may. Rejects if that cannot be read. */
 export type FindRefusal = () => Promise<status.StatusError | undefined>;

@@ -5,7 +5,7 @@ import { watchEventLine } from '../../shared/api/watch/watch-line.ts';
 import { isStatusError } from '../../shared/kubernetes/request/respond.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { whitespace } from '../../shared/watches/stream-form.ts';
-import { type FindRefusal, REVOCATION_CHECK_MS } from './revocation.ts';
+import { checkIntervalMs, type FindRefusal } from './revocation.ts';
 
 /** Between two requested bookmarks, as upstream. Milliseconds. */
 const BOOKMARK_MS = 60_000;
@@ -25,6 +25,8 @@ export interface WatchLimits {
   readonly paddingBytes: number;
   /** undefined: its user is not checked again. */
   readonly findRefusal: FindRefusal | undefined;
+  /** Number of commits that may have withdrawn access. Absent: they are not seen. */
+  readonly withdrawals?: (() => number) | undefined;
 }
 
 /** Ends the generator of events from within its pauses. */
@@ -39,7 +41,7 @@ class QuietWatch extends Error {
  *
  * An expired version, or a fault, ends the lines with an ERROR event, because the head of the response was already sent.
  * So does a user who may no longer watch: no event is sent more than REVOCATION_CHECK_MS after `findRefusal` was last
- * asked, or failed. A check that fails does not end the watch: otherwise a store without answers would end all watches.
+ * asked, or failed, if access may have been withdrawn. A check that fails does not end the watch: otherwise a store without answers would end all watches.
  *
  * Each part is a chunk of its own. White space follows the lines of one read of the log, because the function URL may hold
  * them until more is written. A watch begins with white space and its padding, which deliver the head: kubectl to 1.34
@@ -49,7 +51,7 @@ class QuietWatch extends Error {
 export async function* watchLines(
   source: WatchSource,
   call: WatchCall,
-  { deadlineMs, quietMs, paddingBytes, findRefusal }: WatchLimits,
+  { deadlineMs, quietMs, paddingBytes, findRefusal, withdrawals }: WatchLimits,
 ): AsyncGenerator<string> {
   const { clock } = source;
   const startedMs = clock.nowMs();
@@ -61,6 +63,7 @@ export async function* watchLines(
   let reached = '';
   let sent = '';
   let checkedMs = Number.NEGATIVE_INFINITY;
+  let checkedWithdrawals = -1;
   const padding = whitespace(paddingBytes);
   /** Whether a line was written after the last padding. */
   let isHeld = false;
@@ -70,10 +73,13 @@ export async function* watchLines(
     isHeld = paddingBytes > 0;
     return line;
   };
+  const checkEveryMs = (): number => checkIntervalMs(withdrawals === undefined || withdrawals() !== checkedWithdrawals);
   async function checkRevocation(): Promise<void> {
     const nowMs = clock.nowMs();
-    if (findRefusal === undefined || nowMs - checkedMs < REVOCATION_CHECK_MS) return;
+    if (findRefusal === undefined || nowMs - checkedMs < checkEveryMs()) return;
     checkedMs = nowMs;
+    // Counted before it is asked: a commit during the question makes the next check due.
+    checkedWithdrawals = withdrawals?.() ?? -1;
     const refusal = await findRefusal().catch(() => undefined);
     if (refusal !== undefined) throw refusal;
   }
@@ -84,7 +90,7 @@ export async function* watchLines(
       let leftMs = milliseconds;
       do {
         const quietLeftMs = Math.max(0, eventMs + quietMs - clock.nowMs());
-        const sliceMs = Math.min(leftMs, REVOCATION_CHECK_MS, quietLeftMs);
+        const sliceMs = Math.min(leftMs, checkEveryMs(), quietLeftMs);
         leftMs = (await source.pause(sliceMs)) === 'changed' ? 0 : leftMs - sliceMs;
         await checkRevocation();
         if (clock.nowMs() - eventMs >= quietMs) throw new QuietWatch();

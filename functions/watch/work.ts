@@ -62,6 +62,8 @@ export interface WatchOptions extends RequestOptions, Pick<Measuring, 'deploymen
   readonly slots?: WatchSlots;
   /** Where a process sees the commits itself: the source of a watch of this resource. Absent: it reads the log again and again. */
   readonly sourceOf?: (source: WatchSource, resource: string) => WatchSource;
+  /** Number of commits that may have withdrawn access, where a process sees the commits itself. It also wakes `pause`. */
+  readonly withdrawals?: () => number;
   /** A watch without an event ends after this time. Milliseconds. Absent: `watchQuietSeconds` of the policy. */
   readonly quietMs?: number;
 }
@@ -138,6 +140,7 @@ export function serveWatch(options: WatchOptions): ServeWatch {
           quietMs,
           paddingBytes: form.paddingBytes,
           findRefusal: findRefusalFor(call),
+          withdrawals: options.withdrawals,
         };
         const followed = sourceOf(source, watch.descriptor.resource);
         const untilGone = { ...followed, pause: pauseUntil(left, followed.pause) };

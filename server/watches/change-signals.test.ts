@@ -20,3 +20,18 @@ it('a wait ends with its time', async () => {
     vi.useRealTimers();
   }
 });
+
+it('every wait ends a second after a commit that may withdraw access', async () => {
+  vi.useFakeTimers();
+  try {
+    const signals = changeSignals();
+    const waits = ['nodes', 'pods'].map((resource) => signals.wait(resource, { seen: 0, milliseconds: 60_000 }));
+    signals.withdrawn();
+    signals.withdrawn();
+    expect(signals.withdrawals()).toBe(2);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await Promise.all(waits)).toEqual([true, true]);
+  } finally {
+    vi.useRealTimers();
+  }
+});

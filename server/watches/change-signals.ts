@@ -1,11 +1,21 @@
-/** What wakes the watches of a resource: commits of this process that add to its change log. */
+/**
+ * What wakes watches: commits of this process that add to the change log of their resource, and commits that may withdraw
+ * access from their user.
+ */
+
+/** From the first commit that may withdraw access until all watches are woken, once for all such commits. Milliseconds. */
+const WAKE_ALL_MS = 1_000;
 
 export interface ChangeSignals {
   /** How many commits have changed the resource. */
   count(resource: string): number;
   /** A commit that changed the resource is durable. */
   changed(resource: string): void;
-  /** Resolves when the count differs from `seen`, or after the time. @returns whether it differs */
+  /** How many commits may have withdrawn access. */
+  withdrawals(): number;
+  /** Such a commit is durable. */
+  withdrawn(): void;
+  /** Resolves when the count differs from `seen`, at a wake-up of all, or after the time. @returns whether it was woken */
   wait(resource: string, at: { readonly seen: number; readonly milliseconds: number }): Promise<boolean>;
 }
 
@@ -16,6 +26,8 @@ interface Resource {
 
 export function changeSignals(): ChangeSignals {
   const resources = new Map<string, Resource>();
+  let withdrawals = 0;
+  let isWakingAll = false;
   const entryOf = (name: string): Resource => {
     const known = resources.get(name);
     if (known !== undefined) return known;
@@ -23,27 +35,40 @@ export function changeSignals(): ChangeSignals {
     resources.set(name, made);
     return made;
   };
+  const wake = ({ waiting }: Resource): void => {
+    const woken = [...waiting];
+    waiting.clear();
+    for (const end of woken) end();
+  };
   return {
     count: (resource) => resources.get(resource)?.count ?? 0,
     changed(resource) {
       const entry = entryOf(resource);
       entry.count += 1;
-      const woken = [...entry.waiting];
-      entry.waiting.clear();
-      for (const wake of woken) wake();
+      wake(entry);
+    },
+    withdrawals: () => withdrawals,
+    withdrawn() {
+      withdrawals += 1;
+      if (isWakingAll) return;
+      isWakingAll = true;
+      setTimeout(() => {
+        isWakingAll = false;
+        for (const entry of resources.values()) wake(entry);
+      }, WAKE_ALL_MS).unref();
     },
     wait(resource, { seen, milliseconds }) {
       const entry = entryOf(resource);
       if (entry.count !== seen) return Promise.resolve(true);
       return new Promise((resolve) => {
-        const end = (isChanged: boolean): void => {
+        const end = (isWoken: boolean): void => {
           clearTimeout(timer);
-          entry.waiting.delete(wake);
-          resolve(isChanged);
+          entry.waiting.delete(onWake);
+          resolve(isWoken);
         };
-        const wake = (): void => end(true);
+        const onWake = (): void => end(true);
         const timer = setTimeout(() => end(false), milliseconds);
-        entry.waiting.add(wake);
+        entry.waiting.add(onWake);
       });
     },
   };

@@ -27,7 +27,10 @@ import type { NodeKeys } from './node-keys.ts';
 
 /** The same number as in the health table: when all nodes start at once, each one reads its keys and renews its Lease. */
 const SHARDS = 32;
-const partition = (shard: number): string => `node-keys#${String(shard).padStart(2, '0')}`;
+const PREFIX = 'node-keys#';
+const partition = (shard: number): string => `${PREFIX}${String(shard).padStart(2, '0')}`;
+/** Whether items of this partition of the control table are the keys of nodes. */
+export const hasNodeKeys = (partition: string): boolean => partition.startsWith(PREFIX);
 const identityKey = (nodeName: string): ItemKey => ({
   table: 'control',
   pk: partition(shardOf(nodeName, SHARDS)),

@@ -75,6 +75,9 @@ export const logPartition = (resource: string, shard?: number): string => `l#${r
 /** The resource that this partition has changes of; undefined for any other partition. */
 export const loggedResource = (partition: string): string | undefined =>
   partition.startsWith('l#') ? partition.slice(2, partition.lastIndexOf('#')) : undefined;
+/** The resource that this partition has objects of; undefined for any other partition. */
+export const storedResource = (partition: string): string | undefined =>
+  partition.startsWith('o#') ? partition.slice(2, partition.lastIndexOf('#')) : undefined;
 export const headPartition = (resource: string, shard: number): string => `h#${resource}#${twoDigits(shard)}`;
 export const nodePodsPartition = (nodeName: string): string => `n#${nodeName}`;
 export const ownedPartition = (ownerUid: string): string => `w#${ownerUid}`;

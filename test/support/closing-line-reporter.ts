@@ -6,8 +6,11 @@ export interface ClosingLineOptions {
   readonly allowedSkips?: readonly AllowedSkip[];
 }
 
+/** Files that a run lists as its slowest. */
+const SLOWEST_FILES = 20;
+
 /**
- * Ends a run with one plain line, `N passed, N failed, N skipped`, for whoever reads the log by machine. In CI
+ * Lists the slowest files of a run, and ends it with one plain line, `N passed, N failed, N skipped`, for whoever reads the log by machine. In CI
  * (variable CI set) a skipped test that allowed-skips.ts does not list makes the run fail.
  */
 export default class ClosingLineReporter implements Reporter {
@@ -33,6 +36,7 @@ export default class ClosingLineReporter implements Reporter {
     }
     counts.failed += unhandledErrors.length;
     if (process.env['CI']) this.#refuse(unlistedSkips(skipped, this.#allowed));
+    process.stdout.write(slowestFiles(modules));
     process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
   }
 
@@ -44,4 +48,16 @@ export default class ClosingLineReporter implements Reporter {
       `\nThis run fails: tests were skipped that test/support/allowed-skips.ts does not list.\n${lines.join('\n')}\n`,
     );
   }
+}
+
+/** Where the time of a long run is. A short run is not listed. Each file: its tests and hooks, and its imports. */
+function slowestFiles(modules: readonly TestModule[]): string {
+  if (modules.length <= SLOWEST_FILES) return '';
+  const seconds = modules.map((module) => {
+    const { duration, collectDuration, setupDuration } = module.diagnostic();
+    return { file: module.relativeModuleId, seconds: (duration + collectDuration + setupDuration) / 1_000 };
+  });
+  const slowest = seconds.toSorted((one, other) => other.seconds - one.seconds).slice(0, SLOWEST_FILES);
+  const lines = slowest.map((one) => `${one.seconds.toFixed(1).padStart(7)} s  ${one.file}`);
+  return `\nThe slowest of ${modules.length} files:\n${lines.join('\n')}\n`;
 }

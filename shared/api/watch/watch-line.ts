@@ -19,8 +19,28 @@ export function watchEventLine(
   shape: Shape,
   options: LineOptions,
 ): string {
-  const object = event.type === 'BOOKMARK' ? bookmark(descriptor, event.resourceVersion, options) : event.object;
-  return `${JSON.stringify({ type: event.type, object: shaped(descriptor, event.type, object, shape, options) })}\n`;
+  return `{"type":"${event.type}","object":${objectText(descriptor, event, shape, options)}}\n`;
+}
+
+/**
+ * Texts of changed objects. A process that reads the change log once for all its watches serialises a change once for
+ * them, not once for each. A text is kept as long as its object, which nothing changes in place.
+ */
+const texts = new WeakMap<KubeObject, string>();
+
+function objectText(descriptor: ResourceDescriptor, event: WatchEvent, shape: Shape, options: LineOptions): string {
+  if (event.type === 'BOOKMARK') {
+    const object = bookmark(descriptor, event.resourceVersion, options);
+    return JSON.stringify(shaped(descriptor, event.type, object, shape, options));
+  }
+  const { object, fromState } = event;
+  // The state is read for each watch. A kind that is served from another one has another text.
+  const isShared = shape.form.kind === 'object' && !fromState && descriptor.servedFrom === undefined;
+  const known = isShared ? texts.get(object) : undefined;
+  if (known !== undefined) return known;
+  const text = JSON.stringify(shaped(descriptor, event.type, object, shape, options));
+  if (isShared) texts.set(object, text);
+  return text;
 }
 
 function shaped(

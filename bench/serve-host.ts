@@ -1,0 +1,51 @@
+/** `nodekeeper serve` in a process of its own, with a fresh data directory, for a benchmark. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type KubeAccess, readKubeconfig } from '../test/support/kubeconfig.ts';
+import { startScript } from './start-script.ts';
+
+const START_MS_MAX = 60_000;
+
+export interface ServeHost {
+  readonly pid: number;
+  readonly access: KubeAccess;
+  /** From the start of the process until it was ready. Milliseconds. */
+  readonly readyMs: number;
+  stop(): Promise<void>;
+}
+
+/** As `npm start` runs it, without its demonstration. `words`: more options. */
+export async function startServeHost(words: readonly string[] = []): Promise<ServeHost> {
+  const dataDirectory = mkdtempSync(join(tmpdir(), 'nk-bench-'));
+  const { variables, flags } = startScript('start');
+  const program = fileURLToPath(new URL('../server/bin/start.mjs', import.meta.url));
+  const startedMs = performance.now();
+  const child = spawn(
+    process.execPath,
+    [...flags, program, '--data', dataDirectory, '--port', '0', '--log-level', 'warn', ...words],
+    { env: { ...process.env, ...variables }, stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await ended;
+    rmSync(dataDirectory, { recursive: true, force: true });
+  };
+  const isReady = await new Promise<boolean>((resolve) => {
+    const timer = setTimeout(() => resolve(false), START_MS_MAX);
+    // The greeting is the first that it prints, when it serves.
+    child.stdout.once('data', () => resolve(true));
+    child.once('exit', () => resolve(false));
+    void ended.then(() => clearTimeout(timer));
+  });
+  const readyMs = performance.now() - startedMs;
+  child.stdout.resume();
+  if (!isReady) {
+    await stop();
+    throw new Error('nodekeeper serve did not start');
+  }
+  return { pid: child.pid!, access: readKubeconfig(join(dataDirectory, 'kubeconfig')), readyMs, stop };
+}
