@@ -4,6 +4,7 @@ import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
 import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { RefuseSigningRequest } from './access/signing-requester.ts';
 import type { ReadHolders } from './agents/release-holders.ts';
 import type { AcceptNodeSession } from './connections/node-sessions.ts';
 import type { OpenConnection } from './connections/pod-connection.ts';
@@ -46,6 +47,8 @@ export interface ServeDependencies extends ApiDependencies, ReadDependencies {
   readonly answerIssuer?: AnswerIssuer;
   /** Handles the POST of a NodeIdentity. Absent: this process creates no identities. */
   readonly enrol?: (call: Call) => Promise<HttpResponse>;
+  /** Limits what machines and bootstrap tokens ask for. */
+  readonly refuseSigningRequest: RefuseSigningRequest;
   /** Handles the self reviews, which are created and never stored. undefined: another resource. */
   readonly selfReview: (call: Pick<Call, 'target' | 'request' | 'user' | 'nowMs'>) => Promise<HttpResponse | undefined>;
 }

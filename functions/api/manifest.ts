@@ -21,6 +21,8 @@ export const apiManifest = {
       // A pod that is created or bound on a node.
       'use#*': ['UpdateItem'],
       refusals: ['UpdateItem'],
+      // Counts what a machine or a bootstrap token creates.
+      'signing-requests': ['UpdateItem'],
     },
   },
   needsWith: {

@@ -17,9 +17,11 @@ import type { Policy } from '../../shared/fleet/policy.ts';
 import { nodes } from '../../shared/kinds/nodes/serve.ts';
 import { findResource, resources } from '../../shared/kinds/registry.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
+import type { EnrolDependencies } from './access/enrol-node.ts';
 import { answerEnrolment } from './access/enrolment.ts';
 import { answerSelfReviews } from './access/self-review.ts';
 import { reviews } from './access/self-reviews.ts';
+import { refuseSigningRequests } from './access/signing-requester.ts';
 import { releaseHolders } from './agents/release-holders.ts';
 import { apiAnswers } from './answers.ts';
 import type { AcceptNodeSession } from './connections/node-sessions.ts';
@@ -115,24 +117,28 @@ function accountTokensOf({ accountTokens }: ApiOptions): Pick<ServeDependencies,
 }
 
 function enrolmentOf(
-  { items, random, pause, readPublicKey, cloud }: ApiOptions,
+  { readPublicKey, ...options }: ApiOptions,
   storageOf: ServeDependencies['storageOf'],
-): Pick<ServeDependencies, 'enrol'> {
-  if (readPublicKey === undefined) return {};
-  const identities = nodeKeyStore(items);
-  const tokens = bootstrapTokenStore(items);
+): Pick<ServeDependencies, 'enrol' | 'refuseSigningRequest'> {
+  const enrolment = enrolmentOver(options, storageOf);
   return {
-    enrol: answerEnrolment({
-      identities,
-      tokens,
-      hasNode: async (nodeName) => (await storageOf(nodes).get('', nodeName)) !== undefined,
-      random,
-      pause,
-      readPublicKey,
-      ...defined({ cloud }),
-    }),
+    refuseSigningRequest: refuseSigningRequests(options.items, enrolment),
+    ...(readPublicKey !== undefined && { enrol: answerEnrolment({ ...enrolment, readPublicKey }) }),
   };
 }
+
+/** What decides on enrolments, over the store. */
+export const enrolmentOver = (
+  { items, random, pause, cloud }: Pick<ApiOptions, 'items' | 'random' | 'pause' | 'cloud'>,
+  storageOf: ServeDependencies['storageOf'],
+): EnrolDependencies => ({
+  random,
+  pause,
+  ...defined({ cloud }),
+  identities: nodeKeyStore(items),
+  tokens: bootstrapTokenStore(items),
+  hasNode: async (nodeName) => (await storageOf(nodes).get('', nodeName)) !== undefined,
+});
 
 /** Empty also for unusable CIDRs. parsePolicy refuses those before. */
 function cidrSetsOf(policy: Policy): readonly CidrSet[] {

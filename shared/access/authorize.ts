@@ -39,7 +39,8 @@ export interface AccessRule {
   readonly resourceNames?: readonly string[];
 }
 
-const ADMIN_GROUPS = new Set(['system:masters', 'nodekeeper:admins']);
+/** Their members may do everything. */
+export const ADMIN_GROUPS: ReadonlySet<string> = new Set(['system:masters', 'nodekeeper:admins']);
 const VIEWER_GROUPS = new Set(['nodekeeper:viewers']);
 export const BOOTSTRAPPERS_GROUP = 'system:bootstrappers';
 const READING_VERBS = new Set(['get', 'list', 'watch']);
@@ -102,6 +103,8 @@ const NODE_RULES: readonly NodeRule[] = [
   { group: 'authorization.k8s.io', resource: 'subjectaccessreviews', verbs: ['create'] },
   { group: 'authorization.k8s.io', resource: 'localsubjectaccessreviews', verbs: ['create'] },
   { group: 'storage.k8s.io', resource: 'csidrivers', verbs: READ },
+  // A kubelet renews its client certificate. admit-signing-request.ts limits how many it may have.
+  { group: 'certificates.k8s.io', resource: 'certificatesigningrequests', verbs: ['create', ...READ] },
   { group: 'nodekeeper.dev', resource: 'nodeidentities', verbs: ['create', 'get'], own: 'name' },
   // A relay sends them. Each item of a batch has the token of its own node.
   { group: 'nodekeeper.dev', resource: 'leasebatches', verbs: ['create'] },

@@ -229,7 +229,7 @@ describe('permissions', () => {
       ...at('Objects', 'BatchGetItem DeleteItem GetItem PutItem Query UpdateItem'),
       ...at('Control', 'DeleteItem GetItem PutItem Query', 'bootstrap-tokens', 'node-keys#*'),
       ...at('Control', 'UpdateItem', 'bootstrap-tokens', 'use#*'),
-      ...at('Control', 'UpdateItem', 'refusals'),
+      ...at('Control', 'UpdateItem', 'refusals', 'signing-requests'),
       ...at('Control', 'GetItem', 'fleet', 'probe-keys', 'watch-slots'),
       ...at('Control', 'GetItem Query', 'silences'),
       ...at('Control', 'GetItem PutItem Query', 'account-keys'),

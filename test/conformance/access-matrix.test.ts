@@ -360,6 +360,16 @@ const UNREFUSED: readonly Unrefused[] = [
     why: 'a field selector restricts the list to itself; without one 403. A second, empty selector does not widen it',
   },
   {
+    what: 'read all CertificateSigningRequests',
+    line: /^(GET|HEAD) (watch\/)?certificatesigningrequests\.certificates\.k8s\.io( of another| of all namespaces)?: (200|400)$/,
+    why: 'as upstream: a kubelet watches its own. Certificates are public. 400: an unknown field selector',
+  },
+  {
+    what: 'create a CertificateSigningRequest',
+    line: /^POST certificatesigningrequests\.certificates\.k8s\.io( of all namespaces)?: (409|422)$/,
+    why: 'as upstream: a kubelet renews its certificate. The signers of kubelets are asked for its own name only; 60 per hour',
+  },
+  {
     what: 'create events in any namespace',
     line: /^POST events(\.events\.k8s\.io)?: (201|409|422)$/,
     why: 'as upstream: a kubelet reports about pods of every namespace. Nothing of ours reads events; they expire after an hour, and the machine’s throttle bounds them',
@@ -465,7 +475,7 @@ refusal is 403 with the text of Kubernetes.
 | \`system:masters\`, \`nodekeeper:admins\` | everything |
 | \`nodekeeper:viewers\` | get, list and watch of every kind but Secrets; \`/metrics\` |
 | \`system:nodes\` | its own objects and what its pods refer to (node authorizer, NodeRestriction) |
-| \`system:bootstrappers\` | creating one node identity |
+| \`system:bootstrappers\` | creating one node identity; asking for the client certificate of a kubelet |
 | \`system:authenticated\` | reviews of its own permissions; discovery |
 
 ## Roles
@@ -598,12 +608,14 @@ describe('the access matrix', () => {
     expect(readFileSync(DOC, 'utf8')).toBe(table);
   });
 
-  it('says of anonymous, bootstrapper and probe nothing but no', async () => {
+  it('says of anonymous, bootstrapper and probe nothing but no, and lets bootstrappers read requests', async () => {
     const { api, questions } = await world();
     for (const who of ['anonymous', 'bootstrapper', 'probe'] as const) {
       for (const { what, ask } of questions) {
         const { code } = await ask(api, headersOf(who));
-        expect([what, code]).toEqual([what, who === 'anonymous' ? 401 : 403]);
+        const isRead = /^(get|list|watch) certificatesigningrequests\.certificates/.test(what);
+        const expected = who === 'bootstrapper' && isRead ? 200 : 403;
+        expect([what, code]).toEqual([what, who === 'anonymous' ? 401 : expected]);
       }
     }
   });

@@ -41,7 +41,6 @@ export const deviations: readonly Deviation[] = [
   { id: 'LM-06', deviation: 'D3', reason: 'never and one per second are different limiters: tainting resumes, from a drained bucket' },
   { id: 'NR-14', deviation: 'not kept', reason: 'an eviction is named by its path; a body without a name is valid' },
   { id: 'NR-30', deviation: 'not kept', reason: 'an audience that the pod does not name is refused, also if a role grants it' },
-  { id: 'NR-38', deviation: 'not kept', reason: 'a node may create no certificate signing requests: it signs in with its own key, and nothing is signed here' },
   { id: 'NR-46', deviation: 'not kept', reason: 'there are no ResourceSlices' },
   { id: 'NX-02', deviation: 'L3', reason: 'one token at one moment, at any rate: the two nodes are tainted in two passes' },
   { id: 'NX-10', deviation: 'D6', reason: 'our swap keeps the time of the taint, and the timers of the pods continue' },

@@ -1,4 +1,5 @@
 /** Area NR: what the identity system:node:mynode in group system:nodes may do. */
+
 import { describe, expect, it } from 'vitest';
 import {
   authorizeNode,
@@ -15,6 +16,7 @@ import {
   podsIn,
   type Send,
 } from '../support/api-in-memory.ts';
+import { makeRequest } from '../support/certificate-request.ts';
 
 const MYNODE = { name: 'system:node:mynode', groups: ['system:nodes'] };
 
@@ -330,12 +332,24 @@ describe('others', () => {
     expect(allVerbs({ ...csiNode, object: { metadata: { name: 'foo' } } })).toEqual(FORBIDDEN);
   });
 
-  it.each([
-    ['NR-38 (ours) asks for no certificates', '/apis/certificates.k8s.io/v1/certificatesigningrequests', 403],
-    ['NR-46 (ours, not kept) creates no ResourceSlices', '/apis/resource.k8s.io/v1/resourceslices', 404],
-  ])('%s', async (_, path, code) => {
+  it('NR-38 asks kubelets’ signers for its own name only', async () => {
+    const api = await apiOfNode();
+    const ask = async (commonName: string, signer: string) => {
+      const { request } = await makeRequest({ commonName, organizations: ['system:nodes'] });
+      const spec = { request, signerName: `kubernetes.io/${signer}`, usages: ['digital signature'] };
+      const body = { metadata: { generateName: 'csr-' }, spec };
+      const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+      return (await api.send('POST', path, asNode({ body }))).code;
+    };
+    const kubelets = ['kube-apiserver-client-kubelet', 'kubelet-serving'];
+    for (const signer of kubelets) expect(await ask('system:node:mynode', signer)).toBe(201);
+    for (const signer of kubelets) expect(await ask('system:node:othernode', signer)).toBe(403);
+    expect(await ask('some-other-identity', 'kube-apiserver-client')).toBe(201);
+  });
+
+  it('NR-46 (ours, not kept) creates no ResourceSlices', async () => {
     const api = await apiOfNode();
     const body = { metadata: { name: 'mynode' }, spec: { nodeName: 'mynode' } };
-    expect((await api.send('POST', path, asNode({ body }))).code).toBe(code);
+    expect((await api.send('POST', '/apis/resource.k8s.io/v1/resourceslices', asNode({ body }))).code).toBe(404);
   });
 });

@@ -9,13 +9,21 @@ const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
 const subjects = [{ kind: 'User', name: 'ada' }];
 const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
 
-const PEM = '-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n';
+/** Of CN=ada, O=dev, with a key of P-256. */
+export const CERTIFICATE_REQUEST = `-----BEGIN CERTIFICATE REQUEST-----
+MIHWMH4CAQAwHDEMMAoGA1UECgwDZGV2MQwwCgYDVQQDDANhZGEwWTATBgcqhkjO
+PQIBBggqhkjOPQMBBwNCAASNAAD93NPr0pIqjcmgnMc6blHVwesKG0f6UScNCNCK
+8IeGsnZ9Kmu2O8Wrs/rD37qEbpKq8VyN5zFkaVdbTGNtoAAwCgYIKoZIzj0EAwID
+SAAwRQIgeizZkbrq9tJEz55WovriEiZL+VksG2wluuh+BLQ0r2kCIQD9GH0QRKcG
+CXQfsMCrrCwYDy2kHJdXvKJlVz2swnIR7A==
+-----END CERTIFICATE REQUEST-----
+`;
 
 /** Without apiVersion, kind and metadata. */
 export const APPLICATION_OBJECTS: Readonly<Record<string, Omit<KubeObject, 'metadata'>>> = {
   certificatesigningrequests: {
     spec: {
-      request: Buffer.from(PEM).toString('base64'),
+      request: Buffer.from(CERTIFICATE_REQUEST).toString('base64'),
       signerName: 'example.com/signer',
       usages: ['client auth'],
     },

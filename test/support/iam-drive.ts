@@ -13,6 +13,7 @@ import { CLUSTER_TAG } from '../../shared/fleet/instances/cluster-tag.ts';
 import { VOLUME_ID_ANNOTATION } from '../../shared/fleet/nodes/attached-volumes.rule.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
+import { makeRequest } from './certificate-request.ts';
 import { apiClientOf } from './kubeconfig.ts';
 import { type LocalForTest, startLocalForTest } from './local.ts';
 import { nodeKeyPair, nodeToken } from './node-key-pair.ts';
@@ -398,6 +399,15 @@ async function identities({ local, send }: Stage): Promise<void> {
       }),
     );
     await mustBe(200, sendAsNode('PATCH', `${LEASES}/${nodeName}`, { spec: { leaseDurationSeconds: 10 } }, MERGE));
+    const { request } = await makeRequest({ commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] });
+    const signerName = 'kubernetes.io/kube-apiserver-client-kubelet';
+    await mustBe(
+      201,
+      sendAsNode('POST', '/apis/certificates.k8s.io/v1/certificatesigningrequests', {
+        metadata: { name: nodeName },
+        spec: { request, signerName, usages: ['digital signature', 'client auth'] },
+      }),
+    );
   });
   // The watch function reads the keys of a machine that watches.
   await follow(local, `${NODES}?fieldSelector=metadata.name%3D${nodeName}&watch=1&timeoutSeconds=1`, token);

@@ -3,12 +3,14 @@
 import { NODES_GROUP } from '../../../shared/access/node-restriction.ts';
 import type { Call } from '../../../shared/api/request/call.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/silences/planned-silence.ts';
+import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
 import { nodes, priorityclasses } from '../../../shared/kinds/registry.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 import { admitPriorityClass } from './admit-creation.ts';
+import { signingRequestAdmission } from './admit-signing-request.ts';
 import { escalationCheck, isPolicy } from './escalation.ts';
 import { nodeRestriction, type RestrictedVerb } from './restrict-node.ts';
 
@@ -57,9 +59,11 @@ function nodeAdmission(dependencies: ServeDependencies, call: Call, verb: Restri
 /** NodeRestriction skips priority classes, because no node may write them. */
 function admissionOf(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
   const { descriptor, target } = call;
-  if (isPolicy(descriptor)) {
+  if (isPolicy(descriptor) || descriptor === certificatesigningrequests) {
     const { admit, ...restriction } = nodeRestriction(dependencies, call, verb);
-    const check = escalationCheck(dependencies.authorizer, call);
+    const check = isPolicy(descriptor)
+      ? escalationCheck(dependencies.authorizer, call)
+      : signingRequestAdmission(dependencies, call);
     return {
       ...restriction,
       async admit(next, stored) {

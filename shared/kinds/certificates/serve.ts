@@ -1,4 +1,4 @@
-/** CertificateSigningRequests: stored and approved, but never signed here. */
+/** CertificateSigningRequests. server/certificates signs them; on AWS nothing does. */
 
 import type { UserInfo } from '../../access/user-info.ts';
 import { defined } from '../../defined.ts';

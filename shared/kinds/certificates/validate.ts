@@ -14,8 +14,8 @@ import { CONDITION_STATUSES } from '../../kubernetes/validation/conditions.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { labelErrors, pathSegmentName, subdomainErrors } from '../../kubernetes/validation/names.ts';
 import type { KubeCertificateSigningRequest } from '../types.ts';
+import { certificatesFault, REQUEST_BYTES_MAX, readCertificateRequest } from './certificate-request.ts';
 
-const PEM = /^\s*-----BEGIN CERTIFICATE REQUEST-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE REQUEST-----\s*$/;
 /** A domain, and a namespace with the name of a resource. */
 const SIGNER_LENGTH_MAX = 571;
 /** Shortest validity that a client may request. Seconds. */
@@ -84,9 +84,9 @@ function validateSigner(name: string): Cause[] {
 function validateSpec({ spec = {} }: KubeCertificateSigningRequest): Cause[] {
   const { request = '', signerName = '', usages = [], expirationSeconds } = spec;
   const causes: Cause[] = [];
-  if (!PEM.test(Buffer.from(request, 'base64').toString('utf8'))) {
-    causes.push(invalidValue('spec.request', request, 'PEM block type must be CERTIFICATE REQUEST'));
-  }
+  const read = readCertificateRequest(request);
+  if (read.kind === 'malformed') causes.push(invalidValue('spec.request', request, read.why));
+  if (read.kind === 'tooLong') causes.push(tooLong('spec.request', REQUEST_BYTES_MAX));
   if (usages.length === 0) causes.push(required('spec.usages', 'usages must be provided'));
   const seen = new Set<string>();
   for (const [index, usage] of usages.entries()) {
@@ -126,25 +126,15 @@ function validateStates(request: KubeCertificateSigningRequest): Cause[] {
   });
 }
 
-/** PEM blocks of certificates, which are not read here, and which stay once they are set. */
+/** A certificate stays once it is set. */
 function validateCertificate({ status }: KubeCertificateSigningRequest, old: KubeCertificateSigningRequest): Cause[] {
   const { certificate = '' } = status ?? {};
   const { certificate: before = '' } = old.status ?? {};
   const field = 'status.certificate';
   if (certificate === before) return [];
   const causes: Cause[] = [];
-  const types = [
-    ...Buffer.from(certificate, 'base64')
-      .toString('latin1')
-      .matchAll(/-----BEGIN ([^-\n]*)-----/g),
-  ];
-  const other = types.map(([, type = '']) => type).find((type) => type !== 'CERTIFICATE');
   const fault =
-    other !== undefined
-      ? `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(other)}`
-      : types.length === 0 && certificate !== ''
-        ? 'must contain at least one CERTIFICATE PEM block'
-        : undefined;
+    certificate === '' ? undefined : certificatesFault(Buffer.from(certificate, 'base64').toString('latin1'));
   if (fault !== undefined) causes.push(invalidValue(field, '<certificate data>', fault));
   if (before !== '') causes.push(forbiddenField(field, 'updates may not modify existing certificate content'));
   return causes;

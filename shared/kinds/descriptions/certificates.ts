@@ -2,7 +2,7 @@ import type { Descriptions } from './descriptions.ts';
 
 export const certificates: Descriptions = {
   'certificates/v1.CertificateSigningRequest': {
-    '': 'CertificateSigningRequest objects provide a mechanism to obtain x509 certificates. They are stored here; nothing is signed.',
+    '': 'CertificateSigningRequest objects provide a mechanism to obtain x509 certificates. nodekeeper serve signs them; on AWS they are stored, and nothing is signed.',
     spec: 'What is requested.',
     status: 'State of the request.',
   },

@@ -122,6 +122,7 @@ const NODE: readonly PolicyRule[] = [
   rule(READ, STORAGE, 'csidrivers'),
   rule(['create', 'delete', 'get', 'patch', 'update'], STORAGE, 'csinodes'),
   rule(READ, 'node.k8s.io', 'runtimeclasses'),
+  rule(['create', ...READ], CERTIFICATES, 'certificatesigningrequests'),
 ];
 
 const SCHEDULER: readonly PolicyRule[] = [
@@ -184,6 +185,7 @@ const aggregated = (name: string, labels?: Record<string, string>): KubeClusterR
 });
 
 const SIGNER = 'kubernetes.io';
+const REQUESTS_ROLE = 'system:certificates.k8s.io:certificatesigningrequests';
 
 /** The rules of nodekeeper:viewer depend on the kinds that are served, so the caller provides them. */
 export function defaultClusterRoles(viewerRules: readonly PolicyRule[]): readonly KubeClusterRole[] {
@@ -244,9 +246,7 @@ export function defaultClusterRoles(viewerRules: readonly PolicyRule[]): readonl
     ]),
     role('system:service-account-issuer-discovery', [paths('/.well-known/openid-configuration /openid/v1/jwks')]),
     ...['nodeclient', 'selfnodeclient'].map((part) =>
-      role(`system:certificates.k8s.io:certificatesigningrequests:${part}`, [
-        rule(['create'], CERTIFICATES, `certificatesigningrequests/${part}`),
-      ]),
+      role(`${REQUESTS_ROLE}:${part}`, [rule(['create'], CERTIFICATES, `certificatesigningrequests/${part}`)]),
     ),
     ...['kube-apiserver-client', 'kube-apiserver-client-kubelet', 'kubelet-serving', 'legacy-unknown'].map((signer) =>
       role(`system:certificates.k8s.io:${signer}-approver`, [
@@ -272,10 +272,22 @@ const binding = (name: string, subjects: readonly Subject[], roleName = name): K
 const AUTHENTICATED = subject('Group', 'system:authenticated');
 const SCHEDULER_USER = subject('User', 'system:kube-scheduler');
 
-/** Ordered by name. The rules of machines are in shared/access/authorize.ts, so system:node has no subject. */
+const BOOTSTRAPPERS = subject('Group', 'system:bootstrappers');
+
+/**
+ * Ordered by name. The rules of machines are in shared/access/authorize.ts, so system:node has no subject. The bindings
+ * of kubelets that bootstrap are those of kubeadm (cmd/kubeadm/app/phases/bootstraptoken/node).
+ */
 export const defaultClusterRoleBindings: readonly KubeRoleBinding[] = [
   binding('cluster-admin', [subject('Group', 'system:masters')]),
   binding('nodekeeper:admins', [subject('Group', 'nodekeeper:admins')], 'cluster-admin'),
+  binding('nodekeeper:kubelet-bootstrap', [BOOTSTRAPPERS], 'system:node-bootstrapper'),
+  binding('nodekeeper:node-autoapprove-bootstrap', [BOOTSTRAPPERS], `${REQUESTS_ROLE}:nodeclient`),
+  binding(
+    'nodekeeper:node-autoapprove-certificate-rotation',
+    [subject('Group', 'system:nodes')],
+    `${REQUESTS_ROLE}:selfnodeclient`,
+  ),
   binding('nodekeeper:viewers', [subject('Group', 'nodekeeper:viewers')], 'nodekeeper:viewer'),
   binding('system:basic-user', [AUTHENTICATED]),
   binding('system:discovery', [AUTHENTICATED]),

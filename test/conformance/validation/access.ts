@@ -1,4 +1,5 @@
 /** Constraints of rbac, policy, scheduling, node.k8s.io, autoscaling, certificates and ControllerRevisions. */
+import { CERTIFICATE_REQUEST } from '../../support/application-objects.ts';
 import {
   at,
   type Constraint,
@@ -392,8 +393,11 @@ export const autoscalers: Constraint[] = [
   ...behavior,
 ];
 
-const pem = (type: string): string =>
-  Buffer.from(`-----BEGIN ${type}-----\nYQ==\n-----END ${type}-----`.padEnd(99)).toString('base64');
+/** The body has the parts of a certificate, and all of them are empty. */
+const pem = (type: string, body = 'MAcwADAAAwEA'): string =>
+  Buffer.from(`-----BEGIN ${type}-----\n${body}\n-----END ${type}-----`.padEnd(99)).toString('base64');
+/** The common name of the valid request is changed: its signature is of another. */
+const forgedRequest = Buffer.from(CERTIFICATE_REQUEST.replace('DANhZGEw', 'DANhZGIw')).toString('base64');
 const SIGNER = 'spec.signerName';
 const signer = (what: string, value: string, cause: ExpectedCause): Constraint => at(SIGNER, what, value, cause);
 
@@ -404,7 +408,13 @@ export const certificateRequests: Constraint[] = [
     Buffer.from('x').toString('base64'),
     invalid('PEM block type must be CERTIFICATE REQUEST'),
   ),
-  leftOut('spec.request', 'a request that verifies with its own key', 'no signer of this cluster issues certificates'),
+  at(
+    'spec.request',
+    'a request that verifies with its own key',
+    forgedRequest,
+    invalid('the request is not signed by the key that it contains'),
+  ),
+  at('spec.request', 'at most 16 KB', 'A'.repeat(21_852), tooLong('more than 16384 bytes')),
   at('spec.usages', 'at least one', [], required('usages must be provided')),
   on('spec.usages[0]', 'known', { 'spec.usages': ['other'] }, unsupported()),
   on('spec.usages[1]', 'unique', { 'spec.usages': ['client auth', 'client auth'] }, duplicate()),
@@ -494,5 +504,10 @@ export const certificateRequests: Constraint[] = [
     forbidden('updates may not modify existing certificate content'),
     { 'status.certificate': pem('CERTIFICATE') },
   ),
-  leftOut('status.certificate', 'certificates that can be parsed', 'no part of this cluster reads them'),
+  onStatus(
+    'status.certificate',
+    'certificates',
+    { 'status.certificate': pem('CERTIFICATE', 'MAYwADAAAwEA') },
+    invalid('found CERTIFICATE PEM block containing no certificate'),
+  ),
 ];
