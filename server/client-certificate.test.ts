@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { beforeAll, expect, it } from 'vitest';
+import { readPublicKey } from '../shared/access/tokens/public-keys.ts';
 import { type Authority, makeAuthority, makeServerCertificate } from '../shared/host/certificate.ts';
 import { makeClientCertificate } from '../test/support/client-certificate.ts';
 import { certificateHeader, clientCertificates, withCertificate } from './client-certificate.ts';
@@ -14,17 +15,21 @@ beforeAll(async () => {
   stranger = await makeAuthority({ commonName: 'people', ...validity });
 });
 
-const authenticator = clientCertificates({
-  authenticate: async ({ authorization }) =>
-    authorization === undefined
-      ? { kind: 'anonymous' }
-      : { kind: 'authenticated', user: { username: 'by-token', groups: [] } },
-});
+/** Keys of machines: what their certificates are checked with. */
+const keys = new Set<string>();
+const authenticator = clientCertificates(
+  {
+    authenticate: async ({ authorization }) =>
+      authorization === undefined
+        ? { kind: 'anonymous' }
+        : { kind: 'authenticated', user: { username: 'by-token', groups: [] } },
+  },
+  async ({ nodeName, keyId }) => keys.has(`${nodeName} ${keyId}`),
+);
 
-async function userOf(certificatePem: string, headers: Record<string, string> = {}, nowMs = NOW_MS) {
-  const header = certificateHeader(new X509Certificate(certificatePem), [
-    new X509Certificate(authority.certificatePem),
-  ]);
+async function userOf(certificatePem: string, headers: Record<string, string> = {}, nowMs = NOW_MS, isOwn = false) {
+  const certificate = new X509Certificate(authority.certificatePem);
+  const header = certificateHeader(new X509Certificate(certificatePem), [{ certificate, isOwn }]);
   const outcome = await authenticator.authenticate(withCertificate(headers, header), nowMs);
   return outcome.kind === 'authenticated' ? outcome.user : outcome.kind;
 }
@@ -54,4 +59,23 @@ it('a certificate counts in its time only, also on a connection that outlives it
     expect(await userOf(ada, {}, nowMs)).toBe('refused');
     expect(await userOf(ada, { authorization: 'Bearer x' }, nowMs)).toMatchObject({ username: 'by-token' });
   }
+});
+
+it('a machine that our own authority certified signs in while it has the key', async () => {
+  const machine = await clientOf('system:node:n1', ['system:nodes']);
+  const own = (pem: string, headers = {}) => userOf(pem, headers, NOW_MS, true);
+  expect(await own(machine)).toBe('refused');
+  expect(await own(machine, { authorization: 'Bearer x' })).toMatchObject({ username: 'by-token' });
+  const key = readPublicKey(
+    new X509Certificate(machine).publicKey.export({ format: 'jwk' }) as Record<string, unknown>,
+  );
+  if (key.kind === 'invalid') throw new Error(key.why);
+  keys.add(`n1 ${key.keyId}`);
+  expect(await own(machine)).toMatchObject({
+    username: 'system:node:n1',
+    extra: { 'nodekeeper.dev/key-id': [key.keyId] },
+  });
+  expect(await own(await clientOf('system:node:n1', ['system:nodes']))).toBe('refused');
+  expect(await own(await clientOf('somebody', ['system:nodes']))).toBe('anonymous');
+  expect(await own(await clientOf('ada', ['dev']))).toMatchObject({ username: 'ada' });
 });

@@ -1,11 +1,17 @@
 import { createHash } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
+import { type Authority, makeAuthority } from '../shared/host/certificate.ts';
 import { memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { composeCluster } from './cluster.ts';
 import { changeSignals } from './watches/change-signals.ts';
 
 const TOKEN = 'a'.repeat(43);
+
+let authority: Authority;
+beforeAll(async () => {
+  authority = await makeAuthority({ commonName: 'test', nowMs: Date.now(), validDays: 1 });
+});
 
 function cluster(user: string, ...groups: readonly string[]) {
   const items = memoryItemStore();
@@ -17,6 +23,8 @@ function cluster(user: string, ...groups: readonly string[]) {
     clusterId: 'c',
     staticTokens: [{ sha256: createHash('sha256').update(TOKEN).digest('hex'), user, groups }],
     authorities: () => '',
+    authority,
+    serverNames: [],
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     meter: { add: nothing },
     waker: { wake: async () => [] },

@@ -7,6 +7,7 @@ import { accountTokenIssuer, accountTokens } from '../functions/api/access/accou
 import { bootstrapTokens } from '../functions/api/access/bootstrap-tokens.ts';
 import { redirectLogs } from '../functions/api/logs/log-redirect.ts';
 import type { MetricFamily } from '../functions/api/metrics/open-metrics.ts';
+import { enrolmentOver } from '../functions/api/work.ts';
 import { leaseProbe } from '../functions/node-monitor/lease-probe.ts';
 import { probeTokens } from '../functions/node-monitor/probe-tokens.ts';
 import { isWatch, type StreamedAnswer, serveWatch } from '../functions/watch/work.ts';
@@ -23,17 +24,21 @@ import {
 } from '../shared/access/process-key-store.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
 import { bearerSchemes } from '../shared/access/tokens/bearer.ts';
+import { knownKeys } from '../shared/access/tokens/known-keys.ts';
 import { nodeTokens } from '../shared/access/tokens/node-tokens.ts';
 import { processKeys } from '../shared/access/tokens/process-keys.ts';
 import { readPublicKey } from '../shared/access/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../shared/access/tokens/static-tokens.ts';
 import { watchTicketIssuer, watchTicketVerifier } from '../shared/access/tokens/watch-tickets.ts';
+import { requestDependencies } from '../shared/api/request-dependencies.ts';
 import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../shared/aws/lambda/system-clock.ts';
 import type { StaticTokenConfig } from '../shared/config/static-tokens.ts';
 import { defined } from '../shared/defined.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import { gunzip } from '../shared/gzip.ts';
+import type { Authority } from '../shared/host/certificate.ts';
+import { certificatesigningrequests } from '../shared/kinds/certificates/serve.ts';
 import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
 import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
@@ -45,7 +50,8 @@ import type { Log, Meter } from '../shared/observability/log.ts';
 import { changeLog } from '../shared/store/change-log.ts';
 import type { ItemStore } from '../shared/store/item-store.ts';
 import type { Waker } from '../shared/ticks/waker.ts';
-import { clientCertificates } from './client-certificate.ts';
+import { type SigningRequests, signingRequests } from './certificates/signing-requests.ts';
+import { clientCertificates, type HasKey } from './client-certificate.ts';
 import type { FleetControllers } from './fleet-controllers.ts';
 import { answerHealth, type HealthCheck, isHealthPath } from './health.ts';
 import { isRenewal } from './routes.ts';
@@ -85,12 +91,17 @@ export interface ClusterOptions {
   readonly probe: { readonly url: string; readonly fetch: typeof globalThis.fetch };
   /** EC2. Absent: nodes have no instances. */
   readonly cloud?: Cloud;
+  /** Signs certificates for those who ask by a CertificateSigningRequest. */
+  readonly authority: Authority;
+  /** Names and addresses of the API. No certificate of another has one of them. */
+  readonly serverNames: readonly string[];
 }
 
 export interface Cluster {
   /** `gone`: aborted when the client has left */
   serve(request: HttpRequest, gone: AbortSignal): Promise<StreamedAnswer & { readonly upgrade?: AcceptUpgrade }>;
   readonly controllers: FleetControllers;
+  readonly signingRequests: SigningRequests;
   heldWatches(): number;
   readonly sessions: Pick<PodSessions, 'held' | 'stop'>;
 }
@@ -109,7 +120,9 @@ export function composeCluster(options: ClusterOptions): Cluster {
     ],
     otherwise,
   );
-  const authenticator = clientCertificates(tokens);
+  const keyOf = knownKeys(machines);
+  const hasKey: HasKey = async (machine, nowMs) => (await keyOf(machine, nowMs)) !== undefined;
+  const authenticator = clientCertificates(tokens, hasKey);
   const onRefused = refusedRequests({
     log,
     store: refusalsAdded(items),
@@ -148,6 +161,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
     heartbeat: {
       authenticator: clientCertificates(
         bearerSchemes([nodeTokens({ ...machines, acceptsBeatTokens: true })], otherwise),
+        hasKey,
       ),
       startTimeLimit: systemTimeLimit,
       // The rate only: a beat is 8 KB at most, and a process serves many at once, so its time is not that of one sender.
@@ -155,6 +169,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
       batchThrottle: requestThrottle(HEARTBEAT_LIMITS, { onRefused }),
     },
   });
+  const { storageOf, authorizer } = requestDependencies({ ...common, authenticator, gzip: inProcess.gzip });
   const slots = watchLimits(WATCHES_MAX);
   const changes = sharedChanges(changeLog({ items, clock: systemClock, shardsOf }), signals, systemClock);
   const watch = serveWatch({
@@ -194,6 +209,15 @@ export function composeCluster(options: ClusterOptions): Cluster {
   };
   return {
     controllers,
+    signingRequests: signingRequests({
+      requests: storageOf(certificatesigningrequests),
+      authorizer,
+      enrolment: enrolmentOver({ ...common, ...defined({ cloud: options.cloud }) }, storageOf),
+      authority: options.authority,
+      serverNames: options.serverNames,
+      clock: systemClock,
+      log,
+    }),
     heldWatches: () => slots.held(),
     sessions,
     async serve(received, gone) {

@@ -35,7 +35,9 @@ async function listening(
     host: '127.0.0.1',
     port: 0,
     ...certificate,
-    ...(clientAuthorities !== undefined && { clientAuthorities }),
+    ...(clientAuthorities !== undefined && {
+      clientAuthorities: clientAuthorities.map((each) => ({ certificate: each, isOwn: false })),
+    }),
     log: { debug() {}, info() {}, warn() {}, error: (_, fields) => void errors.push(fields?.['error']) },
     serve,
   });

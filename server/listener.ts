@@ -3,7 +3,6 @@
  * anybody has signed in: headers, bodies, their time, streams of a connection, connections, and bytes of all bodies
  * together.
  */
-import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerOptions } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -16,7 +15,7 @@ import { statusResponse } from '../shared/kubernetes/request/respond.ts';
 import * as status from '../shared/kubernetes/status.ts';
 import type { Log } from '../shared/observability/log.ts';
 import { addressShares } from './address-shares.ts';
-import { certificateHeader, withCertificate } from './client-certificate.ts';
+import { type ClientAuthority, certificateHeader, withCertificate } from './client-certificate.ts';
 import { type AcceptUpgrade, refuseUpgrade, type Upgrade, upgradeRequest } from './sessions/upgrades.ts';
 
 /** Upstream's limit of a request. Source: k8s.io/apiserver pkg/server/config.go (MaxRequestBodyBytes). */
@@ -68,7 +67,7 @@ export interface ListenerOptions {
   readonly certificatePem: string;
   readonly privateKeyPem: string;
   /** Client certificates that these signed name their users. Absent: none is asked for. */
-  readonly clientAuthorities?: readonly X509Certificate[];
+  readonly clientAuthorities?: readonly ClientAuthority[];
   readonly log: Log;
   /** `gone` is aborted when the client has disconnected. Never rejects for a fault of the request. */
   serve(request: HttpRequest, gone: AbortSignal): Promise<Answer>;
@@ -285,7 +284,7 @@ const clients = new WeakMap<object, string | undefined>();
 function withClient(
   request: Pick<Http2ServerRequest, 'socket'> & Partial<Pick<Http2ServerRequest, 'stream'>>,
   received: HttpRequest,
-  authorities: readonly X509Certificate[],
+  authorities: readonly ClientAuthority[],
 ): HttpRequest {
   const session = request.stream?.session;
   const connection = session ?? request.socket;

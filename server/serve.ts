@@ -4,6 +4,7 @@
  * Order of life: data directory, store, credentials, listener, change delivery, ticks; and back in the opposite order.
  * The listener answers only after the store is open. A start that fails closes what it had opened.
  */
+import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -21,8 +22,14 @@ import { loggedResource } from '../shared/store/layout.ts';
 import type { StoreChange } from '../shared/store/writes/store-change.ts';
 import { tickGapMaxMs } from '../shared/ticks/tick.ts';
 import { followFiles, readAuthorities, readCertificate, renewMonthly } from './certificate.ts';
+import { sweepHourly } from './certificates/signing-requests.ts';
 import { changeDelivery } from './changes/change-delivery.ts';
-import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from './changes/change-filters.ts';
+import {
+  passesHealthFilter,
+  passesObjectFilter,
+  passesSigningFilter,
+  passesWorkloadFilter,
+} from './changes/change-filters.ts';
 import { composeCluster } from './cluster.ts';
 import { sweepExpired } from './expired-items.ts';
 import { fileAuditTrail } from './file-audit-trail.ts';
@@ -93,7 +100,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
   try {
     const policy = policyOf(options.policyFile);
     const own = options.certificate === undefined ? undefined : readCertificate(options.certificate);
-    const clientAuthorities = options.clientCaFile === undefined ? undefined : readAuthorities(options.clientCaFile);
+    const authorities = options.clientCaFile === undefined ? [] : readAuthorities(options.clientCaFile);
     const users = usersOf(options);
     const log = processLog({ ...options.log, nowMs: systemClock.nowMs, write: parts.print });
     const data = openDataDirectory(options.dataDirectory, DATABASE);
@@ -178,7 +185,10 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       host: options.host,
       port: options.port,
       ...certificate,
-      ...(clientAuthorities !== undefined && { clientAuthorities }),
+      clientAuthorities: [
+        { certificate: new X509Certificate(credentials.authority.certificatePem), isOwn: true },
+        ...authorities.map((each) => ({ certificate: each, isOwn: false })),
+      ],
       log,
       serve: (request, gone) => serving(request, gone),
     });
@@ -222,17 +232,20 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
         url: `https://${inUrl(REACHED_AT[options.host] ?? options.host)}:${listener.port}`,
         fetch: ownFetch(() => certificate.certificatePem),
       },
+      authority: credentials.authority,
+      serverNames: [...credentials.serverNames, options.host],
       ...(parts.cloudOf && { cloud: parts.cloudOf(data, onInstanceChange) }),
     });
     serving = cluster.serve;
     undo.push(() => cluster.sessions.stop());
-    const { controllers } = cluster;
+    const { controllers, signingRequests } = cluster;
     const delivery = changeDelivery({
       changes: store,
       consumers: {
         'health-stream': controllers.onHealthRecords,
         'object-stream': controllers.onObjectRecords,
         workloads: controllers.onWorkloadRecords,
+        'signing-requests': signingRequests.onRecords,
       },
       pause: (milliseconds, stopped) => pause(milliseconds, undefined, { signal: stopped }),
       log,
@@ -245,6 +258,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     if (options.controllers) {
       delivery.start();
       timers.start(controllers.ticks);
+      undo.push(sweepHourly(signingRequests, log));
     }
     const following = {
       use(next: CertifiedKey) {
@@ -288,6 +302,7 @@ function consumersOf(change: StoreChange): readonly string[] {
   const consumers: string[] = [];
   if (passesObjectFilter(change)) consumers.push('object-stream');
   if (passesWorkloadFilter(change)) consumers.push('workloads');
+  if (passesSigningFilter(change)) consumers.push('signing-requests');
   return consumers;
 }
 

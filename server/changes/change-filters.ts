@@ -23,3 +23,8 @@ export const passesWorkloadFilter = ({
   newImage,
 }: Pick<ItemChangeRecord, 'type' | 'oldImage' | 'newImage'>): boolean =>
   type === 'REMOVE' ? REMOVED.has(oldImage?.['k']) : newImage?.['w'] === 1;
+
+const SIGNING_REQUESTS = objectPartition('certificatesigningrequests');
+/** Every change of a CertificateSigningRequest but its removal. Only this home signs. */
+export const passesSigningFilter = ({ type, key }: Pick<ItemChangeRecord, 'type' | 'key'>): boolean =>
+  type !== 'REMOVE' && key.pk.startsWith(SIGNING_REQUESTS);

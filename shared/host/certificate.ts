@@ -1,4 +1,4 @@
-/** Certificates for the loopback listener: an authority of our own, and server certificates that it signs. */
+/** An authority of our own, and what it signs: certificates of the listener, and of those who ask for one. */
 // The certificate library's own dependency needs it, and before it.
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
@@ -8,9 +8,13 @@ import {
   cryptoProvider,
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
+  type ExtendedKeyUsageType,
+  type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
   PemConverter,
+  PublicKey,
+  type PublicKeyType,
   SubjectAlternativeNameExtension,
   X509Certificate,
   X509CertificateGenerator,
@@ -74,7 +78,67 @@ export async function makeServerCertificate(
   options: { readonly names: readonly string[]; readonly nowMs: number; readonly validDays: number },
 ): Promise<CertifiedKey> {
   const keys = await newKeys();
-  const issuer = new X509Certificate(authority.certificatePem);
+  const certificatePem = await signed(authority, {
+    subject: [{ CN: [options.names[0] ?? 'localhost'] }],
+    ...validity(options),
+    publicKey: keys.publicKey,
+    keyUsages: KeyUsageFlags.digitalSignature,
+    purposes: [ExtendedKeyUsage.serverAuth],
+    alternativeNames: options.names.map((name) => ({ type: isIP(name) === 0 ? 'dns' : 'ip', value: name })),
+  });
+  return { certificatePem, privateKeyPem: await privateKeyPem(keys.privateKey) };
+}
+
+export interface CertificateToMake {
+  readonly commonName: string;
+  readonly organizations: readonly string[];
+  readonly alternativeNames: readonly { readonly type: 'dns' | 'email' | 'ip' | 'url'; readonly value: string }[];
+  /** SubjectPublicKeyInfo. */
+  readonly publicKey: Uint8Array;
+  /** As in a CertificateSigningRequest. Others than these four have no effect. */
+  readonly usages: readonly string[];
+  readonly fromMs: number;
+  readonly throughMs: number;
+}
+
+/** A certificate in PEM for a key of somebody else. It has what is named here and nothing else. */
+export const makeCertificate = (authority: Authority, wanted: CertificateToMake): Promise<string> =>
+  signed(authority, {
+    subject: [
+      ...wanted.organizations.map((organization) => ({ O: [organization] })),
+      ...(wanted.commonName === '' ? [] : [{ CN: [wanted.commonName] }]),
+    ],
+    notBefore: new Date(wanted.fromMs),
+    notAfter: new Date(wanted.throughMs),
+    publicKey: new PublicKey(Uint8Array.from(wanted.publicKey)),
+    keyUsages:
+      (wanted.usages.includes('digital signature') ? KeyUsageFlags.digitalSignature : 0) |
+      (wanted.usages.includes('key encipherment') ? KeyUsageFlags.keyEncipherment : 0),
+    purposes: [
+      ...(wanted.usages.includes('client auth') ? [ExtendedKeyUsage.clientAuth] : []),
+      ...(wanted.usages.includes('server auth') ? [ExtendedKeyUsage.serverAuth] : []),
+    ],
+    alternativeNames: wanted.alternativeNames,
+  });
+
+async function signed(
+  authority: Authority,
+  {
+    keyUsages,
+    purposes,
+    alternativeNames,
+    ...certified
+  }: {
+    readonly subject: JsonName;
+    readonly notBefore: Date;
+    readonly notAfter: Date;
+    readonly publicKey: PublicKeyType;
+    /** KeyUsageFlags. */
+    readonly keyUsages: number;
+    readonly purposes: readonly ExtendedKeyUsageType[];
+    readonly alternativeNames: CertificateToMake['alternativeNames'];
+  },
+): Promise<string> {
   const signingKey = await webcrypto.subtle.importKey(
     'pkcs8',
     PemConverter.decodeFirst(authority.privateKeyPem),
@@ -83,23 +147,16 @@ export async function makeServerCertificate(
     ['sign'],
   );
   const certificate = await X509CertificateGenerator.create({
-    subject: [{ CN: [options.names[0] ?? 'localhost'] }],
-    issuer: issuer.subjectName,
-    ...validity(options),
+    ...certified,
+    issuer: new X509Certificate(authority.certificatePem).subjectName,
     signingAlgorithm: SIGNING_ALGORITHM,
-    publicKey: keys.publicKey,
     signingKey,
     extensions: [
       new BasicConstraintsExtension(false, undefined, true),
-      new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-      new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-      new SubjectAlternativeNameExtension(
-        options.names.map((name) => ({ type: isIP(name) === 0 ? 'dns' : 'ip', value: name })),
-      ),
+      ...(keyUsages === 0 ? [] : [new KeyUsagesExtension(keyUsages, true)]),
+      new ExtendedKeyUsageExtension([...purposes]),
+      ...(alternativeNames.length === 0 ? [] : [new SubjectAlternativeNameExtension([...alternativeNames])]),
     ],
   });
-  return {
-    certificatePem: `${certificate.toString('pem')}\n`,
-    privateKeyPem: await privateKeyPem(keys.privateKey),
-  };
+  return `${certificate.toString('pem')}\n`;
 }

@@ -1,0 +1,377 @@
+// The certificate library's own dependency needs it, and before it.
+import 'reflect-metadata';
+import { X509Certificate } from 'node:crypto';
+import { BasicConstraintsExtension } from '@peculiar/x509';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { enrolmentOver } from '../../functions/api/work.ts';
+import { nodeKeyStore } from '../../shared/access/node-key-store.ts';
+import { requestDependencies } from '../../shared/api/request-dependencies.ts';
+import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { type Authority, makeAuthority } from '../../shared/host/certificate.ts';
+import { certificatesigningrequests } from '../../shared/kinds/certificates/serve.ts';
+import type { KubeCertificateSigningRequest } from '../../shared/kinds/types.ts';
+import { type MadeRequest, makeRequest, P256, type RequestToMake } from '../../test/support/certificate-request.ts';
+import { IDENTITIES, IdentityCluster } from '../../test/support/identity-cluster.ts';
+import { nodeKeyPair } from '../../test/support/node-key-pair.ts';
+import { inProcess } from '../system.ts';
+import { signingRequests } from './signing-requests.ts';
+
+const REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+const SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
+const N1: RequestToMake = { commonName: 'system:node:n1', organizations: ['system:nodes'] };
+const HOUR_MS = 3_600_000;
+
+let authority: Authority;
+beforeAll(async () => {
+  authority = await makeAuthority({ commonName: 'own', nowMs: new IdentityCluster().nowMs, validDays: 3_650 });
+});
+
+class SigningCluster extends IdentityCluster {
+  readonly #dependencies = requestDependencies({
+    items: this.items,
+    authenticator: { authenticate: async () => ({ kind: 'anonymous' }) },
+    clock: { nowMs: () => this.nowMs },
+    random: { uuid: () => crypto.randomUUID(), fraction: () => 0 },
+    pause: async () => {},
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    policy: defaultPolicy,
+    gzip: inProcess.gzip,
+  });
+  readonly storage = this.#dependencies.storageOf(certificatesigningrequests);
+
+  /** One process that signs. */
+  signer(requests: Partial<typeof this.storage> = {}, serverNames: readonly string[] = ['127.0.0.1', 'api.example']) {
+    const { storageOf, authorizer } = this.#dependencies;
+    const common = {
+      items: this.items,
+      random: { uuid: () => crypto.randomUUID(), fraction: () => 0 },
+      pause: async () => {},
+    };
+    return signingRequests({
+      requests: {
+        get: (...of) => this.storage.get(...of),
+        list: (of) => this.storage.list(of),
+        remove: (of) => this.storage.remove(of),
+        update: (...of) => this.storage.update(...of),
+        ...requests,
+      },
+      authorizer,
+      enrolment: enrolmentOver(common, storageOf),
+      authority,
+      serverNames,
+      clock: { nowMs: () => this.nowMs },
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+    });
+  }
+
+  async ask(token: string | undefined, made: MadeRequest, spec: object = {}, name = 'r'): Promise<number> {
+    const body = {
+      metadata: { name },
+      spec: { request: made.request, signerName: SIGNER, usages: ['digital signature', 'client auth'], ...spec },
+    };
+    const sent = token === undefined ? this.asAdmin('POST', REQUESTS, body) : this.send('POST', REQUESTS, token, body);
+    return (await sent).code;
+  }
+
+  async get(name = 'r'): Promise<KubeCertificateSigningRequest> {
+    return (await this.asAdmin('GET', `${REQUESTS}/${name}`)).body;
+  }
+
+  keys = () => nodeKeyStore(this.items).keysOf('n1', { consistent: true });
+
+  async decide(type: string, name = 'r'): Promise<number> {
+    const object = await this.get(name);
+    const status = { conditions: [{ type, status: 'True', reason: 'KubectlApprove' }] };
+    return (await this.asAdmin('PUT', `${REQUESTS}/${name}/approval`, { ...object, status })).code;
+  }
+}
+
+const changed = (name = 'r') => [{ type: 'INSERT' as const, key: { pk: 'o#certificatesigningrequests#00', sk: name } }];
+const DONE = { faults: [], postponed: [] };
+const conditionsOf = ({ status }: KubeCertificateSigningRequest) => (status?.conditions ?? []).map(({ type }) => type);
+const certificateOf = ({ status }: KubeCertificateSigningRequest) =>
+  new X509Certificate(Buffer.from(status?.certificate ?? '', 'base64'));
+
+describe('the certificate of a machine', () => {
+  it('is issued to a bootstrap token, for the key in its request, and counts one use', async () => {
+    const cluster = new SigningCluster();
+    const made = await makeRequest({ ...N1, extensions: [new BasicConstraintsExtension(true, 3, true)] });
+    expect(await cluster.ask(await cluster.bootstrapToken(), made)).toBe(201);
+    expect(await cluster.signer().onRecords(changed())).toEqual(DONE);
+    const object = await cluster.get();
+    expect(conditionsOf(object)).toEqual(['Approved']);
+    const certificate = certificateOf(object);
+    expect(certificate.verify(new X509Certificate(authority.certificatePem).publicKey)).toBe(true);
+    expect([certificate.subject, certificate.ca, certificate.subjectAltName]).toEqual([
+      'O=system:nodes\nCN=system:node:n1',
+      false,
+      undefined,
+    ]);
+    expect(certificate.keyUsage).toEqual(['1.3.6.1.5.5.7.3.2']);
+    expect(certificate.validFromDate.getTime()).toBe(cluster.nowMs - 300_000);
+    expect(certificate.validToDate.getTime()).toBe(cluster.nowMs - 300_000 + 365 * 86_400_000);
+    const { body } = await cluster.asAdmin('GET', '/apis/nodekeeper.dev/v1alpha1/bootstraptokens');
+    expect(body.items[0].status.usesLeft).toBe(0);
+  });
+
+  it('is not issued to a token without uses left', async () => {
+    const cluster = new SigningCluster();
+    const token = await cluster.bootstrapToken();
+    await cluster.ask(token, await makeRequest(N1));
+    await cluster.enrol(token, 'other', nodeKeyPair());
+    expect(await cluster.signer().onRecords(changed())).toEqual(DONE);
+    expect(conditionsOf(await cluster.get())).toEqual([]);
+    expect((await cluster.asAdmin('GET', `${IDENTITIES}/n1`)).code).toBe(404);
+  });
+
+  it('is issued to one of two machines that ask for a name', async () => {
+    const cluster = new SigningCluster();
+    const token = await cluster.bootstrapToken({ uses: 2 });
+    for (const name of ['a', 'b']) await cluster.ask(token, await makeRequest(N1), {}, name);
+    await Promise.all([cluster.signer().onRecords(changed('a')), cluster.signer().onRecords(changed('b'))]);
+    const approved = [await cluster.get('a'), await cluster.get('b')].flatMap(conditionsOf);
+    expect(approved).toEqual(['Approved']);
+    expect(await cluster.keys()).toHaveLength(1);
+  });
+
+  it.each([
+    ['another group', { ...N1, organizations: ['system:nodes', 'system:masters'] }, {}],
+    ['no group', { commonName: 'system:node:n1' }, {}],
+    ['alternative names', { ...N1, alternativeNames: [{ type: 'dns' as const, value: 'api.example' }] }, {}],
+    ['the usages of a server', N1, { usages: ['digital signature', 'server auth'] }],
+    ['more usages', N1, { usages: ['digital signature', 'client auth', 'server auth'] }],
+    ['a key of P-384', { ...N1, algorithm: { ...P256, namedCurve: 'P-384' } }, {}],
+  ])('with %s is not approved, and fails when a person approves it', async (_, wanted, spec) => {
+    const cluster = new SigningCluster();
+    const signer = cluster.signer();
+    expect(await cluster.ask(undefined, await makeRequest(wanted), spec)).toBe(201);
+    await signer.onRecords(changed());
+    expect(conditionsOf(await cluster.get())).toEqual([]);
+    await cluster.decide('Approved');
+    await signer.onRecords(changed());
+    const object = await cluster.get();
+    expect([conditionsOf(object), object.status?.certificate]).toEqual([['Approved', 'Failed'], undefined]);
+    expect((await cluster.asAdmin('GET', IDENTITIES)).body.items).toEqual([]);
+  });
+
+  it('of a name in use is for a person to approve, and the approval adds the key', async () => {
+    const cluster = new SigningCluster();
+    await cluster.enrol(await cluster.bootstrapToken(), 'n1', nodeKeyPair());
+    await cluster.ask(undefined, await makeRequest(N1));
+    await cluster.signer().onRecords(changed());
+    expect(conditionsOf(await cluster.get())).toEqual([]);
+    await cluster.decide('Approved');
+    await cluster.signer().onRecords(changed());
+    expect(certificateOf(await cluster.get()).subject).toContain('CN=system:node:n1');
+    expect(await cluster.keys()).toHaveLength(2);
+  });
+});
+
+describe('a signer', () => {
+  it('that ends after any write, or runs twice, issues one certificate for one use', async () => {
+    for (let writes = 0; writes < 3; writes += 1) {
+      const cluster = new SigningCluster();
+      await cluster.ask(await cluster.bootstrapToken(), await makeRequest(N1));
+      let left = writes;
+      const ending = cluster.signer({
+        async update(next, old) {
+          if (left === 0) throw new Error('killed');
+          left -= 1;
+          return cluster.storage.update(next, old);
+        },
+      });
+      await ending.onRecords(changed());
+      const two = await Promise.all([1, 2].map(() => cluster.signer().onRecords(changed())));
+      expect(two).toEqual([DONE, DONE]);
+      const object = await cluster.get();
+      expect(conditionsOf(object)).toEqual(['Approved']);
+      const { serialNumber } = certificateOf(object);
+      await cluster.signer().sweep();
+      expect(certificateOf(await cluster.get()).serialNumber).toBe(serialNumber);
+      expect(await cluster.keys()).toHaveLength(1);
+    }
+  });
+
+  it('does not sign a row that was changed after its approval', async () => {
+    const other = await makeRequest({ ...N1, commonName: 'system:node:n2' });
+    const mine = await makeRequest(N1);
+    for (const spec of [{ request: other.request }, { request: (await makeRequest(N1)).request }]) {
+      const cluster = new SigningCluster();
+      await cluster.ask(await cluster.bootstrapToken(), mine);
+      let updates = 0;
+      const signer = cluster.signer({
+        async update(next, old) {
+          updates += 1;
+          const tampered = updates === 1 ? { ...next, spec: { ...next.spec, ...spec } } : next;
+          return cluster.storage.update(tampered, old);
+        },
+      });
+      await signer.onRecords(changed());
+      const object = await cluster.get();
+      expect([conditionsOf(object), object.status?.certificate]).toEqual([['Approved', 'Failed'], undefined]);
+    }
+  });
+
+  it('does not sign for a machine that was removed after its approval', async () => {
+    const cluster = new SigningCluster();
+    await cluster.ask(await cluster.bootstrapToken(), await makeRequest(N1));
+    const identities = nodeKeyStore(cluster.items);
+    const signer = cluster.signer({
+      async update(next, old) {
+        const identity = await identities.read('n1');
+        if (identity !== undefined) await identities.remove('n1', identity);
+        return cluster.storage.update(next, old);
+      },
+    });
+    await signer.onRecords(changed());
+    expect(conditionsOf(await cluster.get())).toEqual(['Approved', 'Failed']);
+  });
+
+  it.each([
+    [
+      'a name of the API',
+      { alternativeNames: [{ type: 'dns' as const, value: 'API.example' }] },
+      'may be a name of the API',
+    ],
+    [
+      'an address of the API',
+      { alternativeNames: [{ type: 'ip' as const, value: '127.0.0.1' }] },
+      'may be a name of the API',
+    ],
+    ['every name', { alternativeNames: [{ type: 'dns' as const, value: '*.example' }] }, 'may be a name of the API'],
+    ['no name', {}, 'DNS or IP subjectAltName is required'],
+    ['its own name', { alternativeNames: [{ type: 'dns' as const, value: 'n1' }] }, undefined],
+  ])('of kubelets as servers, asked for %s', async (_, names, why) => {
+    const cluster = new SigningCluster();
+    const spec = { signerName: 'kubernetes.io/kubelet-serving', usages: ['digital signature', 'server auth'] };
+    await cluster.ask(undefined, await makeRequest({ ...N1, ...names }), spec);
+    await cluster.signer().onRecords(changed());
+    expect(conditionsOf(await cluster.get())).toEqual([]);
+    await cluster.decide('Approved');
+    await cluster.signer().onRecords(changed());
+    const object = await cluster.get();
+    expect(object.status?.conditions?.find(({ type }) => type === 'Failed')?.message ?? '').toContain(why ?? '');
+    if (why === undefined) expect(certificateOf(object).keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
+    else expect(object.status?.certificate).toBeUndefined();
+  });
+
+  it.each([
+    ['machines', ['system:nodes'], ['client auth'], 'the group system:nodes is not for this signer'],
+    ['servers', [], ['client auth', 'server auth'], 'invalid usage for client certificate: server auth'],
+    ['signatures', [], ['digital signature'], 'missing required usage for client certificate: client auth'],
+  ])('of users does not certify %s', async (_, organizations, usages, why) => {
+    const cluster = new SigningCluster();
+    const spec = { signerName: 'kubernetes.io/kube-apiserver-client', usages };
+    await cluster.ask(undefined, await makeRequest({ commonName: 'ada', organizations }), spec);
+    await cluster.decide('Approved');
+    await cluster.signer().onRecords(changed());
+    expect((await cluster.get()).status?.conditions?.at(-1)).toMatchObject({ type: 'Failed', message: why });
+  });
+
+  it('leaves the requests of other signers, and denied ones', async () => {
+    const cluster = new SigningCluster();
+    await cluster.ask(undefined, await makeRequest(N1), { signerName: 'example.com/signer' });
+    await cluster.ask(undefined, await makeRequest(N1), {}, 'denied');
+    await cluster.decide('Approved');
+    await cluster.decide('Denied', 'denied');
+    for (const name of ['r', 'denied']) await cluster.signer().onRecords(changed(name));
+    expect(conditionsOf(await cluster.get())).toEqual(['Approved']);
+    expect(conditionsOf(await cluster.get('denied'))).toEqual(['Denied']);
+  });
+
+  it.each([
+    [600, 600],
+    [3_600, 3_600],
+    [8 * 3_600, 8 * 3_600 - 300],
+    [400 * 86_400, 365 * 86_400 - 300],
+  ])('asked for %d seconds signs for %d from now', async (expirationSeconds, seconds) => {
+    const cluster = new SigningCluster();
+    await cluster.ask(await cluster.bootstrapToken(), await makeRequest(N1), { expirationSeconds });
+    await cluster.signer().onRecords(changed());
+    const endMs = certificateOf(await cluster.get()).validToDate.getTime();
+    expect((endMs - cluster.nowMs) / 1_000).toBe(seconds);
+  });
+
+  it('signs for no longer than its own certificate is valid, and then not at all', async () => {
+    const cluster = new SigningCluster();
+    cluster.nowMs += 3_650 * 86_400_000 - HOUR_MS;
+    await cluster.ask(await cluster.bootstrapToken(), await makeRequest(N1));
+    await cluster.signer().onRecords(changed());
+    expect(certificateOf(await cluster.get()).validToDate).toEqual(
+      new X509Certificate(authority.certificatePem).validToDate,
+    );
+    cluster.nowMs += HOUR_MS;
+    await cluster.ask(
+      await cluster.bootstrapToken(),
+      await makeRequest({ ...N1, commonName: 'system:node:n2' }),
+      {},
+      'late',
+    );
+    await cluster.signer().onRecords(changed('late'));
+    expect(conditionsOf(await cluster.get('late'))).toEqual(['Approved', 'Failed']);
+  });
+});
+
+describe('requests are deleted', () => {
+  const swept = async (cluster: SigningCluster, afterMs: number): Promise<boolean> => {
+    cluster.nowMs += afterMs;
+    await cluster.signer().sweep();
+    return (await cluster.asAdmin('GET', `${REQUESTS}/r`)).code === 404;
+  };
+
+  it.each([
+    [
+      'issued',
+      HOUR_MS,
+      async (cluster: SigningCluster) => cluster.ask(await cluster.bootstrapToken(), await makeRequest(N1)),
+    ],
+    [
+      'denied',
+      HOUR_MS,
+      async (cluster: SigningCluster) => {
+        await cluster.ask(undefined, await makeRequest({ commonName: 'ada' }));
+        await cluster.decide('Denied');
+      },
+    ],
+    [
+      'failed',
+      HOUR_MS,
+      async (cluster: SigningCluster) => {
+        await cluster.ask(undefined, await makeRequest({ commonName: 'ada' }));
+        await cluster.decide('Approved');
+      },
+    ],
+    [
+      'undecided',
+      24 * HOUR_MS,
+      async (cluster: SigningCluster) => cluster.ask(undefined, await makeRequest({ commonName: 'a' })),
+    ],
+    [
+      'never signed',
+      24 * HOUR_MS,
+      async (cluster: SigningCluster) => {
+        await cluster.ask(undefined, await makeRequest(N1), { signerName: 'example.com/signer' });
+        await cluster.decide('Approved');
+      },
+    ],
+    [
+      'issued for ten minutes',
+      600_000,
+      async (cluster: SigningCluster) =>
+        cluster.ask(await cluster.bootstrapToken(), await makeRequest(N1), { expirationSeconds: 600 }),
+    ],
+  ])('that are %s', async (_, afterMs, make) => {
+    const cluster = new SigningCluster();
+    await make(cluster);
+    await cluster.signer().onRecords(changed());
+    expect(await swept(cluster, afterMs)).toBe(false);
+    expect(await swept(cluster, 1_000)).toBe(true);
+  });
+
+  it('and the sweep does what a lost change did not', async () => {
+    const cluster = new SigningCluster();
+    await cluster.ask(await cluster.bootstrapToken(), await makeRequest(N1));
+    await cluster.signer().sweep();
+    expect(certificateOf(await cluster.get()).subject).toContain('n1');
+  });
+});
