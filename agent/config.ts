@@ -33,6 +33,8 @@ export type TopologyPolicy = 'none' | 'best-effort' | 'restricted' | 'single-num
 
 export interface AgentConfig {
   readonly endpoint: string;
+  /** The endpoint of the configuration, if the cluster has moved since. */
+  readonly configuredEndpoint?: string;
   /** PEM text of the authority that signed the server's certificate; the system's when absent. */
   readonly certificateAuthority?: string;
   /** Base URL of the relay of this site. Absent: heartbeats are sent directly. */

@@ -37,7 +37,10 @@ import type { HealthCheck } from './health.ts';
 import { policyOf, usersOf } from './inputs.ts';
 import { openListener } from './listener.ts';
 import { processLog } from './log.ts';
-import { OPERATIONS_SOCKET, serveOperations } from './operations/operations.ts';
+import { answerOfFence } from './move/move-door.ts';
+import type { Fence } from './move/move-rows.ts';
+import { openArrival } from './move/open-arrival.ts';
+import { OPERATIONS_SOCKET, type StoreOperations, serveOperations } from './operations/operations.ts';
 import type { ServeOptions } from './options.ts';
 import { ownFetch } from './own-requests.ts';
 import { processMetrics } from './process-metrics.ts';
@@ -63,6 +66,10 @@ const INSTANCE_STATES: readonly string[] = cloudNodeManifest.triggers[1].states;
 /** Where this machine reaches a listener on all of its addresses. */
 const REACHED_AT: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+const CONSUMERS = ['health-stream', 'object-stream', 'workloads'] as const;
+/** Longest wait for functions before a fence, and between two looks at them. Milliseconds. */
+const DRAIN_MS = 20_000;
+const DRAIN_POLL_MS = 50;
 /** Longest orderly end. Milliseconds. */
 const STOP_MS = 4_000;
 
@@ -167,7 +174,18 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       },
     });
     undo.push(() => store.close());
-    const operations = await openOperations(data.file(OPERATIONS_SOCKET), store, log);
+    await openArrival(store, data.databaseFile);
+    let isDraining = false;
+    const operations = await openOperations(
+      data.file(OPERATIONS_SOCKET),
+      {
+        backup: (file) => store.backup(file),
+        check: () => store.check(),
+        fence: () => store.fence(),
+        setFence: (fence) => changeFence(fence),
+      },
+      log,
+    );
     undo.push(() => operations?.close());
 
     const credentials = await openCredentials(data, systemClock.nowMs(), options.names);
@@ -190,7 +208,10 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
         ...authorities.map((each) => ({ certificate: each, isOwn: false })),
       ],
       log,
-      serve: (request, gone) => serving(request, gone),
+      async serve(request, gone) {
+        const head = answerOfFence(request, { fence: store.fence(), isDraining });
+        return head === undefined ? serving(request, gone) : { head };
+      },
     });
     undo.push(() => listener.stop());
     const url = `https://${inUrl(options.host)}:${listener.port}`;
@@ -203,11 +224,18 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       {
         name: 'ticks',
         fault() {
-          if (!options.controllers) return undefined;
+          if (!options.controllers || store.fence() !== undefined) return undefined;
           const silentMs = timers.silentMs();
           return silentMs > tickGapMaxMs(policy)
             ? `node-monitor decided nothing for ${Math.round(silentMs / 1_000)} s`
             : undefined;
+        },
+      },
+      {
+        name: 'move',
+        fault() {
+          const fence = store.fence();
+          return fence && `the cluster is being moved to ${fence.to}: writes are refused`;
         },
       },
       {
@@ -255,11 +283,28 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     undo.push(sweepExpired(store, log));
     undo.push(() => delivery.stop());
     undo.push(() => timers.stop());
-    if (options.controllers) {
+    const startWork = (): void => {
+      if (!options.controllers || store.fence() !== undefined) return;
       delivery.start();
       timers.start(controllers.ticks);
-      undo.push(sweepHourly(signingRequests, log));
-    }
+    };
+    startWork();
+    if (options.controllers) undo.push(sweepHourly(signingRequests, log));
+    /** Before a fence everything that was committed is worked on: a row of a change does not move. */
+    const changeFence = async (fence: Fence | undefined): Promise<void> => {
+      try {
+        if (store.fence() === undefined) {
+          isDraining = true;
+          await timers.stop();
+          await drained(store);
+          await delivery.stop();
+        }
+        await store.setFence(fence);
+      } finally {
+        isDraining = false;
+        startWork();
+      }
+    };
     const following = {
       use(next: CertifiedKey) {
         listener.setCertificate(next);
@@ -306,8 +351,16 @@ function consumersOf(change: StoreChange): readonly string[] {
   return consumers;
 }
 
+/** Until no change waits for a function. One that fails again and again does not hold a fence up: the move says so. */
+async function drained(store: SqliteStore): Promise<void> {
+  const deadlineMs = performance.now() + DRAIN_MS;
+  while (CONSUMERS.some((consumer) => store.pending(consumer, 1).length > 0) && performance.now() < deadlineMs) {
+    await pause(DRAIN_POLL_MS);
+  }
+}
+
 /** A cluster runs without it: `nodekeeper backup` and `check` then say that the database is in use. */
-async function openOperations(path: string, store: SqliteStore, log: Log): Promise<Control | undefined> {
+async function openOperations(path: string, store: StoreOperations, log: Log): Promise<Control | undefined> {
   try {
     return await serveOperations(path, store);
   } catch (error) {

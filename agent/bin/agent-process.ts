@@ -28,6 +28,7 @@ import { updateFiles } from '../adapters/updates/update-files.ts';
 import { updateKeyOf, updateSource } from '../adapters/updates/update-source.ts';
 import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
 import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
+import { MoveFollower } from '../app/follow-move.ts';
 import { keepHealthServed } from '../app/health-listener.ts';
 import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
 import { HeartbeatRelay } from '../app/relay.ts';
@@ -41,6 +42,7 @@ import type { Credentials } from '../ports/credentials.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
+import { MOVED_FILE, movedText } from '../rules/moved.ts';
 import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
 import { promiseSilence, type SleepCommand } from './sleep.ts';
 
@@ -91,6 +93,7 @@ export class AgentProcess {
     const shutdownSignal = logind(bus);
     const sleepSignal = logind({ ...bus, event: 'sleep' });
     const relay = this.#config.relay === undefined ? undefined : this.#relayListener(identity, this.#config.relay);
+    const moves = this.#moves(identity);
     const stopServers = new AbortController();
     const relaying = relay?.run(stopServers.signal);
     let servingHealth: Promise<void> | undefined;
@@ -99,8 +102,8 @@ export class AgentProcess {
         {
           config: this.#config,
           agentVersion: AGENT_VERSION,
-          beatApi: this.#counted(this.#beatApi(identity)),
-          api: this.#counted(this.#client(identity, CONNECTIONS_MAX)),
+          beatApi: this.#counted(this.#beatApi(identity, moves)),
+          api: this.#counted(moves.watching(this.#client(identity, CONNECTIONS_MAX))),
           sessionApi: createSessionClient({
             endpoint: this.#config.endpoint,
             certificateAuthority: this.#config.certificateAuthority,
@@ -198,8 +201,8 @@ export class AgentProcess {
   }
 
   /** The way of our own heartbeats. */
-  #beatApi(identity: Credentials): KubeApi {
-    const direct = this.#clusterDoor(identity, 1);
+  #beatApi(identity: Credentials, moves: MoveFollower): KubeApi {
+    const direct = moves.watching(this.#clusterDoor(identity, 1));
     const { heartbeatEndpoint, heartbeatCertificateAuthority, nodeName } = this.#config;
     if (heartbeatEndpoint === undefined) return direct;
     const relay = createHttpKubeApi({
@@ -211,6 +214,25 @@ export class AgentProcess {
     });
     this.#clients.push(relay);
     return withRelay({ relay, direct, nodeName, monotonicMs: () => systemTime.monotonicMs(), log: this.#log });
+  }
+
+  #moves(identity: Credentials): MoveFollower {
+    const { endpoint, configuredEndpoint = endpoint, nodeName, rootDirectory } = this.#config;
+    const file = stateFile(join(rootDirectory, MOVED_FILE), `.tmp-${MOVED_FILE}`);
+    return new MoveFollower({
+      nodeName,
+      open: (address) =>
+        createHttpKubeApi({
+          ...address,
+          // What another address answers proves nothing about our key or our clock.
+          credentials: { bearer: (use) => identity.bearer(use), answered: () => false },
+          environment: process.env,
+        }),
+      remember: (address) => file.write(movedText(configuredEndpoint, address)),
+      restart: () => this.stop(),
+      monotonicMs: () => systemTime.monotonicMs(),
+      log: this.#log,
+    });
   }
 
   #relayListener(identity: Credentials, relayConfig: RelayConfig): RelayListener {

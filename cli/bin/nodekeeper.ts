@@ -13,6 +13,7 @@ const OPERATIONS = ['backup', 'check', 'restore'];
 const SERVER_USAGE = [
   'nodekeeper serve [options]    the cluster on this machine; --help lists them',
   'nodekeeper backup FILE | check | restore FILE  [--data DIR]    its database',
+  'nodekeeper move --from DIR --to DIR [options]    to another directory or machine; --help lists them',
 ];
 
 /** `serve` has options and a life of its own, and is loaded when it is asked for: it is the whole system. */
@@ -25,6 +26,11 @@ if (OPERATIONS.includes(process.argv[2] ?? '')) {
   const { operationCommand } = await import('../../server/operations/commands.ts');
   const io = { print: (line: string) => console.log(line), nowMs: Date.now() };
   process.exit(await operationCommand(process.argv[2]!, process.argv.slice(3), io));
+}
+
+if (process.argv[2] === 'move') {
+  const { moveCommand } = await import('../../server/move/move-command.ts');
+  process.exit(await moveCommand(process.argv.slice(3), { print: (line) => console.log(line) }));
 }
 
 const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo) => Promise<void>>> = {

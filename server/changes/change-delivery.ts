@@ -47,7 +47,7 @@ export interface DeliveryOptions {
 export interface ChangeDelivery {
   /** A change was committed. */
   offer(consumer: string, change: PendingChange): void;
-  /** Begins, with the rows of an earlier process first. */
+  /** Begins, with the rows of an earlier process first; also after a stop. */
   start(): void;
   /** Ends after the batches that are being processed. */
   stop(): Promise<void>;
@@ -78,7 +78,7 @@ const newLane = (consumer: string): Lane => ({
 export function changeDelivery({ changes, consumers, pause, log, meter }: DeliveryOptions): ChangeDelivery {
   const lanes = new Map<string, Lane>(Object.keys(consumers).map((consumer) => [consumer, newLane(consumer)]));
   let isOpen = false;
-  const stopped = new AbortController();
+  let stopped = new AbortController();
 
   const pauseUnlessStopped = (milliseconds: number): Promise<unknown> =>
     pause(milliseconds, stopped.signal).catch(() => {});
@@ -172,6 +172,7 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
     },
     start() {
       isOpen = true;
+      stopped = new AbortController();
       for (const lane of lanes.values()) wake(lane);
     },
     async stop() {

@@ -134,7 +134,7 @@ async function soundRows(copy: string, file: string): Promise<RowCounts> {
 }
 
 /** In the running cluster, or on its file. @throws StartError that says what failed */
-async function operateOn(database: string, operation: Operation): Promise<OperationReply> {
+export async function operateOn(database: string, operation: Operation): Promise<OperationReply> {
   const socket = join(dirname(dirname(database)), OPERATIONS_SOCKET);
   const outcome = await sendOperation(socket, operation);
   const reply = outcome.kind === 'replied' ? outcome.reply : await operateAlone(database, operation);

@@ -1,6 +1,7 @@
 /** Commands of this machine to the store of a running cluster, over the control socket of its data directory. */
 import { isAbsolute } from 'node:path';
 import { type Control, type ControlOutcome, sendControl, serveControl } from '../../shared/host/control-socket.ts';
+import { type Fence, fenceItem, fenceOf } from '../move/move-rows.ts';
 import type { FileCheck, RowCounts, SqliteStore } from '../store/sqlite-store.ts';
 
 /** File name of the socket inside the data directory. */
@@ -10,14 +11,19 @@ const REPLY_MS = 1_800_000;
 
 export type Operation =
   /** `file`: an absolute path. */
-  { readonly verb: 'backup'; readonly file: string } | { readonly verb: 'check' };
+  | { readonly verb: 'backup'; readonly file: string }
+  | { readonly verb: 'check' }
+  | { readonly verb: 'fence' }
+  /** Undefined: lifts it. */
+  | { readonly verb: 'setFence'; readonly fence: Fence | undefined };
 
 export type OperationReply =
   | { readonly kind: 'backedUp'; readonly rows: RowCounts }
   | { readonly kind: 'checked'; readonly check: FileCheck }
+  | { readonly kind: 'fence'; readonly fence: Fence | undefined }
   | { readonly kind: 'failed'; readonly why: string };
 
-export type StoreOperations = Pick<SqliteStore, 'backup' | 'check'>;
+export type StoreOperations = Pick<SqliteStore, 'backup' | 'check' | 'fence' | 'setFence'>;
 
 /** @throws ControlError when another process answers there, or the path is too long */
 export const serveOperations = (path: string, store: StoreOperations): Promise<Control> =>
@@ -28,18 +34,28 @@ export const sendOperation = (path: string, operation: Operation): Promise<Contr
   sendControl<OperationReply>(path, operation, REPLY_MS);
 
 export async function operate(store: StoreOperations, operation: Operation | undefined): Promise<OperationReply> {
-  if (operation === undefined) return { kind: 'failed', why: 'an operation is {"verb": "backup|check", …}' };
+  if (operation === undefined)
+    return { kind: 'failed', why: 'an operation is {"verb": "backup|check|fence|setFence", …}' };
   try {
-    return operation.verb === 'check'
-      ? { kind: 'checked', check: await store.check() }
-      : { kind: 'backedUp', rows: await store.backup(operation.file) };
+    switch (operation.verb) {
+      case 'backup':
+        return { kind: 'backedUp', rows: await store.backup(operation.file) };
+      case 'check':
+        return { kind: 'checked', check: await store.check() };
+      case 'setFence':
+        await store.setFence(operation.fence);
+        return { kind: 'fence', fence: store.fence() };
+      case 'fence':
+        return { kind: 'fence', fence: store.fence() };
+    }
   } catch (error) {
     return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
   }
 }
 
 function parsed(command: unknown): Operation | undefined {
-  const { verb, file } = (command ?? {}) as { verb?: unknown; file?: unknown };
-  if (verb === 'check') return { verb };
+  const { verb, file, fence } = (command ?? {}) as { verb?: unknown; file?: unknown; fence?: Fence };
+  if (verb === 'check' || verb === 'fence') return { verb };
+  if (verb === 'setFence') return { verb, fence: fenceOf(fence && fenceItem(fence)) };
   return verb === 'backup' && typeof file === 'string' && isAbsolute(file) ? { verb, file } : undefined;
 }

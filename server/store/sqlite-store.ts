@@ -4,21 +4,24 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
-import type {
-  Item,
-  ItemKey,
-  ItemPosition,
-  ItemStore,
-  QueryPage,
-  QueryRequest,
-  ScanPage,
-  ScanRequest,
+import {
+  type Item,
+  type ItemKey,
+  type ItemPosition,
+  type ItemStore,
+  type QueryPage,
+  type QueryRequest,
+  type ScanPage,
+  type ScanRequest,
+  StoreFault,
+  type Write,
 } from '../../shared/store/item-store.ts';
 import { checkSegment } from '../../shared/store/request-limits.ts';
 import { PageItems } from '../../shared/store/writes/page-items.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 import { decideTransaction, decideWrite } from '../../shared/store/writes/write-decision.ts';
 import { checkKey } from '../../shared/store/writes/written-item.ts';
+import { FENCE_KEY, type Fence, fenceItem, fenceOf } from '../move/move-rows.ts';
 import { Checkpoints } from './checkpoints.ts';
 import type { FileCheck, RowCounts } from './file-work.ts';
 import { FileWorker } from './file-worker.ts';
@@ -38,6 +41,7 @@ const CACHE_BYTES = 32 * 1_024 * 1_024;
 /** A page is read in parts of this size, with a turn of the event loop after each: heartbeats go on during a list. */
 const ROWS_PER_TURN = 200;
 const BYTES_PER_TURN = 128 * 1_024;
+const MOVING = 'this cluster is being moved: writes are refused';
 /** Expired items deleted by one sweep, of each table. */
 const SWEPT_MAX = 200;
 
@@ -97,6 +101,10 @@ export interface SqliteStore {
   backup(file: string): Promise<RowCounts>;
   /** Reads the whole file. @throws StoreFault */
   check(): Promise<FileCheck>;
+  /** This store is the source of a move: it accepts no write. */
+  fence(): Fence | undefined;
+  /** Durable when it resolves. Every write before it is, and none after it is accepted; undefined lifts it. */
+  setFence(fence: Fence | undefined): Promise<void>;
   metrics(): StoreMetrics;
   /** Cached items that differ from their rows; for tests. */
   wrongCacheEntries(): readonly string[];
@@ -134,11 +142,35 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     ...(synchronous === 'full' && { sync: () => sync(walDescriptor) }),
   });
 
+  let fence = fenceOf(tables.read(FENCE_KEY));
+  const refuseFenced = (): void => {
+    if (fence !== undefined) throw new StoreFault('unreachable', MOVING, { retryable: true });
+  };
+
   return {
-    items: itemStore(tables, groups),
+    items: itemStore(tables, groups, refuseFenced),
+    fence: () => fence,
+    async setFence(next) {
+      const previous = fence;
+      try {
+        await groups.submit((read) => {
+          const write: Write =
+            next === undefined
+              ? { kind: 'delete', key: FENCE_KEY }
+              : { kind: 'put', key: FENCE_KEY, item: fenceItem(next) };
+          const { effect } = decideWrite(write, read(FENCE_KEY), {});
+          // Requests behind this one in the same group are decided after it.
+          fence = next;
+          return { outcome: undefined, effects: [effect] };
+        });
+      } catch (error) {
+        fence = previous;
+        throw error;
+      }
+    },
     pending: (consumer, limit) => faultsOf(() => tables.pendingOf(consumer, limit)),
     processed: (ids) => groups.processed(ids),
-    sweepExpired: () => sweepExpired(tables, groups, clock),
+    sweepExpired: async () => (fence === undefined ? sweepExpired(tables, groups, clock) : 0),
     backup: (to) => worker.do({ kind: 'backup', to }),
     check: () => worker.do({ kind: 'check' }),
     metrics: () => metricsOf(file, cache, groups, checkpoints),
@@ -156,7 +188,8 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
   };
 }
 
-function itemStore(tables: Tables, groups: GroupCommit): ItemStore {
+/** `refuseFenced`: throws what a write is answered with, in the order of the writes. */
+function itemStore(tables: Tables, groups: GroupCommit, refuseFenced: () => void): ItemStore {
   /** The answer of a read waits for the group in flight if the read touches it. */
   const whenDurable = async <T>(read: () => T, isTouched: (touched: Touched) => boolean): Promise<T> => {
     const result = faultsOf(read);
@@ -212,12 +245,14 @@ function itemStore(tables: Tables, groups: GroupCommit): ItemStore {
 
     write: (write, wanted = {}) =>
       groups.submit((read) => {
+        refuseFenced();
         const { outcome, effect } = decideWrite(write, read(write.key), wanted);
         return { outcome, effects: [effect] };
       }),
 
     transact: (writes) =>
       groups.submit((read) => {
+        refuseFenced();
         const { outcome, effects } = decideTransaction(writes, read);
         return { outcome, effects: outcome.kind === 'written' ? effects : [] };
       }),

@@ -3,11 +3,13 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defined } from '../../../shared/defined.ts';
 import type { AgentConfig } from '../../config.ts';
 import { BOOLEAN_FLAGS, FLAGS } from '../../rules/config-fields.ts';
 import { type CheckedConfig, type ConfigFault, checkConfig, type FileSetting } from '../../rules/config-settings.ts';
+import { atNewAddress, MOVED_FILE } from '../../rules/moved.ts';
 import { updateKeyOf } from '../updates/update-source.ts';
 import { readDocuments } from './documents.ts';
 
@@ -62,7 +64,17 @@ export function loadConfig(args: readonly string[], sources: ConfigSources = SYS
   const faults = [...line.faults, ...file.faults, ...own, ...named.faults, ...inline];
   const { warnings } = checked;
   if (faults.length > 0) return { kind: 'faults', faults, warnings };
-  return { kind: 'ok', config: Object.freeze({ ...checked.config, ...named.texts }), warnings };
+  const config = { ...checked.config, ...named.texts };
+  return { kind: 'ok', config: Object.freeze(atNewAddress(config, movedTextIn(config, sources))), warnings };
+}
+
+/** Undefined: the cluster did not move, as far as this machine knows. */
+function movedTextIn({ rootDirectory }: AgentConfig, { readText }: ConfigSources): string | undefined {
+  try {
+    return readText(join(rootDirectory, MOVED_FILE));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Settings that are certificates. */

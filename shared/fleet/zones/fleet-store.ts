@@ -361,6 +361,13 @@ async function setZoneRate(items: ItemStore, ...args: Parameters<FleetStore['set
   }
 }
 
+/** As if no tick had finished: the gate closes, and every node has a full grace period. The record must exist. */
+export const forgetLastTick = (): UpdateWrite => ({
+  kind: 'update',
+  key: stateKey,
+  remove: [STATE_ROW.doneAtMs.name],
+});
+
 export const fleetStore = (items: ItemStore): FleetStore => ({
   read: () => readFleet(items),
   readState: async () => stateOf(await items.get(stateKey, { consistent: true })),

@@ -1,0 +1,180 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Item, ItemStore } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { rowSums } from './copy-rows.ts';
+import { abandonMove, type MoveDestination, type MoveOptions, type MoveSource, moveCluster } from './move.ts';
+import { ARRIVAL_KEY, arrivalOf, type Fence } from './move-rows.ts';
+import { openArrival } from './open-arrival.ts';
+
+const NOW_MS = 1_790_000_000_000;
+const STEPS = ['fenced', 'copying', 'copied', 'compared', 'credentials', 'ready at the source', 'ready', 'announced'];
+const ADDRESS = { endpoint: 'https://192.0.2.9:6443', certificateAuthority: 'PEM' };
+
+let rows: ItemStore;
+let fence: Fence | undefined;
+let waiting: number;
+let arrived: ItemStore;
+let placed: number;
+
+beforeEach(async () => {
+  rows = memoryItemStore();
+  arrived = memoryItemStore();
+  fence = undefined;
+  waiting = 0;
+  placed = 0;
+  const put = (table: 'objects' | 'health' | 'control', pk: string, sk: string, item: Item) =>
+    rows.write({ kind: 'put', key: { table, pk, sk }, item });
+  for (let index = 0; index < 1_200; index += 1) {
+    await put('objects', `o#configmaps#0${index % 7}`, `default/c${index}`, {
+      text: `é${index}`,
+      bytes: new Uint8Array([index % 256]),
+      nested: { list: [1, 'two', true], index },
+    });
+  }
+  await put('health', 's01', 'n1', { renewedAt: 7 });
+  await put('control', 'fleet', 'state', { slot: 5, doneAt: 9 });
+  await put('control', 'ticket-keys', 'old', { ttl: NOW_MS / 1_000 + 10 });
+});
+
+const source: MoveSource = {
+  fence: async () => fence,
+  async setFence(next) {
+    fence = next;
+  },
+  rows: async () => ({ items: rows, waiting, close: async () => {} }),
+};
+const destinationOf = (name = '/new'): MoveDestination => ({
+  name,
+  items: arrived,
+  async placeCredentials() {
+    placed += 1;
+  },
+});
+const move = (more: Partial<MoveOptions> = {}) =>
+  moveCluster({ source, destination: destinationOf(), moveId: 'm1', nowMs: () => NOW_MS, ...more });
+const phase = async () => arrivalOf(await arrived.get(ARRIVAL_KEY, { consistent: true }))?.phase;
+const state = () => arrived.get({ table: 'control', pk: 'fleet', sk: 'state' }, { consistent: true });
+const open = () => openArrival({ items: arrived, fence: () => undefined }, '/new');
+
+class Killed extends Error {}
+const killedAfter = (killed: string) => (step: string) => {
+  if (step === killed) throw new Killed(step);
+};
+
+describe('a move', () => {
+  it('copies every row, compares them, and informs clients, in this order', async () => {
+    const steps: string[] = [];
+    const moved = await move({ address: ADDRESS, onStep: (step) => steps.push(step) });
+    expect(steps).toEqual(STEPS);
+    expect(moved).toMatchObject({ phase: 'ready', sums: { objects: { rows: 1_200 }, health: { rows: 1 } } });
+    expect(await rowSums(arrived, 0)).toEqual(await rowSums(rows, 0));
+    expect(fence).toEqual({ moveId: 'm1', to: '/new', sinceMs: NOW_MS, isReady: true, address: ADDRESS });
+    expect(placed).toBe(1);
+  });
+
+  it.each(STEPS)('that is killed after the step "%s" is finished by the same command', async (step) => {
+    await expect(move({ address: ADDRESS, onStep: killedAfter(step) })).rejects.toThrow(Killed);
+    expect(fence).toBeDefined();
+    const moved = await move({ address: ADDRESS, moveId: 'm2' });
+    expect(moved.phase).toBe('ready');
+    expect(fence).toMatchObject({ moveId: 'm1', address: ADDRESS });
+    expect(await rowSums(arrived, 0)).toEqual(await rowSums(rows, 0));
+  });
+
+  it.each(STEPS)('that is killed after the step "%s" can be abandoned, and is never opened', async (step) => {
+    await expect(move({ address: ADDRESS, onStep: killedAfter(step) })).rejects.toThrow(Killed);
+    await abandonMove(source, destinationOf());
+    expect(fence).toBeUndefined();
+    if ((await phase()) === undefined) return;
+    await expect(open()).rejects.toThrow('was abandoned');
+    await expect(move()).rejects.toThrow('was abandoned: delete it');
+  });
+
+  it('is never abandoned once the destination was opened', async () => {
+    await move();
+    await open();
+    await expect(abandonMove(source, destinationOf())).rejects.toThrow('was opened: it is the cluster now');
+    expect(fence).toBeDefined();
+    await move({ address: ADDRESS });
+    expect(fence).toMatchObject({ address: ADDRESS });
+  });
+
+  it('is not abandoned without its destination, unless that was never complete', async () => {
+    await expect(move({ onStep: killedAfter('copied') })).rejects.toThrow(Killed);
+    await abandonMove(source, undefined);
+    expect(fence).toBeUndefined();
+    arrived = memoryItemStore();
+    await move();
+    await expect(abandonMove(source, undefined)).rejects.toThrow('may have been opened');
+    expect(fence).toBeDefined();
+  });
+
+  it('is decided by one write: opened or abandoned, never both', async () => {
+    await move();
+    const outcomes = await Promise.allSettled([open(), abandonMove(source, destinationOf())]);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(fence === undefined).toBe((await phase()) === 'abandoned');
+  });
+
+  it('leaves every node a full grace period at the destination, once', async () => {
+    await move();
+    await open();
+    expect(await state()).toEqual({ pk: 'fleet', sk: 'state', slot: 5 });
+    await arrived.write({ kind: 'update', key: { table: 'control', pk: 'fleet', sk: 'state' }, set: { doneAt: 3 } });
+    await open();
+    expect(await state()).toMatchObject({ doneAt: 3 });
+    expect(await phase()).toBe('open');
+  });
+
+  it('begins neither twice nor into a store with rows, and changes nothing then', async () => {
+    await arrived.write({ kind: 'put', key: { table: 'health', pk: 's01', sk: 'n1' }, item: { a: 1 } });
+    await expect(move()).rejects.toThrow('/new is not empty');
+    expect(fence).toBeUndefined();
+    arrived = memoryItemStore();
+    await move();
+    await expect(move({ destination: destinationOf('/other') })).rejects.toThrow('is being moved to /new already');
+    fence = undefined;
+    await expect(move({ moveId: 'm9' })).rejects.toThrow('is the destination of another move');
+    expect(fence).toBeUndefined();
+  });
+
+  it('does not leave changes behind that functions have not processed', async () => {
+    waiting = 3;
+    await expect(move()).rejects.toThrow('3 changes are not processed');
+    await expect(open()).rejects.toThrow('is not complete');
+  });
+
+  it('finds a row that arrived otherwise, and one that is missing', async () => {
+    const writing: ItemStore = {
+      ...arrived,
+      write: (write, options) => {
+        const isDamaged = write.kind === 'put' && write.key.sk === 'default/c77';
+        return arrived.write(isDamaged ? { ...write, item: { text: 'other' } } : write, options);
+      },
+    };
+    await expect(move({ destination: { ...destinationOf(), items: writing } })).rejects.toThrow(
+      'rows of objects differ',
+    );
+    const losing: ItemStore = {
+      ...arrived,
+      scan: async (request) => {
+        const page = await arrived.scan(request);
+        return { ...page, items: page.items.filter(({ sk }) => sk !== 'default/c78') };
+      },
+    };
+    await expect(move({ destination: { ...destinationOf(), items: losing } })).rejects.toThrow('1199 rows of 1200');
+    expect(await phase()).toBe('copying');
+  });
+
+  it('compares no row that may expire meanwhile', async () => {
+    const expiring: ItemStore = {
+      ...arrived,
+      scan: async (request) => {
+        const page = await arrived.scan(request);
+        return { ...page, items: page.items.filter(({ pk }) => pk !== 'ticket-keys') };
+      },
+    };
+    await move({ destination: { ...destinationOf(), items: expiring } });
+    expect(await phase()).toBe('ready');
+  });
+});
