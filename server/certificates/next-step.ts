@@ -11,7 +11,6 @@ import {
 import {
   API_CLIENT_SIGNER,
   conditionOf,
-  isDecided,
   KUBELET_CLIENT_SIGNER,
   KUBELET_SERVING_SIGNER,
 } from '../../shared/kinds/certificates/signing-request.ts';
@@ -59,11 +58,13 @@ export function nextStep(object: KubeCertificateSigningRequest, circumstances: S
   const faultOf = FAULTS[signerName];
   const isFinal = (status.certificate ?? '') !== '' || conditionOf(object, 'Failed') !== undefined;
   if (faultOf === undefined || isFinal || conditionOf(object, 'Denied') !== undefined) return NONE;
+  const isApproved = conditionOf(object, 'Approved') !== undefined;
   const read = readCertificateRequest(spec.request ?? '');
-  const fault = read.kind === 'request' ? faultOf(read.request, spec.usages ?? [], circumstances) : 'it cannot be read';
-  const isApproved = isDecided(object);
-  if (read.kind !== 'request' || fault !== undefined) return isApproved ? fail(fault ?? 'it cannot be read') : NONE;
+  const refused = (why: string): NextStep => (isApproved ? fail(why) : NONE);
+  if (read.kind !== 'request') return refused('the request cannot be read');
   const { request } = read;
+  const fault = faultOf(request, spec.usages ?? [], circumstances);
+  if (fault !== undefined) return refused(fault);
   const node =
     signerName === KUBELET_CLIENT_SIGNER ? { nodeName: request.commonName.slice(NODE_USER_PREFIX.length) } : undefined;
   if (!isApproved) {

@@ -11,8 +11,8 @@ import { type Authority, makeAuthority } from '../../shared/host/certificate.ts'
 import { certificatesigningrequests } from '../../shared/kinds/certificates/serve.ts';
 import type { KubeCertificateSigningRequest } from '../../shared/kinds/types.ts';
 import { type MadeRequest, makeRequest, P256, type RequestToMake } from '../../test/support/certificate-request.ts';
-import { IDENTITIES, IdentityCluster } from '../../test/support/identity-cluster.ts';
-import { nodeKeyPair } from '../../test/support/node-key-pair.ts';
+import { CLUSTER_ID, IDENTITIES, IdentityCluster } from '../../test/support/identity-cluster.ts';
+import { nodeKeyPair, nodeToken } from '../../test/support/node-key-pair.ts';
 import { inProcess } from '../system.ts';
 import { signingRequests } from './signing-requests.ts';
 
@@ -137,6 +137,8 @@ describe('the certificate of a machine', () => {
   it.each([
     ['another group', { ...N1, organizations: ['system:nodes', 'system:masters'] }, {}],
     ['no group', { commonName: 'system:node:n1' }, {}],
+    ['no name', { ...N1, commonName: 'system:node:' }, {}],
+    ['the name of a user', { ...N1, commonName: 'ada' }, {}],
     ['alternative names', { ...N1, alternativeNames: [{ type: 'dns' as const, value: 'api.example' }] }, {}],
     ['the usages of a server', N1, { usages: ['digital signature', 'server auth'] }],
     ['more usages', N1, { usages: ['digital signature', 'client auth', 'server auth'] }],
@@ -152,6 +154,37 @@ describe('the certificate of a machine', () => {
     const object = await cluster.get();
     expect([conditionsOf(object), object.status?.certificate]).toEqual([['Approved', 'Failed'], undefined]);
     expect((await cluster.asAdmin('GET', IDENTITIES)).body.items).toEqual([]);
+  });
+
+  it.each([
+    ['a user without the right', 'ada', ['system:authenticated']],
+    ['another machine', 'system:node:n2', ['system:nodes', 'system:authenticated']],
+  ])('is not issued to %s', async (_, username, groups) => {
+    const cluster = new SigningCluster();
+    await cluster.ask(undefined, await makeRequest(N1));
+    // As if the admission of the API had failed.
+    const stored = await cluster.storage.get('', 'r');
+    await cluster.storage.update({ ...stored!, spec: { ...stored!.spec, username, groups } }, stored!);
+    await cluster.signer().onRecords(changed());
+    expect(conditionsOf(await cluster.get())).toEqual([]);
+    expect(await cluster.keys()).toEqual([]);
+  });
+
+  it('is renewed for the machine, by a key that it has, and the key before the last is removed', async () => {
+    const cluster = new SigningCluster();
+    const pair = nodeKeyPair();
+    await cluster.enrol(await cluster.bootstrapToken(), 'n1', pair);
+    const ask = async (name: string) => {
+      const token = nodeToken(pair, { nodeName: 'n1', nowMs: cluster.nowMs, clusterId: CLUSTER_ID });
+      await cluster.ask(token, await makeRequest(N1), {}, name);
+      await cluster.signer().onRecords(changed(name));
+      expect(certificateOf(await cluster.get(name)).subject).toContain('CN=system:node:n1');
+      return (await cluster.keys()).map(({ keyId }) => keyId);
+    };
+    const [own, first] = await ask('first');
+    const [still, second, ...more] = await ask('second');
+    expect([own, still, more]).toEqual([pair.keyId, pair.keyId, []]);
+    expect(second).not.toBe(first);
   });
 
   it('of a name in use is for a person to approve, and the approval adds the key', async () => {
@@ -212,6 +245,26 @@ describe('a signer', () => {
     }
   });
 
+  it('does not sign for a key that has not signed the request', async () => {
+    const cluster = new SigningCluster();
+    const spec = { signerName: 'kubernetes.io/kube-apiserver-client', usages: ['client auth'] };
+    await cluster.ask(undefined, await makeRequest({ commonName: 'ada' }), spec);
+    await cluster.decide('Approved');
+    const object = await cluster.get();
+    const pem = Buffer.from(object.spec?.request ?? '', 'base64').toString();
+    const der = Buffer.from(pem.replaceAll(/-----[^-]+-----/g, ''), 'base64');
+    der[der.indexOf('ada')] = 'e'.charCodeAt(0);
+    const forged = `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;
+    const stored = await cluster.storage.get('', 'r');
+    const request = Buffer.from(forged).toString('base64');
+    await cluster.storage.update({ ...stored!, spec: { ...stored!.spec, request } }, stored!);
+    await cluster.signer().onRecords(changed());
+    expect((await cluster.get()).status?.conditions?.at(-1)).toMatchObject({
+      type: 'Failed',
+      message: 'the request is not signed by the key that it contains',
+    });
+  });
+
   it('does not sign for a machine that was removed after its approval', async () => {
     const cluster = new SigningCluster();
     await cluster.ask(await cluster.bootstrapToken(), await makeRequest(N1));
@@ -239,6 +292,16 @@ describe('a signer', () => {
       'may be a name of the API',
     ],
     ['every name', { alternativeNames: [{ type: 'dns' as const, value: '*.example' }] }, 'may be a name of the API'],
+    [
+      'an email address',
+      {
+        alternativeNames: [
+          { type: 'dns' as const, value: 'n1' },
+          { type: 'email' as const, value: 'a@b.c' },
+        ],
+      },
+      'only DNS and IP subjectAltNames are allowed',
+    ],
     ['no name', {}, 'DNS or IP subjectAltName is required'],
     ['its own name', { alternativeNames: [{ type: 'dns' as const, value: 'n1' }] }, undefined],
   ])('of kubelets as servers, asked for %s', async (_, names, why) => {

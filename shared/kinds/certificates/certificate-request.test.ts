@@ -64,6 +64,20 @@ describe('a certificate request', () => {
     );
   });
 
+  it('with an RSA key that is slow to verify is refused', () => {
+    const value = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
+      const content = Buffer.concat(parts);
+      return Buffer.concat([Buffer.from([tag, 0x82, content.length >> 8, content.length & 0xff]), content]);
+    };
+    const short = (text: string): Buffer => Buffer.from(text, 'hex');
+    const key = value(0x30, value(0x02, Buffer.of(0), Buffer.alloc(1_025, 0xff)), short('0203010001'));
+    const publicKey = value(0x30, short('300d06092a864886f70d0101010500'), value(0x03, Buffer.of(0), key));
+    const info = value(0x30, short('020100'), short('3000'), publicKey, short('a000'));
+    const signature = [short('300d06092a864886f70d01010b0500'), value(0x03, Buffer.alloc(1_026))];
+    const pem = `-----BEGIN CERTIFICATE REQUEST-----\n${value(0x30, info, ...signature).toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;
+    expect(whyOf(base64(pem))).toContain('an RSA key must have 2048 to 8192 bits');
+  });
+
   it.each([
     ['two common names', [{ CN: ['ada'] }, { CN: ['system:node:n1'] }], 'the subject has several common names'],
     ['a line end in a name', [{ CN: ['ada\nO=system:masters'] }], 'a name has control characters'],

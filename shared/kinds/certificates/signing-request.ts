@@ -10,6 +10,3 @@ export const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 
 export const conditionOf = ({ status }: KubeCertificateSigningRequest, type: string) =>
   (status?.conditions ?? []).find((condition) => condition.type === type && condition.status === 'True');
-
-export const isDecided = (request: KubeCertificateSigningRequest): boolean =>
-  conditionOf(request, 'Approved') !== undefined || conditionOf(request, 'Denied') !== undefined;
