@@ -13,6 +13,7 @@ import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeAnswer, KubeApi } from '../ports/kube-api.ts';
 import type { MachineKeys } from '../ports/machine-keys.ts';
+import type { ConnectPort } from '../ports/pod-port.ts';
 import type { PodRuntime } from '../ports/pod-runtime.ts';
 import type { PodVolumes } from '../ports/pod-volumes.ts';
 import type { ProbeClient } from '../ports/probe-client.ts';
@@ -55,7 +56,7 @@ export interface AgentParts extends StartParts {
   readonly beatApi: KubeApi;
   readonly api: KubeApi;
   /** Absent: there is no exec, attach and port-forward. */
-  readonly sessionApi?: SessionApi;
+  readonly sessions?: { readonly sessionApi: SessionApi; readonly connectPort: ConnectPort };
   /** Labels of the node identity, for the registration. Enrols first if necessary, and rejects if that fails. */
   readonly clusterLabels: () => Promise<Readonly<Record<string, string>>>;
   /** Absent with a configured token. */
@@ -216,8 +217,7 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
     recordEvent: events.aboutPod,
   });
   const logSender = new LogSender({ ...common, nodeName, api, runtime, compress: parts.compress });
-  const { sessionApi } = parts;
-  const sessionLine = sessionApi && new SessionLine({ ...common, nodeName, sessionApi, runtime });
+  const sessionLine = parts.sessions && new SessionLine({ ...common, ...parts.sessions, nodeName, runtime });
   const shutdown = new GracefulShutdown({
     ...common,
     buckets: shutdownBuckets(config),

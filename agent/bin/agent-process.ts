@@ -22,6 +22,7 @@ import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
 import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
 import { staticPodFiles } from '../adapters/static-pods/static-pod-files.ts';
 import { makeDirectory } from '../adapters/system/directory.ts';
+import { connectPort } from '../adapters/system/pod-port.ts';
 import { stateFile } from '../adapters/system/state-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
@@ -104,12 +105,15 @@ export class AgentProcess {
           agentVersion: AGENT_VERSION,
           beatApi: this.#counted(this.#beatApi(identity, moves)),
           api: this.#counted(moves.watching(this.#client(identity, CONNECTIONS_MAX))),
-          sessionApi: createSessionClient({
-            endpoint: this.#config.endpoint,
-            certificateAuthority: this.#config.certificateAuthority,
-            credentials: identity,
-            environment: process.env,
-          }),
+          sessions: {
+            sessionApi: createSessionClient({
+              endpoint: this.#config.endpoint,
+              certificateAuthority: this.#config.certificateAuthority,
+              credentials: identity,
+              environment: process.env,
+            }),
+            connectPort,
+          },
           clusterLabels: () => identity.nodeLabels(),
           keys: identity.keys,
           machine,

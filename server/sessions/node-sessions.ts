@@ -81,6 +81,11 @@ export class NodeSessions {
     };
   }
 
+  /** @throws StatusError 504 */
+  async requireLine(nodeName: string): Promise<void> {
+    await this.#lineOf(nodeName);
+  }
+
   /** Asks the agent of a node for a session, and waits for its connection. @throws StatusError 504 */
   async open(nodeName: string, podUid: string, purpose: SessionPurpose): Promise<MessageSocket> {
     const line = await this.#lineOf(nodeName);

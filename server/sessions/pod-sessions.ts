@@ -1,15 +1,17 @@
 /** exec, attach and port-forward: joins clients with the agents of the nodes of their pods. */
 import type { AcceptNodeSession } from '../../functions/api/connections/node-sessions.ts';
 import type { OpenConnection, PodConnection } from '../../functions/api/connections/pod-connection.ts';
+import type { KubePod } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import * as status from '../../shared/kubernetes/status.ts';
-import { SESSION_PROTOCOL } from '../../shared/sessions/session-request.ts';
+import { faultMessage } from '../../shared/sessions/channels.ts';
+import { SESSION_PROTOCOL, type SessionPurpose } from '../../shared/sessions/session-request.ts';
+import { execClientOf, forwardsOf } from './client-protocols.ts';
 import { joinSession } from './join-session.ts';
 import { NodeSessions, type NodeSessionsOptions } from './node-sessions.ts';
 import { OpenSessions, type OpenSessionsOptions } from './open-sessions.ts';
-import { execClientOf } from './session-client.ts';
 import { sessionSlots } from './session-limits.ts';
-import { type AcceptUpgrade, acceptWebSocket, isWebSocket, protocolsOf } from './upgrades.ts';
+import { type AcceptUpgrade, acceptWebSocket, isWebSocket, protocolsOf, type Upgrade } from './upgrades.ts';
 
 /** Names what is to be done with the connection of a response. It never leaves the process. */
 const UPGRADE_HEADER = 'nodekeeper-upgrade';
@@ -35,19 +37,35 @@ export function podSessions(options: NodeSessionsOptions & OpenSessionsOptions):
     return { status: 101, headers: { [UPGRADE_HEADER]: id }, body: '' };
   }
 
-  /** Connects the client with the agent first: what fails is then an answer. */
-  async function exec({ pod, nodeName, purpose }: PodConnection, request: HttpRequest): Promise<RunSession> {
-    if (purpose.kind === 'portforward') throw status.notServed('pods/portforward is not served');
+  /** The agent is connected first: what fails is then an answer. */
+  async function openOne({ pod, nodeName }: PodConnection, purpose: SessionPurpose, request: HttpRequest) {
     const clientOf = execClientOf(request);
-    const node = await nodes.open(nodeName, pod.metadata.uid ?? '', purpose);
-    return async (upgrade) => {
-      const client = await clientOf(upgrade);
-      if (client === undefined) {
-        node.close();
-        return;
-      }
+    const node = await nodes.open(nodeName, uidOf(pod), purpose);
+    return async (upgrade: Upgrade): Promise<void> => {
       const session = open.add(pod);
-      await joinSession(client, node, { nodeName, ...session });
+      const client = await clientOf(upgrade);
+      if (client === undefined) node.close();
+      else await joinSession(client, node, { nodeName, ...session });
+      session.close();
+    };
+  }
+
+  /** Each connection to a port is a session of the agent. */
+  async function openForwards({ pod, nodeName }: PodConnection, request: HttpRequest) {
+    const forwards = forwardsOf(request);
+    await nodes.requireLine(nodeName);
+    return async (upgrade: Upgrade): Promise<void> => {
+      const session = open.add(pod);
+      for await (const { port, client } of forwards(upgrade, session.ended)) {
+        session.onActivity();
+        void nodes.open(nodeName, uidOf(pod), { kind: 'forward', port }).then(
+          (node) => joinSession(client, node, { nodeName, ...session }),
+          async (fault: Error) => {
+            await client.write(faultMessage(fault.message));
+            client.end();
+          },
+        );
+      }
       session.close();
     };
   }
@@ -56,7 +74,10 @@ export function podSessions(options: NodeSessionsOptions & OpenSessionsOptions):
     async openConnection(connection, { request, user }) {
       const slot = slots.acquire({ user: user.username, nodeName: connection.nodeName });
       try {
-        const run = await exec(connection, request);
+        const { purpose } = connection;
+        const run = await (purpose.kind === 'portforward'
+          ? openForwards(connection, request)
+          : openOne(connection, purpose, request));
         return switching((upgrade) => void run(upgrade).finally(() => slot.release()));
       } catch (error) {
         slot.release();
@@ -91,4 +112,4 @@ export function podSessions(options: NodeSessionsOptions & OpenSessionsOptions):
   };
 }
 
-type RunSession = (...upgrade: Parameters<AcceptUpgrade>) => Promise<void>;
+const uidOf = ({ metadata }: KubePod): string => metadata.uid ?? '';

@@ -28,6 +28,8 @@ export function bytesOfMessage({ channel, data }: SessionMessage): Uint8Array {
 }
 
 /** No input follows. Clients know it from `v5.channel.k8s.io` on. */
+export const END_OF_INPUT: SessionMessage = { channel: CHANNELS.close, data: Uint8Array.of(CHANNELS.stdin) };
+
 export const isEndOfInput = ({ channel, data }: SessionMessage): boolean =>
   channel === CHANNELS.close && data.length === 1 && data[0] === CHANNELS.stdin;
 
@@ -74,3 +76,13 @@ export function terminalSizeOf(data: Uint8Array): TerminalSize | undefined {
 
 const isCells = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= SIZE_MAX;
+
+/** The text of a fault in the last message of a session; undefined: it ended well. */
+export function faultOf(data: Uint8Array): string | undefined {
+  try {
+    const { status, message } = JSON.parse(new TextDecoder().decode(data)) as { status?: unknown; message?: unknown };
+    return status === 'Success' ? undefined : String(message);
+  } catch {
+    return 'the node reported its end in an unknown form';
+  }
+}

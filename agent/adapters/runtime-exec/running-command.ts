@@ -4,11 +4,11 @@
  */
 import { type ChildProcess, execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
+import { written } from '../../../shared/host/written.ts';
 import type { TerminalSize } from '../../../shared/sessions/channels.ts';
 import type { RunningCommand } from '../../ports/pod-runtime.ts';
 import { processesWith, signal } from './process-table.ts';
@@ -59,8 +59,7 @@ export function runningCommand(child: ChildProcess, { mark, tty }: Running): Run
     stderr: stderr ?? Readable.from([]),
     exitCode: exit.promise,
     async write(bytes) {
-      if (stdin === null || !stdin.writable || stdin.write(bytes)) return;
-      await Promise.race([once(stdin, 'drain'), once(stdin, 'close'), exit.promise]).catch(() => undefined);
+      if (stdin !== null) await written(stdin, bytes);
     },
     endInput: () => stdin?.end(),
     resize(next) {

@@ -9,6 +9,7 @@ import {
   terminalSizeOf,
 } from '../../../shared/sessions/channels.ts';
 import type { SessionPurpose, SessionRequest } from '../../../shared/sessions/session-request.ts';
+import type { ConnectPort, PodPort } from '../../ports/pod-port.ts';
 import type { PodRuntime, RunningCommand } from '../../ports/pod-runtime.ts';
 import type { SessionConnection } from '../../ports/session-api.ts';
 import type { AgentTime } from '../../ports/time.ts';
@@ -22,6 +23,7 @@ const OUTPUT_WAIT_MS = 2_000;
 export interface SessionParts {
   readonly runtime: Pick<PodRuntime, 'open' | 'readLog' | 'pods'>;
   readonly time: Pick<AgentTime, 'sleep'>;
+  readonly connectPort: ConnectPort;
 }
 
 /** Until one side has ended it. A fault is reported to the client. */
@@ -35,8 +37,9 @@ export async function runSession(
       case 'exec':
         return await runCommand(connection, podUid, purpose, parts);
       case 'attach':
+        return await followOutput(connection, podUid, purpose, parts);
       case 'forward':
-        throw new Error('this agent does not serve it');
+        return await forwardPort(connection, podUid, purpose.port, parts);
     }
   } catch (cause) {
     await connection.send(bytesOfMessage(faultMessage(describeError(cause))));
@@ -75,6 +78,55 @@ async function readInput(connection: SessionConnection, command: RunningCommand,
       if (size !== undefined) command.resize(size);
     }
   }
+}
+
+/** Attaches to the output from now on. A container has no input. */
+async function followOutput(
+  connection: SessionConnection,
+  podUid: string,
+  { container, stdin }: Extract<SessionPurpose, { kind: 'attach' }>,
+  { runtime }: SessionParts,
+): Promise<void> {
+  if (stdin) throw new Error(`container ${container} has no input on this node: attach shows its output only`);
+  const stop = new AbortController();
+  void connection.closed.then(() => stop.abort());
+  const query = { podUid, container, previous: false, follow: true, timestamps: false, tailLines: 0 };
+  for await (const bytes of runtime.readLog?.(query, stop.signal) ?? []) {
+    if (!(await sendOutput(connection, CHANNELS.stdout, bytes))) return;
+  }
+  await connection.send(bytesOfMessage(exitMessage(0)));
+}
+
+async function forwardPort(
+  connection: SessionConnection,
+  podUid: string,
+  port: number,
+  { runtime, connectPort }: SessionParts,
+): Promise<void> {
+  const pod = (await runtime.pods()).find(({ uid }) => uid === podUid);
+  if (pod === undefined) throw new Error(`pod ${podUid} is not known to this node`);
+  const opened = await connectPort(port, pod.ip);
+  try {
+    await Promise.race([
+      sendPort(connection, opened),
+      (async () => {
+        for await (const bytes of connection) {
+          const message = messageOf(bytes);
+          if (message?.channel === CHANNELS.stdin) await opened.write(message.data);
+          else if (message !== undefined && isEndOfInput(message)) opened.endInput();
+        }
+      })(),
+    ]);
+  } finally {
+    opened.close();
+  }
+}
+
+async function sendPort(connection: SessionConnection, { received }: PodPort): Promise<void> {
+  for await (const bytes of received) {
+    if (!(await sendOutput(connection, CHANNELS.stdout, bytes))) return;
+  }
+  await connection.send(bytesOfMessage(exitMessage(0)));
 }
 
 /** Sends what a command writes. */

@@ -1,0 +1,79 @@
+/** Which protocol a client of exec, attach or port-forward speaks, and how its connection is upgraded. */
+import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
+import { isAskedFor } from '../../shared/kubernetes/request/options.ts';
+import * as status from '../../shared/kubernetes/status.ts';
+import { CHANNELS } from '../../shared/sessions/channels.ts';
+import { type ByteTransport, socketTransport, tunnelTransport } from './byte-transport.ts';
+import { type SessionClient, webSocketClient } from './session-client.ts';
+import { type ExecStream, type Forward, spdyExecClient, spdyForwards } from './spdy-clients.ts';
+import { acceptWebSocket, isWebSocket, protocolsOf, type Upgrade, upgradeOf } from './upgrades.ts';
+
+/** Newest first. Source: k8s.io/apimachinery pkg/util/remotecommand/constants.go. */
+const EXEC_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
+/** The streams are the same; the last one has an end of input in messages, which SPDY has by itself. */
+const SPDY_EXEC_PROTOCOLS = ['v4.channel.k8s.io'];
+const FORWARD_PROTOCOLS = ['portforward.k8s.io'];
+/** SPDY in the messages of a WebSocket. Source: k8s.io/apimachinery pkg/util/portforward/constants.go. */
+const TUNNELLED_PROTOCOLS = ['SPDY/3.1+portforward.k8s.io'];
+const SPDY = 'spdy/3.1';
+const SPDY_PROTOCOLS_HEADER = 'x-stream-protocol-version';
+
+/** Completes the upgrade. undefined: the client has left. */
+export type ExecClientOf = (upgrade: Upgrade) => Promise<SessionClient | undefined>;
+
+/** @throws StatusError 400 for a client that asks for no upgrade, or speaks no protocol that is known */
+export function execClientOf(request: HttpRequest): ExecClientOf {
+  if (isWebSocket(request)) {
+    const protocol = chosen(protocolsOf(request), EXEC_PROTOCOLS);
+    return async (upgrade) => {
+      const socket = acceptWebSocket(upgrade, protocol);
+      if (socket === undefined) return undefined;
+      const client = webSocketClient(socket);
+      // As upstream: the client learns that its session has begun.
+      await client.write({ channel: CHANNELS.stdout, data: new Uint8Array() });
+      return client;
+    };
+  }
+  const accept = spdyTransportOf(request, SPDY_EXEC_PROTOCOLS);
+  const expected = execStreams(request.query);
+  return (upgrade) => spdyExecClient(accept(upgrade), expected);
+}
+
+/** Completes the upgrade, and yields the connections of a client of port-forward until it has left. */
+export type ForwardsOf = (upgrade: Upgrade, ended: AbortSignal) => AsyncIterable<Forward>;
+
+/** @throws StatusError 400 */
+export function forwardsOf(request: HttpRequest): ForwardsOf {
+  if (isWebSocket(request)) {
+    const protocol = chosen(protocolsOf(request), TUNNELLED_PROTOCOLS);
+    return async function* (upgrade, ended) {
+      const socket = acceptWebSocket(upgrade, protocol);
+      if (socket !== undefined) yield* spdyForwards(tunnelTransport(socket), ended);
+    };
+  }
+  const accept = spdyTransportOf(request, FORWARD_PROTOCOLS);
+  return (upgrade, ended) => spdyForwards(accept(upgrade), ended);
+}
+
+/** Source: k8s.io/kubelet pkg/cri/streaming/remotecommand/httpstream.go (createHTTPStreamStreams). */
+function execStreams(query: URLSearchParams): ReadonlySet<ExecStream> {
+  const streams = (['stdin', 'stdout', 'stderr'] as const).filter((name) => isAskedFor(query, name));
+  return new Set<ExecStream>(['error', ...streams, ...(isAskedFor(query, 'tty') ? (['resize'] as const) : [])]);
+}
+
+function spdyTransportOf(request: HttpRequest, known: readonly string[]): (upgrade: Upgrade) => ByteTransport {
+  if (upgradeOf(request) !== SPDY) throw status.badRequest('Upgrade request required');
+  const offered = (request.headers[SPDY_PROTOCOLS_HEADER] ?? '').split(',').map((each) => each.trim());
+  const protocol = chosen(offered, known);
+  return ({ socket, head }) => {
+    const lines = ['connection: Upgrade', 'upgrade: SPDY/3.1', `${SPDY_PROTOCOLS_HEADER}: ${protocol}`];
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`);
+    return socketTransport(socket, head);
+  };
+}
+
+function chosen(offered: readonly string[], known: readonly string[]): string {
+  const protocol = known.find((each) => offered.includes(each));
+  if (protocol === undefined) throw status.badRequest(`the client must speak one of ${known.join(', ')}`);
+  return protocol;
+}
