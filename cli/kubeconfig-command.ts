@@ -19,7 +19,7 @@ import {
 import { CommandError, type CommandIo } from './command.ts';
 import { firstKubeconfig } from './kubeconfig.ts';
 import { changeKubeconfigFile, type KubeconfigEntry, mergedKubeconfig } from './merge-kubeconfig.ts';
-import { describeStack } from './stack-outputs.ts';
+import { describeStack, outputPrefixOf } from './stack-outputs.ts';
 
 export const KUBECONFIG_USAGE =
   'nodekeeper kubeconfig [--stack NAME] [--cluster-id ID] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]';
@@ -83,22 +83,6 @@ export async function kubeconfigCommand(
   const path = values.file ?? defaultFile(environment);
   changeKubeconfigFile(path, (text) => mergedKubeconfig(text, entry));
   print(`context ${entry.contextName} in ${path}`);
-}
-
-/** A stack with several clusters has their outputs under prefixes. Without an id the plain names are meant. */
-export function outputPrefixOf(
-  outputs: ReadonlyMap<string, string>,
-  wanted: string | undefined,
-  stackName: string,
-): string {
-  if (wanted === undefined) return '';
-  const clusters = [...outputs].filter(([name]) => name.endsWith('ClusterId'));
-  const found = clusters.find(([, clusterId]) => clusterId === wanted);
-  if (found !== undefined) return found[0].slice(0, -'ClusterId'.length);
-  throw new CommandError(
-    `the stack ${stackName} has no cluster ${wanted}`,
-    `it has ${clusters.map(([, clusterId]) => clusterId).join(', ') || 'none'}`,
-  );
 }
 
 /** The default of kubectl: the first of $KUBECONFIG, else ~/.kube/config. */

@@ -37,6 +37,22 @@ export async function describeStack(request: StackRequest): Promise<DescribedSta
   return { status: stack.StackStatus ?? '', outputs: new Map(outputs) };
 }
 
+/** A stack with several clusters has their outputs under prefixes. Without an id the plain names are meant. */
+export function outputPrefixOf(
+  outputs: ReadonlyMap<string, string>,
+  wanted: string | undefined,
+  stackName: string,
+): string {
+  if (wanted === undefined) return '';
+  const clusters = [...outputs].filter(([name]) => name.endsWith('ClusterId'));
+  const found = clusters.find(([, clusterId]) => clusterId === wanted);
+  if (found !== undefined) return found[0].slice(0, -'ClusterId'.length);
+  throw new CommandError(
+    `the stack ${stackName} has no cluster ${wanted}`,
+    `it has ${clusters.map(([, clusterId]) => clusterId).join(', ') || 'none'}`,
+  );
+}
+
 async function fetchStack(request: StackRequest): Promise<Stack | undefined> {
   const { stackName, region, credentials, endpoint } = request;
   const client = new CloudFormationClient({

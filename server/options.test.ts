@@ -15,6 +15,8 @@ describe('the options of serve', () => {
       tokensFile: undefined,
       certificate: undefined,
       clusterId: 'nodekeeper',
+      tables: undefined,
+      printsPolicy: false,
       controllers: true,
       policyFile: undefined,
       synchronous: 'full',
@@ -34,6 +36,13 @@ describe('the options of serve', () => {
       'edge.example',
     ]);
     expect([host, names]).toEqual(['192.0.2.7', ['192.0.2.7', 'edge.example']]);
+  });
+
+  it('of a deployed stack leave the work to its functions', () => {
+    expect(parseServeOptions(['--store', 'dynamodb', '--region', 'eu-west-1', '--cluster-id', 'west'])).toMatchObject({
+      tables: { region: 'eu-west-1', stack: 'Nodekeeper', clusterId: 'west' },
+      controllers: false,
+    });
   });
 
   it('of a demonstration are those of npm start', () => {
@@ -60,6 +69,12 @@ describe('the options of serve', () => {
     [['--no-fleet'], '--no-fleet needs --demo'],
     [['--demo', '--nodes', '1', '--ec2-nodes', '2'], '--ec2-nodes 2: there are only 1 machines'],
     [['--install', '--uninstall'], '--install and --uninstall exclude each other'],
+    [['--stack', 'S'], '--stack needs --store dynamodb'],
+    [['--print-policy'], '--print-policy needs --store dynamodb'],
+    [['--store', 'dynamodb', '--region', 'here'], '--store dynamodb needs --region, such as eu-west-1'],
+    [['--store', 'dynamodb', '--region', 'eu-west-1', '--stack', '7'], '--stack 7 is not a valid stack name'],
+    [['--store', 'dynamodb', '--region', 'eu-west-1', '--demo'], '--store dynamodb excludes --demo'],
+    [['--store', 'mysql'], '--store must be sqlite or dynamodb, not mysql'],
     [['--frob'], "Unknown option '--frob'"],
   ])('%j is refused in one line', (args, message) => {
     expect(() => parseServeOptions(args)).toThrow(

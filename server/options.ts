@@ -3,6 +3,7 @@ import { DEMO_OPTIONS, DEMO_USAGE, type DemoOptions, demoOptionsOf } from '../de
 import { oneOf, optionValues, wholeNumber } from '../shared/host/command-line.ts';
 import { StartError } from '../shared/host/start-error.ts';
 import { isLogLevel, LOG_LEVELS, type LogLevel } from './log.ts';
+import type { StackName } from './tables/deployed-tables.ts';
 
 /** What `nodekeeper serve` was asked for. */
 export interface ServeOptions {
@@ -24,6 +25,10 @@ export interface ServeOptions {
   /** Users with tokens, in place of those that are generated. */
   readonly tokensFile: string | undefined;
   readonly clusterId: string;
+  /** The tables of a deployed stack in place of a file. */
+  readonly tables: StackName | undefined;
+  /** Only prints what this process needs to be allowed. */
+  readonly printsPolicy: boolean;
   /** False: nothing changes by itself. */
   readonly controllers: boolean;
   readonly policyFile: string | undefined;
@@ -36,6 +41,7 @@ export interface ServeOptions {
 
 export const DEFAULT_DATA_DIRECTORY = '.nodekeeper';
 const DEFAULT_CLUSTER_ID = 'nodekeeper';
+const DEFAULT_STACK = 'Nodekeeper';
 /** As in a deployment: it names the cluster in tokens, which stay valid when it moves there. */
 const CLUSTER_ID = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
@@ -52,6 +58,11 @@ export const SERVE_USAGE = `usage: nodekeeper serve [options]
   --client-ca FILE   authorities of client certificates in PEM: CN is the user, each O a group
   --tokens FILE      users in place of the generated ones: a JSON list of {sha256, user, groups}
   --cluster-id ID    names the cluster in tokens (${DEFAULT_CLUSTER_ID})
+  --store sqlite|dynamodb
+                     dynamodb: the tables of a deployed stack; its functions keep doing the work (sqlite)
+  --region REGION    of the stack (AWS_REGION)
+  --stack NAME       (${DEFAULT_STACK})
+  --print-policy     prints what this process needs to be allowed by IAM, and ends
   --no-controllers   no ticks, and no work after changes: nothing changes by itself
   --policy FILE      YAML file of policy fields
   --synchronous full|normal
@@ -87,6 +98,7 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
   if (!CLUSTER_ID.test(clusterId)) {
     throw new StartError('--cluster-id must be lower-case letters, digits and dashes, 63 at most');
   }
+  const tables = tablesOf(values);
   const level = values['log-level'] ?? 'info';
   if (!isLogLevel(level)) throw new StartError(`--log-level must be ${LOG_LEVELS.join(', ')}, not ${level}`);
   return {
@@ -101,13 +113,33 @@ export function parseServeOptions(args: readonly string[]): ServeOptions {
     tokensFile: values.tokens,
     certificate: certificateOf(values['tls-cert'], values['tls-key']),
     clusterId,
-    controllers: values.controllers ?? true,
+    tables,
+    printsPolicy: values['print-policy'] ?? false,
+    controllers: tables === undefined && (values.controllers ?? true),
     policyFile: values.policy,
     synchronous: oneOf('synchronous', values.synchronous, ['full', 'normal']),
     log: { format: oneOf('log', values.log, ['plain', 'json']), level },
     quiet: values.quiet ?? false,
     demo: demoOf(values),
   };
+}
+
+function tablesOf(values: ReturnType<typeof parse>): StackName | undefined {
+  if (oneOf('store', values.store, ['sqlite', 'dynamodb']) === 'sqlite') {
+    const stray = (['region', 'stack', 'print-policy'] as const).find((name) => values[name] !== undefined);
+    if (stray === undefined) return undefined;
+    throw new StartError(`--${stray} needs --store dynamodb`);
+  }
+  if (values.demo === true || values.synchronous !== undefined) {
+    throw new StartError('--store dynamodb excludes --demo and --synchronous');
+  }
+  const region = values.region ?? process.env['AWS_REGION'] ?? process.env['AWS_DEFAULT_REGION'];
+  if (region === undefined || !/^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) {
+    throw new StartError('--store dynamodb needs --region, such as eu-west-1');
+  }
+  const stack = values.stack ?? DEFAULT_STACK;
+  if (!/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(stack)) throw new StartError(`--stack ${stack} is not a valid stack name`);
+  return { region, stack, clusterId: values['cluster-id'] };
 }
 
 export const isLoopback = (host: string): boolean => LOOPBACK.has(host);
@@ -141,6 +173,10 @@ const parse = (args: readonly string[]) =>
     'client-ca': { type: 'string' },
     tokens: { type: 'string' },
     'cluster-id': { type: 'string' },
+    store: { type: 'string' },
+    region: { type: 'string' },
+    stack: { type: 'string' },
+    'print-policy': { type: 'boolean' },
     controllers: { type: 'boolean' },
     policy: { type: 'string' },
     synchronous: { type: 'string' },

@@ -17,13 +17,15 @@ import { type Control, ControlError } from '../shared/host/control-socket.ts';
 import { openCredentials, staticTokensOf, writeKubeconfig } from '../shared/host/credentials.ts';
 import { type DatabaseUse, type DataDirectory, openDataDirectory } from '../shared/host/data-directory.ts';
 import { StartError } from '../shared/host/start-error.ts';
+import { shardsOf } from '../shared/kinds/resources.ts';
 import type { Log } from '../shared/observability/log.ts';
+import { changeLog } from '../shared/store/change-log.ts';
 import { loggedResource } from '../shared/store/layout.ts';
 import type { StoreChange } from '../shared/store/writes/store-change.ts';
 import { tickGapMaxMs } from '../shared/ticks/tick.ts';
 import { followFiles, readAuthorities, readCertificate, renewMonthly } from './certificate.ts';
 import { sweepHourly } from './certificates/signing-requests.ts';
-import { changeDelivery } from './changes/change-delivery.ts';
+import { changeDelivery, type PendingChanges } from './changes/change-delivery.ts';
 import {
   passesHealthFilter,
   passesObjectFilter,
@@ -47,10 +49,15 @@ import { processMetrics } from './process-metrics.ts';
 import { networkDiskOf } from './store/network-disk.ts';
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions, StoreOpenError } from './store/sqlite-store.ts';
 import { storeReadings } from './store-readings.ts';
+import type { StackName } from './tables/deployed-tables.ts';
 import { tickTimers } from './ticks.ts';
 import { mayWithdrawAccess } from './watches/access-withdrawals.ts';
-import { changeSignals } from './watches/change-signals.ts';
+import { type ChangeSignals, changeSignals } from './watches/change-signals.ts';
+import { reportingCommits } from './watches/own-commits.ts';
+import { pollCommits } from './watches/polled-commits.ts';
 
+/** The directory has keys and users alone. */
+const NO_DATABASE: DatabaseUse = { name: 'none', require() {} };
 const DATABASE: DatabaseUse = {
   name: 'nodekeeper.db',
   require(file, knownBy) {
@@ -66,7 +73,6 @@ const INSTANCE_STATES: readonly string[] = cloudNodeManifest.triggers[1].states;
 /** Where this machine reaches a listener on all of its addresses. */
 const REACHED_AT: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-const CONSUMERS = ['health-stream', 'object-stream', 'workloads'] as const;
 /** Longest wait for functions before a fence, and between two looks at them. Milliseconds. */
 const DRAIN_MS = 20_000;
 const DRAIN_POLL_MS = 50;
@@ -110,7 +116,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     const authorities = options.clientCaFile === undefined ? [] : readAuthorities(options.clientCaFile);
     const users = usersOf(options);
     const log = processLog({ ...options.log, nowMs: systemClock.nowMs, write: parts.print });
-    const data = openDataDirectory(options.dataDirectory, DATABASE);
+    const data = openDataDirectory(options.dataDirectory, options.tables === undefined ? DATABASE : NO_DATABASE);
     undo.push(() => data.dispose());
     const network = networkDiskOf(data.path);
     if (network !== undefined) log.warn('the data directory is on a network: its locks may fail', { kind: network });
@@ -150,7 +156,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
         type: 'gauge',
         read: () => delivery.waiting().changes,
       },
-      ...storeReadings(() => store.metrics()),
+      ...(options.tables === undefined ? storeReadings(() => file!.metrics()) : []),
       {
         name: 'process_resident_memory_bytes',
         help: 'Resident memory.',
@@ -158,34 +164,41 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
         read: () => process.memoryUsage.rss(),
       },
     ]);
-    const store = openStore({
-      file: data.databaseFile,
-      clock: systemClock,
-      synchronous: options.synchronous,
-      consumersOf: options.controllers ? consumersOf : () => [],
-      onCommit(changes) {
-        for (const change of changes) {
-          for (const { consumer, id } of change.pending) delivery.offer(consumer, { id, change });
-          const { key, type } = change;
-          const resource = key.table === 'objects' && type === 'INSERT' ? loggedResource(key.pk) : undefined;
-          if (resource !== undefined) signals.changed(resource);
-          if (mayWithdrawAccess(change)) signals.withdrawn();
-        }
-      },
-    });
-    undo.push(() => store.close());
-    await openArrival(store, data.databaseFile);
+    const deployed = options.tables && (await openTables(options.tables, signals));
+    undo.push(() => deployed?.close());
+    const openFile = (): SqliteStore =>
+      openStore({
+        file: data.databaseFile,
+        clock: systemClock,
+        synchronous: options.synchronous,
+        consumersOf: options.controllers ? consumersOf : () => [],
+        onCommit(changes) {
+          for (const change of changes) {
+            for (const { consumer, id } of change.pending) delivery.offer(consumer, { id, change });
+            const { key, type } = change;
+            const resource = key.table === 'objects' && type === 'INSERT' ? loggedResource(key.pk) : undefined;
+            if (resource !== undefined) signals.changed(resource);
+            if (mayWithdrawAccess(change)) signals.withdrawn();
+          }
+        },
+      });
+    const file = deployed === undefined ? openFile() : undefined;
+    undo.push(() => file?.close());
+    if (file !== undefined) await openArrival(file, data.databaseFile);
+    const fence = (): Fence | undefined => file?.fence();
     let isDraining = false;
-    const operations = await openOperations(
-      data.file(OPERATIONS_SOCKET),
-      {
-        backup: (file) => store.backup(file),
-        check: () => store.check(),
-        fence: () => store.fence(),
-        setFence: (fence) => changeFence(fence),
-      },
-      log,
-    );
+    const operations =
+      file &&
+      (await openOperations(
+        data.file(OPERATIONS_SOCKET),
+        {
+          backup: (to) => file.backup(to),
+          check: () => file.check(),
+          fence,
+          setFence: (next) => changeFence(file, next),
+        },
+        log,
+      ));
     undo.push(() => operations?.close());
 
     const credentials = await openCredentials(data, systemClock.nowMs(), options.names);
@@ -209,7 +222,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       ],
       log,
       async serve(request, gone) {
-        const head = answerOfFence(request, { fence: store.fence(), isDraining });
+        const head = answerOfFence(request, { fence: fence(), isDraining });
         return head === undefined ? serving(request, gone) : { head };
       },
     });
@@ -218,13 +231,15 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     const checks: readonly HealthCheck[] = [
       {
         name: 'store',
-        fault: () =>
-          store.metrics().isFailing ? 'the disk is full, read-only or failing: writes are refused' : undefined,
+        fault() {
+          if (file === undefined) return deployed?.fault();
+          return file.metrics().isFailing ? 'the disk is full, read-only or failing: writes are refused' : undefined;
+        },
       },
       {
         name: 'ticks',
         fault() {
-          if (!options.controllers || store.fence() !== undefined) return undefined;
+          if (!options.controllers || fence() !== undefined) return undefined;
           const silentMs = timers.silentMs();
           return silentMs > tickGapMaxMs(policy)
             ? `node-monitor decided nothing for ${Math.round(silentMs / 1_000)} s`
@@ -234,8 +249,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       {
         name: 'move',
         fault() {
-          const fence = store.fence();
-          return fence && `the cluster is being moved to ${fence.to}: writes are refused`;
+          const set = fence();
+          return set && `the cluster is being moved to ${set.to}: writes are refused`;
         },
       },
       {
@@ -244,10 +259,10 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       },
     ];
     const cluster = composeCluster({
-      items: store.items,
+      items: deployed?.items ?? file!.items,
       signals,
       policy,
-      clusterId: options.clusterId,
+      clusterId: deployed?.clusterId ?? options.clusterId,
       staticTokens: users ?? staticTokensOf(credentials),
       authorities: () => caPem ?? '',
       log,
@@ -267,39 +282,40 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     serving = cluster.serve;
     undo.push(() => cluster.sessions.stop());
     const { controllers, signingRequests } = cluster;
+    const consumers = {
+      'health-stream': controllers.onHealthRecords,
+      'object-stream': controllers.onObjectRecords,
+      workloads: controllers.onWorkloadRecords,
+      'signing-requests': signingRequests.onRecords,
+    };
     const delivery = changeDelivery({
-      changes: store,
-      consumers: {
-        'health-stream': controllers.onHealthRecords,
-        'object-stream': controllers.onObjectRecords,
-        workloads: controllers.onWorkloadRecords,
-        'signing-requests': signingRequests.onRecords,
-      },
+      changes: file ?? NO_CHANGES,
+      consumers,
       pause: (milliseconds, stopped) => pause(milliseconds, undefined, { signal: stopped }),
       log,
       meter: metrics,
     });
     // Not before the delivery is there: what is deleted is a change.
-    undo.push(sweepExpired(store, log));
+    if (file !== undefined) undo.push(sweepExpired(file, log));
     undo.push(() => delivery.stop());
     undo.push(() => timers.stop());
     const startWork = (): void => {
-      if (!options.controllers || store.fence() !== undefined) return;
+      if (!options.controllers || fence() !== undefined) return;
       delivery.start();
       timers.start(controllers.ticks);
     };
     startWork();
     if (options.controllers) undo.push(sweepHourly(signingRequests, log));
     /** Before a fence everything that was committed is worked on: a row of a change does not move. */
-    const changeFence = async (fence: Fence | undefined): Promise<void> => {
+    const changeFence = async (of: SqliteStore, next: Fence | undefined): Promise<void> => {
       try {
-        if (store.fence() === undefined) {
+        if (of.fence() === undefined) {
           isDraining = true;
           await timers.stop();
-          await drained(store);
+          await drained(of, Object.keys(consumers));
           await delivery.stop();
         }
-        await store.setFence(fence);
+        await of.setFence(next);
       } finally {
         isDraining = false;
         startWork();
@@ -351,10 +367,29 @@ function consumersOf(change: StoreChange): readonly string[] {
   return consumers;
 }
 
+/** The functions of a stack do the work. */
+const NO_CHANGES: PendingChanges = { pending: () => [], processed() {} };
+
+/** The SDK of AWS is loaded when it is needed. */
+async function openTables(named: StackName, signals: ChangeSignals) {
+  const { openDeployedTables } = await import('./tables/deployed-tables.ts');
+  const deployed = await openDeployedTables(named, process.env);
+  const polled = pollCommits(changeLog({ items: deployed.items, clock: systemClock, shardsOf }), signals);
+  return {
+    ...deployed,
+    items: reportingCommits(deployed.items, (resource) => signals.changed(resource)),
+    fault: () => polled.fault(),
+    close() {
+      polled.stop();
+      deployed.close();
+    },
+  };
+}
+
 /** Until no change waits for a function. One that fails again and again does not hold a fence up: the move says so. */
-async function drained(store: SqliteStore): Promise<void> {
+async function drained(store: SqliteStore, consumers: readonly string[]): Promise<void> {
   const deadlineMs = performance.now() + DRAIN_MS;
-  while (CONSUMERS.some((consumer) => store.pending(consumer, 1).length > 0) && performance.now() < deadlineMs) {
+  while (consumers.some((consumer) => store.pending(consumer, 1).length > 0) && performance.now() < deadlineMs) {
     await pause(DRAIN_POLL_MS);
   }
 }

@@ -1,4 +1,5 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
+import type { ITable } from 'aws-cdk-lib/aws-dynamodb';
 import type { Construct } from 'constructs';
 
 interface Outputs extends Construct {
@@ -7,6 +8,7 @@ interface Outputs extends Construct {
   readonly eventBusName: string;
   readonly dashboardUrl: string | undefined;
   readonly domainTarget: string | undefined;
+  readonly tables: Readonly<Record<'health' | 'objects' | 'control', ITable>>;
 }
 
 /** Outputs have known names, because the CLI and scripts read them. */
@@ -21,6 +23,10 @@ export function createOutputs(cluster: Outputs, prefix: string): void {
   output('ClusterId', cluster.clusterId, 'Name of this cluster');
   const { region, stackName } = Stack.of(cluster);
   output('Region', region, 'Region of the cluster');
+  // `nodekeeper serve --store dynamodb` reads them. Restored tables are no resources of the stack.
+  output('HealthTable', cluster.tables.health.tableName, 'Table of heartbeats');
+  output('ObjectsTable', cluster.tables.objects.tableName, 'Table of objects');
+  output('ControlTable', cluster.tables.control.tableName, 'Table of the controllers');
   const which = prefix === '' ? '' : ` --cluster-id ${cluster.clusterId}`;
   const command = `npx nodekeeper kubeconfig --stack ${stackName}${which} --region ${region}`;
   output('KubeconfigCommand', command, 'Writes a kubeconfig for users with AWS credentials');

@@ -17,6 +17,7 @@ export async function serveCommand(args: readonly string[]): Promise<number> {
     const options = parseServeOptions(args);
     if (options.help) console.log(SERVE_USAGE);
     else if (options.service !== undefined) await changeService(options);
+    else if (options.printsPolicy) await printPolicy(options);
     else return await run(options);
     return 0;
   } catch (error) {
@@ -24,6 +25,14 @@ export async function serveCommand(args: readonly string[]): Promise<number> {
     console.error(`nodekeeper serve: ${error.message}`);
     return 1;
   }
+}
+
+async function printPolicy({ tables: named }: ServeOptions): Promise<void> {
+  const { openDeployedTables } = await import('../tables/deployed-tables.ts');
+  const { tablePolicy } = await import('../tables/table-policy.ts');
+  const deployed = await openDeployedTables(named!, process.env);
+  deployed.close();
+  console.log(JSON.stringify(tablePolicy(deployed.tables, named!), undefined, 2));
 }
 
 async function changeService(options: ServeOptions): Promise<void> {

@@ -3,7 +3,7 @@ import { storedResource } from '../../shared/store/layout.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 
 /** Any change of these may withdraw access. */
-const GRANTS: ReadonlySet<string> = new Set(['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings']);
+export const GRANTS: ReadonlySet<string> = new Set(['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings']);
 /** A token is valid while these exist (shared/access/account-token.ts). */
 const REQUIRED: ReadonlySet<string> = new Set(['serviceaccounts', 'pods', 'nodes']);
 

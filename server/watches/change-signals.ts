@@ -11,6 +11,8 @@ export interface ChangeSignals {
   count(resource: string): number;
   /** A commit that changed the resource is durable. */
   changed(resource: string): void;
+  /** Resources that somebody waits for. */
+  waitedFor(): readonly string[];
   /** How many commits may have withdrawn access. */
   withdrawals(): number;
   /** Such a commit is durable. */
@@ -47,6 +49,7 @@ export function changeSignals(): ChangeSignals {
       entry.count += 1;
       wake(entry);
     },
+    waitedFor: () => [...resources].flatMap(([name, { waiting }]) => (waiting.size > 0 ? [name] : [])),
     withdrawals: () => withdrawals,
     withdrawn() {
       withdrawals += 1;

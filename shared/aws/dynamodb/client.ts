@@ -8,9 +8,11 @@
 
 import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { defined } from '../../defined.ts';
-import { type AwsConnection, awsConnectionFrom } from '../connection/connection.ts';
+import { type AwsConnection, type AwsCredentials, awsConnectionFrom } from '../connection/connection.ts';
 
 export interface DynamoDbClientOptions extends AwsConnection {
+  /** Called again when credentials expire, for a process that outlives them. Absent: `credentials` are used. */
+  readonly credentialProvider?: () => Promise<AwsCredentials>;
   /** Maximum number of attempts at one request, including the first. */
   readonly maxAttempts?: number;
   /** Maximum number of sockets; a Lambda that handles one request at a time needs one for each parallel read. */
@@ -26,7 +28,7 @@ export function dynamoDbClient(options: DynamoDbClientOptions): DynamoDBClient {
   const agent = { keepAlive: true, maxSockets: socketsMax };
   const config: DynamoDBClientConfig = {
     region,
-    credentials: { ...credentials },
+    credentials: options.credentialProvider ?? { ...credentials },
     maxAttempts,
     retryMode: 'standard',
     defaultsMode: 'standard',
