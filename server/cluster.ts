@@ -56,7 +56,8 @@ import type { FleetControllers } from './fleet-controllers.ts';
 import { answerHealth, type HealthCheck, isHealthPath } from './health.ts';
 import { isRenewal } from './routes.ts';
 import { type PodSessions, podSessions } from './sessions/pod-sessions.ts';
-import type { AcceptUpgrade } from './sessions/upgrades.ts';
+import { type AcceptUpgrade, isWebSocket } from './sessions/upgrades.ts';
+import { webSocketStream } from './sessions/websocket-stream.ts';
 import { composeSystem, inProcess } from './system.ts';
 import type { ChangeSignals } from './watches/change-signals.ts';
 import { sharedChanges } from './watches/shared-changes.ts';
@@ -207,6 +208,12 @@ export function composeCluster(options: ClusterOptions): Cluster {
     const askedMs = Number(query.get('timeoutSeconds') ?? 0) * 1_000;
     return systemClock.nowMs() + (askedMs > 0 ? askedMs : WATCH_MS_MIN * (1 + systemRandom.fraction()));
   };
+  async function streamed(request: HttpRequest, directed: HttpRequest, gone: AbortSignal) {
+    const answer = await watch(directed, watchDeadlineMs(request), gone);
+    const parts = answer.lines ?? answer.output;
+    if (parts === undefined || !isWebSocket(request)) return answer;
+    return { head: answer.head, upgrade: webSocketStream(request, parts) };
+  }
   return {
     controllers,
     signingRequests: signingRequests({
@@ -223,14 +230,14 @@ export function composeCluster(options: ClusterOptions): Cluster {
     async serve(received, gone) {
       if (isRenewal(received)) return { head: await heartbeat(received) };
       const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
-      if (isWatch(request)) return watch(request, watchDeadlineMs(request), gone);
+      if (isWatch(request)) return streamed(request, request, gone);
       const head = await api(request);
       // Whoever may ask is decided as for every other path.
       if (head.status === 200 && isHealthPath(request.path)) return { head: answerHealth(request, options.checks) };
       if (head.status === 101) return { head, ...defined({ upgrade: sessions.take(head) }) };
       const location = head.status === 307 ? head.headers['location'] : undefined;
       if (location?.startsWith(`${OWN_ORIGIN}/`) !== true) return { head };
-      return watch({ ...request, query: new URL(location).searchParams }, watchDeadlineMs(request), gone);
+      return streamed(request, { ...request, query: new URL(location).searchParams }, gone);
     },
   };
 }
