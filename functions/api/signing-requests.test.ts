@@ -89,6 +89,16 @@ describe('a request', () => {
   });
 });
 
+it('a request that nothing deletes expires two days after it was written', async () => {
+  const api = apiInMemory();
+  const body = { ...(await bodyOf({ commonName: 'ada' })), metadata: { name: 'r' } };
+  expect((await api.send('POST', REQUESTS, { body })).code).toBe(201);
+  api.advance(2 * 86_400_000 - 1_000);
+  expect((await api.send('POST', REQUESTS, { body })).code).toBe(409);
+  api.advance(2_000);
+  expect((await api.send('POST', REQUESTS, { body })).code).toBe(201);
+});
+
 describe('a machine', () => {
   it('asks for 60 certificates in an hour, and not more', async () => {
     const cluster = new IdentityCluster();

@@ -2,6 +2,7 @@
 
 import { type Policies, policyCache } from '../../access/policy-cache.ts';
 import { alwaysEmptyStorages } from '../../kinds/always-empty/storage.ts';
+import { certificateStorages } from '../../kinds/certificates/storage.ts';
 import { clusterObjects } from '../../kinds/cluster-objects.ts';
 import { clusterStatusStorages } from '../../kinds/cluster-statuses/storage.ts';
 import { decisionStorages } from '../../kinds/decisions/storage.ts';
@@ -31,6 +32,7 @@ import type { ResourceStorage } from './resource-storage.ts';
 const STORAGES = new Map([
   ...alwaysEmptyStorages,
   ...budgetStorages,
+  ...certificateStorages,
   ...clusterStatusStorages,
   ...decisionStorages,
   ...eventStorages,
