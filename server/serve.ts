@@ -305,7 +305,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       timers.start(controllers.ticks);
     };
     startWork();
-    if (options.controllers) undo.push(sweepHourly(signingRequests, log));
+    const sweepRequests = async (): Promise<void> => (fence() === undefined ? signingRequests.sweep() : undefined);
+    if (options.controllers) undo.push(sweepHourly(sweepRequests, log));
     /** Before a fence everything that was committed is worked on: a row of a change does not move. */
     const changeFence = async (of: SqliteStore, next: Fence | undefined): Promise<void> => {
       try {

@@ -207,7 +207,7 @@ export function signingRequests(options: SigningRequestOptions): SigningRequests
 }
 
 /** At the start and every hour, as upstream's cleaner. */
-export function sweepHourly({ sweep }: Pick<SigningRequests, 'sweep'>, log: Log): () => void {
+export function sweepHourly(sweep: SigningRequests['sweep'], log: Log): () => void {
   const run = (): void =>
     void sweep().catch((error: unknown) => {
       log.error('certificate signing requests were not all processed: the next sweep does it', { error });

@@ -169,14 +169,15 @@ describe('certificates of nodekeeper serve', { timeout: 120_000 }, () => {
       const user = `ada-${name.replaceAll('.', '-')}`;
       const made = await makeRequest({ commonName: user, organizations: ['dev'] });
       for (const each of [user, `${user}-denied`]) {
-        const object = csr(each, made, { signerName: 'kubernetes.io/kube-apiserver-client', usages: ['client auth'] });
+        const signerName = 'kubernetes.io/kube-apiserver-client';
+        const object = csr(each, made, { signerName, usages: ['client auth'], expirationSeconds: 3_600 });
         const options = { kubeconfig: local.kubeconfig, stdin: JSON.stringify(object) };
         expect((await runKubectl(kubectl, ['create', '-f', '-'], options)).stdout).toContain(`/${each} created\n`);
       }
       const row = async (of: string) => (await run('get', 'csr', of)).stdout;
       expect(await row(user)).toMatch(
         new RegExp(
-          `^NAME +AGE +SIGNERNAME +REQUESTOR +REQUESTEDDURATION +CONDITION\n${user} +\\d+s +kubernetes.io/kube-apiserver-client +admin +<none> +Pending\n$`,
+          `^NAME +AGE +SIGNERNAME +REQUESTOR +REQUESTEDDURATION +CONDITION\n${user} +\\d+s +kubernetes.io/kube-apiserver-client +admin +60m +Pending\n$`,
         ),
       );
       expect((await run('certificate', 'approve', user)).stdout).toContain(`/${user} approved\n`);

@@ -2,6 +2,7 @@
 
 import type { UserInfo } from '../../access/user-info.ts';
 import { defined } from '../../defined.ts';
+import { formatAge } from '../../kubernetes/age.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import { formatTime } from '../../kubernetes/time.ts';
@@ -58,7 +59,7 @@ export const certificatesigningrequests: ResourceDescriptor = servedKind(SIGNING
     ageOf(object, nowMs),
     object.spec?.signerName ?? NONE,
     object.spec?.username ?? '',
-    object.spec?.expirationSeconds === undefined ? NONE : `${object.spec.expirationSeconds}s`,
+    object.spec?.expirationSeconds === undefined ? NONE : formatAge(object.spec.expirationSeconds * 1_000),
     conditionCell(object),
   ],
   prepare: {
