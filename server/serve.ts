@@ -40,7 +40,7 @@ import { policyOf, usersOf } from './inputs.ts';
 import { openListener } from './listener.ts';
 import { processLog } from './log.ts';
 import { answerOfFence } from './move/move-door.ts';
-import type { Fence } from './move/move-rows.ts';
+import { FENCE_KEY, type Fence, fenceOf } from './move/move-rows.ts';
 import { openArrival } from './move/open-arrival.ts';
 import { OPERATIONS_SOCKET, type StoreOperations, serveOperations } from './operations/operations.ts';
 import type { ServeOptions } from './options.ts';
@@ -375,6 +375,8 @@ const NO_CHANGES: PendingChanges = { pending: () => [], processed() {} };
 async function openTables(named: StackName, signals: ChangeSignals) {
   const { openDeployedTables } = await import('./tables/deployed-tables.ts');
   const deployed = await openDeployedTables(named, process.env);
+  const fence = fenceOf(await deployed.items.get(FENCE_KEY, { consistent: true }));
+  if (fence !== undefined) throw new StartError(`this cluster is being moved to ${fence.to}`);
   const polled = pollCommits(changeLog({ items: deployed.items, clock: systemClock, shardsOf }), signals);
   return {
     ...deployed,

@@ -1,12 +1,24 @@
 /** Copies the rows of a cluster through the store port, and compares what arrived. */
 import { createHash } from 'node:crypto';
-import type { AttributeValue, Item, ItemKey, ItemStore, TableName } from '../../shared/store/item-store.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  type AttributeValue,
+  type Item,
+  type ItemKey,
+  type ItemStore,
+  type PutWrite,
+  StoreFault,
+  type TableName,
+} from '../../shared/store/item-store.ts';
 import { MOVE_PARTITION } from './move-rows.ts';
 
 export const TABLES: readonly TableName[] = ['objects', 'control', 'health'];
 /** Writes at once. */
 const WRITES_MAX = 64;
 const PAGE_ITEMS = 500;
+const ATTEMPTS_MAX = 6;
+/** Before the second attempt; doubled for each further one. Milliseconds. */
+const PAUSE_MS = 100;
 const HASH_WORDS = 4;
 
 export interface RowSum {
@@ -27,7 +39,7 @@ export async function copyRows(from: Pick<ItemStore, 'scan'>, to: Pick<ItemStore
           part.map((item) => {
             const { pk, sk, ...attributes } = item;
             const key: ItemKey = { table, pk: String(pk), sk: String(sk) };
-            return to.write({ kind: 'put', key, item: attributes });
+            return written(to, { kind: 'put', key, item: attributes });
           }),
         );
         copied += part.length;
@@ -35,6 +47,19 @@ export async function copyRows(from: Pick<ItemStore, 'scan'>, to: Pick<ItemStore
     }
   }
   return copied;
+}
+
+/** New tables of DynamoDB accept a part of this at first. */
+async function written(to: Pick<ItemStore, 'write'>, write: PutWrite): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await to.write(write);
+      return;
+    } catch (fault) {
+      if (!(fault instanceof StoreFault && fault.retryable) || attempt === ATTEMPTS_MAX) throw fault;
+      await pause(PAUSE_MS * 2 ** (attempt - 1));
+    }
+  }
 }
 
 /**

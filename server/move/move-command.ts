@@ -9,16 +9,22 @@ import { ControlError } from '../../shared/host/control-socket.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import { operateOn } from '../operations/commands.ts';
 import { syncDirectory, syncFile } from '../store/open-database.ts';
-import { openSqliteStore, type SqliteStore, StoreOpenError } from '../store/sqlite-store.ts';
+import { openSqliteStore, StoreOpenError } from '../store/sqlite-store.ts';
 import { lockStore } from '../store/store-lock.ts';
+import type { StackName } from '../tables/deployed-tables.ts';
 import { TABLES } from './copy-rows.ts';
 import { abandonMove, type MoveDestination, MoveError, type MoveSource, moveCluster } from './move.ts';
 import type { Fence } from './move-rows.ts';
+import { openArrival } from './open-arrival.ts';
 
-export const MOVE_USAGE = `usage: nodekeeper move --from DIR|FILE --to DIR|FILE [options]
+export const MOVE_USAGE = `usage: nodekeeper move --from DIR|FILE|aws --to DIR|FILE|aws [options]
 
   --from DIR|FILE    data directory or database of the cluster, also while it is served
   --to DIR|FILE      a data directory or a database (*.db) that does not exist yet
+  --region REGION    of \`aws\` (AWS_REGION)
+  --stack NAME       of \`aws\`: a deployed stack (Nodekeeper)
+  --tables NAME      to \`aws\`: the beginning of the names of new tables (STACK-moved)
+  --open             to \`aws\`: opens the new tables; deploy the stack with them afterwards
   --endpoint URL     where the destination is served: agents follow. May be passed later
   --authority FILE   authorities of its certificate in PEM; \`system\`: those of each machine (that of the destination)
   --abandon          accepts writes at the source again, unless the destination was opened
@@ -26,6 +32,8 @@ export const MOVE_USAGE = `usage: nodekeeper move --from DIR|FILE --to DIR|FILE 
 
 A move that was interrupted is continued by the same command.`;
 
+/** In place of a path. */
+const AWS = 'aws';
 const DATABASE = join('data', 'nodekeeper.db');
 /** Keys and tokens of a data directory: machines and kubeconfigs trust them. */
 const CREDENTIALS = ['ca.key', 'ca.pem', 'tokens.json', 'viewer-token'];
@@ -64,6 +72,10 @@ async function move(args: readonly string[], io: MoveIo): Promise<void> {
     to: { type: 'string' },
     endpoint: { type: 'string' },
     authority: { type: 'string' },
+    region: { type: 'string' },
+    stack: { type: 'string' },
+    tables: { type: 'string' },
+    open: { type: 'boolean' },
     abandon: { type: 'boolean' },
     help: { type: 'boolean', short: 'h' },
   });
@@ -72,40 +84,117 @@ async function move(args: readonly string[], io: MoveIo): Promise<void> {
     return;
   }
   if (values.from === undefined || values.to === undefined) throw new StartError('--from and --to are needed');
-  const from = placeOf(values.from);
-  const to = placeOf(values.to);
-  if (!existsSync(from.database)) throw new StartError(`${from.database} does not exist`);
-  if (from.database === to.database) throw new StartError('--from and --to are the same');
-  const source = fileSource(from);
-  if (values.abandon === true) {
-    await abandon(source, to, existsSync(to.database));
-    io.print(`${from.name} accepts writes again; ${to.name} can be deleted`);
-    return;
-  }
+  const isToAws = values.to === AWS;
+  if (values.from === AWS && isToAws) throw new StartError('one of --from and --to must be a file');
+  const named = values.from === AWS || isToAws ? stackOf(values.region, values.stack) : undefined;
+  requireFor(named !== undefined, { region: values.region, stack: values.stack }, '--from or --to aws');
+  requireFor(isToAws, { tables: values.tables, open: values.open }, '--to aws');
+  const from = values.from === AWS ? undefined : placeOf(values.from);
+  const to = isToAws ? undefined : placeOf(values.to);
+  if (from !== undefined && !existsSync(from.database)) throw new StartError(`${from.database} does not exist`);
+  if (from?.database === to?.database) throw new StartError('--from and --to are the same');
+  const prefix = values.tables ?? `${named?.stack}-moved`;
+  const name = to?.name ?? `aws:${named?.region}/${named?.stack}/${prefix}`;
   const address = addressOf(values.endpoint, values.authority, from, to);
-  const fence = await requireSource(source, to.name);
-  if (address !== undefined && fence?.isReady === true && isServed(to)) {
-    await source.setFence({ ...fence, address });
-    io.print(announced(address));
+  const { source, clusterId, close } = from === undefined ? await openAwsSource(named!) : fileSource(from);
+  try {
+    const isThere = to === undefined || existsSync(to.database);
+    if (values.abandon === true && !isThere) await abandonMove(source, undefined);
+    else {
+      const fence = await requireSource(source, name, values.abandon === true);
+      if (to !== undefined && address !== undefined && fence?.isReady === true && isServed(to)) {
+        await source.setFence({ ...fence, address });
+        io.print(announced(address));
+        return;
+      }
+      const opened = to === undefined ? await openAwsDestination(named!, { name, prefix }) : fileDestination(from, to);
+      try {
+        if (values.abandon === true) await abandonMove(source, opened.destination);
+        else await moveInto(source, opened, { address, isOpened: values.open === true, to, clusterId }, io);
+      } finally {
+        await opened.close();
+      }
+    }
+    if (values.abandon === true) io.print(`${from?.name ?? values.from} accepts writes again; ${name} can be deleted`);
+  } finally {
+    close();
+  }
+}
+
+interface Source {
+  readonly source: MoveSource;
+  readonly clusterId: string | undefined;
+  close(): void;
+}
+
+interface Opened {
+  readonly destination: MoveDestination;
+  /** Of AWS. */
+  readonly endpoint?: string;
+  readonly restoredTables?: object;
+  close(): unknown;
+}
+
+interface MoveWanted {
+  readonly address: ClusterAddress | undefined;
+  /** The destination is opened by this command. */
+  readonly isOpened: boolean;
+  readonly to: Place | undefined;
+  /** Undefined: the user knows it. */
+  readonly clusterId: string | undefined;
+}
+
+async function moveInto(
+  source: MoveSource,
+  { destination, endpoint, restoredTables }: Opened,
+  { address, isOpened, to, clusterId }: MoveWanted,
+  { print, onStep }: MoveIo,
+): Promise<void> {
+  const moved = await moveCluster({
+    ...{ source, destination, moveId: randomUUID(), nowMs: systemClock.nowMs },
+    ...(address && { address }),
+    ...(onStep && { onStep }),
+  });
+  if (moved.sums !== undefined) {
+    const counts = TABLES.map((table) => `${moved.sums![table].rows} rows of ${table}`).join(', ');
+    print(`${destination.name} has ${counts}, compared by their hashes`);
+  }
+  if (restoredTables === undefined) {
+    print(address ? announced(address) : nextLine(to!, clusterId));
     return;
   }
-  const { items, close } = openDestination(to);
-  try {
-    const destination: MoveDestination = { name: to.name, items, placeCredentials: () => placeCredentials(from, to) };
-    const { onStep } = io;
-    const moved = await moveCluster({
-      ...{ source, destination, moveId: randomUUID(), nowMs: systemClock.nowMs },
-      ...(address && { address }),
-      ...(onStep && { onStep }),
-    });
-    if (moved.sums !== undefined) {
-      const counts = TABLES.map((table) => `${moved.sums![table].rows} rows of ${table}`).join(', ');
-      io.print(`${to.name} has ${counts}, compared by their hashes`);
-    }
-    io.print(address ? announced(address) : nextLine(to));
-  } finally {
-    await close();
+  if (!isOpened) {
+    print('run this again with --open: the tables are the cluster from then on');
+    return;
   }
+  await openArrival({ items: destination.items, fence: () => undefined }, destination.name);
+  const at = address ?? { endpoint: endpoint! };
+  await moveCluster({ source, destination, moveId: randomUUID(), nowMs: systemClock.nowMs, address: at });
+  print(`restoredTablesFile for npx cdk deploy:\n${JSON.stringify(restoredTables, undefined, 2)}`);
+  print(announced(at));
+}
+
+/** The SDK of AWS is loaded when it is needed. */
+async function openAwsSource(stack: StackName) {
+  const { openAwsSource: open } = await import('./aws-place.ts');
+  return open(stack, { environment: process.env, nowMs: systemClock.nowMs });
+}
+
+async function openAwsDestination(stack: StackName, named: { readonly name: string; readonly prefix: string }) {
+  const { openAwsDestination: open } = await import('./aws-place.ts');
+  return open(stack, { ...named, environment: process.env });
+}
+
+/** @throws StartError for an option that makes no sense here */
+function requireFor(isPossible: boolean, options: Readonly<Record<string, unknown>>, needed: string): void {
+  const stray = Object.keys(options).find((name) => options[name] !== undefined);
+  if (!isPossible && stray !== undefined) throw new StartError(`--${stray} needs ${needed}`);
+}
+
+/** @throws StartError */
+function stackOf(region = process.env['AWS_REGION'], stack = 'Nodekeeper'): StackName {
+  if (region !== undefined && /^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) return { region, stack, clusterId: undefined };
+  throw new StartError('aws needs --region, such as eu-west-1');
 }
 
 const announced = ({ endpoint }: ClusterAddress): string => `agents and clients are sent to ${endpoint}`;
@@ -122,26 +211,18 @@ function isServed({ database }: Place): boolean {
   }
 }
 
-const nextLine = ({ name, directory }: Place): string =>
-  directory === undefined
-    ? `start it, then run this again with --endpoint URL: agents follow`
-    : `start it with nodekeeper serve --data ${name}, then run this again with --endpoint URL: agents follow`;
-
-/** Nothing is made at the destination for a source that is moved elsewhere. */
-async function requireSource(source: MoveSource, name: string): Promise<Fence | undefined> {
-  const fence = await source.fence();
-  if (fence === undefined || fence.to === name) return fence;
-  throw new MoveError(`it is being moved to ${fence.to} already: finish that move, or end it with --abandon`);
+function nextLine({ name, directory }: Place, clusterId: string | undefined): string {
+  const serve = ['nodekeeper serve', ...(directory === undefined ? [] : ['--data', name])];
+  if (clusterId !== undefined) serve.push('--cluster-id', clusterId);
+  return `start it with ${serve.join(' ')}, then run this again with --endpoint URL: agents follow`;
 }
 
-async function abandon(source: MoveSource, to: Place, exists: boolean): Promise<void> {
-  if (!exists) return abandonMove(source, undefined);
-  const { items, close } = openDestination(to);
-  try {
-    await abandonMove(source, { name: to.name, items, placeCredentials: async () => {} });
-  } finally {
-    await close();
-  }
+/** Nothing is made at the destination for a source that is moved elsewhere. */
+async function requireSource(source: MoveSource, name: string, isAbandoned: boolean): Promise<Fence | undefined> {
+  const fence = await source.fence();
+  if (fence === undefined && isAbandoned) throw new MoveError('it is not being moved');
+  if (fence === undefined || fence.to === name) return fence;
+  throw new MoveError(`it is being moved to ${fence.to} already: finish that move, or end it with --abandon`);
 }
 
 function placeOf(path: string): Place {
@@ -156,16 +237,15 @@ function placeOf(path: string): Place {
 function addressOf(
   endpoint: string | undefined,
   authority: string | undefined,
-  from: Place,
-  to: Place,
+  from: Place | undefined,
+  to: Place | undefined,
 ): ClusterAddress | undefined {
   if (endpoint === undefined) {
     if (authority !== undefined) throw new StartError('--authority needs --endpoint');
     return undefined;
   }
-  const own = (to.directory ?? from.directory) && join((to.directory ?? from.directory)!, 'ca.pem');
-  const kept = own !== undefined && existsSync(own) ? own : from.directory && join(from.directory, 'ca.pem');
-  const file = authority ?? kept ?? 'system';
+  const own = [to?.directory, to && from?.directory].map((directory) => directory && join(directory, 'ca.pem'));
+  const file = authority ?? own.find((each) => each !== undefined && existsSync(each)) ?? 'system';
   const pem = file === 'system' ? undefined : readPem(file);
   const address = clusterAddress(endpoint, pem);
   if (address === undefined) throw new StartError(`--endpoint must be an https URL, not ${endpoint}`);
@@ -183,14 +263,14 @@ function readPem(file: string): string {
 }
 
 /** The process that serves it does what is asked, or this one, on the file. */
-function fileSource({ database }: Place): MoveSource {
+function fileSource({ database }: Place): Source {
   const fenceIn = async (
     operation: { readonly verb: 'fence' } | { readonly verb: 'setFence'; readonly fence: Fence | undefined },
   ) => {
     const reply = await operateOn(database, operation);
     return reply.kind === 'fence' ? reply.fence : undefined;
   };
-  return {
+  const source: MoveSource = {
     fence: () => fenceIn({ verb: 'fence' }),
     async setFence(fence) {
       await fenceIn({ verb: 'setFence', fence });
@@ -211,21 +291,25 @@ function fileSource({ database }: Place): MoveSource {
       };
     },
   };
+  return { source, clusterId: undefined, close() {} };
 }
 
 function removeDatabase(file: string): void {
   for (const suffix of ['', '-wal', '-shm', '.lock', '.pid']) rmSync(`${file}${suffix}`, { force: true });
 }
 
-function openDestination({ database, directory }: Place): Pick<SqliteStore, 'items' | 'close'> {
+function fileDestination(from: Place | undefined, to: Place): Opened {
+  const { name, database, directory } = to;
   if (directory !== undefined) {
     for (const each of [directory, dirname(database)]) mkdirSync(each, { recursive: true, mode: PRIVATE });
   }
-  return openSqliteStore({ file: database, clock: systemClock, synchronous: 'full' });
+  const { items, close } = openSqliteStore({ file: database, clock: systemClock, synchronous: 'full' });
+  return { destination: { name, items, placeCredentials: () => placeCredentials(from, to) }, close };
 }
 
-async function placeCredentials(from: Place, to: Place): Promise<void> {
-  if (from.directory === undefined || to.directory === undefined) return;
+/** The users of AWS are those of IAM: a directory that comes from there gets new tokens. */
+async function placeCredentials(from: Place | undefined, to: Place): Promise<void> {
+  if (from?.directory === undefined || to.directory === undefined) return;
   for (const name of CREDENTIALS) {
     const file = join(from.directory, name);
     if (!existsSync(file)) continue;

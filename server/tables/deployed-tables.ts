@@ -1,4 +1,5 @@
 /** The tables of a deployed stack, by its outputs. */
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { CommandError } from '../../cli/command.ts';
 import { describeStack, outputPrefixOf } from '../../cli/stack-outputs.ts';
@@ -18,6 +19,7 @@ export interface StackName {
 
 export interface DeployedTables {
   readonly items: ItemStore;
+  readonly client: DynamoDBClient;
   readonly clusterId: string;
   readonly tables: Readonly<Record<TableName, string>>;
   /** Base URL of the API that the stack serves. */
@@ -51,6 +53,7 @@ export async function openDeployedTables(
   });
   return {
     items: dynamoDbItemStore({ client, tables }),
+    client,
     clusterId: output('ClusterId'),
     tables,
     endpoint: output('Endpoint'),
