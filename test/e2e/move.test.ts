@@ -77,8 +77,11 @@ describe('nodekeeper move', { timeout: 240_000 }, () => {
       { length: MACHINES },
       (_, index) => new MovingMachine(`m${index}`, { endpoint: url, certificateAuthority: ca! }, before.access.token),
     );
-    for (const machine of machines) await machine.register();
-    const beating = machines.map((machine) => machine.run(BEAT_MS, stop.signal));
+    const beating: Promise<void>[] = [];
+    for (const machine of machines) {
+      await machine.register();
+      beating.push(machine.run(BEAT_MS, stop.signal));
+    }
     onTestFinished(async () => {
       stop.abort();
       await Promise.all(beating);
