@@ -1,6 +1,7 @@
 /** The certificate of the listener: from files of the user, or signed by the authority of the data directory. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import type { CertifiedKey } from '../shared/host/certificate.ts';
 import { StartError } from '../shared/host/start-error.ts';
@@ -26,6 +27,12 @@ export function readCertificate({ certificateFile, keyFile }: CertificateFiles):
     throw new StartError(`--tls-key: ${keyFile} is not the private key of ${certificateFile}`, { cause });
   }
   return { certificatePem, privateKeyPem };
+}
+
+/** Whether the certificate is for this name or address, in whatever spelling. */
+export function isNameIn(certificatePem: string, name: string): boolean {
+  const certificate = new X509Certificate(certificatePem);
+  return (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
 }
 
 const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;

@@ -24,7 +24,7 @@ function cluster(user: string, ...groups: readonly string[]) {
     staticTokens: [{ sha256: createHash('sha256').update(TOKEN).digest('hex'), user, groups }],
     authorities: () => '',
     authority,
-    serverNames: [],
+    isServerName: () => false,
     log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     meter: { add: nothing },
     waker: { wake: async () => [] },

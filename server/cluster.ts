@@ -94,8 +94,8 @@ export interface ClusterOptions {
   readonly cloud?: Cloud;
   /** Signs certificates for those who ask by a CertificateSigningRequest. */
   readonly authority: Authority;
-  /** Names and addresses of the API. No certificate of another has one of them. */
-  readonly serverNames: readonly string[];
+  /** Whether it is a name or an address of the API. No certificate of another has one. */
+  readonly isServerName: (name: string) => boolean;
 }
 
 export interface Cluster {
@@ -221,7 +221,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
       authorizer,
       enrolment: enrolmentOver({ ...common, ...defined({ cloud: options.cloud }) }, storageOf),
       authority: options.authority,
-      serverNames: options.serverNames,
+      isServerName: options.isServerName,
       clock: systemClock,
       log,
     }),

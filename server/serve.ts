@@ -23,7 +23,7 @@ import { changeLog } from '../shared/store/change-log.ts';
 import { loggedResource } from '../shared/store/layout.ts';
 import type { StoreChange } from '../shared/store/writes/store-change.ts';
 import { tickGapMaxMs } from '../shared/ticks/tick.ts';
-import { followFiles, readAuthorities, readCertificate, renewMonthly } from './certificate.ts';
+import { followFiles, isNameIn, readAuthorities, readCertificate, renewMonthly } from './certificate.ts';
 import { sweepHourly } from './certificates/signing-requests.ts';
 import { changeDelivery, type PendingChanges } from './changes/change-delivery.ts';
 import {
@@ -276,7 +276,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
         fetch: ownFetch(() => certificate.certificatePem),
       },
       authority: credentials.authority,
-      serverNames: [...credentials.serverNames, options.host],
+      isServerName: (name) => isNameIn(certificate.certificatePem, name),
       ...(parts.cloudOf && { cloud: parts.cloudOf(data, onInstanceChange) }),
     });
     serving = cluster.serve;

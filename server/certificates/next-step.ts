@@ -47,8 +47,8 @@ const fail = (why: string): NextStep => ({ kind: 'fail', why });
 
 export interface SigningCircumstances {
   readonly nowMs: number;
-  /** Names and addresses of the API: a certificate for one of them could stand in for it. */
-  readonly serverNames: readonly string[];
+  /** Whether it is a name or an address of the API: a certificate for it could stand in for the API. */
+  readonly isServerName: (name: string) => boolean;
   readonly authorityEndsAtMs: number;
 }
 
@@ -80,7 +80,7 @@ export function nextStep(object: KubeCertificateSigningRequest, circumstances: S
 type FaultOf = (
   request: CertificateRequest,
   usages: readonly string[],
-  circumstances: Pick<SigningCircumstances, 'serverNames'>,
+  circumstances: Pick<SigningCircumstances, 'isServerName'>,
 ) => string | undefined;
 
 const sameSet = (usages: readonly string[], wanted: readonly string[]): boolean =>
@@ -107,12 +107,12 @@ const kubeletClientFault: FaultOf = (request, usages) => {
   return machineFault(request);
 };
 
-const kubeletServingFault: FaultOf = (request, usages, { serverNames }) => {
+const kubeletServingFault: FaultOf = (request, usages, { isServerName }) => {
   const names = request.alternativeNames;
   if (!names.some(({ type }) => type === 'dns' || type === 'ip')) return 'DNS or IP subjectAltName is required';
   if (names.some(({ type }) => type === 'email' || type === 'url'))
     return 'only DNS and IP subjectAltNames are allowed';
-  const own = names.find(({ value }) => serverNames.includes(value.toLowerCase()) || value.includes('*'));
+  const own = names.find(({ value }) => value.includes('*') || isServerName(value));
   if (own !== undefined) return `${own.value} may be a name of the API`;
   if (!areKubeletUsages(usages, 'server auth')) return 'usages are not those of a serving certificate of a kubelet';
   return machineFault(request);

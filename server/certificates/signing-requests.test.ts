@@ -7,12 +7,18 @@ import { enrolmentOver } from '../../functions/api/work.ts';
 import { nodeKeyStore } from '../../shared/access/node-key-store.ts';
 import { requestDependencies } from '../../shared/api/request-dependencies.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { type Authority, makeAuthority } from '../../shared/host/certificate.ts';
+import {
+  type Authority,
+  type CertifiedKey,
+  makeAuthority,
+  makeServerCertificate,
+} from '../../shared/host/certificate.ts';
 import { certificatesigningrequests } from '../../shared/kinds/certificates/serve.ts';
 import type { KubeCertificateSigningRequest } from '../../shared/kinds/types.ts';
 import { type MadeRequest, makeRequest, P256, type RequestToMake } from '../../test/support/certificate-request.ts';
 import { CLUSTER_ID, IDENTITIES, IdentityCluster } from '../../test/support/identity-cluster.ts';
 import { nodeKeyPair, nodeToken } from '../../test/support/node-key-pair.ts';
+import { isNameIn } from '../certificate.ts';
 import { inProcess } from '../system.ts';
 import { signingRequests } from './signing-requests.ts';
 
@@ -22,8 +28,13 @@ const N1: RequestToMake = { commonName: 'system:node:n1', organizations: ['syste
 const HOUR_MS = 3_600_000;
 
 let authority: Authority;
+/** Of the listener. */
+let server: CertifiedKey;
 beforeAll(async () => {
-  authority = await makeAuthority({ commonName: 'own', nowMs: new IdentityCluster().nowMs, validDays: 3_650 });
+  const { nowMs } = new IdentityCluster();
+  authority = await makeAuthority({ commonName: 'own', nowMs, validDays: 3_650 });
+  const names = ['127.0.0.1', '2001:db8::7', 'api.example'];
+  server = await makeServerCertificate(authority, { names, nowMs, validDays: 1 });
 });
 
 class SigningCluster extends IdentityCluster {
@@ -40,7 +51,7 @@ class SigningCluster extends IdentityCluster {
   readonly storage = this.#dependencies.storageOf(certificatesigningrequests);
 
   /** One process that signs. */
-  signer(requests: Partial<typeof this.storage> = {}, serverNames: readonly string[] = ['127.0.0.1', 'api.example']) {
+  signer(requests: Partial<typeof this.storage> = {}) {
     const { storageOf, authorizer } = this.#dependencies;
     const common = {
       items: this.items,
@@ -58,7 +69,7 @@ class SigningCluster extends IdentityCluster {
       authorizer,
       enrolment: enrolmentOver(common, storageOf),
       authority,
-      serverNames,
+      isServerName: (name) => isNameIn(server.certificatePem, name),
       clock: { nowMs: () => this.nowMs },
       log: { debug() {}, info() {}, warn() {}, error() {} },
     });
@@ -289,6 +300,11 @@ describe('a signer', () => {
     [
       'an address of the API',
       { alternativeNames: [{ type: 'ip' as const, value: '127.0.0.1' }] },
+      'may be a name of the API',
+    ],
+    [
+      'an address of the API in another spelling',
+      { alternativeNames: [{ type: 'ip' as const, value: '2001:db8:0:0:0:0:0:7' }] },
       'may be a name of the API',
     ],
     ['every name', { alternativeNames: [{ type: 'dns' as const, value: '*.example' }] }, 'may be a name of the API'],

@@ -43,7 +43,7 @@ export interface SigningRequestOptions {
   readonly authorizer: Pick<Authorizer, 'authorize'>;
   readonly enrolment: EnrolDependencies;
   readonly authority: Authority;
-  readonly serverNames: readonly string[];
+  readonly isServerName: SigningCircumstances['isServerName'];
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -69,7 +69,7 @@ export function signingRequests(options: SigningRequestOptions): SigningRequests
   const stepOf = (object: KubeCertificateSigningRequest): NextStep => {
     const circumstances: SigningCircumstances = {
       nowMs: clock.nowMs(),
-      serverNames: options.serverNames,
+      isServerName: options.isServerName,
       authorityEndsAtMs,
     };
     return nextStep(object, circumstances);

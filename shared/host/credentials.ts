@@ -10,8 +10,6 @@ import { replaceFile } from './write-file.ts';
 export interface Credentials {
   readonly authority: Authority;
   readonly server: CertifiedKey;
-  /** Names and addresses in the certificates of the server. */
-  readonly serverNames: readonly string[];
   /** Another certificate of the server, valid from now on. */
   readonly signServer: (nowMs: number) => Promise<CertifiedKey>;
   readonly adminToken: string;
@@ -76,7 +74,6 @@ export async function openCredentials(
   return {
     authority: kept,
     server: await signServer(nowMs),
-    serverNames,
     signServer,
     adminToken: tokens.admin,
     viewerToken,

@@ -59,7 +59,7 @@ export async function sessionCluster(): Promise<SessionCluster> {
     })),
     authorities: () => '',
     authority,
-    serverNames: [],
+    isServerName: () => false,
     log,
     meter: { add: nothing },
     waker: { wake: async () => [] },
