@@ -236,6 +236,24 @@ describe('a signer', () => {
     }
   });
 
+  it('that cannot process one change has it delivered again, and has processed the others', async () => {
+    const cluster = new SigningCluster();
+    const token = await cluster.bootstrapToken({ uses: 3 });
+    for (const name of ['a', 'b', 'c']) {
+      await cluster.ask(token, await makeRequest({ ...N1, commonName: `system:node:${name}` }), {}, name);
+    }
+    const signer = cluster.signer({
+      async update(next, old) {
+        if (old.metadata.name === 'b') throw new Error('the disk is full');
+        return cluster.storage.update(next, old);
+      },
+    });
+    const outcome = await signer.onRecords(['a', 'b', 'c'].flatMap(changed));
+    expect(outcome).toMatchObject({ failedFrom: 1, faults: [{ message: 'the disk is full' }] });
+    for (const name of ['a', 'c']) expect(certificateOf(await cluster.get(name)).subject).toContain(name);
+    await expect(signer.sweep()).rejects.toThrow('could not be processed');
+  });
+
   it('does not sign a row that was changed after its approval', async () => {
     const other = await makeRequest({ ...N1, commonName: 'system:node:n2' });
     const mine = await makeRequest(N1);

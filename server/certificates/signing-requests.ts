@@ -157,8 +157,11 @@ export function signingRequests(options: SigningRequestOptions): SigningRequests
       const by = { kind: 'user', name: authorOf(object).username } as const;
       await enrolNode(enrolment, { nodeName, key, by, nowMs, dryRun: false });
     } else {
+      // Beside the key that its author has, as a rotation, or the newest one.
+      const own = authorOf(object).extra?.[KEY_ID_EXTRA]?.[0];
+      const beside = identity.keys.find(({ keyId }) => keyId === own) ?? identity.keys.at(-1);
       const added = { keyId: key.keyId, publicKey: key.publicKey, addedAtMs: nowMs };
-      await enrolment.identities.replaceKeys(identity, [...identity.keys.slice(-1), added], nowMs);
+      await enrolment.identities.replaceKeys(identity, [...(beside === undefined ? [] : [beside]), added], nowMs);
     }
     const kept = await enrolment.identities.read(nodeName);
     if (kept?.keys.some(({ keyId }) => keyId === key.keyId)) return undefined;
@@ -183,8 +186,14 @@ export function signingRequests(options: SigningRequestOptions): SigningRequests
   return {
     async onRecords(records) {
       const names = [...new Set(records.map(({ key }) => key.sk))];
-      const { faults } = await workThrough(names, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, settle);
-      return faults.length === 0 ? { faults, postponed: [] } : { failedFrom: 0, faults, postponed: [] };
+      const failed = new Set<string>(names);
+      const work = async (name: string): Promise<void> => {
+        await settle(name);
+        failed.delete(name);
+      };
+      const { faults } = await workThrough(names, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, work);
+      const failedFrom = records.findIndex(({ key }) => failed.has(key.sk));
+      return { ...(failedFrom >= 0 && { failedFrom }), faults, postponed: [] };
     },
 
     async sweep() {
