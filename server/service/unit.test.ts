@@ -73,6 +73,12 @@ describe('the unit of serve', () => {
     expect(linesOf(textOf(...ALL), 'IPAddressDeny')).toEqual([]);
   });
 
+  it('reaches AWS for the tables of a stack', () => {
+    const text = textOf('--store', 'dynamodb', '--region', 'eu-west-1', '--stack', 'S');
+    expect(linesOf(text, 'ExecStart')[0]).toContain(' --store dynamodb --region eu-west-1 --stack S --log plain');
+    expect(linesOf(text, 'IPAddressDeny')).toEqual([]);
+  });
+
   it('refuses what a unit cannot have', () => {
     expect(() => textOf('--policy', 'a\nExecStart=b')).toThrow('line break');
     expect(() => textOf('--name', 'a\nExecStart=b')).toThrow('line break');

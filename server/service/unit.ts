@@ -99,7 +99,7 @@ RestrictSUIDSGID=yes
 RestrictNamespaces=yes
 RemoveIPC=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-${isLoopback(options.host) ? 'IPAddressDeny=any\nIPAddressAllow=localhost\n' : ''}SystemCallArchitectures=native
+${isLoopback(options.host) && options.tables === undefined ? 'IPAddressDeny=any\nIPAddressAllow=localhost\n' : ''}SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources
 SystemCallErrorNumber=EPERM
@@ -127,16 +127,27 @@ function filesOf(options: ServeOptions): readonly { readonly option: string; rea
 }
 
 /** Options that name no file. */
-function wordsOf({ host, port, names, clusterId, controllers, synchronous, log, quiet }: ServeOptions): string[] {
+function wordsOf(options: ServeOptions): string[] {
+  const { host, port, names, tables, controllers, log, quiet } = options;
   return [
-    ...['--listen', host, '--port', String(port), '--cluster-id', clusterId],
+    ...['--listen', host, '--port', String(port)],
+    ...(tables === undefined ? fileWords(options) : tableWords(tables)),
     // The address is a name already.
     ...names.filter((name) => name !== host).flatMap((name) => ['--name', name]),
-    ...(controllers ? [] : ['--no-controllers']),
-    ...['--synchronous', synchronous, '--log', log.format, '--log-level', log.level],
+    ...(controllers || tables !== undefined ? [] : ['--no-controllers']),
+    ...['--log', log.format, '--log-level', log.level],
     ...(quiet ? ['--quiet'] : []),
   ];
 }
+
+const fileWords = ({ clusterId, synchronous }: ServeOptions): string[] => [
+  ...['--cluster-id', clusterId, '--synchronous', synchronous],
+];
+
+const tableWords = ({ region, stack, clusterId }: NonNullable<ServeOptions['tables']>): string[] => [
+  ...['--store', 'dynamodb', '--region', region, '--stack', stack],
+  ...(clusterId === undefined ? [] : ['--cluster-id', clusterId]),
+];
 
 /** A word of a command line of systemd.service(5). @throws StartError */
 function quoted(word: string): string {

@@ -500,3 +500,48 @@ describe('the file', () => {
     opened!.reopen();
   });
 });
+
+describe('a fence', () => {
+  const fence = { moveId: 'm', to: '/new', sinceMs: 7, isReady: false };
+  const outcomeOf = (answer: Promise<unknown>): Promise<unknown> =>
+    answer.then(
+      () => 'written',
+      (fault: unknown) => (fault instanceof StoreFault ? fault.code : fault),
+    );
+
+  it('refuses every write behind it, in one group as well, and none before it', async () => {
+    opened = sqliteStoreForTest();
+    const { store } = opened;
+    const before = outcomeOf(store.items.write(put('before')));
+    const set = store.setFence(fence);
+    const after = [store.items.write(put('after')), store.items.transact([put('after')])].map(outcomeOf);
+    await set;
+    expect([await before, ...(await Promise.all(after))]).toEqual(['written', 'unreachable', 'unreachable']);
+    expect(store.fence()).toEqual(fence);
+    expect(await store.items.get(key('before'), { consistent: true })).toBeDefined();
+    expect(await store.items.get(key('after'), { consistent: true })).toBeUndefined();
+  });
+
+  it('outlives the process, and is lifted', async () => {
+    opened = sqliteStoreForTest();
+    await opened.store.setFence(fence);
+    await opened.store.close();
+    const store = opened.reopen();
+    expect(await outcomeOf(store.items.write(put('k')))).toBe('unreachable');
+    await store.setFence(undefined);
+    expect(store.fence()).toBeUndefined();
+    expect(await outcomeOf(store.items.write(put('k')))).toBe('written');
+  });
+
+  it('that the disk refused is none', async () => {
+    const disk = slowDisk();
+    opened = sqliteStoreForTest({ fdatasync: disk.fdatasync });
+    const { store } = opened;
+    const set = outcomeOf(store.setFence({ ...fence, to: 'x'.repeat(500_000) }));
+    expect(await set).toBe('too-large');
+    expect(store.fence()).toBeUndefined();
+    const write = outcomeOf(store.items.write(put('k')));
+    (await disk.underWay()).end();
+    expect(await write).toBe('written');
+  });
+});
