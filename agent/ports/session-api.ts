@@ -4,6 +4,8 @@ export interface SessionConnection extends AsyncIterable<Uint8Array> {
   send(message: Uint8Array): Promise<boolean>;
   /** Closes after what was sent. */
   close(): void;
+  /** Ends it at once, also when it is not read. */
+  destroy(): void;
   readonly closed: Promise<void>;
 }
 

@@ -8,6 +8,8 @@ export interface ByteTransport {
   readonly received: AsyncIterable<Buffer>;
   /** Resolves when more may be written; false: the other side has left. */
   write(bytes: Uint8Array): Promise<boolean>;
+  /** Resolves when the other side has left, also while nothing is read. */
+  readonly closed: Promise<void>;
   /** Closes after what was written. */
   end(): void;
 }
@@ -21,6 +23,9 @@ export function socketTransport(socket: Duplex, head: Buffer): ByteTransport {
   socket.on('error', () => undefined);
   return {
     received: receivedFrom(socket, head),
+    closed: new Promise((resolve) => {
+      socket.once('close', () => resolve());
+    }),
     async write(bytes) {
       await written(socket, bytes);
       return socket.writable;
@@ -43,6 +48,7 @@ async function* receivedFrom(socket: Duplex, head: Buffer): AsyncGenerator<Buffe
 
 export const tunnelTransport = (socket: MessageSocket): ByteTransport => ({
   received: socket,
+  closed: socket.closed,
   write: (bytes) => socket.send(bytes),
   end: () => socket.close(),
 });

@@ -28,6 +28,7 @@ export function execClientOf(request: HttpRequest): ExecClientOf {
     return async (upgrade) => {
       const socket = acceptWebSocket(upgrade, protocol);
       if (socket === undefined) return undefined;
+      socket.keepAlive();
       const client = webSocketClient(socket);
       // As upstream: the client learns that its session has begun.
       await client.write({ channel: CHANNELS.stdout, data: new Uint8Array() });

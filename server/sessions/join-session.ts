@@ -20,21 +20,21 @@ export async function joinSession(client: SessionClient, node: MessageSocket, jo
   ended.addEventListener('abort', onEnded, { once: true });
   if (ended.aborted) onEnded();
   try {
-    await Promise.race([toNode(client, node, joining), toClient(client, node, joining), end.promise]);
+    void toNode(client, node, joining);
+    await Promise.race([toClient(client, node, joining), client.left, end.promise]);
     // The client may have left; then this is without effect.
     if (ended.aborted) void client.write(faultMessage(String(ended.reason)));
   } finally {
     ended.removeEventListener('abort', onEnded);
     client.end();
-    node.close();
+    node.destroy();
   }
 }
 
 async function toNode(client: SessionClient, node: MessageSocket, { onActivity }: Joining): Promise<void> {
   for await (const message of client.messages) {
     onActivity();
-    // The node closed the session: its last message is still to be written.
-    if (!(await node.send(bytesOfMessage(message)))) return node.closed;
+    if (!(await node.send(bytesOfMessage(message)))) return;
   }
 }
 

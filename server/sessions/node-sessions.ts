@@ -4,7 +4,7 @@
  */
 import type { MessageSocket } from '../../shared/host/message-socket.ts';
 import * as status from '../../shared/kubernetes/status.ts';
-import type { SessionPurpose, SessionRequest } from '../../shared/sessions/session-request.ts';
+import type { LineMessage, SessionPurpose, SessionRequest } from '../../shared/sessions/session-request.ts';
 
 /** Lines at once; about 50 KB each. */
 const LINES_MAX = 5_000;
@@ -12,7 +12,7 @@ const LINES_MAX = 5_000;
 const LINE_WITHIN_MS = 5_000;
 /** From the request on the line to the connection of the agent. Milliseconds. */
 const SESSION_WITHIN_MS = 10_000;
-/** Between two pings. A line without an answer to one is dead. Milliseconds. */
+/** Between two pings of a line. One without an answer is dead. Milliseconds. */
 const PING_EVERY_MS = 30_000;
 /** Then the agent opens another one, with the key that it has then. Milliseconds. */
 const LINE_MS_MAX = 30 * 60_000;
@@ -76,7 +76,7 @@ export class NodeSessions {
     this.#awaited.delete(id);
     return (socket) => {
       if (socket === undefined) return;
-      this.#keep(nodeName, socket);
+      this.#keep(nodeName, id, socket);
       awaited.resolve(socket);
     };
   }
@@ -102,7 +102,7 @@ export class NodeSessions {
           resolve(socket);
         },
       });
-      void line.socket.send(JSON.stringify(request));
+      void send(line, { session: request });
     });
   }
 
@@ -142,12 +142,15 @@ export class NodeSessions {
     if (this.#lines.get(nodeName) === line) this.#lines.delete(nodeName);
   }
 
-  #keep(nodeName: string, socket: MessageSocket): void {
+  #keep(nodeName: string, id: string, socket: MessageSocket): void {
+    socket.keepAlive();
     const sockets = this.#sockets.get(nodeName) ?? new Set();
     this.#sockets.set(nodeName, sockets.add(socket));
     void socket.closed.then(() => {
       sockets.delete(socket);
       if (sockets.size === 0) this.#sockets.delete(nodeName);
+      const line = this.#lines.get(nodeName);
+      if (line !== undefined) void send(line, { ended: id });
     });
   }
 
@@ -168,9 +171,10 @@ export class NodeSessions {
       line.isAnswered = false;
       line.socket.ping();
     }
-    for (const sockets of this.#sockets.values()) for (const socket of sockets) socket.ping();
   }
 }
+
+const send = ({ socket }: Line, message: LineMessage): Promise<boolean> => socket.send(JSON.stringify(message));
 
 const silent = (nodeName: string, waitedMs: number): status.StatusError =>
   status.gatewayTimeout(`node ${nodeName} did not connect within ${waitedMs / 1_000}s`);

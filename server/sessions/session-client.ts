@@ -9,10 +9,12 @@ import {
 } from '../../shared/sessions/channels.ts';
 
 export interface SessionClient {
-  /** What the client sends, until it has left. */
+  /** What the client sends, until it sends no more. */
   readonly messages: AsyncIterable<SessionMessage>;
   /** Resolves when the client may be sent more. False: it has left. */
   write(message: SessionMessage): Promise<boolean>;
+  /** Resolves when the client has left. */
+  readonly left: Promise<void>;
   /** After the last message. */
   end(): void;
 }
@@ -22,6 +24,7 @@ const FROM_CLIENT: ReadonlySet<number> = new Set([CHANNELS.stdin, CHANNELS.resiz
 /** A client of exec or attach that speaks WebSocket. */
 export const webSocketClient = (socket: MessageSocket): SessionClient => ({
   messages: messagesOf(socket),
+  left: socket.closed,
   write: (message) => socket.send(bytesOfMessage(message)),
   end: () => socket.close(),
 });

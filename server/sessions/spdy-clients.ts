@@ -38,8 +38,8 @@ export async function spdyExecClient(
     messages: merged([
       ...(stdin === undefined ? [] : [inputOf(stdin)]),
       ...(resize === undefined ? [] : [sizesOf(resize)]),
-      untilLeft(connection.closed),
     ]),
+    left: connection.closed,
     async write({ channel, data }) {
       const stream = outputs.get(channel as typeof CHANNELS.stdout);
       // It was not asked for.
@@ -81,12 +81,6 @@ async function* inputOf(stream: SpdyStream): AsyncGenerator<SessionMessage> {
 /** Each size is a line of JSON. kubectl sends one per frame. */
 async function* sizesOf(stream: SpdyStream): AsyncGenerator<SessionMessage> {
   for await (const data of stream.data()) yield { channel: CHANNELS.resize, data };
-}
-
-/** Yields nothing, and ends when the client has left. */
-// biome-ignore lint/correctness/useYield: it only ends.
-async function* untilLeft(left: Promise<void>): AsyncGenerator<SessionMessage> {
-  await left;
 }
 
 /** One connection to a port of the pod. */
@@ -135,7 +129,8 @@ function forwardOf(pair: readonly SpdyStream[]): Forward | undefined {
   return {
     port,
     client: {
-      messages: merged([inputOf(data), untilLeft(data.gone)]),
+      messages: inputOf(data),
+      left: data.gone,
       async write(message) {
         if (message.channel !== CHANNELS.error) return data.write(message.data);
         const fault = faultOf(message.data);

@@ -17,6 +17,7 @@ function connected(streamsMax = 4) {
   let isEnded = false;
   const transport: ByteTransport = {
     received: wire,
+    closed: new Promise((resolve) => wire.once('close', () => resolve())),
     async write(bytes) {
       sent.push(Buffer.from(bytes).toString('hex'));
       return true;

@@ -23,6 +23,8 @@ import {
 const HEADERS_BYTES_MAX = 8 * 1024;
 /** Received data of one stream that wait before the connection is read no further. */
 const STREAM_BYTES_MAX = 128 * 1024;
+/** Between two pings: a connection that is not read learns only by what it sends that the client has left. Milliseconds. */
+const PING_EVERY_MS = 10_000;
 /** Bytes of one data frame. */
 const DATA_BYTES_MAX = 32 * 1024;
 
@@ -140,6 +142,15 @@ export class SpdyConnection {
   constructor(transport: ByteTransport, streamsMax: number) {
     this.#transport = transport;
     this.#streamsMax = streamsMax;
+    let pingId = 0;
+    const timer = setInterval(() => {
+      // Those of a server are even.
+      pingId += 2;
+      void this.send(pingFrame(pingId));
+    }, PING_EVERY_MS);
+    timer.unref();
+    void this.closed.then(() => clearInterval(timer));
+    void transport.closed.then(() => this.#leave());
     void this.#read();
   }
 
@@ -188,12 +199,16 @@ export class SpdyConnection {
       if (!(fault instanceof SpdyFault)) throw fault;
       this.#transport.end();
     } finally {
-      this.#isClosed = true;
-      this.#headers.close();
-      for (const stream of [...this.#open.values()]) stream.leave();
-      this.#onOpened?.();
-      this.#closed.resolve();
+      this.#leave();
     }
+  }
+
+  #leave(): void {
+    this.#isClosed = true;
+    this.#headers.close();
+    for (const stream of [...this.#open.values()]) stream.leave();
+    this.#onOpened?.();
+    this.#closed.resolve();
   }
 
   async #handle(frame: SpdyFrame): Promise<void> {
@@ -214,7 +229,7 @@ export class SpdyConnection {
         this.#open.get(frame.streamId)?.leave();
         return;
       case 'ping':
-        // The server's own pings are even, and it sends none.
+        // The others are answers to ours.
         if (frame.id % 2 === 1) await this.send(pingFrame(frame.id));
         return;
       case 'goAway':

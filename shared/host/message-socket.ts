@@ -9,11 +9,15 @@ const RECEIVED_BYTES_MAX = 128 * 1024;
 /** Sent bytes that the other side has not read before `send` waits. */
 const SENT_BYTES_MAX = 128 * 1024;
 
+/** Milliseconds. */
+const PING_EVERY_MS = 10_000;
+
 export class MessageSocket implements AsyncIterable<Buffer> {
   readonly #socket: WebSocket;
   readonly #received: Buffer[] = [];
   #receivedBytes = 0;
   #wake: (() => void) | undefined;
+  #isClosing = false;
   #isClosed = false;
   /** Resolves when the connection has closed, whoever closed it. */
   readonly closed: Promise<void>;
@@ -21,6 +25,7 @@ export class MessageSocket implements AsyncIterable<Buffer> {
   constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.on('message', (data: Buffer) => {
+      if (this.#isClosing) return;
       this.#received.push(data);
       this.#receivedBytes += data.length;
       if (this.#receivedBytes >= RECEIVED_BYTES_MAX) socket.pause();
@@ -52,17 +57,28 @@ export class MessageSocket implements AsyncIterable<Buffer> {
     return mustWait ? sent : true;
   }
 
-  /** The other side's network may forget a connection that rests. */
   ping(): void {
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
+  }
+
+  /**
+   * Pings until the connection closes. A socket that is not read learns only by what it sends that the other side has
+   * left. It also keeps networks from forgetting a connection that rests.
+   */
+  keepAlive(): void {
+    const timer = setInterval(() => this.ping(), PING_EVERY_MS);
+    timer.unref();
+    void this.closed.then(() => clearInterval(timer));
   }
 
   onPong(listener: () => void): void {
     this.#socket.on('pong', listener);
   }
 
-  /** Closes after what was sent. A side that does not answer is disconnected by the library. */
+  /** Closes after what was sent. Nothing more is received. A side that does not answer is disconnected by the library. */
   close(code = 1_000, reason = ''): void {
+    this.#isClosing = true;
+    this.#received.length = 0;
     // Otherwise it would not read the answer.
     this.#socket.resume();
     this.#socket.close(code, reason);

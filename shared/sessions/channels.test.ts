@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { bytesOfMessage, exitMessage, faultMessage, faultOf, messageOf, terminalSizeOf } from './channels.ts';
-import { sessionRequestOf } from './session-request.ts';
+import { lineMessageOf } from './session-request.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -37,10 +37,18 @@ describe('messages of a session', () => {
   });
 });
 
-describe('a request for a session', () => {
-  const of = (purpose: unknown) => sessionRequestOf(JSON.stringify({ id: 'i', podUid: 'u', purpose }))?.purpose;
+describe('a message on a line', () => {
+  const of = (purpose: unknown) => {
+    const message = lineMessageOf(JSON.stringify({ session: { id: 'i', podUid: 'u', purpose } }));
+    return message !== undefined && 'session' in message ? message.session.purpose : undefined;
+  };
 
-  it('is read with what it is for', () => {
+  it('says that a session has ended', () => {
+    expect(lineMessageOf('{"ended":"i"}')).toEqual({ ended: 'i' });
+    expect(lineMessageOf('{"ended":1}')).toBeUndefined();
+  });
+
+  it('asks for a session, with what it is for', () => {
     const exec = { kind: 'exec', container: 'c', command: ['sh', '-c', 'x'], stdin: true, tty: false };
     expect(of(exec)).toEqual(exec);
     expect(of({ kind: 'attach', container: 'c', stdin: false })).toEqual({
@@ -61,7 +69,7 @@ describe('a request for a session', () => {
     'exec',
   ])('that is malformed is ignored: %j', (purpose) => {
     expect(of(purpose)).toBeUndefined();
-    expect(sessionRequestOf('{')).toBeUndefined();
-    expect(sessionRequestOf('null')).toBeUndefined();
+    expect(lineMessageOf('{')).toBeUndefined();
+    expect(lineMessageOf('null')).toBeUndefined();
   });
 });

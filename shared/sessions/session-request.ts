@@ -2,7 +2,7 @@
  * A session that `nodekeeper serve` asks of an agent, over the line that the agent keeps open. The agent answers by a
  * connection of its own, which names the id. A machine has no port for requests (docs/decisions/0057).
  *
- *   GET /apis/nodekeeper.dev/v1alpha1/nodesessions/<node>        the line, a WebSocket: one SessionRequest per message
+ *   GET /apis/nodekeeper.dev/v1alpha1/nodesessions/<node>        the line, a WebSocket: a LineMessage per message
  *   GET /apis/nodekeeper.dev/v1alpha1/nodesessions/<node>/<id>   one session, a WebSocket: messages of channels.ts
  */
 import { isJsonObject } from '../kubernetes/wire/json-value.ts';
@@ -36,17 +36,30 @@ export const sessionPath = (nodeName: string, id: string): string => `${linePath
 export const isPort = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= 65_535;
 
+/**
+ * What the API sends on a line. `ended`: the connection of that session is closed. An agent that does not read it, because
+ * its command reads nothing, would not learn that otherwise.
+ */
+export type LineMessage = { readonly session: SessionRequest } | { readonly ended: string };
+
 /** undefined: malformed, or of a later version. */
-export function sessionRequestOf(text: string): SessionRequest | undefined {
+export function lineMessageOf(text: string): LineMessage | undefined {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch {
     return undefined;
   }
-  if (!isJsonObject(parsed) || !isJsonObject(parsed['purpose'])) return undefined;
-  const { id, podUid } = parsed;
-  const purpose = purposeOf(parsed['purpose']);
+  if (!isJsonObject(parsed)) return undefined;
+  const { session, ended } = parsed;
+  if (typeof ended === 'string') return { ended };
+  const request = isJsonObject(session) ? sessionRequestOf(session) : undefined;
+  return request === undefined ? undefined : { session: request };
+}
+
+function sessionRequestOf(item: Readonly<Record<string, unknown>>): SessionRequest | undefined {
+  const { id, podUid } = item;
+  const purpose = isJsonObject(item['purpose']) ? purposeOf(item['purpose']) : undefined;
   if (typeof id !== 'string' || typeof podUid !== 'string' || purpose === undefined) return undefined;
   return { id, podUid, purpose };
 }

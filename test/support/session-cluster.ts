@@ -7,7 +7,13 @@ import { changeSignals } from '../../server/watches/change-signals.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
 import { MessageSocket } from '../../shared/host/message-socket.ts';
-import { linePath, SESSION_PROTOCOL, type SessionRequest, sessionPath } from '../../shared/sessions/session-request.ts';
+import {
+  type LineMessage,
+  linePath,
+  SESSION_PROTOCOL,
+  type SessionRequest,
+  sessionPath,
+} from '../../shared/sessions/session-request.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 
 const USERS: Readonly<Record<string, readonly string[]>> = {
@@ -127,5 +133,8 @@ export async function sessionCluster(): Promise<SessionCluster> {
 }
 
 async function* requestsOf(line: MessageSocket): AsyncGenerator<SessionRequest> {
-  for await (const bytes of line) yield JSON.parse(bytes.toString('utf8')) as SessionRequest;
+  for await (const bytes of line) {
+    const message = JSON.parse(bytes.toString('utf8')) as LineMessage;
+    if ('session' in message) yield message.session;
+  }
 }

@@ -56,7 +56,8 @@ async function runCommand(
   const command = await runtime.open(podUid, purpose);
   try {
     const output = new CommandOutput(connection, command);
-    const left = readInput(connection, command, purpose.stdin).then(() => 'left' as const);
+    void readInput(connection, command, purpose.stdin);
+    const left = connection.closed.then(() => 'left' as const);
     const outcome = await Promise.race([command.exitCode, left]);
     if (outcome === 'left') return;
     await Promise.race([output.ended(time), left]);
@@ -66,7 +67,6 @@ async function runCommand(
   }
 }
 
-/** Resolves when the client has left. */
 async function readInput(connection: SessionConnection, command: RunningCommand, stdin: boolean): Promise<void> {
   for await (const bytes of connection) {
     const message = messageOf(bytes);
@@ -107,18 +107,18 @@ async function forwardPort(
   if (pod === undefined) throw new Error(`pod ${podUid} is not known to this node`);
   const opened = await connectPort(port, pod.ip);
   try {
-    await Promise.race([
-      sendPort(connection, opened),
-      (async () => {
-        for await (const bytes of connection) {
-          const message = messageOf(bytes);
-          if (message?.channel === CHANNELS.stdin) await opened.write(message.data);
-          else if (message !== undefined && isEndOfInput(message)) opened.endInput();
-        }
-      })(),
-    ]);
+    void writePort(connection, opened);
+    await Promise.race([sendPort(connection, opened), connection.closed]);
   } finally {
     opened.close();
+  }
+}
+
+async function writePort(connection: SessionConnection, opened: PodPort): Promise<void> {
+  for await (const bytes of connection) {
+    const message = messageOf(bytes);
+    if (message?.channel === CHANNELS.stdin) await opened.write(message.data);
+    else if (message !== undefined && isEndOfInput(message)) opened.endInput();
   }
 }
 

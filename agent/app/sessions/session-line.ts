@@ -5,12 +5,7 @@
  */
 
 import type { Log } from '../../../shared/observability/log.ts';
-import {
-  linePath,
-  type SessionRequest,
-  sessionPath,
-  sessionRequestOf,
-} from '../../../shared/sessions/session-request.ts';
+import { lineMessageOf, linePath, type SessionRequest, sessionPath } from '../../../shared/sessions/session-request.ts';
 import type { PodRuntime } from '../../ports/pod-runtime.ts';
 import type { SessionApi, SessionConnection } from '../../ports/session-api.ts';
 import type { AgentTime, Fraction } from '../../ports/time.ts';
@@ -35,7 +30,7 @@ export interface SessionLineDependencies extends SessionParts {
 
 export class SessionLine {
   readonly #dependencies: SessionLineDependencies;
-  readonly #sessions = new Set<SessionConnection>();
+  readonly #sessions = new Map<string, SessionConnection>();
   #opening = 0;
   #line: SessionConnection | undefined;
   #wake = new AbortController();
@@ -86,8 +81,10 @@ export class SessionLine {
     this.#line = line;
     if (stop.aborted) line.close();
     for await (const bytes of line) {
-      const request = sessionRequestOf(new TextDecoder().decode(bytes));
-      if (request !== undefined) void this.#answer(request);
+      const message = lineMessageOf(new TextDecoder().decode(bytes));
+      if (message === undefined) continue;
+      if ('session' in message) void this.#answer(message.session);
+      else this.#sessions.get(message.ended)?.destroy();
     }
     this.#line = undefined;
   }
@@ -107,17 +104,17 @@ export class SessionLine {
       return;
     }
     const { connection } = opening;
-    this.#sessions.add(connection);
+    this.#sessions.set(request.id, connection);
     if (stop.aborted) connection.close();
     await runSession(connection, request, this.#dependencies).catch((error: unknown) =>
       log.error('a session failed', { podUid: request.podUid, error }),
     );
     connection.close();
-    this.#sessions.delete(connection);
+    this.#sessions.delete(request.id);
   }
 
   #close(): void {
     this.#line?.close();
-    for (const each of this.#sessions) each.close();
+    for (const each of this.#sessions.values()) each.destroy();
   }
 }
