@@ -44,7 +44,8 @@ export function engineBinary(projectDirectory: string): string {
     folder = dirname(require.resolve(`${packageName}/package.json`));
   } catch (cause) {
     throw new StartError(
-      `the DynamoDB engine ${packageName} is not installed: run npm install, or set DYNAMODB_ENDPOINT to an engine that runs`,
+      `the DynamoDB engine ${packageName} is not installed: run npm install, or where there is none for this platform, ` +
+        'start DynamoDB Local and set DYNAMODB_ENDPOINT to it (docs/local-mode.md)',
       { cause },
     );
   }
