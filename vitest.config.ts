@@ -1,16 +1,35 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/** They replace modules or programs that other tests use. Every other file shares its worker, which saves most imports. */
+const ALONE = [
+  'shared/store/packed-text.test.ts',
+  'test/agent/disk-faults.test.ts',
+  'test/agent/key-rotation.test.ts',
+  'test/property/linear-work.test.ts',
+  'test/simulation/long-run-fleet.test.ts',
+];
 
 export default defineConfig({
   test: {
-    include: [
-      '{shared,functions,server,cdk,cli,console,demo,aws-local,agent,bench,scripts}/**/*.test.ts',
-      'test/**/*.test.ts',
-    ],
-    exclude: ['**/node_modules/**', 'test/fixtures/**'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // One more than the cores of CI: half of the time of a run is waits of tests with processes of their own.
     maxWorkers: 3,
     reporters: ['default', './test/support/closing-line-reporter.ts'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          isolate: false,
+          include: [
+            '{shared,functions,server,cdk,cli,console,demo,aws-local,agent,bench,scripts}/**/*.test.ts',
+            'test/**/*.test.ts',
+          ],
+          exclude: [...configDefaults.exclude, 'test/fixtures/**', ...ALONE],
+        },
+      },
+      { extends: true, test: { name: 'alone', include: ALONE } },
+    ],
   },
 });
