@@ -10,6 +10,9 @@ import { checkIntervalMs, type FindRefusal } from './revocation.ts';
 /** Between two requested bookmarks, as upstream. Milliseconds. */
 const BOOKMARK_MS = 60_000;
 
+/** Length from which lines are written without waiting for the other changes of their read. */
+const PART_CHARACTERS = 65_536;
+
 /** When a watch ends at the latest. `deadlineMs`: when its function must have sent the last line. Epoch milliseconds. */
 export const watchEndMs = (nowMs: number, timeoutSeconds: number | undefined, deadlineMs: number): number =>
   timeoutSeconds !== undefined && timeoutSeconds > 0
@@ -43,7 +46,7 @@ class QuietWatch extends Error {
  * So does a user who may no longer watch: no event is sent more than REVOCATION_CHECK_MS after `findRefusal` was last
  * asked, or failed, if access may have been withdrawn. A check that fails does not end the watch: otherwise a store without answers would end all watches.
  *
- * Each part is a chunk of its own. White space follows the lines of one read of the log, because the function URL may hold
+ * The lines of one read of the log are one part, up to PART_CHARACTERS. White space follows the lines of one read of the log, because the function URL may hold
  * them until more is written. A watch begins with white space and its padding, which deliver the head: kubectl to 1.34
  * cannot end a watch while it waits for the head. No answer is without a byte: the front may not notice the end of such an
  * answer for 16 minutes (aws/aws-lambda-nodejs-runtime-interface-client 95).
@@ -74,10 +77,10 @@ export async function* watchLines(
     return line;
   };
   const checkEveryMs = (): number => checkIntervalMs(withdrawals === undefined || withdrawals() !== checkedWithdrawals);
+  const isCheckDue = (): boolean => findRefusal !== undefined && clock.nowMs() - checkedMs >= checkEveryMs();
   async function checkRevocation(): Promise<void> {
-    const nowMs = clock.nowMs();
-    if (findRefusal === undefined || nowMs - checkedMs < checkEveryMs()) return;
-    checkedMs = nowMs;
+    if (findRefusal === undefined) return;
+    checkedMs = clock.nowMs();
     // Counted before it is asked: a commit during the question makes the next check due.
     checkedWithdrawals = withdrawals?.() ?? -1;
     const refusal = await findRefusal().catch(() => undefined);
@@ -92,7 +95,7 @@ export async function* watchLines(
         const quietLeftMs = Math.max(0, eventMs + quietMs - clock.nowMs());
         const sliceMs = Math.min(leftMs, checkEveryMs(), quietLeftMs);
         leftMs = (await source.pause(sliceMs)) === 'changed' ? 0 : leftMs - sliceMs;
-        await checkRevocation();
+        if (isCheckDue()) await checkRevocation();
         if (clock.nowMs() - eventMs >= quietMs) throw new QuietWatch();
       } while (leftMs > 0);
     },
@@ -100,24 +103,37 @@ export async function* watchLines(
   yield whitespace(Math.max(1, paddingBytes));
   if (paddingBytes > 0) yield padding;
   try {
-    for await (const event of watchEvents(checkedSource, request, endMs)) {
-      const nowMs = clock.nowMs();
-      await checkRevocation();
-      if (event.type === 'BOOKMARK') {
-        reached = event.resourceVersion;
-        const endsState = event.endsState && call.sendInitialEvents;
-        const due = call.bookmarks && nowMs - bookmarkedMs >= BOOKMARK_MS;
-        if (endsState || due) {
-          bookmarkedMs = nowMs;
-          sent = reached;
-          yield lineOf(event, endsState);
+    for await (const events of watchEvents(checkedSource, request, endMs)) {
+      let lines = '';
+      for (const event of events) {
+        const nowMs = clock.nowMs();
+        if (isCheckDue()) {
+          if (lines !== '') yield lines;
+          lines = '';
+          await checkRevocation();
         }
-        // A bookmark follows each read of the log that had changes.
-        if (isHeld) yield padding;
+        if (event.type === 'BOOKMARK') {
+          reached = event.resourceVersion;
+          const endsState = event.endsState && call.sendInitialEvents;
+          const due = call.bookmarks && nowMs - bookmarkedMs >= BOOKMARK_MS;
+          if (endsState || due) {
+            bookmarkedMs = nowMs;
+            sent = reached;
+            lines += lineOf(event, endsState);
+          }
+        } else {
+          eventMs = nowMs;
+          lines += lineOf(event);
+        }
+        if (lines.length < PART_CHARACTERS) continue;
+        yield lines;
+        lines = '';
+      }
+      if (lines !== '') yield lines;
+      // A bookmark is the last event of each read of the log that had changes.
+      if (isHeld && events.at(-1)?.type === 'BOOKMARK') {
         isHeld = false;
-      } else {
-        eventMs = nowMs;
-        yield lineOf(event);
+        yield padding;
       }
     }
   } catch (error) {

@@ -239,12 +239,26 @@ const pauseUntil = (left: AbortSignal | undefined, pause: WatchSource['pause']):
         return outcome;
       };
 
-async function* releasing<T>(slot: WatchSlot, lines: AsyncIterable<T>): AsyncGenerator<T> {
-  try {
-    yield* lines;
-  } finally {
+/** Releases the slot when the parts end, fail, or are left. A generator around them would cost as much as a part. */
+function releasing<T>(slot: WatchSlot, parts: AsyncIterable<T>): AsyncIterable<T> {
+  const iterator = parts[Symbol.asyncIterator]();
+  const ended = async (result: IteratorResult<T>): Promise<IteratorResult<T>> => {
     await slot.release();
-  }
+    return result;
+  };
+  const failed = async (fault: unknown): Promise<never> => {
+    await slot.release();
+    throw fault;
+  };
+  return {
+    [Symbol.asyncIterator]: () => ({
+      next: () => iterator.next().then((result) => (result.done === true ? ended(result) : result), failed),
+      return: async () => {
+        await iterator.return?.();
+        return ended({ done: true, value: undefined });
+      },
+    }),
+  };
 }
 
 type StreamedCall = Pick<Call, 'user' | 'caller' | 'accessRefusal'>;

@@ -33,7 +33,8 @@ interface Recent {
 }
 
 export function sharedChanges(log: ChangeLog, signals: ChangeSignals, clock: Clock): ChangeLog {
-  const recents = new Map<string, Promise<Recent>>();
+  const recents = new Map<string, Recent>();
+  const reads = new Map<string, Promise<Recent>>();
 
   async function refreshed(resource: string, before: Recent | undefined): Promise<Recent> {
     const commits = signals.count(resource);
@@ -69,25 +70,35 @@ export function sharedChanges(log: ChangeLog, signals: ChangeSignals, clock: Clo
   const isCurrent = (resource: string, { commits, readAtMs }: Recent): boolean =>
     commits === signals.count(resource) && Math.abs(clock.nowMs() - readAtMs) < REREAD_MS;
 
-  /** One read at a time for each resource. A read that fails is forgotten: the next watch reads again. */
-  function recentOf(resource: string): Promise<Recent> {
-    const before = recents.get(resource);
-    const reading = (async () => {
-      const recent = await before?.catch(() => undefined);
-      return recent !== undefined && isCurrent(resource, recent) ? recent : refreshed(resource, recent);
-    })();
-    recents.set(resource, reading);
-    reading.catch(() => {
-      if (recents.get(resource) === reading) recents.delete(resource);
-    });
-    return reading;
+  /** One read at a time for each resource. What a read that fails has kept is forgotten: the next watch reads again. */
+  async function recentOf(resource: string): Promise<Recent> {
+    for (;;) {
+      const reading = reads.get(resource);
+      if (reading === undefined) break;
+      await reading.catch(() => undefined);
+    }
+    const known = recents.get(resource);
+    if (known !== undefined && isCurrent(resource, known)) return known;
+    recents.delete(resource);
+    const reading = refreshed(resource, known);
+    reads.set(resource, reading);
+    try {
+      const recent = await reading;
+      recents.set(resource, recent);
+      return recent;
+    } finally {
+      reads.delete(resource);
+    }
   }
 
   return {
     ...log,
     async readChanges(request): Promise<ChangesOutcome> {
       const { resource, after, limit } = request;
-      const { from, through, changes } = await recentOf(resource);
+      // Without a promise where nothing is read: that is nearly always so, for each watch at each commit.
+      const known = reads.has(resource) ? undefined : recents.get(resource);
+      const isKnown = known !== undefined && isCurrent(resource, known);
+      const { from, through, changes } = isKnown ? known : await recentOf(resource);
       if (after < from) return log.readChanges(request);
       const first = firstAfter(changes, after);
       const delivered = changes.slice(first, first + limit);

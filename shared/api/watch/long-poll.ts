@@ -47,8 +47,8 @@ export async function answerLongPoll(source: WatchSource, request: WatchCall): P
     characters += line.length;
     lines.push(line);
   };
-  const events = watchEvents(source, request.sendInitialEvents ? { ...request, resourceVersion: '' } : request, endMs);
-  for await (const event of events) {
+  const batches = watchEvents(source, request.sendInitialEvents ? { ...request, resourceVersion: '' } : request, endMs);
+  for await (const event of eventsOf(batches)) {
     if (event.type === 'BOOKMARK') {
       through = event.resourceVersion;
       if (event.endsState && request.sendInitialEvents) {
@@ -73,6 +73,10 @@ export async function answerLongPoll(source: WatchSource, request: WatchCall): P
       addLine({ type: 'BOOKMARK', resourceVersion, endsState: false });
   }
   return responseOf(lines);
+}
+
+async function* eventsOf(batches: AsyncIterable<readonly WatchEvent[]>): AsyncGenerator<WatchEvent> {
+  for await (const events of batches) yield* events;
 }
 
 /** Makes the client list instead, because lists have pages. Clients of sendInitialEvents do that after a 422. */

@@ -36,7 +36,7 @@ export async function* watchByReading(
   source: WatchSource,
   request: WatchRequest,
   deadlineMs: number,
-): AsyncGenerator<WatchEvent> {
+): AsyncGenerator<readonly WatchEvent[]> {
   const { clock, pause } = source;
   const refusal = source.storage.refusesWatch?.(request.fields);
   if (refusal !== undefined) throw status.badRequest(refusal);
@@ -50,17 +50,18 @@ export async function* watchByReading(
   for (const object of known.values()) {
     if (!isSelected(object) || (after !== undefined && versionOf(object) <= after)) continue;
     const isNew = after === undefined || createdAt(object) > after;
-    yield { type: isNew ? 'ADDED' : 'MODIFIED', object, fromState };
+    yield [{ type: isNew ? 'ADDED' : 'MODIFIED', object, fromState }];
   }
   for (;;) {
     after = Math.max(after ?? 0, (readAtMs - CLOCK_SKEW_MS) * RESOURCE_VERSIONS_PER_MS);
-    yield { type: 'BOOKMARK', resourceVersion: String(after), endsState: fromState };
+    yield [{ type: 'BOOKMARK', resourceVersion: String(after), endsState: fromState }];
     const leftMs = deadlineMs - clock.nowMs();
     if (leftMs <= 0) return;
     await pause(Math.min(leftMs, periodMs));
     readAtMs = clock.nowMs();
     const current = await read();
-    yield* differences(known, current, isSelected, readAtMs);
+    const changed = [...differences(known, current, isSelected, readAtMs)];
+    if (changed.length > 0) yield changed;
     known = current;
   }
 }

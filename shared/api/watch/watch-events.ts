@@ -61,14 +61,15 @@ function matchedBefore(
 }
 
 /**
- * Events until the consumer stops or `deadlineMs` has passed. A BOOKMARK with the version reached follows the initial
- * state, and every read of the log that returned changes. The transport decides which clients receive it.
+ * Events until the consumer stops or `deadlineMs` has passed, in batches that are never empty: those of one read of the log
+ * together, an object of the initial state alone. A BOOKMARK with the version reached follows the initial state, and is the
+ * last event of every read of the log that returned changes. The transport decides which clients receive it.
  */
 export function watchEvents(
   source: WatchSource,
   request: WatchRequest,
   deadlineMs: number,
-): AsyncGenerator<WatchEvent> {
+): AsyncGenerator<readonly WatchEvent[]> {
   return source.storage.readsInsteadOfLog?.(request.namespace) === true
     ? watchByReading(source, request, deadlineMs)
     : watchLog(source, request, deadlineMs);
@@ -79,7 +80,11 @@ export function watchEvents(
  * the log, in which its creation has a place between other changes. So all watches receive changes in one order.
  * Any other object that changed after it is sent in its current state, and its changes until now are not sent.
  */
-async function* watchLog(source: WatchSource, request: WatchRequest, deadlineMs: number): AsyncGenerator<WatchEvent> {
+async function* watchLog(
+  source: WatchSource,
+  request: WatchRequest,
+  deadlineMs: number,
+): AsyncGenerator<readonly WatchEvent[]> {
   const { resource } = request.descriptor;
   const changesAfter = (after: number, eager = false) =>
     source.changes.readChanges({ resource, after, limit: CHANGES_MAX, eager });
@@ -108,29 +113,35 @@ async function* watchLog(source: WatchSource, request: WatchRequest, deadlineMs:
         if (created.has(listKeyOf(object))) continue;
         sentVersions.set(listKeyOf(object), own);
       }
-      yield { type: 'ADDED', object, fromState: true };
+      yield [{ type: 'ADDED', object, fromState: true }];
     }
-    yield { type: 'BOOKMARK', resourceVersion: version, endsState: true };
+    yield [{ type: 'BOOKMARK', resourceVersion: version, endsState: true }];
   }
   while (source.clock.nowMs() < deadlineMs) {
     outcome ??= await changesAfter(cursor);
     if (outcome.kind === 'expired') throw status.resourceVersionTooOld(cursor, 'the last hour');
     const { changes, through } = outcome;
     outcome = undefined;
+    const events: WatchEvent[] = [];
     for (const change of changes) {
-      if (resourceVersionOf(change.object) <= (sentVersions.get(listKeyOf(change.object)) ?? 0)) continue;
+      if (sentVersions.size > 0 && isIn(sentVersions, change.object)) continue;
       const event = eventOf(request, change);
-      if (event !== undefined) yield event;
+      if (event !== undefined) events.push(event);
     }
     if (through > cursor) {
       cursor = through;
-      yield { type: 'BOOKMARK', resourceVersion: String(cursor), endsState: false };
+      events.push({ type: 'BOOKMARK', resourceVersion: String(cursor), endsState: false });
     }
+    if (events.length > 0) yield events;
     if (changes.length < CHANGES_MAX) {
       await source.pause(Math.max(0, Math.min(source.pollMs ?? POLL_MS, deadlineMs - source.clock.nowMs())));
     }
   }
 }
+
+/** Whether this state of the object, or a newer one, was sent. */
+const isIn = (sentVersions: ReadonlyMap<string, number>, object: KubeObject): boolean =>
+  resourceVersionOf(object) <= (sentVersions.get(listKeyOf(object)) ?? 0);
 
 /** Keys of the objects that did not exist before these changes. */
 function createdIn(changes: readonly ObjectChange[]): ReadonlySet<string> {
