@@ -12,15 +12,16 @@ describe('options of the fleet benchmark', () => {
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  it('start a local mode of 200 machines for a minute when nothing is said', () => {
+  it('start a cluster of 200 machines for a minute when nothing is said', () => {
     expect(readFleetOptions([])).toEqual({
       target: undefined,
       of: 'both',
+      home: 'serve',
       awsLimits: true,
       beatsPerSecond: 500,
       ratedSeconds: 20,
       lists: 20,
-      label: 'local mode',
+      label: 'nodekeeper serve',
       peer: undefined,
       rounds: 2,
       warmUp: true,

@@ -4,7 +4,7 @@ import { type KubeAccess, readKubeconfig } from '../test/support/kubeconfig.ts';
 import { readOptions, UsageError, wholeNumber, wholeNumbers } from './benchmark.ts';
 
 export interface FleetBenchOptions {
-  /** URL of the API. undefined: a local mode started by the benchmark. */
+  /** URL of the API. undefined: a cluster that the benchmark starts. */
   readonly target: KubeAccess | undefined;
   /** `requests`: one kind of request at a time. `machines`: simulated machines with their own pace and silence. */
   readonly of: 'requests' | 'machines' | 'both';
@@ -24,7 +24,9 @@ export interface FleetBenchOptions {
   readonly beatsPerSecond: number;
   readonly ratedSeconds: number;
   readonly lists: number;
-  /** Of a local mode started by the benchmark. */
+  /** What the benchmark starts: `nodekeeper serve`, or the emulation of AWS. Not with a target. */
+  readonly home: 'serve' | 'aws';
+  /** Of an emulation that the benchmark starts. */
   readonly awsLimits: boolean;
   /** Name of the server in the table. */
   readonly label: string;
@@ -48,10 +50,12 @@ export interface FleetPeer {
 
 export const FLEET_USAGE =
   '[--kubeconfig FILE | --url URL (--token TEXT|--token-file FILE) [--ca FILE]] [--pids PID,…] ' +
-  '[--aws-limits on|off] [--of requests|machines|both] [--nodes 200] [--connections 32] ' +
+  '[--home serve|aws] [--aws-limits on|off] [--of requests|machines|both] [--nodes 200] [--connections 32] ' +
   '[--rate 500] [--rated-seconds 20] [--lists 20] [--label TEXT] [--figures FILE] [--write] ' +
   '[--rounds 2] [--warm-up on|off] [--peer-kubeconfig FILE] [--peer-pids PID,…] [--peer-label TEXT] ' +
   '[--zones 3] [--seconds 60] [--silent N] [--wait 120] [--beat 10]';
+
+const HOME_LABELS = { serve: 'nodekeeper serve', aws: 'local mode' };
 
 /** @throws UsageError */
 export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
@@ -70,6 +74,7 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
     beat: text,
     connections: text,
     pids: text,
+    home: text,
     'aws-limits': text,
     of: text,
     rate: text,
@@ -88,8 +93,12 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
     wholeNumber(name, values[name], { least, most, otherwise });
   const nodes = whole('nodes', 1, 100_000, 200);
   const target = targetOf(values);
-  if (target !== undefined && values['aws-limits'] !== undefined) {
-    throw new UsageError('--aws-limits is for the local mode that the benchmark starts');
+  const home = oneOf('home', values.home, ['serve', 'aws']);
+  if (target !== undefined && values.home !== undefined) {
+    throw new UsageError('--home is for the cluster that the benchmark starts');
+  }
+  if (values['aws-limits'] !== undefined && (target !== undefined || home !== 'aws')) {
+    throw new UsageError('--aws-limits is for --home aws');
   }
   if (values.write === true && values.figures === undefined) throw new UsageError('--write requires --figures');
   return {
@@ -98,8 +107,9 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
     beatsPerSecond: whole('rate', 1, 10_000, 500),
     ratedSeconds: whole('rated-seconds', 1, 3_600, 20),
     lists: whole('lists', 0, 10_000, 20),
+    home,
     awsLimits: oneOf('aws-limits', values['aws-limits'], ['on', 'off']) === 'on',
-    label: values.label ?? (target === undefined ? 'local mode' : new URL(target.url).host),
+    label: values.label ?? (target === undefined ? HOME_LABELS[home] : new URL(target.url).host),
     peer: peerOf(values),
     rounds: whole('rounds', 1, 100, 2),
     warmUp: oneOf('warm-up', values['warm-up'], ['on', 'off']) === 'on',

@@ -17,9 +17,10 @@ import { type Benchmark, percentile, type Report, rounded, secondsUntil } from '
 import { FLEET_USAGE, type FleetBenchOptions, readFleetOptions } from './fleet-options.ts';
 import { measureRounds } from './fleet-rounds.ts';
 import { type FleetFigures, fleetTable } from './fleet-table.ts';
-import { type LocalHost, startLocalHost } from './local-host.ts';
+import { startLocalHost } from './local-host.ts';
 import { watchNodes } from './node-watch.ts';
 import { cpuUseOf } from './process-cpu.ts';
+import { startServeHost } from './serve-host.ts';
 
 const LEASE_SECONDS_PER_BEAT = 4;
 const REGISTRATION_LIMIT_MS = 600_000;
@@ -28,8 +29,7 @@ const UNREACHABLE = 'node.kubernetes.io/unreachable';
 
 export const fleet: Benchmark = {
   name: 'fleet',
-  about:
-    'CPU, memory and latency per kind of request, then a simulated fleet, against any Kubernetes API or local mode',
+  about: 'CPU, memory and latency per kind of request, then a simulated fleet: nodekeeper serve, or any Kubernetes API',
   usage: FLEET_USAGE,
   smallest: [
     ...['--nodes', '3', '--seconds', '1', '--silent', '0', '--beat', '1', '--lists', '1'],
@@ -41,7 +41,7 @@ export const fleet: Benchmark = {
 };
 
 export async function measureFleet(report: Report, options: FleetBenchOptions): Promise<void> {
-  const local = options.target === undefined ? await startLocalHost({ awsLimits: options.awsLimits }) : undefined;
+  const local = options.target === undefined ? await startHome(options) : undefined;
   try {
     if (options.of !== 'machines') await measureEachRequest(report, options, local);
     if (options.of !== 'requests') await measure(report, options, local);
@@ -50,14 +50,26 @@ export async function measureFleet(report: Report, options: FleetBenchOptions): 
   }
 }
 
-/** In local mode as simulated machines: what machines write has no line in the audit log, what people write has one. */
-const accessOf = ({ target }: FleetBenchOptions, local: LocalHost | undefined): KubeAccess =>
-  local === undefined ? target! : { url: local.url, ca: local.ca, token: local.fleetToken };
+/** A cluster that the benchmark started. As simulated machines: what machines write has no line in the audit log. */
+interface StartedHome {
+  readonly pid: number;
+  readonly fleet: KubeAccess;
+  stop(): Promise<void>;
+}
+
+async function startHome({ home, awsLimits }: FleetBenchOptions): Promise<StartedHome> {
+  if (home === 'serve') return startServeHost();
+  const local = await startLocalHost({ awsLimits });
+  return { ...local, fleet: { url: local.url, ca: local.ca, token: local.fleetToken } };
+}
+
+const accessOf = ({ target }: FleetBenchOptions, local: StartedHome | undefined): KubeAccess =>
+  local === undefined ? target! : local.fleet;
 
 async function measureEachRequest(
   report: Report,
   options: FleetBenchOptions,
-  local: LocalHost | undefined,
+  local: StartedHome | undefined,
 ): Promise<void> {
   const { label, peer, nodes, lists, connections, rounds, warmUp, beatsPerSecond, ratedSeconds } = options;
   const pids = local === undefined ? options.pids : [local.pid, ...options.pids];
@@ -96,7 +108,7 @@ interface Sample {
   readonly outcome: string;
 }
 
-async function measure(report: Report, options: FleetBenchOptions, local: LocalHost | undefined): Promise<void> {
+async function measure(report: Report, options: FleetBenchOptions, local: StartedHome | undefined): Promise<void> {
   const { url, ca, token } = accessOf(options, local);
   const pids = local === undefined ? options.pids : [local.pid, ...options.pids];
   const client = createApiClient({

@@ -1,6 +1,6 @@
 /** `nodekeeper serve` in a process of its own, with a fresh data directory, for a benchmark. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,21 +11,23 @@ const START_MS_MAX = 60_000;
 
 export interface ServeHost {
   readonly pid: number;
+  /** Of the administrator, and of simulated machines. */
   readonly access: KubeAccess;
+  readonly fleet: KubeAccess;
   /** From the start of the process until it was ready. Milliseconds. */
   readonly readyMs: number;
   stop(): Promise<void>;
 }
 
-/** As `npm start` runs it, without its demonstration. `words`: more options. */
-export async function startServeHost(words: readonly string[] = []): Promise<ServeHost> {
+/** As `npm start` runs it, without its demonstration. */
+export async function startServeHost(): Promise<ServeHost> {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'nk-bench-'));
   const { variables, flags } = startScript('start');
   const program = fileURLToPath(new URL('../server/bin/start.mjs', import.meta.url));
   const startedMs = performance.now();
   const child = spawn(
     process.execPath,
-    [...flags, program, '--data', dataDirectory, '--port', '0', '--log-level', 'warn', ...words],
+    [...flags, program, '--data', dataDirectory, '--port', '0', '--log-level', 'warn'],
     { env: { ...process.env, ...variables }, stdio: ['ignore', 'pipe', 'inherit'] },
   );
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -43,9 +45,13 @@ export async function startServeHost(words: readonly string[] = []): Promise<Ser
   });
   const readyMs = performance.now() - startedMs;
   child.stdout.resume();
-  if (!isReady) {
+  try {
+    if (!isReady) throw new Error('nodekeeper serve did not start');
+    const access = readKubeconfig(join(dataDirectory, 'kubeconfig'));
+    const { fleet } = JSON.parse(readFileSync(join(dataDirectory, 'tokens.json'), 'utf8')) as { fleet: string };
+    return { pid: child.pid!, access, fleet: { ...access, token: fleet }, readyMs, stop };
+  } catch (cause) {
     await stop();
-    throw new Error('nodekeeper serve did not start');
+    throw cause;
   }
-  return { pid: child.pid!, access: readKubeconfig(join(dataDirectory, 'kubeconfig')), readyMs, stop };
 }
