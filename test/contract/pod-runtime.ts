@@ -1,11 +1,19 @@
 /** What every PodRuntime must do. A runtime that refuses pods is held to refusing them. */
+import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ContainerInputs, ContainerMount } from '../../agent/ports/container-inputs.ts';
-import type { ContainerState, LogQuery, PodRuntime, RunningPod } from '../../agent/ports/pod-runtime.ts';
+import type {
+  ContainerState,
+  LogQuery,
+  PodRuntime,
+  RunningPod,
+  StreamedCommand,
+} from '../../agent/ports/pod-runtime.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { until } from '../support/until.ts';
 
@@ -93,6 +101,12 @@ export const OBEDIENT = 'trap "exit 0" TERM; echo ready; while true; do sleep 0.
 export const STUBBORN = 'trap "" TERM; echo ready; while true; do sleep 0.1; done';
 
 /** Whether a process of the machine has this command line, with NUL between its words. */
+/** Rows and columns of the terminal that is named in a text. */
+const sizeOf = (output: string): string => {
+  const terminal = /\/dev\/pts\/\d+/.exec(output)?.[0] ?? '';
+  return execFileSync('stty', ['-F', terminal, 'size'], { encoding: 'utf8' }).trim();
+};
+
 const runs = (commandLine: string): boolean =>
   readdirSync('/proc').some((pid) => {
     try {
@@ -318,6 +332,65 @@ export function definePodRuntimeContract(name: string, options: ContractOptions)
         expect(existsSync(join(directory, 'started'))).toBe(true);
         await until(() => !runs('sleep\0' + '12345'), { withinMs: 5_000, everyMs: 50, what: 'no command' });
         expect(await execute('exit 0', 30_000)).toMatchObject({ kind: 'exited', exitCode: 0 });
+      });
+
+      describe('a command that somebody follows', () => {
+        const follow = async (pod: KubeObject, script: string, more: Partial<StreamedCommand> = {}) => {
+          const command = ['/bin/sh', '-c', script];
+          const options = { container: 'c0', command, stdin: true, tty: false, ...more };
+          const opened = await runtime.open?.(uidOf(pod), options);
+          if (opened === undefined) throw new Error('this runtime opens no commands');
+          return opened;
+        };
+        const running = async (): Promise<KubeObject> => {
+          give({ variables: { COLOR: 'green' }, mounts: [mount('/tmp/nodekeeper-followed')] });
+          const pod = shellPod([OBEDIENT]);
+          await runtime.start(pod);
+          await isReady(pod);
+          return pod;
+        };
+
+        it('has its input, its output and its exit code', async () => {
+          const script = 'echo $COLOR; cat; touch /tmp/nodekeeper-followed/seen; echo error >&2; exit 3';
+          const command = await follow(await running(), script);
+          await command.write(Buffer.from('input'));
+          command.endInput();
+          expect([await text(command.stdout), await text(command.stderr)]).toEqual(['green\ninput', 'error\n']);
+          expect(await command.exitCode).toBe(3);
+          expect(existsSync(join(directory, 'seen'))).toBe(true);
+        });
+
+        it('has a terminal of its own, with a size', async () => {
+          const script = 'echo $COLOR; tty; read line; stty size; exit 4';
+          const command = await follow(await running(), script, { tty: true });
+          command.resize({ columns: 101, rows: 33 });
+          let output = '';
+          for await (const bytes of command.stdout) {
+            output += Buffer.from(bytes).toString('utf8');
+            if (output.endsWith('\n') && output.includes('/dev/pts/') && !output.includes('go')) {
+              // The size is set by another process.
+              await until(() => sizeOf(output) === '33 101', { withinMs: 10_000, everyMs: 20, what: 'the size' });
+              await command.write(Buffer.from('go\n'));
+            }
+          }
+          expect(output).toMatch(/^green\r\n\/dev\/pts\/\d+\r\ngo\r\n33 101\r\n$/);
+          expect(await command.exitCode).toBe(4);
+        });
+
+        it('is killed with all that it started', async () => {
+          const command = await follow(await running(), 'setsid sleep 23456 & exec sleep 23456');
+          await until(() => runs('sleep\0' + '23456'), { withinMs: 10_000, everyMs: 50, what: 'the command' });
+          command.kill();
+          await until(() => !runs('sleep\0' + '23456'), { withinMs: 10_000, everyMs: 50, what: 'no command' });
+        });
+
+        it('is refused in a container that does not run', async () => {
+          const pod = shellPod(['exit 0']);
+          await runtime.start(pod);
+          await becomes(pod, 'terminated');
+          await expect(follow(pod, 'true')).rejects.toThrow('container c0 is not running');
+          await expect(follow(shellPod(['true']), 'true')).rejects.toThrow('is not known to this node');
+        });
       });
 
       it('measures what a pod uses', async () => {

@@ -21,7 +21,7 @@ const CHECK_EVERY_MS = 3_600_000;
 export interface SessionLineDependencies extends SessionParts {
   readonly nodeName: string;
   readonly sessionApi: SessionApi;
-  readonly runtime: PodRuntime;
+  readonly runtime: Pick<PodRuntime, 'open' | 'readLog' | 'pods' | 'onChange'>;
   readonly time: AgentTime;
   readonly fraction: Fraction;
   readonly log: Log;

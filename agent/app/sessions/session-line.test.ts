@@ -1,0 +1,220 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  bytesOfMessage,
+  CHANNELS,
+  END_OF_INPUT,
+  exitMessage,
+  faultMessage,
+} from '../../../shared/sessions/channels.ts';
+import type { LineMessage, SessionPurpose } from '../../../shared/sessions/session-request.ts';
+import { silentLog } from '../../../test/support/agent-api.ts';
+import { SteppedTime } from '../../../test/support/stepped-time.ts';
+import { until } from '../../../test/support/until.ts';
+import type { PodPort } from '../../ports/pod-port.ts';
+import type { PodRuntime, RunningCommand, RunningPod } from '../../ports/pod-runtime.ts';
+import type { SessionConnection, SessionOpening } from '../../ports/session-api.ts';
+import { SessionLine } from './session-line.ts';
+
+const SOON = { withinMs: 5_000, everyMs: 1 };
+const text = (value: string) => new TextEncoder().encode(value);
+
+/** One side of a connection; the test is the other. */
+function connection() {
+  const sent: Uint8Array[] = [];
+  const waiting: Uint8Array[] = [];
+  const closed = Promise.withResolvers<void>();
+  let isClosed = false;
+  let wake = (): void => {};
+  const close = (): void => {
+    isClosed = true;
+    closed.resolve();
+    wake();
+  };
+  const side: SessionConnection = {
+    async send(message) {
+      if (!isClosed) sent.push(message);
+      return !isClosed;
+    },
+    close,
+    destroy: close,
+    closed: closed.promise,
+    async *[Symbol.asyncIterator]() {
+      for (;;) {
+        const next = waiting.shift();
+        if (next !== undefined) yield next;
+        else if (isClosed) return;
+        else {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+      }
+    },
+  };
+  return {
+    side,
+    sent,
+    isClosed: () => isClosed,
+    receive(message: Uint8Array) {
+      waiting.push(message);
+      wake();
+    },
+  };
+}
+
+const POD: RunningPod = {
+  uid: 'u1',
+  namespace: 'default',
+  name: 'web',
+  ip: '10.0.0.5',
+  containers: [{ name: 'main', restartCount: 0, state: { kind: 'running', startedAtMs: 0 } }],
+};
+
+async function* outputOf(...pieces: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const piece of pieces) yield text(piece);
+}
+
+/** An agent with one running container. Its command writes `out` and `err`, and exits when `exit` is called. */
+function agent(refusal?: SessionOpening) {
+  const time = new SteppedTime(0);
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const line = connection();
+  const sessions = new Map<string, ReturnType<typeof connection>>();
+  const opened: string[] = [];
+  const written: string[] = [];
+  const exit = Promise.withResolvers<number>();
+  let isKilled = false;
+  const command: RunningCommand = {
+    stdout: outputOf('out'),
+    stderr: outputOf('err'),
+    async write(bytes) {
+      written.push(new TextDecoder().decode(bytes));
+    },
+    endInput: () => void written.push('end'),
+    resize: ({ columns, rows }) => void written.push(`${columns}x${rows}`),
+    exitCode: exit.promise,
+    kill() {
+      isKilled = true;
+    },
+  };
+  const runtime: Pick<PodRuntime, 'pods' | 'onChange' | 'open' | 'readLog'> = {
+    pods: async () => [POD],
+    onChange() {},
+    open: async () => command,
+    readLog: () => outputOf('tick\n'),
+  };
+  const port: PodPort = {
+    received: outputOf('answer'),
+    async write(bytes) {
+      written.push(new TextDecoder().decode(bytes));
+    },
+    endInput: () => void written.push('end'),
+    close: () => void written.push('close'),
+  };
+  const dependencies = {
+    nodeName: 'n1',
+    time,
+    fraction: () => 1,
+    log: silentLog,
+    stop: stop.signal,
+    runtime,
+    connectPort: async (number: number, address: string | undefined) => {
+      written.push(`${address}:${number}`);
+      return port;
+    },
+    sessionApi: {
+      async open(path: string): Promise<SessionOpening> {
+        opened.push(path);
+        if (refusal !== undefined) return refusal;
+        const id = path.split('/')[6];
+        if (id === undefined) return { kind: 'opened', connection: line.side };
+        const session = connection();
+        sessions.set(id, session);
+        return { kind: 'opened', connection: session.side };
+      },
+    },
+  };
+  void new SessionLine(dependencies).run();
+  const tell = (message: LineMessage): void => line.receive(text(JSON.stringify(message)));
+  return {
+    time,
+    opened,
+    written,
+    exit,
+    tell,
+    isKilled: () => isKilled,
+    async session(purpose: SessionPurpose, podUid = 'u1') {
+      tell({ session: { id: 's1', podUid, purpose } });
+      return until(() => sessions.get('s1'), { ...SOON, what: 'a session' });
+    },
+  };
+}
+
+const EXEC: SessionPurpose = { kind: 'exec', container: 'main', command: ['sh'], stdin: true, tty: true };
+const output = (channel: number, value: string) => bytesOfMessage({ channel, data: text(value) });
+const faultOf = (session: ReturnType<typeof connection>) =>
+  until(() => session.sent.at(-1), { ...SOON, what: 'a message' });
+
+describe('the line of an agent', () => {
+  it('brings a command, which is joined with a connection of its own', async () => {
+    const { session, opened, written, exit, isKilled } = agent();
+    const { receive, sent, isClosed } = await session(EXEC);
+    expect(opened).toEqual([
+      '/apis/nodekeeper.dev/v1alpha1/nodesessions/n1',
+      '/apis/nodekeeper.dev/v1alpha1/nodesessions/n1/s1',
+    ]);
+    receive(output(CHANNELS.stdin, 'in'));
+    receive(output(CHANNELS.resize, '{"Width":80,"Height":24}'));
+    receive(output(CHANNELS.resize, '{"Width":"$(rm)","Height":24}'));
+    receive(bytesOfMessage(END_OF_INPUT));
+    await until(() => written.length === 3, SOON);
+    expect(written).toEqual(['in', '80x24', 'end']);
+    exit.resolve(3);
+    await until(isClosed, SOON);
+    expect(sent).toEqual([
+      output(CHANNELS.stdout, 'out'),
+      output(CHANNELS.stderr, 'err'),
+      bytesOfMessage(exitMessage(3)),
+    ]);
+    expect(isKilled()).toBe(true);
+  });
+
+  it('ends a command when its session is closed', async () => {
+    const { session, tell, isKilled } = agent();
+    await session(EXEC);
+    tell({ ended: 'other' });
+    expect(isKilled()).toBe(false);
+    tell({ ended: 's1' });
+    await until(isKilled, SOON);
+  });
+
+  it('attaches to output, and refuses input', async () => {
+    const { session } = agent();
+    const first = await session({ kind: 'attach', container: 'main', stdin: false });
+    await until(first.isClosed, SOON);
+    expect(first.sent).toEqual([output(CHANNELS.stdout, 'tick\n'), bytesOfMessage(exitMessage(0))]);
+    const second = await agent().session({ kind: 'attach', container: 'main', stdin: true });
+    expect(await faultOf(second)).toEqual(
+      bytesOfMessage(faultMessage('container main has no input on this node: attach shows its output only')),
+    );
+  });
+
+  it('connects to a port at the address of the pod', async () => {
+    const { session, written } = agent();
+    const forward: SessionPurpose = { kind: 'forward', port: 80 };
+    const { sent, isClosed } = await session(forward);
+    await until(isClosed, SOON);
+    expect(sent).toEqual([output(CHANNELS.stdout, 'answer'), bytesOfMessage(exitMessage(0))]);
+    expect(written).toEqual(['10.0.0.5:80', 'close']);
+    expect(await faultOf(await agent().session(forward, 'u2'))).toEqual(
+      bytesOfMessage(faultMessage('pod u2 is not known to this node')),
+    );
+  });
+
+  it('is tried once per hour where it is not served', async () => {
+    const { time, opened } = agent({ kind: 'refused', status: 404 });
+    await until(() => time.waits.length > 0, SOON);
+    expect([opened.length, time.waits]).toEqual([1, [3_600_000]]);
+  });
+});
