@@ -25,7 +25,7 @@ const DEFAULT_SEED = 1;
 export const USAGE = `usage: npm run simulate -- FILE… [options]
 
   --policy FILE    YAML file of policy fields, instead of the policy of every scenario
-  --store NAME     memory or sqlite instead of the embedded DynamoDB engine (engine): faster
+  --store NAME     sqlite (default), as nodekeeper serve; engine: the embedded DynamoDB engine; memory: faster
   --seed N         decides uids and which requests fail (${DEFAULT_SEED})
   --json           the timeline as JSON lines
   --quiet          failures and results only
@@ -39,7 +39,7 @@ export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-const STORE_NAMES = ['engine', 'memory', 'sqlite'] as const;
+const STORE_NAMES = ['sqlite', 'engine', 'memory'] as const;
 type StoreName = (typeof STORE_NAMES)[number];
 
 interface SimulateOptions {
@@ -65,7 +65,7 @@ function parseOptions(args: readonly string[]): Parsed {
   }
   const { values, positionals } = parsed;
   if (values.help === true) return { kind: 'help' };
-  const store = STORE_NAMES.find((name) => name === (values.store ?? 'engine'));
+  const store = STORE_NAMES.find((name) => name === (values.store ?? 'sqlite'));
   if (store === undefined) {
     return { kind: 'invalid', why: `--store must be one of ${STORE_NAMES.join(', ')}, not ${values.store}` };
   }
