@@ -45,7 +45,11 @@ import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
 import { failedRequests } from '../shared/kubernetes/request/log-throttle.ts';
 import { refusedRequests } from '../shared/kubernetes/request/refused-requests.ts';
 import { withoutWatchPrefix } from '../shared/kubernetes/request/request.ts';
-import { API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/kubernetes/request/request-throttle.ts';
+import {
+  CONCURRENT_API_LIMITS,
+  HEARTBEAT_LIMITS,
+  requestThrottle,
+} from '../shared/kubernetes/request/request-throttle.ts';
 import type { Log, Meter } from '../shared/observability/log.ts';
 import { changeLog } from '../shared/store/change-log.ts';
 import type { ItemStore } from '../shared/store/item-store.ts';
@@ -153,7 +157,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
       apiAuthorities: options.authorities,
       auditTrail: options.auditTrail,
       processFamilies: options.processFamilies,
-      limits: API_LIMITS,
+      limits: CONCURRENT_API_LIMITS,
       busyMs: systemBusyMs,
       openConnection: sessions.openConnection,
       nodeSessions: sessions.nodeSessions,
@@ -179,7 +183,7 @@ export function composeCluster(options: ClusterOptions): Cluster {
     gunzip,
     meter: options.meter,
     authenticator,
-    limits: API_LIMITS,
+    limits: CONCURRENT_API_LIMITS,
     busyMs: systemBusyMs,
     tickets: watchTicketVerifier(ticketKeys(items)),
     nodeKeys: machines.keys,

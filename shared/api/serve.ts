@@ -42,10 +42,13 @@ export function serveApi(dependencies: RequestDependencies, answers: Answers): S
     const audited: Audited = {};
     const { clock, throttle } = dependencies;
     const visit = throttle?.begin(clock.nowMs());
-    const response = await respond({ ...dependencies, answers }, request, audited, visit);
-    await audit(dependencies, audited.call, request, response);
-    await visit?.end(clock.nowMs());
-    return response;
+    try {
+      const response = await respond({ ...dependencies, answers }, request, audited, visit);
+      await audit(dependencies, audited.call, request, response);
+      return response;
+    } finally {
+      await visit?.end(clock.nowMs());
+    }
   };
 }
 

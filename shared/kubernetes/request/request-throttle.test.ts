@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { NODES_GROUP } from '../../access/node-restriction.ts';
 import { PROBE_GROUP, PROBE_USER } from '../../access/probe-identity.ts';
 import type { UserInfo } from '../../access/user-info.ts';
-import { API_LIMITS, HEARTBEAT_LIMITS, type RefusedRequest, requestThrottle } from './request-throttle.ts';
+import {
+  API_LIMITS,
+  CONCURRENT_API_LIMITS,
+  HEARTBEAT_LIMITS,
+  type RefusedRequest,
+  requestThrottle,
+} from './request-throttle.ts';
 import { isStatusError } from './respond.ts';
 
 const node = (name: string): UserInfo => ({ username: `system:node:${name}`, groups: [NODES_GROUP] });
@@ -53,6 +59,19 @@ describe('a clock that was set back', () => {
     expect(some.serve(node('n1'), { busyMs: 2 })).toBeUndefined();
     expect(some.serve(node('greedy'), { busyMs: 1_500 })).toMatchObject({ details: { retryAfterSeconds: 20 } });
   });
+});
+
+it('requests that a process serves at the same time pay once for what it computes, and nothing for their waits', () => {
+  let busyMs = 0;
+  const throttle = requestThrottle(CONCURRENT_API_LIMITS, { busyMs: () => busyMs });
+  const visits = Array.from({ length: 100 }, () => throttle.begin(0));
+  for (const visit of visits) {
+    visit.admit(node('n1'));
+    busyMs += 19;
+  }
+  // 1.9 s of computing, of a burst of 2 s: each of them had waited for all.
+  for (const visit of visits) void visit.end(1_900);
+  expect(() => throttle.begin(1_900).admit(node('n1'))).not.toThrow();
 });
 
 describe('the share of an identity', () => {

@@ -14,6 +14,7 @@ import { admitRequest, type RequestLimit } from '../../access/request-limit.ts';
 import { admitTime, chargeTime, type TimeShare } from '../../access/time-share.ts';
 import type { UserInfo } from '../../access/user-info.ts';
 import * as status from '../status.ts';
+import { sharedTime } from './shared-time.ts';
 
 export interface IdentityLimit {
   readonly rate: RequestLimit;
@@ -34,6 +35,14 @@ export const API_LIMITS: RequestLimits = {
   probe: { rate: { ratePerSecond: 10, burst: 100 }, time: { share: 0.2, burstMs: 5_000, waitMsMax: 25 } },
   person: { rate: { ratePerSecond: 50, burst: 300 }, time: { share: 0.5, burstMs: 20_000, waitMsMax: 50 } },
 };
+
+/** The same for a process that serves many requests at a time: one that waits for the tables occupies nothing. */
+export const CONCURRENT_API_LIMITS: RequestLimits = {
+  node: withoutWaits(API_LIMITS.node),
+  probe: withoutWaits(API_LIMITS.probe),
+  person: withoutWaits(API_LIMITS.person),
+};
+
 /**
  * A node renews its Lease every ten seconds. When a renewal fails, it may retry ten times in a row. A heartbeat computes
  * for a millisecond or two, and waits some milliseconds for its write. One of each second remains within the share of a
@@ -101,6 +110,7 @@ export function requestThrottle(
 ): RequestThrottle {
   /** By username, least recent first. */
   const accounts = new Map<string, Account>();
+  const time = sharedTime(busyMs);
 
   function accountOf({ username, groups }: UserInfo, nowMs: number): Account {
     const account = accounts.get(username) ?? { kind: kindOf(groups), seenAtMs: nowMs };
@@ -113,7 +123,7 @@ export function requestThrottle(
 
   return {
     begin(beganAtMs, isTimed = true) {
-      const busyBeforeMs = isTimed ? busyMs() : 0;
+      const timed = isTimed ? time.begin() : undefined;
       let account: Account | undefined;
       let nodes = 1;
       let reported: Promise<void> | undefined;
@@ -141,9 +151,10 @@ export function requestThrottle(
           nodes = Math.max(1, count);
         },
         end(nowMs) {
-          if (account !== undefined && isTimed) {
+          const usedMs = timed?.end();
+          if (account !== undefined && usedMs !== undefined) {
             followClock(account, nowMs);
-            const used = { busyMs: (busyMs() - busyBeforeMs) / nodes, elapsedMs: (nowMs - beganAtMs) / nodes };
+            const used = { busyMs: usedMs / nodes, elapsedMs: (nowMs - beganAtMs) / nodes };
             const limit = limits[account.kind].time;
             account.timeFullAtMs = chargeTime(account.timeFullAtMs, used, { nowMs, limit });
           }
@@ -152,6 +163,10 @@ export function requestThrottle(
       };
     },
   };
+}
+
+function withoutWaits({ rate, time }: IdentityLimit): IdentityLimit {
+  return { rate, time: { ...time, waitMsMax: 0 } };
 }
 
 /** When the clock was set back, the buckets move with it. Otherwise a live node would be refused until it has caught up. */
