@@ -1,7 +1,7 @@
 /**
  * Computing time of a process, divided among the requests that it serves at the same time. Which of them a process computes
- * for is not known. Each pays an equal part while it is served, so that together they pay what was computed, once. An
- * execution environment of Lambda serves one request at a time, which pays all of it.
+ * for is not known. Each pays an equal part while it is served. Together they pay what was computed, once. An execution
+ * environment of Lambda serves one request at a time, which pays all of it.
  */
 export interface SharedTime {
   /** A request begins. */
