@@ -3,10 +3,12 @@ import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
 import { isAskedFor } from '../../shared/kubernetes/request/options.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { CHANNELS } from '../../shared/sessions/channels.ts';
+import { isPort } from '../../shared/sessions/session-request.ts';
 import { type ByteTransport, socketTransport, tunnelTransport } from './byte-transport.ts';
 import { type SessionClient, webSocketClient } from './session-client.ts';
 import { type ExecStream, type Forward, spdyExecClient, spdyForwards } from './spdy-clients.ts';
 import { acceptWebSocket, isWebSocket, protocolsOf, type Upgrade, upgradeOf } from './upgrades.ts';
+import { webSocketForward } from './websocket-forward.ts';
 
 /** Newest first. Source: k8s.io/apimachinery pkg/util/remotecommand/constants.go. */
 const EXEC_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
@@ -14,7 +16,9 @@ const EXEC_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
 const SPDY_EXEC_PROTOCOLS = ['v4.channel.k8s.io'];
 const FORWARD_PROTOCOLS = ['portforward.k8s.io'];
 /** SPDY in the messages of a WebSocket. Source: k8s.io/apimachinery pkg/util/portforward/constants.go. */
-const TUNNELLED_PROTOCOLS = ['SPDY/3.1+portforward.k8s.io'];
+const TUNNELLED = 'SPDY/3.1+portforward.k8s.io';
+/** That of client libraries. */
+const ONE_PORT = 'v4.channel.k8s.io';
 const SPDY = 'spdy/3.1';
 const SPDY_PROTOCOLS_HEADER = 'x-stream-protocol-version';
 
@@ -46,14 +50,31 @@ export type ForwardsOf = (upgrade: Upgrade, ended: AbortSignal) => AsyncIterable
 /** @throws StatusError 400 */
 export function forwardsOf(request: HttpRequest): ForwardsOf {
   if (isWebSocket(request)) {
-    const protocol = chosen(protocolsOf(request), TUNNELLED_PROTOCOLS);
+    const protocol = chosen(protocolsOf(request), [TUNNELLED, ONE_PORT]);
+    const port = protocol === ONE_PORT ? onePort(request.query) : undefined;
     return async function* (upgrade, ended) {
       const socket = acceptWebSocket(upgrade, protocol);
-      if (socket !== undefined) yield* spdyForwards(tunnelTransport(socket), ended);
+      if (socket === undefined) return;
+      if (port === undefined) {
+        yield* spdyForwards(tunnelTransport(socket), ended);
+        return;
+      }
+      socket.keepAlive();
+      yield { port, client: webSocketForward(socket, port) };
+      // The session of the client is open until it has left, as with other protocols.
+      await socket.closed;
     };
   }
   const accept = spdyTransportOf(request, FORWARD_PROTOCOLS);
   return (upgrade, ended) => spdyForwards(accept(upgrade), ended);
+}
+
+/** @throws StatusError 400 */
+function onePort(query: URLSearchParams): number {
+  const ports = query.getAll('ports').map(Number);
+  const [port] = ports;
+  if (ports.length === 1 && isPort(port)) return port;
+  throw status.badRequest(`with ${ONE_PORT}, "ports" must be one port`);
 }
 
 /** Source: k8s.io/kubelet pkg/cri/streaming/remotecommand/httpstream.go (createHTTPStreamStreams). */

@@ -4,6 +4,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { Exec, KubeConfig, PortForward, type V1Status } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findKubectls, type Kubectl, kubectlOf, startKubectl } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
@@ -53,6 +55,32 @@ describe.skipIf(one === undefined)('kubectl exec', { timeout: 120_000 }, () => {
       stderr: 'err\ncommand terminated with exit code 3\n',
       exitCode: 3,
     });
+  });
+
+  it('the JavaScript client runs a command, and forwards a port', async () => {
+    const config = new KubeConfig();
+    config.loadFromFile(local.kubeconfig);
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const input = Readable.from(['input']);
+    const status = await new Promise<V1Status>((resolve, reject) => {
+      const command = ['sh', '-c', 'cat; echo err >&2; exit 3'];
+      new Exec(config).exec('default', 'web', 'main', command, stdout, stderr, input, false, resolve).catch(reject);
+    });
+    expect([stdout.read()?.toString(), stderr.read()?.toString()]).toEqual(['input', 'err\n']);
+    expect([status.reason, status.details?.causes?.[0]?.message]).toEqual(['NonZeroExitCode', '3']);
+
+    const [answer, faults, request] = [new PassThrough(), new PassThrough(), new PassThrough()];
+    await new PortForward(config).portForward('default', 'web', [webPort], answer, faults, request);
+    request.write('GET /js HTTP/1.0\r\nHost: x\r\n\r\n');
+    let text = '';
+    answer.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    await until(() => text.endsWith(BODY.slice(-1_000)) && text.length > BODY.length, {
+      withinMs: 10_000,
+      what: 'a page',
+    });
+    expect(text).toContain('x-path: /js');
   });
 
   it.each(kubectls)('$name sends input to its end', async (kubectl) => {
