@@ -10,10 +10,6 @@ export interface HealthCheck {
   fault(): string | undefined;
 }
 
-const PATHS = new Set(['/healthz', '/livez', '/readyz']);
-
-export const isHealthPath = (path: string): boolean => PATHS.has(path);
-
 /** A process that cannot write or tick is alive: a restart would not help, and reads go on. */
 export function answerHealth(
   { path, query }: Pick<HttpRequest, 'path' | 'query'>,

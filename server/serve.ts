@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cloudNodeManifest } from '../functions/cloud-node/manifest.ts';
+import { answerOfFence, fenceReader } from '../shared/api/move-door.ts';
 import { systemClock } from '../shared/aws/lambda/system-clock.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
@@ -21,6 +22,7 @@ import { shardsOf } from '../shared/kinds/resources.ts';
 import type { Log } from '../shared/observability/log.ts';
 import { changeLog } from '../shared/store/change-log.ts';
 import { loggedResource } from '../shared/store/layout.ts';
+import type { Fence } from '../shared/store/move-rows.ts';
 import type { StoreChange } from '../shared/store/writes/store-change.ts';
 import { tickGapMaxMs } from '../shared/ticks/tick.ts';
 import { followFiles, isNameIn, readAuthorities, readCertificate, renewMonthly } from './certificate.ts';
@@ -39,8 +41,6 @@ import type { HealthCheck } from './health.ts';
 import { policyOf, usersOf } from './inputs.ts';
 import { openListener } from './listener.ts';
 import { processLog } from './log.ts';
-import { answerOfFence } from './move/move-door.ts';
-import { FENCE_KEY, type Fence, fenceOf } from './move/move-rows.ts';
 import { openArrival } from './move/open-arrival.ts';
 import { OPERATIONS_SOCKET, type StoreOperations, serveOperations } from './operations/operations.ts';
 import type { ServeOptions } from './options.ts';
@@ -222,7 +222,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       ],
       log,
       async serve(request, gone) {
-        const head = answerOfFence(request, { fence: fence(), isDraining });
+        const set = deployed === undefined ? fence() : await deployed.fence();
+        const head = answerOfFence(request, { fence: set, isDraining });
         return head === undefined ? serving(request, gone) : { head };
       },
     });
@@ -375,12 +376,11 @@ const NO_CHANGES: PendingChanges = { pending: () => [], processed() {} };
 async function openTables(named: StackName, signals: ChangeSignals) {
   const { openDeployedTables } = await import('./tables/deployed-tables.ts');
   const deployed = await openDeployedTables(named, process.env);
-  const fence = fenceOf(await deployed.items.get(FENCE_KEY, { consistent: true }));
-  if (fence !== undefined) throw new StartError(`this cluster is being moved to ${fence.to}`);
   const polled = pollCommits(changeLog({ items: deployed.items, clock: systemClock, shardsOf }), signals);
   return {
     ...deployed,
     items: reportingCommits(deployed.items, (resource) => signals.changed(resource)),
+    fence: fenceReader({ items: deployed.items, nowMs: systemClock.nowMs }),
     fault: () => polled.fault(),
     close() {
       polled.stop();

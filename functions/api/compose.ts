@@ -11,6 +11,7 @@ import { processKeys } from '../../shared/access/tokens/process-keys.ts';
 import { readPublicKey } from '../../shared/access/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
 import { watchTicketIssuer } from '../../shared/access/tokens/watch-tickets.ts';
+import { behindFence } from '../../shared/api/move-door.ts';
 import type { ReadYaml } from '../../shared/api/request/yaml-body.ts';
 import { redirectWatches } from '../../shared/api/watch/watch-redirect.ts';
 import type { CloudScope } from '../../shared/aws/lambda/cloud.ts';
@@ -41,7 +42,7 @@ export function composeApiFunction(environment: Environment) {
   const serving = composeServing(environment, config);
   const { items, log } = serving;
   const objects = clusterObjects(serving);
-  return composeApi({
+  const api = composeApi({
     ...serving,
     hash: (text) => createHash('sha256').update(text).digest('hex').slice(0, 32),
     accountTokens: { issuer: accountTokenIssuer(keepAccountKey(items), log), keys: accountKeys(items) },
@@ -72,6 +73,7 @@ export function composeApiFunction(environment: Environment) {
     busyMs: systemBusyMs,
     ...(config.watchUrl === undefined ? {} : streamedBy(config.watchUrl, serving)),
   });
+  return behindFence(api, { items, nowMs: systemClock.nowMs });
 }
 
 /** Watches and logs, redirected to the streaming function. */

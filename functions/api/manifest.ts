@@ -13,6 +13,7 @@ export const apiManifest = {
     objects: ['BatchGetItem', 'DeleteItem', 'GetItem', 'Query', ...COMMIT],
     control: {
       fleet: ['GetItem'],
+      move: ['GetItem'],
       'node-keys#*': ['DeleteItem', 'GetItem', 'PutItem', 'Query'],
       'bootstrap-tokens': ['DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem'],
       'probe-keys': ['GetItem'],

@@ -23,10 +23,10 @@ import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ItemStore, TableName } from '../../shared/store/item-store.ts';
+import { FENCE_KEY, fenceItem, fenceOf } from '../../shared/store/move-rows.ts';
 import { type DeployedTables, openDeployedTables, type StackName } from '../tables/deployed-tables.ts';
 import { TABLES } from './copy-rows.ts';
 import { type MoveDestination, MoveError, type MoveSource } from './move.ts';
-import { FENCE_KEY, fenceItem, fenceOf } from './move-rows.ts';
 
 /** A table is made in seconds. */
 const ACTIVE_POLLS_MAX = 120;

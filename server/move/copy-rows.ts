@@ -10,7 +10,7 @@ import {
   StoreFault,
   type TableName,
 } from '../../shared/store/item-store.ts';
-import { MOVE_PARTITION } from './move-rows.ts';
+import { MOVE_PARTITION } from '../../shared/store/move-rows.ts';
 
 export const TABLES: readonly TableName[] = ['objects', 'control', 'health'];
 /** Writes at once. */

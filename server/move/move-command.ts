@@ -7,6 +7,7 @@ import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
 import { optionValues } from '../../shared/host/command-line.ts';
 import { ControlError } from '../../shared/host/control-socket.ts';
 import { StartError } from '../../shared/host/start-error.ts';
+import type { Fence } from '../../shared/store/move-rows.ts';
 import { operateOn } from '../operations/commands.ts';
 import { syncDirectory, syncFile } from '../store/open-database.ts';
 import { openSqliteStore, StoreOpenError } from '../store/sqlite-store.ts';
@@ -14,7 +15,6 @@ import { lockStore } from '../store/store-lock.ts';
 import type { StackName } from '../tables/deployed-tables.ts';
 import { TABLES } from './copy-rows.ts';
 import { abandonMove, type MoveDestination, MoveError, type MoveSource, moveCluster } from './move.ts';
-import type { Fence } from './move-rows.ts';
 import { openArrival } from './open-arrival.ts';
 
 export const MOVE_USAGE = `usage: nodekeeper move --from DIR|FILE|aws --to DIR|FILE|aws [options]

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Item, ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { ARRIVAL_KEY, arrivalOf, type Fence } from '../../shared/store/move-rows.ts';
 import { rowSums } from './copy-rows.ts';
 import { abandonMove, type MoveDestination, type MoveOptions, type MoveSource, moveCluster } from './move.ts';
-import { ARRIVAL_KEY, arrivalOf, type Fence } from './move-rows.ts';
 import { openArrival } from './open-arrival.ts';
 
 const NOW_MS = 1_790_000_000_000;

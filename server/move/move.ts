@@ -12,8 +12,8 @@
  */
 import type { ClusterAddress } from '../../shared/agents/moved-cluster.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
+import { ARRIVAL_KEY, type Arrival, type ArrivalPhase, arrivalOf, type Fence } from '../../shared/store/move-rows.ts';
 import { copyRows, differenceOf, isEmpty, type RowSums, rowSums } from './copy-rows.ts';
-import { ARRIVAL_KEY, type Arrival, type ArrivalPhase, arrivalOf, type Fence } from './move-rows.ts';
 
 /** Rows that expire within this time may be deleted while they are compared. Seconds. */
 const EXPIRY_SECONDS = 3_600;

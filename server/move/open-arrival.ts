@@ -2,7 +2,7 @@
 import { forgetLastTick } from '../../shared/fleet/zones/fleet-store.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
-import { ARRIVAL_KEY, arrivalOf, type Fence } from './move-rows.ts';
+import { ARRIVAL_KEY, arrivalOf, type Fence } from '../../shared/store/move-rows.ts';
 
 /** Opens it, once. @throws StartError if it is not complete, or was abandoned */
 export async function openArrival(

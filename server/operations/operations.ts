@@ -1,7 +1,7 @@
 /** Commands of this machine to the store of a running cluster, over the control socket of its data directory. */
 import { isAbsolute } from 'node:path';
 import { type Control, type ControlOutcome, sendControl, serveControl } from '../../shared/host/control-socket.ts';
-import { type Fence, fenceItem, fenceOf } from '../move/move-rows.ts';
+import { type Fence, fenceItem, fenceOf } from '../../shared/store/move-rows.ts';
 import type { FileCheck, RowCounts, SqliteStore } from '../store/sqlite-store.ts';
 
 /** File name of the socket inside the data directory. */

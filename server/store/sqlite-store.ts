@@ -16,12 +16,12 @@ import {
   StoreFault,
   type Write,
 } from '../../shared/store/item-store.ts';
+import { FENCE_KEY, type Fence, fenceItem, fenceOf } from '../../shared/store/move-rows.ts';
 import { checkSegment } from '../../shared/store/request-limits.ts';
 import { PageItems } from '../../shared/store/writes/page-items.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 import { decideTransaction, decideWrite } from '../../shared/store/writes/write-decision.ts';
 import { checkKey } from '../../shared/store/writes/written-item.ts';
-import { FENCE_KEY, type Fence, fenceItem, fenceOf } from '../move/move-rows.ts';
 import { Checkpoints } from './checkpoints.ts';
 import type { FileCheck, RowCounts } from './file-work.ts';
 import { FileWorker } from './file-worker.ts';

@@ -164,22 +164,39 @@ describe('nodekeeper move to AWS and back', { timeout: 180_000 }, () => {
       exitCode: 1,
       output: expect.stringMatching(/the functions of Deployed worked \d+ s ago: stop them/),
     });
-    stop.abort();
-    await Promise.all(beating);
+    // The functions are stopped.
     await ended(between.child);
     const items = dynamoDbItemStore({ client: engine.client, tables: MOVED });
     const state = { table: 'control', pk: 'fleet', sk: 'state' } as const;
     await items.write({ kind: 'update', key: state, set: { at: Date.now() - 600_000 } });
     const returned = await nodekeeper('move', ...back);
     expect(returned).toMatchObject({ exitCode: 0, output: expect.stringContaining('--cluster-id west') });
-    expect(
-      await nodekeeper('serve', '--store', 'dynamodb', '--region', REGION, '--stack', 'Deployed', '--ephemeral'),
-    ).toMatchObject({ exitCode: 1, output: expect.stringContaining('is being moved to') });
+    // They are started again, to send machines on.
+    const stack = [
+      '--store',
+      'dynamodb',
+      '--region',
+      REGION,
+      '--stack',
+      'Deployed',
+      '--port',
+      new URL(between.url).port,
+    ];
+    const again = await serve('c', ...stack);
+    expect(await create(again, 'refused')).toBe(503);
+    for (const name of CREDENTIALS) copyFileSync(join(a, name), join(directory, 'b', name));
     const last = await serve('b', '--cluster-id', 'west');
+    const announced = await nodekeeper('move', ...back, '--endpoint', last.url);
+    expect(announced).toEqual({ exitCode: 0, output: `agents and clients are sent to ${last.url}` });
+    await until(() => machines.every(({ at }) => at === last.url), { withinMs: 60_000, what: 'machines back' });
     const found = await list(last);
     expect(found.names).toEqual([...before.names, 'there'].toSorted());
     expect(found.version).toBeGreaterThan(there.version);
     expect(await create(last, 'last')).toBe(201);
+    stop.abort();
+    await Promise.all(beating);
+    const events = await last.client.send({ method: 'GET', path: '/api/v1/events' });
+    expect(JSON.stringify(events)).not.toContain('NodeNotReady');
   });
 
   it('refuses what it cannot do, in one line', async () => {

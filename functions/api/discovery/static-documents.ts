@@ -1,5 +1,6 @@
 /** Responses that depend on the path alone: version, discovery, health, OpenAPI. */
 
+import { isHealthPath } from '../../../shared/api/health-paths.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
 import {
@@ -19,11 +20,9 @@ export type StaticDocuments = (
   request: HttpRequest,
 ) => HttpResponse | undefined | Promise<HttpResponse | undefined>;
 
-const HEALTH_PATHS = new Set(['/healthz', '/livez', '/readyz']);
-
 export function staticDocuments(build: BuildInfo, openApi: StaticDocuments): StaticDocuments {
   return (path, request) => {
-    if (HEALTH_PATHS.has(path)) return { status: 200, headers: { 'content-type': 'text/plain' }, body: 'ok' };
+    if (isHealthPath(path)) return { status: 200, headers: { 'content-type': 'text/plain' }, body: 'ok' };
     if (path === '/version') return json(200, versionDocument(build));
     if (path.startsWith('/openapi/')) return openApi(path, request);
     if (path === '/api' || path === '/apis') return root(path, request);

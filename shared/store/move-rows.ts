@@ -5,8 +5,8 @@
  *   pk `move` sk `source`        the fence: this store accepts no writes
  *   pk `move` sk `destination`   how far the move into this store is
  */
-import { type ClusterAddress, clusterAddress } from '../../shared/agents/moved-cluster.ts';
-import type { Item, ItemKey } from '../../shared/store/item-store.ts';
+import { type ClusterAddress, clusterAddress } from '../agents/moved-cluster.ts';
+import type { Item, ItemKey } from './item-store.ts';
 
 export const MOVE_PARTITION = 'move';
 export const FENCE_KEY: ItemKey = { table: 'control', pk: MOVE_PARTITION, sk: 'source' };
