@@ -365,6 +365,18 @@ describe('a signer', () => {
     expect((await cluster.get()).status?.conditions?.at(-1)).toMatchObject({ type: 'Failed', message: why });
   });
 
+  it.each(['"system:masters"', 'system:\\masters', '#0c0e73797374656d3a6d617374657273', '#zz', 'a, O=system:masters'])(
+    'of users certifies the group %s as it is written',
+    async (group) => {
+      const cluster = new SigningCluster();
+      const spec = { signerName: 'kubernetes.io/kube-apiserver-client', usages: ['client auth'] };
+      await cluster.ask(undefined, await makeRequest({ commonName: 'ada\\', organizations: [group] }), spec);
+      await cluster.decide('Approved');
+      expect(await cluster.signer().onRecords(changed())).toEqual(DONE);
+      expect(certificateOf(await cluster.get()).toLegacyObject().subject).toEqual({ O: group, CN: 'ada\\' });
+    },
+  );
+
   it('leaves the requests of other signers, and denied ones', async () => {
     const cluster = new SigningCluster();
     await cluster.ask(undefined, await makeRequest(N1), { signerName: 'example.com/signer' });

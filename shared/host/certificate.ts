@@ -9,9 +9,9 @@ import {
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
   type ExtendedKeyUsageType,
-  type JsonName,
   KeyUsageFlags,
   KeyUsagesExtension,
+  Name,
   PemConverter,
   PublicKey,
   type PublicKeyType,
@@ -72,6 +72,13 @@ export async function makeAuthority(options: {
   };
 }
 
+/**
+ * A subject with these values as they are. A plain string would be read by the library: `"system:masters"` with its
+ * quotes, `system:\masters`, and `#` before hexadecimal bytes all become the group system:masters.
+ */
+const subjectOf = (attributes: readonly (readonly [type: 'CN' | 'O', value: string])[]): Name =>
+  new Name(attributes.map(([type, value]) => ({ [type]: [{ utf8String: value }] })));
+
 /** A server certificate for these DNS names and addresses. */
 export async function makeServerCertificate(
   authority: Authority,
@@ -79,7 +86,7 @@ export async function makeServerCertificate(
 ): Promise<CertifiedKey> {
   const keys = await newKeys();
   const certificatePem = await signed(authority, {
-    subject: [{ CN: [options.names[0] ?? 'localhost'] }],
+    subject: subjectOf([['CN', options.names[0] ?? 'localhost']]),
     ...validity(options),
     publicKey: keys.publicKey,
     keyUsages: KeyUsageFlags.digitalSignature,
@@ -104,10 +111,10 @@ export interface CertificateToMake {
 /** A certificate in PEM for a key of somebody else. It has what is named here and nothing else. */
 export const makeCertificate = (authority: Authority, wanted: CertificateToMake): Promise<string> =>
   signed(authority, {
-    subject: [
-      ...wanted.organizations.map((organization) => ({ O: [organization] })),
-      ...(wanted.commonName === '' ? [] : [{ CN: [wanted.commonName] }]),
-    ],
+    subject: subjectOf([
+      ...wanted.organizations.map((organization) => ['O', organization] as const),
+      ...(wanted.commonName === '' ? [] : [['CN', wanted.commonName] as const]),
+    ]),
     notBefore: new Date(wanted.fromMs),
     notAfter: new Date(wanted.throughMs),
     publicKey: new PublicKey(Uint8Array.from(wanted.publicKey)),
@@ -129,7 +136,7 @@ async function signed(
     alternativeNames,
     ...certified
   }: {
-    readonly subject: JsonName;
+    readonly subject: Name;
     readonly notBefore: Date;
     readonly notAfter: Date;
     readonly publicKey: PublicKeyType;

@@ -5,6 +5,7 @@ import {
   type Extension,
   type JsonGeneralNames,
   type JsonName,
+  Name,
   PemConverter,
   Pkcs10CertificateRequestGenerator,
   SubjectAlternativeNameExtension,
@@ -38,10 +39,13 @@ export async function makeRequest(wanted: RequestToMake): Promise<MadeRequest> {
     ((await webcrypto.subtle.generateKey(algorithm as never, true, ['sign', 'verify'])) as webcrypto.CryptoKeyPair);
   const { commonName, organizations = [], alternativeNames } = wanted;
   const made = await Pkcs10CertificateRequestGenerator.create({
-    name: wanted.subject ?? [
-      ...organizations.map((O) => ({ O: [O] })),
-      ...(commonName === undefined ? [] : [{ CN: [commonName] }]),
-    ],
+    // A plain string would be read: with quotes and escapes.
+    name:
+      wanted.subject ??
+      new Name([
+        ...organizations.map((O) => ({ O: [{ utf8String: O }] })),
+        ...(commonName === undefined ? [] : [{ CN: [{ utf8String: commonName }] }]),
+      ]),
     keys,
     signingAlgorithm: algorithm as never,
     extensions: [
