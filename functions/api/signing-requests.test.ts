@@ -69,6 +69,25 @@ describe('a request', () => {
     });
   });
 
+  it('has the author who created it, by an apply as well', async () => {
+    const api = apiInMemory();
+    const { spec } = await bodyOf({ commonName: 'ada' });
+    const forged = { username: 'eve', groups: ['system:masters'], uid: '7', extra: { 'nodekeeper.dev/key-id': ['k'] } };
+    const body = {
+      apiVersion: 'certificates.k8s.io/v1',
+      kind: 'CertificateSigningRequest',
+      metadata: { name: 'r' },
+      spec: { ...spec, ...forged },
+    };
+    const posted = await api.send('POST', REQUESTS, { body: { ...body, metadata: { name: 'posted' } } });
+    const headers = { 'content-type': 'application/apply-patch+yaml' };
+    const applied = await api.send('PATCH', `${REQUESTS}/r?fieldManager=m`, { body, headers });
+    expect([posted.code, applied.code]).toEqual([201, 201]);
+    expect(applied.body.spec).toEqual(posted.body.spec);
+    expect(applied.body.spec).toMatchObject({ username: 'tester' });
+    expect(applied.body.spec.extra).toBeUndefined();
+  });
+
   it('for the key of somebody else is refused', async () => {
     const api = apiInMemory();
     const body = await bodyOf({ commonName: 'ada' });

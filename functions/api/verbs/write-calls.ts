@@ -67,6 +67,10 @@ const writtenResponse = (
   return json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), headers);
 };
 
+/** A new object. A CertificateSigningRequest names who created it: its signer decides by that. */
+const withAuthor = ({ descriptor, user }: Call, created: KubeObject): KubeObject =>
+  descriptor === certificatesigningrequests ? withRequester(created, user) : created;
+
 export async function create(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   if (call.target.subresource === 'eviction') return evict(dependencies, call);
   if (call.target.subresource === 'binding') return bind(dependencies, call);
@@ -74,8 +78,7 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
   if (call.descriptor === nodeidentities) return enrol(dependencies, call);
   const { descriptor, target, request } = call;
   const { body, warnings } = await readBody(call, 'CreateOptions');
-  const created = descriptor === certificatesigningrequests ? withRequester(body, call.user) : body;
-  const written = await createObject(dependencies, storedAs(descriptor), target, created, {
+  const written = await createObject(dependencies, storedAs(descriptor), target, withAuthor(call, body), {
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query, 'CreateOptions'),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),
@@ -167,7 +170,7 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
     nowMs: call.nowMs,
     dryRun: dryRunOf(request.query, 'PatchOptions'),
     replaces: false,
-    whenAbsent: () => appliedTo(undefined),
+    whenAbsent: () => withAuthor(call, appliedTo(undefined)),
     ...admitWrite(dependencies, call, 'patch'),
   });
   return writtenResponse(call, written, warnings);
