@@ -1,11 +1,14 @@
 /** `nodekeeper move` from one directory to another, while machines send heartbeats and people write. */
-import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
+import { bootstrapTokenCommand } from '../../cli/bootstrap-token.ts';
+import { agentNodeFlags, buildAgent } from '../../scripts/build-agent.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { MovingMachine } from '../support/moving-machines.ts';
 import { until } from '../support/until.ts';
@@ -138,6 +141,60 @@ describe('nodekeeper move', { timeout: 240_000 }, () => {
     expect(marks).toEqual([]);
     expect(await nodekeeper('move', '--from', from, '--to', to, '--abandon')).toMatchObject({ exitCode: 1 });
     console.log(`${MACHINES} machines followed; ${acknowledged.length} acknowledged writes arrived; 0 marks`);
+  });
+
+  it('an agent keeps its key, verifies the new address, stores it, and continues there', async () => {
+    const [from, to, root] = [join(directory, 'a'), join(directory, 'b'), join(directory, 'agent')];
+    const bundle = await buildAgent(join(directory, 'dist'));
+    const before = await started('a');
+    const tokenFile = join(directory, 'bootstrap-token');
+    await bootstrapTokenCommand(['create', '--nodes', 'edge', '--kubeconfig', before.kubeconfig], {
+      environment: {},
+      nowMs: Date.now(),
+      print: (token) => writeFileSync(tokenFile, token),
+    });
+    const config = join(directory, 'agent.yaml');
+    const documents = [
+      {
+        ...{ apiVersion: 'nodekeeper.dev/v1alpha1', kind: 'AgentConfiguration', endpoint: before.access.url },
+        ...{ certificateAuthorityFile: join(from, 'ca.pem'), bootstrapTokenFile: tokenFile, hostnameOverride: 'edge' },
+        ...{ rootDirectory: root, runtime: 'none', healthzPort: 0 },
+      },
+      { apiVersion: 'kubelet.config.k8s.io/v1beta1', kind: 'KubeletConfiguration', failSwapOn: false },
+    ];
+    writeFileSync(config, documents.map((document) => stringify(document)).join('---\n'));
+    /** As systemd does, which starts it again when it ends. */
+    const agent = (): Promise<number | null> => {
+      const child = spawn(process.execPath, [...agentNodeFlags(), bundle, '--config', config], { stdio: 'ignore' });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      return new Promise((resolve) => child.once('exit', resolve));
+    };
+    const renewedAt = async (local: LocalForTest): Promise<string> => {
+      const leases = await list(local, '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases');
+      const edge = leases.items.find(({ metadata }) => metadata.name === 'edge');
+      return String((edge as { spec?: { renewTime?: string } } | undefined)?.spec?.renewTime ?? '');
+    };
+    const ended = agent();
+    await until(
+      async () => (await list(before, '/api/v1/nodes')).items.some(isReady) && (await renewedAt(before)) !== '',
+      {
+        withinMs: 30_000,
+        what: 'a ready node',
+      },
+    );
+    expect(await nodekeeper('move', '--from', from, '--to', to)).toMatchObject({ exitCode: 0 });
+    const after = await started('b');
+    const last = await renewedAt(after);
+    expect(await nodekeeper('move', '--from', from, '--to', to, '--endpoint', after.access.url)).toMatchObject({
+      exitCode: 0,
+    });
+    expect(await ended).toBe(0);
+    expect(JSON.parse(readFileSync(join(root, 'moved.json'), 'utf8'))).toMatchObject({ endpoint: after.access.url });
+    void agent();
+    await until(async () => (await renewedAt(after)) > last, {
+      withinMs: 30_000,
+      what: 'a heartbeat at the new address',
+    });
   });
 
   it('keeps its fence over a restart, and accepts writes again when it is abandoned', async () => {
