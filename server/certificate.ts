@@ -29,10 +29,14 @@ export function readCertificate({ certificateFile, keyFile }: CertificateFiles):
   return { certificatePem, privateKeyPem };
 }
 
+/** The dot of the root, and the zone of an address. Some clients ignore them. */
+const IGNORED_END = /\.$|%.*$/;
+
 /** Whether the certificate is for this name or address, in whatever spelling. */
 export function isNameIn(certificatePem: string, name: string): boolean {
   const certificate = new X509Certificate(certificatePem);
-  return (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined;
+  const plain = name.replace(IGNORED_END, '');
+  return (isIP(plain) === 0 ? certificate.checkHost(plain) : certificate.checkIP(plain)) !== undefined;
 }
 
 const CERTIFICATE_PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;

@@ -161,6 +161,20 @@ describe('a bootstrap token', () => {
     ],
     ['of another signer', {}, n1, 'kubernetes.io/kube-apiserver-client', /of a machine only/],
     ['for a server', {}, n1, 'kubernetes.io/kubelet-serving', /of a machine only/],
+    [
+      'of no Node',
+      {},
+      { commonName: 'system:node:N1' },
+      KUBELET_SIGNER,
+      /^node "N1": a lowercase RFC 1123 subdomain must/,
+    ],
+    [
+      'of the probe',
+      {},
+      { commonName: 'system:node:nodekeeper-probe' },
+      KUBELET_SIGNER,
+      /^node "nodekeeper-probe": is the name of the cluster's own probe$/,
+    ],
   ])('does not ask for one %s', async (_, { nodes }: { nodes?: string }, wanted, signer, why) => {
     const cluster = new IdentityCluster();
     const token = await cluster.bootstrapToken(nodes === undefined ? {} : { nodeNamePattern: nodes });

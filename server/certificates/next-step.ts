@@ -15,6 +15,7 @@ import {
   KUBELET_SERVING_SIGNER,
 } from '../../shared/kinds/certificates/signing-request.ts';
 import type { KubeCertificateSigningRequest } from '../../shared/kinds/types.ts';
+import { nodeNameErrors } from '../../shared/kubernetes/validation/names.ts';
 
 /** A right to have requests approved: a subresource of certificatesigningrequests, with the verb `create`. */
 export type ApprovalRight = 'selfnodeclient' | 'nodeclient';
@@ -93,10 +94,9 @@ const areKubeletUsages = (usages: readonly string[], purpose: string): boolean =
 
 function machineFault({ organizations, commonName }: CertificateRequest): string | undefined {
   if (organizations.length !== 1 || organizations[0] !== NODES_GROUP) return `organization is not ${NODES_GROUP}`;
-  if (!commonName.startsWith(NODE_USER_PREFIX) || commonName === NODE_USER_PREFIX) {
-    return `common name does not begin with ${NODE_USER_PREFIX}`;
-  }
-  return undefined;
+  if (!commonName.startsWith(NODE_USER_PREFIX)) return `common name does not begin with ${NODE_USER_PREFIX}`;
+  const [error] = nodeNameErrors(commonName.slice(NODE_USER_PREFIX.length));
+  return error && `common name ${commonName}: the name of the node ${error}`;
 }
 
 const kubeletClientFault: FaultOf = (request, usages) => {

@@ -150,6 +150,10 @@ describe('the certificate of a machine', () => {
     ['no group', { commonName: 'system:node:n1' }, {}],
     ['no name', { ...N1, commonName: 'system:node:' }, {}],
     ['the name of a user', { ...N1, commonName: 'ada' }, {}],
+    ['a name that no Node has', { ...N1, commonName: 'system:node:N1' }, {}],
+    ['two names', { ...N1, commonName: 'system:node:n1/n2' }, {}],
+    ['a long name', { ...N1, commonName: `system:node:${'n'.repeat(254)}` }, {}],
+    ['the name of the probe', { ...N1, commonName: 'system:node:nodekeeper-probe' }, {}],
     ['alternative names', { ...N1, alternativeNames: [{ type: 'dns' as const, value: 'api.example' }] }, {}],
     ['the usages of a server', N1, { usages: ['digital signature', 'server auth'] }],
     ['more usages', N1, { usages: ['digital signature', 'client auth', 'server auth'] }],
@@ -158,10 +162,10 @@ describe('the certificate of a machine', () => {
     const cluster = new SigningCluster();
     const signer = cluster.signer();
     expect(await cluster.ask(undefined, await makeRequest(wanted), spec)).toBe(201);
-    await signer.onRecords(changed());
+    expect(await signer.onRecords(changed())).toEqual(DONE);
     expect(conditionsOf(await cluster.get())).toEqual([]);
     await cluster.decide('Approved');
-    await signer.onRecords(changed());
+    expect(await signer.onRecords(changed())).toEqual(DONE);
     const object = await cluster.get();
     expect([conditionsOf(object), object.status?.certificate]).toEqual([['Approved', 'Failed'], undefined]);
     expect((await cluster.asAdmin('GET', IDENTITIES)).body.items).toEqual([]);
@@ -323,6 +327,23 @@ describe('a signer', () => {
     [
       'an address of the API in another spelling',
       { alternativeNames: [{ type: 'ip' as const, value: '2001:db8:0:0:0:0:0:7' }] },
+      'may be a name of the API',
+    ],
+    [
+      // Go's clients compare it with an IPv4 address.
+      'an address of the API in the form of IPv6',
+      { alternativeNames: [{ type: 'ip' as const, value: '0:0:0:0:0:ffff:7f00:1' }] },
+      'may be a name of the API',
+    ],
+    [
+      // Node's clients ignore the dot.
+      'a name of the API with the dot of the root',
+      { alternativeNames: [{ type: 'dns' as const, value: 'api.example.' }] },
+      'may be a name of the API',
+    ],
+    [
+      'a name like an address with a zone',
+      { alternativeNames: [{ type: 'dns' as const, value: '2001:db8::7%eth0' }] },
       'may be a name of the API',
     ],
     ['every name', { alternativeNames: [{ type: 'dns' as const, value: '*.example' }] }, 'may be a name of the API'],

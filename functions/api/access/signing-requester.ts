@@ -14,6 +14,7 @@ import { NODE_USER_PREFIX, nodeIdentity } from '../../../shared/access/node-rest
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import type { CertificateRequest } from '../../../shared/kinds/certificates/certificate-request.ts';
 import { KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER } from '../../../shared/kinds/certificates/signing-request.ts';
+import { nodeNameErrors } from '../../../shared/kubernetes/validation/names.ts';
 import type { ItemUpdater } from '../../../shared/store/item-store.ts';
 import { shortHash } from '../../../shared/text-hash.ts';
 import { type EnrolDependencies, enrolNode } from './enrol-node.ts';
@@ -72,6 +73,8 @@ async function refusedEnrolment(
   }
   if (key.kind === 'invalid') return `the key ${key.why}`;
   const nodeName = request.commonName.slice(NODE_USER_PREFIX.length);
+  const [error] = nodeNameErrors(nodeName);
+  if (error !== undefined) return `node ${JSON.stringify(nodeName)}: ${error}`;
   const by = { kind: 'bootstrapToken', id } as const;
   const answer = await enrolNode(enrolment, { nodeName, key, by, nowMs, dryRun: true });
   switch (answer.kind) {

@@ -220,8 +220,13 @@ function alternativeName({ tag, content }: DerValue): AlternativeName {
   return { type, value: type === 'ip' ? addressOf(content) : ascii(content) };
 }
 
+/** ::ffff:0:0/96, of IPv4 addresses. */
+const MAPPED = '00000000000000000000ffff';
+
+/** An IPv4 address in the form of IPv6 is that address to clients: the certificate has it in its own form. */
 function addressOf(bytes: Uint8Array): string {
   if (bytes.length === 4) return bytes.join('.');
+  if (hex(bytes.subarray(0, -4)) === MAPPED) return bytes.subarray(-4).join('.');
   if (bytes.length !== 16) throw new DerError('an address has neither 4 nor 16 bytes');
   return Array.from({ length: 8 }, (_, at) => (bytes[2 * at]! * 256 + bytes[2 * at + 1]!).toString(16)).join(':');
 }

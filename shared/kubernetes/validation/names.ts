@@ -179,6 +179,7 @@ export const subdomainName: NameRule = (name, prefix) => subdomainErrors(prefix 
 /** Name of a Node or NodeIdentity: a subdomainName, but not the name of the probe's Lease. */
 export const nodeName: NameRule = (name, prefix) =>
   !prefix && name === PROBE_LEASE ? ["is the name of the cluster's own probe"] : subdomainName(name, prefix);
+export const nodeNameErrors = (name: string): string[] => nodeName(name, false);
 export const labelName: NameRule = (name, prefix) => labelErrors(prefix ? withoutTrailingDash(name) : name);
 
 /** Leases and events: whatever can stand as one segment of a path. */
