@@ -51,6 +51,8 @@ import {
   HEARTBEAT_LIMITS,
   requestThrottle,
 } from '../shared/kubernetes/request/request-throttle.ts';
+import { statusResponse } from '../shared/kubernetes/request/respond.ts';
+import * as status from '../shared/kubernetes/status.ts';
 import type { Log, Meter } from '../shared/observability/log.ts';
 import { changeLog } from '../shared/store/change-log.ts';
 import type { ItemStore } from '../shared/store/item-store.ts';
@@ -61,7 +63,7 @@ import type { FleetControllers } from './fleet-controllers.ts';
 import { answerHealth, type HealthCheck } from './health.ts';
 import { isRenewal } from './routes.ts';
 import { type PodSessions, podSessions } from './sessions/pod-sessions.ts';
-import { type AcceptUpgrade, isWebSocket } from './sessions/upgrades.ts';
+import { type AcceptUpgrade, isWebSocket, upgradeOf } from './sessions/upgrades.ts';
 import { webSocketStream } from './sessions/websocket-stream.ts';
 import { composeSystem, inProcess } from './system.ts';
 import type { ChangeSignals } from './watches/change-signals.ts';
@@ -214,6 +216,11 @@ export function composeCluster(options: ClusterOptions): Cluster {
     return systemClock.nowMs() + (askedMs > 0 ? askedMs : WATCH_MS_MIN * (1 + systemRandom.fraction()));
   };
   async function streamed(request: HttpRequest, directed: HttpRequest, gone: AbortSignal) {
+    const protocol = upgradeOf(request);
+    // Otherwise the stream would be opened and never be read.
+    if (protocol !== '' && !isWebSocket(request)) {
+      return { head: statusResponse(status.badRequest(`watches and logs cannot be read by ${protocol}`).status) };
+    }
     const answer = await watch(directed, watchDeadlineMs(request), gone);
     const parts = answer.lines ?? answer.output;
     if (parts === undefined || !isWebSocket(request)) return answer;

@@ -206,6 +206,36 @@ describe('a watch', () => {
 });
 
 describe('an attacker', () => {
+  /** The answer to a request for an upgrade, by bytes of our own. */
+  const raw = (path: string, lines: readonly string[]): Promise<string> =>
+    new Promise((resolve) => {
+      const socket = connectTls({ port: Number(new URL(cluster.url).port), ca: cluster.ca, host: '127.0.0.1' });
+      const token = `Authorization: Bearer ${cluster.token('admin')}`;
+      const head = [`GET ${path} HTTP/1.1`, 'Host: x', 'Connection: Upgrade', token, ...lines];
+      socket.write(`${head.join('\r\n')}\r\n\r\n`);
+      let answer = '';
+      socket.setEncoding('utf8').on('data', (text: string) => {
+        answer += text;
+      });
+      socket.once('close', () => resolve(answer));
+    });
+
+  it.each([
+    ['another protocol', ['Upgrade: SPDY/3.1'], 400],
+    ['no known protocol', ['Upgrade: h2c'], 400],
+    ['no key', ['Upgrade: websocket', 'Sec-WebSocket-Version: 13'], 400],
+    ['an old version', ['Upgrade: websocket', 'Sec-WebSocket-Version: 7', 'Sec-WebSocket-Key: eA=='], 400],
+  ])('holds no watch by a handshake with %s', async (_what, lines, code) => {
+    // A watch of another test may be left: it ends with the next commit of its kind.
+    const before = cluster.heldWatches();
+    expect(await raw('/api/v1/namespaces/default/pods?watch=1', lines)).toMatch(new RegExp(`^HTTP/1.1 ${code} `));
+    await until(() => cluster.heldWatches() <= before, {
+      withinMs: 10_000,
+      everyMs: 20,
+      what: 'no watch that is left',
+    });
+  });
+
   it('holds no connection by upgrades without credentials', { timeout: 60_000 }, async () => {
     const before = cluster.connections();
     const request =

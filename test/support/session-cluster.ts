@@ -35,6 +35,7 @@ export interface SessionCluster {
   readonly url: string;
   readonly ca: string;
   connections(): number;
+  heldWatches(): number;
   token(user: string): string;
   send(method: string, path: string, body?: unknown): Promise<void>;
   /** @param user '' for no credentials */
@@ -101,6 +102,7 @@ export async function sessionCluster(): Promise<SessionCluster> {
     url,
     ca,
     connections: () => listener.connections(),
+    heldWatches: () => cluster.heldWatches(),
     token: tokenOf,
     connect,
     async send(method, path, body) {
