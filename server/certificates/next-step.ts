@@ -60,21 +60,22 @@ export function nextStep(object: KubeCertificateSigningRequest, circumstances: S
   const isFinal = (status.certificate ?? '') !== '' || conditionOf(object, 'Failed') !== undefined;
   if (faultOf === undefined || isFinal || conditionOf(object, 'Denied') !== undefined) return NONE;
   const isApproved = conditionOf(object, 'Approved') !== undefined;
+  // The others are approved by people. Until then nothing of a request costs anything.
+  if (!isApproved && signerName !== KUBELET_CLIENT_SIGNER) return NONE;
   const read = readCertificateRequest(spec.request ?? '');
   const refused = (why: string): NextStep => (isApproved ? fail(why) : NONE);
   if (read.kind !== 'request') return refused('the request cannot be read');
   const { request } = read;
   const fault = faultOf(request, spec.usages ?? [], circumstances);
   if (fault !== undefined) return refused(fault);
-  const node =
-    signerName === KUBELET_CLIENT_SIGNER ? { nodeName: request.commonName.slice(NODE_USER_PREFIX.length) } : undefined;
+  const nodeName = request.commonName.slice(NODE_USER_PREFIX.length);
   if (!isApproved) {
-    if (node === undefined) return NONE;
     const isOwn = spec.username === request.commonName;
-    return { kind: 'approve', request, ...node, rights: isOwn ? ['selfnodeclient', 'nodeclient'] : ['nodeclient'] };
+    return { kind: 'approve', request, nodeName, rights: isOwn ? ['selfnodeclient', 'nodeclient'] : ['nodeclient'] };
   }
   const validity = validityOf(spec.expirationSeconds, circumstances);
-  return validity === undefined ? fail('the authority has ended') : { kind: 'sign', request, ...node, validity };
+  if (validity === undefined) return fail('the authority has ended');
+  return { kind: 'sign', request, ...(signerName === KUBELET_CLIENT_SIGNER && { nodeName }), validity };
 }
 
 /** Why a signer does not sign a request. undefined: it does. */

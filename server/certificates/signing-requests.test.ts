@@ -20,6 +20,7 @@ import { CLUSTER_ID, IDENTITIES, IdentityCluster } from '../../test/support/iden
 import { nodeKeyPair, nodeToken } from '../../test/support/node-key-pair.ts';
 import { isNameIn } from '../certificate.ts';
 import { inProcess } from '../system.ts';
+import { nextStep } from './next-step.ts';
 import { signingRequests } from './signing-requests.ts';
 
 const REQUESTS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
@@ -371,6 +372,37 @@ describe('a signer', () => {
     expect(object.status?.conditions?.find(({ type }) => type === 'Failed')?.message ?? '').toContain(why ?? '');
     if (why === undefined) expect(certificateOf(object).keyUsage).toEqual(['1.3.6.1.5.5.7.3.1']);
     else expect(object.status?.certificate).toBeUndefined();
+  });
+
+  it('of servers looks at the names once a person has approved them: a request may have thousands', async () => {
+    const cluster = new SigningCluster();
+    const spec = { signerName: 'kubernetes.io/kubelet-serving', usages: ['digital signature', 'server auth'] };
+    await cluster.ask(undefined, await makeRequest({ ...N1, alternativeNames: [{ type: 'dns', value: 'n1' }] }), spec);
+    let asked = 0;
+    const isServerName = (): boolean => {
+      asked += 1;
+      return false;
+    };
+    const circumstances = { nowMs: cluster.nowMs, authorityEndsAtMs: cluster.nowMs + HOUR_MS, isServerName };
+    expect([nextStep(await cluster.get(), circumstances).kind, asked]).toEqual(['none', 0]);
+    await cluster.decide('Approved');
+    expect([nextStep(await cluster.get(), circumstances).kind, asked]).toEqual(['sign', 1]);
+  });
+
+  it('of a row whose key is no point of its curve goes on with the others', async () => {
+    const cluster = new SigningCluster();
+    const token = await cluster.bootstrapToken();
+    await cluster.ask(token, await makeRequest(N1));
+    const stored = await cluster.storage.get('', 'r');
+    const pem = Buffer.from((await cluster.get()).spec?.request ?? '', 'base64').toString();
+    const der = Buffer.from(pem.replaceAll(/-----[^-]+-----/g, ''), 'base64');
+    const point = der.indexOf(Buffer.from('03420004', 'hex')) + 4;
+    der.fill(0xff, point, point + 32);
+    const forged = `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;
+    const request = Buffer.from(forged).toString('base64');
+    await cluster.storage.update({ ...stored!, spec: { ...stored!.spec, request } }, stored!);
+    expect(await cluster.signer().onRecords(changed())).toEqual(DONE);
+    expect(conditionsOf(await cluster.get())).toEqual([]);
   });
 
   it.each([

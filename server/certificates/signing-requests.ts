@@ -124,8 +124,9 @@ export function signingRequests(options: SigningRequestOptions): SigningRequests
   ): Promise<string | undefined> {
     const nowMs = clock.nowMs();
     const author = authorOf(object);
+    if (!isSignedByItsKey(request)) return undefined;
     const key = nodeKeyIn(request);
-    if (key.kind === 'invalid' || !isSignedByItsKey(request)) return undefined;
+    if (key.kind === 'invalid') return undefined;
     for (const right of rights) {
       const question = { ...RIGHT, subresource: right };
       if (!(await authorizer.authorize(author, question, nowMs)).allowed) continue;
