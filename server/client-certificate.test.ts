@@ -78,4 +78,7 @@ it('a machine that our own authority certified signs in while it has the key', a
   expect(await own(await clientOf('system:node:n1', ['system:nodes']))).toBe('refused');
   expect(await own(await clientOf('somebody', ['system:nodes']))).toBe('anonymous');
   expect(await own(await clientOf('ada', ['dev']))).toMatchObject({ username: 'ada' });
+  // It signs for no administrator: such a certificate is somebody's who has found a way around that.
+  expect(await own(await clientOf('ada', ['dev', 'system:masters']))).toBe('anonymous');
+  expect(await userOf(await clientOf('ada', ['system:masters']))).toMatchObject({ username: 'ada' });
 });

@@ -4,11 +4,13 @@
  * an authority. The time is checked with every request, because a connection may outlive its certificate.
  *
  * The authority of the data directory signs certificates of machines (certificates/signing-requests.ts). Such a machine is
- * known by its key, as with its tokens: the key must be one of its NodeIdentity, which may be deleted.
+ * known by its key, as with its tokens: the key must be one of its NodeIdentity, which may be deleted. It signs for no
+ * group that may do everything, so no user has such a certificate of it.
  * Source: kubernetes.io, "Authenticating", "X509 client certificates"; k8s.io/apiserver pkg/authentication/request/x509.
  */
 import type { X509Certificate } from 'node:crypto';
 import type { Authentication, Authenticator } from '../shared/access/authenticator.ts';
+import { ADMIN_GROUPS } from '../shared/access/authorize.ts';
 import { KEY_ID_EXTRA } from '../shared/access/node-identity.ts';
 import { nodeIdentity } from '../shared/access/node-restriction.ts';
 import { readPublicKey } from '../shared/access/tokens/public-keys.ts';
@@ -46,6 +48,7 @@ export function certificateHeader(
   const { CN: username, O: organizations = [] } = certificate.toLegacyObject().subject as unknown as Subject;
   if (typeof username !== 'string' || username === '') return undefined;
   const groups = [organizations].flat();
+  if (authority.isOwn && groups.some((group) => ADMIN_GROUPS.has(group))) return undefined;
   const identity = authority.isOwn ? nodeIdentity({ name: username, groups }) : undefined;
   const key = identity?.kind === 'node' ? keyOf(certificate) : undefined;
   if (identity !== undefined && identity.kind !== 'notANode' && key === undefined) return undefined;

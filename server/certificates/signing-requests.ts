@@ -4,7 +4,8 @@
  *
  * Who can obtain which identity by a certificate of this authority:
  *
- * - A machine, `system:node:NAME` in `system:nodes`: whoever may enrol NAME (enrol-node.ts). A request is approved only
+ * - A machine, `system:node:NAME` in `system:nodes`: whoever may enrol NAME (enrol-node.ts); with the right to create
+ *   `certificatesigningrequests/nodeclient`, as upstream, whoever asks for a free NAME. A request is approved only
  *   after its key is one of NAME's keys, in the transaction that counts the use of a bootstrap token. So a certificate is
  *   the same proof as a token that the machine signs itself: the first key of a name wins, a machine adds keys by one that
  *   it has, and the deletion of the NodeIdentity ends both. A certificate with another key is refused.
