@@ -186,6 +186,19 @@ describe('the certificate of a machine', () => {
     expect(await cluster.keys()).toEqual([]);
   });
 
+  it('is not issued to a user who is no machine and acts with its key', async () => {
+    const cluster = new SigningCluster();
+    const pair = nodeKeyPair();
+    await cluster.enrol(await cluster.bootstrapToken(), 'n1', pair);
+    await cluster.ask(undefined, await makeRequest(N1));
+    const stored = await cluster.storage.get('', 'r');
+    const author = { username: 'ada', groups: ['system:masters'], extra: { 'nodekeeper.dev/key-id': [pair.keyId] } };
+    await cluster.storage.update({ ...stored!, spec: { ...stored!.spec, ...author } }, stored!);
+    await cluster.signer().onRecords(changed());
+    expect(conditionsOf(await cluster.get())).toEqual([]);
+    expect(await cluster.keys()).toHaveLength(1);
+  });
+
   it('is renewed for the machine, by a key that it has, and the key before the last is removed', async () => {
     const cluster = new SigningCluster();
     const pair = nodeKeyPair();

@@ -27,6 +27,7 @@ import { isSignedByItsKey, nodeKeyIn } from '../../functions/api/access/request-
 import type { Authorizer } from '../../shared/access/authorizer.ts';
 import { BOOTSTRAP_GROUP, BOOTSTRAP_USER_PREFIX } from '../../shared/access/bootstrap-token.ts';
 import { KEY_ID_EXTRA } from '../../shared/access/node-identity.ts';
+import { nodeIdentity } from '../../shared/access/node-restriction.ts';
 import type { ResourceStorage } from '../../shared/api/storage/resource-storage.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
@@ -247,10 +248,11 @@ const authorOf = ({ spec = {} }: KubeCertificateSigningRequest) => ({
   ...defined({ uid: spec.uid, extra: spec.extra }),
 });
 
-/** A machine is known by the key of its token or certificate. */
+/** A machine is known by the key of its token or certificate. Whoever may impersonate may name a key, too. */
 function enrolledBy({ username, groups, extra }: Author): EnrolledBy {
   const keyId = extra?.[KEY_ID_EXTRA]?.[0];
-  if (keyId !== undefined) return { kind: 'node', keyId };
+  const isMachine = nodeIdentity({ name: username, groups }).kind === 'node';
+  if (isMachine && keyId !== undefined) return { kind: 'node', keyId };
   if (groups.includes(BOOTSTRAP_GROUP) && username.startsWith(BOOTSTRAP_USER_PREFIX)) {
     return { kind: 'bootstrapToken', id: username.slice(BOOTSTRAP_USER_PREFIX.length) };
   }
