@@ -402,7 +402,7 @@ describe('a signer', () => {
     expect([nextStep(await cluster.get(), circumstances).kind, asked]).toEqual(['sign', 1]);
   });
 
-  it('of a row whose key is no point of its curve goes on with the others', async () => {
+  it('leaves a row with a key that is no point of its curve', async () => {
     const cluster = new SigningCluster();
     const token = await cluster.bootstrapToken();
     await cluster.ask(token, await makeRequest(N1));
