@@ -89,23 +89,28 @@ const sameSet = (usages: readonly string[], wanted: readonly string[]): boolean 
   usages.length === wanted.length && wanted.every((usage) => usages.includes(usage));
 
 /** Keys for RSA encipher keys as well. */
-const areKubeletUsages = (usages: readonly string[], purpose: string): boolean =>
-  sameSet(usages, ['digital signature', purpose]) ||
-  sameSet(usages, ['digital signature', 'key encipherment', purpose]);
+function usagesFault(usages: readonly string[], purpose: string): string | undefined {
+  const wanted = ['digital signature', purpose];
+  if (sameSet(usages, wanted) || sameSet(usages, [...wanted, 'key encipherment'])) return undefined;
+  return `usages ${JSON.stringify(usages)}: must be "digital signature" and "${purpose}", with or without "key encipherment"`;
+}
 
 function machineFault({ organizations, commonName }: CertificateRequest): string | undefined {
-  if (organizations.length !== 1 || organizations[0] !== NODES_GROUP) return `organization is not ${NODES_GROUP}`;
-  if (!commonName.startsWith(NODE_USER_PREFIX)) return `common name does not begin with ${NODE_USER_PREFIX}`;
+  if (organizations.length !== 1 || organizations[0] !== NODES_GROUP) {
+    return `organizations ${JSON.stringify(organizations)}: must be "${NODES_GROUP}" alone`;
+  }
+  const field = `common name ${JSON.stringify(commonName)}`;
+  if (!commonName.startsWith(NODE_USER_PREFIX)) return `${field}: must begin with ${NODE_USER_PREFIX}`;
   const [error] = nodeNameErrors(commonName.slice(NODE_USER_PREFIX.length));
-  return error && `common name ${commonName}: the name of the node ${error}`;
+  return error && `${field}: the name of the node: ${error}`;
 }
 
 const kubeletClientFault: FaultOf = (request, usages) => {
   if (request.alternativeNames.length > 0) return 'subjectAltNames are not allowed';
-  if (!areKubeletUsages(usages, 'client auth')) return 'usages are not those of a client certificate of a kubelet';
+  const { keyType } = request;
   // The key becomes one of the machine's own keys.
-  if (request.keyType !== 'EC P-256' && request.keyType !== 'Ed25519') return 'the key must be of P-256 or Ed25519';
-  return machineFault(request);
+  if (keyType !== 'EC P-256' && keyType !== 'Ed25519') return `key ${keyType}: must be EC P-256 or Ed25519`;
+  return usagesFault(usages, 'client auth') ?? machineFault(request);
 };
 
 const kubeletServingFault: FaultOf = (request, usages, { isServerName }) => {
@@ -115,8 +120,7 @@ const kubeletServingFault: FaultOf = (request, usages, { isServerName }) => {
     return 'only DNS and IP subjectAltNames are allowed';
   const own = names.find(({ value }) => value.includes('*') || isServerName(value));
   if (own !== undefined) return `${own.value} may be a name of the API`;
-  if (!areKubeletUsages(usages, 'server auth')) return 'usages are not those of a serving certificate of a kubelet';
-  return machineFault(request);
+  return usagesFault(usages, 'server auth') ?? machineFault(request);
 };
 
 const CLIENT_USAGES = ['client auth', 'digital signature', 'key encipherment'];

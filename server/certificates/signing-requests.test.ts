@@ -147,19 +147,39 @@ describe('the certificate of a machine', () => {
   });
 
   it.each([
-    ['another group', { ...N1, organizations: ['system:nodes', 'system:masters'] }, {}],
-    ['no group', { commonName: 'system:node:n1' }, {}],
-    ['no name', { ...N1, commonName: 'system:node:' }, {}],
-    ['the name of a user', { ...N1, commonName: 'ada' }, {}],
-    ['a name that no Node has', { ...N1, commonName: 'system:node:N1' }, {}],
-    ['two names', { ...N1, commonName: 'system:node:n1/n2' }, {}],
-    ['a long name', { ...N1, commonName: `system:node:${'n'.repeat(254)}` }, {}],
-    ['the name of the probe', { ...N1, commonName: 'system:node:nodekeeper-probe' }, {}],
-    ['alternative names', { ...N1, alternativeNames: [{ type: 'dns' as const, value: 'api.example' }] }, {}],
-    ['the usages of a server', N1, { usages: ['digital signature', 'server auth'] }],
-    ['more usages', N1, { usages: ['digital signature', 'client auth', 'server auth'] }],
-    ['a key of P-384', { ...N1, algorithm: { ...P256, namedCurve: 'P-384' } }, {}],
-  ])('with %s is not approved, and fails when a person approves it', async (_, wanted, spec) => {
+    [
+      'another group',
+      { ...N1, organizations: ['system:nodes', 'dev'] },
+      {},
+      'organizations ["system:nodes","dev"]: must be "system:nodes" alone',
+    ],
+    ['no group', { commonName: 'system:node:n1' }, {}, 'organizations []: must be "system:nodes" alone'],
+    ['no name', { ...N1, commonName: 'system:node:' }, {}, 'common name "system:node:": the name of the node'],
+    ['the name of a user', { ...N1, commonName: 'ada' }, {}, 'common name "ada": must begin with system:node:'],
+    ['a name that no Node has', { ...N1, commonName: 'system:node:N1' }, {}, 'the name of the node: a lowercase'],
+    ['two names', { ...N1, commonName: 'system:node:n1/n2' }, {}, 'the name of the node: a lowercase'],
+    ['a long name', { ...N1, commonName: `system:node:${'n'.repeat(254)}` }, {}, 'must be no more than 253 characters'],
+    ['the name of the probe', { ...N1, commonName: 'system:node:nodekeeper-probe' }, {}, "the cluster's own probe"],
+    [
+      'alternative names',
+      { ...N1, alternativeNames: [{ type: 'dns' as const, value: 'api.example' }] },
+      {},
+      'subjectAltNames are not allowed',
+    ],
+    [
+      'the usages of a server',
+      N1,
+      { usages: ['digital signature', 'server auth'] },
+      'usages ["digital signature","server auth"]: must be "digital signature" and "client auth"',
+    ],
+    ['more usages', N1, { usages: ['digital signature', 'client auth', 'server auth'] }, 'usages ['],
+    [
+      'a key of P-384',
+      { ...N1, algorithm: { ...P256, namedCurve: 'P-384' } },
+      {},
+      'key EC P-384: must be EC P-256 or Ed25519',
+    ],
+  ])('with %s is not approved, and fails when a person approves it', async (_, wanted, spec, why) => {
     const cluster = new SigningCluster();
     const signer = cluster.signer();
     expect(await cluster.ask(undefined, await makeRequest(wanted), spec)).toBe(201);
@@ -169,6 +189,7 @@ describe('the certificate of a machine', () => {
     expect(await signer.onRecords(changed())).toEqual(DONE);
     const object = await cluster.get();
     expect([conditionsOf(object), object.status?.certificate]).toEqual([['Approved', 'Failed'], undefined]);
+    expect(object.status?.conditions?.at(-1)?.message).toContain(why);
     expect((await cluster.asAdmin('GET', IDENTITIES)).body.items).toEqual([]);
   });
 
