@@ -2,6 +2,7 @@
  * What a CertificateSigningRequest needs next: the rules of upstream's csrapproving, csrsigning and csrcleaner. Pure.
  * Source: pkg/controller/certificates/{approver/sarapprove,signer/signer,cleaner/cleaner}.go, pkg/apis/certificates/helpers.go.
  */
+import { RESERVED_GROUPS } from '../../shared/access/access-entry.ts';
 import { ADMIN_GROUPS } from '../../shared/access/authorize.ts';
 import { NODE_USER_PREFIX, NODES_GROUP } from '../../shared/access/node-restriction.ts';
 import {
@@ -129,7 +130,7 @@ const apiClientFault: FaultOf = ({ organizations }, usages) => {
   const other = usages.find((usage) => !CLIENT_USAGES.includes(usage));
   if (other !== undefined) return `invalid usage for client certificate: ${other}`;
   if (!usages.includes('client auth')) return 'missing required usage for client certificate: client auth';
-  const group = organizations.find((each) => ADMIN_GROUPS.has(each) || each === NODES_GROUP);
+  const group = organizations.find((each) => ADMIN_GROUPS.has(each) || RESERVED_GROUPS.has(each));
   return group === undefined ? undefined : `the group ${group} is not for this signer`;
 };
 

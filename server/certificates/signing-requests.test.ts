@@ -441,6 +441,19 @@ describe('a signer', () => {
 
   it.each([
     ['machines', ['system:nodes'], ['client auth'], 'the group system:nodes is not for this signer'],
+    [
+      'bootstrap tokens',
+      ['dev', 'system:bootstrappers'],
+      ['client auth'],
+      'the group system:bootstrappers is not for this signer',
+    ],
+    ['probes', ['dev', 'nodekeeper:probes'], ['client auth'], 'the group nodekeeper:probes is not for this signer'],
+    [
+      'simulated machines',
+      ['dev', 'nodekeeper:simulated-fleet'],
+      ['client auth'],
+      'the group nodekeeper:simulated-fleet is not for this signer',
+    ],
     ['servers', [], ['client auth', 'server auth'], 'invalid usage for client certificate: server auth'],
     ['signatures', [], ['digital signature'], 'missing required usage for client certificate: client auth'],
   ])('of users does not certify %s', async (_, organizations, usages, why) => {

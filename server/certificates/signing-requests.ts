@@ -11,8 +11,8 @@
  *   it has, and the deletion of the NodeIdentity ends both. A certificate with another key is refused.
  * - A server of a machine: whoever a person approves. It is not for clients, so no user signs in with it, and it has no name of
  *   the API, so it cannot stand in for it.
- * - Any other user and groups, but those that may do everything and those of machines: whoever a person approves who has
- *   the verb `approve` on the signer.
+ * - Any other user and groups, but those that may do everything and those of machines, bootstrap tokens and probes:
+ *   whoever a person approves who has the verb `approve` on the signer.
  *
  * Everything is checked again before it is signed: that the request is signed by its key, what it asks for, and that the
  * machine still has the key. A changed row of the database is not signed as what was approved.

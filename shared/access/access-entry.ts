@@ -36,8 +36,8 @@ const ASSUMED_ROLE_ARN =
 const TEMPLATE = /\{\{(\w+)\}\}/g;
 /** Group of the simulated machines in local mode. The audit log has no line for their requests. */
 export const SIMULATED_FLEET_GROUP = 'nodekeeper:simulated-fleet';
-/** Groups that an entry may not grant: nodes, bootstrap tokens and probes sign in with their own credentials. */
-const RESERVED_GROUPS = new Set([NODES_GROUP, 'system:bootstrappers', PROBE_GROUP, SIMULATED_FLEET_GROUP]);
+/** Groups of no person: nodes, bootstrap tokens and probes sign in with their own credentials. */
+export const RESERVED_GROUPS = new Set([NODES_GROUP, 'system:bootstrappers', PROBE_GROUP, SIMULATED_FLEET_GROUP]);
 const GROUPS_MAX = 10;
 
 /**

@@ -30,7 +30,10 @@ export interface AuditedCall {
 }
 
 const READ_VERBS: ReadonlySet<Verb> = new Set(['get', 'list', 'watch']);
-/** Groups of machines. In local mode all machines use one token of SIMULATED_FLEET_GROUP; no access entry grants it. */
+/**
+ * Groups of machines. In local mode all machines use one token of SIMULATED_FLEET_GROUP; no access entry and no
+ * certificate of our own authority grants it.
+ */
 const MACHINE_GROUPS = new Set([NODES_GROUP, PROBE_GROUP, SIMULATED_FLEET_GROUP]);
 /** Creations of these change nothing: a user asks for its own permissions. */
 const SELF_REVIEWS = new Set(['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'selfsubjectreviews']);
