@@ -16,7 +16,7 @@ beforeAll(async () => {
 function cluster(user: string, ...groups: readonly string[]) {
   const items = memoryItemStore();
   const nothing = (): void => {};
-  const { serve } = composeCluster({
+  const { serve, heldWatches } = composeCluster({
     items,
     signals: changeSignals(),
     policy: defaultPolicy,
@@ -33,16 +33,17 @@ function cluster(user: string, ...groups: readonly string[]) {
     checks: [{ name: 'store', fault: () => 'no space' }],
     probe: { url: 'https://127.0.0.1:1', fetch: globalThis.fetch },
   });
-  const send = async (method: string, target: string, body = '', token: string | undefined = TOKEN) => {
+  const open = async (method: string, target: string, body = '', token: string | undefined = TOKEN) => {
     const { pathname: path, searchParams: query } = new URL(`https://c${target}`);
     const headers = {
       'content-type': 'application/merge-patch+json',
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     };
     const request = { method, path, query, headers, body: Buffer.from(body), sourceIp: '192.0.2.1' };
-    return (await serve(request, new AbortController().signal)).head;
+    return await serve(request, new AbortController().signal);
   };
-  return { items, send };
+  const send = async (...request: Parameters<typeof open>) => (await open(...request)).head;
+  return { items, open, send, heldWatches };
 }
 
 it('refuses heartbeats above the rate of their node, and counts them by its identity', async () => {
@@ -60,4 +61,16 @@ it('shows why it is not ready to those who may ask, as for every path', async ()
   expect(await send('GET', '/readyz')).toMatchObject({ status: 500, body: expect.stringContaining('no space') });
   expect((await send('GET', '/livez')).status).toBe(200);
   expect((await send('GET', '/metrics', '', 'unknown')).status).toBe(401);
+});
+
+it('frees the slot of a watch when its client leaves, although it waits for a change', async () => {
+  const { open, heldWatches } = cluster('ada', 'system:masters');
+  const { lines } = await open('GET', '/api/v1/nodes?watch=1&resourceVersion=1');
+  const parts = lines![Symbol.asyncIterator]();
+  await parts.next();
+  const waiting = parts.next();
+  expect(heldWatches()).toBe(1);
+  await parts.return?.();
+  expect(heldWatches()).toBe(0);
+  void waiting;
 });

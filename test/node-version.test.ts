@@ -59,7 +59,7 @@ function commandAlone(): string {
   const folder = join(scratch, 'alone');
   mkdirSync(join(folder, 'cli/bin'), { recursive: true });
   mkdirSync(join(folder, 'shared/config'), { recursive: true });
-  for (const file of ['cli/bin/nodekeeper.mjs', 'shared/config/require-node.mjs']) {
+  for (const file of ['cli/bin/nodekeeper.mjs', 'shared/config/require-node.mjs', 'shared/config/serve-flags.mjs']) {
     cpSync(join(ROOT, file), join(folder, file));
   }
   return join(folder, 'cli/bin/nodekeeper.mjs');

@@ -253,9 +253,11 @@ function releasing<T>(slot: WatchSlot, parts: AsyncIterable<T>): AsyncIterable<T
   return {
     [Symbol.asyncIterator]: () => ({
       next: () => iterator.next().then((result) => (result.done === true ? ended(result) : result), failed),
+      // First: a generator that waits for a change returns only after its wait.
       return: async () => {
-        await iterator.return?.();
-        return ended({ done: true, value: undefined });
+        await slot.release();
+        void iterator.return?.();
+        return { done: true, value: undefined };
       },
     }),
   };

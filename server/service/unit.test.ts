@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
 import { parseServeOptions } from '../options.ts';
 import { SERVICE, UNIT_MARK, unitText } from './unit.ts';
 
@@ -41,10 +42,15 @@ describe('the unit of serve', () => {
     const text = textOf('--port', '7000', '--cluster-id', 'edge');
     expect(text.startsWith(`${UNIT_MARK}\n`)).toBe(true);
     expect(linesOf(text, 'ExecStart')).toEqual([
-      `${PROGRAM.node} --optimize-for-size --max-semi-space-size=4 ${PROGRAM.main} --data /var/lib/nodekeeper-server ` +
+      `${PROGRAM.node} --max-semi-space-size=8 --heap-growing-percent=15 ${PROGRAM.main} --data /var/lib/nodekeeper-server ` +
         '--listen 127.0.0.1 --port 7000 --cluster-id edge --synchronous full --log plain --log-level info',
     ]);
     expect(linesOf(text, 'LoadCredential')).toEqual([]);
+  });
+
+  it('has the flags of npm start', () => {
+    const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    expect(scripts.start).toContain(`node ${NODE_FLAGS.join(' ')} `);
   });
 
   it('reads files as credentials, and quotes what systemd would expand', () => {

@@ -9,6 +9,7 @@
  * memory that is written and then executed, which the compiler of Node needs.
  */
 import { resolve } from 'node:path';
+import { NODE_FLAGS } from '../../shared/config/serve-flags.mjs';
 import { StartError } from '../../shared/host/start-error.ts';
 import { isLoopback, type ServeOptions } from '../options.ts';
 
@@ -20,9 +21,6 @@ export const STATE_DIRECTORY = `/var/lib/${STATE}`;
 /** The first line of a unit that is ours. */
 export const UNIT_MARK =
   '# Written by `nodekeeper serve --install`, which replaces it. For changes: systemctl edit nodekeeper';
-
-/** As of `npm start`: small memory is worth more than fast code. */
-const NODE_FLAGS = ['--optimize-for-size', '--max-semi-space-size=4'];
 
 export interface Program {
   /** Absolute paths: Node.js, and the file that it starts. */
