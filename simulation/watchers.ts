@@ -283,10 +283,12 @@ class Watchers {
     await this.#request(async ({ watch: serve, clock }) => {
       const { lines } = await serve(request, clock.nowMs() + LIFETIME_MS);
       if (lines === undefined) return;
-      for await (const line of this.#delivered(lines)) {
-        if (line.trim() === '') continue;
-        await this.#delay();
-        if (this.#isCut() || !this.#receive(client, JSON.parse(line) as Line, state)) return;
+      for await (const part of this.#delivered(lines)) {
+        for (const line of part.split('\n')) {
+          if (line.trim() === '') continue;
+          await this.#delay();
+          if (this.#isCut() || !this.#receive(client, JSON.parse(line) as Line, state)) return;
+        }
       }
     });
   }

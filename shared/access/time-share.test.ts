@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { admitTime, chargeTime, type TimeShare } from './time-share.ts';
+import { admitTime, chargeTime, sharedTime, type TimeShare } from './time-share.ts';
 
 /** A tenth of the time; 200 ms at once. */
 const LIMIT: TimeShare = { share: 0.1, burstMs: 200, waitMsMax: 25 };
@@ -61,4 +61,41 @@ describe('the share of the time of an identity', () => {
     expect(fullAtMs).toBeCloseTo(3_600_010);
     expect(admitTime(fullAtMs, 0, LIMIT)).toEqual({ kind: 'refused', retryAfterSeconds: 30 });
   });
+});
+
+it('charges a request all of the time in which it is served alone, and half of what it shares with another', () => {
+  let busyMs = 100;
+  const time = sharedTime(() => busyMs);
+  busyMs += 7;
+  const first = time.begin();
+  busyMs += 10;
+  const second = time.begin();
+  busyMs += 20;
+  expect(first.end()).toBe(20);
+  busyMs += 5;
+  expect(second.end()).toBe(15);
+  expect(second.end()).toBe(15);
+});
+
+it('charges all requests together what was computed while there were any', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ busyMs: fc.nat(100), ends: fc.boolean(), which: fc.nat() }), { maxLength: 60 }),
+      (steps) => {
+        let busyMs = 0;
+        const time = sharedTime(() => busyMs);
+        const open: { end(): number }[] = [];
+        let expected = 0;
+        let charged = 0;
+        for (const step of steps) {
+          busyMs += step.busyMs;
+          if (open.length > 0) expected += step.busyMs;
+          if (step.ends && open.length > 0) charged += open.splice(step.which % open.length, 1)[0]!.end();
+          else open.push(time.begin());
+        }
+        for (const sharer of open) charged += sharer.end();
+        expect(charged).toBeCloseTo(expected, 6);
+      },
+    ),
+  );
 });

@@ -11,10 +11,9 @@
 import { NODES_GROUP } from '../../access/node-restriction.ts';
 import { PROBE_GROUP } from '../../access/probe-identity.ts';
 import { admitRequest, type RequestLimit } from '../../access/request-limit.ts';
-import { admitTime, chargeTime, type TimeShare } from '../../access/time-share.ts';
+import { admitTime, chargeTime, sharedTime, type TimeShare } from '../../access/time-share.ts';
 import type { UserInfo } from '../../access/user-info.ts';
 import * as status from '../status.ts';
-import { sharedTime } from './shared-time.ts';
 
 export interface IdentityLimit {
   readonly rate: RequestLimit;
