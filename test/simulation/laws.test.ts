@@ -7,12 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MARKS, type Mark } from '../../simulation/coverage.ts';
 import { FAULT_NAMES, type FaultName, RELAY_FAULTS } from '../../simulation/faults/catalogue.ts';
 import type { LawName } from '../../simulation/laws/law.ts';
-import { runWithTwin } from '../../simulation/laws/twin.ts';
 import { PART_NAMES, type PartName } from '../../simulation/parts.ts';
 import { runSim } from '../../simulation/run-sim.ts';
 import { addTo, closingLines, neverHit, noTotals } from '../../simulation/sim.ts';
-import { PLANTED, queueByRenewTime } from './planted-bugs.ts';
-import { PLANTED_IN_WORKLOADS } from './planted-workload-bugs.ts';
 
 interface FailedSeed {
   readonly seed: number;
@@ -47,8 +44,6 @@ const RARE_MARKS = [
   // It hits every mark of L17: costly requests in calm.
   { mark: 'shares:api-turn', seed: 46, hours: 0.5, parts: [] },
 ] as const satisfies readonly { mark: Mark; seed: number; hours: number; parts: readonly PartName[] }[];
-/** In most of them two nodes of a zone wait for a taint, one with a wrong clock. */
-const TWIN_SEEDS = [37, 11, 39, 58];
 /** Those that there were when the failed seeds were found. */
 const NEWER_FAULTS: readonly FaultName[] = [
   'poison',
@@ -68,8 +63,6 @@ const FRESH_SEEDS_MAX = process.env['SIM_BUDGET_SECONDS'] === undefined ? 40 : S
 const FIRST_SEED = Number(process.env['SIM_SEED'] ?? Math.floor(Date.now() / DAY_MS) * SEEDS_A_DAY);
 const BUDGET_MS = 1_000 * Number(process.env['SIM_BUDGET_SECONDS'] ?? 20);
 const TIMEOUT_MS = 600_000;
-const FIRST_PLANTED_SEED = 31;
-const PLANTED_SEEDS_MAX = 12;
 
 describe('the laws hold over the whole system', () => {
   const totals = noTotals();
@@ -135,44 +128,5 @@ describe('the laws hold over the whole system', () => {
   afterAll(() => {
     for (const line of closingLines(totals)) console.log(line);
     expect(unhit()).toEqual([]);
-  });
-});
-
-describe('a run with machine clocks that are wrong, drift and jump, and one with correct clocks (L11)', () => {
-  it('decide the same at the same times', { timeout: TIMEOUT_MS }, async () => {
-    const result = await runWithTwin({ seed: 21, hours: 0.25, faults: ['lyingClocks'], parts: [] });
-    expect(result.failure).toBeUndefined();
-    for (const lie of ['lie:steady', 'lie:drift', 'lie:jump'] as const) expect(result.marks[lie]).toBeGreaterThan(0);
-    expect(result.twin.compared).toBeGreaterThan(40);
-    expect(result.twin.ofWrongClocks).toBeGreaterThan(10);
-  });
-
-  it('differ when evictor orders its queue by renewTime', { timeout: TIMEOUT_MS }, async () => {
-    const options = { hours: 0.25, faults: ['lyingClocks'], parts: [], plant: queueByRenewTime() } as const;
-    const messages: string[] = [];
-    for (const seed of TWIN_SEEDS) {
-      const { failure } = await runWithTwin({ ...options, seed });
-      if (failure?.law !== 'L11') continue;
-      messages.push(failure.message);
-      break;
-    }
-    expect(messages).toEqual([expect.stringContaining('with correct clocks: ')]);
-  });
-});
-
-it('a run repeated with the same seed has the same steps', { timeout: TIMEOUT_MS }, async () => {
-  const [one, other] = [await runSim({ seed: 21, hours: 0.5 }), await runSim({ seed: 21, hours: 0.5 })];
-  expect(other).toEqual(one);
-});
-
-describe('a planted bug is found', () => {
-  it.each([...PLANTED, ...PLANTED_IN_WORKLOADS])('$bug: $laws', { timeout: TIMEOUT_MS }, async (planted) => {
-    const { laws, plant, options, seed: first = FIRST_PLANTED_SEED } = planted;
-    const found: string[] = [];
-    for (let seed = first; seed < first + PLANTED_SEEDS_MAX && found.length === 0; seed += 1) {
-      const { failure } = await runSim({ seed, hours: 1.5, parts: [], ...options, plant });
-      if (failure !== undefined) found.push(failure.law);
-    }
-    expect(laws).toContain(found[0]);
   });
 });
