@@ -1,3 +1,4 @@
+import type { UserInfo } from '../access/user-info.ts';
 import type { Cause } from '../kubernetes/status.ts';
 import type { StoredResource, Verb } from './stored-resource.ts';
 import type { KubeLimitRange, KubeObject, KubeRuntimeClass, KubeServiceAccount, PreemptionPolicy } from './types.ts';
@@ -31,6 +32,8 @@ export interface ResolvedPriority {
 export interface PrepareContext {
   /** Server time. */
   readonly nowMs: number;
+  /** Who writes. Absent: the system itself. */
+  readonly user?: UserInfo;
   /** For pods without a toleration of not-ready or of unreachable; policy podEvictionTimeoutSeconds. */
   readonly defaultTolerationSeconds?: number;
   /** Only for pods. Absent: priority 0. */

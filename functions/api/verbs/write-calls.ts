@@ -4,7 +4,6 @@ import { readsAsNode } from '../../../shared/access/authorize.ts';
 import type { Call } from '../../../shared/api/request/call.ts';
 import { shapeObject } from '../../../shared/api/request/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
-import { certificatesigningrequests, withRequester } from '../../../shared/kinds/certificates/serve.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
@@ -67,10 +66,6 @@ const writtenResponse = (
   return json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), headers);
 };
 
-/** A new object. A CertificateSigningRequest names who created it: its signer decides by that. */
-const withAuthor = ({ descriptor, user }: Call, created: KubeObject): KubeObject =>
-  descriptor === certificatesigningrequests ? withRequester(created, user) : created;
-
 export async function create(dependencies: ServeDependencies, call: Call): Promise<HttpResponse> {
   if (call.target.subresource === 'eviction') return evict(dependencies, call);
   if (call.target.subresource === 'binding') return bind(dependencies, call);
@@ -78,8 +73,9 @@ export async function create(dependencies: ServeDependencies, call: Call): Promi
   if (call.descriptor === nodeidentities) return enrol(dependencies, call);
   const { descriptor, target, request } = call;
   const { body, warnings } = await readBody(call, 'CreateOptions');
-  const written = await createObject(dependencies, storedAs(descriptor), target, withAuthor(call, body), {
+  const written = await createObject(dependencies, storedAs(descriptor), target, body, {
     nowMs: call.nowMs,
+    user: call.user,
     dryRun: dryRunOf(request.query, 'CreateOptions'),
     ...trackingOf(call, dependencies.storageOf(descriptor), 'CreateOptions'),
     ...admitWrite(dependencies, call, 'create'),
@@ -100,6 +96,7 @@ export async function update(dependencies: ServeDependencies, call: Call): Promi
   const mayCreate = descriptor.createOnUpdate && resourceVersionOf(body) === '';
   const written = await modifyObject(dependencies, storedAs(descriptor), target, () => body, {
     nowMs: call.nowMs,
+    user: call.user,
     dryRun: dryRunOf(request.query, 'UpdateOptions'),
     replaces: true,
     isOwnStatus: isOwnStatus(call),
@@ -128,6 +125,7 @@ export async function patch(dependencies: ServeDependencies, call: Call): Promis
   const throughServed: Transform = async (old) => toStored(descriptor, await transform(toServed(descriptor, old)));
   const written = await modifyObject(dependencies, storedAs(descriptor), target, throughServed, {
     nowMs: call.nowMs,
+    user: call.user,
     dryRun: dryRunOf(request.query, 'PatchOptions'),
     replaces: false,
     isOwnStatus: isOwnStatus(call),
@@ -168,9 +166,10 @@ async function apply(dependencies: ServeDependencies, call: Call, force: boolean
   const transform: Transform = (old) => appliedTo(toServed(descriptor, old));
   const written = await modifyObject(dependencies, storedAs(descriptor), target, transform, {
     nowMs: call.nowMs,
+    user: call.user,
     dryRun: dryRunOf(request.query, 'PatchOptions'),
     replaces: false,
-    whenAbsent: () => withAuthor(call, appliedTo(undefined)),
+    whenAbsent: () => appliedTo(undefined),
     ...admitWrite(dependencies, call, 'patch'),
   });
   return writtenResponse(call, written, warnings);

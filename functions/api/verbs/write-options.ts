@@ -1,4 +1,6 @@
 /** Parts that all writes of one object share: options, number of attempts, and the checks of every kind. */
+import type { UserInfo } from '../../../shared/access/user-info.ts';
+import { defined } from '../../../shared/defined.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
@@ -13,6 +15,8 @@ const PAUSE_MAX_MS = 300;
 
 export interface WriteOptions {
   readonly nowMs: number;
+  /** Who writes. Absent: the system itself. */
+  readonly user?: UserInfo;
   /** True: respond as for a write, but store nothing. */
   readonly dryRun: boolean;
   /** Returns `next` with managedFields that name the writer. `live`: the stored object. Absent: no managedFields. */
@@ -46,6 +50,7 @@ export function resourceVersionOf({ metadata }: KubeObject): string {
 
 export const prepareContext = (dependencies: ApiDependencies, options: WriteOptions): PrepareContext => ({
   nowMs: options.nowMs,
+  ...defined({ user: options.user }),
   defaultTolerationSeconds: dependencies.podEvictionTimeoutSeconds,
 });
 

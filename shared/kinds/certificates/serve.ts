@@ -14,9 +14,13 @@ import type { KubeCertificateSigningRequest, KubeObject } from '../types.ts';
 import { SIGNING_REQUESTS } from './resource.ts';
 import { validateCertificateSigningRequest } from './validate.ts';
 
-/** The request with its author, whatever the client sent. Source: pkg/registry/certificates, PrepareForCreate. */
-export function withRequester(request: KubeCertificateSigningRequest, user: UserInfo): KubeObject {
+/**
+ * The request with its author, whatever the client sent: a signer decides by that. Without an author it names nobody.
+ * Source: pkg/registry/certificates, PrepareForCreate.
+ */
+function withRequester(request: KubeCertificateSigningRequest, user: UserInfo | undefined): KubeObject {
   const { username: _name, uid: _uid, groups: _groups, extra: _extra, ...spec } = request.spec ?? {};
+  if (user === undefined) return { ...request, spec };
   const extra = Object.fromEntries(Object.entries(user.extra ?? {}).map(([key, values]) => [key, [...values]]));
   const requester = { username: user.username, groups: [...user.groups], ...defined({ uid: user.uid }) };
   return { ...request, spec: withoutEmpty({ ...spec, ...requester, extra }, 'extra') };
@@ -64,7 +68,10 @@ export const certificatesigningrequests: ResourceDescriptor = servedKind(SIGNING
   ],
   prepare: {
     ...whole,
-    prepareForCreate: (object, context) => ({ ...whole.prepareForCreate(object, context), status: {} }),
+    prepareForCreate: (object, context) => ({
+      ...whole.prepareForCreate(withRequester(object, context.user), context),
+      status: {},
+    }),
     prepareForUpdate(next: KubeCertificateSigningRequest, old: KubeCertificateSigningRequest, context) {
       const prepared = whole.prepareForUpdate(next, old, context);
       const kept = { spec: old.spec ?? {}, status: old.status ?? {} };
