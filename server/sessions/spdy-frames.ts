@@ -41,24 +41,37 @@ export class SpdyFault extends Error {
   override readonly name = 'SpdyFault';
 }
 
-/** Divides bytes into frames. It keeps one frame at most. */
+/**
+ * Divides bytes into frames. It keeps one frame at most. What it keeps is joined once its head has arrived, and once it is
+ * whole, not for each piece: the cost is linear, however small the pieces are.
+ */
 export class FrameReader {
-  #kept: Buffer = Buffer.alloc(0);
+  #kept: Buffer[] = [];
+  #keptBytes = 0;
+  /** With fewer bytes there is nothing to be read. */
+  #neededBytes = HEAD_BYTES;
 
   /** @throws SpdyFault */
   *read(bytes: Buffer): Generator<SpdyFrame> {
-    let rest = this.#kept.length === 0 ? bytes : Buffer.concat([this.#kept, bytes]);
-    this.#kept = Buffer.alloc(0);
+    this.#kept.push(bytes);
+    this.#keptBytes += bytes.length;
+    if (this.#keptBytes < this.#neededBytes) return;
+    let rest = this.#kept.length === 1 ? bytes : Buffer.concat(this.#kept);
+    this.#neededBytes = HEAD_BYTES;
     while (rest.length >= HEAD_BYTES) {
       const length = rest.readUIntBE(5, 3);
       if (length > FRAME_BYTES_MAX) throw new SpdyFault(`a frame has ${length} bytes, and may have ${FRAME_BYTES_MAX}`);
       const end = HEAD_BYTES + length;
-      if (rest.length < end) break;
+      if (rest.length < end) {
+        this.#neededBytes = end;
+        break;
+      }
       const frame = frameOf(rest.readUInt32BE(0), rest.readUInt8(4), rest.subarray(HEAD_BYTES, end));
       rest = rest.subarray(end);
       yield frame;
     }
-    this.#kept = rest;
+    this.#kept = rest.length === 0 ? [] : [rest];
+    this.#keptBytes = rest.length;
   }
 }
 
