@@ -195,7 +195,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
           backup: (to) => file.backup(to),
           check: () => file.check(),
           fence,
-          setFence: (next) => changeFence(file, next),
+          setFence: (next, expected) => changeFence(file, next, expected),
         },
         log,
       ));
@@ -309,7 +309,11 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     const sweepRequests = async (): Promise<void> => (fence() === undefined ? signingRequests.sweep() : undefined);
     if (options.controllers) undo.push(sweepHourly(sweepRequests, log));
     /** Before a fence everything that was committed is worked on: a row of a change does not move. */
-    const changeFence = async (of: SqliteStore, next: Fence | undefined): Promise<void> => {
+    const changeFence = async (
+      of: SqliteStore,
+      next: Fence | undefined,
+      expected: string | undefined,
+    ): Promise<boolean> => {
       try {
         if (of.fence() === undefined) {
           isDraining = true;
@@ -317,7 +321,7 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
           await drained(of, Object.keys(consumers));
           await delivery.stop();
         }
-        await of.setFence(next);
+        return await of.setFence(next, expected);
       } finally {
         isDraining = false;
         startWork();

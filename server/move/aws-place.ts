@@ -62,13 +62,18 @@ export async function openAwsSource(
   };
   const source: MoveSource = {
     fence: async () => fenceOf(await items.get(FENCE_KEY, { consistent: true })),
-    async setFence(fence) {
+    async setFence(fence, expected) {
       if (fence !== undefined) await requireStopped();
-      await items.write(
+      const when =
+        expected === undefined
+          ? ({ kind: 'itemAbsent' } as const)
+          : ({ kind: 'compare', attribute: 'moveId', op: '=', value: expected } as const);
+      const outcome = await items.write(
         fence === undefined
-          ? { kind: 'delete', key: FENCE_KEY }
-          : { kind: 'put', key: FENCE_KEY, item: fenceItem(fence) },
+          ? { kind: 'delete', key: FENCE_KEY, when }
+          : { kind: 'put', key: FENCE_KEY, item: fenceItem(fence), when },
       );
+      return outcome.kind === 'written';
     },
     rows: async () => ({ items, waiting: 0, close: async () => {} }),
   };

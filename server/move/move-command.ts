@@ -14,7 +14,15 @@ import { openSqliteStore, StoreOpenError } from '../store/sqlite-store.ts';
 import { lockStore } from '../store/store-lock.ts';
 import type { StackName } from '../tables/deployed-tables.ts';
 import { TABLES } from './copy-rows.ts';
-import { abandonMove, type MoveDestination, MoveError, type MoveSource, moveCluster } from './move.ts';
+import {
+  abandonMove,
+  changeFence,
+  type MoveDestination,
+  MoveError,
+  type MoveSource,
+  moveCluster,
+  requireSameMove,
+} from './move.ts';
 import { openArrival } from './open-arrival.ts';
 
 export const MOVE_USAGE = `usage: nodekeeper move --from DIR|FILE|aws --to DIR|FILE|aws [options]
@@ -103,7 +111,7 @@ async function move(args: readonly string[], io: MoveIo): Promise<void> {
     else {
       const fence = await requireSource(source, name, values.abandon === true);
       if (to !== undefined && address !== undefined && fence?.isReady === true && isServed(to)) {
-        await source.setFence({ ...fence, address });
+        await changeFence(source, { ...fence, address }, fence.moveId);
         io.print(announced(address));
         return;
       }
@@ -221,8 +229,8 @@ function nextLine({ name, directory }: Place, clusterId: string | undefined): st
 async function requireSource(source: MoveSource, name: string, isAbandoned: boolean): Promise<Fence | undefined> {
   const fence = await source.fence();
   if (fence === undefined && isAbandoned) throw new MoveError('it is not being moved');
-  if (fence === undefined || fence.to === name) return fence;
-  throw new MoveError(`it is being moved to ${fence.to} already: finish that move, or end it with --abandon`);
+  requireSameMove(fence, name);
+  return fence;
 }
 
 function placeOf(path: string): Place {
@@ -264,16 +272,14 @@ function readPem(file: string): string {
 
 /** The process that serves it does what is asked, or this one, on the file. */
 function fileSource({ database }: Place): Source {
-  const fenceIn = async (
-    operation: { readonly verb: 'fence' } | { readonly verb: 'setFence'; readonly fence: Fence | undefined },
-  ) => {
-    const reply = await operateOn(database, operation);
-    return reply.kind === 'fence' ? reply.fence : undefined;
-  };
   const source: MoveSource = {
-    fence: () => fenceIn({ verb: 'fence' }),
-    async setFence(fence) {
-      await fenceIn({ verb: 'setFence', fence });
+    async fence() {
+      const reply = await operateOn(database, { verb: 'fence' });
+      return reply.kind === 'fence' ? reply.fence : undefined;
+    },
+    async setFence(fence, expected) {
+      const reply = await operateOn(database, { verb: 'setFence', fence, expected });
+      return reply.kind === 'fenceSet' && reply.isSet;
     },
     async rows() {
       const copy = `${database}.moving`;

@@ -38,8 +38,10 @@ beforeEach(async () => {
 
 const source: MoveSource = {
   fence: async () => fence,
-  async setFence(next) {
+  async setFence(next, expected) {
+    if (fence?.moveId !== expected) return false;
     fence = next;
+    return true;
   },
   rows: async () => ({ items: rows, waiting, close: async () => {} }),
 };
@@ -124,6 +126,27 @@ describe('a move', () => {
     await open();
     expect(await state()).toMatchObject({ doneAt: 3 });
     expect(await phase()).toBe('open');
+  });
+
+  it('has one destination, although two commands begin at once', async () => {
+    const other = memoryItemStore();
+    const places = [destinationOf(), { ...destinationOf('/other'), items: other }];
+    const outcomes = await Promise.allSettled(
+      places.map((destination, index) => move({ destination, moveId: `m${index}`, address: ADDRESS })),
+    );
+    const [refused] = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    expect(String(refused?.reason)).toContain('another command has changed the move');
+    const phases = await Promise.all(
+      [arrived, other].map(async (items) => arrivalOf(await items.get(ARRIVAL_KEY, { consistent: true }))?.phase),
+    );
+    expect(phases.filter((each) => each !== undefined)).toEqual(['ready']);
+  });
+
+  it('that was abandoned by another command while it copies fences nothing again', async () => {
+    const placing = { ...destinationOf(), placeCredentials: () => abandonMove(source, destinationOf()) };
+    await expect(move({ destination: placing })).rejects.toThrow('another command has changed the move');
+    expect(fence).toBeUndefined();
   });
 
   it('begins neither twice nor into a store with rows, and changes nothing then', async () => {

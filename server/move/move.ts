@@ -25,8 +25,11 @@ export class MoveError extends Error {
 
 export interface MoveSource {
   fence(): Promise<Fence | undefined>;
-  /** Durable when it resolves; no write is accepted after that. Undefined lifts it. */
-  setFence(fence: Fence | undefined): Promise<void>;
+  /**
+   * Sets the fence, or lifts it with undefined, if it is of the move `expected` now; undefined: if there is none. Durable when
+   * it resolves; no write is accepted after that. @returns false when another command has changed it
+   */
+  setFence(fence: Fence | undefined, expected: string | undefined): Promise<boolean>;
   /** The rows behind the fence. `waiting`: changes that functions have not processed. */
   rows(): Promise<{ readonly items: Pick<ItemStore, 'scan'>; readonly waiting: number; close(): Promise<void> }>;
 }
@@ -60,15 +63,13 @@ export interface Moved {
 export async function moveCluster(options: MoveOptions): Promise<Moved> {
   const { source, destination, nowMs, address, onStep = () => {} } = options;
   const found = await source.fence();
-  if (found !== undefined && found.to !== destination.name) {
-    throw new MoveError(`it is being moved to ${found.to} already: finish that move, or end it with --abandon`);
-  }
+  requireSameMove(found, destination.name);
   const moveId = found?.moveId ?? options.moveId;
   let arrival = await arrivalAt(destination);
   await requireFree(destination, arrival, moveId);
   let fence: Fence = found ?? { moveId, to: destination.name, sinceMs: nowMs(), isReady: false };
   if (found === undefined) {
-    await source.setFence(fence);
+    await changeFence(source, fence, undefined);
     onStep('fenced');
   }
   if (arrival === undefined) {
@@ -82,14 +83,14 @@ export async function moveCluster(options: MoveOptions): Promise<Moved> {
     await destination.placeCredentials();
     onStep('credentials');
     fence = { ...fence, isReady: true };
-    await source.setFence(fence);
+    await changeFence(source, fence, moveId);
     onStep('ready at the source');
     await changeArrival(destination, 'copying', { moveId, phase: 'ready' });
     arrival = { moveId, phase: 'ready' };
     onStep('ready');
   }
   if (address !== undefined) {
-    await source.setFence({ ...fence, isReady: true, address });
+    await changeFence(source, { ...fence, isReady: true, address }, moveId);
     onStep('announced');
   }
   return { sums, phase: arrival.phase };
@@ -104,14 +105,35 @@ export async function abandonMove(source: MoveSource, destination: MoveDestinati
   }
   const arrival = destination && (await arrivalAt(destination));
   if (destination === undefined || arrival?.moveId !== fence.moveId) {
-    if (!fence.isReady) return source.setFence(undefined);
+    if (!fence.isReady) return changeFence(source, undefined, fence.moveId);
     throw new MoveError(`${fence.to} may have been opened, and cannot be asked: the fence stays`);
   }
   if (arrival.phase === 'open') throw new MoveError(`${fence.to} was opened: it is the cluster now`);
   if (arrival.phase !== 'abandoned') {
     await changeArrival(destination, arrival.phase, { ...arrival, phase: 'abandoned' });
   }
-  await source.setFence(undefined);
+  await changeFence(source, undefined, fence.moveId);
+}
+
+/** @throws MoveError for a cluster that is moved elsewhere */
+export function requireSameMove(fence: Fence | undefined, to: string): void {
+  if (fence === undefined || fence.to === to) return;
+  throw new MoveError(`it is being moved to ${fence.to} already: finish that move, or end it with --abandon`);
+}
+
+/**
+ * Of two commands at once one changes the fence. The other ends here, so no destination becomes complete whose move is not
+ * the one that the source is fenced for.
+ *
+ * @throws MoveError
+ */
+export async function changeFence(
+  source: Pick<MoveSource, 'setFence'>,
+  fence: Fence | undefined,
+  expected: string | undefined,
+): Promise<void> {
+  if (await source.setFence(fence, expected)) return;
+  throw new MoveError('another command has changed the move of this cluster: look at both, and run one of them again');
 }
 
 async function copied(

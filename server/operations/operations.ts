@@ -14,13 +14,14 @@ export type Operation =
   | { readonly verb: 'backup'; readonly file: string }
   | { readonly verb: 'check' }
   | { readonly verb: 'fence' }
-  /** Undefined: lifts it. */
-  | { readonly verb: 'setFence'; readonly fence: Fence | undefined };
+  /** `fence` undefined: lifts it. `expected`: the move of the present one; undefined: there is none. */
+  | { readonly verb: 'setFence'; readonly fence: Fence | undefined; readonly expected: string | undefined };
 
 export type OperationReply =
   | { readonly kind: 'backedUp'; readonly rows: RowCounts }
   | { readonly kind: 'checked'; readonly check: FileCheck }
   | { readonly kind: 'fence'; readonly fence: Fence | undefined }
+  | { readonly kind: 'fenceSet'; readonly isSet: boolean }
   | { readonly kind: 'failed'; readonly why: string };
 
 export type StoreOperations = Pick<SqliteStore, 'backup' | 'check' | 'fence' | 'setFence'>;
@@ -43,8 +44,7 @@ export async function operate(store: StoreOperations, operation: Operation | und
       case 'check':
         return { kind: 'checked', check: await store.check() };
       case 'setFence':
-        await store.setFence(operation.fence);
-        return { kind: 'fence', fence: store.fence() };
+        return { kind: 'fenceSet', isSet: await store.setFence(operation.fence, operation.expected) };
       case 'fence':
         return { kind: 'fence', fence: store.fence() };
     }
@@ -54,8 +54,13 @@ export async function operate(store: StoreOperations, operation: Operation | und
 }
 
 function parsed(command: unknown): Operation | undefined {
-  const { verb, file, fence } = (command ?? {}) as { verb?: unknown; file?: unknown; fence?: Fence };
+  const { verb, file, fence, expected } = (command ?? {}) as {
+    verb?: unknown;
+    file?: unknown;
+    fence?: Fence;
+    expected?: string;
+  };
   if (verb === 'check' || verb === 'fence') return { verb };
-  if (verb === 'setFence') return { verb, fence: fenceOf(fence && fenceItem(fence)) };
+  if (verb === 'setFence') return { verb, fence: fenceOf(fence && fenceItem(fence)), expected };
   return verb === 'backup' && typeof file === 'string' && isAbsolute(file) ? { verb, file } : undefined;
 }

@@ -513,7 +513,7 @@ describe('a fence', () => {
     opened = sqliteStoreForTest();
     const { store } = opened;
     const before = outcomeOf(store.items.write(put('before')));
-    const set = store.setFence(fence);
+    const set = store.setFence(fence, undefined);
     const after = [store.items.write(put('after')), store.items.transact([put('after')])].map(outcomeOf);
     await set;
     expect([await before, ...(await Promise.all(after))]).toEqual(['written', 'unreachable', 'unreachable']);
@@ -524,11 +524,13 @@ describe('a fence', () => {
 
   it('outlives the process, and is lifted', async () => {
     opened = sqliteStoreForTest();
-    await opened.store.setFence(fence);
+    await opened.store.setFence(fence, undefined);
     await opened.store.close();
     const store = opened.reopen();
     expect(await outcomeOf(store.items.write(put('k')))).toBe('unreachable');
-    await store.setFence(undefined);
+    expect(await store.setFence(undefined, 'other')).toBe(false);
+    expect(store.fence()).toEqual(fence);
+    expect(await store.setFence(undefined, fence.moveId)).toBe(true);
     expect(store.fence()).toBeUndefined();
     expect(await outcomeOf(store.items.write(put('k')))).toBe('written');
   });
@@ -537,7 +539,7 @@ describe('a fence', () => {
     const disk = slowDisk();
     opened = sqliteStoreForTest({ fdatasync: disk.fdatasync });
     const { store } = opened;
-    const set = outcomeOf(store.setFence({ ...fence, to: 'x'.repeat(500_000) }));
+    const set = outcomeOf(store.setFence({ ...fence, to: 'x'.repeat(500_000) }, undefined));
     expect(await set).toBe('too-large');
     expect(store.fence()).toBeUndefined();
     const write = outcomeOf(store.items.write(put('k')));

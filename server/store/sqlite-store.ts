@@ -103,8 +103,13 @@ export interface SqliteStore {
   check(): Promise<FileCheck>;
   /** This store is the source of a move: it accepts no write. */
   fence(): Fence | undefined;
-  /** Durable when it resolves. Every write before it is, and none after it is accepted; undefined lifts it. */
-  setFence(fence: Fence | undefined): Promise<void>;
+  /**
+   * Durable when it resolves. Every write before it is, and none after it is accepted; undefined lifts it.
+   *
+   * @param expected the move of the present fence; undefined: there is none
+   * @returns false when the present fence is another one: nothing has changed
+   */
+  setFence(fence: Fence | undefined, expected: string | undefined): Promise<boolean>;
   metrics(): StoreMetrics;
   /** Cached items that differ from their rows; for tests. */
   wrongCacheEntries(): readonly string[];
@@ -150,10 +155,11 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
   return {
     items: itemStore(tables, groups, refuseFenced),
     fence: () => fence,
-    async setFence(next) {
+    async setFence(next, expected) {
       const previous = fence;
       try {
-        await groups.submit((read) => {
+        return await groups.submit((read) => {
+          if (fence?.moveId !== expected) return { outcome: false, effects: [] };
           const write: Write =
             next === undefined
               ? { kind: 'delete', key: FENCE_KEY }
@@ -161,7 +167,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
           const { effect } = decideWrite(write, read(FENCE_KEY), {});
           // Requests behind this one in the same group are decided after it.
           fence = next;
-          return { outcome: undefined, effects: [effect] };
+          return { outcome: true, effects: [effect] };
         });
       } catch (error) {
         fence = previous;
