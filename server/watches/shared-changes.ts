@@ -72,11 +72,10 @@ export function sharedChanges(log: ChangeLog, signals: ChangeSignals, clock: Clo
 
   /** One read at a time for each resource. What a read that fails has kept is forgotten: the next watch reads again. */
   async function recentOf(resource: string): Promise<Recent> {
-    for (;;) {
-      const reading = reads.get(resource);
-      if (reading === undefined) break;
-      await reading.catch(() => undefined);
-    }
+    // One that runs began before we asked. Any other from then on includes what was committed until now.
+    await reads.get(resource)?.catch(() => undefined);
+    const next = reads.get(resource);
+    if (next !== undefined) return next;
     const known = recents.get(resource);
     if (known !== undefined && isCurrent(resource, known)) return known;
     recents.delete(resource);
