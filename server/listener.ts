@@ -14,8 +14,8 @@ import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/htt
 import { statusResponse } from '../shared/kubernetes/request/respond.ts';
 import * as status from '../shared/kubernetes/status.ts';
 import type { Log } from '../shared/observability/log.ts';
-import { addressShares } from './address-shares.ts';
 import { type ClientAuthority, certificateHeader, withCertificate } from './client-certificate.ts';
+import { quarterShares } from './quarter-shares.ts';
 import { type AcceptUpgrade, refuseUpgrade, type Upgrade, upgradeRequest } from './sessions/upgrades.ts';
 
 /** Upstream's limit of a request. Source: k8s.io/apiserver pkg/server/config.go (MaxRequestBodyBytes). */
@@ -96,8 +96,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   /** What ends the open streams: one each, because a signal of several signals costs more than a line. */
   const streams = new Set<AbortController>();
   let isStopping = false;
-  const bodies = addressShares(ALL_BODIES_BYTES_MAX);
-  const connections = addressShares(CONNECTIONS_MAX);
+  const bodies = quarterShares(ALL_BODIES_BYTES_MAX);
+  const connections = quarterShares(CONNECTIONS_MAX);
 
   const server = createSecureServer({
     cert: options.certificatePem,
@@ -110,7 +110,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   });
   server.on('connection', (socket: Socket) => {
     const { remoteAddress = '' } = socket;
-    if (!connections.take(remoteAddress, 1)) {
+    if (connections.use(remoteAddress, 1) !== 'used') {
       socket.destroy();
       return;
     }
@@ -118,7 +118,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     sockets.add(socket);
     socket.once('close', () => {
       sockets.delete(socket);
-      connections.give(remoteAddress, 1);
+      connections.free(remoteAddress, 1);
     });
   });
   server.on('session', (session) => {
@@ -186,7 +186,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     const { remoteAddress = '' } = request.socket;
     let ownBytes = 0;
     const admit = (bytes: number) => {
-      if (!bodies.take(remoteAddress, bytes)) return 'crowded' as const;
+      if (bodies.use(remoteAddress, bytes) !== 'used') return 'crowded' as const;
       ownBytes += bytes;
       return undefined;
     };
@@ -203,7 +203,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
         gone,
       );
     } finally {
-      bodies.give(remoteAddress, ownBytes);
+      bodies.free(remoteAddress, ownBytes);
     }
   }
 

@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
-import { addressShares } from './address-shares.ts';
+import { quarterShares } from './quarter-shares.ts';
 
-it('one address has a quarter, and all addresses together have the whole', () => {
-  const shares = addressShares(8);
-  expect([1, 1, 1].map((amount) => shares.take('a', amount))).toEqual([true, true, false]);
-  for (const address of ['b', 'c', 'd']) expect(shares.take(address, 2)).toBe(true);
-  expect(shares.take('e', 1)).toBe(false);
-  shares.give('a', 2);
-  expect([shares.take('e', 1), shares.take('a', 2), shares.take('a', 1)]).toEqual([true, false, true]);
+it('one owner has a quarter, and all owners together have the whole', () => {
+  const shares = quarterShares(8);
+  expect([1, 1, 1].map((amount) => shares.use('a', amount))).toEqual(['used', 'used', 'ownerAtLimit']);
+  for (const owner of ['b', 'c', 'd']) expect(shares.use(owner, 2)).toBe('used');
+  expect(shares.use('e', 1)).toBe('allAtLimit');
+  shares.free('a', 2);
+  expect([shares.use('e', 1), shares.use('a', 2)]).toEqual(['used', 'allAtLimit']);
+  expect([shares.used(), shares.usedBy('e'), shares.usedBy('a')]).toEqual([7, 1, 0]);
 });

@@ -1,29 +1,36 @@
 /**
- * What the clients at one address may use of something that all share, before anybody has signed in: a quarter of it. So
- * one machine, or the machines behind one router, leave room for all others.
+ * What one owner may use of something that all share: a quarter of it. So one machine, the machines behind one router, or
+ * one user leave room for all others.
  */
-export interface AddressShares {
-  /** False: there is no room for so much, in all or for this address. Nothing is then used. */
-  take(address: string, amount: number): boolean;
-  give(address: string, amount: number): void;
+export interface QuarterShares {
+  /** Nothing is used unless it says `used`. */
+  use(owner: string, amount: number): 'used' | 'ownerAtLimit' | 'allAtLimit';
+  free(owner: string, amount: number): void;
+  usedBy(owner: string): number;
+  used(): number;
 }
 
-export function addressShares(amountMax: number): AddressShares {
-  const used = new Map<string, number>();
+export function quarterShares(amountMax: number): QuarterShares {
+  const owners = new Map<string, number>();
+  const ofOwnerMax = Math.max(1, Math.floor(amountMax / 4));
   let total = 0;
+  const usedBy = (owner: string): number => owners.get(owner) ?? 0;
   return {
-    take(address, amount) {
-      const own = (used.get(address) ?? 0) + amount;
-      if (own > amountMax / 4 || total + amount > amountMax) return false;
-      used.set(address, own);
+    use(owner, amount) {
+      const own = usedBy(owner) + amount;
+      if (own > ofOwnerMax) return 'ownerAtLimit';
+      if (total + amount > amountMax) return 'allAtLimit';
+      owners.set(owner, own);
       total += amount;
-      return true;
+      return 'used';
     },
-    give(address, amount) {
-      const left = (used.get(address) ?? 0) - amount;
+    free(owner, amount) {
+      const left = usedBy(owner) - amount;
       total -= amount;
-      if (left > 0) used.set(address, left);
-      else used.delete(address);
+      if (left > 0) owners.set(owner, left);
+      else owners.delete(owner);
     },
+    usedBy,
+    used: () => total,
   };
 }

@@ -3,35 +3,28 @@
  * limit protects only against exhaustion: one user holds at most a quarter of them.
  */
 import type { WatchSlots } from '../../functions/watch/watch-slot-store.ts';
+import { quarterShares } from '../quarter-shares.ts';
 
 /** 2,000 idle watches took 25 KB each, and 100 KB with a TLS connection for each (2026-11-28, resident memory). */
 export const WATCHES_MAX = 5_000;
 
 export function watchLimits(watchesMax: number): WatchSlots & { held(): number } {
-  const byUser = new Map<string, number>();
-  const userMax = Math.max(1, Math.floor(watchesMax / 4));
-  let total = 0;
+  const shares = quarterShares(watchesMax);
   return {
     limitedBy: 'this process',
-    held: () => total,
+    held: () => shares.used(),
     async acquire({ user }) {
-      const held = byUser.get(user) ?? 0;
-      if (held >= userMax) return { kind: 'userAtLimit', held };
-      if (total >= watchesMax) return { kind: 'levelAtLimit', slots: watchesMax };
-      byUser.set(user, held + 1);
-      total += 1;
+      const outcome = shares.use(user, 1);
+      if (outcome === 'ownerAtLimit') return { kind: 'userAtLimit', held: shares.usedBy(user) };
+      if (outcome === 'allAtLimit') return { kind: 'levelAtLimit', slots: watchesMax };
       let isHeld = true;
       return {
         kind: 'acquired',
         measured: undefined,
         slot: {
           async release() {
-            if (!isHeld) return;
+            if (isHeld) shares.free(user, 1);
             isHeld = false;
-            total -= 1;
-            const left = (byUser.get(user) ?? 1) - 1;
-            if (left > 0) byUser.set(user, left);
-            else byUser.delete(user);
           },
         },
       };
