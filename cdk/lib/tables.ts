@@ -9,6 +9,8 @@ import {
 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
 import type { Policy } from '../../shared/fleet/policy.ts';
+import type { TableName } from '../../shared/store/item-store.ts';
+import { TABLE_FEATURES, TTL_ATTRIBUTE } from '../../shared/store/layout.ts';
 import { billingOf, type Capacity, controlBilling, expectedLoads, expectedNodes, followLoad } from './capacity.ts';
 import type { RestoredTables } from './restored-tables.ts';
 
@@ -24,11 +26,16 @@ export interface TablesProps {
   readonly restored: RestoredTables | undefined;
 }
 
-/** TTL attribute of `objects` and `control`. Epoch seconds; only for cleanup, no logic reads it. */
-const TTL_ATTRIBUTE = 'ttl';
+function featuresOf(table: TableName): Pick<TableProps, 'stream' | 'timeToLiveAttribute'> {
+  const { hasStream, hasExpiry } = TABLE_FEATURES[table];
+  return {
+    ...(hasStream && { stream: StreamViewType.NEW_AND_OLD_IMAGES }),
+    ...(hasExpiry && { timeToLiveAttribute: TTL_ATTRIBUTE }),
+  };
+}
 
 /**
- * The three tables. shared/store/layout.ts defines their keys and attributes; this file defines streams and expiry.
+ * The three tables. shared/store/layout.ts defines their keys, attributes, streams and expiry.
  * Plain AWS::DynamoDB::Table: one Region, and local mode reads the same resource.
  */
 export class Tables extends Construct {
@@ -53,17 +60,11 @@ export class Tables extends Construct {
     };
     const { capacity } = props;
     const loads = expectedLoads(expectedNodes(capacity), props.policy);
-    const expiring = { timeToLiveAttribute: TTL_ATTRIBUTE };
-    const streamed = { stream: StreamViewType.NEW_AND_OLD_IMAGES };
+    const propsOf = (table: TableName): TableProps => ({ ...shared, ...featuresOf(table) });
 
-    const health = new Table(this, 'Health', { ...shared, ...billingOf(capacity, loads.health), ...streamed });
-    const objects = new Table(this, 'Objects', {
-      ...shared,
-      ...billingOf(capacity, loads.objects),
-      ...streamed,
-      ...expiring,
-    });
-    const control = new Table(this, 'Control', { ...shared, ...controlBilling(capacity), ...expiring });
+    const health = new Table(this, 'Health', { ...propsOf('health'), ...billingOf(capacity, loads.health) });
+    const objects = new Table(this, 'Objects', { ...propsOf('objects'), ...billingOf(capacity, loads.objects) });
+    const control = new Table(this, 'Control', { ...propsOf('control'), ...controlBilling(capacity) });
 
     if (props.pointInTimeRecoveryDays === 0) {
       for (const table of [health, objects, control]) {

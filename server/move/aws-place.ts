@@ -23,6 +23,7 @@ import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ItemStore, TableName } from '../../shared/store/item-store.ts';
+import { TABLE_FEATURES, TTL_ATTRIBUTE } from '../../shared/store/layout.ts';
 import { FENCE_KEY, fenceItem, fenceOf } from '../../shared/store/move-rows.ts';
 import { type DeployedTables, openDeployedTables, type StackName } from '../tables/deployed-tables.ts';
 import { TABLES } from './copy-rows.ts';
@@ -33,10 +34,6 @@ const ACTIVE_POLLS_MAX = 120;
 const ACTIVE_POLL_MS = 1_000;
 /** Functions that run tick each minute at least. Milliseconds. */
 const STOPPED_MS = 150_000;
-/** Tables with a stream (cdk/lib/tables.ts), and with an expiry. */
-const STREAMED: ReadonlySet<TableName> = new Set(['health', 'objects']);
-const EXPIRING: ReadonlySet<TableName> = new Set(['objects', 'control']);
-const TTL_ATTRIBUTE = 'ttl';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -100,7 +97,7 @@ export async function openAwsDestination(
     const described = await Promise.all(TABLES.map((table) => tableOf(client, table, names[table])));
     const restored = TABLES.map((table, index) => {
       const { TableArn: tableArn, LatestStreamArn: streamArn } = described[index]!;
-      return [table, { tableArn, ...(STREAMED.has(table) && { streamArn }) }];
+      return [table, { tableArn, ...(TABLE_FEATURES[table].hasStream && { streamArn }) }];
     });
     const items: ItemStore = dynamoDbItemStore({ client, tables: names });
     return {
@@ -122,7 +119,7 @@ async function tableOf(client: DynamoDBClient, table: TableName, name: string): 
   for (let polls = 0; polls < ACTIVE_POLLS_MAX; polls += 1) {
     const found = await describe(client, name);
     if (found?.TableStatus === 'ACTIVE') {
-      if (isNew && EXPIRING.has(table)) await expire(client, name);
+      if (isNew && TABLE_FEATURES[table].hasExpiry) await expire(client, name);
       return found;
     }
     await pause(ACTIVE_POLL_MS);
@@ -152,7 +149,7 @@ async function create(client: DynamoDBClient, table: TableName, name: string): P
           { AttributeName: 'sk', KeyType: 'RANGE' },
         ],
         DeletionProtectionEnabled: true,
-        ...(STREAMED.has(table) && {
+        ...(TABLE_FEATURES[table].hasStream && {
           StreamSpecification: { StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES' as const },
         }),
       }),

@@ -42,6 +42,18 @@
  */
 
 import { textHash } from '../text-hash.ts';
+import type { TableName } from './item-store.ts';
+
+/** Time to live, in epoch seconds. Only for cleanup: no logic relies on a deletion. */
+export const TTL_ATTRIBUTE = 'ttl';
+
+/** What a table of DynamoDB has besides its keys. No function reacts to changes of `control`. */
+export const TABLE_FEATURES: Readonly<Record<TableName, { readonly hasStream: boolean; readonly hasExpiry: boolean }>> =
+  {
+    health: { hasStream: true, hasExpiry: false },
+    objects: { hasStream: true, hasExpiry: true },
+    control: { hasStream: false, hasExpiry: true },
+  };
 
 /** Digits of a resourceVersion in a sort key. Number.MAX_SAFE_INTEGER has sixteen. */
 const RESOURCE_VERSION_DIGITS = 16;
