@@ -99,7 +99,7 @@ module.exports = {
       from: { path: `${root}(agent|cli|console)/`, pathNot: [TESTS, '^cli/bin/nodekeeper\\.ts$'] },
       to: {
         path: [`${root}(aws-local|demo|server|cdk|functions)/`, `${root}shared/(store|api|aws)/`],
-        pathNot: ['^functions/.*(decisions|rule)\\.ts$', '^shared/aws/connection/'],
+        pathNot: ['^functions/.*(decisions|rule)\\.ts$', '^shared/aws/(connection|cloudformation)/'],
       },
     },
     {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
+import { isRegion } from '../shared/aws/cloudformation/stack-name.ts';
 import type { AwsCredentials } from '../shared/aws/connection/connection.ts';
 import { CommandError, type CommandIo } from './command.ts';
 
@@ -24,12 +25,9 @@ export async function requireCredentials(profile: string | undefined, find: Find
 
 type Environment = CommandIo['environment'];
 
-export const regionOfEnvironment = (environment: Environment): string | undefined =>
-  environment['AWS_REGION'] ?? environment['AWS_DEFAULT_REGION'];
-
 /** @throws CommandError when it is missing or malformed */
 export function requireRegion(region: string | undefined): string {
-  if (region !== undefined && /^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) return region;
+  if (region !== undefined && isRegion(region)) return region;
   throw new CommandError(
     region === undefined ? 'no region is set' : `${JSON.stringify(region)} is not an AWS region`,
     'pass --region or set AWS_REGION, such as eu-west-1',

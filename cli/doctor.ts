@@ -6,15 +6,9 @@
  */
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
+import { regionOfEnvironment } from '../shared/aws/cloudformation/stack-name.ts';
 import { defined } from '../shared/defined.ts';
-import {
-  type FindCredentials,
-  fromAws,
-  regionOfEnvironment,
-  regionOfProfile,
-  requireCredentials,
-  requireRegion,
-} from './aws-account.ts';
+import { type FindCredentials, fromAws, regionOfProfile, requireCredentials, requireRegion } from './aws-account.ts';
 import { CommandError, type CommandIo } from './command.ts';
 import { checkAlarms } from './doctor/alarms-check.ts';
 import type { AwsAccount } from './doctor/aws.ts';

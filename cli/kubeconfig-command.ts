@@ -8,23 +8,21 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { DEFAULT_STACK, isStackName, regionOfEnvironment } from '../shared/aws/cloudformation/stack-name.ts';
 import {
-  type FindCredentials,
-  fromAws,
-  regionOfEnvironment,
-  regionOfProfile,
-  requireCredentials,
-  requireRegion,
-} from './aws-account.ts';
+  describeStack,
+  outputPrefixOf,
+  StackError,
+  type StackRequest,
+} from '../shared/aws/cloudformation/stack-outputs.ts';
+import { type FindCredentials, fromAws, regionOfProfile, requireCredentials, requireRegion } from './aws-account.ts';
 import { CommandError, type CommandIo } from './command.ts';
 import { firstKubeconfig } from './kubeconfig.ts';
 import { changeKubeconfigFile, type KubeconfigEntry, mergedKubeconfig } from './merge-kubeconfig.ts';
-import { describeStack, outputPrefixOf } from './stack-outputs.ts';
 
 export const KUBECONFIG_USAGE =
   'nodekeeper kubeconfig [--stack NAME] [--cluster-id ID] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]';
 
-const STACK = 'Nodekeeper';
 const LAUNCHER = fileURLToPath(new URL('./bin/nodekeeper.mjs', import.meta.url));
 
 export async function kubeconfigCommand(
@@ -43,8 +41,8 @@ export async function kubeconfigCommand(
       file: { type: 'string' },
     },
   });
-  const stackName = values.stack ?? STACK;
-  if (!/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(stackName)) {
+  const stackName = values.stack ?? DEFAULT_STACK;
+  if (!isStackName(stackName)) {
     throw new CommandError(`${JSON.stringify(stackName)} is not a valid stack name`, KUBECONFIG_USAGE);
   }
   const profile = values.profile ?? environment['AWS_PROFILE'];
@@ -53,8 +51,10 @@ export async function kubeconfigCommand(
   );
   const credentials = await requireCredentials(profile, find);
   const endpoint = environment['AWS_ENDPOINT_URL_CLOUDFORMATION'];
-  const { status, outputs } = await describeStack({ stackName, region, credentials, endpoint });
-  const prefix = outputPrefixOf(outputs, values['cluster-id'], stackName);
+  const { status, outputs, prefix } = await outputsOf(
+    { stackName, region, credentials, endpoint },
+    values['cluster-id'],
+  );
   const server = outputs.get(`${prefix}Endpoint`);
   const clusterId = outputs.get(`${prefix}ClusterId`);
   if (server === undefined || clusterId === undefined) throw withoutOutputs(stackName, status);
@@ -88,6 +88,16 @@ export async function kubeconfigCommand(
 /** The default of kubectl: the first of $KUBECONFIG, else ~/.kube/config. */
 const defaultFile = (environment: CommandIo['environment']): string =>
   firstKubeconfig(environment) ?? join(environment['HOME'] ?? homedir(), '.kube', 'config');
+
+/** @throws CommandError */
+async function outputsOf(request: StackRequest, clusterId: string | undefined) {
+  try {
+    const stack = await describeStack(request);
+    return { ...stack, prefix: outputPrefixOf(stack.outputs, clusterId, request.stackName) };
+  } catch (cause) {
+    throw cause instanceof StackError ? new CommandError(cause.message, cause.next, { cause }) : cause;
+  }
+}
 
 function withoutOutputs(stackName: string, status: string): CommandError {
   if (status.endsWith('_IN_PROGRESS')) {

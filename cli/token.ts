@@ -5,14 +5,9 @@
  * sources that the AWS CLI uses.
  */
 import { parseArgs } from 'node:util';
+import { regionOfEnvironment } from '../shared/aws/cloudformation/stack-name.ts';
 import { rfc3339 } from '../shared/kubernetes/rfc3339.ts';
-import {
-  type FindCredentials,
-  fromAws,
-  regionOfEnvironment,
-  requireCredentials,
-  requireRegion,
-} from './aws-account.ts';
+import { type FindCredentials, fromAws, requireCredentials, requireRegion } from './aws-account.ts';
 import { callerIdentityToken } from './caller-identity.ts';
 import { CommandError, type CommandIo } from './command.ts';
 

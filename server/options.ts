@@ -1,9 +1,11 @@
 import { isIP } from 'node:net';
 import { DEMO_OPTIONS, DEMO_USAGE, type DemoOptions, demoOptionsOf } from '../demo/options.ts';
+import { DEFAULT_STACK } from '../shared/aws/cloudformation/stack-name.ts';
 import { oneOf, optionValues, wholeNumber } from '../shared/host/command-line.ts';
 import { StartError } from '../shared/host/start-error.ts';
 import { isLogLevel, LOG_LEVELS, type LogLevel } from './log.ts';
 import type { StackName } from './tables/deployed-tables.ts';
+import { stackIn } from './tables/stack-options.ts';
 
 /** What `nodekeeper serve` was asked for. */
 export interface ServeOptions {
@@ -41,7 +43,6 @@ export interface ServeOptions {
 
 export const DEFAULT_DATA_DIRECTORY = '.nodekeeper';
 const DEFAULT_CLUSTER_ID = 'nodekeeper';
-const DEFAULT_STACK = 'Nodekeeper';
 /** As in a deployment: it names the cluster in tokens, which stay valid when it moves there. */
 const CLUSTER_ID = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
@@ -133,13 +134,7 @@ function tablesOf(values: ReturnType<typeof parse>): StackName | undefined {
   if (values.demo === true || values.synchronous !== undefined) {
     throw new StartError('--store dynamodb excludes --demo and --synchronous');
   }
-  const region = values.region ?? process.env['AWS_REGION'] ?? process.env['AWS_DEFAULT_REGION'];
-  if (region === undefined || !/^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) {
-    throw new StartError('--store dynamodb needs --region, such as eu-west-1');
-  }
-  const stack = values.stack ?? DEFAULT_STACK;
-  if (!/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(stack)) throw new StartError(`--stack ${stack} is not a valid stack name`);
-  return { region, stack, clusterId: values['cluster-id'] };
+  return { ...stackIn(values, '--store dynamodb'), clusterId: values['cluster-id'] };
 }
 
 export const isLoopback = (host: string): boolean => LOOPBACK.has(host);

@@ -13,6 +13,7 @@ import { syncDirectory, syncFile } from '../store/open-database.ts';
 import { openSqliteStore, StoreOpenError } from '../store/sqlite-store.ts';
 import { lockStore } from '../store/store-lock.ts';
 import type { StackName } from '../tables/deployed-tables.ts';
+import { stackIn } from '../tables/stack-options.ts';
 import { TABLES } from './copy-rows.ts';
 import {
   abandonMove,
@@ -94,7 +95,7 @@ async function move(args: readonly string[], io: MoveIo): Promise<void> {
   if (values.from === undefined || values.to === undefined) throw new StartError('--from and --to are needed');
   const isToAws = values.to === AWS;
   if (values.from === AWS && isToAws) throw new StartError('one of --from and --to must be a file');
-  const named = values.from === AWS || isToAws ? stackOf(values.region, values.stack) : undefined;
+  const named = values.from === AWS || isToAws ? { ...stackIn(values, AWS), clusterId: undefined } : undefined;
   requireFor(named !== undefined, { region: values.region, stack: values.stack }, '--from or --to aws');
   requireFor(isToAws, { tables: values.tables, open: values.open }, '--to aws');
   const from = values.from === AWS ? undefined : placeOf(values.from);
@@ -197,12 +198,6 @@ async function openAwsDestination(stack: StackName, named: { readonly name: stri
 function requireFor(isPossible: boolean, options: Readonly<Record<string, unknown>>, needed: string): void {
   const stray = Object.keys(options).find((name) => options[name] !== undefined);
   if (!isPossible && stray !== undefined) throw new StartError(`--${stray} needs ${needed}`);
-}
-
-/** @throws StartError */
-function stackOf(region = process.env['AWS_REGION'], stack = 'Nodekeeper'): StackName {
-  if (region !== undefined && /^[a-z]{2}(-[a-z]+)+-\d$/.test(region)) return { region, stack, clusterId: undefined };
-  throw new StartError('aws needs --region, such as eu-west-1');
 }
 
 const announced = ({ endpoint }: ClusterAddress): string => `agents and clients are sent to ${endpoint}`;

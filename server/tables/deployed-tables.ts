@@ -1,8 +1,7 @@
 /** The tables of a deployed stack, by its outputs. */
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
-import { CommandError } from '../../cli/command.ts';
-import { describeStack, outputPrefixOf } from '../../cli/stack-outputs.ts';
+import { describeStack, outputPrefixOf, StackError } from '../../shared/aws/cloudformation/stack-outputs.ts';
 import type { AwsCredentials } from '../../shared/aws/connection/connection.ts';
 import { dynamoDbClient } from '../../shared/aws/dynamodb/client.ts';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
@@ -10,6 +9,7 @@ import { defined } from '../../shared/defined.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ItemStore, TableName } from '../../shared/store/item-store.ts';
 
+/** A deployed stack, and the cluster in it. */
 export interface StackName {
   readonly region: string;
   readonly stack: string;
@@ -79,7 +79,7 @@ async function outputsOf(
     const { outputs } = await describeStack({ stackName: stack, region, credentials, endpoint });
     return { outputs, prefix: outputPrefixOf(outputs, wanted, stack) };
   } catch (cause) {
-    if (!(cause instanceof CommandError)) throw cause;
+    if (!(cause instanceof StackError)) throw cause;
     throw new StartError(`${cause.message}: ${cause.next}`, { cause });
   }
 }

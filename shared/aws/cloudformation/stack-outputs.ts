@@ -5,9 +5,19 @@ import {
   DescribeStacksCommand,
   type Stack,
 } from '@aws-sdk/client-cloudformation';
-import type { AwsCredentials } from '../shared/aws/connection/connection.ts';
-import { defined } from '../shared/defined.ts';
-import { CommandError } from './command.ts';
+import { defined } from '../../defined.ts';
+import type { AwsCredentials } from '../connection/connection.ts';
+
+/** The outputs cannot be read, or name no such cluster. */
+export class StackError extends Error {
+  override readonly name = 'StackError';
+  /** What the user can do next. */
+  readonly next: string;
+  constructor(message: string, next: string, options: { readonly cause?: unknown } = {}) {
+    super(message, options);
+    this.next = next;
+  }
+}
 
 export interface StackRequest {
   readonly stackName: string;
@@ -27,7 +37,7 @@ export interface DescribedStack {
 const TIMEOUT_MS = 15_000;
 const ATTEMPTS_MAX = 2;
 
-/** @throws CommandError with the error of CloudFormation and what to do next */
+/** @throws StackError with the error of CloudFormation and what to do next */
 export async function describeStack(request: StackRequest): Promise<DescribedStack> {
   const stack = await fetchStack(request);
   if (stack === undefined) throw noSuchStack(request);
@@ -47,7 +57,7 @@ export function outputPrefixOf(
   const clusters = [...outputs].filter(([name]) => name.endsWith('ClusterId'));
   const found = clusters.find(([, clusterId]) => clusterId === wanted);
   if (found !== undefined) return found[0].slice(0, -'ClusterId'.length);
-  throw new CommandError(
+  throw new StackError(
     `the stack ${stackName} has no cluster ${wanted}`,
     `it has ${clusters.map(([, clusterId]) => clusterId).join(', ') || 'none'}`,
   );
@@ -71,8 +81,8 @@ async function fetchStack(request: StackRequest): Promise<Stack | undefined> {
   }
 }
 
-const noSuchStack = ({ stackName, region }: StackRequest): CommandError =>
-  new CommandError(
+const noSuchStack = ({ stackName, region }: StackRequest): StackError =>
+  new StackError(
     `no stack ${stackName} in ${region}`,
     'pass --stack and --region; `npx cdk deploy` prints the whole command as output KubeconfigCommand',
   );
@@ -81,33 +91,33 @@ interface ResponseError extends Error {
   readonly $response?: { readonly statusCode?: number };
 }
 
-function faultOf(request: StackRequest, cause: unknown): CommandError {
+function faultOf(request: StackRequest, cause: unknown): StackError {
   if (cause instanceof CloudFormationServiceException) return refusalOf(request, cause);
   const { message, cause: deeper, $response } = cause as ResponseError;
   if ($response !== undefined) {
-    return new CommandError(
+    return new StackError(
       `CloudFormation responded ${$response.statusCode} without XML`,
       'check whether a proxy between this machine and AWS sent the response',
       { cause },
     );
   }
   const why = deeper instanceof Error ? deeper.message : message;
-  return new CommandError(
+  return new StackError(
     `no response from CloudFormation: ${why}`,
     'check that this machine is online and that the region is right',
     { cause },
   );
 }
 
-function refusalOf(request: StackRequest, cause: CloudFormationServiceException): CommandError {
+function refusalOf(request: StackRequest, cause: CloudFormationServiceException): StackError {
   const { name: code, message } = cause;
   if (code === 'ValidationError' && message.includes('does not exist')) return noSuchStack(request);
   const refusal = `CloudFormation refused (${code}): ${message}`;
   if (/^AccessDenied/.test(code)) {
-    return new CommandError(refusal, `allow cloudformation:DescribeStacks on stack ${request.stackName}`, { cause });
+    return new StackError(refusal, `allow cloudformation:DescribeStacks on stack ${request.stackName}`, { cause });
   }
   if (/Token|SignatureDoesNotMatch|AccessKey|RequestExpired/.test(code)) {
-    return new CommandError(refusal, 'sign in again, and check the clock of this machine', { cause });
+    return new StackError(refusal, 'sign in again, and check the clock of this machine', { cause });
   }
-  return new CommandError(refusal, 'try again in a minute', { cause });
+  return new StackError(refusal, 'try again in a minute', { cause });
 }

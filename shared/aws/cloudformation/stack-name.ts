@@ -1,0 +1,13 @@
+/** A stack and its region, as users name them. */
+
+/** The name in cdk/lib/nodekeeper-app.ts. */
+export const DEFAULT_STACK = 'Nodekeeper';
+
+/** Source: CloudFormation API reference, "CreateStack", StackName. */
+export const isStackName = (text: string): boolean => /^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(text);
+
+export const isRegion = (text: string): boolean => /^[a-z]{2}(-[a-z]+)+-\d$/.test(text);
+
+/** Source: AWS CLI User Guide, "Environment variables". */
+export const regionOfEnvironment = (environment: Readonly<Record<string, string | undefined>>): string | undefined =>
+  environment['AWS_REGION'] ?? environment['AWS_DEFAULT_REGION'];
