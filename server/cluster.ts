@@ -13,7 +13,9 @@ import { probeTokens } from '../functions/node-monitor/probe-tokens.ts';
 import { isWatch, type StreamedAnswer, serveWatch } from '../functions/watch/work.ts';
 import type { AuditTrail } from '../shared/access/audit-trail.ts';
 import { bootstrapTokenStore } from '../shared/access/bootstrap-token-store.ts';
+import { KEY_ID_EXTRA } from '../shared/access/node-identity.ts';
 import { nodeKeys } from '../shared/access/node-key-store.ts';
+import { nodeIdentity } from '../shared/access/node-restriction.ts';
 import {
   accountKeys,
   keepAccountKey,
@@ -30,6 +32,7 @@ import { processKeys } from '../shared/access/tokens/process-keys.ts';
 import { readPublicKey } from '../shared/access/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../shared/access/tokens/static-tokens.ts';
 import { watchTicketIssuer, watchTicketVerifier } from '../shared/access/tokens/watch-tickets.ts';
+import type { UserInfo } from '../shared/access/user-info.ts';
 import { isHealthPath } from '../shared/api/health-paths.ts';
 import { requestDependencies } from '../shared/api/request-dependencies.ts';
 import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../shared/aws/lambda/system-clock.ts';
@@ -137,7 +140,14 @@ export function composeCluster(options: ClusterOptions): Cluster {
     noteFault: failedRequests(log, 'refused heartbeats could not be counted'),
   });
   const tickets = watchTicketIssuer(processKeys(keepTicketKey(items), log));
+  const hasItsKey = async (user: UserInfo): Promise<boolean> => {
+    const identity = nodeIdentity({ name: user.username, groups: user.groups });
+    const keyId = user.extra?.[KEY_ID_EXTRA]?.[0];
+    if (identity.kind !== 'node' || keyId === undefined) return true;
+    return hasKey({ username: user.username, nodeName: identity.nodeName, keyId }, systemClock.nowMs());
+  };
   const sessions = podSessions({
+    hasItsKey,
     uuid: () => systemRandom.uuid(),
     nowMs: () => systemClock.nowMs(),
     findPod: (namespace, name) => objects.get({ resource: 'pods', namespace, name }),

@@ -2,6 +2,7 @@
  * The connections of agents. Each holds one line, on which it learns of sessions, and opens a connection for each of
  * them. A session is for one node, for one connection, and for a few seconds.
  */
+import type { UserInfo } from '../../shared/access/user-info.ts';
 import type { MessageSocket } from '../../shared/host/message-socket.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import type { LineMessage, SessionPurpose, SessionRequest } from '../../shared/sessions/session-request.ts';
@@ -20,10 +21,16 @@ const LINE_MS_MAX = 30 * 60_000;
 export interface NodeSessionsOptions {
   readonly uuid: () => string;
   readonly nowMs: () => number;
+  /** Whether a machine still has the key that it signed in with. */
+  readonly hasItsKey: (user: UserInfo) => Promise<boolean>;
 }
 
+type LineSocket = Pick<MessageSocket, 'send' | 'close' | 'destroy' | 'ping' | 'onPong' | 'closed'> &
+  AsyncIterable<Buffer>;
+
 interface Line {
-  readonly socket: MessageSocket;
+  readonly socket: LineSocket;
+  readonly user: UserInfo;
   readonly endsAtMs: number;
   isAnswered: boolean;
 }
@@ -58,9 +65,9 @@ export class NodeSessions {
   }
 
   /** The newest line of a node replaces the one before. */
-  addLine(nodeName: string, socket: MessageSocket): void {
+  addLine(nodeName: string, user: UserInfo, socket: LineSocket): void {
     this.#lines.get(nodeName)?.socket.close();
-    const line: Line = { socket, endsAtMs: this.#options.nowMs() + LINE_MS_MAX, isAnswered: true };
+    const line: Line = { socket, user, endsAtMs: this.#options.nowMs() + LINE_MS_MAX, isAnswered: true };
     this.#lines.set(nodeName, line);
     socket.onPong(() => {
       line.isAnswered = true;
@@ -158,6 +165,11 @@ export class NodeSessions {
     for (const socket of this.#sockets.get(nodeName) ?? []) socket.destroy();
   }
 
+  /** After a rotation the agent opens another line, with its new key. A store that does not answer ends none. */
+  async #endUnknown({ socket, user }: Line): Promise<void> {
+    if (!(await this.#options.hasItsKey(user).catch(() => true))) socket.destroy();
+  }
+
   #checkLines(): void {
     const nowMs = this.#options.nowMs();
     for (const [nodeName, line] of this.#lines) {
@@ -167,6 +179,7 @@ export class NodeSessions {
         this.#endSessions(nodeName);
         continue;
       }
+      void this.#endUnknown(line);
       if (nowMs >= line.endsAtMs) line.socket.close(1_000, 'open another line');
       line.isAnswered = false;
       line.socket.ping();

@@ -84,7 +84,7 @@ export function podSessions(options: NodeSessionsOptions & OpenSessionsOptions):
         throw error;
       }
     },
-    nodeSessions(nodeName, sessionId, { request }) {
+    nodeSessions(nodeName, sessionId, { request, user }) {
       if (!isWebSocket(request) || !protocolsOf(request).includes(SESSION_PROTOCOL)) {
         throw status.badRequest(`this path is for a WebSocket of ${SESSION_PROTOCOL}`);
       }
@@ -95,7 +95,7 @@ export function podSessions(options: NodeSessionsOptions & OpenSessionsOptions):
       nodes.admitLine(nodeName);
       return switching((upgrade) => {
         const socket = acceptWebSocket(upgrade, SESSION_PROTOCOL);
-        if (socket !== undefined) nodes.addLine(nodeName, socket);
+        if (socket !== undefined) nodes.addLine(nodeName, user, socket);
       });
     },
     take({ headers }) {
