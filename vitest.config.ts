@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /** They replace modules or programs that other tests use. Every other file shares its worker, which saves most imports. */
-const ALONE = [
+export const ALONE = [
   'shared/store/packed-text.test.ts',
   'test/agent/disk-faults.test.ts',
   'test/agent/key-rotation.test.ts',

@@ -3,7 +3,8 @@ import { metricsText } from '../functions/api/metrics/open-metrics.ts';
 import { processMetrics } from './process-metrics.ts';
 
 it('shows readings that have a value, and each metric of a function by its last value and its sum', () => {
-  const metrics = processMetrics([
+  const metrics = processMetrics();
+  metrics.readAlso([
     { name: 'nodekeeper_held_watches', help: 'Watches.', type: 'gauge', read: () => 3 },
     { name: 'nodekeeper_absent', help: 'Nothing.', type: 'gauge', read: () => undefined },
   ]);
@@ -24,7 +25,7 @@ it('shows readings that have a value, and each metric of a function by its last 
 });
 
 it('keeps a bounded number of series', () => {
-  const metrics = processMetrics([]);
+  const metrics = processMetrics();
   for (let index = 0; index < 2_000; index += 1) metrics.add('m', 1, 'Count', { zone: `z${index}` });
   expect(metrics.families()[0]?.samples).toHaveLength(1_000);
 });

@@ -17,6 +17,8 @@ export interface Reading {
 }
 
 export interface ProcessMetrics extends Meter {
+  /** Adds values that are read when somebody asks. */
+  readAlso(readings: readonly Reading[]): void;
   families(): readonly MetricFamily[];
 }
 
@@ -29,8 +31,9 @@ interface Series {
   sum: number;
 }
 
-export function processMetrics(readings: readonly Reading[]): ProcessMetrics {
+export function processMetrics(): ProcessMetrics {
   const series = new Map<string, Series>();
+  const readings: Reading[] = [];
   return {
     add(metric, value, unit, labels = {}) {
       const name = `nodekeeper_function_${metric.replace(/_total$/, '')}`;
@@ -42,6 +45,9 @@ export function processMetrics(readings: readonly Reading[]): ProcessMetrics {
       } else if (series.size < SERIES_MAX) {
         series.set(key, { name, unit, labels, last: value, sum: value });
       }
+    },
+    readAlso(more) {
+      readings.push(...more);
     },
     families() {
       const own = readings.flatMap(({ name, help, type, read }): MetricFamily[] => {

@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cloudNodeManifest } from '../functions/cloud-node/manifest.ts';
-import { answerOfFence, fenceReader } from '../shared/api/move-door.ts';
+import { answerOfFence } from '../shared/api/move-door.ts';
 import { systemClock } from '../shared/aws/lambda/system-clock.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
@@ -18,13 +18,10 @@ import { type Control, ControlError } from '../shared/host/control-socket.ts';
 import { openCredentials, staticTokensOf, writeKubeconfig } from '../shared/host/credentials.ts';
 import { type DatabaseUse, type DataDirectory, openDataDirectory } from '../shared/host/data-directory.ts';
 import { StartError } from '../shared/host/start-error.ts';
-import { shardsOf } from '../shared/kinds/resources.ts';
 import type { Log } from '../shared/observability/log.ts';
-import { changeLog } from '../shared/store/change-log.ts';
 import { loggedResource } from '../shared/store/layout.ts';
 import type { Fence } from '../shared/store/move-rows.ts';
 import type { StoreChange } from '../shared/store/writes/store-change.ts';
-import { tickGapMaxMs } from '../shared/ticks/tick.ts';
 import { followFiles, isNameIn, readAuthorities, readCertificate, renewMonthly } from './certificate.ts';
 import { sweepHourly } from './certificates/signing-requests.ts';
 import { changeDelivery, type PendingChanges } from './changes/change-delivery.ts';
@@ -37,24 +34,24 @@ import {
 import { composeCluster } from './cluster.ts';
 import { sweepExpired } from './expired-items.ts';
 import { fileAuditTrail } from './file-audit-trail.ts';
-import type { HealthCheck } from './health.ts';
 import { policyOf, usersOf } from './inputs.ts';
 import { openListener } from './listener.ts';
 import { processLog } from './log.ts';
+import { fenceChange } from './move/fence-change.ts';
 import { openArrival } from './move/open-arrival.ts';
 import { OPERATIONS_SOCKET, type StoreOperations, serveOperations } from './operations/operations.ts';
 import type { ServeOptions } from './options.ts';
 import { ownFetch } from './own-requests.ts';
 import { processMetrics } from './process-metrics.ts';
+import { processReadings } from './process-readings.ts';
+import { diskFault, readinessChecks } from './readiness.ts';
 import { networkDiskOf } from './store/network-disk.ts';
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions, StoreOpenError } from './store/sqlite-store.ts';
 import { storeReadings } from './store-readings.ts';
-import type { StackName } from './tables/deployed-tables.ts';
+import { openServedTables } from './tables/served-tables.ts';
 import { tickTimers } from './ticks.ts';
 import { mayWithdrawAccess } from './watches/access-withdrawals.ts';
-import { type ChangeSignals, changeSignals } from './watches/change-signals.ts';
-import { reportingCommits } from './watches/own-commits.ts';
-import { pollCommits } from './watches/polled-commits.ts';
+import { changeSignals } from './watches/change-signals.ts';
 
 /** The directory has keys and users alone. */
 const NO_DATABASE: DatabaseUse = { name: 'none', require() {} };
@@ -73,9 +70,6 @@ const INSTANCE_STATES: readonly string[] = cloudNodeManifest.triggers[1].states;
 /** Where this machine reaches a listener on all of its addresses. */
 const REACHED_AT: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-/** Longest wait for functions before a fence, and between two looks at them. Milliseconds. */
-const DRAIN_MS = 20_000;
-const DRAIN_POLL_MS = 50;
 /** Longest orderly end. Milliseconds. */
 const STOP_MS = 4_000;
 
@@ -125,46 +119,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     const delay = monitorEventLoopDelay({ resolution: 10 });
     delay.enable();
     undo.push(() => delay.disable());
-    const metrics = processMetrics([
-      {
-        name: 'nodekeeper_event_loop_delay_seconds',
-        help: 'Delay of the event loop, 99th percentile since the last reading.',
-        type: 'gauge',
-        read() {
-          const seconds = delay.percentile(99) / 1e9;
-          delay.reset();
-          return seconds;
-        },
-      },
-      {
-        name: 'nodekeeper_held_watches',
-        help: 'Watches that are held.',
-        type: 'gauge',
-        read: () => cluster.heldWatches(),
-      },
-      {
-        name: 'nodekeeper_open_sessions',
-        help: 'Sessions of exec, attach and port-forward.',
-        type: 'gauge',
-        read: () => cluster.sessions.held(),
-      },
-      { name: 'nodekeeper_connections', help: 'Open connections.', type: 'gauge', read: () => listener.connections() },
-      { name: 'nodekeeper_requests_total', help: 'Requests.', type: 'counter', read: () => listener.counters.requests },
-      {
-        name: 'nodekeeper_pending_changes',
-        help: 'Committed changes that functions have not processed.',
-        type: 'gauge',
-        read: () => delivery.waiting().changes,
-      },
-      ...(options.tables === undefined ? storeReadings(() => file!.metrics()) : []),
-      {
-        name: 'process_resident_memory_bytes',
-        help: 'Resident memory.',
-        type: 'gauge',
-        read: () => process.memoryUsage.rss(),
-      },
-    ]);
-    const deployed = options.tables && (await openTables(options.tables, signals));
+    const metrics = processMetrics();
+    const deployed = options.tables && (await openServedTables(options.tables, signals));
     undo.push(() => deployed?.close());
     const openFile = (): SqliteStore =>
       openStore({
@@ -229,36 +185,13 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     });
     undo.push(() => listener.stop());
     const url = `https://${inUrl(options.host)}:${listener.port}`;
-    const checks: readonly HealthCheck[] = [
-      {
-        name: 'store',
-        fault() {
-          if (file === undefined) return deployed?.fault();
-          return file.metrics().isFailing ? 'the disk is full, read-only or failing: writes are refused' : undefined;
-        },
-      },
-      {
-        name: 'ticks',
-        fault() {
-          if (!options.controllers || fence() !== undefined) return undefined;
-          const silentMs = timers.silentMs();
-          return silentMs > tickGapMaxMs(policy)
-            ? `node-monitor decided nothing for ${Math.round(silentMs / 1_000)} s`
-            : undefined;
-        },
-      },
-      {
-        name: 'move',
-        fault() {
-          const set = fence();
-          return set && `the cluster is being moved to ${set.to}: writes are refused`;
-        },
-      },
-      {
-        name: 'changes',
-        fault: () => (delivery.waiting().isBehind ? 'functions are behind with committed changes' : undefined),
-      },
-    ];
+    const checks = readinessChecks({
+      policy,
+      fence,
+      silentMs: () => (options.controllers && fence() === undefined ? timers.silentMs() : undefined),
+      storeFault: () => (file === undefined ? deployed?.fault() : diskFault(file.metrics())),
+      isBehind: () => delivery.waiting().isBehind,
+    });
     const cluster = composeCluster({
       items: deployed?.items ?? file!.items,
       signals,
@@ -308,25 +241,18 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
     startWork();
     const sweepRequests = async (): Promise<void> => (fence() === undefined ? signingRequests.sweep() : undefined);
     if (options.controllers) undo.push(sweepHourly(sweepRequests, log));
-    /** Before a fence everything that was committed is worked on: a row of a change does not move. */
-    const changeFence = async (
-      of: SqliteStore,
-      next: Fence | undefined,
-      expected: string | undefined,
-    ): Promise<boolean> => {
-      try {
-        if (of.fence() === undefined) {
-          isDraining = true;
-          await timers.stop();
-          await drained(of, Object.keys(consumers));
-          await delivery.stop();
-        }
-        return await of.setFence(next, expected);
-      } finally {
-        isDraining = false;
-        startWork();
-      }
-    };
+    const changeFence = fenceChange({
+      consumers: Object.keys(consumers),
+      onDraining(is) {
+        isDraining = is;
+      },
+      async stopWork(drained) {
+        await timers.stop();
+        await drained();
+        await delivery.stop();
+      },
+      startWork,
+    });
     const following = {
       use(next: CertifiedKey) {
         listener.setCertificate(next);
@@ -343,6 +269,8 @@ export async function startServe(options: ServeOptions, parts: ServeParts): Prom
       const { adminToken: token, viewerToken } = credentials;
       writeKubeconfig(data.file('kubeconfig'), { url, caPem, token, viewerToken });
     }
+    metrics.readAlso(processReadings({ delay, cluster, listener, delivery }));
+    if (file !== undefined) metrics.readAlso(storeReadings(() => file.metrics()));
     let ending: Promise<void> | undefined;
     return {
       url,
@@ -375,31 +303,6 @@ function consumersOf(change: StoreChange): readonly string[] {
 
 /** The functions of a stack do the work. */
 const NO_CHANGES: PendingChanges = { pending: () => [], processed() {} };
-
-/** The SDK of AWS is loaded when it is needed. */
-async function openTables(named: StackName, signals: ChangeSignals) {
-  const { openDeployedTables } = await import('./tables/deployed-tables.ts');
-  const deployed = await openDeployedTables(named, process.env);
-  const polled = pollCommits(changeLog({ items: deployed.items, clock: systemClock, shardsOf }), signals);
-  return {
-    ...deployed,
-    items: reportingCommits(deployed.items, (resource) => signals.changed(resource)),
-    fence: fenceReader({ items: deployed.items, nowMs: systemClock.nowMs }),
-    fault: () => polled.fault(),
-    close() {
-      polled.stop();
-      deployed.close();
-    },
-  };
-}
-
-/** Until no change waits for a function. One that fails again and again does not hold a fence up: the move says so. */
-async function drained(store: SqliteStore, consumers: readonly string[]): Promise<void> {
-  const deadlineMs = performance.now() + DRAIN_MS;
-  while (consumers.some((consumer) => store.pending(consumer, 1).length > 0) && performance.now() < deadlineMs) {
-    await pause(DRAIN_POLL_MS);
-  }
-}
 
 /** A cluster runs without it: `nodekeeper backup` and `check` then say that the database is in use. */
 async function openOperations(path: string, store: StoreOperations, log: Log): Promise<Control | undefined> {

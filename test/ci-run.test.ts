@@ -1,13 +1,15 @@
-/** .ci/run on a machine that has nothing, with stand-ins for the programs that change one. */
+/** .ci/run on a machine that has nothing, with stand-ins for the programs that change one; and what files share. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ALONE } from '../vitest.config.ts';
 import { NEEDED_PACKAGES } from './support/mock-system-bus.ts';
 
-const RUN = fileURLToPath(new URL('../.ci/run', import.meta.url));
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const RUN = join(ROOT, '.ci/run');
 
 let folder: string;
 beforeEach(() => {
@@ -79,4 +81,11 @@ it('installs nothing but packages where all of them are there', () => {
   expect([ci, test]).toEqual([CI, TEST]);
   expect(others.startsWith(OTHERS)).toBe(true);
   expect(others).not.toContain('kubectl');
+});
+
+it('runs every file that replaces a module in a worker of its own', () => {
+  const files = spawnSync('git', ['grep', '-l', `^vi\\.mock(`, '--', '*.test.ts'], { cwd: ROOT, encoding: 'utf8' });
+  const replacing = files.stdout.trim().split('\n');
+  expect(replacing.length).toBeGreaterThan(1);
+  expect(ALONE).toEqual(expect.arrayContaining(replacing));
 });

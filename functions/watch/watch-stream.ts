@@ -44,12 +44,13 @@ class QuietWatch extends Error {
  *
  * An expired version, or a fault, ends the lines with an ERROR event, because the head of the response was already sent.
  * So does a user who may no longer watch: no event is sent more than REVOCATION_CHECK_MS after `findRefusal` was last
- * asked, or failed, if access may have been withdrawn. A check that fails does not end the watch: otherwise a store without answers would end all watches.
+ * asked, or failed, if access may have been withdrawn. A check that fails does not end the watch: otherwise a store
+ * without answers would end all watches.
  *
- * The lines of one read of the log are one part, up to PART_CHARACTERS. White space follows the lines of one read of the log, because the function URL may hold
- * them until more is written. A watch begins with white space and its padding, which deliver the head: kubectl to 1.34
- * cannot end a watch while it waits for the head. No answer is without a byte: the front may not notice the end of such an
- * answer for 16 minutes (aws/aws-lambda-nodejs-runtime-interface-client 95).
+ * The lines of one read of the log are one part, up to PART_CHARACTERS. White space follows them, because the function
+ * URL may hold them until more is written. A watch begins with white space and its padding, which deliver the head:
+ * kubectl to 1.34 cannot end a watch while it waits for the head. No answer is without a byte: the front may not notice the
+ * end of such an answer for 16 minutes (aws/aws-lambda-nodejs-runtime-interface-client 95).
  */
 export async function* watchLines(
   source: WatchSource,

@@ -122,8 +122,8 @@ export function requireSameMove(fence: Fence | undefined, to: string): void {
 }
 
 /**
- * Of two commands at once one changes the fence. The other ends here, so no destination becomes complete whose move is not
- * the one that the source is fenced for.
+ * Of two commands at once one changes the fence. The other ends here, so a destination becomes complete only by
+ * the move that the source is fenced for.
  *
  * @throws MoveError
  */

@@ -2,7 +2,6 @@
 import type { HttpRequest } from '../../shared/kubernetes/request/http.ts';
 import { isAskedFor } from '../../shared/kubernetes/request/options.ts';
 import * as status from '../../shared/kubernetes/status.ts';
-import { CHANNELS } from '../../shared/sessions/channels.ts';
 import { isPort } from '../../shared/sessions/session-request.ts';
 import { type ByteTransport, socketTransport, tunnelTransport } from './byte-transport.ts';
 import { type SessionClient, webSocketClient } from './session-client.ts';
@@ -22,7 +21,11 @@ const ONE_PORT = 'v4.channel.k8s.io';
 const SPDY = 'spdy/3.1';
 const SPDY_PROTOCOLS_HEADER = 'x-stream-protocol-version';
 
-/** Completes the upgrade. undefined: the client has left. */
+/**
+ * Completes the upgrade. undefined: the client has left.
+ * Unlike upstream no empty message begins the session of a WebSocket: kubectl before 1.33 reads
+ * before it has its streams, and prints "Unknown stream id 1" for a message that comes with the upgrade.
+ */
 export type ExecClientOf = (upgrade: Upgrade) => Promise<SessionClient | undefined>;
 
 /** @throws StatusError 400 for a client that asks for no upgrade, or speaks no protocol that is known */
@@ -33,10 +36,7 @@ export function execClientOf(request: HttpRequest): ExecClientOf {
       const socket = acceptWebSocket(upgrade, protocol);
       if (socket === undefined) return undefined;
       socket.keepAlive();
-      const client = webSocketClient(socket);
-      // As upstream: the client learns that its session has begun.
-      await client.write({ channel: CHANNELS.stdout, data: new Uint8Array() });
-      return client;
+      return webSocketClient(socket);
     };
   }
   const accept = spdyTransportOf(request, SPDY_EXEC_PROTOCOLS);

@@ -15,7 +15,7 @@ import { SIGNING_REQUESTS } from './resource.ts';
 import { validateCertificateSigningRequest } from './validate.ts';
 
 /**
- * The request with its author, whatever the client sent: a signer decides by that. Without an author it names nobody.
+ * The request with its author, whatever the client sent: a signer decides by that. Without an author it has no user.
  * Source: pkg/registry/certificates, PrepareForCreate.
  */
 function withRequester(request: KubeCertificateSigningRequest, user: UserInfo | undefined): KubeObject {
