@@ -5,19 +5,82 @@ import { OTHERWISE_WRITTEN, VALIDATED } from './kinds.ts';
 import { metadataConstraints } from './metadata.ts';
 import { podSpec, templateOnly } from './pod-spec.ts';
 
-/** One rule in words. Without an addition it is checked when the object is created, and its cause is Invalid. */
+/** The cause that a rule has if its line names none, as the head of the page says. */
+function usualCause(rule: string): string {
+  if (/^set\b|^at least one$/.test(rule)) return 'Required';
+  if (rule.startsWith('unique')) return 'Duplicate';
+  if (/^only (for|with)\b|^not for\b|have no values$|^not supported/.test(rule)) return 'Forbidden';
+  if (/^[A-Z][\w, ]* or [A-Z]\w*$|^(a )?known\b|^that of RBAC/.test(rule)) return 'NotSupported';
+  return 'Invalid';
+}
+
+/** When a rule is checked if its line does not say it. */
+function usualTime({ field, rule }: Constraint): string {
+  if (field.startsWith('status')) return 'status';
+  return /^immutable|for updates$/.test(rule) ? 'update' : 'create';
+}
+
+/** One rule in words, with what is not as usual about it. */
 function ruleOf(each: Constraint): string {
   if (each.kind === 'leftOut') return `${each.rule}: not checked, ${each.reason}`;
   const reason = each.cause.reason.replace('FieldValue', '');
-  const additions = [...(each.on === 'create' ? [] : [each.on]), ...(reason === 'Invalid' ? [] : [reason])];
+  const additions = [
+    ...(each.on === usualTime(each) ? [] : [each.on]),
+    ...(reason === usualCause(each.rule) ? [] : [reason]),
+  ];
   return additions.length === 0 ? each.rule : `${each.rule} (${additions.join(', ')})`;
 }
 
+const SELECTOR = [
+  'an operator that is known',
+  'In and NotIn have values (Required)',
+  'Exists and DoesNotExist have no values',
+  'keys are qualified names',
+  'values have the form of label values',
+  'matchLabels have the form of labels',
+];
+
+/** The rules that every label selector has, by one name. */
+function withoutSelectorRules(rules: readonly string[]): readonly string[] {
+  if (!SELECTOR.every((rule) => rules.includes(rule))) return rules;
+  return ['[a label selector](#label-selectors)', ...rules.filter((rule) => !SELECTOR.includes(rule))];
+}
+
+/** Field to its rules. */
+type Rules = ReadonlyMap<string, string>;
+
+const rulesByField = (constraints: readonly Constraint[]): Rules =>
+  new Map(
+    [...Map.groupBy(constraints, ({ field }) => field)].map(([field, each]) => [
+      field,
+      withoutSelectorRules(each.map(ruleOf)).join('; '),
+    ]),
+  );
+
+/** A key that is too long is named by its first character. */
+const code = (names: readonly string[]): string =>
+  names.map((name) => `\`${name.replace(/(\w)\1{20,}/g, '$1…')}\``).join(', ');
+
 /** A line has all rules of a field. Fields with the same rules share a line. */
-function lines(constraints: readonly Constraint[]): string {
-  const rules = Map.groupBy(constraints, ({ field }) => field);
-  const fields = Map.groupBy(rules.keys(), (field) => (rules.get(field) ?? []).map(ruleOf).join('; '));
-  return [...fields].map(([text, names]) => `- ${names.map((name) => `\`${name}\``).join(', ')}: ${text}`).join('\n');
+function lines(rules: Rules): string {
+  const fields = Map.groupBy(rules.keys(), (field) => rules.get(field) ?? '');
+  return [...fields].map(([text, names]) => `- ${code(names)}: ${text}`).join('\n');
+}
+
+/** Below this path a CronJob has the fields of a Job. */
+const JOB = 'spec.jobTemplate.';
+
+/** The section of a kind: a reference to an earlier kind for fields with the same rules, then the other fields. */
+function ownLines(rules: Rules, earlier: ReadonlyMap<string, Rules>): string {
+  const shared = [...earlier]
+    .map(([resource, theirs]) => ({
+      resource,
+      fields: [...rules.keys()].filter((field) => rules.get(field) === theirs.get(field.replace(JOB, ''))),
+    }))
+    .toSorted((one, other) => other.fields.length - one.fields.length)[0];
+  if (shared === undefined || shared.fields.length < 3) return lines(rules);
+  const rest = new Map([...rules].filter(([field]) => !shared.fields.includes(field)));
+  return `- as for [${shared.resource}](#${shared.resource}): ${code(shared.fields)}\n${lines(rest)}`.trimEnd();
 }
 
 /** Where the constraints come from, and which of the shared tables hold as well. */
@@ -31,19 +94,37 @@ export function validationPage(): string {
   const readOnly = resources
     .filter(({ verbs }) => !verbs.includes('create'))
     .map(({ resource, group }) => (group === '' ? resource : `${resource}.${group}`));
+  const earlier = new Map<string, Rules>();
   const kinds = Object.entries(VALIDATED).map(([resource, each]) => {
-    const own = each.constraints.length === 0 ? '' : `\n${lines(each.constraints)}\n`;
+    const rules = rulesByField(each.constraints);
+    const own = rules.size === 0 ? '' : `\n${ownLines(rules, earlier)}\n`;
+    earlier.set(resource, rules);
     return `\n## ${resource}\n\n${sourcesOf(each)}\n${own}`;
   });
   return `# Validation
 
 The API refuses an invalid object with status 422 and the causes of upstream: reason, field and message. The lists below
-have the constraints. A test sends a counterexample of each one that is checked. A rule without an addition is checked when the
-object is created, and its cause is Invalid. Another cause, or another time (update, status), is in parentheses.
+have the constraints; \`[0]\` is any item. A test sends a counterexample of each one that is checked.
 
-\`test/conformance/validation\` has them as data and writes this page (\`WRITE_DOCS=1\`). It fails for a kind that is
-served and not listed. The constraints are those of Kubernetes 1.30 to 1.34, the newest sources that were at hand. Each
-kind is named with upstream's function, or with the page of a kind of ours.
+In parentheses are the cause and the time of a check that are not the usual ones:
+
+| rule | cause |
+|---|---|
+| set; at least one | Required |
+| unique | Duplicate |
+| a list of values; a known one | NotSupported |
+| only for, only with, not for; no values; not supported | Forbidden |
+| any other | Invalid |
+
+| rule | checked |
+|---|---|
+| of a field of \`status\` | when the status is written |
+| immutable | in updates |
+| any other | when the object is created |
+
+\`test/conformance/validation\` has the constraints as data, those of Kubernetes 1.30 to 1.34, and writes this page
+(\`WRITE_DOCS=1\`). It fails for a kind that is served and not listed. Each kind is named with upstream's function, or
+with the page of a kind of ours.
 
 No client writes these kinds: ${readOnly.sort().join(', ')}. Enrolment writes ${OTHERWISE_WRITTEN.join(', ')}.
 
@@ -51,12 +132,16 @@ No client writes these kinds: ${readOnly.sort().join(', ')}. Enrolment writes ${
 
 Every kind but bootstraptokens has these constraints. Names are DNS subdomains in this example.
 
-${lines(metadataConstraints('subdomain'))}
+${lines(rulesByField(metadataConstraints('subdomain')))}
+
+## Label selectors
+
+- ${SELECTOR.join('; ')}
 
 ## Pod spec
 
 For pods and every template, there below the path of the template.
 
-${lines([...podSpec, ...templateOnly])}
+${lines(rulesByField([...podSpec, ...templateOnly]))}
 ${kinds.join('')}`;
 }
