@@ -16,7 +16,7 @@
  *
  *   pk `dp#<shard>` sk <set>.<time before the end of time, 13 digits>-<hash>   d JSON of several records, compressed; ttl
  *
- * Records of one commit about pods of one set share an item (docs/decisions/0049). The set is the namespace and the name
+ * Records of one commit about pods of one set share an item (docs/decisions/0046). The set is the namespace and the name
  * up to its last hyphen: pods of a ReplicaSet have it in common, and it follows from the name of a deleted pod. The hash
  * is that of the first record. The newest item of a set is the first one: a read is limited to the newest records.
  */
