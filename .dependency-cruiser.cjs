@@ -70,7 +70,7 @@ module.exports = {
           // Modules of Node: the only ones without a dot in their names.
           '^[a-z_/]+$',
           '^node_modules/',
-          '^shared/(aws|observability|store/(object-store|change-log|item-store|memory))',
+          '^shared/(aws|observability|clock|store/(object-store|change-log|item-store|memory))',
           '/(work|reconcile|handler|compose)\\.ts$',
           '-store\\.ts$',
         ],

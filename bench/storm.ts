@@ -9,7 +9,7 @@
  * are off and start again in the same second, every one of them.
  */
 import type { KubeAnswer, KubeApi } from '../agent/ports/kube-api.ts';
-import { admitRequest } from '../shared/access/request-limit.ts';
+import { admitRequest } from '../shared/access/request-throttle.ts';
 import { scanHealth } from '../shared/fleet/health/health-store.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';

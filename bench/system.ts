@@ -4,8 +4,8 @@
  */
 import { type ControllerOptions, type FleetControllers, fleetControllers } from '../server/fleet-controllers.ts';
 import { composeSystem, type System } from '../server/system.ts';
+import { API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/access/request-throttle.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
-import { API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/kubernetes/request/request-throttle.ts';
 import type { Log } from '../shared/observability/log.ts';
 import { simulationAuthenticator } from '../simulation/access.ts';
 import { seededUuid } from '../simulation/seeded-random.ts';

@@ -8,7 +8,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import { type Engine, engineBinary, startEngine } from '../aws-local/engine/engine.ts';
-import { itemToWire } from '../shared/aws/dynamodb/attribute-value.ts';
+import { itemToWire } from '../shared/aws/dynamodb/expression.ts';
 import { healthKey } from '../shared/fleet/health/health-row.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';

@@ -81,6 +81,8 @@ class World {
   readonly #handlers: ReadonlyMap<FunctionName, Handler>;
   readonly #streams: readonly { readonly tableName: string; readonly to: FunctionName; readonly passes: EventFilter }[];
   readonly #pair: NodeKeyPair = nodeKeyPair();
+  /** As an agent does, a node signs a token and sends it with each heartbeat until it expires. */
+  readonly #tokens = new Map<string, string>();
   /** Rows of each table as the streams have reported them. */
   readonly #seen = new Map<string, ReadonlyMap<string, WireItem>>();
 
@@ -196,7 +198,8 @@ class World {
 
   async #beat(nodeName: string): Promise<void> {
     const clusterId = this.#order.environments['heartbeat']?.['CLUSTER_ID'] ?? '';
-    const token = nodeToken(this.#pair, { nodeName, nowMs, clusterId });
+    const token = this.#tokens.get(nodeName) ?? nodeToken(this.#pair, { nodeName, nowMs, clusterId });
+    this.#tokens.set(nodeName, token);
     const renewTime = new Date(nowMs).toISOString().replace('Z', '000Z');
     await this.#send('heartbeat', 'PATCH', `${LEASES}/${nodeName}`, token, { spec: { renewTime } });
   }

@@ -1,7 +1,7 @@
 /** What `--demo` adds to a cluster: simulated machines, a simulated EC2 with instances for some of them, and the console. */
 import { openConsole } from '../cli/console.ts';
 import type { Console } from '../console/server/serve-console.ts';
-import { systemClock } from '../shared/aws/lambda/system-clock.ts';
+import { systemClock } from '../shared/clock.ts';
 import { defined } from '../shared/defined.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';

@@ -25,9 +25,9 @@ import {
   ticketKeys,
 } from '../shared/access/process-key-store.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
+import { CONCURRENT_API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/access/request-throttle.ts';
 import { bearerSchemes } from '../shared/access/tokens/bearer.ts';
-import { knownKeys } from '../shared/access/tokens/known-keys.ts';
-import { nodeTokens } from '../shared/access/tokens/node-tokens.ts';
+import { knownKeys, nodeTokens } from '../shared/access/tokens/node-tokens.ts';
 import { processKeys } from '../shared/access/tokens/process-keys.ts';
 import { readPublicKey } from '../shared/access/tokens/public-keys.ts';
 import { staticTokenAuthenticator } from '../shared/access/tokens/static-tokens.ts';
@@ -35,7 +35,7 @@ import { watchTicketIssuer, watchTicketVerifier } from '../shared/access/tokens/
 import type { UserInfo } from '../shared/access/user-info.ts';
 import { isHealthPath } from '../shared/api/health-paths.ts';
 import { requestDependencies } from '../shared/api/request-dependencies.ts';
-import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../shared/aws/lambda/system-clock.ts';
+import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../shared/clock.ts';
 import type { StaticTokenConfig } from '../shared/config/static-tokens.ts';
 import { defined } from '../shared/defined.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
@@ -49,11 +49,6 @@ import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
 import { failedRequests } from '../shared/kubernetes/request/log-throttle.ts';
 import { refusedRequests } from '../shared/kubernetes/request/refused-requests.ts';
 import { withoutWatchPrefix } from '../shared/kubernetes/request/request.ts';
-import {
-  CONCURRENT_API_LIMITS,
-  HEARTBEAT_LIMITS,
-  requestThrottle,
-} from '../shared/kubernetes/request/request-throttle.ts';
 import { statusResponse } from '../shared/kubernetes/request/respond.ts';
 import * as status from '../shared/kubernetes/status.ts';
 import type { Log, Meter } from '../shared/observability/log.ts';

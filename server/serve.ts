@@ -10,7 +10,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { cloudNodeManifest } from '../functions/cloud-node/manifest.ts';
 import { answerOfFence } from '../shared/api/move-door.ts';
-import { systemClock } from '../shared/aws/lambda/system-clock.ts';
+import { systemClock } from '../shared/clock.ts';
 import type { Cloud } from '../shared/fleet/instances/cloud.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
 import type { CertifiedKey } from '../shared/host/certificate.ts';

@@ -1,3 +1,5 @@
+/** Time and randomness: what code receives as an argument, and those of the host. */
+
 /** The current time. Read once per beat or tick, then passed as an argument. */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
@@ -20,3 +22,19 @@ export interface TimeLimit {
 }
 
 export type StartTimeLimit = (milliseconds: number) => TimeLimit;
+
+/** The clock of the host. */
+export const systemClock: Clock = { nowMs: () => Date.now() };
+
+/** Time in which this thread did not wait for an event, since it started. Milliseconds. */
+export const systemBusyMs = (): number => performance.eventLoopUtilization().active;
+
+/** Random numbers of the host. */
+export const systemRandom: RandomSource = { uuid: () => crypto.randomUUID(), fraction: () => Math.random() };
+
+/** A time limit of the host. */
+export const systemTimeLimit: StartTimeLimit = (milliseconds) => {
+  const { promise: reached, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, milliseconds);
+  return { reached, cancel: () => clearTimeout(timer) };
+};

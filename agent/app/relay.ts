@@ -10,7 +10,7 @@
  * acknowledges only what is stored. Everything that waits here is bounded, and lost when the process is killed: the
  * connections of the machines break, and they send their heartbeats themselves.
  */
-import { admitRequest, type RequestLimit } from '../../shared/access/request-limit.ts';
+import { admitRequest, type RequestLimit } from '../../shared/access/request-throttle.ts';
 import {
   LEASE_BATCH_BYTES_MAX,
   LEASE_BATCH_ITEMS_MAX,

@@ -7,7 +7,7 @@
  */
 import type { AuditTrail } from '../../shared/access/audit-trail.ts';
 import { type AwsConnection, awsConnectionFrom } from '../../shared/aws/connection/connection.ts';
-import { signedPost } from '../../shared/aws/json/signed-post.ts';
+import { signedPost } from '../../shared/aws/connection/signed-post.ts';
 
 export interface AuditLogConnection extends AwsConnection {
   readonly logGroup: string;

@@ -1,8 +1,8 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
-import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
 import { RESERVE_MS } from '../../shared/aws/lambda/tick-handler.ts';
 import { handleWakeUp } from '../../shared/aws/lambda/wake-up-event.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
 import { meter } from '../../shared/observability/meter.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';

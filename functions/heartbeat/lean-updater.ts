@@ -2,28 +2,27 @@
  * Conditional updates, and reads of one item, without the SDK: one signed HTTP request over persistent connections.
  *
  * The heartbeat uses it, by far the most frequent request. It needs half the CPU and a twentieth of the bundle size of
- * the SDK's client. Expressions, errors and contract are the same. aws-connection/signature.test.ts compares signatures
- * with those of the SDK.
+ * the SDK's client. Expressions, errors and contract are the same. signature.test.ts compares signatures with those of the
+ * SDK.
  *
  * As in the SDK's standard mode, a request is sent again after throttling, a server error, a lost connection or a
  * timeout, up to `attemptsMax` times in all. Consequences for callers: ItemStore.write.
  */
 import type { GetItemCommandOutput, UpdateItemCommandOutput } from '@aws-sdk/client-dynamodb';
 import { endpointOf } from '../../shared/aws/connection/connection.ts';
-import { type PostAnswer, postClient, RequestError } from '../../shared/aws/connection/post-client.ts';
-import { requestSigner } from '../../shared/aws/connection/signature.ts';
-import { itemFromWire, toWire } from '../../shared/aws/dynamodb/attribute-value.ts';
+import { type PostAnswer, postClient, RequestError, requestSigner } from '../../shared/aws/connection/signed-post.ts';
 import type { DynamoDbClientOptions } from '../../shared/aws/dynamodb/client.ts';
-import { isRepeatable } from '../../shared/aws/dynamodb/errors.ts';
+import { itemFromWire, toWire } from '../../shared/aws/dynamodb/expression.ts';
 import {
   consumedWanted,
+  isRepeatable,
   orFault,
   pauseBefore,
   type RequestOptions,
   reportConsumed,
   tableNameOf,
+  updateItem,
 } from '../../shared/aws/dynamodb/request.ts';
-import { updateItem } from '../../shared/aws/dynamodb/update-request.ts';
 import type { ItemReader, ItemUpdater } from '../../shared/store/item-store.ts';
 
 export interface LeanUpdaterOptions extends RequestOptions {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
+import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/access/request-throttle.ts';
 import { defined } from '../../shared/defined.ts';
 import { healthKey } from '../../shared/fleet/health/health-row.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fleet/nodes/heartbeat-url.ts';
@@ -14,7 +15,6 @@ import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import { LEASE_NAMESPACE } from '../../shared/kinds/leases/lease-record.ts';
 import { createLease } from '../../shared/kinds/leases/lease-store.ts';
 import type { HttpResponse } from '../../shared/kubernetes/request/http.ts';
-import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/kubernetes/request/request-throttle.ts';
 import { type ConsumedUnits, type ItemUpdater, StoreFault } from '../../shared/store/item-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { type RenewLeaseDependencies, serveHeartbeat } from './work.ts';

@@ -4,7 +4,7 @@
  * has sent too many of them, its further items are answered 503 without a look at their tokens. Machines of the site then
  * send their heartbeats directly. Other relays are not affected.
  */
-import { admitRequest, type RequestLimit } from '../../shared/access/request-limit.ts';
+import { admitRequest, type RequestLimit } from '../../shared/access/request-throttle.ts';
 
 /**
  * Refused items of one relay, per instance of the function. A machine without a valid key tries its relay once a minute, so

@@ -14,6 +14,7 @@
 import type { Authenticator } from '../../shared/access/authenticator.ts';
 import { authorize } from '../../shared/access/authorize.ts';
 import { BODY_SHA256_EXTRA } from '../../shared/access/node-identity.ts';
+import type { RequestThrottle, Visit } from '../../shared/access/request-throttle.ts';
 import type { UserInfo } from '../../shared/access/user-info.ts';
 import type { Clock, RandomSource, StartTimeLimit } from '../../shared/clock.ts';
 import { defined } from '../../shared/defined.ts';
@@ -53,7 +54,6 @@ import { failedRequests } from '../../shared/kubernetes/request/log-throttle.ts'
 import { dryRunOf } from '../../shared/kubernetes/request/options.ts';
 import { type NoteRefusal, refusedSignIns } from '../../shared/kubernetes/request/refused-sign-ins.ts';
 import { parsePath, type ResourceTarget } from '../../shared/kubernetes/request/request.ts';
-import type { RequestThrottle, Visit } from '../../shared/kubernetes/request/request-throttle.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from '../../shared/kubernetes/request/respond.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { resourceVersionRequired } from '../../shared/kubernetes/validation/metadata.ts';

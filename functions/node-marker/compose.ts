@@ -1,6 +1,5 @@
+import { queueConnectionFrom, sqsPartQueue } from '../../shared/aws/connection/sqs.ts';
 import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
-import { sqsPartQueue } from '../../shared/aws/sqs/part-queue.ts';
-import { queueConnectionFrom } from '../../shared/aws/sqs/sqs-call.ts';
 import { loadConfig, markerConfig } from '../../shared/config/environment.ts';
 import { onMarkPart, type ReceivedPart } from './work.ts';
 

@@ -1,11 +1,10 @@
 import { keepProbeKey } from '../../shared/access/process-key-store.ts';
 import { processKeys } from '../../shared/access/tokens/process-keys.ts';
+import { queueConnectionFrom, sqsPartQueue } from '../../shared/aws/connection/sqs.ts';
 import { composeDependencies, type Environment } from '../../shared/aws/lambda/controllers.ts';
 import { composeEventBus } from '../../shared/aws/lambda/event-bus.ts';
 import { lambdaConnectionFrom, lambdaWaker } from '../../shared/aws/lambda/function-waker.ts';
-import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
-import { sqsPartQueue } from '../../shared/aws/sqs/part-queue.ts';
-import { queueConnectionFrom } from '../../shared/aws/sqs/sqs-call.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';

@@ -1,8 +1,8 @@
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
 import { RESERVE_MS } from '../../shared/aws/lambda/tick-handler.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { log, logger } from '../../shared/observability/logger.ts';
 import { meter } from '../../shared/observability/meter.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';

@@ -3,7 +3,7 @@
  * and exists twice: the claim of the slot decides which of them acts.
  */
 
-import { type QueueConnection, sqsCaller } from '../../shared/aws/sqs/sqs-call.ts';
+import { type QueueConnection, sqsCaller } from '../../shared/aws/connection/sqs.ts';
 import type { TickQueue } from './tick-queue.ts';
 
 export function sqsTickQueue(connection: QueueConnection): TickQueue {

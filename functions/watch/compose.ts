@@ -6,7 +6,7 @@ import { staticTokenAuthenticator } from '../../shared/access/tokens/static-toke
 import { watchTicketVerifier } from '../../shared/access/tokens/watch-tickets.ts';
 import type { Environment } from '../../shared/aws/lambda/controllers.ts';
 import { composeServing } from '../../shared/aws/lambda/serving.ts';
-import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { loadConfig, watchConfig } from '../../shared/config/environment.ts';
 import { gunzip } from '../../shared/gzip.ts';
 import { meter } from '../../shared/observability/meter.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type ClusterAddress, clusterAddress } from '../../shared/agents/moved-cluster.ts';
-import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { optionValues } from '../../shared/host/command-line.ts';
 import { ControlError } from '../../shared/host/control-socket.ts';
 import { StartError } from '../../shared/host/start-error.ts';

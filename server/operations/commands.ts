@@ -5,7 +5,7 @@
 import { chownSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { ControlError } from '../../shared/host/control-socket.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import { DEFAULT_DATA_DIRECTORY } from '../options.ts';

@@ -1,5 +1,5 @@
 import { fenceReader } from '../../shared/api/move-door.ts';
-import { systemClock } from '../../shared/aws/lambda/system-clock.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
 import { changeLog } from '../../shared/store/change-log.ts';
 import type { ChangeSignals } from '../watches/change-signals.ts';

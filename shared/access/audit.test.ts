@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { apiInMemory, MERGE, NODES, node } from '../../test/support/api-in-memory.ts';
-import { API_LIMITS } from '../kubernetes/request/request-throttle.ts';
 import type { AuditLine } from './audit-trail.ts';
 import { refusalMinuteOf, refusalsOf } from './refusal-store.ts';
+import { API_LIMITS } from './request-throttle.ts';
 
 const USERS = {
   ada: { name: 'ada', groups: ['nodekeeper:admins'] },

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { admitRequest } from './request-limit.ts';
+import { admitRequest } from './request-throttle.ts';
 
 const LIMIT = { ratePerSecond: 2, burst: 3 };
 

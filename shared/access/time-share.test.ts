@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { admitTime, chargeTime, sharedTime, type TimeShare } from './time-share.ts';
+import { admitTime, chargeTime, sharedTime, type TimeShare } from './request-throttle.ts';
 
 /** A tenth of the time; 200 ms at once. */
 const LIMIT: TimeShare = { share: 0.1, burstMs: 200, waitMsMax: 25 };

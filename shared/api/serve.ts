@@ -8,6 +8,7 @@
 import { type AuditedCall, audit } from '../access/audit.ts';
 import { type AccessQuestion, authorize } from '../access/authorize.ts';
 import { effectiveUser } from '../access/impersonation.ts';
+import type { Visit } from '../access/request-throttle.ts';
 import type { UserInfo } from '../access/user-info.ts';
 import { defined } from '../defined.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
@@ -17,7 +18,6 @@ import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
 import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
 import { checkTimeout } from '../kubernetes/request/options.ts';
 import { parsePath, type ResourceTarget, verbOf, withoutWatchPrefix } from '../kubernetes/request/request.ts';
-import type { Visit } from '../kubernetes/request/request-throttle.ts';
 import { isStatusError, statusResponse } from '../kubernetes/request/respond.ts';
 import { parseFieldSelector } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';

@@ -8,8 +8,8 @@
  */
 
 import { isRenewal } from '../../server/routes.ts';
+import { API_LIMITS, HEARTBEAT_LIMITS } from '../../shared/access/request-throttle.ts';
 import { fleetKeyOf } from '../../shared/fleet/zones/fleet-store.ts';
-import { API_LIMITS, HEARTBEAT_LIMITS } from '../../shared/kubernetes/request/request-throttle.ts';
 import { decisionPartition } from '../../shared/store/layout.ts';
 import type { Mark } from '../coverage.ts';
 import { type EndpointAnswer, type EndpointRequest, messageOf } from '../endpoint.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { HEARTBEAT_LIMITS } from '../../shared/kubernetes/request/request-throttle.ts';
+import { HEARTBEAT_LIMITS } from '../../shared/access/request-throttle.ts';
 import type { EndpointAnswer, EndpointRequest } from '../../simulation/endpoint.ts';
 import type { Process } from '../../simulation/faults/processes.ts';
 import { GREEDY, GREEDY_COST_MS } from '../../simulation/greedy-identity.ts';

@@ -6,6 +6,7 @@ import { composeApi } from '../../functions/api/work.ts';
 import { inProcess } from '../../server/system.ts';
 import type { AuditTrail } from '../../shared/access/audit-trail.ts';
 import { accountKeys, keepAccountKey } from '../../shared/access/process-key-store.ts';
+import type { RequestLimits } from '../../shared/access/request-throttle.ts';
 import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
 import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
 import type { AnswerWatch } from '../../shared/api/request/call.ts';
@@ -14,7 +15,6 @@ import { defined } from '../../shared/defined.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
-import type { RequestLimits } from '../../shared/kubernetes/request/request-throttle.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 

@@ -16,7 +16,7 @@ import { inProcess } from '../../server/system.ts';
 import { accountKeys, keepAccountKey } from '../../shared/access/process-key-store.ts';
 import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
 import { staticTokenAuthenticator } from '../../shared/access/tokens/static-tokens.ts';
-import { systemClock, systemRandom } from '../../shared/aws/lambda/system-clock.ts';
+import { systemClock, systemRandom } from '../../shared/clock.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { makeAuthority, makeServerCertificate } from '../../shared/host/certificate.ts';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';

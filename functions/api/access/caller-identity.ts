@@ -16,7 +16,7 @@ import {
   readCallerIdentityToken,
 } from '../../../shared/access/caller-identity-token.ts';
 import type { BearerScheme } from '../../../shared/access/tokens/bearer.ts';
-import { boundedMemory } from '../../../shared/access/tokens/bounded-memory.ts';
+import { boundedMemory } from '../../../shared/access/tokens/bearer.ts';
 import { defined } from '../../../shared/defined.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { lookupMemory } from './bounded-memory.ts';
+import { lookupMemory } from './bearer.ts';
 
 interface Lookup {
   readonly value: number | undefined;

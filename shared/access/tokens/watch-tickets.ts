@@ -12,7 +12,7 @@ import { defined } from '../../defined.ts';
 import { hasEnded } from '../process-key.ts';
 import type { TicketKeys } from '../process-keys.ts';
 import type { TicketVerdict, WatchAdmission, WatchTicketIssuer, WatchTicketVerifier } from '../watch-tickets.ts';
-import { lookupMemory } from './bounded-memory.ts';
+import { lookupMemory } from './bearer.ts';
 import type { ProcessKeys } from './process-keys.ts';
 import { keyObjectOf } from './public-keys.ts';
 

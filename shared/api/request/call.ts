@@ -3,6 +3,7 @@
 import type { AuditTrail } from '../../access/audit-trail.ts';
 import type { Authenticator } from '../../access/authenticator.ts';
 import type { Authorizer } from '../../access/authorizer.ts';
+import type { RequestThrottle } from '../../access/request-throttle.ts';
 import type { UserInfo } from '../../access/user-info.ts';
 import type { Clock, RandomSource } from '../../clock.ts';
 import type { ResourceDescriptor } from '../../kinds/descriptor.ts';
@@ -11,7 +12,6 @@ import type { HttpRequest, HttpResponse } from '../../kubernetes/request/http.ts
 import type { NoteFault } from '../../kubernetes/request/log-throttle.ts';
 import type { NoteRefusal } from '../../kubernetes/request/refused-sign-ins.ts';
 import type { ResourceTarget } from '../../kubernetes/request/request.ts';
-import type { RequestThrottle } from '../../kubernetes/request/request-throttle.ts';
 import { parseFieldSelector, parseLabelSelector, unsupportedField } from '../../kubernetes/selectors.ts';
 import * as status from '../../kubernetes/status.ts';
 import type { Log } from '../../observability/log.ts';

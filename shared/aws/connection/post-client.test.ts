@@ -4,7 +4,7 @@ import { setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startTlsServer } from '../../../test/support/tls-server.ts';
 import { listenOnLoopback } from '../../host/loopback.ts';
-import { type PostClient, type PostClientOptions, postClient } from './post-client.ts';
+import { type PostClient, type PostClientOptions, postClient } from './signed-post.ts';
 
 const answerOf = (body: string): string => `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 

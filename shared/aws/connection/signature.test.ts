@@ -1,7 +1,7 @@
 import { SignatureV4 } from '@smithy/signature-v4';
 import { describe, expect, it } from 'vitest';
 import { Sha256 } from './sha256.ts';
-import { requestSigner } from './signature.ts';
+import { requestSigner } from './signed-post.ts';
 
 const CREDENTIALS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
 const NOW_MS = 1_795_197_026_123;

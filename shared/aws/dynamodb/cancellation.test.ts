@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { cancellationOf, faultOf } from './errors.ts';
+import { cancellationOf, faultOf } from './request.ts';
 
 const cancelled = (...codes: string[]): Error =>
   Object.assign(new Error('cancelled'), {

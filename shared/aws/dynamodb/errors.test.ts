@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cancellationOf, faultOf, isConflict, isRepeatable, refusalOf } from './errors.ts';
+import { cancellationOf, faultOf, isConflict, isRepeatable, refusalOf } from './request.ts';
 
 const named = (name: string, rest: object = {}): Error => Object.assign(new Error('text of a message'), { name }, rest);
 const cancelled = (...codes: (string | undefined)[]): Error =>

@@ -5,7 +5,6 @@
  * conflicts with a transaction on its item is repeated here. A transaction uses one idempotency token for all its
  * attempts, so it is applied once. A single write has no such token, see ItemStore.write.
  */
-
 import { randomUUID } from 'node:crypto';
 import {
   BatchGetItemCommand,
@@ -15,6 +14,7 @@ import {
   QueryCommand,
   ScanCommand,
   TransactWriteItemsCommand,
+  UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { defined } from '../../defined.ts';
 import {
@@ -37,29 +37,36 @@ import {
 } from '../../store/item-store.ts';
 import { compareKeys } from '../../store/key-order.ts';
 import { checkSegment, checkTransaction, keyText } from '../../store/request-limits.ts';
-import { itemFromWire, itemToWire, presentItem, toWire, type WireItem } from './attribute-value.ts';
-import { cancellationOf, faultOf, refusalOf } from './errors.ts';
 import {
   conditionExpression,
+  itemFromWire,
+  itemToWire,
   nameIn,
   type Placeholders,
   placeholderInput,
   placeholders,
+  presentItem,
+  toWire,
   valueIn,
+  type WireItem,
 } from './expression.ts';
 import {
   CONFLICT_ATTEMPTS_MAX,
+  cancellationOf,
   consumedWanted,
   type DynamoDbOptions,
+  faultOf,
   orFault,
   pauseBefore,
+  refusalOf,
   reportConsumed,
   reportRefused,
   sendPastConflicts,
   tableNameOf,
+  type UpdateSender,
+  updateInput,
+  updateItem,
 } from './request.ts';
-import { sdkUpdateSender } from './update-item.ts';
-import { updateInput, updateItem } from './update-request.ts';
 
 /** Maximum number of keys in one BatchGetItem, a limit of the service. */
 const BATCH_KEYS_MAX = 100;
@@ -67,7 +74,7 @@ const BATCH_KEYS_MAX = 100;
 const BATCHES_AT_ONCE_MAX = 8;
 
 export function dynamoDbItemStore(options: DynamoDbOptions): ItemStore {
-  const sendUpdate = sdkUpdateSender(options.client);
+  const sendUpdate: UpdateSender = (input) => options.client.send(new UpdateItemCommand(input));
   return {
     get: (key, { consistent }) => getItem(options, key, consistent),
     getMany: (keys, { consistent }) => getItems(options, keys, consistent),

@@ -2,7 +2,7 @@
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
 import type { Log } from '../../observability/log.ts';
 import type { Item } from '../../store/item-store.ts';
-import { itemFromWire, type WireItem } from './attribute-value.ts';
+import { itemFromWire, type WireItem } from './expression.ts';
 
 export interface StreamRecord {
   readonly type: 'INSERT' | 'MODIFY' | 'REMOVE';

@@ -3,6 +3,7 @@
  * controller alone: a bundle with all of them would load twice as much code at each cold start.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { systemClock, systemRandom } from '../../clock.ts';
 import type { EvictorConfig } from '../../config/environment.ts';
 import { log } from '../../observability/logger.ts';
 import { meter } from '../../observability/meter.ts';
@@ -10,7 +11,6 @@ import type { ConsumedUnits } from '../../store/item-store.ts';
 import { type WorkDependencies, workDependencies } from '../../ticks/dependencies.ts';
 import { clientOptionsFrom, dynamoDbClient } from '../dynamodb/client.ts';
 import { dynamoDbItemStore } from '../dynamodb/item-store.ts';
-import { systemClock, systemRandom } from './system-clock.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,7 +1,7 @@
 /** Composes the event bus of the cluster, if one is configured. Functions that publish events use it. */
 
 import type { EventBus } from '../../events/event-bus.ts';
-import { eventBridgeBus, eventBusConnectionFrom } from '../json/put-events.ts';
+import { eventBridgeBus, eventBusConnectionFrom } from '../connection/put-events.ts';
 import type { Environment } from './controllers.ts';
 
 export const composeEventBus = (

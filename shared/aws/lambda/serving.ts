@@ -1,6 +1,7 @@
 /** Composes what the API needs over the account's tables. The api and watch functions use it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RequestOptions } from '../../api/request-dependencies.ts';
+import { systemClock, systemRandom } from '../../clock.ts';
 import type { Policy } from '../../fleet/policy.ts';
 import { gzip } from '../../gzip.ts';
 import { log } from '../../observability/logger.ts';
@@ -8,7 +9,6 @@ import { clientOptionsFrom, dynamoDbClient } from '../dynamodb/client.ts';
 import { dynamoDbItemStore } from '../dynamodb/item-store.ts';
 import type { DynamoDbOptions } from '../dynamodb/request.ts';
 import type { Environment } from './controllers.ts';
-import { systemClock, systemRandom } from './system-clock.ts';
 
 export const composeServing = (
   environment: Environment,

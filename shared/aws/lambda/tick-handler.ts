@@ -1,10 +1,10 @@
 /** The handler of a function that ticks by wake-ups of node-monitor and by the sweep of a schedule. */
 import { injectLambdaContext } from '@aws-lambda-powertools/logger/middleware';
 import middy from '@middy/core';
+import { systemClock } from '../../clock.ts';
 import { log, logger } from '../../observability/logger.ts';
 import { meter } from '../../observability/meter.ts';
 import { publishMetrics } from '../../observability/publish-metrics.ts';
-import { systemClock } from './system-clock.ts';
 import { handleWakeUp } from './wake-up-event.ts';
 
 /** Reserved for the response. Milliseconds. */

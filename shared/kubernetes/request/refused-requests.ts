@@ -2,9 +2,10 @@
  * Reports requests that were refused because their identity is over its limit. A refusal costs no write and no log line,
  * except for the first of an identity in a minute: that one logs and stores how many there were since the report before.
  */
+
+import type { RefusedRequest } from '../../access/request-throttle.ts';
 import type { Log } from '../../observability/log.ts';
 import type { NoteFault } from './log-throttle.ts';
-import type { RefusedRequest } from './request-throttle.ts';
 
 const EVERY_MS = 60_000;
 /** Identities in memory. The one that was reported longest ago is dropped first, with what it has not reported. */

@@ -7,7 +7,7 @@
  */
 import { type ClusterEvent, detailOf, EVENT_SOURCE } from '../../events/cluster-event.ts';
 import type { EventBus } from '../../events/event-bus.ts';
-import { type AwsConnection, awsConnectionFrom } from '../connection/connection.ts';
+import { type AwsConnection, awsConnectionFrom } from './connection.ts';
 import { signedPost } from './signed-post.ts';
 
 export interface EventBusConnection extends AwsConnection {

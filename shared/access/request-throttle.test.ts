@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { NODES_GROUP } from '../../access/node-restriction.ts';
-import { PROBE_GROUP, PROBE_USER } from '../../access/probe-identity.ts';
-import type { UserInfo } from '../../access/user-info.ts';
+import { isStatusError } from '../kubernetes/request/respond.ts';
+import { NODES_GROUP } from './node-restriction.ts';
+import { PROBE_GROUP, PROBE_USER } from './probe-identity.ts';
 import {
   API_LIMITS,
   CONCURRENT_API_LIMITS,
@@ -9,7 +9,7 @@ import {
   type RefusedRequest,
   requestThrottle,
 } from './request-throttle.ts';
-import { isStatusError } from './respond.ts';
+import type { UserInfo } from './user-info.ts';
 
 const node = (name: string): UserInfo => ({ username: `system:node:${name}`, groups: [NODES_GROUP] });
 const probe: UserInfo = { username: PROBE_USER, groups: [PROBE_GROUP] };

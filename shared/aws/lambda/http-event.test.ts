@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { streamAnswer, throwUnlessOfStream } from './event.ts';
+import { streamAnswer, throwUnlessOfStream } from './http-event.ts';
 
 const HEAD = { status: 200, headers: {}, body: '' };
 /** Beyond the time limit of a test. */
