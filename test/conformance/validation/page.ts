@@ -20,15 +20,23 @@ function usualTime({ field, rule }: Constraint): string {
   return /^immutable|for updates$/.test(rule) ? 'update' : 'create';
 }
 
+/** The words of a rule: signs for bounds, and a noun without its article. */
+const wordsOf = (rule: string): string =>
+  (/ (is|has|may|owns) /.test(rule) ? rule : rule.replace(/^(an?|the) /, ''))
+    .replace(/\bat least (\d)/, '≥ $1')
+    .replace(/\bat most (\d)/, '≤ $1')
+    .replace(/\bgreater than (\d)/, '> $1');
+
 /** One rule in words, with what is not as usual about it. */
 function ruleOf(each: Constraint): string {
-  if (each.kind === 'leftOut') return `${each.rule}: not checked, ${each.reason}`;
+  if (each.kind === 'leftOut') return `${wordsOf(each.rule)}: not checked, ${each.reason}`;
+  const rule = wordsOf(each.rule);
   const reason = each.cause.reason.replace('FieldValue', '');
   const additions = [
     ...(each.on === usualTime(each) ? [] : [each.on]),
     ...(reason === usualCause(each.rule) ? [] : [reason]),
   ];
-  return additions.length === 0 ? each.rule : `${each.rule} (${additions.join(', ')})`;
+  return additions.length === 0 ? rule : `${rule} (${additions.join(', ')})`;
 }
 
 const SELECTOR = [
