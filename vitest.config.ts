@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 /** They replace modules or programs that other tests use. Every other file shares its worker, which saves most imports. */
 export const ALONE = [
@@ -15,6 +16,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // One more than the cores of CI: half of the time of a run is waits of tests with processes of their own.
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', './test/support/closing-line-reporter.ts'],
     projects: [
       {

@@ -1,11 +1,12 @@
 /** .ci/run on a machine that has nothing, with stand-ins for the programs that change one; and what files share. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ALONE } from '../vitest.config.ts';
+import { LONGEST } from './support/longest-first.ts';
 import { NEEDED_PACKAGES } from './support/mock-system-bus.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -18,13 +19,18 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** What it calls: one line per call of apt-get and npm. */
-function callsOf(present: readonly string[]): string[] {
+function callsOf(
+  present: readonly string[],
+  { failing, status: expected }: { readonly failing?: string; readonly status: number } = { status: 0 },
+): string[] {
   const calls = join(folder, 'calls');
   const program = (name: string, text: string): void => {
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`);
     chmodSync(join(folder, name), 0o755);
   };
-  for (const name of ['apt-get', 'npm']) program(name, `echo "${name} $* CI=$CI" >> '${calls}'`);
+  for (const name of ['apt-get', 'npm']) {
+    program(name, `echo "${name} $* CI=$CI" >> '${calls}'${name === failing ? '\nexit 1' : ''}`);
+  }
   for (const name of present) program(name, ':');
   for (const name of ['bash', 'dirname']) symlinkSync(join('/usr/bin', name), join(folder, name));
   // Hides the modules, where this machine has them.
@@ -35,7 +41,7 @@ function callsOf(present: readonly string[]): string[] {
     env: { PATH: folder, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
     encoding: 'utf8',
   });
-  expect([status, stderr]).toEqual([0, '']);
+  expect([status, stderr]).toEqual([expected, '']);
   return readFileSync(calls, 'utf8').trim().split('\n');
 }
 
@@ -45,8 +51,12 @@ const OTHERS =
   'npm install --no-save --ignore-scripts --no-audit --no-fund aws-lambda-ric@4.0.2 @cloud-copilot/iam-simulate@0.1.173';
 
 it('installs every program that a test would be skipped without', () => {
-  const [update, install = '', ci, others = '', ...rest] = callsOf([]);
-  expect([update, ci, rest]).toEqual(['apt-get update -qq CI=', CI, [TEST]]);
+  const calls = callsOf([]);
+  // Two programs install side by side. The tests begin when both have installed everything.
+  const ofApt = calls.filter((call) => call.startsWith('apt-get '));
+  const [ci, others = '', ...rest] = calls.filter((call) => !ofApt.includes(call));
+  const [update, install = '', ...more] = ofApt;
+  expect([update, more, ci, rest, calls.at(-1)]).toEqual(['apt-get update -qq CI=', [], CI, [TEST], TEST]);
   expect(others.startsWith(OTHERS)).toBe(true);
   expect([...others.matchAll(/kubectl-v(\d+)@\d/g)].map(([, minor]) => Number(minor))).toEqual([
     27, 28, 29, 30, 31, 32, 33,
@@ -63,6 +73,11 @@ it('installs every program that a test would be skipped without', () => {
       ...NEEDED_PACKAGES,
     ].toSorted(),
   );
+});
+
+it('runs no test when a program cannot be installed', () => {
+  const failing = callsOf([], { status: 1, failing: 'apt-get' });
+  expect(failing).not.toContain(TEST);
 });
 
 it('installs nothing but packages where all of them are there', () => {
@@ -88,4 +103,8 @@ it('runs every file that replaces a module in a worker of its own', () => {
   const replacing = files.stdout.trim().split('\n');
   expect(replacing.length).toBeGreaterThan(1);
   expect(ALONE).toEqual(expect.arrayContaining(replacing));
+});
+
+it('starts files first that exist', () => {
+  expect(LONGEST.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
 });

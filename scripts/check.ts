@@ -1,0 +1,38 @@
+/** `npm run check`: its programs side by side, as many as there are cores. Each prints its findings when it ends. */
+import { spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+
+/** Scripts of package.json, the longest first. */
+const CHECKS = ['typecheck', 'lint', 'imports', 'reach', 'wording'] as const;
+
+interface Outcome {
+  readonly succeeded: boolean;
+  readonly output: string;
+}
+
+function run(check: (typeof CHECKS)[number]): Promise<Outcome> {
+  const child = spawn('npm', ['run', '--silent', check], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      output += chunk;
+    });
+  }
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      const end = signal === null ? `exit code ${code}` : signal;
+      resolve({ succeeded: code === 0, output: code === 0 ? output : `${output}npm run ${check}: ${end}\n` });
+    });
+  });
+}
+
+const left: (typeof CHECKS)[number][] = [...CHECKS];
+async function work(): Promise<void> {
+  for (let check = left.shift(); check !== undefined; check = left.shift()) {
+    const { succeeded, output } = await run(check);
+    process.stdout.write(output);
+    if (!succeeded) process.exitCode = 1;
+  }
+}
+await Promise.all(Array.from({ length: availableParallelism() }, work));
