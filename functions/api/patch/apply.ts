@@ -15,7 +15,7 @@ import {
   setMember,
 } from '../../../shared/kubernetes/wire/json-value.ts';
 import {
-  changesBetween,
+  changesOf,
   difference,
   EMPTY_FIELD_SET,
   type FieldSet,
@@ -111,8 +111,7 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   // Normalised like the live object. An empty map is absent in both, so it is not a change.
   const object = decodeStrict(schema, merged).value;
 
-  const before = live === undefined ? EMPTY_FIELD_SET : fieldSetOf(schema, live, ignored);
-  const { changed, removed } = changesBetween(before, fieldSetOf(schema, object, ignored));
+  const { changed, removed } = changesOf(schema, live, object, ignored);
   // A field applied with an empty value (false, []) is absent from the normalised object. That is a change too.
   const contested = union(changed, intersection(removed, fields));
   const conflicts = others

@@ -25,48 +25,100 @@ export interface FieldSet {
 export const EMPTY_FIELD_SET: FieldSet = { owned: false, children: new Map() };
 const OWNED_LEAF: FieldSet = { owned: true, children: new Map() };
 
+/** Paths to leave out, by their first name. */
+type Ignored = ReadonlyMap<string, Ignored | 'whole'>;
+
+const NOTHING_IGNORED: Ignored = new Map();
+
+function alsoIgnoring(ignored: Ignored, [name = '', ...rest]: readonly string[]): Ignored {
+  const below = ignored.get(name);
+  if (below === 'whole') return ignored;
+  return new Map(ignored).set(name, rest.length === 0 ? 'whole' : alsoIgnoring(below ?? NOTHING_IGNORED, rest));
+}
+
 /** Fields that the server sets or that name the object. No manager owns them. */
-const UNOWNED_PATHS: readonly (readonly string[])[] = [
+const UNOWNED: Ignored = [
   ['apiVersion'],
   ['kind'],
   ...[
     ...['name', 'generateName', 'namespace', 'uid', 'resourceVersion', 'generation', 'creationTimestamp'],
     ...['deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'managedFields'],
   ].map((name) => ['metadata', name]),
-];
+].reduce(alsoIgnoring, NOTHING_IGNORED);
 
 /**
  * The fields that an object sets. A field that the API server always writes is in the set only if it is not empty:
  * otherwise no client has set it. `ignored`: further paths to leave out, such as `['status']`.
  */
-export function fieldSetOf(
+export const fieldSetOf = (
   schema: StructSchema,
   object: Readonly<JsonObject>,
   ignored: readonly (readonly string[])[] = [],
-): FieldSet {
-  const members = new Map<string, FieldSet>();
-  addMembers(members, schema, object, [...UNOWNED_PATHS, ...ignored]);
-  return { owned: false, children: members };
+): FieldSet => setOfObject(schema, object, undefined, ignored.reduce(alsoIgnoring, UNOWNED));
+
+/**
+ * The fields in which an object differs from one before it; `before` undefined: all that it sets.
+ *
+ * Only what differs is made into sets, because most of an object is the same before and after a write. The result is that
+ * of whole sets: a value that is equal in both has equal sets, which neither change nor remove a field.
+ */
+export function changesOf(
+  schema: StructSchema,
+  before: Readonly<JsonObject> | undefined,
+  after: Readonly<JsonObject>,
+  ignored: readonly (readonly string[])[] = [],
+): FieldChanges {
+  const all = ignored.reduce(alsoIgnoring, UNOWNED);
+  const old = before === undefined ? EMPTY_FIELD_SET : setOfObject(schema, before, after, all);
+  const next = setOfObject(schema, after, before, all);
+  return { changed: changedIn(old, next), removed: difference(old, next) };
 }
 
+/** `other`: members that are equal to those of this object are left out. */
+function setOfObject(
+  schema: StructSchema,
+  object: Readonly<JsonObject>,
+  other: Readonly<JsonObject> | undefined,
+  ignored: Ignored,
+): FieldSet {
+  const children = new Map<string, FieldSet>();
+  addMembers(children, schema, object, other, ignored);
+  return { owned: false, children };
+}
+
+/** Returns the names of those left out. */
 function addMembers(
   into: Map<string, FieldSet>,
-  schema: Schema | undefined,
+  schema: Schema,
   object: Readonly<JsonObject>,
-  ignored: readonly (readonly string[])[],
-): void {
+  other: Readonly<JsonObject> | undefined,
+  ignored: Ignored,
+): readonly string[] {
+  const equal: string[] = [];
   for (const name of Object.keys(object)) {
-    const ignoredHere = ignored.length === 0 ? ignored : ignored.filter(([first]) => first === name);
-    if (ignoredHere.some((path) => path.length === 1)) continue;
-    const value = object[name];
-    if (value === undefined || value === null) continue;
-    const field = schema?.kind === 'struct' && Object.hasOwn(schema.fields, name) ? schema.fields[name] : undefined;
-    if (field !== undefined && isUnset(field, value)) continue;
-    const isKey = schema?.kind === 'map';
-    const ignoredBelow = ignoredHere.length === 0 ? ignoredHere : ignoredHere.map((path) => path.slice(1));
-    const set = setOfValue(memberSchema(schema, name), value, isKey, ignoredBelow);
-    if (set !== undefined) into.set(`f:${name}`, set);
+    if (other !== undefined && Object.hasOwn(other, name) && jsonEqual(object[name], other[name])) equal.push(name);
+    else {
+      const set = setOfMember(schema, object, name, other, ignored);
+      if (set !== undefined) into.set(`f:${name}`, set);
+    }
   }
+  return equal;
+}
+
+function setOfMember(
+  schema: Schema,
+  object: Readonly<JsonObject>,
+  name: string,
+  other: Readonly<JsonObject> | undefined,
+  ignored: Ignored,
+): FieldSet | undefined {
+  const ignoredBelow = ignored.get(name) ?? NOTHING_IGNORED;
+  const value = object[name];
+  if (ignoredBelow === 'whole' || value === undefined || value === null) return undefined;
+  const field = schema.kind === 'struct' && Object.hasOwn(schema.fields, name) ? schema.fields[name] : undefined;
+  if (field !== undefined && isUnset(field, value)) return undefined;
+  const otherValue = other === undefined ? undefined : getMember(other, name);
+  return setOfValue(memberSchema(schema, name), value, otherValue, { isEntry: schema.kind === 'map', ignoredBelow });
 }
 
 function isUnset(field: Field, value: unknown): boolean {
@@ -79,13 +131,14 @@ function isUnset(field: Field, value: unknown): boolean {
 function setOfValue(
   schema: Schema | undefined,
   value: unknown,
-  isEntry: boolean,
-  ignored: readonly (readonly string[])[],
+  other: unknown,
+  { isEntry, ignoredBelow }: { readonly isEntry: boolean; readonly ignoredBelow: Ignored },
 ): FieldSet | undefined {
   if (isJsonObject(value) && (schema?.kind === 'struct' || schema?.kind === 'map') && !schema.atomic) {
     const children = new Map<string, FieldSet>();
-    addMembers(children, schema, value, ignored);
-    if (children.size > 0) return { owned: isEntry, children };
+    const equal = addMembers(children, schema, value, isJsonObject(other) ? other : undefined, ignoredBelow);
+    const isSet = (name: string): boolean => setOfMember(schema, value, name, undefined, ignoredBelow) !== undefined;
+    if (children.size > 0 || equal.some(isSet)) return { owned: isEntry, children };
     // An empty object is owned itself. One with members that are all ignored or unset is not.
     return isEntry || Object.keys(value).length === 0 ? { ...OWNED_LEAF, value: {} } : undefined;
   }
@@ -93,15 +146,24 @@ function setOfValue(
     const keys = itemKeys(schema, value);
     if (keys !== undefined) {
       if (value.length === 0) return undefined;
+      const others = itemsByKey(schema, other);
       const children = new Map<string, FieldSet>();
       for (const [index, key] of keys.entries()) {
         const item = value[index];
-        children.set(key, setOfValue(schema.items, item, true, []) ?? { ...OWNED_LEAF, value: item });
+        const otherItem = others?.get(key);
+        if (otherItem !== undefined && jsonEqual(item, otherItem)) continue;
+        const set = setOfValue(schema.items, item, otherItem, { isEntry: true, ignoredBelow: NOTHING_IGNORED });
+        children.set(key, set ?? { ...OWNED_LEAF, value: item });
       }
       return { owned: false, children };
     }
   }
   return { ...OWNED_LEAF, value };
+}
+
+function itemsByKey(schema: ListSchema, items: unknown): ReadonlyMap<string, unknown> | undefined {
+  const keys = Array.isArray(items) ? itemKeys(schema, items) : undefined;
+  return keys && new Map(keys.map((key, index) => [key, (items as readonly unknown[])[index]]));
 }
 
 /**
@@ -174,11 +236,6 @@ export interface FieldChanges {
   readonly changed: FieldSet;
   /** Fields that are no longer set. */
   readonly removed: FieldSet;
-}
-
-/** The difference between the sets of two objects, values included. */
-export function changesBetween(before: FieldSet, after: FieldSet): FieldChanges {
-  return { changed: changedIn(before, after), removed: difference(before, after) };
 }
 
 function changedIn(before: FieldSet, after: FieldSet): FieldSet {

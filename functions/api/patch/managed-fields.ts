@@ -1,13 +1,12 @@
 import type { StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
 import { getMember, isJsonObject, type JsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
 import {
-  changesBetween,
+  changesOf,
   difference,
   EMPTY_FIELD_SET,
   equalSets,
   type FieldChanges,
   type FieldSet,
-  fieldSetOf,
   fromFieldsV1,
   isEmptySet,
   toFieldsV1,
@@ -68,8 +67,7 @@ export function trackUpdate({ schema, live, next, writer, ignored = [] }: Tracke
   if (resetsManagedFields(sent)) return [];
   const ownerships =
     readManagedFields(sent) ?? readManagedFields(live === undefined ? [] : managedFieldsOf(live)) ?? [];
-  const before = live === undefined ? EMPTY_FIELD_SET : fieldSetOf(schema, live, ignored);
-  const changes = changesBetween(before, fieldSetOf(schema, next, ignored));
+  const changes = changesOf(schema, live, next, ignored);
   return writeManagedFields(takeOver(ownerships, { ...writer, operation: 'Update' }, changes));
 }
 
