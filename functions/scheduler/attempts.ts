@@ -297,7 +297,7 @@ class Attempts {
       queuedAtMs,
       eventAtMs: of.eventAtMs,
       process: copy.process,
-      changesSeen: copy.changesSeen,
+      changesSeen: copy.history.seen,
     };
     rows.set(pod.key, next);
     await queue.putRow(next);

@@ -12,7 +12,6 @@ import { defined } from '../../shared/defined.ts';
 import { readNodeUses } from '../../shared/fleet/nodes/node-use.ts';
 import { shardsOf } from '../../shared/kinds/resources.ts';
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
-import type { WorldChange } from '../../shared/scheduling/queue.rule.ts';
 import type { QueueStore } from '../../shared/scheduling/queue-store.ts';
 import { Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import type { Labels } from '../../shared/scheduling/terms.rule.ts';
@@ -25,9 +24,8 @@ import {
 } from '../../shared/scheduling/world.rule.ts';
 import { readShardChanges, readShardCursors, type ShardCursors } from '../../shared/store/shard-changes.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
+import { ChangeHistory } from './change-history.ts';
 
-/** Changes that are remembered for waiting pods. A pod that was tried before them is tried again. */
-const HISTORY_MAX = 4_096;
 const LIST_PAGE = 1_000;
 /** 10 million objects. */
 const LIST_PAGES_MAX = 10_000;
@@ -47,9 +45,8 @@ export class ClusterCopy {
   #hasReadVersions = false;
   #order = 0;
   #pending = new Map<string, KubePod>();
-  #history: WorldChange[] = [];
-  /** Changes before the first one of the history. */
-  #forgotten = 0;
+  /** For waiting pods. */
+  readonly history = new ChangeHistory();
 
   constructor(dependencies: Dependencies, queue: QueueStore) {
     this.#dependencies = dependencies;
@@ -60,16 +57,6 @@ export class ClusterCopy {
   get process(): string {
     this.#process ??= this.#dependencies.random.uuid();
     return this.#process;
-  }
-
-  /** Number of changes since the process began. */
-  get changesSeen(): number {
-    return this.#forgotten + this.#history.length;
-  }
-
-  /** Changes since that number; undefined: not all of them are known. */
-  changesSince(seen: number): readonly WorldChange[] | undefined {
-    return seen < this.#forgotten ? undefined : this.#history.slice(seen - this.#forgotten);
   }
 
   /** Pods without a node that wait for this scheduler, as stored, with those that are gated. */
@@ -149,9 +136,6 @@ export class ClusterCopy {
     this.snapshot = new Snapshot();
     this.#pending = new Map();
     this.#namespaces = new Map();
-    // What changed since the last read is not known.
-    this.#forgotten += this.#history.length + 1;
-    this.#history = [];
     const cursors: Record<string, ShardCursors> = {};
     for (const resource of RESOURCES) {
       // After the Nodes and before the pods: see unused-rows.ts, and above.
@@ -160,8 +144,8 @@ export class ClusterCopy {
       await this.#listAll(resource);
     }
     this.#cursors = cursors as Record<Resource, ShardCursors>;
-    this.#forgotten += this.#history.length;
-    this.#history = [];
+    // What changed since the last read is not known.
+    this.history.forget(this.#pending.keys());
   }
 
   async #listAll(resource: Resource): Promise<void> {
@@ -201,7 +185,7 @@ export class ClusterCopy {
     // The version may be that of an earlier row (unused-rows.ts).
     if (!isSame) this.#uses.delete(after.name);
     this.snapshot.setNode(after);
-    this.#remember({ kind: 'node', before: isSame ? before : undefined, after });
+    this.history.add({ kind: 'node', before: isSame ? before : undefined, after });
   }
 
   #setPod(pod: KubePod): void {
@@ -209,12 +193,14 @@ export class ClusterCopy {
     const before = this.snapshot.pods.get(after.key);
     if (before !== undefined && before.resourceVersion >= after.resourceVersion) return;
     this.snapshot.setPod(after);
-    if (isPending(after)) this.#pending.set(after.key, pod);
-    else this.#pending.delete(after.key);
+    if (isPending(after)) {
+      this.#pending.set(after.key, pod);
+      this.history.waits(after.key);
+    } else this.#waitsNoMore(after.key);
     if (before !== undefined && before.uid !== after.uid) {
-      this.#remember({ kind: 'pod', before, after: undefined });
-      this.#remember({ kind: 'pod', before: undefined, after });
-    } else this.#remember({ kind: 'pod', before, after });
+      this.history.add({ kind: 'pod', before, after: undefined });
+      this.history.add({ kind: 'pod', before: undefined, after });
+    } else this.history.add({ kind: 'pod', before, after });
   }
 
   #remove(resource: Resource, object: KubeObject): void {
@@ -227,22 +213,19 @@ export class ClusterCopy {
       const before = this.snapshot.nodes.get(name)?.node;
       if (before === undefined || before.resourceVersion > version) return;
       this.snapshot.removeNode(name);
-      this.#remember({ kind: 'node', before, after: undefined });
+      this.history.add({ kind: 'node', before, after: undefined });
     } else {
       const before = this.snapshot.pods.get(`${namespace}/${name}`);
       if (before === undefined || before.resourceVersion > version) return;
       this.snapshot.removePod(before.key);
-      this.#pending.delete(before.key);
-      this.#remember({ kind: 'pod', before, after: undefined });
+      this.#waitsNoMore(before.key);
+      this.history.add({ kind: 'pod', before, after: undefined });
     }
   }
 
-  #remember(change: WorldChange): void {
-    this.#history.push(change);
-    if (this.#history.length <= 2 * HISTORY_MAX) return;
-    const dropped = this.#history.length - HISTORY_MAX;
-    this.#history = this.#history.slice(dropped);
-    this.#forgotten += dropped;
+  #waitsNoMore(key: string): void {
+    this.#pending.delete(key);
+    this.history.left(key);
   }
 
   /** One object that cannot be read concerns only itself. */

@@ -205,10 +205,9 @@ async function duePods(
 /** Whether a change since the last attempt may help. After the attempt of another process not all changes are known. */
 function isHelped(copy: ClusterCopy, pod: SchedulablePod, row: WaitingRow): boolean {
   if (row.isRequeued) return false;
-  const changes = row.process === copy.process ? copy.changesSince(row.changesSeen) : undefined;
-  if (changes === undefined) return true;
+  if (row.process !== copy.process) return true;
   const { namespaces } = copy.snapshot;
-  return changes.some((change) => mayHelp(pod, row.plugins, { change, namespaces }));
+  return copy.history.mayHelp(row.key, row.changesSeen, (change) => mayHelp(pod, row.plugins, { change, namespaces }));
 }
 
 function measureQueue({ meter, clock, policy }: WorkDependencies, copy: ClusterCopy, rows: QueueState['rows']): void {

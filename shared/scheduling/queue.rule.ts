@@ -214,6 +214,10 @@ const HINTS: Readonly<Record<PluginName, Hints>> = {
   SafetyGate: {},
 };
 
+/** Whether the change may help other pods than its own: a pod without a place or a nomination takes no room. */
+export const concernsOthers = (change: WorldChange): boolean =>
+  change.kind === 'node' || counts(change.before) || counts(change.after) || left(change);
+
 /** Whether the change may let the pod be scheduled: permission to try again, never a promise. */
 export function mayHelp(
   pod: SchedulablePod,

@@ -1,0 +1,101 @@
+/**
+ * Changes that may let waiting pods be scheduled. A change that can help no other pod is kept for its own pod alone, and
+ * a pod looks at each change once. So the creation of 10,000 pods that fit nowhere, and each pass over them, costs what
+ * their number costs, not its square.
+ */
+import { concernsOthers, type WorldChange } from '../../shared/scheduling/queue.rule.ts';
+
+/** Changes for all pods. A pod that was tried before them is tried again. */
+const COMMON_MAX = 4_096;
+/** Changes of one waiting pod itself, in the same way. */
+const OWN_MAX = 8;
+
+interface Numbered {
+  readonly number: number;
+  readonly change: WorldChange;
+}
+
+/** The newest changes of a kind. */
+class Newest {
+  #changes: Numbered[] = [];
+  readonly #max: number;
+  /** All changes from this number on are known. */
+  #from: number;
+
+  constructor(max: number, from: number) {
+    this.#max = max;
+    this.#from = from;
+  }
+
+  add(changed: Numbered): void {
+    this.#changes.push(changed);
+    if (this.#changes.length <= 2 * this.#max) return;
+    this.#changes = this.#changes.slice(-this.#max);
+    this.#from = this.#changes[0]!.number;
+  }
+
+  /** undefined: not all of them are known. */
+  since(seen: number): readonly WorldChange[] | undefined {
+    if (seen < this.#from) return undefined;
+    const first = this.#changes.findLastIndex(({ number }) => number < seen) + 1;
+    return this.#changes.slice(first).map(({ change }) => change);
+  }
+}
+
+interface WaitingPod {
+  readonly own: Newest;
+  /** No change before this number helps. */
+  unhelpedTo: number;
+}
+
+export class ChangeHistory {
+  #seen = 0;
+  #common = new Newest(COMMON_MAX, 0);
+  #waiting = new Map<string, WaitingPod>();
+
+  /** Number of changes since the process began. */
+  get seen(): number {
+    return this.#seen;
+  }
+
+  add(change: WorldChange): void {
+    const changed = { number: this.#seen, change };
+    this.#seen += 1;
+    if (concernsOthers(change)) this.#common.add(changed);
+    if (change.kind === 'node') return;
+    const key = (change.after ?? change.before)?.key ?? '';
+    this.#waiting.get(key)?.own.add(changed);
+  }
+
+  /** A pod waits from now on. */
+  waits(key: string): void {
+    if (!this.#waiting.has(key)) this.#waiting.set(key, { own: new Newest(OWN_MAX, this.#seen), unhelpedTo: 0 });
+  }
+
+  /** A pod waits no more. */
+  left(key: string): void {
+    this.#waiting.delete(key);
+  }
+
+  /** Something may have changed that is not known. `waiting`: keys of the pods that wait now. */
+  forget(waiting: Iterable<string>): void {
+    this.#seen += 1;
+    this.#common = new Newest(COMMON_MAX, this.#seen);
+    this.#waiting = new Map();
+    for (const key of waiting) this.waits(key);
+  }
+
+  /**
+   * Whether a change may help a pod that was tried when `seen` changes were known. `helps` answers the same for the same
+   * change until the pod is tried again, and then `seen` is later. So after a "no" only later changes are looked at.
+   */
+  mayHelp(key: string, seen: number, helps: (change: WorldChange) => boolean): boolean {
+    const pod = this.#waiting.get(key);
+    if (pod === undefined) return true;
+    const from = Math.max(seen, pod.unhelpedTo);
+    const [common, own] = [this.#common.since(from), pod.own.since(from)];
+    if (common === undefined || own === undefined || common.some(helps) || own.some(helps)) return true;
+    pod.unhelpedTo = this.#seen;
+    return false;
+  }
+}
