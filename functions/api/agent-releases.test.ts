@@ -72,7 +72,7 @@ async function cluster(spec?: object, architectures: Readonly<Record<string, str
     }
     return lists;
   };
-  return { api, join, ask, action, updated, release, label, ready, patch, listsPerHour };
+  return { api, join, ask, action, updated, release, label, ready, patch, listsPerHour, lists: () => lists };
 }
 
 describe('an AgentRelease', () => {
@@ -143,12 +143,15 @@ describe('a node that asks', () => {
   });
 
   it('does not count as updated before all are, and then the release is complete', async () => {
-    const { action, updated, release } = await cluster({ maxUnavailable: 4 });
+    const { api, action, updated, release } = await cluster({ maxUnavailable: 4 });
     for (const name of NAMES) expect(await action(name)).toBe('update');
     for (const name of NAMES.slice(1)) await updated(name);
     expect((await release()).status).toMatchObject({ nodes: 4, updated: 3, wave: 0 });
     await updated('n1');
-    expect((await release()).status).toMatchObject({ nodes: 4, updated: 4, wave: 1, updating: [], failed: [] });
+    expect((await release()).status).toMatchObject({ nodes: 4, updated: 4, wave: 0, updating: [], failed: [] });
+    api.advance(60_000);
+    await updated('n2');
+    expect((await release()).status).toMatchObject({ nodes: 4, updated: 4, wave: 1 });
   });
 
   it('keeps its place after a failure, which stops the release', async () => {
@@ -245,6 +248,8 @@ describe('a node without an artifact for its architecture', () => {
       expect(await action(name)).toBe('update');
       await updated(name);
     }
+    api.advance(60_000);
+    await updated('n4');
     expect((await release()).status).toMatchObject({ nodes: 4, updated: 3, skipped: 1, wave: 2 });
   });
 
@@ -413,6 +418,25 @@ describe('the nodes are listed twice per hour', () => {
     expect(await action('n2')).toBe('update');
     expect(await listsPerHour(['n2'], 'update')).toBe(2);
   });
+});
+
+it.each([
+  ['the release is complete', NAMES],
+  ['one node does not update', NAMES.slice(0, 3)],
+])('lists the nodes once per minute while a node reports one version and then another, and %s', async (_, done) => {
+  const { api, action, updated, release, lists } = await cluster({ maxUnavailable: 4 });
+  for (const name of NAMES) await action(name);
+  for (const name of done) await updated(name);
+  api.advance(60_000);
+  await updated('n1');
+  const before = lists();
+  for (let second = 0; second < 180; second += 1) {
+    api.advance(1_000);
+    expect(await action('n1')).toBe('update');
+    await action('n1', { version: '2.0.0' });
+  }
+  expect(lists() - before).toBeLessThanOrEqual(3);
+  expect((await release()).status?.updated).toBeLessThanOrEqual(4);
 });
 
 it('counts again when a node of an earlier wave updates or failed since the last list', async () => {

@@ -38,6 +38,7 @@ import {
   type UpdateVerdict,
   updateVerdict,
   waveOf,
+  wavesOf,
   withoutObsolete,
   withReport,
 } from '../../../shared/agents/release-rollout.ts';
@@ -262,7 +263,9 @@ interface Deciding {
 /**
  * The counts of the last list of the nodes. undefined if the nodes must be listed: a place is granted on counts of the
  * last minute only, and a wait that may have ended is decided on such counts. Otherwise one node that waits for a node
- * that failed would cause a list per minute.
+ * that failed would cause a list per minute. And a node that reports one version and then another would cause a list
+ * each time: the last node to complete its update is no exception, so the last wave ends with the first report of a later
+ * minute.
  */
 async function knownCounts(
   dependencies: NodeUpdateDependencies,
@@ -273,10 +276,10 @@ async function knownCounts(
   const spec = specOf(release);
   const fleet = summaryOf(release, report, completed);
   if (fleet === undefined) return undefined;
-  const isComplete = report.version === spec.version && fleet.updated + fleet.skipped >= fleet.nodes;
-  if (isComplete) return completed === 0 ? { fleet } : undefined;
   const ageMs = nowMs - (parseTimeMs(release.status?.refreshedAt) ?? 0);
   if (ageMs < REFRESH_MS) return { fleet };
+  const isLast = report.version === spec.version && fleet.updated + fleet.skipped >= fleet.nodes;
+  if (isLast) return fleet.wave >= wavesOf(spec).length ? { fleet } : undefined;
   if (ageMs >= QUIET_REFRESH_MS) return undefined;
   if (!needsCounts(spec, report, state)) return { fleet };
   const names = holdersAt(state, Math.floor(nowMs / HOLDERS_MS));
@@ -295,8 +298,8 @@ function summaryOf(
 ): FleetSummary | undefined {
   const { observedGeneration, nodes: count = 0, updated = 0, skipped = 0, skippedNodes = [], wave = 0 } = known;
   if (observedGeneration !== metadata.generation) return undefined;
-  const now = report.version === spec.version ? updated + completed : updated;
-  return { nodes: count, updated: now, skipped, skippedNodes, wave };
+  const now = Math.min(count - skipped, updated + completed);
+  return { nodes: count, updated: report.version === spec.version ? now : updated, skipped, skippedNodes, wave };
 }
 
 interface Counting extends Pick<Question, 'report' | 'earlier'> {
