@@ -214,7 +214,7 @@ const HINTS: Readonly<Record<PluginName, Hints>> = {
   SafetyGate: {},
 };
 
-/** Whether the change may help other pods than its own: a pod without a place or a nomination takes no room. */
+/** Whether the change may help other pods than its own: only a pod with a node or a nomination occupies room. */
 export const concernsOthers = (change: WorldChange): boolean =>
   change.kind === 'node' || counts(change.before) || counts(change.after) || left(change);
 
