@@ -33,11 +33,18 @@ export const AREAS: Readonly<Record<string, Globs>> = {
 
 /**
  * Tests that may detect a mutant. Those that start programs, bundles or a synthesis never load the changed module. Left out
- * too: stories, races, histories and fuzz runs of several seconds each. What only they detect lacks a test beside its file.
+ * too: stories, races, histories, fuzz and sweeps of several seconds each. What only they detect lacks a test beside its
+ * file.
  */
 export const TESTS: Globs = {
-  include: ['{shared,functions,agent}/**/*.test.ts', 'test/{conformance,contract,property}/**/*.test.ts'],
-  exclude: ['test/contract/{cidr-race,item-store,limiter-race}.test.ts', 'test/property/{api-fuzz,pod-gc}.test.ts'],
+  include: ['{shared,functions,agent}/**/*.test.ts', 'test/{conformance,contract,controllers,property}/**/*.test.ts'],
+  exclude: [
+    'test/conformance/{access-matrix,machine-supplied-values,scheduler-other-pods,scheduler-queue}.test.ts',
+    'test/conformance/validation/*.test.ts',
+    'test/contract/{cidr-race,item-store,limiter-race}.test.ts',
+    'test/controllers/{laws,one-bad-object}.test.ts',
+    'test/property/{api-fuzz,linear-work,pod-gc}.test.ts',
+  ],
 };
 
 /** Paths from `root`, sorted. */

@@ -1,8 +1,12 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { AREAS, filesOf, sourcesOf, TESTS } from './areas.ts';
 import { reasonToIgnore } from './ignore-prose.ts';
 import { nearTests } from './near-tests.ts';
+import { refusalsUnder } from './refuse-types.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -14,13 +18,20 @@ it('refuses an unknown area', () => {
   expect(() => sourcesOf(ROOT, 'other')).toThrow('unknown area other: one of controllers, store, access, agent');
 });
 
-it('runs the tests of the folder first, then those that the fewest imports separate from the file', () => {
+it('runs the tests of the noun, some others that load the file, and the suites that do', () => {
   const source = 'scripts/mutants/near-tests.ts';
   const own = 'scripts/mutants/mutants.test.ts';
   expect(nearTests(ROOT, source, ['test/imports.test.ts', own])).toEqual([own]);
-  const tests = filesOf(ROOT, TESTS);
-  const [area = ''] = sourcesOf(ROOT, 'store').filter((file) => tests.includes(file.replace(/\.ts$/, '.test.ts')));
-  expect(nearTests(ROOT, area, tests)).toContain(area.replace(/\.ts$/, '.test.ts'));
+  const tests = nearTests(ROOT, 'functions/pod-gc/remove-pod.ts', filesOf(ROOT, TESTS));
+  expect(tests[0]).toBe('functions/pod-gc/sweep-pods.test.ts');
+  expect(tests).toContain('test/controllers/pod-gc.test.ts');
+  const ofOthers = tests.filter((test) => !/^(functions\/pod-gc|test\/(conformance|controllers))\//.test(test));
+  expect(ofOthers).toHaveLength(6);
+});
+
+it('does not count a type as loaded', () => {
+  expect(nearTests(ROOT, 'scripts/mutants/ignore-prose.ts', ['scripts/mutants/mutants.test.ts'])).toHaveLength(1);
+  expect(nearTests(ROOT, 'shared/ticks/waker.ts', filesOf(ROOT, TESTS))).toEqual([]);
 });
 
 it('leaves out sentences, log lines, metrics and errors, and no other value', () => {
@@ -36,4 +47,22 @@ it('leaves out sentences, log lines, metrics and errors, and no other value', ()
   expect(reasonToIgnore({ type: 'CallExpression', callee: member('store', 'read') })).toBeUndefined();
   expect(reasonToIgnore({ type: 'NewExpression', callee: named('TickFault') })).toBe('an error');
   expect(reasonToIgnore({ type: 'NewExpression', callee: named('Map') })).toBeUndefined();
+});
+
+it('leaves out what the compiler refuses, except for what a mutant leaves unused', () => {
+  const root = mkdtempSync(join(tmpdir(), 'mutants-'));
+  writeFileSync(join(root, 'tsconfig.json'), '{ "compilerOptions": { "strict": true, "noUnusedLocals": true } }');
+  const fileName = join(root, 'rule.ts');
+  writeFileSync(fileName, "const hour = 24;\nexport const kind: 'day' | 'night' = hour > 12 ? 'night' : 'day';\n");
+  const refusalOf = refusalsUnder(root);
+  const change = (start: number, end: number, replacement: string) =>
+    refusalOf({
+      fileName,
+      replacement,
+      location: { start: { line: 1, column: start }, end: { line: 1, column: end } },
+    });
+  expect(change(37, 46, 'true')).toBeUndefined();
+  expect(change(49, 56, '""')).toContain(`Type '""' is not assignable`);
+  expect(change(37, 46, '')).toBe('Expression expected.');
+  rmSync(root, { recursive: true });
 });

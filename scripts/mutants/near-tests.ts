@@ -1,25 +1,27 @@
-/** The tests that are most likely to detect a change of a file: those that the fewest imports separate from it. */
+/** The tests of a change of a file. Stryker then runs those of them that reach the changed line. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 
-/** Test files per changed file, and imports in between. What only a test further away detects lacks a near test. */
-const TESTS_MAX = 6;
-const DISTANCE_MAX = 3;
+/** Suites of what a system of all rules does. They reach most files, by many imports. */
+const SUITES = /^test\/(conformance|controllers)\//;
+/** Other test files outside of the noun's folder. What only more distant tests detect lacks a near test. */
+const OTHERS_MAX = 6;
 
-/** Tests that load `source`: those of its folder, then by distance. Paths from `root`. */
+/** Those that load `source`: of its function or noun, of the suites, and a few others by imports in between. */
 export function nearTests(root: string, source: string, tests: readonly string[]): string[] {
-  const distanceOf = (test: string): number => {
-    const distance = distancesFrom(root, test).get(source) ?? Number.POSITIVE_INFINITY;
-    return dirname(test) === dirname(source) ? distance / (DISTANCE_MAX + 1) : distance;
-  };
-  return tests
-    .map((test) => ({ test, distance: distanceOf(test) }))
-    .filter(({ distance }) => distance <= DISTANCE_MAX)
+  const loading = tests
+    .map((test) => ({ test, distance: distancesFrom(root, test).get(source) ?? Number.POSITIVE_INFINITY }))
+    .filter(({ distance }) => distance < Number.POSITIVE_INFINITY)
     .sort((a, b) => a.distance - b.distance)
-    .slice(0, TESTS_MAX)
     .map(({ test }) => test);
+  const own = loading.filter((test) => nounOf(test) === nounOf(source));
+  const suites = loading.filter((test) => SUITES.test(test));
+  const others = loading.filter((test) => !own.includes(test) && !suites.includes(test));
+  return [...own, ...others.slice(0, OTHERS_MAX), ...suites];
 }
+
+const nounOf = (path: string): string => dirname(path).split('/').slice(0, 2).join('/');
 
 const imports = new Map<string, readonly string[]>();
 const distances = new Map<string, ReadonlyMap<string, number>>();
@@ -38,8 +40,12 @@ function distancesFrom(root: string, test: string): ReadonlyMap<string, number> 
   return found;
 }
 
+/** Types are not loaded. */
+const TYPES_ONLY = /^(import|export) type [^;]*;/gm;
+
 function importsOf(root: string, file: string): string[] {
-  const { importedFiles } = ts.preProcessFile(readFileSync(join(root, file), 'utf8'), true, true);
+  const text = readFileSync(join(root, file), 'utf8').replace(TYPES_ONLY, '');
+  const { importedFiles } = ts.preProcessFile(text, true, true);
   return importedFiles
     .map(({ fileName }) => fileName)
     .filter((name) => name.startsWith('.') && name.endsWith('.ts'))

@@ -6,9 +6,12 @@
  *
  * AREA       controllers, store, access or agent
  * --files N  this many files of the area, chosen by the seed (default 3)
+ * --lines L  of each chosen file only this many successive lines, chosen by the seed (default: all)
  * --seed S   another choice (default 1)
  * --file F   this file instead, which may lie outside of all areas; repeatable
  */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
@@ -23,14 +26,16 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     files: { type: 'string', default: '3' },
+    lines: { type: 'string' },
     seed: { type: 'string', default: '1' },
     file: { type: 'string', multiple: true },
   },
 });
 
+const nextFraction = randomFrom(Number(values.seed));
+
 function chosenFiles(): readonly string[] {
   if (values.file !== undefined) return values.file;
-  const nextFraction = randomFrom(Number(values.seed));
   const ranked = sourcesOf(ROOT, positionals[0] ?? '').map((file) => ({ file, rank: nextFraction() }));
   return ranked
     .sort((a, b) => a.rank - b.rank)
@@ -38,21 +43,32 @@ function chosenFiles(): readonly string[] {
     .map(({ file }) => file);
 }
 
+/** What Stryker changes of a file: all of it, or a block of lines. */
+function partOf(file: string): string {
+  if (values.lines === undefined) return file;
+  const linesTotal = readFileSync(join(ROOT, file), 'utf8').split('\n').length;
+  const lines = Number(values.lines);
+  const first = 1 + Math.floor(nextFraction() * Math.max(1, linesTotal - lines));
+  return `${file}:${first}-${first + lines}`;
+}
+
 const all = filesOf(ROOT, TESTS);
 const sources = chosenFiles().map((file) => ({ file, tests: nearTests(ROOT, file, all) }));
-for (const { file, tests } of sources) console.log(`${file}: ${tests.length === 0 ? 'no test' : tests.join(' ')}`);
+for (const { file, tests } of sources)
+  console.log(`${file}: ${tests.length === 0 ? 'no test' : `${tests.length} test files`}`);
 const reached = sources.filter(({ tests }) => tests.length > 0);
 process.env['MUTANTS_TESTS'] = JSON.stringify([...new Set(reached.flatMap(({ tests }) => tests))]);
 process.chdir(ROOT);
 const results = await new Stryker({
-  mutate: reached.map(({ file }) => file),
+  mutate: reached.map(({ file }) => partOf(file)),
   testRunner: 'vitest',
   vitest: { configFile: 'scripts/mutants/vitest.config.ts', related: false },
   coverageAnalysis: 'perTest',
   // Evaluated once, when a module is loaded: such a mutant costs a run of all tests.
   ignoreStatic: true,
   ignorers: ['prose'],
-  plugins: ['@stryker-mutator/vitest-runner', './scripts/mutants/ignore-prose.ts'],
+  checkers: ['types'],
+  plugins: ['@stryker-mutator/vitest-runner', './scripts/mutants/ignore-prose.ts', './scripts/mutants/refuse-types.ts'],
   ignorePatterns: ['cdk.out', '.nodekeeper', 'dist'],
   tempDirName: 'node_modules/.cache/mutants',
   reporters: ['clear-text'],
@@ -62,5 +78,7 @@ const results = await new Stryker({
 const count = (...statuses: readonly string[]) => results.filter(({ status }) => statuses.includes(status)).length;
 const detected = count('Killed', 'Timeout');
 const of = detected + count('Survived', 'NoCoverage');
-console.log(`${detected} of ${of} detected, ${count('Ignored')} left out`);
+console.log(
+  `${detected} of ${of} detected, ${count('CompileError')} refused by the compiler, ${count('Ignored')} left out`,
+);
 process.exitCode = detected >= SCORE_MIN * of ? 0 : 1;
