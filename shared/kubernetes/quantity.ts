@@ -39,7 +39,22 @@ function scale(digits: bigint, exponent: number, multiplier: bigint): bigint {
   return (product + divisor - 1n) / divisor;
 }
 
+/** The same few texts are read several times with each write of a Node or pod. */
+const KNOWN_MAX = 1_000;
+const KNOWN_LENGTH_MAX = 24;
+const known = new Map<string, ParsedQuantity>();
+
 export function parseQuantity(text: string): ParsedQuantity {
+  const before = known.get(text);
+  if (before !== undefined) return before;
+  const parsed = parsedQuantity(text);
+  if (text.length > KNOWN_LENGTH_MAX) return parsed;
+  if (known.size >= KNOWN_MAX) known.clear();
+  known.set(text, parsed);
+  return parsed;
+}
+
+function parsedQuantity(text: string): ParsedQuantity {
   const match = /^([+-]?)(\d*)(?:\.(\d*))?([A-Za-z]*)([+-]?\d*)$/.exec(text);
   if (match === null || text === '') return malformed(FORMAT_TEXT);
   const [, sign, whole = '', fraction = '', letters = '', trailing = ''] = match;

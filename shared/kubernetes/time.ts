@@ -17,7 +17,15 @@ interface Instant {
   readonly micros: number;
 }
 
+/** As most times are written. Two parts in place of eleven. */
+const IN_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z$/;
+
 function parseInstant(text: string): Instant | undefined {
+  if (IN_UTC.test(text)) {
+    const epochMs = Date.parse(`${text.slice(0, 19)}Z`);
+    if (Number.isNaN(epochMs) || new Date(epochMs).getUTCDate() !== Number(text.slice(8, 10))) return undefined;
+    return { epochSeconds: epochMs / 1_000, micros: text.length === 20 ? 0 : Number(text.slice(20, 26)) };
+  }
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction, sign, offsetHours, offsetMinutes] = match;

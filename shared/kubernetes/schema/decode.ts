@@ -47,7 +47,7 @@ export interface Decoded {
  */
 export function decodeStrict(schema: StructSchema, value: unknown, options: DecodeOptions = {}): Decoded {
   const faults: Faults = { sparse: options.sparse === true, unknownFields: [], typeFaults: [] };
-  const decoded = decodeValue(schema, value, { path: '', goPath: [], goStruct: goName(schema) }, faults);
+  const decoded = decodeValue(schema, value, undefined, faults);
   return {
     value: isJsonObject(decoded) ? decoded : emptyStruct(schema),
     unknownFields: faults.unknownFields,
@@ -99,13 +99,33 @@ interface Faults {
   readonly typeFaults: TypeFault[];
 }
 
-interface Place {
-  /** With list indices and map keys, for field paths: `spec.taints[0].key`. */
-  readonly path: string;
-  /** Struct fields only, as in messages of Go's JSON decoder. */
-  readonly goPath: readonly string[];
-  /** Go name of the innermost struct. */
-  readonly goStruct: string;
+/** Where a value is, as steps from the object to it: a path is needed only for a fault. Undefined: the object itself. */
+interface Step {
+  readonly above: Place;
+  /** Field, map key or index. */
+  readonly name: string | number;
+  /** The struct that has the field. Absent for a map key or an index. */
+  readonly struct?: StructSchema;
+}
+type Place = Step | undefined;
+
+/** With list indices and map keys, for field paths: `spec.taints[0].key`. */
+function pathTo(place: Place): string {
+  if (place === undefined) return '';
+  const above = pathTo(place.above);
+  return typeof place.name === 'number' ? `${above}[${place.name}]` : joinPath(above, place.name);
+}
+
+/** As in messages of Go's JSON decoder: the innermost struct, and the fields alone. Undefined at the object itself. */
+function goPathTo(place: Place): string | undefined {
+  const fields: string[] = [];
+  let innermost: StructSchema | undefined;
+  for (let at = place; at !== undefined; at = at.above) {
+    if (at.struct === undefined) continue;
+    innermost ??= at.struct;
+    fields.unshift(String(at.name));
+  }
+  return innermost && `${goName(innermost)}.${fields.join('.')}`;
 }
 
 function decodeValue(schema: Schema, value: unknown, place: Place, faults: Faults): unknown {
@@ -125,21 +145,18 @@ function decodeValue(schema: Schema, value: unknown, place: Place, faults: Fault
 function decodeStruct(schema: StructSchema, value: JsonObject, place: Place, faults: Faults): JsonObject {
   for (const key of Object.keys(value)) {
     if (Object.hasOwn(schema.fields, key) || value[key] === undefined) continue;
-    if (faults.unknownFields.length < DECODE_FAULTS_MAX) faults.unknownFields.push(joinPath(place.path, key));
+    if (faults.unknownFields.length < DECODE_FAULTS_MAX) faults.unknownFields.push(joinPath(pathTo(place), key));
   }
   const decoded: JsonObject = {};
   for (const key of Object.keys(schema.fields)) {
     const field = schema.fields[key] as Field;
     const raw = getMember(value, key) ?? null;
-    const member = raw === null ? undefined : decodeValue(field.schema, raw, fieldPlace(schema, place, key), faults);
+    const member =
+      raw === null ? undefined : decodeValue(field.schema, raw, { above: place, name: key, struct: schema }, faults);
     const kept = faults.sparse ? member : normalisedField(field, member);
     if (kept !== undefined) decoded[key] = kept;
   }
   return decoded;
-}
-
-function fieldPlace(schema: StructSchema, place: Place, key: string): Place {
-  return { path: joinPath(place.path, key), goPath: [...place.goPath, key], goStruct: goName(schema) };
 }
 
 /** The value of a field in the normalised object, undefined if the field is left out. */
@@ -193,7 +210,7 @@ function decodeMap(schema: MapSchema, value: JsonObject, place: Place, faults: F
   const keys = Object.keys(value);
   if (keys.length > MEMBERS_MAX) return tooManyMembers(keys.length, place, faults);
   for (const key of keys) {
-    const inner = { ...place, path: joinPath(place.path, key) };
+    const inner = { above: place, name: key };
     const raw = value[key];
     // Go reads a null map value as the empty value of its type.
     const member = raw === null ? zeroOf(schema.values) : decodeValue(schema.values, raw, inner, faults);
@@ -211,7 +228,7 @@ function decodeList(
   if (value.length > MEMBERS_MAX) return tooManyMembers(value.length, place, faults);
   const decoded: unknown[] = [];
   for (const [index, item] of value.entries()) {
-    const inner = { ...place, path: `${place.path}[${index}]` };
+    const inner = { above: place, name: index };
     const member = item === null ? zeroOf(schema.items) : decodeValue(schema.items, item, inner, faults);
     if (member !== undefined) decoded.push(member);
   }
@@ -219,7 +236,7 @@ function decodeList(
 }
 
 const tooManyMembers = (count: number, place: Place, faults: Faults): undefined =>
-  fault(`${place.path} has ${count} members, at most ${MEMBERS_MAX} are allowed`, place, faults);
+  fault(`${pathTo(place)} has ${count} members, at most ${MEMBERS_MAX} are allowed`, place, faults);
 
 function decodeScalar(schema: ScalarSchema, value: unknown, place: Place, faults: Faults): unknown {
   switch (schema.kind) {
@@ -282,7 +299,7 @@ function decodeTime(schema: ScalarSchema, value: unknown, place: Place, faults: 
   const match = RFC3339.exec(value);
   const [, seconds = '', fraction = '', zone = ''] = match ?? [];
   const epochMs = match ? Date.parse(`${seconds}${zone}`) : Number.NaN;
-  if (!isCalendarTime(seconds, epochMs)) {
+  if (!isCalendarTime(seconds, zone, epochMs)) {
     const layout = schema.kind === 'time' ? '2006-01-02T15:04:05Z07:00' : '2006-01-02T15:04:05.000000Z07:00';
     return fault(`parsing time ${quote(value)} as "${layout}": cannot parse ${quote(value)}`, place, faults);
   }
@@ -295,9 +312,9 @@ function decodeTime(schema: ScalarSchema, value: unknown, place: Place, faults: 
 }
 
 /** False for the 30th of February, for example. `Date.parse` reads it as a day in March; Go refuses it. */
-function isCalendarTime(seconds: string, epochMs: number): boolean {
+function isCalendarTime(seconds: string, zone: string, epochMs: number): boolean {
   if (Number.isNaN(epochMs)) return false;
-  const rolled = Date.parse(`${seconds}Z`);
+  const rolled = zone === 'Z' ? epochMs : Date.parse(`${seconds}Z`);
   return !Number.isNaN(rolled) && new Date(rolled).getUTCDate() === Number(seconds.slice(8, 10));
 }
 
@@ -319,7 +336,8 @@ function decodeQuantity(schema: ScalarSchema, value: unknown, place: Place, faul
 }
 
 function mistyped(schema: Schema, value: unknown, place: Place, faults: Faults): undefined {
-  const target = place.goPath.length === 0 ? 'Go value' : `Go struct field ${place.goStruct}.${place.goPath.join('.')}`;
+  const field = goPathTo(place);
+  const target = field === undefined ? 'Go value' : `Go struct field ${field}`;
   return fault(
     `json: cannot unmarshal ${goValueName(schema, value)} into ${target} of type ${goType(schema)}`,
     place,
@@ -328,7 +346,7 @@ function mistyped(schema: Schema, value: unknown, place: Place, faults: Faults):
 }
 
 function fault(message: string, place: Place, faults: Faults): undefined {
-  if (faults.typeFaults.length < DECODE_FAULTS_MAX) faults.typeFaults.push({ path: place.path, message });
+  if (faults.typeFaults.length < DECODE_FAULTS_MAX) faults.typeFaults.push({ path: pathTo(place), message });
   return undefined;
 }
 

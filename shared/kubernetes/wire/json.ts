@@ -32,7 +32,17 @@ export function parseJson(text: string): ParsedJson {
   if (nestsDeeperThan(value, BODY_DEPTH_MAX)) {
     return { kind: 'malformed', message: `invalid JSON: nests deeper than ${BODY_DEPTH_MAX} levels` };
   }
-  return { kind: 'parsed', value: inUnicode(text, value), duplicateFields: duplicateFields(text) };
+  const duplicates = isWrittenAlike(text, value) ? [] : duplicateFields(text);
+  return { kind: 'parsed', value: inUnicode(text, value), duplicateFields: duplicates };
+}
+
+/**
+ * The text is what we would write for the value, as most programs write JSON. Then it has no duplicate member: the value
+ * has one of them, so its text would be shorter. This costs a quarter of a search.
+ */
+function isWrittenAlike(text: string, value: unknown): boolean {
+  const written = JSON.stringify(value);
+  return written === text || `${written}\n` === text;
 }
 
 /** The text is decoded UTF-8, so a lone surrogate can only be an escape sequence. */
