@@ -9,6 +9,7 @@
  *   …         the JSON in UTF-8
  *   4 bytes   length of the first byte string, little-endian; the byte string; and the next
  */
+import { setMember } from '../../shared/kubernetes/wire/json-value.ts';
 import type { AttributeValue, Item } from '../../shared/store/item-store.ts';
 
 export type EncodedItem = string | Uint8Array;
@@ -57,7 +58,9 @@ function withByteStrings(attributes: Item): Uint8Array {
     }
     if (Array.isArray(value)) return value.map(toJson);
     if (typeof value !== 'object') return value;
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, toJson(member)]));
+    const members: { [name: string]: Json } = {};
+    for (const name in value) setMember(members, name, toJson(value[name]!));
+    return members;
   };
   const json = Buffer.from(JSON.stringify(toJson(attributes)));
   const parts = [json, ...found];

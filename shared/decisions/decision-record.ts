@@ -138,9 +138,10 @@ export function sumOf(record: object): string {
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  const fields = Object.entries(value)
-    .filter(([, each]) => each !== undefined)
-    .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([key, each]) => `${JSON.stringify(key)}:${canonical(each)}`);
-  return `{${fields.join(',')}}`;
+  let fields = '';
+  for (const key of Object.keys(value).sort()) {
+    const each = (value as Readonly<Record<string, unknown>>)[key];
+    if (each !== undefined) fields += `${fields === '' ? '' : ','}${JSON.stringify(key)}:${canonical(each)}`;
+  }
+  return `{${fields}}`;
 }

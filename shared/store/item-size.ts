@@ -13,8 +13,22 @@ export const ITEM_BYTES_MAX = 400 * 1_024;
 export const TRANSACT_BYTES_MAX = 4 * 1_024 * 1_024;
 
 function numberBytes(value: number): number {
-  const digits = Math.abs(value).toExponential().split('e')[0]!.replace('.', '').length;
+  const digits = Number.isSafeInteger(value) ? integerDigits(Math.abs(value)) : decimalDigits(Math.abs(value));
   return Math.ceil(digits / 2) + 1 + (value < 0 ? 1 : 0);
+}
+
+const decimalDigits = (value: number): number => value.toExponential().split('e')[0]!.replace('.', '').length;
+
+/** The same without a text: nearly all numbers of items are counts and times. */
+function integerDigits(value: number): number {
+  let rest = value;
+  while (rest !== 0 && rest % 10 === 0) rest /= 10;
+  let digits = 1;
+  while (rest >= 10) {
+    rest = Math.floor(rest / 10);
+    digits += 1;
+  }
+  return digits;
 }
 
 export function valueBytes(value: AttributeValue): number {

@@ -17,6 +17,7 @@
  */
 import { defined } from '../defined.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../kinds/types.ts';
+import { jsonEqual } from '../kubernetes/wire/json-value.ts';
 import type { Item } from './item-store.ts';
 import { packText, type StoredText, unpackText } from './packed-text.ts';
 
@@ -145,10 +146,8 @@ export function nodeNameOf(resource: string, object: KubePod | undefined): strin
 }
 
 /** `p` of a log item: undefined if no selector can distinguish the two states. */
-export function previousText(before: Selectable, after: Selectable): string | undefined {
-  const text = JSON.stringify(sorted(before));
-  return text === JSON.stringify(sorted(after)) ? undefined : text;
-}
+export const previousText = (before: Selectable, after: Selectable): string | undefined =>
+  jsonEqual(before, after) ? undefined : JSON.stringify(sorted(before));
 
 const sorted = ({ labels, fields }: Selectable): Selectable => ({
   labels: Object.fromEntries(Object.entries(labels).sort(byName)),

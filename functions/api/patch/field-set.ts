@@ -264,9 +264,7 @@ function readableKey(key: string): string {
 /** The JSON form: `{"f:metadata":{"f:labels":{"f:a":{}}}}`. */
 export function toFieldsV1(set: FieldSet): JsonObject {
   const fields: JsonObject = set.owned && set.children.size > 0 ? { '.': {} } : {};
-  for (const [key, child] of [...set.children].sort(([left], [right]) => (left < right ? -1 : 1))) {
-    fields[key] = toFieldsV1(child);
-  }
+  for (const key of [...set.children.keys()].sort()) fields[key] = toFieldsV1(set.children.get(key)!);
   return fields;
 }
 
