@@ -37,8 +37,6 @@ export interface FleetBenchOptions {
   readonly warmUp: boolean;
   /** Keeps the figures by label, and so the columns of the table. Undefined: not kept. */
   readonly figuresFile: string | undefined;
-  /** Whether to write the table to docs/quality.md. */
-  readonly write: boolean;
 }
 
 /** A second server, measured alternately with the first one. */
@@ -51,7 +49,7 @@ export interface FleetPeer {
 export const FLEET_USAGE =
   '[--kubeconfig FILE | --url URL (--token TEXT|--token-file FILE) [--ca FILE]] [--pids PID,…] ' +
   '[--home serve|aws] [--aws-limits on|off] [--of requests|machines|both] [--nodes 200] [--connections 32] ' +
-  '[--rate 500] [--rated-seconds 20] [--lists 20] [--label TEXT] [--figures FILE] [--write] ' +
+  '[--rate 500] [--rated-seconds 20] [--lists 20] [--label TEXT] [--figures FILE] ' +
   '[--rounds 2] [--warm-up on|off] [--peer-kubeconfig FILE] [--peer-pids PID,…] [--peer-label TEXT] ' +
   '[--zones 3] [--seconds 60] [--silent N] [--wait 120] [--beat 10]';
 
@@ -87,9 +85,8 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
     'peer-pids': text,
     'peer-label': text,
     figures: text,
-    write: { type: 'boolean' },
   });
-  const whole = (name: Exclude<keyof typeof values, 'write'>, least: number, most: number, otherwise: number): number =>
+  const whole = (name: keyof typeof values, least: number, most: number, otherwise: number): number =>
     wholeNumber(name, values[name], { least, most, otherwise });
   const nodes = whole('nodes', 1, 100_000, 200);
   const target = targetOf(values);
@@ -100,7 +97,6 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
   if (values['aws-limits'] !== undefined && (target !== undefined || home !== 'aws')) {
     throw new UsageError('--aws-limits is for --home aws');
   }
-  if (values.write === true && values.figures === undefined) throw new UsageError('--write requires --figures');
   return {
     target,
     of: oneOf('of', values.of, ['both', 'requests', 'machines']),
@@ -114,7 +110,6 @@ export function readFleetOptions(words: readonly string[]): FleetBenchOptions {
     rounds: whole('rounds', 1, 100, 2),
     warmUp: oneOf('warm-up', values['warm-up'], ['on', 'off']) === 'on',
     figuresFile: values.figures,
-    write: values.write === true,
     nodes,
     zones: whole('zones', 1, 26, 3),
     seconds: whole('seconds', 1, 86_400, 60),

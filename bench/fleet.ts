@@ -76,9 +76,7 @@ async function measureEachRequest(
   const servers = [{ label, access: accessOf(options, local), pids }, ...(peer === undefined ? [] : [peer])];
   const rated = { beatsPerSecond, beatSeconds: ratedSeconds };
   const figures = await measureRounds(servers, { nodes, lists, connections, rounds, warmUp, ...rated }, report);
-  const table = fleetTable(keepFigures(options, figures));
-  console.error(`\n${table}\n`);
-  if (options.write) writeTable(table);
+  console.error(`\n${fleetTable(keepFigures(options, figures))}\n`);
 }
 
 /** Figures of this run, and those of other servers in the same file. */
@@ -88,17 +86,6 @@ function keepFigures({ figuresFile }: FleetBenchOptions, measured: FleetFigures)
   const figures = { ...before, ...measured };
   writeFileSync(figuresFile, `${JSON.stringify(figures, undefined, 2)}\n`);
   return figures;
-}
-
-const PAGE = new URL('../docs/quality.md', import.meta.url);
-const BEGIN = '<!-- made by npm run bench -- fleet: begin -->';
-const END = '<!-- made by npm run bench -- fleet: end -->';
-
-function writeTable(table: string): void {
-  const [before, rest] = readFileSync(PAGE, 'utf8').split(BEGIN);
-  const after = rest?.split(END)[1];
-  if (before === undefined || after === undefined) throw new Error(`docs/quality.md has lost ${BEGIN} or ${END}`);
-  writeFileSync(PAGE, `${before}${BEGIN}\n\n${table}\n\n${END}${after}`);
 }
 
 interface Sample {
