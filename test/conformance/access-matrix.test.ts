@@ -519,7 +519,7 @@ groups. Heartbeats refuse impersonation.
 
 - A token is valid for an hour, or as requested: 10 minutes to 24 hours. A request for more gets 24 hours.
 - It can be bound to a Pod, a Secret or a Node. It is refused within 10 s after one of these, or the account, was
-  deleted. 
+  deleted.
 - It is for the API, or for the audiences of the request. The API refuses tokens for others; a TokenReview with the
   audience accepts them.
 - A node may request tokens for its own pods only, bound to the pod with its uid, with an audience that a volume of the pod

@@ -139,7 +139,7 @@ export const namespaces: Constraint[] = [
 const KEY_TEXT =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 const FROZEN = 'field is immutable when `immutable` is set';
-const TOO_MUCH = 'an object has at most 100,000 characters: it is refused before (413)';
+const TOO_MUCH = 'objects have at most 100,000 characters (413)';
 
 const keys = (field: string, value: string): Constraint[] => [
   on(`${field}[a b]`, 'characters of keys', { [field]: { 'a b': value } }, invalid(KEY_TEXT)),

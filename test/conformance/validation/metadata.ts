@@ -105,7 +105,7 @@ export const metadataConstraints = (form: NameForm): Constraint[] => [
   leftOut(
     'metadata.annotations',
     'at most 256 KiB',
-    'an object has at most 100,000 characters: it is refused before (413)',
+    'objects have at most 100,000 characters (413)',
   ),
   leftOut(
     'metadata.managedFields',

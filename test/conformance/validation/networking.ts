@@ -375,7 +375,7 @@ export const endpointSlices: Constraint[] = [
     },
     tooMany('must have at most 16 items'),
   ),
-  leftOut('ports', 'at most 20,000', 'an object has at most 100,000 characters: it is refused before (413)'),
+  leftOut('ports', 'at most 20,000', 'objects have at most 100,000 characters (413)'),
   on('ports[0].name', 'a DNS label', { 'ports[0].name': 'A_b' }, invalid()),
   on('ports[1].name', 'unique', { ports: [{ port: 80 }, { port: 81 }] }, duplicate()),
   on('ports[0].protocol', 'TCP, UDP or SCTP', { 'ports[0].protocol': 'ICMP' }, PROTOCOLS),

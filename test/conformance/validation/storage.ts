@@ -22,7 +22,7 @@ import { labelSelector } from './workloads.ts';
 const MODES = unsupported('supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"');
 const VOLUME_MODES = unsupported('supported values: "Block", "Filesystem"');
 const POSITIVE = invalid('must be greater than zero');
-const TOO_MUCH = 'an object has at most 100,000 characters: it is refused before (413)';
+const TOO_MUCH = 'objects have at most 100,000 characters (413)';
 const NO_SOURCE = 'no machine of this cluster mounts such volumes: the drivers are CSI drivers';
 
 const modes: Constraint[] = [
