@@ -11,8 +11,8 @@ import type { NodeHealth } from '../shared/fleet/health/health-row.ts';
 import { decideMonitor } from '../shared/fleet/marks/rule.ts';
 import { defaultPolicy, type Policy } from '../shared/fleet/policy.ts';
 import { poissonBound95 } from '../shared/fleet/silences/poisson-bound.ts';
-import { NO_DISRUPTION } from '../shared/fleet/zones/disruption.ts';
 import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';
+import { NO_DISRUPTION } from '../shared/fleet/zones/zone-state.ts';
 import { FAULTS, type FaultKind, simulateFalseMarks } from '../simulation/false-marks.ts';
 import { seededFraction } from '../simulation/seeded-random.ts';
 import {

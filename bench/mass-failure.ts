@@ -18,8 +18,7 @@ import { type MemoryItemStore, memoryItemStore } from '../shared/store/memory/it
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
 import { packText } from '../shared/store/packed-text.ts';
-import { slotOf } from '../shared/ticks/tick.ts';
-import { TickFault } from '../shared/ticks/tick-runner.ts';
+import { slotOf, TickFault } from '../shared/ticks/tick.ts';
 import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
 import {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { utf8Bytes } from './utf8-bytes.ts';
+import { utf8Bytes } from './text.ts';
 
 describe('bytes of a text in UTF-8', () => {
   it('are as many as an encoder writes', () => {

@@ -3,7 +3,7 @@
  * heartbeat that a relay sends has the claims of a real one, without a signature.
  */
 import { createHash } from 'node:crypto';
-import type { ProbeCredentials } from '../functions/node-monitor/probe.ts';
+import type { ProbeCredentials } from '../functions/node-monitor/probes.ts';
 import type { Authentication, Authenticator } from '../shared/access/authenticator.ts';
 import { BEAT_ONLY_EXTRA, BODY_SHA256_EXTRA } from '../shared/access/node-identity.ts';
 import { NODE_USER_PREFIX } from '../shared/access/node-restriction.ts';

@@ -18,8 +18,8 @@ import {
 import type { NodeHealth } from '../shared/fleet/health/health-row.ts';
 import { decideMonitor } from '../shared/fleet/marks/rule.ts';
 import type { Policy } from '../shared/fleet/policy.ts';
-import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/fleet/zones/disruption.ts';
 import type { ZoneRecord } from '../shared/fleet/zones/fleet-records.ts';
+import { applyDisruption, type DisruptionRecord, NO_DISRUPTION } from '../shared/fleet/zones/zone-state.ts';
 import { seededFraction } from './seeded-random.ts';
 
 export const FAULTS = [

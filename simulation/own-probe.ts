@@ -1,4 +1,4 @@
-import type { Probe } from '../functions/node-monitor/probe.ts';
+import type { Probe } from '../functions/node-monitor/probes.ts';
 import { PROBE_LEASE } from '../shared/access/probe-identity.ts';
 import type { Clock } from '../shared/clock.ts';
 import { PROBE } from './access.ts';

@@ -127,7 +127,7 @@ const isReadByNodeMonitor = ({ table, pk, sk }: ItemKey): boolean =>
   (table === 'health' && sk !== PROBE_LEASE) || (table === 'control' && pk === 'fleet');
 
 /**
- * A tick ends promises of silence after it has decided (node-monitor/return-watch.ts). Its next tick decides by them, as
+ * A tick ends promises of silence after it has decided (node-monitor/silence-watch.ts). Its next tick decides by them, as
  * if another controller had ended them.
  */
 const endsPromise = ({ key, oldImage, newImage }: ItemChange): boolean =>

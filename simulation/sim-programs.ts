@@ -1,7 +1,7 @@
 /** The code that runs in a simulated process: real controllers, API and heartbeat over faulty tables, EC2 and clocks. */
 import type { MemoryCloud } from '../demo/ec2/cloud.ts';
 import { readYaml } from '../functions/api/read-yaml.ts';
-import { everyProbe } from '../functions/node-monitor/every-probe.ts';
+import { everyProbe } from '../functions/node-monitor/probes.ts';
 import { composeSystem } from '../server/system.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
 import {

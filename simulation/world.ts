@@ -1,6 +1,6 @@
 /** The whole system on virtual time: real API, heartbeat and controllers over a real store; machines and clock are simulated. */
 import { type MemoryCloud, memoryCloud } from '../demo/ec2/cloud.ts';
-import { leaseProbe } from '../functions/node-monitor/lease-probe.ts';
+import { leaseProbe } from '../functions/node-monitor/probes.ts';
 import { composeSystem } from '../server/system.ts';
 import type { Clock, RandomSource } from '../shared/clock.ts';
 import type { Policy } from '../shared/fleet/policy.ts';

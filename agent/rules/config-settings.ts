@@ -5,7 +5,7 @@
  */
 import { defined } from '../../shared/defined.ts';
 import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validation/names.ts';
-import { isJsonObject } from '../../shared/kubernetes/wire/json-value.ts';
+import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
 import type { AgentConfig, EvictionThresholds, RuntimeName, TopologyPolicy } from '../config.ts';
 import {
   AGENT_FIELDS,

@@ -8,7 +8,7 @@
  * there is exactly 16 here. Streams of DynamoDB are not among the supported services.
  */
 import { randomUUID } from 'node:crypto';
-import { shortHash } from '../../shared/text-hash.ts';
+import { shortHash } from '../../shared/text.ts';
 
 /** Invocations of one function in one chain. */
 export const CHAIN_INVOCATIONS_MAX = 16;

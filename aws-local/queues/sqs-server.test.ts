@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { sqsTickQueue } from '../../functions/node-monitor/sqs-tick-queue.ts';
+import { sqsTickQueue } from '../../functions/node-monitor/tick-queue.ts';
 import { sqsPartQueue } from '../../shared/aws/connection/sqs.ts';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import { LocalQueue } from './queue.ts';

@@ -45,7 +45,7 @@ import {
   type Tick,
   type TickSteps,
   tickFault,
-} from '../../shared/ticks/tick-runner.ts';
+} from '../../shared/ticks/tick.ts';
 import { holdDraft, holdKey, taintDraft } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { compareQueueItems } from './queue-order.rule.ts';

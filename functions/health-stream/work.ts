@@ -9,7 +9,7 @@
  * less than one period, and it would delay the recovery of the nodes behind the record (law L12). That also holds when
  * the tables are unavailable and every record fails: the first tick after the outage does this work. So a fault that may
  * pass is retried once in place, and then left to node-monitor and counted. A promise that this function could
- * not end is ended by node-monitor (return-watch.ts).
+ * not end is ended by node-monitor (silence-watch.ts).
  */
 
 import { gateOf, gateVerdictOf } from '../../shared/fleet/gate/gate.ts';

@@ -21,7 +21,7 @@ import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/
 import { json, statusResponse } from '../../shared/kubernetes/request/respond.ts';
 import type { KubeStatus } from '../../shared/kubernetes/status.ts';
 import * as status from '../../shared/kubernetes/status.ts';
-import { isJsonObject } from '../../shared/kubernetes/wire/json-value.ts';
+import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
 
 /** Updates at a time: half the connections to the table. */
 const ITEMS_AT_ONCE = 16;

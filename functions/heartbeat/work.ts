@@ -21,11 +21,12 @@ import { defined } from '../../shared/defined.ts';
 import { COUNTERS, DIGEST } from '../../shared/fleet/health/health-row.ts';
 import { HEARTBEAT_URL_ANNOTATION, HEARTBEAT_URL_HEADER } from '../../shared/fleet/nodes/heartbeat-url.ts';
 import { isLeaseBatchPath, PREFER_NEWS } from '../../shared/fleet/nodes/lease-batch.ts';
-import { type BeatTimes, beatAnnotations } from '../../shared/fleet/nodes/node-profile.ts';
+import type { BeatTimes } from '../../shared/fleet/nodes/node-profile.ts';
 import { USAGE_ANNOTATION } from '../../shared/fleet/nodes/node-usage.ts';
 import { prepareLease } from '../../shared/kinds/leases/defaults.ts';
 import { leaseChangeOf } from '../../shared/kinds/leases/lease-change.ts';
 import {
+  beatAnnotations,
   LEASE_NAMESPACE,
   type Lease,
   LOGS_VERSION_ANNOTATION,
@@ -36,14 +37,16 @@ import {
 import { type LeaseWriteOutcome, renewLease } from '../../shared/kinds/leases/lease-store.ts';
 import { LEASES } from '../../shared/kinds/leases/resource.ts';
 import { leaseMessages, leaseSchema } from '../../shared/kinds/leases/schema.ts';
-import { validateLease } from '../../shared/kinds/leases/validate.ts';
+import { validateLease, validateLeaseSpec } from '../../shared/kinds/leases/validate.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { NAME_LENGTH_MAX } from '../../shared/kubernetes/kubernetes.ts';
-import { isPatchType, PATCH_TYPES, patchTransform } from '../../shared/kubernetes/patch/patch.ts';
+import { patchTransform } from '../../shared/kubernetes/patch/patch.ts';
 import {
   decodeObject,
   fieldValidationOf,
+  isPatchType,
   mediaTypeOf,
+  PATCH_TYPES,
   readJson,
   readObjectBody,
   refuseOtherKind,
@@ -51,13 +54,12 @@ import {
 } from '../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import { failedRequests } from '../../shared/kubernetes/request/log-throttle.ts';
-import { dryRunOf } from '../../shared/kubernetes/request/options.ts';
 import { type NoteRefusal, refusedSignIns } from '../../shared/kubernetes/request/refused-sign-ins.ts';
-import { parsePath, type ResourceTarget } from '../../shared/kubernetes/request/request.ts';
+import { dryRunOf, parsePath, type ResourceTarget } from '../../shared/kubernetes/request/request.ts';
 import { isStatusError, json, statusResponse, warningHeaders } from '../../shared/kubernetes/request/respond.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import { resourceVersionRequired } from '../../shared/kubernetes/validation/metadata.ts';
-import { isJsonObject, setMember } from '../../shared/kubernetes/wire/json-value.ts';
+import { isJsonObject, setMember } from '../../shared/kubernetes/wire/json.ts';
 import { PROTOBUF_MEDIA_TYPE } from '../../shared/kubernetes/wire/protobuf-envelope.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { Item, ItemUpdater } from '../../shared/store/item-store.ts';
@@ -239,8 +241,7 @@ function versionOf(text: string | undefined): number | undefined {
   return /^\d{1,16}$/.test(text) ? Number(text) : -1;
 }
 
-function refuseInvalid(lease: KubeObject, name: string): void {
-  const causes = validateLease(lease, undefined);
+function refuseInvalid(causes: readonly status.Cause[], name: string): void {
   if (causes.length > 0) throw status.invalid(LEASES, name, causes);
 }
 
@@ -329,7 +330,7 @@ async function put(dependencies: RenewLeaseDependencies, beat: Beat): Promise<Ht
     throw status.invalid(LEASES, target.name, [resourceVersionRequired]);
   }
   const lease: KubeObject = { ...object, metadata: { ...metadata, name: target.name, namespace: target.namespace } };
-  refuseInvalid(lease, target.name);
+  refuseInvalid(validateLease(lease, undefined), target.name);
   const change = leaseChangeOf(lease);
   if (dryRunOf(request.query, 'UpdateOptions')) return dryRun(dependencies, target.name, version, lease);
   const outcome = await renewLease(dependencies.items, {
@@ -365,12 +366,13 @@ async function patch(dependencies: RenewLeaseDependencies, beat: Beat): Promise<
   if (!isJsonObject(body)) throw status.badRequest('a patch must be a JSON object');
   // Only the members that the patch sets are validated: the stored ones are valid already.
   const { object } = decodeObject(LEASES, leaseSchema, { value: withoutNulls(body), duplicateFields: [] }, 'Ignore');
-  refuseInvalid(
-    { ...object, metadata: { ...object.metadata, name: target.name, namespace: target.namespace } },
-    target.name,
-  );
-  const change = leaseMergePatch(target.name, body);
-  if (change.kind !== 'change') return patchRead(dependencies, beat, type);
+  const isValid = validateLeaseSpec(object.spec ?? {}).length === 0;
+  const change = isValid ? leaseMergePatch(target.name, body) : undefined;
+  if (change?.kind !== 'change') {
+    const { name, namespace } = target;
+    refuseInvalid(validateLease({ ...object, metadata: { ...object.metadata, name, namespace } }, undefined), name);
+    return patchRead(dependencies, beat, type);
+  }
   const version = versionOf(object.metadata.resourceVersion);
   if (version === undefined && object.metadata.resourceVersion !== undefined) {
     throw status.invalid(LEASES, target.name, [resourceVersionRequired]);

@@ -32,8 +32,7 @@
  * detection is `Allow` (AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops").
  */
 
-import { secondsToSlot } from '../../shared/ticks/tick.ts';
-import { TickFault } from '../../shared/ticks/tick-runner.ts';
+import { secondsToSlot, TickFault } from '../../shared/ticks/tick.ts';
 import type { MonitorDependencies } from './dependencies.ts';
 
 /** The message of the next slot could not be sent. */

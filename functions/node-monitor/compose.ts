@@ -9,11 +9,9 @@ import { loadConfig, monitorConfig } from '../../shared/config/environment.ts';
 import { log } from '../../shared/observability/logger.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { monitorDependencies } from './dependencies.ts';
-import { everyProbe } from './every-probe.ts';
-import { leaseProbe } from './lease-probe.ts';
-import { probeTokens } from './probe-tokens.ts';
-import { sqsTickQueue } from './sqs-tick-queue.ts';
+import { everyProbe, leaseProbe, probeTokens } from './probes.ts';
 import { onTickMessage, type TickMessageKind } from './tick-message.ts';
+import { sqsTickQueue } from './tick-queue.ts';
 
 export function composeNodeMonitor(environment: Environment) {
   const config = loadConfig(monitorConfig, environment);

@@ -2,9 +2,8 @@ import type { EventBus } from '../../shared/events/event-bus.ts';
 import type { PartQueue } from '../../shared/fleet/marks/part-queue.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { Waker } from '../../shared/ticks/waker.ts';
-import type { Probe } from './probe.ts';
-import { type ReturnWatch, returnWatch } from './return-watch.ts';
-import { type SilenceWatch, silenceWatch } from './silence-watch.ts';
+import type { Probe } from './probes.ts';
+import { type ReturnWatch, returnWatch, type SilenceWatch, silenceWatch } from './silence-watch.ts';
 import type { TickQueue } from './tick-queue.ts';
 
 export interface MonitorPorts {

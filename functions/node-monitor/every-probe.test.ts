@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { everyProbe } from './every-probe.ts';
-import type { ProbeOutcome } from './probe.ts';
+import type { ProbeOutcome } from './probes.ts';
+import { everyProbe } from './probes.ts';
 
 const ending = (outcome: ProbeOutcome) => ({ beat: async () => outcome });
 const ACCEPTED = { kind: 'accepted' } as const;

@@ -7,7 +7,7 @@ import { log, logger } from '../../shared/observability/logger.ts';
 import { meter } from '../../shared/observability/meter.ts';
 import { publishMetrics } from '../../shared/observability/publish-metrics.ts';
 import { composeNodeMonitor } from './compose.ts';
-import { handleTickMessages } from './sqs-tick-message.ts';
+import { handleTickMessages } from './tick-message.ts';
 
 const { onTickMessage, queue } = composeNodeMonitor(process.env);
 

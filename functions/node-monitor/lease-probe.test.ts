@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leaseProbe } from './lease-probe.ts';
+import { leaseProbe } from './probes.ts';
 
 const clock = { nowMs: () => Date.UTC(2026, 0, 1, 0, 0, 5, 250) };
 

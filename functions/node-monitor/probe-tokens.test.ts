@@ -3,7 +3,7 @@ import type { ProcessKey } from '../../shared/access/process-key.ts';
 import { nodeTokens } from '../../shared/access/tokens/node-tokens.ts';
 import { processKeys } from '../../shared/access/tokens/process-keys.ts';
 import { nodeKeyPair, nodeToken } from '../../test/support/node-key-pair.ts';
-import { probeTokens } from './probe-tokens.ts';
+import { probeTokens } from './probes.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 const KEYS_LIVE_MS = 300_000;

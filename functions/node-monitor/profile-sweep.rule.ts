@@ -13,7 +13,7 @@
 import { defined } from '../../shared/defined.ts';
 import { DEPLOYED_WITHIN_MS } from '../../shared/fleet/gate/gate.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
-import { shortHash } from '../../shared/text-hash.ts';
+import { shortHash } from '../../shared/text.ts';
 
 /** Progress of the evaluation (shared/fleet/zones/fleet-store.ts). */
 export interface SweepProgress {

@@ -15,7 +15,7 @@ import type { FleetState } from '../../shared/fleet/zones/fleet-store.ts';
 import { zoneKeyOf } from '../../shared/fleet/zones/zone.ts';
 import { nodeNameOf, podGcWorks } from '../../shared/kinds/pods/collection/maintain-work-list.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
-import { jsonEqual } from '../../shared/kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../shared/kubernetes/wire/json.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../shared/store/layout.ts';
 import { groupedBy } from '../../shared/ticks/bounded-work.ts';

@@ -13,7 +13,7 @@ import { isSweepDue } from '../../shared/kinds/pods/collection/list-work.ts';
 import { nodeNameOf } from '../../shared/kinds/pods/collection/maintain-work-list.ts';
 import type { ListedPod, PodGcList } from '../../shared/kinds/pods/collection/work-list-store.ts';
 import type { ObjectRef } from '../../shared/kinds/types.ts';
-import { jsonEqual } from '../../shared/kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../shared/kubernetes/wire/json.ts';
 import { objectSortKey } from '../../shared/store/layout.ts';
 import { type WorkBudget, workThrough } from '../../shared/ticks/bounded-work.ts';
 import type { PodGcDependencies } from './dependencies.ts';

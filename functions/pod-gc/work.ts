@@ -11,7 +11,7 @@
  */
 import { hasWork } from '../../shared/kinds/pods/collection/list-work.ts';
 import type { PodGcList } from '../../shared/kinds/pods/collection/work-list-store.ts';
-import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick-runner.ts';
+import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick.ts';
 import { collectPods } from './collect-pods.ts';
 import type { PodGcDependencies } from './dependencies.ts';
 import { sweepPods } from './sweep-pods.ts';

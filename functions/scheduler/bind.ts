@@ -38,7 +38,7 @@ import { advanceOrder } from '../../shared/scheduling/queue-store.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
 import type { CommitOutcome, ObjectWrite } from '../../shared/store/object-store.ts';
-import { textHash } from '../../shared/text-hash.ts';
+import { textHash } from '../../shared/text.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { ClusterCopy } from './cluster-copy.ts';
 import { placementDraft, type QueueHistory, type SchedulerDraft } from './decisions.ts';

@@ -3,7 +3,7 @@
  *
  * Source: FitError in pkg/scheduler/framework/types.go, truncateMessage in pkg/scheduler/schedule_one.go.
  */
-import { utf8Bytes } from '../../shared/utf8-bytes.ts';
+import { utf8Bytes } from '../../shared/text.ts';
 
 export const NO_NODES = 'no nodes available to schedule pods';
 /** The limit for the note of an event, in bytes. */

@@ -8,7 +8,7 @@
 import type { NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import type { Labels } from '../../shared/scheduling/terms.rule.ts';
 import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
-import { textHash } from '../../shared/text-hash.ts';
+import { textHash } from '../../shared/text.ts';
 import { countedReasons } from './failure-message.rule.ts';
 import { type CycleOptions, type NoFit, nominationFilter } from './rule.ts';
 

@@ -8,7 +8,7 @@ import { reportUnwritable } from '../../shared/fleet/nodes/report-unwritable.ts'
 import type { KubePod, PodCondition } from '../../shared/kinds/types.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
 import { SCHEDULER_NAME, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
-import { shortHash } from '../../shared/text-hash.ts';
+import { shortHash } from '../../shared/text.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import type { SchedulerDraft } from './decisions.ts';
 import { eventNote } from './failure-message.rule.ts';

@@ -11,7 +11,7 @@ import { namedNodes, nodeAffinityFilter, nodeAffinityScore } from '../../shared/
 import type { NodeState, Snapshot } from '../../shared/scheduling/snapshot.rule.ts';
 import { preferNoScheduleTaints, taintFilter, unschedulableFilter } from '../../shared/scheduling/taints.rule.ts';
 import type { SchedulablePod } from '../../shared/scheduling/world.rule.ts';
-import { textHash } from '../../shared/text-hash.ts';
+import { textHash } from '../../shared/text.ts';
 import { availability, NO_NODES } from './failure-message.rule.ts';
 import { hostPortFilter } from './host-ports.rule.ts';
 import { imageLocalityScore } from './image-locality.rule.ts';

@@ -17,7 +17,7 @@ import { isWanted, type QueueStore, queueStore, type WaitingRow } from '../../sh
 import { isPending, type SchedulablePod } from '../../shared/scheduling/world.rule.ts';
 import { workUntil } from '../../shared/ticks/bounded-work.ts';
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
-import { type SkippedTick, type Tick, TickFault } from '../../shared/ticks/tick-runner.ts';
+import { type SkippedTick, type Tick, TickFault } from '../../shared/ticks/tick.ts';
 import { cycleOptions, type DuePod, type PassContext, type PassCounts, tryPods } from './attempts.ts';
 import { ClusterCopy } from './cluster-copy.ts';
 import * as metric from './metrics.ts';

@@ -10,7 +10,7 @@ import { gateVerdictFor } from '../../shared/fleet/gate/gate.ts';
 import type { KubeDaemonSet, KubeJob, KubeNode, KubeObject, ObjectRef, PodSpec } from '../../shared/kinds/types.ts';
 import type { LabelSelectorSpec } from '../../shared/kubernetes/selectors.ts';
 import { selectorFromSpec } from '../../shared/kubernetes/selectors.ts';
-import { jsonEqual } from '../../shared/kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../shared/kubernetes/wire/json.ts';
 import { objectOf, refOf } from '../../shared/store/object-record.ts';
 import {
   groupedBy,
@@ -27,7 +27,7 @@ import {
   type RecordWork,
   runRecordWorks,
 } from '../../shared/ticks/item-change.ts';
-import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick-runner.ts';
+import { bareClaim, type RunningTick, runTick, type SkippedTick, type Tick } from '../../shared/ticks/tick.ts';
 import {
   addDue,
   addSweep,

@@ -2,7 +2,7 @@
 import { schemaOf } from '../../shared/kinds/schemas.ts';
 import { messages } from '../../shared/kinds/upstream.ts';
 import { decodeStrict } from '../../shared/kubernetes/schema/decode.ts';
-import type { JsonObject } from '../../shared/kubernetes/wire/json-value.ts';
+import type { JsonObject } from '../../shared/kubernetes/wire/json.ts';
 import { decodeProtobuf } from '../../shared/kubernetes/wire/protobuf.ts';
 import type { LeftOut } from './roots.ts';
 

@@ -12,7 +12,7 @@ import { compareKeys } from '../../shared/store/key-order.ts';
 import { keyText } from '../../shared/store/request-limits.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 import { changeOf } from '../../shared/store/writes/store-change.ts';
-import { textHash } from '../../shared/text-hash.ts';
+import { textHash } from '../../shared/text.ts';
 import type { ItemCache } from './item-cache.ts';
 import { decodeItem, type EncodedItem, encodeItem } from './item-encoding.ts';
 

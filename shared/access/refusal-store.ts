@@ -9,7 +9,7 @@
  */
 
 import type { Item, ItemStore, ItemUpdater } from '../store/item-store.ts';
-import { shortHash } from '../text-hash.ts';
+import { shortHash } from '../text.ts';
 
 const PARTITION = 'refusals';
 export const REFUSAL_MINUTE_MS = 60_000;

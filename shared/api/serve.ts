@@ -16,8 +16,13 @@ import { namespaces } from '../kinds/registry.ts';
 import type { Verb } from '../kinds/stored-resource.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
 import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
-import { checkTimeout } from '../kubernetes/request/options.ts';
-import { parsePath, type ResourceTarget, verbOf, withoutWatchPrefix } from '../kubernetes/request/request.ts';
+import {
+  checkTimeout,
+  parsePath,
+  type ResourceTarget,
+  verbOf,
+  withoutWatchPrefix,
+} from '../kubernetes/request/request.ts';
 import { isStatusError, statusResponse } from '../kubernetes/request/respond.ts';
 import { parseFieldSelector } from '../kubernetes/selectors.ts';
 import * as status from '../kubernetes/status.ts';

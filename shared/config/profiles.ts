@@ -9,7 +9,7 @@ import {
   timesOf,
 } from '../fleet/nodes/node-profile.ts';
 import type { NodeProfile, NodeSelector, Policy, ProfileTimes } from '../fleet/policy.ts';
-import { utf8Bytes } from '../utf8-bytes.ts';
+import { utf8Bytes } from '../text.ts';
 import type { FieldRule, PolicyFault, Relation } from './policy-rules.ts';
 
 /** node-monitor stores the state of the safety gate per profile in a row that costs one write unit per tick. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { reportsCost, runningDollarsPerDay } from './running-cost.ts';
+import { runningDollarsPerDay } from './running-cost.ts';
 
 const fleet = { nodes: 1_000, beatsPerSecond: 100, periodSeconds: 5, tickReadUnits: 40, tickWriteUnits: 1 };
 
@@ -17,15 +17,5 @@ describe('what a cluster costs while it runs', () => {
     const dollars = runningDollarsPerDay(fleet);
     expect(runningDollarsPerDay({ ...fleet, nodes: 2_000, beatsPerSecond: 200 })).toBeGreaterThan(1.9 * dollars);
     expect(runningDollarsPerDay({ ...fleet, beatsPerSecond: 50 })).toBeLessThan(0.6 * dollars);
-  });
-});
-
-describe('the cost is reported', () => {
-  it('by each tick that begins one of the first five minutes of a quarter of a day, so within one hour', () => {
-    const startMs = Date.UTC(2026, 0, 1);
-    const secondsTold: number[] = [];
-    for (let seconds = 0; seconds < 43_200; seconds += 5)
-      if (reportsCost(startMs + seconds * 1_000)) secondsTold.push(seconds);
-    expect(secondsTold).toEqual([0, 21_600].flatMap((first) => [0, 60, 120, 180, 240].map((more) => first + more)));
   });
 });

@@ -24,9 +24,6 @@ export interface RunningFleet {
  * billed for each hour with data.
  */
 export const COST_PERIOD_SECONDS = 21_600;
-/** Every tick in these first minutes of an interval reports the cost, in case one is lost. All are in one hour. */
-const COST_MINUTES = 5;
-const MINUTE_MS = 60_000;
 const REPORT_INTERVAL_SECONDS = 300;
 /** Assumed: billed time on 256, 512 and 512 MB. */
 const BEAT_GIGABYTE_SECONDS = 0.01 * 0.25;
@@ -43,10 +40,6 @@ const DOLLARS_PER_REPORT =
   REPORT_WRITE_UNITS * PRICES.writeUnit +
   REPORT_READ_UNITS * PRICES.readUnit +
   REPORT_GIGABYTE_SECONDS * PRICES.lambdaGigabyteSecond;
-
-/** Whether the tick of the slot with this start reports the cost. */
-export const reportsCost = (slotStartMs: number): boolean =>
-  slotStartMs % MINUTE_MS === 0 && slotStartMs % (COST_PERIOD_SECONDS * 1_000) < COST_MINUTES * MINUTE_MS;
 
 export interface RunningCostItem {
   readonly item: string;

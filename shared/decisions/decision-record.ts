@@ -6,7 +6,7 @@
  * under the object they are about (docs/explain.md).
  */
 
-import { shortHash } from '../text-hash.ts';
+import { shortHash } from '../text.ts';
 
 export const DECISION_ACTS = [
   'MarkUnknown',

@@ -34,7 +34,7 @@ import { compareKeys } from '../store/key-order.ts';
 import { decisionPartition, decisionsPartition, podDecisionsPartition, shardOf } from '../store/layout.ts';
 import { mergePages, type PageReader } from '../store/merge-pages.ts';
 import { packText, type StoredText, unpackText } from '../store/packed-text.ts';
-import { shortHash } from '../text-hash.ts';
+import { shortHash } from '../text.ts';
 import type { DecisionAbout, DecisionDraft, DecisionRecord } from './decision-record.ts';
 
 /** Retention of records. Seconds. */

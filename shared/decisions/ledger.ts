@@ -9,7 +9,7 @@
 import { defined } from '../defined.ts';
 import type { Policy } from '../fleet/policy.ts';
 import type { ItemStore, PutWrite } from '../store/item-store.ts';
-import { shortHash } from '../text-hash.ts';
+import { shortHash } from '../text.ts';
 import { type DecisionDraft, type DecisionRecord, sealed } from './decision-record.ts';
 import { decisionName, decisionWrite, decisionWriteOnce, decisionWrites, type OnceKey } from './decision-store.ts';
 

@@ -3,7 +3,6 @@
  * (pkg/apis/apps/validation/validation.go, pkg/apis/core/validation/validation.go).
  */
 
-import type { Cause } from '../kubernetes/status.ts';
 import {
   forbiddenField,
   immutable,
@@ -13,7 +12,8 @@ import {
   notSupported,
   required,
   sameJson,
-} from '../kubernetes/validation/causes.ts';
+} from '../kubernetes/causes.ts';
+import type { Cause } from '../kubernetes/status.ts';
 import { validateObjectMetadata } from '../kubernetes/validation/metadata.ts';
 import { labelName, subdomainErrors, subdomainName } from '../kubernetes/validation/names.ts';
 import { shareValue, validateShare } from './poddisruptionbudgets/validate.ts';

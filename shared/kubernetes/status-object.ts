@@ -45,7 +45,7 @@ export const CAUSES_MAX = 100;
 const MESSAGE_BYTES_MAX = (STATUS_BYTES_MAX * 3) / 8;
 /** The limit for all causes of a Status. Bytes of JSON. */
 const CAUSES_BYTES_MAX = STATUS_BYTES_MAX / 2;
-/** The limit for each text of a cause: an object that a message shows is shorter (validation/causes.ts). Bytes of JSON. */
+/** The limit for each text of a cause: an object that a message shows is shorter (causes.ts). Bytes of JSON. */
 const CAUSE_TEXT_BYTES_MAX = 4_096;
 /** The limit for a name, group, kind or uid. A valid one has at most 253 characters. Bytes of JSON. */
 const NAME_BYTES_MAX = 1_024;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { invalidValue, required } from './causes.ts';
 import {
   accessDenied,
   alreadyExists,
@@ -13,7 +14,6 @@ import {
   success,
   unknownPath,
 } from './status.ts';
-import { invalidValue, required } from './validation/causes.ts';
 
 const nodes = { group: '', resource: 'nodes' };
 const leases = { group: 'coordination.k8s.io', resource: 'leases' };

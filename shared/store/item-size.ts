@@ -3,7 +3,7 @@
  * significant digit plus one, a boolean one byte, binary values their bytes, lists and maps three bytes and one for each member. The exact
  * rounding of numbers is not published; the result is right to one or two bytes per number.
  */
-import { utf8Bytes } from '../utf8-bytes.ts';
+import { utf8Bytes } from '../text.ts';
 import type { AttributeValue, Item } from './item-store.ts';
 
 export const WRITE_UNIT_BYTES = 1_024;

@@ -41,7 +41,7 @@
  * Keys of health and objects are built here; those of control in the store that uses them.
  */
 
-import { textHash } from '../text-hash.ts';
+import { textHash } from '../text.ts';
 import type { TableName } from './item-store.ts';
 
 /** Time to live, in epoch seconds. Only for cleanup: no logic relies on a deletion. */

@@ -17,7 +17,7 @@
  */
 import { defined } from '../defined.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../kinds/types.ts';
-import { jsonEqual } from '../kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../kubernetes/wire/json.ts';
 import type { Item } from './item-store.ts';
 import { packText, type StoredText, unpackText } from './packed-text.ts';
 

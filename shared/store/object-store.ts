@@ -15,7 +15,7 @@
 import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
-import { utf8Bytes } from '../utf8-bytes.ts';
+import { utf8Bytes } from '../text.ts';
 import { any, is, lacks } from './attributes.ts';
 import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from './item-size.ts';
 import type { Condition, Item, ItemKey, ItemStore, TransactWrite } from './item-store.ts';

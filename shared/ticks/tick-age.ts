@@ -3,7 +3,7 @@ import type { Meter } from '../observability/log.ts';
 import { reportsAge, slotStartMs } from './tick.ts';
 
 /**
- * Emits the delay of a tick when it is due (tick.ts). An alarm treats a missing metric as a controller that
+ * Emits the delay of a tick when it is due. An alarm treats a missing metric as a controller that
  * stopped.
  */
 export function reportTickAge(

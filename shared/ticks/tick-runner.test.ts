@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runTick, TickFault, type TickSteps } from './tick-runner.ts';
+import { runTick, TickFault, type TickSteps } from './tick.ts';
 
 const PERIOD_SECONDS = 5;
 const SLOT = 1_000;

@@ -6,7 +6,7 @@
  * Not part of it: the API, streams, and the functions that follow node-monitor. `npm run sim` has those.
  */
 
-import type { Probe } from '../../functions/node-monitor/probe.ts';
+import type { Probe } from '../../functions/node-monitor/probes.ts';
 import { fleetControllers } from '../../server/fleet-controllers.ts';
 import { DEFAULT_PROFILE, policyOf, profileNameOf } from '../../shared/fleet/nodes/node-profile.ts';
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';

@@ -8,8 +8,8 @@ import { type GateReason, UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { type SilenceHour, silenceBucketOf } from '../../shared/fleet/silences/silence-hour.ts';
 import { silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';
-import { NO_DISRUPTION } from '../../shared/fleet/zones/disruption.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import {

@@ -33,7 +33,7 @@ import { conflictingStore } from '../../shared/store/memory/conflicting-store.ts
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
-import { TickFault } from '../../shared/ticks/tick-runner.ts';
+import { TickFault } from '../../shared/ticks/tick.ts';
 import { randomFrom } from '../support/seeded.ts';
 
 const SCHEDULERS = 16;

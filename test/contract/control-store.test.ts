@@ -1,7 +1,6 @@
 /** What controllers keep in the `control` table about ticks, zones and the queue, on every store. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { UNTRIED_GATE } from '../../shared/fleet/gate/gate.ts';
-import { NO_DISRUPTION } from '../../shared/fleet/zones/disruption.ts';
 import {
   acquireTokenWrite,
   dequeueWrite,
@@ -11,6 +10,7 @@ import {
   mayTaint,
 } from '../../shared/fleet/zones/fleet-store.ts';
 import { takeTokenUpdate } from '../../shared/fleet/zones/limiter.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
 import { describeOnStores } from './stores.ts';
 
 const T0 = 1_795_197_000_000;

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leaseProbe } from '../../functions/node-monitor/lease-probe.ts';
-import { probeTokens } from '../../functions/node-monitor/probe-tokens.ts';
+import { leaseProbe, probeTokens } from '../../functions/node-monitor/probes.ts';
 import { keepProbeKey } from '../../shared/access/process-key-store.ts';
 import { processKeys } from '../../shared/access/tokens/process-keys.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';

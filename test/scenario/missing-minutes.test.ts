@@ -9,7 +9,7 @@ import type { InvocationOutcome, LocalFunction } from '../../aws-local/functions
 import { LocalQueue, type QueueMessage } from '../../aws-local/queues/queue.ts';
 import { startQueueSource } from '../../aws-local/queues/queue-source.ts';
 import { firingOffsetsMs, startScheduler } from '../../aws-local/schedule/scheduler.ts';
-import { handleTickMessages } from '../../functions/node-monitor/sqs-tick-message.ts';
+import { handleTickMessages } from '../../functions/node-monitor/tick-message.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { synthesise } from '../cdk/synthesised.ts';
 import { START_MS, settledFleet } from '../support/controlled-fleet.ts';

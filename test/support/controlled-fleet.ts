@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { memoryCloud } from '../../demo/ec2/cloud.ts';
-import type { Probe } from '../../functions/node-monitor/probe.ts';
+import type { Probe } from '../../functions/node-monitor/probes.ts';
 import type { TickQueue } from '../../functions/node-monitor/tick-queue.ts';
 import { passesHealthFilter, passesObjectFilter } from '../../server/changes/change-filters.ts';
 import { fleetControllers } from '../../server/fleet-controllers.ts';

@@ -8,8 +8,8 @@ import { instanceIdentities } from '../../functions/api/access/instance-identiti
 import { composeApi } from '../../functions/api/work.ts';
 import { sha256Of } from '../../functions/heartbeat/sha256.ts';
 import { serveHeartbeat } from '../../functions/heartbeat/work.ts';
-import type { ProbeCredentials } from '../../functions/node-monitor/probe.ts';
-import { probeTokens } from '../../functions/node-monitor/probe-tokens.ts';
+import type { ProbeCredentials } from '../../functions/node-monitor/probes.ts';
+import { probeTokens } from '../../functions/node-monitor/probes.ts';
 import { inProcess } from '../../server/system.ts';
 import type { Authenticator } from '../../shared/access/authenticator.ts';
 import { bootstrapTokenStore } from '../../shared/access/bootstrap-token-store.ts';

@@ -19,8 +19,8 @@ import {
 import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { flapHistoryOf, packedFlaps } from '../../shared/fleet/silences/flapping.ts';
 import { decideNoExecute } from '../../shared/fleet/taints/node-taints.ts';
-import { NO_DISRUPTION } from '../../shared/fleet/zones/disruption.ts';
 import type { QueuedNode, ZoneRecord } from '../../shared/fleet/zones/fleet-records.ts';
+import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { changeRate, fullLimiter, takeToken } from './token-bucket.ts';
 

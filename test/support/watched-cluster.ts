@@ -6,7 +6,7 @@ import { Metrics } from '@aws-lambda-powertools/metrics';
 import type { Template } from 'aws-cdk-lib/assertions';
 import type { SQSEvent } from 'aws-lambda';
 import type { FunctionName } from '../../functions/function-list.ts';
-import { handleTickMessages } from '../../functions/node-monitor/sqs-tick-message.ts';
+import { handleTickMessages } from '../../functions/node-monitor/tick-message.ts';
 import { handleWakeUp, wakeUpEvent } from '../../shared/aws/lambda/wake-up-event.ts';
 import { type EmbeddedMeter, embeddedMeter } from '../../shared/observability/meter.ts';
 import { functionIds } from '../cdk/synthesised.ts';

@@ -10,12 +10,12 @@ import { refuseUnacceptable } from '../../../shared/api/request/response-shape.t
 import { defined } from '../../../shared/defined.ts';
 import { schemaOf } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import { decodeObject, fieldValidationOf } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { readObject } from '../verbs/read-object.ts';
 import { accessStatus, attributesFaults, userInfoOf } from './self-review.ts';

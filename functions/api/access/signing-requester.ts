@@ -16,7 +16,7 @@ import type { CertificateRequest } from '../../../shared/kinds/certificates/cert
 import { KUBELET_CLIENT_SIGNER, KUBELET_SERVING_SIGNER } from '../../../shared/kinds/certificates/signing-request.ts';
 import { nodeNameErrors } from '../../../shared/kubernetes/validation/names.ts';
 import type { ItemUpdater } from '../../../shared/store/item-store.ts';
-import { shortHash } from '../../../shared/text-hash.ts';
+import { shortHash } from '../../../shared/text.ts';
 import { type EnrolDependencies, enrolNode } from './enrol-node.ts';
 import { nodeKeyIn } from './request-signature.ts';
 

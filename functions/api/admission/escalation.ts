@@ -23,7 +23,7 @@ import type {
   PolicyRule,
 } from '../../../shared/kinds/types.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import type { WriteOptions } from '../verbs/write-options.ts';
 
 const ROLES: readonly ResourceDescriptor[] = [roles, clusterroles];

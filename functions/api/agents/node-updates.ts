@@ -53,7 +53,7 @@ import type { ResourceTarget } from '../../../shared/kubernetes/request/request.
 import { isStatusError, json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime, parseTimeMs } from '../../../shared/kubernetes/time.ts';
-import { isJsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
+import { isJsonObject } from '../../../shared/kubernetes/wire/json.ts';
 import { CLIENT_TEXT_MAX } from '../../../shared/store/object-store.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { modifyObject } from '../verbs/modify-object.ts';

@@ -10,8 +10,8 @@ import { logContainer } from '../../../shared/kinds/pods/pod-log-options.ts';
 import { findResource } from '../../../shared/kinds/registry.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { isAskedFor } from '../../../shared/kubernetes/request/options.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+import { isAskedFor } from '../../../shared/kubernetes/request/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { SessionPurpose } from '../../../shared/sessions/session-request.ts';
 

@@ -22,7 +22,7 @@ import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/reque
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { isJsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
+import { isJsonObject } from '../../../shared/kubernetes/wire/json.ts';
 import type { ItemStore } from '../../../shared/store/item-store.ts';
 
 export const isNodeLogs = ({ group, version, resource }: ResourceTarget): boolean =>

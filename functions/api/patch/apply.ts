@@ -13,7 +13,7 @@ import {
   type JsonObject,
   nestsDeeperThan,
   setMember,
-} from '../../../shared/kubernetes/wire/json-value.ts';
+} from '../../../shared/kubernetes/wire/json.ts';
 import {
   changesOf,
   difference,

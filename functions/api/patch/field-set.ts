@@ -13,7 +13,7 @@ import {
   type Schema,
   type StructSchema,
 } from '../../../shared/kubernetes/schema/schema.ts';
-import { getMember, isJsonObject, type JsonObject, jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
+import { getMember, isJsonObject, type JsonObject, jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 
 export interface FieldSet {
   readonly owned: boolean;

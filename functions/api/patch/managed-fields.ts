@@ -1,5 +1,5 @@
 import type { StructSchema } from '../../../shared/kubernetes/schema/schema.ts';
-import { getMember, isJsonObject, type JsonObject } from '../../../shared/kubernetes/wire/json-value.ts';
+import { getMember, isJsonObject, type JsonObject } from '../../../shared/kubernetes/wire/json.ts';
 import {
   changesOf,
   difference,

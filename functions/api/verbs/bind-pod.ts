@@ -3,10 +3,10 @@
 import { bindPod } from '../../../shared/kinds/pods/bind-pod.ts';
 import { nodes, pods } from '../../../shared/kinds/registry.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { notSupported, required } from '../../../shared/kubernetes/causes.ts';
 import { recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { notSupported, required } from '../../../shared/kubernetes/validation/causes.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { pauseBefore, WRITE_ATTEMPTS_MAX, type WriteOptions } from './write-options.ts';
 

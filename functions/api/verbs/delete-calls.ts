@@ -10,19 +10,19 @@ import { isSystemPriorityClass } from '../../../shared/kinds/priorityclasses/sys
 import { storedAs } from '../../../shared/kinds/registry.ts';
 import { isDefaultPolicy } from '../../../shared/kinds/roles/default-policies.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
+import { invalidValue, notSupported } from '../../../shared/kubernetes/causes.ts';
 import { decodeObject } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
+import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
 import {
   dryRunOf,
   isAskedFor,
   limitOf,
   optionsFault,
   wholeNumberOf,
-} from '../../../shared/kubernetes/request/options.ts';
-import type { ResourceTarget } from '../../../shared/kubernetes/request/request.ts';
+} from '../../../shared/kubernetes/request/request.ts';
 import { isStatusError, json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { invalidValue, notSupported } from '../../../shared/kubernetes/validation/causes.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import { deleteNamespace } from '../admission/delete-namespace.ts';
 import type { ServeDependencies } from '../dependencies.ts';

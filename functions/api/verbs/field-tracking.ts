@@ -7,9 +7,9 @@ import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import { storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
+import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
 import { fieldManagerFault, managerFromUserAgent, trackUpdate, type Writer } from '../patch/managed-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 

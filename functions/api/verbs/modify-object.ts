@@ -17,7 +17,7 @@ import type { ResourceTarget } from '../../../shared/kubernetes/request/request.
 import { isStatusError } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { resourceVersionRequired } from '../../../shared/kubernetes/validation/metadata.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import { chargedQuotas } from '../admission/charge-quotas.ts';
 import type { ApiDependencies } from '../dependencies.ts';
 import { createObject } from './create-object.ts';

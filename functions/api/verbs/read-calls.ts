@@ -11,7 +11,7 @@ import {
 } from '../../../shared/api/request/response-size.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { checkListOptions, refuseFutureVersion } from '../../../shared/kubernetes/request/list-options.ts';
-import { limitOf } from '../../../shared/kubernetes/request/options.ts';
+import { limitOf } from '../../../shared/kubernetes/request/request.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { refuseForeign } from '../admission/restrict-node.ts';

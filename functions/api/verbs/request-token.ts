@@ -15,12 +15,12 @@ import { nodes, pods } from '../../../shared/kinds/registry.ts';
 import { secrets } from '../../../shared/kinds/secrets/serve.ts';
 import { serviceaccounts } from '../../../shared/kinds/serviceaccounts/serve.ts';
 import type { KubeObject, KubePod } from '../../../shared/kinds/types.ts';
+import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { dryRunOf } from '../../../shared/kubernetes/request/options.ts';
+import { dryRunOf } from '../../../shared/kubernetes/request/request.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
-import { invalidValue } from '../../../shared/kubernetes/validation/causes.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { readSubresourceBody } from './subresource-calls.ts';
 

@@ -5,20 +5,22 @@ import { selectorText } from '../../../shared/kinds/cells.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeDeployment, KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import { upstream } from '../../../shared/kinds/upstream.ts';
-import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
+import { nonNegative } from '../../../shared/kubernetes/causes.ts';
+import { patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
 import {
   decodeObject,
   fieldValidationOf,
+  isPatchType,
   mediaTypeOf,
+  PATCH_TYPES,
   refuseOtherKind,
 } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/options.ts';
+import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/request.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import type { LabelSelectorSpec } from '../../../shared/kubernetes/selectors.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
-import { nonNegative } from '../../../shared/kubernetes/validation/causes.ts';
 import { admitWrite } from '../admission/admit-write.ts';
 import type { ServeDependencies } from '../dependencies.ts';
 import { trackingOf } from './field-tracking.ts';

@@ -5,7 +5,7 @@ import { schemaOf } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { decodeObject, fieldValidationOf, refuseOtherKind } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { dryRunOf } from '../../../shared/kubernetes/request/options.ts';
+import { dryRunOf } from '../../../shared/kubernetes/request/request.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';

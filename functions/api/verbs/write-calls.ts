@@ -9,16 +9,18 @@ import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { apiVersionOf } from '../../../shared/kubernetes/api-version.ts';
-import { isPatchType, PATCH_TYPES, patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
+import { patchTransform } from '../../../shared/kubernetes/patch/patch.ts';
 import type { Transform } from '../../../shared/kubernetes/patch/transform.ts';
 import {
   decodeObject,
   fieldValidationOf,
+  isPatchType,
   mediaTypeOf,
+  PATCH_TYPES,
   refuseOtherKind,
 } from '../../../shared/kubernetes/request/body.ts';
 import type { HttpRequest, HttpResponse } from '../../../shared/kubernetes/request/http.ts';
-import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/options.ts';
+import { dryRunOf, type OptionsKind } from '../../../shared/kubernetes/request/request.ts';
 import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { admitWrite } from '../admission/admit-write.ts';

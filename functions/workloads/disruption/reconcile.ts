@@ -7,7 +7,7 @@ import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts'
 import { expectedPodsOf } from '../../../shared/kinds/pods/budget-scale.ts';
 import type { KubePodDisruptionBudget, ObjectRef } from '../../../shared/kinds/types.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { KNOWN_FOR_MS } from '../pods/known-selectors.ts';
 import { listObjects } from '../pods/list-objects.ts';

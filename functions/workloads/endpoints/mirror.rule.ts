@@ -11,7 +11,7 @@ import type {
   KubeEndpoints,
 } from '../../../shared/kinds/types.ts';
 import { addressFamily } from '../../../shared/kubernetes/validation/addresses.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import { freeName, MANAGED_BY_LABEL, portsIn, SERVICE_NAME_LABEL, type SlicePlan } from './rule.ts';
 
 const MIRROR_MANAGER = 'endpointslicemirroring-controller.k8s.io';

@@ -16,7 +16,7 @@ import type {
   ServicePort,
 } from '../../../shared/kinds/types.ts';
 import { addressFamily } from '../../../shared/kubernetes/validation/addresses.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import { podNameFor } from '../pods/generated-name.rule.ts';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';

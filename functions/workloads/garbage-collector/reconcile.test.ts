@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ItemStore, StoreFault } from '../../../shared/store/item-store.ts';
-import { TickFault } from '../../../shared/ticks/tick-runner.ts';
+import { TickFault } from '../../../shared/ticks/tick.ts';
 import { workloadCluster } from '../../../test/support/workload-cluster.ts';
 import { fateOf, type OwnerState } from './rule.ts';
 

@@ -15,12 +15,12 @@ import type { JobStatus, KubeJob, KubePod, ObjectRef } from '../../../shared/kin
 import { markDeleted } from '../../../shared/kubernetes/deletion.ts';
 import { selectorFromSpec } from '../../../shared/kubernetes/selectors.ts';
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
-import { jsonEqual } from '../../../shared/kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../../shared/kubernetes/wire/json.ts';
 import type { Item } from '../../../shared/store/item-store.ts';
 import type { ObjectWrite } from '../../../shared/store/object-store.ts';
 import { ownedRefs } from '../../../shared/store/owner-index.ts';
+import { utf8Bytes } from '../../../shared/text.ts';
 import { inPartsOfBytes } from '../../../shared/ticks/bounded-work.ts';
-import { utf8Bytes } from '../../../shared/utf8-bytes.ts';
 import type { WorkloadDependencies } from '../dependencies.ts';
 import { claimWrite, readClaim } from '../owner-claim-store.ts';
 import { candidatesOf, decideClaims } from '../pods/claims.rule.ts';

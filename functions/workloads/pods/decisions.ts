@@ -7,7 +7,7 @@ import { gateReasonsText } from '../../../shared/events/event-text.ts';
 import { type GateReason, UNTRIED_GATE } from '../../../shared/fleet/gate/gate.ts';
 import { overProfiles } from '../../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
-import { NO_DISRUPTION } from '../../../shared/fleet/zones/disruption.ts';
+import { NO_DISRUPTION } from '../../../shared/fleet/zones/zone-state.ts';
 import { rfc3339 } from '../../../shared/kubernetes/rfc3339.ts';
 import { type HoldInputs, type WorkloadHold, workloadHold } from './hold.rule.ts';
 

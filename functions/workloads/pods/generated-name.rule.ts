@@ -2,7 +2,7 @@
  * Names of the pods of an owner. Source: apiserver storage/names/generate.go; the suffix is a hash instead of random
  * characters. A repeated creation makes the same pods.
  */
-import { textHash } from '../../../shared/text-hash.ts';
+import { textHash } from '../../../shared/text.ts';
 
 export const NAME_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_CHARACTERS = 5;

@@ -8,7 +8,7 @@
 
 import { type GateReason, type GateRecord, gateVerdictFor } from '../../../shared/fleet/gate/gate.ts';
 import type { Policy } from '../../../shared/fleet/policy.ts';
-import type { DisruptionRecord } from '../../../shared/fleet/zones/disruption.ts';
+import type { DisruptionRecord } from '../../../shared/fleet/zones/zone-state.ts';
 
 /** `sinceMs`: epoch milliseconds; 0 before the first tick of node-monitor. */
 export type WorkloadHold =

@@ -8,7 +8,7 @@
 
 import { defaultPodSpec } from '../../../shared/kinds/pods/spec-defaults.ts';
 import { canonicalQuantity } from '../../../shared/kubernetes/quantity.ts';
-import { textHash } from '../../../shared/text-hash.ts';
+import { textHash } from '../../../shared/text.ts';
 import type { PodTemplateSpec } from '../workload-types.ts';
 import { NAME_ALPHABET } from './generated-name.rule.ts';
 

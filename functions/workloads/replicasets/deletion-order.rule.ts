@@ -2,7 +2,7 @@
  * Which pods of a ReplicaSet are deleted first when it has too many. Source: ActivePodsWithRanks.Less in
  * pkg/controller/controller_utils.go.
  */
-import { textHash } from '../../../shared/text-hash.ts';
+import { textHash } from '../../../shared/text.ts';
 import type { OwnedPod } from '../pods/owned-pod.rule.ts';
 
 export interface OrderContext {

@@ -3,7 +3,7 @@
  * each kind needs: JSON of unknown origin, and memories of bounded size.
  */
 
-import { isJsonObject, type JsonObject } from '../../kubernetes/wire/json-value.ts';
+import { isJsonObject, type JsonObject } from '../../kubernetes/wire/json.ts';
 import type { Authentication, Authenticator } from '../authenticator.ts';
 
 export interface BearerScheme {

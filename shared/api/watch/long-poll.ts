@@ -12,9 +12,9 @@
  *   but backs off after a response without a line.
  */
 
+import { forbiddenField } from '../../kubernetes/causes.ts';
 import type { HttpResponse } from '../../kubernetes/request/http.ts';
 import * as status from '../../kubernetes/status.ts';
-import { forbiddenField } from '../../kubernetes/validation/causes.ts';
 import { type WatchCall, type WatchEvent, type WatchSource, watchEvents } from './watch-events.ts';
 import { watchEventLine } from './watch-line.ts';
 

@@ -26,7 +26,7 @@ import {
   type TransactWrite,
 } from '../../store/item-store.ts';
 import { ALONE, shardOf } from '../../store/layout.ts';
-import { utf8Bytes } from '../../utf8-bytes.ts';
+import { utf8Bytes } from '../../text.ts';
 import type { EvictionTimer } from './rule.ts';
 
 const DUE_PARTITION = 'evictions-due';

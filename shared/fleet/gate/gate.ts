@@ -32,7 +32,7 @@ import { defined } from '../../defined.ts';
 import { periodsBetween, tickGapMaxMs, ticksWereMissing } from '../../ticks/tick.ts';
 import { DEFAULT_PROFILE, overProfiles, policyOf, profileNames } from '../nodes/node-profile.ts';
 import { INTERVAL_JITTER, type Policy } from '../policy.ts';
-import { earlierFaults, rememberedFaults } from '../zones/fault-times.ts';
+import { earlierFaults, rememberedFaults } from '../zones/zone-state.ts';
 
 export type GateReason = 'missedTicks' | 'failingPath';
 
@@ -72,7 +72,7 @@ export interface GateRecord extends ProfileGate {
   readonly provenAtMs: number | undefined;
   /** When the gate of any profile last closed for `failingPath`; absent: never. Epoch milliseconds. */
   readonly pathFailedAtMs?: number | undefined;
-  /** When it closed for that before, newest first; absent: never, or in an earlier version (fault-times.ts). */
+  /** When it closed for that before, newest first; absent: never, or in an earlier version (zone-state.ts). */
   readonly earlierPathFailuresMs?: readonly number[] | undefined;
   /** The gate of each profile, `default` included; absent without profiles: this record is the gate of all nodes. */
   readonly profiles?: Readonly<Record<string, ProfileGate>> | undefined;

@@ -7,7 +7,7 @@
  * until the next tick, because the group stays due. Slots chosen by arithmetic would be missed again and again: ticks
  * that run once per minute only meet every twelfth slot.
  */
-import { textHash } from '../../text-hash.ts';
+import { textHash } from '../../text.ts';
 import type { CloudSeen, PollClass, PollStrides } from './watch-list.rule.ts';
 
 const POLL_GROUPS = 128;

@@ -24,8 +24,14 @@ import type { NodeHealth } from '../health/health-row.ts';
 import { policyOf } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { FLAPPING_TAINT_KEY, type FlapHistory, flapText, flapVerdict } from '../silences/flapping.ts';
-import { disruptionVerdict, NO_DISRUPTION } from '../zones/disruption.ts';
-import { type ZoneMetrics, type ZoneState, zoneRatePerSecond, zoneStateOf } from '../zones/zone-state.ts';
+import {
+  disruptionVerdict,
+  NO_DISRUPTION,
+  type ZoneMetrics,
+  type ZoneState,
+  zoneRatePerSecond,
+  zoneStateOf,
+} from '../zones/zone-state.ts';
 import { refusalVerdict } from './refused-minutes.rule.ts';
 import { decideMonitor, type MonitorDecision } from './rule.ts';
 

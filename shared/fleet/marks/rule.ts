@@ -29,14 +29,12 @@ import { policyOf } from '../nodes/node-profile.ts';
 import type { Policy } from '../policy.ts';
 import { type FlapTime, type FlapVerdict, flapHistoryOf, flapsAfterMark, flapVerdict } from '../silences/flapping.ts';
 import { carriedNoExecute, decideNoExecute, type NoExecuteKind } from '../taints/node-taints.ts';
+import type { QueuedNode, ZoneRecord } from '../zones/fleet-records.ts';
 import {
   applyDisruption,
   type DisruptionRecord,
   type DisruptionVerdict,
   disruptionVerdict,
-} from '../zones/disruption.ts';
-import type { QueuedNode, ZoneRecord } from '../zones/fleet-records.ts';
-import {
   type ZoneMetrics,
   type ZoneState,
   zoneMetricsOf,

@@ -10,7 +10,7 @@
 import type { KubeNode } from '../../kinds/types.ts';
 import type { NodeCondition } from '../../kubernetes/kubernetes.ts';
 import { formatTime, parseTimeMs } from '../../kubernetes/time.ts';
-import { jsonEqual } from '../../kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../kubernetes/wire/json.ts';
 
 /** Conditions stored with the first time are shown with the second. Seconds since the epoch. */
 export interface HeartbeatTimes {

@@ -145,17 +145,6 @@ export const beatTimesOf = (policy: Policy): BeatTimes =>
     }),
   );
 
-/** The annotations of the answer to a heartbeat of a node with this profile; none without known times. */
-export function beatAnnotations(times: BeatTimes | undefined, profile: string | undefined): Record<string, string> {
-  const known = profile !== undefined && times !== undefined && Object.hasOwn(times, profile);
-  const [intervalSeconds, durationSeconds] = times?.[known ? profile : DEFAULT_PROFILE] ?? [];
-  if (intervalSeconds === undefined || durationSeconds === undefined) return {};
-  return {
-    [BEAT_INTERVAL_ANNOTATION]: String(intervalSeconds),
-    [LEASE_DURATION_ANNOTATION]: String(durationSeconds),
-  };
-}
-
 /** The value of a time that suits every profile: the least or the most of all. Seconds. */
 export const overProfiles = (
   policy: Pick<Policy, keyof ProfileTimes | 'profiles'>,

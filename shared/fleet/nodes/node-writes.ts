@@ -5,7 +5,7 @@
 
 import { defined } from '../../defined.ts';
 import type { KubeNode, KubeObject } from '../../kinds/types.ts';
-import { jsonEqual } from '../../kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../kubernetes/wire/json.ts';
 import type { TransactWrite } from '../../store/item-store.ts';
 import type { ObjectWrite } from '../../store/object-store.ts';
 import { describeNode, forgetNode } from '../health/health-store.ts';

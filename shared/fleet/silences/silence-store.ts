@@ -9,7 +9,7 @@
  */
 import { defined } from '../../defined.ts';
 import type { Item, ItemKey, ItemStore, PutWrite } from '../../store/item-store.ts';
-import { shortHash } from '../../text-hash.ts';
+import { shortHash } from '../../text.ts';
 import type { SilenceHour } from './silence-hour.ts';
 
 const PARTITION = 'silences';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { applyDisruption, disruptionVerdict, NO_DISRUPTION } from './disruption.ts';
+import { applyDisruption, disruptionVerdict, NO_DISRUPTION } from './zone-state.ts';
 
 describe('disruptionVerdict', () => {
   it('is set when every listed zone is in full disruption, and cleared when one is not', () => {

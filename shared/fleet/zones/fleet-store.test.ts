@@ -3,8 +3,8 @@ import { type ConsumedUnits, StoreFault } from '../../store/item-store.ts';
 import { memoryItemStore } from '../../store/memory/item-store.ts';
 import { decideGate, UNTRIED_GATE } from '../gate/gate.ts';
 import { defaultPolicy, type NodeProfile } from '../policy.ts';
-import { NO_DISRUPTION } from './disruption.ts';
 import { fleetStore } from './fleet-store.ts';
+import { NO_DISRUPTION } from './zone-state.ts';
 
 it('the removal of a node from the queue fails with the write', async () => {
   const fault = new StoreFault('timeout', 'no answer', { retryable: true });

@@ -51,10 +51,10 @@ import type {
 import { ALONE } from '../../store/layout.ts';
 import { claimSlot } from '../../ticks/tick.ts';
 import { type GateRecord, type Probe, type ProfileGate, UNTRIED_GATE } from '../gate/gate.ts';
-import { type DisruptionRecord, NO_DISRUPTION } from './disruption.ts';
 import type { QueuedNode, ZoneRecord } from './fleet-records.ts';
 import { changeRateUpdates, type LimiterUpdate } from './limiter.ts';
 import type { ZoneState } from './zone-state.ts';
+import { type DisruptionRecord, NO_DISRUPTION } from './zone-state.ts';
 
 const PARTITION = 'fleet';
 const STATE = 'state';

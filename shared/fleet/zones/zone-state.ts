@@ -1,8 +1,11 @@
 /**
- * The state of a zone by the Ready status of its counted nodes, and the eviction rate in that state.
+ * The state of a zone by the Ready status of its counted nodes, and the eviction rate in that state; total disruption, in
+ * which every zone is disrupted.
  * Source: ComputeZoneState, ReducedQPSFunc and HealthyQPSFunc in
  * pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
+
+import { defined } from '../../defined.ts';
 import type { Policy } from '../policy.ts';
 
 /** Initial: the zone has a record but was not evaluated yet. */
@@ -89,3 +92,94 @@ export function fleetMetricsOf(
   }
   return { notReadyShareMaxPercent, disruptedZones };
 }
+
+/**
+ * Total disruption: every listed zone is in FullDisruption. A fault of the controller is then more likely than a fault of
+ * all nodes. It is a stored flag (D12), set when every listed zone is in FullDisruption and cleared when one is not.
+ * While it is set, no node is queued, every eviction rate is 0, and our NoExecute taints are removed. When it is
+ * cleared, every node has a new full grace period. The limiters start without a token, so nodes that are already Unknown
+ * are tainted one by one.
+ *
+ * A zone is listed when it counts at least one node. Without a listed zone the flag does not change.
+ *
+ * Source: handleDisruption in pkg/controller/nodelifecycle/node_lifecycle_controller.go, which computes
+ * the flag from the zone states of the previous pass and loses it at a restart.
+ */
+export interface DisruptionRecord {
+  readonly total: boolean;
+  /** Time of the flag's last change. Epoch milliseconds. */
+  readonly sinceMs: number;
+  /**
+   * End of the last total disruption, when every node got a full grace period; 0 when there was none. Epoch
+   * milliseconds.
+   */
+  readonly freshSinceMs: number;
+  /** When the current or the last total disruption began; absent: never, or in an earlier version. Epoch milliseconds. */
+  readonly startedAtMs?: number | undefined;
+  /** When earlier ones began, newest first; absent: none is known. */
+  readonly earlierStartsMs?: readonly number[] | undefined;
+}
+
+export const NO_DISRUPTION: DisruptionRecord = Object.freeze({ total: false, sinceMs: 0, freshSinceMs: 0 });
+
+export type DisruptionVerdict = 'unchanged' | 'enter' | 'leave';
+
+/** `listedStates`: state of each zone that counts a node, in any order. */
+export function disruptionVerdict(total: boolean, listedStates: Iterable<ZoneState>): DisruptionVerdict {
+  let listed = false;
+  for (const state of listedStates) {
+    listed = true;
+    if (state !== 'FullDisruption') return total ? 'leave' : 'unchanged';
+  }
+  return listed && !total ? 'enter' : 'unchanged';
+}
+
+/** The record after a verdict. */
+export function applyDisruption(record: DisruptionRecord, verdict: DisruptionVerdict, nowMs: number): DisruptionRecord {
+  switch (verdict) {
+    case 'unchanged':
+      return record;
+    case 'enter': {
+      const { earlierStartsMs, ...others } = record;
+      const known = defined({ earlierStartsMs: earlierFaults(record.startedAtMs, earlierStartsMs, nowMs) });
+      return { ...others, total: true, sinceMs: nowMs, startedAtMs: nowMs, ...known };
+    }
+    case 'leave':
+      return { ...record, total: false, sinceMs: nowMs, freshSinceMs: nowMs };
+  }
+}
+
+/** Without starts that no longer count: they would be bytes in a row that each tick writes. */
+export const withoutOldStarts = (
+  { earlierStartsMs, ...record }: DisruptionRecord,
+  nowMs: number,
+): DisruptionRecord => ({
+  ...record,
+  ...defined({ earlierStartsMs: rememberedFaults(earlierStartsMs, nowMs) }),
+});
+
+/** Earlier times in one record. The record is written with each tick, so it stays small. */
+const EARLIER_MAX = 7;
+/** Marks count together for up to a day, and the longest grace period before a fault belongs to it. Milliseconds. */
+const REMEMBERED_MS = 86_400_000 + 3_600_000;
+
+/**
+ * Times of faults of ours that still count, newest first; undefined: none does. Marks shortly before each of them do not
+ * count for flapping (silences/flapping.ts). One incident often consists of several: a path that recovers and fails again
+ * must not make earlier marks count. Epoch milliseconds.
+ */
+export function rememberedFaults(
+  earlierMs: readonly number[] | undefined,
+  nowMs: number,
+): readonly number[] | undefined {
+  const recent = (earlierMs ?? []).filter((atMs) => nowMs - atMs <= REMEMBERED_MS);
+  return recent.length === 0 ? undefined : recent.slice(0, EARLIER_MAX);
+}
+
+/** The same for the times before a new one. `lastAtMs`: the latest of them. */
+export const earlierFaults = (
+  lastAtMs: number | undefined,
+  earlierMs: readonly number[] | undefined,
+  nowMs: number,
+): readonly number[] | undefined =>
+  rememberedFaults(lastAtMs === undefined ? earlierMs : [lastAtMs, ...(earlierMs ?? [])], nowMs);

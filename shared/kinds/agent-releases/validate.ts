@@ -1,7 +1,7 @@
 /** AgentRelease. Limits keep the object, and what a node downloads, small. */
 import { isOlderVersion } from '../../agents/version-order.ts';
+import { duplicate, invalidValue, required, tooMany } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { duplicate, invalidValue, required, tooMany } from '../../kubernetes/validation/causes.ts';
 import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { subdomainName } from '../../kubernetes/validation/names.ts';
 import { validateShare } from '../poddisruptionbudgets/validate.ts';

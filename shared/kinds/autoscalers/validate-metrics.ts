@@ -1,14 +1,7 @@
 /** Metrics and behavior of an autoscaler (pkg/apis/autoscaling/validation/validation.go). */
 
+import { forbiddenField, invalidValue, notSupported, oneOf, required, requiredAt } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import {
-  forbiddenField,
-  invalidValue,
-  notSupported,
-  oneOf,
-  required,
-  requiredAt,
-} from '../../kubernetes/validation/causes.ts';
 import { labelErrors, pathSegmentErrors } from '../../kubernetes/validation/names.ts';
 import { containerNameCauses, readAmount } from '../../kubernetes/validation/resources.ts';
 import type { HPAScalingRules, MetricSource, MetricSpec, MetricTarget } from '../types.ts';

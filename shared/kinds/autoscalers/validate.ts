@@ -1,7 +1,7 @@
 /** HorizontalPodAutoscaler and Scale (pkg/apis/autoscaling/validation/validation.go). */
 
+import { invalidValue, nonNegative } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { invalidValue, nonNegative } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { subdomainName } from '../../kubernetes/validation/names.ts';
 import type { KubeHorizontalPodAutoscaler } from '../types.ts';

@@ -1,6 +1,5 @@
 /** CertificateSigningRequest (pkg/apis/certificates/validation/validation.go). */
-import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
-import type { Cause } from '../../kubernetes/status.ts';
+
 import {
   duplicate,
   forbiddenField,
@@ -9,7 +8,9 @@ import {
   required,
   requiredOneOf,
   tooLong,
-} from '../../kubernetes/validation/causes.ts';
+} from '../../kubernetes/causes.ts';
+import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
+import type { Cause } from '../../kubernetes/status.ts';
 import { CONDITION_STATUSES } from '../../kubernetes/validation/conditions.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { labelErrors, pathSegmentName, subdomainErrors } from '../../kubernetes/validation/names.ts';

@@ -1,10 +1,10 @@
 /** ConfigMap, Secret and ServiceAccount (pkg/apis/core/validation/validation.go). */
 
+import { forbiddenField, IMMUTABLE, invalidValue, required, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { forbiddenField, IMMUTABLE, invalidValue, required, sameJson } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { configKeyErrors, subdomainName } from '../../kubernetes/validation/names.ts';
-import { isJsonObject } from '../../kubernetes/wire/json-value.ts';
+import { isJsonObject } from '../../kubernetes/wire/json.ts';
 import type { KubeConfigMap, KubeSecret, KubeServiceAccount } from '../types.ts';
 
 const REDACTED = '<secret contents redacted>';

@@ -1,7 +1,7 @@
 import { ageSince } from '../../kubernetes/age.ts';
+import { sameJson } from '../../kubernetes/causes.ts';
 import { ageColumn, NONE, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutNulls } from '../../kubernetes/normal-form.ts';
-import { sameJson } from '../../kubernetes/validation/causes.ts';
 import type { Column, ResourceDescriptor } from '../descriptor.ts';
 import { defaultTemplateSpec } from '../pods/spec-defaults.ts';
 import { preparesSpecAndStatus } from '../prepare.ts';

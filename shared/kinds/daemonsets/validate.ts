@@ -1,5 +1,5 @@
 /** DaemonSet (pkg/apis/apps/validation/validation.go: ValidateDaemonSet and its updates). */
-import type { Cause } from '../../kubernetes/status.ts';
+
 import {
   immutable,
   invalidValue,
@@ -7,7 +7,8 @@ import {
   notDecremented,
   notSupported,
   required,
-} from '../../kubernetes/validation/causes.ts';
+} from '../../kubernetes/causes.ts';
+import type { Cause } from '../../kubernetes/status.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { subdomainName } from '../../kubernetes/validation/names.ts';
 import { shareValue, validateShare } from '../poddisruptionbudgets/validate.ts';

@@ -4,8 +4,8 @@
  * event with eventTime, which is of the newer form, for its reporter, its action and the length of its texts.
  */
 
+import { immutable, invalidValue, required, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { immutable, invalidValue, required, sameJson } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { byteLength, pathSegmentName, qualifiedNameErrors, subdomainName } from '../../kubernetes/validation/names.ts';
 import type { KubeEvent } from '../types.ts';

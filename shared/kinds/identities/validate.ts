@@ -6,10 +6,10 @@ import {
   isNamePattern,
 } from '../../access/bootstrap-token.ts';
 import { isForbiddenNodeLabel } from '../../access/node-restriction.ts';
+import { invalidValue, required, tooMany } from '../../kubernetes/causes.ts';
 import { NAME_LENGTH_MAX } from '../../kubernetes/kubernetes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
-import { invalidValue, required, tooMany } from '../../kubernetes/validation/causes.ts';
 import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { type NameRule, nodeName } from '../../kubernetes/validation/names.ts';
 import type { KubeBootstrapToken, KubeNodeIdentity } from '../types.ts';

@@ -1,7 +1,5 @@
 /** Ingress, IngressClass and NetworkPolicy (pkg/apis/networking/validation/validation.go). */
 
-import type { Cause } from '../../kubernetes/status.ts';
-import { cidrErrors, isStrictSubset } from '../../kubernetes/validation/addresses.ts';
 import {
   errorsAt,
   forbiddenField,
@@ -13,7 +11,9 @@ import {
   required,
   requiredAt,
   tooLong,
-} from '../../kubernetes/validation/causes.ts';
+} from '../../kubernetes/causes.ts';
+import type { Cause } from '../../kubernetes/status.ts';
+import { cidrErrors, isStrictSubset } from '../../kubernetes/validation/addresses.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import {
   byteLength,

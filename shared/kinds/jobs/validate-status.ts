@@ -4,8 +4,6 @@
  * write that changes one of them: a status that was stored before can still be updated.
  */
 
-import type { Cause } from '../../kubernetes/status.ts';
-import { parseTimeMs } from '../../kubernetes/time.ts';
 import {
   duplicate,
   IMMUTABLE,
@@ -14,7 +12,9 @@ import {
   nonNegative,
   required,
   sameJson,
-} from '../../kubernetes/validation/causes.ts';
+} from '../../kubernetes/causes.ts';
+import type { Cause } from '../../kubernetes/status.ts';
+import { parseTimeMs } from '../../kubernetes/time.ts';
 import type { JobStatus, KubeJob } from '../types.ts';
 
 const COUNTS = ['active', 'succeeded', 'failed', 'ready', 'terminating'] as const;

@@ -1,7 +1,5 @@
 /** Job and CronJob (pkg/apis/batch/validation/validation.go). */
 
-import { selectorFromSpec } from '../../kubernetes/selectors.ts';
-import type { Cause } from '../../kubernetes/status.ts';
 import {
   duplicate,
   forbiddenField,
@@ -17,7 +15,9 @@ import {
   sameJson,
   tooLong,
   tooMany,
-} from '../../kubernetes/validation/causes.ts';
+} from '../../kubernetes/causes.ts';
+import { selectorFromSpec } from '../../kubernetes/selectors.ts';
+import type { Cause } from '../../kubernetes/status.ts';
 import { CONDITION_STATUSES } from '../../kubernetes/validation/conditions.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import {

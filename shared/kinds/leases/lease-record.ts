@@ -8,12 +8,17 @@
 import { defined } from '../../defined.ts';
 import { DIGEST, hasDigest, hasLease, LEASE } from '../../fleet/health/health-row.ts';
 import { HEARTBEAT_URL_ANNOTATION } from '../../fleet/nodes/heartbeat-url.ts';
-import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../fleet/nodes/node-profile.ts';
+import {
+  BEAT_INTERVAL_ANNOTATION,
+  type BeatTimes,
+  DEFAULT_PROFILE,
+  LEASE_DURATION_ANNOTATION,
+} from '../../fleet/nodes/node-profile.ts';
 import { parseUsage, USAGE_ANNOTATION } from '../../fleet/nodes/node-usage.ts';
 import { canonicalMicroTime, formatTime, parseTimeMs } from '../../kubernetes/time.ts';
 import { changeOf, readRow } from '../../store/attributes.ts';
 import type { Item } from '../../store/item-store.ts';
-import { utf8Bytes } from '../../utf8-bytes.ts';
+import { utf8Bytes } from '../../text.ts';
 import type { KubeObject, LeaseSpec, OwnerReference } from '../types.ts';
 
 export const LEASE_NAMESPACE = 'kube-node-lease';
@@ -226,4 +231,15 @@ const extrasText = (extras: Extras): string | undefined => (isEmpty(extras) ? un
 function namesOnly(metadata: unknown): boolean {
   if (typeof metadata !== 'object' || metadata === null) return false;
   return Object.keys(metadata).every((field) => ['name', 'namespace', 'uid', 'resourceVersion'].includes(field));
+}
+
+/** The annotations of the answer to a heartbeat of a node with this profile; none without known times. */
+export function beatAnnotations(times: BeatTimes | undefined, profile: string | undefined): Record<string, string> {
+  const known = profile !== undefined && times !== undefined && Object.hasOwn(times, profile);
+  const [intervalSeconds, durationSeconds] = times?.[known ? profile : DEFAULT_PROFILE] ?? [];
+  if (intervalSeconds === undefined || durationSeconds === undefined) return {};
+  return {
+    [BEAT_INTERVAL_ANNOTATION]: String(intervalSeconds),
+    [LEASE_DURATION_ANNOTATION]: String(durationSeconds),
+  };
 }

@@ -1,13 +1,8 @@
 /** Lease (pkg/apis/coordination/validation/validation.go). */
+
+import { forbiddenField, invalidValue, nonNegative, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
-import {
-  forbiddenField,
-  invalidValue,
-  nonNegative,
-  notSupported,
-  required,
-} from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { qualifiedNameErrors, subdomainName } from '../../kubernetes/validation/names.ts';
 import type { KubeLease, LeaseSpec } from '../types.ts';

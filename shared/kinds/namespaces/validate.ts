@@ -1,6 +1,7 @@
 /** Namespace (pkg/apis/core/validation/validation.go: ValidateNamespace and its updates). */
+
+import { invalidValue, notSupported, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { invalidValue, notSupported, sameJson } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { labelName, qualifiedNameErrors } from '../../kubernetes/validation/names.ts';
 import type { KubeNamespace } from '../types.ts';

@@ -1,15 +1,8 @@
 /** Node (pkg/apis/core/validation/validation.go: ValidateNode, ValidateNodeUpdate). */
 
+import { duplicate, forbiddenField, invalidValue, notSupported, required, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
 import { addressFamily } from '../../kubernetes/validation/addresses.ts';
-import {
-  duplicate,
-  forbiddenField,
-  invalidValue,
-  notSupported,
-  required,
-  sameJson,
-} from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { labelValueErrors, nodeName, qualifiedNameErrors } from '../../kubernetes/validation/names.ts';
 import { amountCauses } from '../../kubernetes/validation/resources.ts';

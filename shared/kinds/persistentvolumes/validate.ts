@@ -1,7 +1,5 @@
 /** PersistentVolume, PersistentVolumeClaim, and the kinds of storage.k8s.io around them. */
 
-import { compareQuantities } from '../../kubernetes/quantity.ts';
-import type { Cause } from '../../kubernetes/status.ts';
 import {
   duplicate,
   errorsAt,
@@ -17,7 +15,9 @@ import {
   requiredAt,
   sameJson,
   tooLong,
-} from '../../kubernetes/validation/causes.ts';
+} from '../../kubernetes/causes.ts';
+import { compareQuantities } from '../../kubernetes/quantity.ts';
+import type { Cause } from '../../kubernetes/status.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import {
   byteLength,

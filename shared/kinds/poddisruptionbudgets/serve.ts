@@ -1,8 +1,8 @@
 import { ageSince } from '../../kubernetes/age.ts';
+import { sameJson } from '../../kubernetes/causes.ts';
 import { ageColumn, nameColumn, textColumn } from '../../kubernetes/columns.ts';
 import { withoutEmpty, withoutNulls } from '../../kubernetes/normal-form.ts';
 import type { LabelSelectorSpec } from '../../kubernetes/selectors.ts';
-import { sameJson } from '../../kubernetes/validation/causes.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { preparesSpecAndStatus } from '../prepare.ts';
 import type { IntOrString, KubeObject, KubePodDisruptionBudget } from '../types.ts';

@@ -1,7 +1,8 @@
 /** PodDisruptionBudget (pkg/apis/policy/validation/validation.go). */
+
+import { invalidValue, NOT_NEGATIVE, nonNegative, notSupported, required } from '../../kubernetes/causes.ts';
 import type { LabelSelectorSpec } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { invalidValue, NOT_NEGATIVE, nonNegative, notSupported, required } from '../../kubernetes/validation/causes.ts';
 import { validateConditions } from '../../kubernetes/validation/conditions.ts';
 import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { labelValueErrors, qualifiedNameErrors, subdomainName } from '../../kubernetes/validation/names.ts';

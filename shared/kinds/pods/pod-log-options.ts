@@ -4,10 +4,10 @@
  * pkg/kubelet/kubelet_pods.go (validateContainerLogStatus).
  */
 import { defined } from '../../defined.ts';
-import { isAskedFor, wholeNumberOf } from '../../kubernetes/request/options.ts';
+import { forbiddenField, invalidValue, NOT_NEGATIVE } from '../../kubernetes/causes.ts';
+import { isAskedFor, wholeNumberOf } from '../../kubernetes/request/request.ts';
 import * as status from '../../kubernetes/status.ts';
 import { parseTimeMs } from '../../kubernetes/time.ts';
-import { forbiddenField, invalidValue, NOT_NEGATIVE } from '../../kubernetes/validation/causes.ts';
 import type { ContainerStatus, KubePod } from '../types.ts';
 import type { LogOptions } from './log-request.ts';
 

@@ -1,6 +1,7 @@
 /** Environment of containers, and references to fields (pkg/apis/core/validation/validation.go: ValidateEnv). */
+
+import { invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { invalidValue, notSupported, required } from '../../kubernetes/validation/causes.ts';
 import {
   configKeyErrors,
   envVarErrors,

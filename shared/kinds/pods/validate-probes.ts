@@ -1,12 +1,7 @@
 /** Handlers of probes and hooks (pkg/apis/core/validation/validation.go: validateProbe, validateLifecycle). */
+
+import { forbiddenField, invalidValue, NOT_NEGATIVE, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import {
-  forbiddenField,
-  invalidValue,
-  NOT_NEGATIVE,
-  notSupported,
-  required,
-} from '../../kubernetes/validation/causes.ts';
 import { httpHeaderErrors, portNameErrors } from '../../kubernetes/validation/names.ts';
 import type { Container, IntOrString, LifecycleHandler, Probe } from '../types.ts';
 

@@ -1,6 +1,7 @@
 /** Fields for the scheduler (pkg/apis/core/validation/validation.go: validateAffinity, validateTopologySpreadConstraints). */
+
+import { duplicate, forbiddenField, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { duplicate, forbiddenField, invalidValue, notSupported, required } from '../../kubernetes/validation/causes.ts';
 import { labelErrors, qualifiedNameErrors, subdomainErrors } from '../../kubernetes/validation/names.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type {

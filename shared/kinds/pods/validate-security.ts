@@ -1,6 +1,7 @@
 /** Security contexts (pkg/apis/core/validation/validation.go: ValidateSecurityContext, validatePodSpecSecurityContext). */
+
+import { duplicate, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { duplicate, invalidValue, notSupported, required } from '../../kubernetes/validation/causes.ts';
 
 const ID_MAX = 2_147_483_647;
 const ID_TEXT = `must be between 0 and ${ID_MAX}, inclusive`;

@@ -1,8 +1,8 @@
 /** Pod templates and the fields around them (pkg/apis/core/validation, pkg/apis/apps/validation). */
 
+import { forbiddenField, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
 import { type LabelSelectorSpec, selectorFromSpec } from '../../kubernetes/selectors.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { forbiddenField, invalidValue, notSupported, required } from '../../kubernetes/validation/causes.ts';
 import { validateAnnotations, validateLabels } from '../../kubernetes/validation/metadata.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';
 import type { PodTemplateSpec } from '../types.ts';

@@ -1,6 +1,5 @@
 /** Volumes of a pod (pkg/apis/core/validation/validation.go: ValidateVolumes, ValidateVolumeMounts). */
-import { parseQuantity } from '../../kubernetes/quantity.ts';
-import type { Cause } from '../../kubernetes/status.ts';
+
 import {
   duplicate,
   forbiddenField,
@@ -8,7 +7,9 @@ import {
   notFoundValue,
   notSupported,
   required,
-} from '../../kubernetes/validation/causes.ts';
+} from '../../kubernetes/causes.ts';
+import { parseQuantity } from '../../kubernetes/quantity.ts';
+import type { Cause } from '../../kubernetes/status.ts';
 import { labelErrors } from '../../kubernetes/validation/names.ts';
 import type { DownwardAPIVolumeFile, KeyToPath, Volume, VolumeMount, VolumeProjection } from '../types.ts';
 import { VOLUME_FIELDS, validateFieldReference, validateResourceReference } from './validate-environment.ts';

@@ -1,8 +1,5 @@
 /** Pod on creation and update (pkg/apis/core/validation/validation.go: ValidatePodCreate, ValidatePodUpdate). */
 
-import { compareQuantities, type Quantity } from '../../kubernetes/quantity.ts';
-import type { Cause } from '../../kubernetes/status.ts';
-import { addressErrors, addressFamily } from '../../kubernetes/validation/addresses.ts';
 import {
   duplicate,
   errorsAt,
@@ -15,7 +12,10 @@ import {
   optionalAt,
   required,
   sameJson,
-} from '../../kubernetes/validation/causes.ts';
+} from '../../kubernetes/causes.ts';
+import { compareQuantities, type Quantity } from '../../kubernetes/quantity.ts';
+import type { Cause } from '../../kubernetes/status.ts';
+import { addressErrors, addressFamily } from '../../kubernetes/validation/addresses.ts';
 import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import {
   labelErrors,

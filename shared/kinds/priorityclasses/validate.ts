@@ -1,6 +1,7 @@
 /** PriorityClass (pkg/apis/scheduling/validation/validation.go, pkg/apis/scheduling/helpers.go). */
+
+import { forbiddenField, immutable, notSupported } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { forbiddenField, immutable, notSupported } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { subdomainName } from '../../kubernetes/validation/names.ts';
 import type { KubePriorityClass } from '../types.ts';

@@ -1,8 +1,8 @@
 /** ResourceQuota and LimitRange (pkg/apis/core/validation/validation.go). */
 
+import { duplicate, forbiddenField, IMMUTABLE, invalidValue, required } from '../../kubernetes/causes.ts';
 import { compareQuantities, formatQuantity, type Quantity } from '../../kubernetes/quantity.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { duplicate, forbiddenField, IMMUTABLE, invalidValue, required } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { qualifiedNameErrors, subdomainName } from '../../kubernetes/validation/names.ts';
 import {

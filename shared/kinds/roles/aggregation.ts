@@ -4,7 +4,7 @@
  */
 
 import { selectorFromSpec } from '../../kubernetes/selectors.ts';
-import { jsonEqual } from '../../kubernetes/wire/json-value.ts';
+import { jsonEqual } from '../../kubernetes/wire/json.ts';
 import type { KubeClusterRole, PolicyRule } from '../types.ts';
 
 /**

@@ -3,7 +3,7 @@
  * deleted, and reads add them. Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go, for the groups and
  * resources of this API.
  */
-import { textHash } from '../../text-hash.ts';
+import { textHash } from '../../text.ts';
 import type { KubeClusterRole, KubeRoleBinding, PolicyRule, Subject } from '../types.ts';
 import { ALL, FULL_AUTHORITY } from './policy-rule.ts';
 import { RBAC_GROUP } from './resource.ts';

@@ -1,7 +1,7 @@
 /** Roles and their bindings (pkg/apis/rbac/validation/validation.go). */
 
+import { invalidValue, notSupported, required, requiredAt, sameJson } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { invalidValue, notSupported, required, requiredAt, sameJson } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { pathSegmentErrors, pathSegmentName, subdomainName } from '../../kubernetes/validation/names.ts';
 import { validateSelector } from '../poddisruptionbudgets/validate.ts';

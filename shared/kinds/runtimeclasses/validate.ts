@@ -1,7 +1,7 @@
 /** RuntimeClass (pkg/apis/node/validation/validation.go). */
 
+import { duplicate, immutable, invalidValue } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { duplicate, immutable, invalidValue } from '../../kubernetes/validation/causes.ts';
 import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { labelErrors, subdomainName } from '../../kubernetes/validation/names.ts';
 import { validateResources, validateTolerations } from '../pods/validate.ts';

@@ -1,7 +1,5 @@
 /** Service, Endpoints and EndpointSlice (pkg/apis/core/validation, pkg/apis/discovery/validation). */
 
-import type { Cause } from '../../kubernetes/status.ts';
-import { addressErrors, addressFamily, cidrErrors, peerAddressErrors } from '../../kubernetes/validation/addresses.ts';
 import {
   duplicate,
   errorsAt,
@@ -15,7 +13,9 @@ import {
   requiredAt,
   requiredOneOf,
   tooMany,
-} from '../../kubernetes/validation/causes.ts';
+} from '../../kubernetes/causes.ts';
+import type { Cause } from '../../kubernetes/status.ts';
+import { addressErrors, addressFamily, cidrErrors, peerAddressErrors } from '../../kubernetes/validation/addresses.ts';
 import { validateLabels, validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import {
   formatText,

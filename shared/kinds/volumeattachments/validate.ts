@@ -1,6 +1,7 @@
 /** VolumeAttachment (pkg/apis/storage/validation/validation.go). */
+
+import { forbiddenField, immutable, invalidValue, required, tooLong } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';
-import { forbiddenField, immutable, invalidValue, required, tooLong } from '../../kubernetes/validation/causes.ts';
 import { validateObjectMetadata } from '../../kubernetes/validation/metadata.ts';
 import { byteLength, subdomainErrors, subdomainName } from '../../kubernetes/validation/names.ts';
 import type { KubeVolumeAttachment, VolumeAttachmentSource, VolumeError } from '../types.ts';

@@ -1,26 +1,15 @@
 /** The patch types. A patch becomes a function that changes the stored object. */
 
 import type { StoredResource } from '../../kinds/stored-resource.ts';
-import { decodeObject, type FieldValidation, readJson, refuseTooLarge } from '../request/body.ts';
+import { decodeObject, type FieldValidation, type PatchType, readJson, refuseTooLarge } from '../request/body.ts';
 import type { StructSchema } from '../schema/schema.ts';
 import * as status from '../status.ts';
-import type { JsonObject } from '../wire/json-value.ts';
+import type { JsonObject } from '../wire/json.ts';
 import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge.ts';
 import type { PatchResult } from './result.ts';
 import { applyStrategicMergePatch } from './strategic.ts';
 import type { Transform } from './transform.ts';
-
-export const PATCH_TYPES = [
-  'application/json-patch+json',
-  'application/merge-patch+json',
-  'application/strategic-merge-patch+json',
-  'application/apply-patch+yaml',
-] as const;
-export type PatchType = (typeof PATCH_TYPES)[number];
-
-export const isPatchType = (mediaType: string): mediaType is PatchType =>
-  (PATCH_TYPES as readonly string[]).includes(mediaType);
 
 function accept(descriptor: StoredResource, name: string, result: PatchResult): JsonObject {
   switch (result.kind) {

@@ -5,17 +5,16 @@
  */
 import type { StoredResource } from '../../kinds/stored-resource.ts';
 import type { KubeObject } from '../../kinds/types.ts';
+import { notSupported } from '../causes.ts';
 import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from '../schema/decode.ts';
 import type { StructSchema } from '../schema/schema.ts';
 import * as status from '../status.ts';
-import { notSupported } from '../validation/causes.ts';
-import { parseJson } from '../wire/json.ts';
-import { isJsonObject, type JsonObject } from '../wire/json-value.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../wire/json.ts';
 import type { ExpectedType } from '../wire/protobuf.ts';
 import { isProtobuf, PROTOBUF_MEDIA_TYPE } from '../wire/protobuf-envelope.ts';
 import type { ProtobufTable } from '../wire/protobuf-table.ts';
 import { unknownConversion } from '../wire/unknown-conversion.ts';
-import { type OptionsKind, optionsFault } from './options.ts';
+import { type OptionsKind, optionsFault } from './request.ts';
 
 /** Upstream accepts 3 MB. A DynamoDB item has at most 400 KB. */
 export const BODY_BYTES_MAX = 393_216;
@@ -39,6 +38,18 @@ const JSON_TYPES = new Set(['', 'application/json', 'text/json', '*/*']);
 
 export const mediaTypeOf = (headers: Readonly<Record<string, string>>): string =>
   (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+
+/** Media types of patches. */
+export const PATCH_TYPES = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+  'application/apply-patch+yaml',
+] as const;
+export type PatchType = (typeof PATCH_TYPES)[number];
+
+export const isPatchType = (mediaType: string): mediaType is PatchType =>
+  (PATCH_TYPES as readonly string[]).includes(mediaType);
 
 /** @throws StatusError 422 for an unknown value */
 export function fieldValidationOf(query: URLSearchParams, kind: OptionsKind): FieldValidation {

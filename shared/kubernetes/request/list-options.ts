@@ -2,10 +2,11 @@
  * Checks the options of lists and watches. Source: k8s.io/apimachinery pkg/apis/meta/internalversion/validation
  * (ValidateListOptions) and k8s.io/apiserver pkg/storage/cacher.
  */
+
+import { forbiddenField, notSupported } from '../causes.ts';
 import * as status from '../status.ts';
-import { forbiddenField, notSupported } from '../validation/causes.ts';
 import { parseUint64 } from '../whole-number.ts';
-import { optionsFault } from './options.ts';
+import { optionsFault } from './request.ts';
 
 /** A resourceVersion is milliseconds and a counter of three digits (shared/store/layout.ts). */
 const VERSIONS_PER_MS = 1_000;

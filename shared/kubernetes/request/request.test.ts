@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAskedFor } from './options.ts';
-import { parsePath, verbOf } from './request.ts';
+import { isAskedFor, parsePath, verbOf } from './request.ts';
 
 const target = (path: string) => {
   const parsed = parsePath(path);

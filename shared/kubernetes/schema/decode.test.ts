@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { schemaOf } from '../../kinds/schemas.ts';
 import { upstream } from '../../kinds/upstream.ts';
-import type { JsonObject } from '../wire/json-value.ts';
+import type { JsonObject } from '../wire/json.ts';
 import { decodeStrict, fieldWarnings, strictDecodingMessage, typeFaultMessage } from './decode.ts';
 
 const coreEvent = upstream.struct('core/v1.Event');

@@ -1,16 +1,8 @@
 import { parseQuantity } from '../quantity.ts';
 import { formatTime } from '../time.ts';
 import { INT64_MAX } from '../whole-number.ts';
-import { cloneJson, getMember, isJsonObject, type JsonObject, setMember } from '../wire/json-value.ts';
-import {
-  type Field,
-  goName,
-  type ListSchema,
-  type MapSchema,
-  type ScalarSchema,
-  type Schema,
-  type StructSchema,
-} from './schema.ts';
+import { cloneJson, getMember, isJsonObject, type JsonObject, setMember } from '../wire/json.ts';
+import type { Field, ListSchema, MapSchema, ScalarSchema, Schema, StructSchema } from './schema.ts';
 
 /** Maximum number of reported faults of each kind. */
 export const DECODE_FAULTS_MAX = 100;
@@ -393,4 +385,9 @@ function joinPath(path: string, key: string): string {
 /** The value as a Go string literal, at most 100 characters of it, for error messages. */
 function quote(value: string): string {
   return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+}
+
+/** Last part of a definition name: `NodeSpec`. */
+export function goName(schema: StructSchema): string {
+  return schema.name.slice(schema.name.lastIndexOf('.') + 1);
 }

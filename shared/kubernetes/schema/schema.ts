@@ -215,11 +215,6 @@ export function required(of: Field): Field {
   return { ...of, required: true, presence: of.presence === 'pointer' ? 'pointer' : 'always' };
 }
 
-/** Last part of a definition name: `NodeSpec`. */
-export function goName(schema: StructSchema): string {
-  return schema.name.slice(schema.name.lastIndexOf('.') + 1);
-}
-
 /** Schema of a member, undefined if the schema has no such member. */
 export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
   if (schema?.kind === 'map') return schema.values;

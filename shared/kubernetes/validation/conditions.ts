@@ -1,6 +1,7 @@
 /** metav1.Condition (staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go, ValidateConditions). */
+
+import { duplicate, invalidValue, notSupported, required, tooLong } from '../causes.ts';
 import type { Cause } from '../status.ts';
-import { duplicate, invalidValue, notSupported, required, tooLong } from './causes.ts';
 import { byteLength, formatText, qualifiedNameErrors } from './names.ts';
 
 export const CONDITION_STATUSES = ['False', 'True', 'Unknown'];

@@ -4,8 +4,8 @@
  */
 
 import type { KubeObject, ObjectMeta, OwnerReference } from '../../kinds/types.ts';
+import { forbiddenField, immutable, invalidValue, nonNegative, required, tooLong } from '../causes.ts';
 import type { Cause } from '../status.ts';
-import { forbiddenField, immutable, invalidValue, nonNegative, required, tooLong } from './causes.ts';
 import { byteLength, labelName, labelValueErrors, type NameRule, qualifiedNameErrors } from './names.ts';
 
 /** Total length of the keys and values of all annotations of an object. Bytes, as upstream (256 KiB). */

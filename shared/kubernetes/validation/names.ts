@@ -3,7 +3,7 @@
  * (staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go).
  */
 import { PROBE_LEASE } from '../../access/probe-identity.ts';
-import { utf8Bytes } from '../../utf8-bytes.ts';
+import { utf8Bytes } from '../../text.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes.ts';
 
 const LABEL_FORMAT = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';

@@ -1,7 +1,8 @@
 /** Names and amounts of resources (pkg/apis/core/validation/validation.go, pkg/apis/core/helper/helpers.go). */
+
+import { invalidValue, NOT_NEGATIVE } from '../causes.ts';
 import { parseQuantity, type Quantity } from '../quantity.ts';
 import type { Cause } from '../status.ts';
-import { invalidValue, NOT_NEGATIVE } from './causes.ts';
 import { qualifiedNameErrors } from './names.ts';
 
 const OF_CONTAINERS = ['cpu', 'memory', 'ephemeral-storage'];

@@ -1,4 +1,4 @@
-import { nestsDeeperThan, wellFormed } from './json-value.ts';
+/** JSON bodies, and values of JSON. */
 
 /** Deepest nesting of a body. Real Kubernetes objects stay below 30. */
 export const BODY_DEPTH_MAX = 200;
@@ -120,4 +120,124 @@ function pathOf(frames: readonly Frame[]): string {
     if (frame.keys === undefined) return `${path}[${frame.index}]`;
     return path === '' ? frame.key : `${path}.${frame.key}`;
   }, '');
+}
+
+/** A JSON object with unchecked members. */
+export type JsonObject = Record<string, unknown>;
+
+/** True for a JSON object: neither null nor a list. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Sets a member as data. A plain assignment to `__proto__` would change the prototype of the object, so this key is set
+ * by defineProperty. Bodies may contain it, because JSON has no reserved keys.
+ */
+export function setMember(object: JsonObject, key: string, value: unknown): void {
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
+  } else {
+    object[key] = value;
+  }
+}
+
+/** Reads a member of the object itself, never one of its prototype. */
+export function getMember(object: JsonObject, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+/** A copy that shares nothing with its source. Members that are `undefined` do not exist in JSON and are left out. */
+export function cloneJson<T>(value: T): T {
+  return clone(value) as T;
+}
+
+function clone(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(clone);
+  if (!isJsonObject(value)) return value;
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) {
+    const member = value[key];
+    if (member !== undefined) setMember(copy, key, clone(member));
+  }
+  return copy;
+}
+
+/**
+ * A copy with U+FFFD for each lone surrogate in texts and keys. If two keys become equal, the last value wins.
+ */
+export function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (!isJsonObject(value)) return value;
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) setMember(copy, key.toWellFormed(), wellFormed(value[key]));
+  return copy;
+}
+
+/**
+ * The JSON text of a value, as JSON.stringify writes it; of a long text the beginning and `…`. The cost is that of the
+ * characters in the result, except for the names of members: an object lists all of them at once.
+ */
+export function jsonPrefix(value: unknown, charactersMax: number): string {
+  let text = '';
+  const write = (next: unknown): void => {
+    if (typeof next === 'string') text += JSON.stringify(next.slice(0, charactersMax));
+    else if (Array.isArray(next)) writeAll('[]', next, write);
+    else if (isJsonObject(next)) {
+      const names = Object.keys(next).filter((name) => next[name] !== undefined);
+      writeAll('{}', names, (name) => {
+        write(name);
+        text += ':';
+        write(next[name]);
+      });
+    } else text += JSON.stringify(next) ?? 'null';
+  };
+  const writeAll = <T>([open, close]: string, items: readonly T[], writeOne: (item: T) => void): void => {
+    text += open;
+    for (const [index, item] of items.entries()) {
+      if (text.length > charactersMax) return;
+      if (index > 0) text += ',';
+      writeOne(item);
+    }
+    text += close;
+  };
+  write(value);
+  return text.length > charactersMax ? `${text.slice(0, charactersMax).toWellFormed()}…` : text;
+}
+
+/** Equality of JSON values. The order of list items matters, the order of members does not. */
+export function jsonEqual(left: unknown, right: unknown): boolean {
+  if (left === right) return true;
+  if (Array.isArray(left)) {
+    return (
+      Array.isArray(right) && left.length === right.length && left.every((item, index) => jsonEqual(item, right[index]))
+    );
+  }
+  if (!isJsonObject(left) || !isJsonObject(right)) return false;
+  const keys = Object.keys(left);
+  return (
+    keys.length === Object.keys(right).length &&
+    keys.every((key) => Object.hasOwn(right, key) && jsonEqual(left[key], right[key]))
+  );
+}
+
+/**
+ * Whether a value nests deeper than `depthMax` lists and objects. It is iterative, so it can protect the recursive
+ * functions of this folder from a body that would exhaust the stack.
+ */
+export function nestsDeeperThan(value: unknown, depthMax: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= depthMax; depth += 1) {
+    const next: unknown[] = [];
+    for (const item of level) {
+      if (typeof item !== 'object' || item === null) continue;
+      for (const member of Object.values(item)) {
+        if (typeof member === 'object' && member !== null) next.push(member);
+      }
+    }
+    if (next.length === 0) return depth === depthMax && level.some((item) => typeof item === 'object' && item !== null);
+    level = next;
+  }
+  return true;
 }

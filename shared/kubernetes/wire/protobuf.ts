@@ -1,4 +1,4 @@
-import { type JsonObject, setMember } from './json-value.ts';
+import { type JsonObject, setMember } from './json.ts';
 import { isProtobuf, MAGIC } from './protobuf-envelope.ts';
 import type { ProtobufTable, ProtoField, ProtoMessage, ProtoScalar } from './protobuf-table.ts';
 import { unknownConversion } from './unknown-conversion.ts';

@@ -1,5 +1,5 @@
 /** Pages of Query and Scan. A page ends at its limit or at 1 MB, as in DynamoDB. */
-import { textHash } from '../../text-hash.ts';
+import { textHash } from '../../text.ts';
 import type { Item, ItemPosition } from '../item-store.ts';
 
 const PAGE_BYTES_MAX = 1_024 * 1_024;

@@ -1,5 +1,5 @@
 /** The item that a write produces, with the limits of the service. */
-import { utf8Bytes } from '../../utf8-bytes.ts';
+import { utf8Bytes } from '../../text.ts';
 import { ITEM_BYTES_MAX, itemBytes } from '../item-size.ts';
 import { type AttributeValue, type Item, type ItemKey, StoreFault, type Write } from '../item-store.ts';
 import { keepWeight } from './item-weight.ts';

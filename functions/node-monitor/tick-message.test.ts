@@ -1,7 +1,7 @@
 import type { SQSEvent } from 'aws-lambda';
 import { describe, expect, it } from 'vitest';
 import { FAILED_TICKS } from '../../shared/functions/tick-metrics.ts';
-import { handleTickMessages, kindOfMessage, type TickMessageHandling } from './sqs-tick-message.ts';
+import { handleTickMessages, kindOfMessage, type TickMessageHandling } from './tick-message.ts';
 
 const eventOf = (...bodies: string[]) =>
   ({
@@ -40,7 +40,7 @@ describe('messages of the tick queue', () => {
     const kinds: string[] = [];
     const at = handling(async (kind) => {
       kinds.push(kind);
-      return { kind: 'over' };
+      return { kind: 'alive' };
     });
     expect(await handleTickMessages(eventOf('{}', '{"slot":1}'), at)).toEqual({ batchItemFailures: [] });
     expect(kinds).toEqual(['tick']);

@@ -2,8 +2,8 @@
  * Causes of a 422 with the reasons and texts of apimachinery
  * (staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go).
  */
-import type { Cause } from '../status.ts';
-import { isJsonObject, jsonPrefix } from '../wire/json-value.ts';
+import type { Cause } from './status.ts';
+import { isJsonObject, jsonPrefix } from './wire/json.ts';
 
 /**
  * Longest value in a message. A cause may repeat the list that contains its item, so a longer one would make the work of

@@ -1,0 +1,100 @@
+/** What a tick decides, from what it has read: gate, marks, zones, total disruption, and the records of that. */
+import type { DecisionDraft } from '../../shared/decisions/decision-record.ts';
+import { decideGate, type GateRecord, type Probe } from '../../shared/fleet/gate/gate.ts';
+import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
+import { disruptionDraft, gateDraft } from '../../shared/fleet/marks/decisions.ts';
+import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks/rule.ts';
+import { DEFAULT_PROFILE, policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import type { FleetRecords, FleetState } from '../../shared/fleet/zones/fleet-store.ts';
+import { withoutOldStarts } from '../../shared/fleet/zones/zone-state.ts';
+import type { ObservedTick } from './silence-watch.ts';
+
+export interface Decided {
+  readonly outcome: MonitorOutcome;
+  readonly gate: GateRecord;
+  readonly before: FleetState;
+  readonly disruption: FleetState['disruption'];
+  /** Records of gate and total disruption, written with the claim. */
+  readonly drafts: readonly DecisionDraft[];
+}
+
+/** What was read before the slot is claimed. */
+export interface MonitorWorld {
+  readonly records: FleetRecords;
+  readonly nodes: readonly NodeHealth[];
+  /** Of this tick. */
+  readonly probes: readonly Probe[];
+}
+
+/** Decides on the stored state, which may have changed since the world was read. */
+export function decideTick(
+  { records, nodes, probes }: MonitorWorld,
+  state: FleetState,
+  { nowMs, policy }: { readonly nowMs: number; readonly policy: Policy },
+): Decided {
+  const gate = decideGate(state.gate, { nowMs, probes, policy });
+  const outcome = decideMonitor(worldOf(records, nodes, state, gate), { nowMs, policy });
+  const drafts = fleetDrafts(outcome, { before: state.gate, after: gate, probes, nowMs, policy });
+  return { outcome, gate, before: state, disruption: disruptionAfter(outcome, state, nowMs), drafts };
+}
+
+export const isQuiet = (outcome: MonitorOutcome): boolean => outcome.decisions.length === 0;
+
+const worldOf = (records: FleetRecords, nodes: readonly NodeHealth[], state: FleetState, gate: GateRecord) => ({
+  nodes,
+  zones: records.zones,
+  queue: records.queue,
+  disruption: state.disruption,
+  gate,
+});
+
+function disruptionAfter(outcome: MonitorOutcome, state: FleetState, nowMs: number): FleetState['disruption'] {
+  for (const decision of outcome.decisions) {
+    if (decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption')
+      return decision.disruption;
+  }
+  return withoutOldStarts(state.disruption, nowMs);
+}
+
+/** Records about the whole fleet: safety gate and total disruption. */
+function fleetDrafts(
+  outcome: MonitorOutcome,
+  at: Pick<Parameters<typeof gateDraft>[2], 'nowMs' | 'probes' | 'policy'> & {
+    readonly before: GateRecord;
+    readonly after: GateRecord;
+  },
+): DecisionDraft[] {
+  const drafts: DecisionDraft[] = [];
+  const gate = gateDraft(at.before, at.after, { ...at, withheldMarks: outcome.withheldMarks });
+  if (gate !== undefined) drafts.push(gate);
+  for (const decision of outcome.decisions) {
+    if (decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption') {
+      drafts.push(disruptionDraft(decision, { ...at, zones: outcome.zoneMetrics }));
+    }
+  }
+  return drafts;
+}
+
+/**
+ * Whether the gate closed or opened, or is closed for other reasons than before. A transition that no finished tick has
+ * reported may be unreported, because its tick died: it is reported again.
+ */
+export function gateTransition({ gate, before }: Pick<Decided, 'gate' | 'before'>): 'state' | 'reasons' | undefined {
+  const { reasons, sinceMs, lastTickAtMs } = before.gate;
+  if (gate.sinceMs !== sinceMs) return gate.reasons.length > 0 || reasons.length > 0 ? 'state' : undefined;
+  if (sinceMs > 0 && (lastTickAtMs ?? 0) < sinceMs) return 'state';
+  return gate.reasons.join() === reasons.join() ? undefined : 'reasons';
+}
+
+/** Names and times of the profiles, computed once per tick. A name that the policy no longer has means `default`. */
+export function limitsByProfile(policy: Policy): ObservedTick['limitsOf'] {
+  const known = new Map(
+    profileNames(policy).map((profile) => {
+      const { beatIntervalSeconds, nodeMonitorGracePeriodSeconds } = policyOf(policy, profile);
+      return [profile, { profile, beatIntervalSeconds, graceSeconds: nodeMonitorGracePeriodSeconds }];
+    }),
+  );
+  const ofDefault = known.get(DEFAULT_PROFILE)!;
+  return ({ profile = DEFAULT_PROFILE }) => known.get(profile) ?? ofDefault;
+}
