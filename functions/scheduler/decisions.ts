@@ -39,9 +39,9 @@ export interface SchedulerInputs {
     readonly feasible: number;
     /** Not read by the rule: nodes by reason. */
     readonly rejected: ReasonCounts;
-    /** Not read by the rule. Absent in older records. */
-    readonly waitedMs?: number;
-    readonly attempt?: number;
+    /** Not read by the rule. */
+    readonly waitedMs: number;
+    readonly attempt: number;
   };
   /** The message from the counts. */
   readonly podRejection: {
@@ -52,10 +52,10 @@ export interface SchedulerInputs {
     readonly preemption: string;
     /** Not read by the rule: up to three nodes per reason. */
     readonly examples: Readonly<Record<string, readonly string[]>>;
-    /** Not read by the rule: resources that are short, as on the node with most of it free. Absent in older records. */
+    /** Not read by the rule: resources that are short, as on the node with most of it free; absent: none. */
     readonly shortages?: readonly Shortage[];
-    readonly waitedMs?: number;
-    readonly attempt?: number;
+    readonly waitedMs: number;
+    readonly attempt: number;
   };
   /** gateVerdictFor. */
   readonly schedulingGate: Partial<Pick<GateRecord, 'lastTickAtMs'>> & {

@@ -37,7 +37,11 @@ export const AREAS: Readonly<Record<string, Globs>> = {
  * file.
  */
 export const TESTS: Globs = {
-  include: ['{shared,functions,agent}/**/*.test.ts', 'test/{conformance,contract,controllers,property}/**/*.test.ts'],
+  include: [
+    '{shared,functions,agent}/**/*.test.ts',
+    'cli/replay.test.ts',
+    'test/{conformance,contract,controllers,property}/**/*.test.ts',
+  ],
   exclude: [
     'test/conformance/{access-matrix,machine-supplied-values,scheduler-other-pods,scheduler-queue}.test.ts',
     'test/conformance/validation/*.test.ts',

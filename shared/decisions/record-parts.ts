@@ -4,7 +4,7 @@ import type { GateReason, GateVerdict } from '../fleet/gate/gate.ts';
 import type { NodeHealth } from '../fleet/health/health-row.ts';
 import { defaultPolicy, type Policy } from '../fleet/policy.ts';
 import type { Limiter } from '../fleet/zones/limiter.ts';
-import type { DecisionAbout } from './decision-record.ts';
+import type { DecisionAbout, WorkloadKind } from './decision-record.ts';
 
 export interface NodeIdentity {
   readonly nodeName: string;
@@ -18,6 +18,18 @@ export const aboutPod = (pod: {
   readonly name: string;
   readonly podUid: string;
 }): DecisionAbout => ({ kind: 'Pod', namespace: pod.namespace, name: pod.name, uid: pod.podUid });
+
+/** A workload, as far as a record names it. */
+export interface RecordedWorkload {
+  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+}
+
+export const aboutWorkload = (kind: WorkloadKind, { metadata }: RecordedWorkload): DecisionAbout => ({
+  kind,
+  namespace: metadata.namespace ?? '',
+  name: metadata.name ?? '',
+  uid: metadata.uid ?? '',
+});
 
 /** The part of the policy that a rule read. */
 export type RecordedPolicy = Partial<Policy>;

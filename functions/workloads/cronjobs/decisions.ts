@@ -1,5 +1,6 @@
 /** Decision records of the CronJob controller: the Jobs that it started, and the times that it skipped. */
-import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
 import { type DueInputs, dueTimeMs, type JobSkip, type JobStart, type SkipInputs, skippedTime } from './rule.ts';
 
 interface CronJobInputs {
@@ -9,25 +10,13 @@ interface CronJobInputs {
 
 export type CronJobDraft = DraftOf<CronJobInputs>;
 
-/** A CronJob, as far as a record names it. */
-interface RecordedCronJob {
-  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
-}
-
-const aboutCronJob = ({ metadata }: RecordedCronJob): DecisionAbout => ({
-  kind: 'CronJob',
-  namespace: metadata.namespace ?? '',
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-});
-
 export const cronJobStartedDraft = (
-  cronJob: RecordedCronJob,
+  cronJob: RecordedWorkload,
   { name, dueMs, scheduledAt }: JobStart,
   inputs: DueInputs,
 ): CronJobDraft => ({
   act: 'CronJobStarted',
-  about: aboutCronJob(cronJob),
+  about: aboutWorkload('CronJob', cronJob),
   atMs: inputs.nowMs,
   reason: `${inputs.schedule} was due at ${scheduledAt}: created Job ${name}`,
   rule: 'cronDue',
@@ -37,11 +26,11 @@ export const cronJobStartedDraft = (
 
 /** Once for each time of the schedule and cause. */
 export const cronJobSkippedDraft = (
-  cronJob: RecordedCronJob,
+  cronJob: RecordedWorkload,
   { dueMs, cause, scheduledAt, inputs }: JobSkip,
 ): CronJobDraft => ({
   act: 'CronJobSkipped',
-  about: aboutCronJob(cronJob),
+  about: aboutWorkload('CronJob', cronJob),
   atMs: inputs.nowMs,
   reason: `${inputs.schedule} was due at ${scheduledAt}, no Job was created: ${
     cause === 'startingDeadline'

@@ -1,5 +1,6 @@
 /** Decision records of the DaemonSet controller: on which nodes it created and deleted pods, and why. */
-import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
 import type { DaemonNode, Placement } from './placement.rule.ts';
 import { chosenBy, type RolloutChoice } from './rollout.rule.ts';
 import { type DaemonPod, type DaemonRules, decideNode } from './rule.ts';
@@ -29,17 +30,6 @@ interface DaemonInputs {
 
 export type DaemonSetDraft = DraftOf<DaemonInputs>;
 
-interface RecordedSet {
-  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
-}
-
-const aboutSet = ({ metadata }: RecordedSet): DecisionAbout => ({
-  kind: 'DaemonSet',
-  namespace: metadata.namespace ?? '',
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-});
-
 export interface NodesOfDecision {
   readonly rules: DaemonRules;
   readonly nodes: ReadonlyMap<string, DaemonNode>;
@@ -48,13 +38,13 @@ export interface NodesOfDecision {
 
 /** One transaction of creations on nodes that have no pod. */
 export const daemonPodsCreatedDraft = (
-  set: RecordedSet,
+  set: RecordedWorkload,
   of: NodesOfDecision,
   { names, nodes }: { readonly names: readonly string[]; readonly nodes: readonly string[] },
   nowMs: number,
 ): DaemonSetDraft => ({
   act: 'PodsCreated',
-  about: aboutSet(set),
+  about: aboutWorkload('DaemonSet', set),
   atMs: nowMs,
   reason: `nodes without a pod: created ${names.map((name, index) => `${name} for ${nodes[index]}`).join(', ')}`,
   rule: 'daemonNodes',
@@ -64,7 +54,7 @@ export const daemonPodsCreatedDraft = (
 
 /** One transaction of deletions. `causes`: of each pod. */
 export const daemonPodsDeletedDraft = (
-  set: RecordedSet,
+  set: RecordedWorkload,
   of: NodesOfDecision,
   removed: readonly { readonly name: string; readonly target: string; readonly cause: string }[],
   nowMs: number,
@@ -72,7 +62,7 @@ export const daemonPodsDeletedDraft = (
   const names = removed.map(({ name }) => name);
   return {
     act: 'PodsDeleted',
-    about: aboutSet(set),
+    about: aboutWorkload('DaemonSet', set),
     atMs: nowMs,
     reason: `deleted ${removed.map(({ name, target, cause }) => `${name} of ${target} (${cause})`).join(', ')}`,
     rule: 'daemonNodes',
@@ -83,14 +73,14 @@ export const daemonPodsDeletedDraft = (
 
 /** One transaction of a rolling update. */
 export const daemonRolloutDraft = (
-  set: RecordedSet,
+  set: RecordedWorkload,
   act: 'PodsCreated' | 'PodsDeleted',
   choice: RolloutChoice,
   of: readonly string[],
   nowMs: number,
 ): DaemonSetDraft => ({
   act,
-  about: aboutSet(set),
+  about: aboutWorkload('DaemonSet', set),
   atMs: nowMs,
   reason:
     act === 'PodsCreated'

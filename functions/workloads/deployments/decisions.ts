@@ -1,5 +1,6 @@
 /** Decision records of the Deployment controller: what it did to its ReplicaSets. */
-import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
 import { type Fenceposts, newSetSize, type Resize, reduceOldSets, type SizedSet } from './sizes.rule.ts';
 
 interface DeploymentInputs {
@@ -17,29 +18,17 @@ interface DeploymentInputs {
 
 export type DeploymentDraft = DraftOf<DeploymentInputs>;
 
-/** A Deployment, as far as a record names it. */
-interface RecordedDeployment {
-  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
-}
-
-const aboutDeployment = ({ metadata }: RecordedDeployment): DecisionAbout => ({
-  kind: 'Deployment',
-  namespace: metadata.namespace ?? '',
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-});
-
 export const resizeText = ({ name, from, to, step }: Resize): string => `${name} from ${from} to ${to} (${step})`;
 
 export const setsScaledDraft = (
-  deployment: RecordedDeployment,
+  deployment: RecordedWorkload,
   resizes: readonly Resize[],
   inputs: DeploymentInputs['rollingSizes'] | undefined,
   nowMs: number,
 ): DeploymentDraft => {
   const common = {
     act: 'ReplicaSetsScaled' as const,
-    about: aboutDeployment(deployment),
+    about: aboutWorkload('Deployment', deployment),
     atMs: nowMs,
     reason: `scaled ${resizes.map(resizeText).join(', ')}`,
   };
@@ -49,13 +38,13 @@ export const setsScaledDraft = (
 };
 
 export const setCreatedDraft = (
-  deployment: RecordedDeployment,
+  deployment: RecordedWorkload,
   name: string,
   size: number,
   nowMs: number,
 ): DeploymentDraft => ({
   act: 'ReplicaSetMade',
-  about: aboutDeployment(deployment),
+  about: aboutWorkload('Deployment', deployment),
   atMs: nowMs,
   reason: `the pod template has no ReplicaSet: created ${name} with ${size} pods`,
   rule: 'fact',

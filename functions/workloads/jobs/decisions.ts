@@ -1,6 +1,7 @@
 /** Decision records of the Job controller: pods that it created and removed, and how the Job ended. */
 
-import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
 import { defined } from '../../../shared/defined.ts';
 import { COMPLETE, type FailureInputs, failureOf, hasEnoughSuccesses, type JobOutcome } from './outcome.rule.ts';
 import { type JobDecision, wantedActive } from './rule.ts';
@@ -27,17 +28,9 @@ interface JobInputs {
 export type JobDraft = DraftOf<JobInputs>;
 
 /** A Job, as far as a record names it. */
-interface RecordedJob {
-  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+interface RecordedJob extends RecordedWorkload {
   readonly spec?: { readonly parallelism?: number; readonly completions?: number; readonly suspend?: boolean };
 }
-
-const aboutJob = ({ metadata }: RecordedJob): DecisionAbout => ({
-  kind: 'Job',
-  namespace: metadata.namespace ?? '',
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-});
 
 /** Pods of the Job before the transaction of a record. */
 interface PodNumbers {
@@ -66,7 +59,7 @@ export function jobPodsDraft(
   const verb = act === 'PodsCreated' ? 'created' : 'deleted';
   return {
     act,
-    about: aboutJob(job),
+    about: aboutWorkload('Job', job),
     atMs: nowMs,
     reason: `${wanted} pods are wanted and ${numbers.active} are active: ${verb} ${names.join(', ')}`,
     rule: 'jobWantedPods',
@@ -84,7 +77,7 @@ export function jobFinishedDraft(
   const completions = job.spec?.completions;
   return {
     act: 'JobFinished',
-    about: aboutJob(job),
+    about: aboutWorkload('Job', job),
     atMs: nowMs,
     reason: `${outcome.reason}: ${succeeded} pods succeeded, ${failureInputs.failed} failed`,
     rule: 'jobOutcome',
@@ -96,7 +89,7 @@ export function jobFinishedDraft(
 export function jobExpiredDraft(job: RecordedJob, inputs: JobInputs['jobExpired'], nowMs: number): JobDraft {
   return {
     act: 'JobExpired',
-    about: aboutJob(job),
+    about: aboutWorkload('Job', job),
     atMs: nowMs,
     reason: `it finished more than ${inputs.ttlSeconds} s ago (ttlSecondsAfterFinished)`,
     rule: 'jobExpired',

@@ -1,5 +1,6 @@
 /** Decision records of the controller of ReplicaSets and ReplicationControllers: which pods it created and deleted, and the numbers. */
-import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
 import type { OwnedPod } from '../pods/owned-pod.rule.ts';
 import { byLogShard, firstToDelete } from './deletion-order.rule.ts';
 import { BURST_PODS, type ReplicaSetDecision } from './rule.ts';
@@ -21,25 +22,17 @@ interface ReplicaSetInputs {
     /** Pods of this decision that an earlier transaction deleted. */
     readonly before: number;
     readonly count: number;
-    /** The pods were ordered by these shards of the change log. Absent in older records: in the order of deletion. */
-    readonly logShards?: number;
+    /** The pods are ordered by these shards of the change log. */
+    readonly logShards: number;
   };
 }
 
 export type ReplicaSetDraft = DraftOf<ReplicaSetInputs>;
 
 /** A ReplicaSet, as far as a record names it. */
-interface RecordedSet {
-  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
+interface RecordedSet extends RecordedWorkload {
   readonly spec?: { readonly replicas?: number };
 }
-
-const aboutSet = (kind: SetKind['kind'], { metadata }: RecordedSet): DecisionAbout => ({
-  kind,
-  namespace: metadata.namespace ?? '',
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-});
 
 /** One transaction of creations. `active`: pods before it. */
 export function podsCreatedDraft(
@@ -51,7 +44,7 @@ export function podsCreatedDraft(
   const replicas = replicaSet.spec?.replicas ?? 1;
   return {
     act: 'PodsCreated',
-    about: aboutSet(kind, replicaSet),
+    about: aboutWorkload(kind, replicaSet),
     atMs: nowMs,
     reason: `${replicas} pods are wanted and ${active} are active: created ${names.join(', ')}`,
     rule: 'missingPods',
@@ -77,7 +70,7 @@ export function podsDeletedDraft(
   const active = of.pods.filter(({ isDeleting, phase }) => !isDeleting && phase !== 'Failed' && phase !== 'Succeeded');
   return {
     act: 'PodsDeleted',
-    about: aboutSet(kind, replicaSet),
+    about: aboutWorkload(kind, replicaSet),
     atMs: nowMs,
     reason: `${replicas} pods are wanted and ${active.length - of.before} are active: deleted ${of.names.join(', ')}`,
     rule: 'surplusPods',
@@ -132,7 +125,7 @@ export const replicaSetReplay: ReplayRules<ReplicaSetInputs> = {
     const relatedPods = relatedOn.map((nodeName) => ({ nodeName }) as OwnedPod);
     const chosen = firstToDelete(pods.map(asPod), surplus, { relatedPods, nowMs: atMs });
     const { namespace = '' } = about;
-    const order = logShards === undefined ? chosen : byLogShard(chosen, { namespace, logShards });
+    const order = byLogShard(chosen, { namespace, logShards });
     return { names: order.slice(before, before + count).map(({ name }) => name) };
   },
 };

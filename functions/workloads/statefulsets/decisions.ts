@@ -1,5 +1,6 @@
 /** Decision records of the StatefulSet controller. */
-import type { DecisionAbout, DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
+import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
 import { decideStatefulSet, type OrdinalPod, type StatefulRules } from './rule.ts';
 
 interface StatefulInputs {
@@ -15,17 +16,6 @@ interface StatefulInputs {
 
 export type StatefulSetDraft = DraftOf<StatefulInputs>;
 
-interface RecordedSet {
-  readonly metadata: { readonly namespace?: string; readonly name?: string; readonly uid?: string };
-}
-
-const aboutSet = ({ metadata }: RecordedSet): DecisionAbout => ({
-  kind: 'StatefulSet',
-  namespace: metadata.namespace ?? '',
-  name: metadata.name ?? '',
-  uid: metadata.uid ?? '',
-});
-
 const ACTS = { create: 'PodsCreated', remove: 'PodsDeleted', replace: 'PodsDeleted' } as const;
 const WHY = {
   create: 'missing, and nothing before it is waited for',
@@ -35,14 +25,14 @@ const WHY = {
 
 /** One transaction. */
 export const statefulPodsDraft = (
-  set: RecordedSet,
+  set: RecordedWorkload,
   step: keyof typeof ACTS,
   inputs: Omit<StatefulInputs['statefulPods'], 'of'>,
   done: { readonly ordinals: readonly number[]; readonly names: readonly string[] },
   nowMs: number,
 ): StatefulSetDraft => ({
   act: ACTS[step],
-  about: aboutSet(set),
+  about: aboutWorkload('StatefulSet', set),
   atMs: nowMs,
   reason: `${step === 'create' ? 'created' : 'deleted'} ${done.names.join(', ')}: ${WHY[step]}`,
   rule: 'statefulPods',
@@ -52,12 +42,12 @@ export const statefulPodsDraft = (
 
 /** A pod that is being deleted on a silent node. It may still run, so no other pod may have its name. */
 export const podAwaitedDraft = (
-  set: RecordedSet,
+  set: RecordedWorkload,
   pod: { readonly name: string; readonly uid: string; readonly nodeName: string },
   nowMs: number,
 ): StatefulSetDraft => ({
   act: 'StatefulPodAwaited',
-  about: aboutSet(set),
+  about: aboutWorkload('StatefulSet', set),
   atMs: nowMs,
   reason: awaitedText(pod),
   rule: 'fact',

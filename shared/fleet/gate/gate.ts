@@ -155,8 +155,6 @@ interface GateTick {
   /** The probes of this tick. */
   readonly probes: readonly Probe[];
   readonly policy: GatePolicy;
-  /** For records of earlier versions. @default tickGapMaxMs(policy) */
-  readonly tickGapMaxMs?: number | undefined;
 }
 
 /**
@@ -279,9 +277,7 @@ function decideOne(record: GateRecord, at: ProfileTick): GateRecord {
   const isClosedForTicks = record.reasons.includes('missedTicks');
   const lastTickAtMs = record.lastTickAtMs ?? (isClosedForTicks ? undefined : record.freshSinceMs);
   const missed =
-    policy.tickGate === 'on' &&
-    !isFirst &&
-    ticksWereMissing({ lastTickAtMs, nowMs, gapMaxMs: at.tickGapMaxMs ?? tickGapMaxMs(policy) });
+    policy.tickGate === 'on' && !isFirst && ticksWereMissing({ lastTickAtMs, nowMs, gapMaxMs: tickGapMaxMs(policy) });
   const wasFailing = record.reasons.includes('failingPath');
   const lossy = wasFailing && failedAtMs !== undefined && failedAtMs > nowMs - beatMs;
   const failing = policy.ingestGate === 'on' && (pathIsFailing(probes) || lossy || (unproven && !missed));

@@ -18,7 +18,6 @@ import {
 import { defined } from '../../defined.ts';
 import { gateReasonsText } from '../../events/event-text.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
-import { tickGapMaxMs } from '../../ticks/tick.ts';
 import { decideGate, type GateRecord, type Probe, UNTRIED_GATE } from '../gate/gate.ts';
 import type { NodeHealth } from '../health/health-row.ts';
 import { policyOf } from '../nodes/node-profile.ts';
@@ -65,8 +64,6 @@ interface NodeMonitorInputs {
     readonly probes: readonly Probe[];
     /** Not read by the rule: silent nodes that the closed gate kept from being marked. */
     readonly withheldMarks: number;
-    /** Longest gap between finished ticks. Absent in records of earlier versions, which counted periods. */
-    readonly tickGapMaxMs?: number;
     readonly policy: RecordedPolicy;
   };
   /** disruptionVerdict. */
@@ -182,7 +179,6 @@ export function gateDraft(
       before,
       probes: at.probes,
       withheldMarks: at.withheldMarks,
-      tickGapMaxMs: tickGapMaxMs(at.policy),
       policy: policyPart(
         at.policy,
         'nodeMonitorPeriodSeconds',
@@ -298,10 +294,6 @@ export function refusalDraft(
   };
 }
 
-/** Earlier versions closed the gate when the gap, rounded to whole periods, was over two. */
-const earlierGapMaxMs = ({ nodeMonitorPeriodSeconds }: Pick<Policy, 'nodeMonitorPeriodSeconds'>): number =>
-  2_500 * nodeMonitorPeriodSeconds - 1;
-
 export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
   silence({ health, freshSinceMs, policy }, { about, atMs }) {
     const { decisions } = decideMonitor(
@@ -324,14 +316,9 @@ export const nodeMonitorReplay: ReplayRules<NodeMonitorInputs> = {
     const verdict = flapVerdict({ isFlapping, marksSeconds }, { nowMs, policy, ownFaultsAtMs, mayBegin: true });
     return verdict.kind === 'unchanged' ? NOTHING : { ...defined({ ...verdict }) };
   },
-  gate({ before, probes, tickGapMaxMs: gapMaxMs, policy: recorded }, { atMs }) {
-    const policy = fullPolicy(recorded);
-    const { reasons, sinceMs, freshSinceMs } = decideGate(before, {
-      nowMs: atMs,
-      probes,
-      policy,
-      tickGapMaxMs: gapMaxMs ?? earlierGapMaxMs(policy),
-    });
+  gate({ before, probes, policy }, { atMs }) {
+    const at = { nowMs: atMs, probes, policy: fullPolicy(policy) };
+    const { reasons, sinceMs, freshSinceMs } = decideGate(before, at);
     return { reasons, sinceMs, freshSinceMs };
   },
   disruption({ total, zones }) {
