@@ -25,7 +25,7 @@ const LINES_EVERY_SECONDS = 0.1;
 const PODS_PATH = '/api/v1/namespaces/default/pods';
 /** From Ready on, until what the start needed is done with. Seconds. */
 const SETTLE_SECONDS = 30;
-/** Of an idle agent. A followed log ends after 100 MB, so it is measured for a minute at most. */
+/** Measured time of an idle agent. A followed log ends after 100 MB, so it is measured for a minute at most. */
 const SECONDS = 60;
 
 interface AgentOptions {

@@ -25,7 +25,7 @@ import { type LocalHost, startLocalHost } from './local-host.ts';
 import { watchNodes } from './node-watch.ts';
 
 const FLEET_SIZES = [1_000, 10_000];
-/** Of lists and pages, and of changes that a watch shows, at most. */
+/** The most samples of lists and pages, and of changes that a watch shows. */
 const LIST_SAMPLES_MAX = 5;
 const WATCH_SAMPLES_MAX = 20;
 const CONFIGURATION_OBJECTS_MAX = 1_000;

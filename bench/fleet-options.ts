@@ -26,7 +26,7 @@ export interface FleetBenchOptions {
   readonly lists: number;
   /** What the benchmark starts: `nodekeeper serve`, or the emulation of AWS. Not with a target. */
   readonly home: 'serve' | 'aws';
-  /** Of an emulation that the benchmark starts. */
+  /** Whether an emulation that the benchmark starts has the limits of AWS. */
   readonly awsLimits: boolean;
   /** Name of the server in the table. */
   readonly label: string;

@@ -12,7 +12,7 @@ import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import { percentile, type Report, rounded } from './benchmark.ts';
 import { type ProcessUse, processesBelow } from './process-cpu.ts';
 
-/** Of the CPU at rest, measured as long as heartbeats are. */
+/** The CPU at rest is measured as long as heartbeats are, at most this. */
 const IDLE_SECONDS_MAX = 5;
 
 export interface RequestPhasesOptions {

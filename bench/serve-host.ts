@@ -11,7 +11,7 @@ const START_MS_MAX = 60_000;
 
 export interface ServeHost {
   readonly pid: number;
-  /** Of the administrator, and of simulated machines. */
+  /** Access of the administrator, and of simulated machines. */
   readonly access: KubeAccess;
   readonly fleet: KubeAccess;
   /** From the start of the process until it was ready. Milliseconds. */
@@ -19,7 +19,7 @@ export interface ServeHost {
   stop(): Promise<void>;
 }
 
-/** As `npm start` runs it, without its demonstration. */
+/** Starts it as `npm start` does, without its demonstration. */
 export async function startServeHost(): Promise<ServeHost> {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'nk-bench-'));
   const { variables, flags } = startScript('start');

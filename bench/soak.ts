@@ -268,7 +268,7 @@ class Soak {
     this.#report({ part: 'killed and started again', seconds: rounded((performance.now() - startedMs) / 1_000) });
   }
 
-  /** Of the life that ends now. */
+  /** Reports the memory of the life that ends now. */
   #tellMemory(): void {
     const samples = this.#samples;
     this.#samples = [];
@@ -287,7 +287,7 @@ class Soak {
         firstMegabytes: rounded(held[0] ?? 0),
         lastMegabytes: rounded(now),
         mostMegabytes: rounded(Math.max(...held)),
-        // Of the second half.
+        // The slope of the second half.
         slopeMegabytesPerHour: points.length < 3 ? undefined : rounded(slopeOf(points)),
         samples: held.length,
       });

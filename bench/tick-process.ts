@@ -51,7 +51,7 @@ export interface TickOutcome {
 }
 
 const SEED = 5_501;
-/** As scanHealth reads. */
+/** The concurrency of scanHealth. */
 const READS_AT_ONCE = 16;
 const REQUEST_TIMEOUT_MS = 20_000;
 

@@ -35,7 +35,7 @@ const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const ZONES = ['zone-a', 'zone-b', 'zone-c', 'zone-d'];
 const START_MS = Date.UTC(2026, 0, 1);
 const SEED = 6_611;
-/** Of a BatchWriteItem. */
+/** The limit of a BatchWriteItem. */
 const ITEMS_PER_BATCH = 25;
 const BATCHES_AT_ONCE = 8;
 /** Quiet ticks: one of a process that just started, the others warm. */

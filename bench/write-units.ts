@@ -233,7 +233,7 @@ class Story {
     await this.#served.fleet.streams();
   }
 
-  /** As the identity of a machine. Answers the body. @throws on any answer but 2xx */
+  /** Sends as the identity of a machine. Returns the body. @throws on any answer but 2xx */
   async #sendAs(name: string, method: string, path: string, body?: unknown): Promise<KubeObject> {
     const send = { body, ...(method === 'PATCH' && { contentType }) };
     const answer = await this.#served.sendAs(name, method, path, send);

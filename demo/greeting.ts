@@ -11,7 +11,7 @@ export interface Greeted {
   readonly defaultDirectory: string;
   readonly nodes: number;
   readonly ec2Nodes: number;
-  /** Of the console; undefined: it is not served. */
+  /** Address of the console; undefined: it is not served. */
   readonly console: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export function greeting(cluster: Greeted): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** As it is typed in this directory. */
+/** The path as it is typed in this directory. */
 function fromHere(path: string): string {
   const found = relative('', path);
   return found.startsWith('..') ? path : found;

@@ -27,7 +27,7 @@ interface Client {
   readonly groups: readonly string[];
   readonly fromMs: number;
   readonly throughMs: number;
-  /** Of a machine that our own authority has certified. */
+  /** The machine that our own authority has certified. */
   readonly machine?: { readonly nodeName: string; readonly keyId: string };
 }
 

@@ -10,7 +10,7 @@ import { stackIn } from './tables/stack-options.ts';
 /** What `nodekeeper serve` was asked for. */
 export interface ServeOptions {
   readonly help: boolean;
-  /** As a service of systemd. Undefined: it runs in this process. */
+  /** What to do with the service of systemd. Undefined: it runs in this process. */
   readonly service: 'install' | 'uninstall' | undefined;
   /** Undefined: nothing is kept. */
   readonly dataDirectory: string | undefined;
@@ -43,7 +43,7 @@ export interface ServeOptions {
 
 export const DEFAULT_DATA_DIRECTORY = '.nodekeeper';
 const DEFAULT_CLUSTER_ID = 'nodekeeper';
-/** As in a deployment: it names the cluster in tokens, which stay valid when it moves there. */
+/** The form that a deployment requires: it names the cluster in tokens, which stay valid when it moves there. */
 const CLUSTER_ID = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 

@@ -87,7 +87,7 @@ export class MoveFollower {
     restart();
   }
 
-  /** Of our Node; undefined: the body is something else. */
+  /** The uid of our Node. Undefined: the body is something else. */
   #uidIn(body: unknown): string | undefined {
     const { kind, metadata } = (body ?? {}) as { kind?: unknown; metadata?: { name?: unknown; uid?: unknown } };
     if (kind !== 'Node' || metadata?.name !== this.#options.nodeName) return undefined;

@@ -114,7 +114,7 @@ export interface RunningCommand {
   write(bytes: Uint8Array): Promise<void>;
   endInput(): void;
   resize(size: TerminalSize): void;
-  /** Of its first process. Output may follow. Rejects if it could not be started. */
+  /** The exit code of its first process. Output may follow. Rejects if it could not be started. */
   readonly exitCode: Promise<number>;
   /** Ends it, with all that it started. Without effect on what has ended. */
   kill(): void;

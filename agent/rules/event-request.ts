@@ -31,7 +31,8 @@ export interface RecordedEvent {
 }
 
 /**
- * As upstream: the name of the object, and the time in nanoseconds in base 16. The sequence number keeps names unique.
+ * The name as upstream makes it: that of the object, and the time in nanoseconds in base 16. The sequence number keeps
+ * names unique.
  */
 export const eventName = (objectName: string, nowMs: number, sequence: number): string =>
   `${objectName}.${(BigInt(nowMs) * 1_000_000n + BigInt(sequence % 1_000_000)).toString(16)}`;

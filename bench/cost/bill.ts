@@ -76,8 +76,8 @@ export interface BillReport {
 /** Interval of the agent's status posts, and of its pod lists while it has pods. */
 const REPORT_SECONDS = 300;
 /**
- * How long an abandoned watch runs when there are no events. "Streamed responses are not interrupted or stopped when the
- * invoking client connection is broken" (AWS Lambda Developer Guide, "Response streaming for Lambda functions").
+ * How long an abandoned watch runs when there are no events. "Streamed responses are not interrupted or stopped when
+ * the invoking client connection is broken" (AWS Lambda Developer Guide, "Response streaming for Lambda functions").
  */
 const ABANDONED_WATCH_SECONDS = defaultPolicy.watchQuietSeconds;
 /** NodeNotReady and NodeReady (docs/events). */
@@ -133,8 +133,7 @@ const WAIT_MS = {
   'pod-gc': 5,
 } as const satisfies Partial<Record<FunctionName, number>>;
 /**
- * Of node-monitor, which also waits for the answer to its probe, sends the message of the next tick and looks who has
- * work; and of all others.
+ * The wait of node-monitor for the answer to its probe, the message of the next tick and who has work; and of all others.
  */
 const OTHER_WAIT_MS = 40;
 const GIGABYTE = 1e9;
@@ -168,7 +167,9 @@ function beatOf({ idle, fleets }: Measurement): Taken {
 const throughDoor = (taken: Taken, door: BillSettings['door']): Taken =>
   door === 'url' ? { ...taken, httpRequests: 0 } : taken;
 
-/** The average heartbeat of a machine. With a relay most are items of a batch, unless the interval is too short for one. */
+/**
+ * The average heartbeat of a machine. With a relay most are items of a batch, unless the interval is too short for one.
+ */
 function beatThrough(measurement: Measurement, { door, relayMachines, beatSeconds }: BillSettings): Taken {
   const direct = throughDoor(beatOf(measurement), door);
   if (relayMachines === 0 || !isRelayUsable(1_000 * beatSeconds)) return direct;
@@ -179,10 +180,10 @@ function beatThrough(measurement: Measurement, { door, relayMachines, beatSecond
 }
 
 /**
- * Heartbeats per batch. Machines of one batch send the next heartbeat together, because each counts its interval from the
- * answer: the batches of a site have all its machines. With a long interval its random part is longer than the wait for the
- * leader. Then heartbeats stay spread, and a batch has those of the time of collecting (docs/relay.md has both, measured).
- * From 13 to 30 s batches are larger in truth, so the bill is an upper bound.
+ * Heartbeats per batch. Machines of one batch send the next heartbeat together, because each counts its interval from
+ * the answer: the batches of a site have all its machines. With a long interval its random part is longer than the wait
+ * for the leader. Then heartbeats stay spread, and a batch has those of the time of collecting (docs/relay.md has both,
+ * measured). From 13 to 30 s batches are larger in truth, so the bill is an upper bound.
  */
 export function batchItems(machines: number, beatSeconds: number): number {
   const beatMs = 1_000 * beatSeconds;
@@ -398,8 +399,8 @@ interface Allowance {
 }
 
 /**
- * Free allowances of each account that have no end, unlike those of an account's first year. A dashboard is free with up
- * to 50 metrics. Sources: pricing pages of CloudWatch, Lambda, SQS, DynamoDB, EventBridge (Scheduler) and EC2 (data
+ * Free allowances of each account that have no end, unlike those of an account's first year. A dashboard is free with
+ * up to 50 metrics. Sources: pricing pages of CloudWatch, Lambda, SQS, DynamoDB, EventBridge (Scheduler) and EC2 (data
  * transfer), section "Free tier".
  */
 const ALLOWANCES: readonly Allowance[] = [
@@ -420,7 +421,7 @@ const PROVISIONED_ALLOWANCES: readonly Allowance[] = [
   { items: 'DynamoDB reads', quantity: 25 },
 ];
 
-/** Of tables on demand: none are free. */
+/** The units of tables on demand, of which none are free. */
 const REQUEST_UNITS: readonly string[] = ['write units', 'read units'];
 
 export function dollarsAfterAllowances({ lines, dollars }: Bill, billing: BillSettings['billing']): number {

@@ -403,7 +403,7 @@ async function actsOf(count: number, act: (index: number) => Promise<unknown>): 
   await Promise.all(Array.from({ length: ACTS_AT_ONCE }, work));
 }
 
-/** As a kubelet: nothing changed, and five minutes are over. */
+/** Posts a status as a kubelet does when nothing changed for five minutes. */
 async function postStatus(client: ApiClient, { metadata, status }: KubeNode, round: number): Promise<void> {
   const lastHeartbeatTime = new Date(Date.now() + (round + 1) * 300_000).toISOString().replace(/\.\d+/, '');
   const conditions = (status?.conditions ?? []).map((condition) => ({ ...condition, lastHeartbeatTime }));
@@ -428,7 +428,7 @@ interface BatchOfHeartbeats {
   nameAt(index: number): string;
 }
 
-/** As a relay: the heartbeats of some machines in one request, each with a token. */
+/** Sends, as a relay does, the heartbeats of some machines in one request, each with a token. */
 async function sendBatch(client: ApiClient, token: string, { items, index, nameAt }: BatchOfHeartbeats): Promise<void> {
   const renewTime = formatMicroTime(Date.now());
   const answer = objectIn(

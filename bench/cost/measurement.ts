@@ -49,7 +49,7 @@ export interface Measurement {
   readonly machine: string;
   readonly tickSeconds: number;
   readonly standing: Standing;
-  /** Of the fleets. */
+  /** Zones of the fleets. */
   readonly zones: number;
   readonly metrics: {
     /** Custom metrics that a cluster without nodes emits in every hour. */
@@ -67,7 +67,7 @@ export interface Measurement {
   readonly fleets: readonly (Window & { readonly nodes: number; readonly beats: number })[];
   /** Batches of heartbeats, as relays send them, of two sizes: ascending. Absent in records of earlier versions. */
   readonly batches?: readonly { readonly items: number; readonly taken: Taken }[];
-  /** Of one operation, beyond the background load. */
+  /** What one operation takes, beyond the background load. */
   readonly each: {
     /** A status post in which only heartbeat times changed. */
     readonly statusPost: Taken;

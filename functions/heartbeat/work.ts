@@ -1,12 +1,12 @@
 /**
  * A heartbeat: PUT or PATCH of one Lease in kube-node-lease. It is one conditional update, without a read or a log
- * line. A relay sends several in one POST (lease-batch.ts). Failures are logged once per minute, so an unreachable store
- * does not cost a line per beat.
+ * line. A relay sends several in one POST (lease-batch.ts). Failures are logged once per minute, so an unreachable
+ * store does not cost a line per beat.
  *
  * A kubelet sends a PUT of the whole Lease with the resourceVersion that it last read. An agent sends a merge patch of
- * the spec. Both map to attributes of the row. A JSON patch, and a patch of labels and annotations, need the stored Lease.
- * This function may only call UpdateItem on the table. So it reads the row by an update with a condition that always
- * fails. That rare path costs two write units.
+ * the spec. Both map to attributes of the row. A JSON patch, and a patch of labels and annotations, need the stored
+ * Lease. This function may only call UpdateItem on the table. So it reads the row by an update with a condition that
+ * always fails. That rare path costs two write units.
  *
  * Liveness is measured by our own clock at receipt (D1). The renewTime that a node writes is stored and not evaluated.
  */
@@ -68,8 +68,8 @@ import { peekRow } from './peek-row.ts';
 import { type RefusedItems, refusedItems } from './refused-items.ts';
 
 /**
- * Longest body of a heartbeat, also as an item of a batch. A kubelet's Lease has about 600 bytes, with managedFields 1,000;
- * more labels, annotations and owners than fit here are refused in any case (LEASE_EXTRAS_BYTES_MAX).
+ * Longest body of a heartbeat, also as an item of a batch. A kubelet's Lease has about 600 bytes, with managedFields
+ * 1,000; more labels, annotations and owners than fit here are refused in any case (LEASE_EXTRAS_BYTES_MAX).
  */
 const LEASE_BODY_BYTES_MAX = 8_192;
 const WRITE_ATTEMPTS_MAX = 5;
@@ -87,8 +87,8 @@ export interface RenewLeaseDependencies {
   /** Absent: requests are not throttled. */
   readonly throttle?: RequestThrottle;
   /**
-   * Of batches. Anyone in a site can fill the batches of its relay, so they must not use up the requests of the relay's
-   * own heartbeats. Absent: batches are not throttled.
+   * The throttle of batches. Anyone in a site can fill the batches of its relay, so they must not use up the requests
+   * of the relay's own heartbeats. Absent: batches are not throttled.
    */
   readonly batchThrottle?: RequestThrottle;
   /** Absent: the answer to a batch waits for its slowest item. */
@@ -265,9 +265,9 @@ function answerOf(outcome: LeaseWriteOutcome, { beat, warnings, beatTimes }: Ans
 }
 
 /**
- * The Lease, with annotations for the agent: the versions of its node's pods and log requests, the times of its profile,
- * and the URL of this function. Without the usage: the agent sends it with each heartbeat, and its bytes in each answer
- * would cost more than all reads of ticks.
+ * The Lease, with annotations for the agent: the versions of its node's pods and log requests, the times of its
+ * profile, and the URL of this function. Without the usage: the agent sends it with each heartbeat, and its bytes in
+ * each answer would cost more than all reads of ticks.
  */
 function leaseForResponse(
   row: Item,

@@ -59,7 +59,7 @@ function holds(conditions: Conditions, context: Call['context']): boolean {
     return Object.entries(keys).every(([key, wanted]) => {
       const is = (value: string): boolean => wanted.some((each) => compare(each, value));
       const present = values.get(key.toLowerCase());
-      // Of a key the request does not carry: all of no values are well, a single value is missing.
+      // A key that the request does not carry has no value: all of none are well, a single one is missing.
       if (present === undefined) return forAll;
       return forAll ? present.every(is) : present.length === 1 && is(present[0]!);
     });

@@ -6,7 +6,7 @@ export interface Exception {
   readonly actions: readonly string[];
   /** Part of the ARN; `*` and `?` as in policies. */
   readonly resource: string;
-  /** Of the partitions in the grant. Absent: all of them. */
+  /** Some partitions of the grant. Absent: all of them. */
   readonly partitions?: readonly string[];
   readonly reason: string;
 }

@@ -69,7 +69,7 @@ const versionText = (release: string): string => `${WRITTEN_BY}
 
 /** The served release of the Kubernetes API. Nodes report it as the version of their kubelet. */
 export const KUBERNETES_VERSION = 'v1.${release}';
-/** Of the served version 1.MINOR. */
+/** MINOR of the served version 1.MINOR. */
 export const KUBERNETES_MINOR = '${release.split('.')[0]}';
 `;
 

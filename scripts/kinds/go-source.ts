@@ -4,7 +4,7 @@
 type Markers = ReadonlyMap<string, readonly string[]>;
 
 export interface GoField {
-  /** Of the protobuf message. */
+  /** Number of the field in the protobuf message. */
   readonly number: number;
   /** Name in JSON; '' for a struct that is inlined into the JSON object. */
   readonly jsonName: string;
@@ -12,7 +12,7 @@ export interface GoField {
   readonly jsonOptions: readonly string[];
   /** The Go type as in the source: `*metav1.Time`, `[]Container`, `map[string][]byte`. */
   readonly type: string;
-  /** Of the tags `patchStrategy` and `patchMergeKey`. */
+  /** Values of the tags `patchStrategy` and `patchMergeKey`. */
   readonly patchStrategy: string | undefined;
   readonly patchMergeKey: string | undefined;
   readonly markers: Markers;

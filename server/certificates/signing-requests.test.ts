@@ -29,7 +29,7 @@ const N1: RequestToMake = { commonName: 'system:node:n1', organizations: ['syste
 const HOUR_MS = 3_600_000;
 
 let authority: Authority;
-/** Of the listener. */
+/** The certificate of the listener. */
 let server: CertifiedKey;
 beforeAll(async () => {
   const { nowMs } = new IdentityCluster();
@@ -199,7 +199,7 @@ describe('the certificate of a machine', () => {
   ])('is not issued to %s', async (_, username, groups) => {
     const cluster = new SigningCluster();
     await cluster.ask(undefined, await makeRequest(N1));
-    // As if the admission of the API had failed.
+    // The API would not admit this.
     const stored = await cluster.storage.get('', 'r');
     await cluster.storage.update({ ...stored!, spec: { ...stored!.spec, username, groups } }, stored!);
     await cluster.signer().onRecords(changed());

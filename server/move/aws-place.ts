@@ -79,7 +79,7 @@ export async function openAwsSource(
 
 export interface AwsDestination {
   readonly destination: MoveDestination;
-  /** Of the deployed stack, which serves the tables once it is deployed with them. */
+  /** Endpoint of the deployed stack, which serves the tables once it is deployed with them. */
   readonly endpoint: string;
   /** The content of `restoredTablesFile`. */
   readonly restoredTables: object;
@@ -136,7 +136,7 @@ async function describe(client: DynamoDBClient, name: string): Promise<TableDesc
   }
 }
 
-/** As the template has them, besides point-in-time recovery, which an administrator chooses. */
+/** Creates a table as the template has it, without point-in-time recovery, which an administrator chooses. */
 async function create(client: DynamoDBClient, table: TableName, name: string): Promise<void> {
   try {
     await client.send(

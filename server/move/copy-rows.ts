@@ -23,7 +23,7 @@ const HASH_WORDS = 4;
 
 export interface RowSum {
   readonly rows: number;
-  /** Of the hashes of all rows: the same rows in another order have the same sum. */
+  /** The sum of the hashes of all rows: the same rows in another order have the same sum. */
   readonly hash: string;
 }
 export type RowSums = Readonly<Record<TableName, RowSum>>;

@@ -49,7 +49,7 @@ const CREDENTIALS = ['ca.key', 'ca.pem', 'tokens.json', 'viewer-token'];
 const PRIVATE = 0o700;
 
 interface Place {
-  /** As the user would name it, absolute. */
+  /** The place as the user would name it, absolute. */
   readonly name: string;
   /** Absent: the place is a database alone. */
   readonly directory: string | undefined;
@@ -138,7 +138,7 @@ interface Source {
 
 interface Opened {
   readonly destination: MoveDestination;
-  /** Of AWS. */
+  /** Endpoint and tables of a place on AWS. */
   readonly endpoint?: string;
   readonly restoredTables?: object;
   close(): unknown;

@@ -35,7 +35,7 @@ export interface MoveSource {
 }
 
 export interface MoveDestination {
-  /** As the fence names it. */
+  /** The place as the fence names it. */
   readonly name: string;
   readonly items: ItemStore;
   /** Everything of the cluster that is no row: keys and tokens. Can be repeated. */
@@ -45,7 +45,7 @@ export interface MoveDestination {
 export interface MoveOptions {
   readonly source: MoveSource;
   readonly destination: MoveDestination;
-  /** Of a move that begins now. */
+  /** Id of a move that begins now. */
   readonly moveId: string;
   readonly nowMs: () => number;
   /** Where the destination is served. Absent: clients are not yet informed. */
@@ -122,7 +122,7 @@ export function requireSameMove(fence: Fence | undefined, to: string): void {
 }
 
 /**
- * Of two commands at once one changes the fence. The other ends here, so a destination becomes complete only by
+ * If two commands run at once, one changes the fence. The other ends here, so a destination becomes complete only by
  * the move that the source is fenced for.
  *
  * @throws MoveError

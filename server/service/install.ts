@@ -142,7 +142,7 @@ async function requireUnused(machine: ServiceMachine): Promise<void> {
   }
 }
 
-/** As a whole: a power cut leaves the old unit or the new one. */
+/** Writes it as a whole: a power cut leaves the old unit or the new one. */
 function writeUnit(file: string, text: string): void {
   try {
     writeFileSync(`${file}.new`, text, { mode: 0o644, flush: true });

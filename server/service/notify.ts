@@ -36,7 +36,7 @@ export function serviceManager({ environment, pid, onFault }: NotifyOptions): Se
 
   const send = (...lines: readonly string[]): Promise<void> =>
     new Promise((resolve) => {
-      // Of its own: the watchdog of this process is none of the sender's.
+      // An environment of its own: the watchdog of this process is none of the sender's.
       const { NOTIFY_SOCKET, PATH } = environment;
       execFile('systemd-notify', lines, { env: { NOTIFY_SOCKET, PATH }, timeout: SEND_MS }, (error) => {
         if (error !== null) onFault(`systemd-notify failed: ${error.message.trim()}`);
@@ -65,7 +65,7 @@ export function serviceManager({ environment, pid, onFault }: NotifyOptions): Se
   };
 }
 
-/** As sd_watchdog_enabled(3). */
+/** What sd_watchdog_enabled(3) returns. */
 function watchdogMs({ WATCHDOG_USEC, WATCHDOG_PID }: NotifyEnvironment, pid: number): number | undefined {
   if (WATCHDOG_PID !== undefined && Number(WATCHDOG_PID) !== pid) return undefined;
   const milliseconds = Number(WATCHDOG_USEC) / 1_000;

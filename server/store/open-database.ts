@@ -65,7 +65,7 @@ export const CONNECTION_SETTINGS = `
 
 export interface OpenedDatabase {
   readonly database: DatabaseSync;
-  /** Of the write-ahead log, for fdatasync. It stays the same file while a connection is open. */
+  /** Descriptor of the write-ahead log, for fdatasync. It stays the same file while a connection is open. */
   readonly walDescriptor: number;
 }
 

@@ -4,7 +4,7 @@ export type StoreOpenCode = 'in-use' | 'no-directory' | 'foreign' | 'newer-layou
 export class StoreOpenError extends Error {
   override readonly name = 'StoreOpenError';
   readonly code: StoreOpenCode;
-  /** Of the process that uses the file, where it is known. */
+  /** The process that uses the file, where it is known. */
   readonly pid: number | undefined;
   constructor(code: StoreOpenCode, message: string, options: { cause?: unknown; pid?: number } = {}) {
     super(message, { cause: options.cause });

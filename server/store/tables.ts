@@ -235,7 +235,7 @@ export class Tables {
 const lengthOf = (encoded: SQLOutputValue | undefined): number =>
   typeof encoded === 'string' || encoded instanceof Uint8Array ? encoded.length : 0;
 
-/** Of a statement that returns arrays; the types of Node know only objects. */
+/** Rows of a statement that returns arrays; the types of Node know only objects. */
 const rowsOf = (statement: StatementSync, ...values: readonly SQLInputValue[]): NodeJS.Iterator<SQLOutputValue[]> =>
   statement.iterate(...values) as unknown as NodeJS.Iterator<SQLOutputValue[]>;
 

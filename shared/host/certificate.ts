@@ -102,7 +102,7 @@ export interface CertificateToMake {
   readonly alternativeNames: readonly { readonly type: 'dns' | 'email' | 'ip' | 'url'; readonly value: string }[];
   /** SubjectPublicKeyInfo. */
   readonly publicKey: Uint8Array;
-  /** As in a CertificateSigningRequest. Others than these four have no effect. */
+  /** Usages as a CertificateSigningRequest names them. Others than these four have no effect. */
   readonly usages: readonly string[];
   readonly fromMs: number;
   readonly throughMs: number;

@@ -30,7 +30,7 @@ export type ResourceList = Record<string, string>;
 /** The counts of pods of any workload. */
 export type ReplicaStatus = Omit<Partial<DeploymentStatus & ReplicaSetStatus & StatefulSetStatus>, 'conditions'>;
 
-/** Of a rule for either direction. */
+/** A rule for either direction. */
 export type NetworkPolicyRule = NetworkPolicyIngressRule & NetworkPolicyEgressRule;
 
 /** Where a metric comes from, of any type of source. */

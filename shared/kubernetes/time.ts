@@ -17,7 +17,7 @@ interface Instant {
   readonly micros: number;
 }
 
-/** As most times are written. Two parts in place of eleven. */
+/** The form of most times. Two parts in place of eleven. */
 const IN_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{6})?Z$/;
 
 function parseInstant(text: string): Instant | undefined {

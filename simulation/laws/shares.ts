@@ -20,14 +20,16 @@ import { type Law, type LawContext, seconds } from './law.ts';
 
 const TIME = { heartbeat: HEARTBEAT_LIMITS.node.time, api: API_LIMITS.node.time } as const;
 /**
- * Of a request of another identity, until an environment serves it: the burst of the greedy identity, the request that
- * exceeds it, and one of the same moment. Milliseconds.
+ * The longest wait of a request of another identity, until an environment serves it: the burst of the greedy identity,
+ * the request that exceeds it, and one of the same moment. Milliseconds.
  */
 export const TURN_MAX_MS = {
   heartbeat: TIME.heartbeat.burstMs + 2 * GREEDY_COST_MS.heartbeat,
   api: TIME.api.burstMs + 2 * GREEDY_COST_MS.api,
 } as const;
-/** Refusals of a minute are read when it is over and all processes have written theirs, by the next tick. Milliseconds. */
+/**
+ * Refusals of a minute are read when it is over and all processes have written theirs, by the next tick. Milliseconds.
+ */
 const RECORDED_WITHIN_MS = 150_000;
 /** Clocks count whole milliseconds. */
 const ROUNDING_MS = 10;

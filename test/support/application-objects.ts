@@ -9,7 +9,7 @@ const rules = [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }];
 const subjects = [{ kind: 'User', name: 'ada' }];
 const claim = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
 
-/** Of CN=ada, O=dev, with a key of P-256. */
+/** A request of CN=ada, O=dev, with a key of P-256. */
 export const CERTIFICATE_REQUEST = `-----BEGIN CERTIFICATE REQUEST-----
 MIHWMH4CAQAwHDEMMAoGA1UECgwDZGV2MQwwCgYDVQQDDANhZGEwWTATBgcqhkjO
 PQIBBggqhkjOPQMBBwNCAASNAAD93NPr0pIqjcmgnMc6blHVwesKG0f6UScNCNCK

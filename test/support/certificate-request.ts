@@ -28,7 +28,7 @@ export interface RequestToMake {
   readonly alternativeNames?: JsonGeneralNames;
   readonly extensions?: readonly Extension[];
   readonly algorithm?: Record<string, unknown> & { readonly name: string };
-  /** Of an earlier request. Absent: new ones. */
+  /** Keys of an earlier request. Absent: new ones. */
   readonly keys?: webcrypto.CryptoKeyPair;
 }
 

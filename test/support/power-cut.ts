@@ -12,7 +12,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 const SECTOR_BYTES = 512;
 const PAGE_BYTES = 4_096;
 const LOG_HEADER_BYTES = 32;
-/** Of both salts in the header of the log. */
+/** Place of both salts in the header of the log. */
 const SALT_FROM = 16;
 const SALT_TO = 24;
 

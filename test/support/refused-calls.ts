@@ -1,6 +1,6 @@
 /**
- * Calls that the role of a function must refuse, from what a run of the whole system called: never from the policies, which
- * would then agree with themselves.
+ * Calls that the role of a function must refuse, from what a run of the whole system called: never from the policies,
+ * which would then agree with themselves.
  */
 import type { CountedCall } from '../../aws-local/calls/recorder.ts';
 import { type Call, matches } from '../../scripts/iam/evaluate.ts';
@@ -26,8 +26,8 @@ const ITEM_ACTIONS = [
   'UpdateItem',
 ];
 /**
- * Of each service of a function's calls: what no function may do with its resources. The service puts no leading keys into
- * the context of an action on a whole table.
+ * For each service that a function calls: what no function may do with its resources. The service puts no leading keys
+ * into the context of an action on a whole table.
  */
 const NEVER: readonly { readonly resource: RegExp; readonly actions: readonly string[]; readonly isOfTable?: true }[] =
   [

@@ -11,7 +11,7 @@ const key = (sk: string) => ({ table: 'objects', pk: 'p', sk }) as const;
 const WRITES_MAX = 100_000;
 
 export interface FullDiskStory {
-  /** Of the first write that failed. */
+  /** The error of the first write that failed. */
   readonly fault: { readonly code: string; readonly retryable: boolean };
   /** While the disk is full: items read, of those acknowledged. */
   readonly readWhileFull: number;

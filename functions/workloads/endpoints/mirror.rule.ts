@@ -23,8 +23,8 @@ const OWN_ANNOTATIONS = [
 /** The limit for one subset. */
 const ADDRESSES_MAX = 1_000;
 /**
- * Of one slice. Upstream has 1,000, which may not fit an object here: an address takes 38 characters more in a slice than
- * in the largest Endpoints that a client may write.
+ * The most endpoints of one slice. Upstream has 1,000, which may not fit an object here: an address takes 38 characters
+ * more in a slice than in the largest Endpoints that a client may write.
  */
 const SLICE_ENDPOINTS_MAX = 400;
 
@@ -41,7 +41,10 @@ interface Group {
   readonly endpoints: Endpoint[];
 }
 
-/** One slice for each address family and set of ports, more if they are many. @param stored the slices that mirror these Endpoints */
+/**
+ * One slice for each address family and set of ports, more if they are many. @param stored the slices that mirror these
+ * Endpoints
+ */
 export function mirroredSlices(endpoints: KubeEndpoints, stored: readonly KubeEndpointSlice[]): SlicePlan {
   const names = new Set(stored.map(({ metadata }) => metadata.name ?? ''));
   const create: KubeEndpointSlice[] = [];

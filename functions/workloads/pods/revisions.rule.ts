@@ -75,8 +75,8 @@ function revisionOf(owner: RevisionOwner, number: number): KubeControllerRevisio
 }
 
 /**
- * As Go writes the template: members in the order of their names, and those that it never leaves out. Clients that compare
- * a revision with its owner compare bytes (pkg/controller/daemon/update.go, Match).
+ * The template as Go writes it: members in the order of their names, and those that it never leaves out. Clients that
+ * compare a revision with its owner compare bytes (pkg/controller/daemon/update.go, Match).
  */
 function inGoForm(template: PodTemplateSpec): Record<string, unknown> {
   const withResources = (containers: readonly Container[] | undefined) =>
@@ -118,8 +118,8 @@ export const hashOf = ({ metadata }: KubeControllerRevision, hashLabel: string):
 /**
  * The revisions that exceed the limit, the oldest first.
  *
- * `isLive`: a pod or the owner needs the revision. Live ones do not count for a StatefulSet; for a DaemonSet they do, but
- * stay.
+ * `isLive`: a pod or the owner needs the revision. Live ones do not count for a StatefulSet; for a DaemonSet they do,
+ * but stay.
  */
 export function surplusRevisions(
   old: readonly KubeControllerRevision[],

@@ -361,7 +361,10 @@ async function setZoneRate(items: ItemStore, ...args: Parameters<FleetStore['set
   }
 }
 
-/** As if no tick had finished: the gate closes, and every node has a full grace period. The record must exist. */
+/**
+ * Makes it seem that no tick has finished: the gate closes, and every node has a full grace period. The record must
+ * exist.
+ */
 export const forgetLastTick = (): UpdateWrite => ({
   kind: 'update',
   key: stateKey,

@@ -2,5 +2,5 @@
 
 /** The served release of the Kubernetes API. Nodes report it as the version of their kubelet. */
 export const KUBERNETES_VERSION = 'v1.36.3';
-/** Of the served version 1.MINOR. */
+/** MINOR of the served version 1.MINOR. */
 export const KUBERNETES_MINOR = '36';

@@ -21,8 +21,8 @@ export interface TypeFault {
 
 export interface Decoded {
   /**
-   * The object as an API server stores and returns it: without unknown fields, nulls and empty optional fields, with the
-   * fields that are always present, times in UTC. A value of the wrong type is left out.
+   * The object as an API server stores and returns it: without unknown fields, nulls and empty optional fields, with
+   * the fields that are always present, times in UTC. A value of the wrong type is left out.
    */
   readonly value: JsonObject;
   /** Paths of fields that the schema does not know: `spec.taints[0].colour`. */
@@ -91,7 +91,9 @@ interface Faults {
   readonly typeFaults: TypeFault[];
 }
 
-/** Where a value is, as steps from the object to it: a path is needed only for a fault. Undefined: the object itself. */
+/**
+ * Where a value is, as steps from the object to it: a path is needed only for a fault. Undefined: the object itself.
+ */
 interface Step {
   readonly above: Place;
   /** Field, map key or index. */
@@ -108,7 +110,10 @@ function pathTo(place: Place): string {
   return typeof place.name === 'number' ? `${above}[${place.name}]` : joinPath(above, place.name);
 }
 
-/** As in messages of Go's JSON decoder: the innermost struct, and the fields alone. Undefined at the object itself. */
+/**
+ * The path in messages of Go's JSON decoder: the innermost struct, and the fields alone. Undefined at the object
+ * itself.
+ */
 function goPathTo(place: Place): string | undefined {
   const fields: string[] = [];
   let innermost: StructSchema | undefined;

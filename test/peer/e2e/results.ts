@@ -7,7 +7,7 @@ export interface TestResult {
   readonly name: string;
   readonly outcome: Outcome;
   readonly seconds: number;
-  /** Of a failed test: what it expected, or that its time was over. */
+  /** Why a test failed: what it expected, or that its time was over. */
   readonly reason?: string;
 }
 
