@@ -13,7 +13,7 @@ export interface UnitCounts {
   readonly requests: Readonly<Record<string, number>>;
   readonly readUnits: number;
   readonly writeUnits: number;
-  /** The part of `writeUnits` that refused writes took. */
+  /** The part of `writeUnits` of refused writes. */
   readonly refusedWriteUnits: number;
   /** Items that refused a write, by cause and kind, for example `TransactionConflict h#pods`. */
   readonly refusals: Readonly<Record<string, number>>;

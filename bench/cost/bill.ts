@@ -421,7 +421,7 @@ const PROVISIONED_ALLOWANCES: readonly Allowance[] = [
   { items: 'DynamoDB reads', quantity: 25 },
 ];
 
-/** The units of tables on demand, of which none are free. */
+/** The units of tables on demand: none are free. */
 const REQUEST_UNITS: readonly string[] = ['write units', 'read units'];
 
 export function dollarsAfterAllowances({ lines, dollars }: Bill, billing: BillSettings['billing']): number {

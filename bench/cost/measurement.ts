@@ -67,7 +67,7 @@ export interface Measurement {
   readonly fleets: readonly (Window & { readonly nodes: number; readonly beats: number })[];
   /** Batches of heartbeats, as relays send them, of two sizes: ascending. Absent in records of earlier versions. */
   readonly batches?: readonly { readonly items: number; readonly taken: Taken }[];
-  /** What one operation takes, beyond the background load. */
+  /** The cost of one operation, beyond the background load. */
   readonly each: {
     /** A status post in which only heartbeat times changed. */
     readonly statusPost: Taken;
