@@ -15,7 +15,7 @@ import type { ClusterCopy } from './cluster-copy.ts';
 import { heldDraft, preemptionDraft, type QueueHistory, rejectionDraft, withPreemption } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { clearNominations, deleteVictims, readBudgets } from './preempt-pods.ts';
-import { type PreemptionBudget, type PreemptionOutcome, preempt } from './preemption.rule.ts';
+import { mayPreempt, type PreemptionBudget, type PreemptionOutcome, preempt } from './preemption.rule.ts';
 import { reportRejection } from './report-rejection.ts';
 import { type CycleOptions, type NoFit, schedulePod } from './rule.ts';
 
@@ -108,8 +108,8 @@ class Attempts {
   /** Decided, not yet committed. The snapshot has them as bound. */
   #group: (Placement & { readonly due: DuePod })[] = [];
   readonly #refusals = new Map<string, number>();
-  /** False: there was none in this pass. */
-  #hasBudgets = true;
+  /** As counted in this round, until victims are deleted. */
+  #budgets: readonly PreemptionBudget[] | undefined;
 
   constructor(context: PassContext) {
     this.#context = context;
@@ -260,6 +260,7 @@ class Attempts {
       dependencies,
       lower.flatMap(({ key }) => copy.pending.get(key) ?? []),
     );
+    this.#budgets = undefined;
     report.victims += await deleteVictims(dependencies, pod, { chosen, nominated: stored, nowMs });
     await copy.refresh();
   }
@@ -271,12 +272,10 @@ class Attempts {
     const refusal =
       dependencies.policy.preemption === 'off' ? 'policy preemption=off' : isHeld ? 'a closed safety gate' : undefined;
     dependencies.meter.add(metric.PREEMPTION_ATTEMPTS, 1, 'Count');
-    const budgets: readonly PreemptionBudget[] = this.#hasBudgets ? await readBudgets(dependencies) : [];
-    this.#hasBudgets = budgets.length > 0;
-    return preempt(pod, copy.snapshot, {
-      noFit,
-      options: { ...options, budgets, ...(refusal === undefined ? {} : { refusal }) },
-    });
+    const asked = { ...options, ...(refusal === undefined ? {} : { refusal }) };
+    // A count of all pods of their namespaces: not for a pod that cannot preempt anyway.
+    if (mayPreempt(pod, copy.snapshot, { noFit, options: asked })) this.#budgets ??= await readBudgets(dependencies);
+    return preempt(pod, copy.snapshot, { noFit, options: { ...asked, budgets: this.#budgets ?? [] } });
   }
 
   /** Stores when the pod is tried again. */

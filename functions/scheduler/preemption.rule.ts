@@ -153,6 +153,17 @@ function candidateNodes(pod: SchedulablePod, snapshot: Snapshot, { rejections }:
   return [...names.slice(start), ...names.slice(0, start)];
 }
 
+/** Whether the pod may evict others, and pods of lower priority are on a node where that may help. */
+export const mayPreempt = (
+  pod: SchedulablePod,
+  snapshot: Snapshot,
+  { noFit, options }: { readonly noFit: NoFit; readonly options: Pick<PreemptionOptions, 'refusal'> },
+): boolean =>
+  eligibility(pod, snapshot, { rejections: noFit.rejections, refusal: options.refusal }) === undefined &&
+  candidateNodes(pod, snapshot, noFit).some((name) =>
+    [...snapshot.nodes.get(name)!.pods.values()].some(({ priority }) => priority < pod.priority),
+  );
+
 export function preempt(
   pod: SchedulablePod,
   snapshot: Snapshot,

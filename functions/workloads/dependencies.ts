@@ -2,6 +2,7 @@ import { type NamespacePolicies, namespacePolicies } from '../../shared/kinds/qu
 import type { WorkDependencies } from '../../shared/ticks/dependencies.ts';
 import { type NodeCopy, nodeCopy } from './daemonsets/node-copy.ts';
 import { type KnownSelectors, knownSelectors } from './pods/known-selectors.ts';
+import { type SpacedCounts, spacedCounts } from './pods/spaced-counts.ts';
 
 export interface WorkloadPorts {
   /** Certificates in PEM that clients in pods trust. Absent: none are published. */
@@ -13,6 +14,7 @@ export interface WorkloadDependencies extends WorkDependencies, WorkloadPorts {
   readonly namespacePolicies: NamespacePolicies;
   readonly budgets: KnownSelectors;
   readonly services: KnownSelectors;
+  readonly counts: SpacedCounts;
   /** Labels and taints of every Node, for DaemonSets. */
   readonly daemonNodes: NodeCopy;
 }
@@ -23,5 +25,6 @@ export const workloadDependencies = (common: WorkDependencies, ports: WorkloadPo
   namespacePolicies: namespacePolicies(common.objects, common.clock),
   budgets: knownSelectors(common.objects, common.clock, 'poddisruptionbudgets'),
   services: knownSelectors(common.objects, common.clock, 'services'),
+  counts: spacedCounts(common.clock),
   daemonNodes: nodeCopy(common),
 });

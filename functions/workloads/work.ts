@@ -149,7 +149,9 @@ function objectRecord({ key, oldImage, newImage }: ItemChangeRecord, position: n
 async function perform(dependencies: WorkloadDependencies, work: Work): Promise<void> {
   switch (work.kind) {
     case 'sync':
-      return sync(dependencies, work.ref);
+      return isCount(work.ref)
+        ? countSpaced(dependencies, work, () => sync(dependencies, work.ref))
+        : sync(dependencies, work.ref);
     case 'adoptAll':
       return sync(dependencies, work.ref, await orphansFor(dependencies, work.ref));
     case 'adopt':
@@ -159,9 +161,13 @@ async function perform(dependencies: WorkloadDependencies, work: Work): Promise<
     case 'nodesChanged':
       return syncDaemonSets(dependencies, (_set, placement) => isConcernedBy(placement, work.changes));
     case 'budgets':
-      return syncAll(dependencies, await budgetsSelecting(dependencies, work.ref.namespace, work.labels));
+      return countSpaced(dependencies, work, async () =>
+        syncAll(dependencies, await budgetsSelecting(dependencies, work.ref.namespace, work.labels)),
+      );
     case 'services':
-      return syncAll(dependencies, await servicesSelecting(dependencies, work.ref.namespace, work.labels));
+      return countSpaced(dependencies, work, async () =>
+        syncAll(dependencies, await servicesSelecting(dependencies, work.ref.namespace, work.labels)),
+      );
     case 'mirror':
       await syncMirror(dependencies, work.ref);
       return;
@@ -176,6 +182,21 @@ async function perform(dependencies: WorkloadDependencies, work: Work): Promise<
       return owner === undefined ? undefined : finishDeletion(dependencies, owner);
     }
   }
+}
+
+/** Quotas, budgets or Services of a namespace: each sync reads all pods of it. */
+const isCount = (ref: ObjectRef): boolean => ref.namespace !== '' && ref.name === '';
+
+/** Counts now, or stores a due time: the same one for all changes until then. */
+async function countSpaced(
+  { counts, items }: WorkloadDependencies,
+  work: Extract<Work, { readonly kind: 'sync' | 'budgets' | 'services' }>,
+  count: () => Promise<void>,
+): Promise<void> {
+  const name = textOf(dueKeyOf(work));
+  const atMs = counts.pausedUntilMs(name);
+  if (atMs === undefined) return counts.run(name, count);
+  await addDue(items, { atMs, key: dueKeyOf(work) });
 }
 
 async function syncAll(dependencies: WorkloadDependencies, refs: readonly ObjectRef[]): Promise<void> {
@@ -392,7 +413,9 @@ async function workThroughDue(
 async function runDue(dependencies: WorkloadDependencies, key: DueKey): Promise<void> {
   switch (key.kind) {
     case 'workload':
-      return sync(dependencies, key.ref);
+      return isCount(key.ref)
+        ? dependencies.counts.run(textOf(key), () => sync(dependencies, key.ref))
+        : sync(dependencies, key.ref);
     case 'finish':
       return finishDeletion(dependencies, key.ref);
     case 'collect':

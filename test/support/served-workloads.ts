@@ -12,6 +12,7 @@ const ROUNDS_MAX = 100;
 
 export interface ServedWorkloadsOptions {
   readonly apiStore?: (items: ItemStore) => ItemStore;
+  readonly controllerStore?: (items: ItemStore) => ItemStore;
   readonly apiAuthorities?: () => string;
   readonly onConsumed?: (units: ConsumedUnits) => void;
   /** Absent: the default policy. */
@@ -27,7 +28,7 @@ export function servedWorkloads(options: ServedWorkloadsOptions = {}) {
   const silent = () => {};
   const clock = { nowMs: api.nowMs };
   const controllers = fleetControllers({
-    items,
+    items: options.controllerStore?.(items) ?? items,
     clock,
     random: {
       uuid: () => {
