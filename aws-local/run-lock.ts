@@ -48,7 +48,9 @@ export async function takeRunLock(file: string, databaseFile: string): Promise<R
   };
 }
 
-/** An engine normally ends with its parent; this is for one that did not. Only a process that has our file open by name. */
+/**
+ * An engine normally ends with its parent; this is for one that did not. Only a process that has our file open by name.
+ */
 async function endLeftEngine(pid: number, databaseFile: string): Promise<void> {
   if (!commandOf(pid).includes(databaseFile)) return;
   process.kill(pid, 'SIGTERM');

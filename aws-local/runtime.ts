@@ -48,8 +48,8 @@ import { type StreamCounters, type StreamSource, startStreamSource } from './str
  * engine that speaks DynamoDB, its bundled functions in threads, its routes behind a TLS listener, its queues, streams,
  * schedules and event rules in this process, beside an EC2 on loopback. Nothing here knows what the functions do.
  *
- * Order of life: port, credentials, synthesis, engine, tables, EC2, functions, listener open, queues, streams, schedules,
- * events; and back in the opposite order. A start that fails stops what it had started.
+ * Order of life: port, credentials, synthesis, engine, tables, EC2, functions, listener open, queues, streams,
+ * schedules, events; and back in the opposite order. A start that fails stops what it had started.
  */
 export interface LocalOptions {
   /** Folder for everything kept. Undefined: nothing is kept. */
@@ -521,8 +521,8 @@ async function synthesiseProject(options: LocalOptions, timings: Timings): Promi
   const synthesis = await synthesise({
     projectDirectory,
     mode: options.synthesis ?? 'auto',
-    // The domain and the restored tables of a deployment do not exist here. The account has the limit of the options, and
-    // the fleet may have any size.
+    // The domain and the restored tables of a deployment do not exist here. The account has the limit of the options,
+    // and the fleet may have any size.
     context: {
       accountConcurrency: String(options.accountConcurrency ?? ACCOUNT_CONCURRENCY_DEFAULT),
       requestsPerSecondMax: '2000',

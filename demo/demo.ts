@@ -1,4 +1,7 @@
-/** What `--demo` adds to a cluster: simulated machines, a simulated EC2 with instances for some of them, and the console. */
+/**
+ * What `--demo` adds to a cluster: simulated machines, a simulated EC2 with instances for some of them, and the
+ * console.
+ */
 import { openConsole } from '../cli/console.ts';
 import type { Console } from '../console/server/serve-console.ts';
 import { systemClock } from '../shared/clock.ts';

@@ -1,8 +1,8 @@
 /**
  * npm run --silent agent:release -- --file FILE --url URL --key FILE
  *
- * Prints an AgentRelease for a built agent, signed with a private key of Ed25519. `--new-key FILE` makes such a key, and
- * FILE.pub for the machines.
+ * Prints an AgentRelease for a built agent, signed with a private key of Ed25519. `--new-key FILE` makes such a key,
+ * and FILE.pub for the machines.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';

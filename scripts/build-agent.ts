@@ -13,8 +13,8 @@ const BYTES_MAX = 2 * 1024 * 1024;
  * An import statement makes Node evaluate every export of a built-in module. That of node:http loads fetch and
  * WebSocket: 5 MB of memory for unused code. Loaded as an object, only the used parts are evaluated.
  *
- * For an import statement the object is a module with an export per member. The bundle keeps the used members. As
- * a CommonJS module, each file that imports it would have an object of its own with a getter per member: 5,000 closures.
+ * For an import statement the object is a module with an export per member. The bundle keeps the used members. As a
+ * CommonJS module, each file that imports it would have an object of its own with a getter per member: 5,000 closures.
  */
 const builtinsUnlinked: Plugin = {
   name: 'builtins-unlinked',

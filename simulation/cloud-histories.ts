@@ -1,11 +1,12 @@
 /**
- * Random histories of machines and their EC2 instances under the real controllers: what object-stream and cloud-node do over
- * the memory store, with an EC2 that answers late, fails, throttles and now and then overlooks an instance, and with ticks that
- * come twice, at once, late, half or not at all. Two laws are counted: no Node of a living instance is ever deleted, and the
- * Node of a terminated instance is deleted in time.
+ * Random histories of machines and their EC2 instances under the real controllers: what object-stream and cloud-node do
+ * over the memory store, with an EC2 that answers late, fails, throttles and now and then overlooks an instance, and
+ * with ticks that come twice, at once, late, half or not at all. Two laws are counted: no Node of a living instance is
+ * ever deleted, and the Node of a terminated instance is deleted in time.
  *
- * What is true of an instance and what EC2 says of it are two things: EC2 may show the past (up to 20 s ago), so a young
- * instance is unknown at first; and it may overlook one for less than a period, which is what a second answer is for.
+ * What is true of an instance and what EC2 says of it are two things: EC2 may show the past (up to 20 s ago), so a
+ * young instance is unknown at first; and it may overlook one for less than a period, which is what a second answer is
+ * for.
  */
 import { type MemoryCloud, memoryCloud } from '../demo/ec2/cloud.ts';
 import { passesObjectFilter } from '../server/changes/change-filters.ts';

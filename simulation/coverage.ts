@@ -1,4 +1,7 @@
-/** Which branches of the rules a simulation has been through: marks that all must be hit, or it proves less than it seems to. */
+/**
+ * Which branches of the rules a simulation has been through: marks that all must be hit, or it proves less than it
+ * seems to.
+ */
 
 import { timersPartition } from '../shared/fleet/evictions/timer-store.ts';
 import { fleetKeyOf } from '../shared/fleet/zones/fleet-store.ts';

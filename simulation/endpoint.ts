@@ -1,6 +1,6 @@
 /**
- * The public endpoint: every request of machines, operators and probes goes through it, to the heartbeat or the API as the
- * HTTP API's routes say, or is lost with 503 while `ingest` fails.
+ * The public endpoint: every request of machines, operators and probes goes through it, to the heartbeat or the API as
+ * the HTTP API's routes say, or is lost with 503 while `ingest` fails.
  */
 
 import { isRenewal } from '../server/routes.ts';
@@ -48,8 +48,8 @@ export function createEndpoint(options: {
   readonly heartbeatUrl?: string | undefined;
 }): Endpoint {
   /**
-   * Which request is lost hangs on the seed, the moment, who asks for what and how often in that moment; not on the order
-   * in which machines of one moment are served.
+   * Which request is lost hangs on the seed, the moment, who asks for what and how often in that moment; not on the
+   * order in which machines of one moment are served.
    */
   const asked = new Map<string, number>();
   let askedAtMs = Number.NaN;

@@ -1,10 +1,10 @@
 /**
- * Long virtual time under faults of ours alone, at the level of the rules: a fleet that beats all along, ticks that come
- * late, twice, half or not at all, a heartbeat path that loses requests, clocks that step. Whoever is marked is marked by
- * mistake. A few machines may really die, to show that the safety gate does not prevent their detection.
+ * Long virtual time under faults of ours alone, at the level of the rules: a fleet that beats all along, ticks that
+ * come late, twice, half or not at all, a heartbeat path that loses requests, clocks that step. Whoever is marked is
+ * marked by mistake. A few machines may really die, to show that the safety gate does not prevent their detection.
  *
- * Time is true time; servers read it through a clock that faults may move. A beat is tried five times, as a kubelet does; a
- * probe once, as node-monitor sends it.
+ * Time is true time; servers read it through a clock that faults may move. A beat is tried five times, as a kubelet
+ * does; a probe once, as node-monitor sends it.
  */
 
 import {

@@ -1,7 +1,7 @@
 /**
- * A machine that sends dozens of costly heartbeats and API requests at a time with credentials of its own, and sends the next
- * one when one is answered. Meanwhile functions heartbeat and api have few environments, as in local mode and in an account
- * with a low limit. The share of the time per identity must leave them to the others (laws/shares.ts).
+ * A machine that sends dozens of costly heartbeats and API requests at a time with credentials of its own, and sends
+ * the next one when one is answered. Meanwhile functions heartbeat and api have few environments, as in local mode and
+ * in an account with a low limit. The share of the time per identity must leave them to the others (laws/shares.ts).
  *
  * It has no Node, and its bodies are invalid: it changes nothing that another law looks at.
  */

@@ -1,7 +1,7 @@
 /**
- * The ways of a heartbeat: the HTTP API, and the URL of function heartbeat. A third of the machines uses only the API, as a
- * kubelet does. A third uses the URL that an answer names, and the API for a minute after a failure: that is the agent's
- * own code (agent/app/heartbeat-door.ts) on virtual time. A third can only reach the URL.
+ * The ways of a heartbeat: the HTTP API, and the URL of function heartbeat. A third of the machines uses only the API,
+ * as a kubelet does. A third uses the URL that an answer names, and the API for a minute after a failure: that is the
+ * agent's own code (agent/app/heartbeat-door.ts) on virtual time. A third can only reach the URL.
  */
 import { withHeartbeatDoor } from '../agent/app/heartbeat-door.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';

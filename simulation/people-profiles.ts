@@ -1,4 +1,7 @@
-/** People who change the label of a node that selects its profile, by mistake and back: the node has a wrong profile then. */
+/**
+ * People who change the label of a node that selects its profile, by mistake and back: the node has a wrong profile
+ * then.
+ */
 import type { NodeProfile } from '../shared/fleet/policy.ts';
 import { type PeopleOptions, patchNode, repeatRandomly } from './people.ts';
 import { hashOf, oneOf } from './seeded-random.ts';

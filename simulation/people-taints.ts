@@ -1,6 +1,6 @@
 /**
- * People who taint a node with NoExecute by hand, as `kubectl taint` does, and remove the taint later. Some pods tolerate
- * every such taint for some seconds. No client writes the time of a taint: the server sets it.
+ * People who taint a node with NoExecute by hand, as `kubectl taint` does, and remove the taint later. Some pods
+ * tolerate every such taint for some seconds. No client writes the time of a taint: the server sets it.
  */
 import type { Taint } from '../shared/kinds/types.ts';
 import { type PeopleOptions, patchNode, repeatRandomly, sendAsOperator } from './people.ts';

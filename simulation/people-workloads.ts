@@ -1,7 +1,7 @@
 /**
  * People who use workloads: they create, scale, roll out, delete with each propagation policy, and create again under
- * the same name. Some pods of Jobs end. ConfigMaps have one or two owners each, one of them of a kind that is not served.
- * Only a few names are used, so an object often has the name of one that was deleted.
+ * the same name. Some pods of Jobs end. ConfigMaps have one or two owners each, one of them of a kind that is not
+ * served. Only a few names are used, so an object often has the name of one that was deleted.
  */
 import { podPath } from '../agent/rules/pod-requests.ts';
 import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';

@@ -1,8 +1,8 @@
 /**
- * Poison: objects of a few machines that are at every limit: some cannot be written, read or used in a
- * computation. They are written through the API, as the machine or the operator, or directly into the tables, as data
- * that an older version accepted. They are not removed. Then the machine crashes, often with other machines of its zone.
- * Those other machines must not be affected (L12).
+ * Poison: objects of a few machines that are at every limit: some cannot be written, read or used in a computation.
+ * They are written through the API, as the machine or the operator, or directly into the tables, as data that an older
+ * version accepted. They are not removed. Then the machine crashes, often with other machines of its zone. Those other
+ * machines must not be affected (L12).
  */
 import type { KubeNode, KubeObject } from '../shared/kinds/types.ts';
 import type { Commit } from '../shared/store/object-store.ts';

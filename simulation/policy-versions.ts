@@ -1,4 +1,7 @@
-/** The policies that processes of a run may use: the deployed one, and older ones while their decisions may still take effect. */
+/**
+ * The policies that processes of a run may use: the deployed one, and older ones while their decisions may still take
+ * effect.
+ */
 import type { Policy } from '../shared/fleet/policy.ts';
 
 /** Decisions of an old policy have had their effect, or are decided again. Milliseconds. */
@@ -7,7 +10,10 @@ const ROLLED_AFTER_MS = 120_000;
 export interface PolicyVersions {
   /** The policy as a planted bug changes it. The laws use the policy without that change. */
   asPlanted(policy: Policy): Policy;
-  /** `policies`: those of the processes that may still run. Returns these and the replaced ones, without planted changes. */
+  /**
+   * `policies`: those of the processes that may still run. Returns these and the replaced ones, without planted
+   * changes.
+   */
   all(policies: readonly Policy[]): readonly Policy[];
   /** A roll-out that lasts until `untilMs` replaces this policy. */
   replace(policy: Policy, untilMs: number): void;

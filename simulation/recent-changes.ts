@@ -1,6 +1,6 @@
 /**
- * What was written to the tables of late, and when in true time: for reads that lag behind, for streams, and for everybody
- * who watches. The tables themselves forget their changes after they were read.
+ * What was written to the tables of late, and when in true time: for reads that lag behind, for streams, and for
+ * everybody who watches. The tables themselves forget their changes after they were read.
  */
 
 import type { TableName } from '../shared/store/item-store.ts';

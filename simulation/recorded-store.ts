@@ -2,9 +2,10 @@
  * An item store together with the record of its changes, which stands for the tables' streams, the watch caches of
  * machines and the timeline.
  *
- * The memory store records by itself. The embedded engine would, too, but each write to a table with a stream costs it a
- * look at all records so far; here every write that the engine accepted is done again in a memory store at its side. The two must
- * agree on every outcome, or the simulation ends: two adapters of one contract, compared on a whole fleet's life.
+ * The memory store records by itself. The embedded engine would, too, but each write to a table with a stream costs it
+ * a look at all records so far; here every write that the engine accepted is done again in a memory store at its side.
+ * The two must agree on every outcome, or the simulation ends: two adapters of one contract, compared on a whole
+ * fleet's life.
  */
 
 import type { ItemKey, ItemStore, ItemUpdater } from '../shared/store/item-store.ts';
@@ -68,8 +69,8 @@ export function recordedStore(store: ItemStore, updater: ItemUpdater): RecordedS
 }
 
 /**
- * Writes that touch a common item go out one after the other: the order in which the store accepts them is known.
- * Each waits for the writes before it on any of its items; as the wait is arranged in one go, no two wait for each other.
+ * Writes that touch a common item go out one after the other: the order in which the store accepts them is known. Each
+ * waits for the writes before it on any of its items; as the wait is arranged in one go, no two wait for each other.
  */
 function writesInOrder(): <T>(keys: readonly ItemKey[], write: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();

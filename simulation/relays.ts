@@ -2,8 +2,8 @@
  * Sites with a relay: each zone is one. Most machines of a zone send their heartbeats through it, and directly when it
  * fails. Relay and route are the agent's own code (agent/app/relay.ts, relay-route.ts) on virtual time.
  *
- * The relay of a zone runs on its first machine that uses no relay, and is down while that machine is off. Requests inside
- * the site do not pass through the simulated network. The batches of a relay do, with its faults.
+ * The relay of a zone runs on its first machine that uses no relay, and is down while that machine is off. Requests
+ * inside the site do not pass through the simulated network. The batches of a relay do, with its faults.
  */
 import { HeartbeatRelay } from '../agent/app/relay.ts';
 import { type RelayRouteOptions, withRelay } from '../agent/app/relay-route.ts';

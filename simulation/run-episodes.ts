@@ -1,4 +1,7 @@
-/** Faults that are an action at a moment, not a share of calls that fail: restarts, steps of clocks, roll-outs of a policy. */
+/**
+ * Faults that are an action at a moment, not a share of calls that fail: restarts, steps of clocks, roll-outs of a
+ * policy.
+ */
 import { FAULT_NAMES } from './faults/catalogue.ts';
 import type { SimChecks } from './sim-checks.ts';
 import { type SimSetup, START_MS, seededPolicy } from './sim-setup.ts';

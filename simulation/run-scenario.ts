@@ -186,8 +186,8 @@ class ScenarioRun {
   async #tick(): Promise<void> {
     const elapsedMs = this.#nowMs - this.#scenario.startMs;
     const podGc = elapsedMs % this.#podGcMs === 0;
-    // A tick sees the changes of its instant and the lists that follow from them. After an outage of the controllers the
-    // tick runs first, because it detects the outage.
+    // A tick sees the changes of its instant and the lists that follow from them. After an outage of the controllers
+    // the tick runs first, because it detects the outage.
     if (!this.#down && !this.#wasDown) await this.#world.streams.drain();
     this.#wasDown = this.#down;
     const tokenAtMs = this.#down ? undefined : await this.#world.tick({ podGc });

@@ -1,7 +1,7 @@
 /**
- * The real code on virtual time under faults that follow from one seed: heartbeat, API, streams and controllers over the memory
- * store. Each invocation has a process that may be slow, wrong about the time, or killed. The laws are checked after every
- * step. The first broken law ends the run. The same options replay it exactly.
+ * The real code on virtual time under faults that follow from one seed: heartbeat, API, streams and controllers over
+ * the memory store. Each invocation has a process that may be slow, wrong about the time, or killed. The laws are
+ * checked after every step. The first broken law ends the run. The same options replay it exactly.
  */
 
 import { PROBE_LEASE } from '../shared/access/probe-identity.ts';
@@ -127,8 +127,8 @@ const isReadByNodeMonitor = ({ table, pk, sk }: ItemKey): boolean =>
   (table === 'health' && sk !== PROBE_LEASE) || (table === 'control' && pk === 'fleet');
 
 /**
- * A tick ends promises of silence after it has decided (node-monitor/silence-watch.ts). Its next tick decides by them, as
- * if another controller had ended them.
+ * A tick ends promises of silence after it has decided (node-monitor/silence-watch.ts). Its next tick decides by them,
+ * as if another controller had ended them.
  */
 const endsPromise = ({ key, oldImage, newImage }: ItemChange): boolean =>
   key.table === 'health' && endOfSilenceMs(oldImage) !== endOfSilenceMs(newImage);

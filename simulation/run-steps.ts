@@ -249,8 +249,8 @@ const setUnschedulable = (
   }));
 
 /**
- * Evicts the pods of some nodes, as `kubectl drain --ignore-daemonsets` does. An eviction that a budget refuses is tried
- * again by the next call. Returns names of nodes with pods that are left.
+ * Evicts the pods of some nodes, as `kubectl drain --ignore-daemonsets` does. An eviction that a budget refuses is
+ * tried again by the next call. Returns names of nodes with pods that are left.
  */
 export async function evictPods(endpoint: Endpoint, patterns: readonly string[]): Promise<readonly string[]> {
   const listed = await endpoint.send({ who: OPERATOR, method: 'GET', path: '/api/v1/pods' });

@@ -1,4 +1,6 @@
-/** The code that runs in a simulated process: real controllers, API and heartbeat over faulty tables, EC2 and clocks. */
+/**
+ * The code that runs in a simulated process: real controllers, API and heartbeat over faulty tables, EC2 and clocks.
+ */
 import type { MemoryCloud } from '../demo/ec2/cloud.ts';
 import { readYaml } from '../functions/api/read-yaml.ts';
 import { everyProbe } from '../functions/node-monitor/probes.ts';

@@ -118,7 +118,9 @@ function planOf(args: readonly string[]): Plan | 'help' | 'faults' | 'parts' {
 const LATE: ReadonlySet<LawName> = new Set(['L2', 'L6', 'L7', 'L12']);
 const isAlike = (one: LawName, other: LawName): boolean => one === other || (LATE.has(one) && LATE.has(other));
 
-/** The same law broken by fewer faults: leaves out half of them, then a quarter, and so on, as long as it stays broken. */
+/**
+ * The same law broken by fewer faults: leaves out half of them, then a quarter, and so on, as long as it stays broken.
+ */
 export async function shrinkFaults(
   options: SimOptions & { readonly faults: readonly FaultName[] },
   failure: SimFailure,

@@ -1,6 +1,6 @@
 /**
- * The tables' streams: changes of `objects` and `health` that pass the filters of the event source mappings (test/scenario
- * holds them against cdk/lib/streams.ts), delivered in batches until nothing new comes of it.
+ * The tables' streams: changes of `objects` and `health` that pass the filters of the event source mappings
+ * (test/scenario holds them against cdk/lib/streams.ts), delivered in batches until nothing new comes of it.
  */
 
 import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from '../server/changes/change-filters.ts';

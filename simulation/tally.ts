@@ -1,6 +1,6 @@
 /**
- * What has happened so far, counted from the changes: nodes tainted by us, pods deleted by anyone and created by us, nodes
- * removed by us.
+ * What has happened so far, counted from the changes: nodes tainted by us, pods deleted by anyone and created by us,
+ * nodes removed by us.
  */
 import { TAINT_NOT_READY, TAINT_UNREACHABLE } from '../shared/fleet/taints/taint.ts';
 import type { KubeNode } from '../shared/kinds/types.ts';

@@ -1,6 +1,6 @@
 /**
- * Volumes of a simulated fleet: pods with one volume each, what their machines say to have mounted, and whoever attaches and
- * detaches on nodes in good health, as a CSI driver does.
+ * Volumes of a simulated fleet: pods with one volume each, what their machines say to have mounted, and whoever
+ * attaches and detaches on nodes in good health, as a CSI driver does.
  */
 import type { MemoryCloud } from '../demo/ec2/cloud.ts';
 import { CLUSTER_TAG } from '../shared/fleet/instances/cluster-tag.ts';

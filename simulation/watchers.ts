@@ -1,7 +1,8 @@
 /**
- * Clients that keep a picture of nodes and pods as informers do: they list, watch from the list's version, go on from the last
- * version they received, and list again where that is too old. Their watches are served by the real code, held open or as
- * long polls, in processes that are killed; the lines are cut, and the clients forget, hang up and stay away.
+ * Clients that keep a picture of nodes and pods as informers do: they list, watch from the list's version, go on from
+ * the last version they received, and list again where that is too old. Their watches are served by the real code, held
+ * open or as long polls, in processes that are killed; the lines are cut, and the clients forget, hang up and stay
+ * away.
  *
  * The watchers have random numbers of their own.
  */
@@ -231,8 +232,8 @@ class Watchers {
 
   /**
    * With `heldChunks` as through a function URL that holds each chunk until the next one is written
-   * (docs/decisions/0053-padded-streams.md). Without padding a change would be received with the next one, later than L9
-   * allows.
+   * (docs/decisions/0053-padded-streams.md). Without padding a change would be received with the next one, later than
+   * L9 allows.
    */
   async *#delivered(chunks: AsyncIterable<string>): AsyncGenerator<string> {
     const { plan } = this.#options;

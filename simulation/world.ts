@@ -1,4 +1,7 @@
-/** The whole system on virtual time: real API, heartbeat and controllers over a real store; machines and clock are simulated. */
+/**
+ * The whole system on virtual time: real API, heartbeat and controllers over a real store; machines and clock are
+ * simulated.
+ */
 import { type MemoryCloud, memoryCloud } from '../demo/ec2/cloud.ts';
 import { leaseProbe } from '../functions/node-monitor/probes.ts';
 import { composeSystem } from '../server/system.ts';

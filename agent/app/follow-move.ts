@@ -1,18 +1,18 @@
 /**
- * Follows a cluster that has moved. Its old address answers 421 with the new one; this agent asks there, remembers it, and
- * starts again with it. Pods stay.
+ * Follows a cluster that has moved. Its old address answers 421 with the new one; this agent asks there, remembers it,
+ * and starts again with it. Pods stay.
  *
  * Why a false answer leads no agent away:
  *
- * - The 421 comes over TLS, from a server that the certificate authority of this agent signed. Whoever can send it is the
- *   cluster already. What a relay answers is not looked at: a relay may make answers up.
- * - The new address is asked for our own Node, over TLS by the authorities that the 421 names. It must accept our token: the
- *   token is for this cluster by its audience, and signed by a key that only a cluster with our identity knows. Another
- *   cluster answers 401, and a captive portal has no such certificate.
+ * - The 421 comes over TLS, from a server that the certificate authority of this agent signed. Whoever can send it is
+ *   the cluster already. What a relay answers is not looked at: a relay may make answers up.
+ * - The new address is asked for our own Node, over TLS by the authorities that the 421 names. It must accept our
+ *   token: the token is for this cluster by its audience, and signed by a key that only a cluster with our identity
+ *   knows. Another cluster answers 401, and a captive portal has no such certificate.
  * - Where we know the uid of our Node, it must be the same.
  *
- * Nothing is remembered before all of this holds, so an address that does not serve yet is asked again later. A token that is sent
- * to a wrong address is valid for five minutes at most.
+ * Nothing is remembered before all of this holds, so an address that does not serve yet is asked again later. A token
+ * that is sent to a wrong address is valid for five minutes at most.
  */
 import { type ClusterAddress, MOVED_CODE, movedAddressIn } from '../../shared/agents/moved-cluster.ts';
 import type { Log } from '../../shared/observability/log.ts';

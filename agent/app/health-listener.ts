@@ -1,6 +1,7 @@
 /**
- * Keeps the server of /healthz and /metrics open. Heartbeats and pods do not depend on it: where its port is in use, the
- * agent continues, and tries again as a kubelet does. Source: cmd/kubelet/app/server.go, `wait.Until(…, 5*time.Second, …)`.
+ * Keeps the server of /healthz and /metrics open. Heartbeats and pods do not depend on it: where its port is in use,
+ * the agent continues, and tries again as a kubelet does. Source: cmd/kubelet/app/server.go, `wait.Until(…,
+ * 5*time.Second, …)`.
  */
 import type { Log } from '../../shared/observability/log.ts';
 import type { AgentTime } from '../ports/time.ts';

@@ -3,9 +3,9 @@
  * much as a heartbeat through the HTTP API.
  *
  * A heartbeat is sent through the API until an answer names a URL. When a heartbeat through the URL fails, it is sent
- * through the API at once, and so are all heartbeats of the next minute. The answer then names the URL again, or another
- * one, or none where the URL is no longer deployed. Requests that are no renewal of a Lease always use the API. An attempt
- * that hangs leaves time for another one (rules/relay-use.ts).
+ * through the API at once, and so are all heartbeats of the next minute. The answer then names the URL again, or
+ * another one, or none where the URL is no longer deployed. Requests that are no renewal of a Lease always use the API.
+ * An attempt that hangs leaves time for another one (rules/relay-use.ts).
  */
 import { LEASE_BATCH_KIND, LEASE_BATCHES_PATH } from '../../shared/fleet/nodes/lease-batch.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
@@ -70,9 +70,9 @@ const isRenewal = ({ method, path }: KubeRequest): boolean =>
   (method === 'POST' && path === LEASE_BATCHES_PATH);
 
 /**
- * Whether function `heartbeat` answered, and will answer the same through the API: with a Lease, a batch, or with a Status that
- * refuses the request. Everything else is a failure of this way: no answer, throttled, a fault of the server, an answer
- * of AWS (403 without a Status, where the URL was deleted or blocked), or the page of a proxy.
+ * Whether function `heartbeat` answered, and will answer the same through the API: with a Lease, a batch, or with a
+ * Status that refuses the request. Everything else is a failure of this way: no answer, throttled, a fault of the
+ * server, an answer of AWS (403 without a Status, where the URL was deleted or blocked), or the page of a proxy.
  */
 function isFromFunction(answer: KubeAnswer): boolean {
   if (answer.kind === 'failed' || answer.status === 429 || answer.status >= 500) return false;

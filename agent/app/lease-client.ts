@@ -30,8 +30,8 @@ export interface LeaseClientDependencies {
   /** What this machine used in the last minute. Absent: not reported. */
   readonly usage?: () => NodeUsage | undefined;
   /**
-   * Called with each Lease that the server accepted from us: renewed or created. `isRelayed`: a relay may have made up the
-   * answer.
+   * Called with each Lease that the server accepted from us: renewed or created. `isRelayed`: a relay may have made up
+   * the answer.
    */
   readonly onAccepted: (lease: KubeObject, isRelayed: boolean) => void;
 }

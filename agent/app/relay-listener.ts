@@ -1,6 +1,6 @@
 /**
- * Keeps the server of a relay open (docs/relay.md). A relay that cannot listen affects the heartbeats of no machine: each
- * one sends its own, this one too. So the agent continues, reports the fault, and tries again.
+ * Keeps the server of a relay open (docs/relay.md). A relay that cannot listen affects the heartbeats of no machine:
+ * each one sends its own, this one too. So the agent continues, reports the fault, and tries again.
  *
  * The certificate is read again every hour. A new one is used without a restart.
  */

@@ -264,7 +264,8 @@ describe('a relay that hangs', () => {
 
   it('delays no heartbeat after an acknowledgement that needed much of the grace period', async () => {
     await ways();
-    // At least 22.2 s of grace period, 5 s of waiting and 1 s for the direct heartbeat: 16.2 s since the begin of the last one.
+    // At least 22.2 s of grace period, 5 s of waiting and 1 s for the direct heartbeat: 16.2 s since the begin of the
+    // last one.
     needs.relay = 4_200;
     expect(await ways()).toBe('relay');
     pass(12_000);

@@ -1,14 +1,14 @@
 /**
  * Sends the heartbeats of this machine through the relay of its site (docs/relay.md).
  *
- * Only the Lease of this node in an answer counts. After anything else the heartbeat is sent directly at once: a refusal of
- * the cluster is then received from the cluster itself. After a failure the relay is not used for a minute.
+ * Only the Lease of this node in an answer counts. After anything else the heartbeat is sent directly at once: a
+ * refusal of the cluster is then received from the cluster itself. After a failure the relay is not used for a minute.
  *
  * A relay could acknowledge heartbeats that it never sent. So the first heartbeat and one every five minutes is sent
  * directly. It carries the version of the last answer. If the cluster does not know that version, the relay has lied,
  * or another client wrote the Lease: the relay is not used for an hour. Direct heartbeats also keep our estimate of the
- * server's clock. While the direct way fails, it proves nothing about the relay: the same heartbeat is sent through it, and
- * the next one in a minute is direct again.
+ * server's clock. While the direct way fails, it proves nothing about the relay: the same heartbeat is sent through it,
+ * and the next one in a minute is direct again.
  *
  * A relay that hangs may never mark this node. So the relay is not used while the heartbeat interval is short, and a
  * heartbeat that is already late is sent directly first (rules/relay-use.ts).

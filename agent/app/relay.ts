@@ -1,10 +1,11 @@
 /**
  * The relay of a site: it collects the heartbeats of machines and sends them in one request (docs/decisions/0040).
  *
- * A batch is sent 2 s after its first heartbeat, or earlier: when it is full, or when all machines that are expected have
- * sent their heartbeats. A machine counts its interval from the answer, so machines of one batch send the next heartbeat
- * together. One machine leads: a batch is also sent half a second after the leader's heartbeat. The other batches are
- * delayed by more than the leader's, until they meet it. After some rounds the heartbeats of a site are one batch.
+ * A batch is sent 2 s after its first heartbeat, or earlier: when it is full, or when all machines that are expected
+ * have sent their heartbeats. A machine counts its interval from the answer, so machines of one batch send the next
+ * heartbeat together. One machine leads: a batch is also sent half a second after the leader's heartbeat. The other
+ * batches are delayed by more than the leader's, until they meet it. After some rounds the heartbeats of a site are one
+ * batch.
  *
  * A machine receives the cluster's own answer. Without one it receives 503, and sends the heartbeat itself. So a relay
  * acknowledges only what is stored. Everything that waits here is bounded, and lost when the process is killed: the
@@ -34,8 +35,8 @@ const BATCHES_IN_FLIGHT_MAX = 4;
  */
 const BATCH_LIMIT: RequestLimit = { ratePerSecond: 1, burst: 20 };
 /**
- * How long a batch is collected after the heartbeat of the leader. Machines of one batch send the next heartbeat within 4 %
- * of their interval. Milliseconds.
+ * How long a batch is collected after the heartbeat of the leader. Machines of one batch send the next heartbeat within
+ * 4 % of their interval. Milliseconds.
  */
 export const COLLECT_AFTER_LEADER_MS = 500;
 /** A machine that sent a heartbeat within this time is expected to send the next one. Milliseconds. */

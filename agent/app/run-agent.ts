@@ -252,7 +252,8 @@ function createLoops(parts: AgentParts, started: Started, stop: AbortSignal): Lo
           api: beatApi,
           sleepSignal: parts.sleepSignal,
           onResume() {
-            // Connections from before the suspend may be dead, and the controller may have marked the node and its pods.
+            // Connections from before the suspend may be dead, and the controller may have marked the node and its
+            // pods.
             beatApi.reconnect();
             leaseLoop.beatNow();
             statusLoop.invalidate();

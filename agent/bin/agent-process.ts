@@ -194,7 +194,10 @@ export class AgentProcess {
     return made;
   }
 
-  /** The way of heartbeats to the cluster, and of a relay's batches: through the URL of their function where there is one. */
+  /**
+   * The way of heartbeats to the cluster, and of a relay's batches: through the URL of their function where there is
+   * one.
+   */
   #clusterDoor(identity: Credentials, connectionsMax: number): KubeApi {
     return withHeartbeatDoor({
       // Another connection: a slow status request does not delay a heartbeat.

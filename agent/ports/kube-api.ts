@@ -18,7 +18,10 @@ export interface KubeRequest {
 export interface Heartbeat {
   /** The interval that the machine follows, before jitter. Milliseconds. */
   readonly intervalMs: number;
-  /** The earliest time at which the last accepted heartbeat was stored; absent: none was accepted. Monotonic milliseconds. */
+  /**
+   * The earliest time at which the last accepted heartbeat was stored; absent: none was accepted. Monotonic
+   * milliseconds.
+   */
   readonly storedAtMs?: number | undefined;
 }
 

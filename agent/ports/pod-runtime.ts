@@ -147,8 +147,8 @@ export interface PodRuntime {
   remove(podUid: string): Promise<void>;
   pods(): Promise<readonly RunningPod[]>;
   /**
-   * The output of a container, stdout and stderr together, in pieces. Ends at the end of the log, with `follow` when the
-   * container has terminated, and when `stop` is aborted. Absent if this runtime never runs pods.
+   * The output of a container, stdout and stderr together, in pieces. Ends at the end of the log, with `follow` when
+   * the container has terminated, and when `stop` is aborted. Absent if this runtime never runs pods.
    *
    * @throws LogUnavailableError from the first piece
    */

@@ -1,10 +1,10 @@
 /**
- * What is written to the control groups of a pod (cgroup v2), as a kubelet and runc compute it.
- * Source: pkg/kubelet/cm/helpers_linux.go (MilliCPUToQuota, MilliCPUToShares, ResourceConfigForPod),
+ * What is written to the control groups of a pod (cgroup v2), as a kubelet and runc compute it. Source:
+ * pkg/kubelet/cm/helpers_linux.go (MilliCPUToQuota, MilliCPUToShares, ResourceConfigForPod),
  * pkg/kubelet/cm/qos_container_manager_linux.go, pkg/kubelet/cm/node_container_manager_linux.go,
- * pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/qos/policy.go; the conversion of shares to a weight
- * is that of runc (libcontainer/cgroups/utils.go). memory.high and memory.min stay unset, as without the feature gate
- * MemoryQoS.
+ * pkg/kubelet/kuberuntime/kuberuntime_container_linux.go, pkg/kubelet/qos/policy.go; the conversion of shares to a
+ * weight is that of runc (libcontainer/cgroups/utils.go). memory.high and memory.min stay unset, as without the feature
+ * gate MemoryQoS.
  */
 import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
@@ -108,7 +108,8 @@ export function containerFiles(
   const swap = swapLimits(node.swap, pod).get(container.name);
   return {
     'cpu.weight': String(cpuWeight(weighedMilliCpu(container))),
-    // A quota would throttle processors that no other container may use (feature gate DisableCPUQuotaWithExclusiveCPUs).
+    // A quota would throttle processors that no other container may use (feature gate
+    // DisableCPUQuotaWithExclusiveCPUs).
     'cpu.max': cpuMax(node.enforceCpuLimits && !placement.exclusive ? limited : 0),
     'memory.max': memoryMax(bytes(container.limits['memory'])),
     // The kernel kills the container as a whole, not one of its processes (singleProcessOOMKill: false).

@@ -1,4 +1,6 @@
-/** Which pod is evicted first. Source: pkg/kubelet/eviction/helpers.go (rankMemoryPressure and the functions beside it). */
+/**
+ * Which pod is evicted first. Source: pkg/kubelet/eviction/helpers.go (rankMemoryPressure and the functions beside it).
+ */
 
 import type { KubePod } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';

@@ -11,8 +11,8 @@ const REFERENCE = new RegExp(
 const CHARACTERS_MAX = 1_024;
 
 /**
- * Why a text is no reference to an image of a registry; undefined if it is one. podman would read other texts as options,
- * or as paths of archives on the machine (`docker-archive:/path`).
+ * Why a text is no reference to an image of a registry; undefined if it is one. podman would read other texts as
+ * options, or as paths of archives on the machine (`docker-archive:/path`).
  *
  * Source of the message: upstream pkg/kubelet/images/image_manager.go, pkg/util/parsers/parsers.go.
  */

@@ -121,8 +121,8 @@ export interface LeaseTiming {
 const ANSWERED_INTERVAL_SECONDS_MAX = 3_600;
 
 /**
- * The timing that the answer to a heartbeat asks for: the times of the node's profile. Undefined if the answer has none,
- * or values that no policy has: a Lease lasts at least three intervals.
+ * The timing that the answer to a heartbeat asks for: the times of the node's profile. Undefined if the answer has
+ * none, or values that no policy has: a Lease lasts at least three intervals.
  */
 export function answeredTiming(lease: KubeObject): LeaseTiming | undefined {
   const secondsIn = (annotation: string): number => {
@@ -137,8 +137,8 @@ export function answeredTiming(lease: KubeObject): LeaseTiming | undefined {
 
 /**
  * A longer interval is followed after it was answered for this long. A new policy reaches function heartbeat and
- * node-monitor minutes apart: until node-monitor has it, a machine with the longer interval would exceed the grace period
- * that it knows. Milliseconds.
+ * node-monitor minutes apart: until node-monitor has it, a machine with the longer interval would exceed the grace
+ * period that it knows. Milliseconds.
  */
 const LONGER_INTERVAL_AFTER_MS = 300_000;
 
@@ -151,8 +151,8 @@ export interface FollowedTiming extends LeaseTiming {
 /**
  * The timing to follow after an answer that asks for `wanted`: a shorter interval at once, a longer one later.
  *
- * @param isRelayed whether a relay may have made up the answer. A longer interval waits for an answer of the cluster itself:
- * otherwise a relay could silence the machine for an hour.
+ * @param isRelayed whether a relay may have made up the answer. A longer interval waits for an answer of the cluster
+ * itself: otherwise a relay could silence the machine for an hour.
  */
 export function followedTiming(
   { longerSinceMs, ...followed }: FollowedTiming,

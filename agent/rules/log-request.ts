@@ -93,8 +93,8 @@ export interface ChunkTiming {
 }
 
 /**
- * When the next chunk is due; without output it only says that the node is alive. The API accepts 10 requests per second
- * of a node, all logs together, and 1 MB per second of a log. Monotonic milliseconds.
+ * When the next chunk is due; without output it only says that the node is alive. The API accepts 10 requests per
+ * second of a node, all logs together, and 1 MB per second of a log. Monotonic milliseconds.
  */
 export function chunkDueMs({ sentMs, hasSent, unsent, lastBytes, logs }: ChunkTiming): number {
   if (!hasSent) {

@@ -28,8 +28,8 @@ function judged(addresses: readonly IpAddress[], ignored: readonly string[], dua
 }
 
 /**
- * Parses the argument: one address, or an IPv4 and an IPv6 address, separated by a comma. Surrounding blanks are ignored.
- * `dualStackAllowed`: the cloud provider is unset or external.
+ * Parses the argument: one address, or an IPv4 and an IPv6 address, separated by a comma. Surrounding blanks are
+ * ignored. `dualStackAllowed`: the cloud provider is unset or external.
  */
 export function parseNodeIpArgument(argument: string, dualStackAllowed: boolean): NodeIps {
   const addresses: IpAddress[] = [];

@@ -1,6 +1,6 @@
 /**
- * Limits of a container as options of `podman create`. Source: podman-create(1). The values are those of a kubelet, as for
- * control groups of our own.
+ * Limits of a container as options of `podman create`. Source: podman-create(1). The values are those of a kubelet, as
+ * for control groups of our own.
  */
 import type { KubePod } from '../../shared/kinds/types.ts';
 import type { CpuPlacement } from '../ports/pod-runtime.ts';
@@ -41,7 +41,9 @@ export function podmanLimits(
   ];
 }
 
-/** Memory and swap together. Accepted only beside a limit of memory; without it podman permits as much swap as memory. */
+/**
+ * Memory and swap together. Accepted only beside a limit of memory; without it podman permits as much swap as memory.
+ */
 function swapOptions(node: CgroupNode, pod: KubePod, container: Container, memoryBytes: number): readonly string[] {
   const swap = swapLimits(node.swap, pod).get(container.name);
   if (memoryBytes === 0 || swap?.kind !== 'swapMax') return [];

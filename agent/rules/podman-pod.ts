@@ -111,8 +111,8 @@ export type PodmanContainerPlan =
   | { readonly kind: 'refused'; readonly message: string };
 
 /**
- * Variables of podman, its helpers and the C library. As variables of podman they would change what podman itself does, so
- * they are passed in a file.
+ * Variables of podman, its helpers and the C library. As variables of podman they would change what podman itself does,
+ * so they are passed in a file.
  *
  * Versions of podman differ in what quotes, comments, spaces and line ends in that file mean. A value with such
  * characters, or a name that is no identifier, is passed on the command line.

@@ -12,7 +12,9 @@ export type RegistrationAnswer =
   | { readonly kind: 'mayExist' }
   | { readonly kind: 'failed'; readonly why: string };
 
-/** Meaning of the answer to a creation or a correction of the Node. A 200 without the Node of this name is a failure. */
+/**
+ * Meaning of the answer to a creation or a correction of the Node. A 200 without the Node of this name is a failure.
+ */
 export function registrationAnswer(answer: KubeAnswer, nodeName: string): RegistrationAnswer {
   if (answeredWith(answer, 200, 201)) {
     const node = nodeIn(answer, nodeName);

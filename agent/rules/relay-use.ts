@@ -1,10 +1,10 @@
 /**
  * How long a machine waits for its relay, and for one attempt to send a heartbeat (docs/relay.md). Pure.
  *
- * A way that hangs delays a heartbeat by its time limit. The node must still be alive for node-monitor when the heartbeat
- * has then been sent once more. A machine does not know its grace period. It knows the interval that it follows, and the
- * shortest grace period that a policy may have with it (graceSecondsMin). A machine follows a shorter interval at once and
- * a longer one later (lease.ts), so its grace period is at least that one.
+ * A way that hangs delays a heartbeat by its time limit. The node must still be alive for node-monitor when the
+ * heartbeat has then been sent once more. A machine does not know its grace period. It knows the interval that it
+ * follows, and the shortest grace period that a policy may have with it (graceSecondsMin). A machine follows a shorter
+ * interval at once and a longer one later (lease.ts), so its grace period is at least that one.
  *
  * From one stored heartbeat to the next, if the relay answers the first, and at the second both the relay and the first
  * direct request hang:
@@ -16,17 +16,19 @@
  * 2. This sum is 1.04 × I + 11.8 s. Policies with intervals from 10 s on have no shorter grace period.
  * 3. With a shorter interval some permitted grace period is shorter than the sum. The relay is then not used at all.
  *
- * The answer may take longer than 2.8 s on its way through the site. So isTimeForRelay also measures: it counts from the
- * begin of the last accepted heartbeat, which is before it was stored. A machine begins to wait for its relay only if a
- * heartbeat that is sent directly after the wait is still in time.
+ * The answer may take longer than 2.8 s on its way through the site. So isTimeForRelay also measures: it counts from
+ * the begin of the last accepted heartbeat, which is before it was stored. A machine begins to wait for its relay only
+ * if a heartbeat that is sent directly after the wait is still in time.
  *
- * limitedAttempt bounds each direct attempt, with a relay or without one: another attempt, on a new connection, is still
- * in time. A longer interval leaves each attempt more time, up to the configured limit.
+ * limitedAttempt bounds each direct attempt, with a relay or without one: another attempt, on a new connection, is
+ * still in time. A longer interval leaves each attempt more time, up to the configured limit.
  */
 import { graceSecondsMin, RELAYED_INTERVAL_SECONDS_MIN } from '../../shared/fleet/policy.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 
-/** Time limit of a heartbeat through a relay: 2 s of collecting, the request of the batch, and the site. Milliseconds. */
+/**
+ * Time limit of a heartbeat through a relay: 2 s of collecting, the request of the batch, and the site. Milliseconds.
+ */
 export const RELAY_WAIT_MS = 5_000;
 /** Time limit of a batch at the relay. Milliseconds. */
 export const BATCH_WAIT_MS = 2_800;
@@ -46,8 +48,8 @@ export const isTimeForRelay = (silentMs: number, intervalMs: number): boolean =>
   silentMs + RELAY_WAIT_MS + DIRECT_MS <= shortestGraceMs(intervalMs);
 
 /**
- * The earliest time at which an accepted heartbeat was stored. The cluster stored it after it was sent. A relay that is in
- * its time limits also collected it before. Milliseconds, in the unit of `fromMs` and `answeredAtMs`.
+ * The earliest time at which an accepted heartbeat was stored. The cluster stored it after it was sent. A relay that is
+ * in its time limits also collected it before. Milliseconds, in the unit of `fromMs` and `answeredAtMs`.
  */
 export const earliestStoredMs = (beat: {
   readonly fromMs: number;
@@ -56,8 +58,9 @@ export const earliestStoredMs = (beat: {
 }): number => (beat.isRelayed ? Math.max(beat.fromMs, beat.answeredAtMs - BATCH_WAIT_MS) : beat.fromMs);
 
 /**
- * A heartbeat to send directly, with the time limit of this attempt: after it, another attempt is in time. An attempt that
- * is too late for that keeps its limit: a shorter one would only break slow links. Other requests stay as they are.
+ * A heartbeat to send directly, with the time limit of this attempt: after it, another attempt is in time. An attempt
+ * that is too late for that keeps its limit: a shorter one would only break slow links. Other requests stay as they
+ * are.
  */
 export function limitedAttempt(request: KubeRequest, monotonicMs: number): KubeRequest {
   const { heartbeat, timeoutMs = Number.POSITIVE_INFINITY } = request;

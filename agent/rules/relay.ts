@@ -1,6 +1,7 @@
 /**
- * What a relay of heartbeats accepts, and what it makes of the answer to a batch (docs/relay.md). A relay cannot check the
- * tokens of machines: only the cluster has their keys. It passes on what it received, and the answer that it received.
+ * What a relay of heartbeats accepts, and what it makes of the answer to a batch (docs/relay.md). A relay cannot check
+ * the tokens of machines: only the cluster has their keys. It passes on what it received, and the answer that it
+ * received.
  */
 import { LEASE_NAMESPACE } from '../../shared/access/node-restriction.ts';
 import {

@@ -1,6 +1,7 @@
 /**
- * What a machine accepts from the answer of a relay. The next heartbeat is made from the last answer, and the machine signs
- * it. So a relay that could set labels, owners or a spec in an answer would write them with the machine's signature.
+ * What a machine accepts from the answer of a relay. The next heartbeat is made from the last answer, and the machine
+ * signs it. So a relay that could set labels, owners or a spec in an answer would write them with the machine's
+ * signature.
  */
 import { defined } from '../../shared/defined.ts';
 import { BEAT_INTERVAL_ANNOTATION, LEASE_DURATION_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';

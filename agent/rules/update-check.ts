@@ -89,8 +89,8 @@ export const signedStatement = ({ version, sha256 }: Pick<OfferedRelease, 'versi
   `nodekeeper-agent ${version} ${sha256}\n`;
 
 /**
- * What a release is signed over for machines that run a newer version. Without it, whoever may write AgentReleases could
- * install an old version with known defects: its signature stays valid.
+ * What a release is signed over for machines that run a newer version. Without it, whoever may write AgentReleases
+ * could install an old version with known defects: its signature stays valid.
  */
 export const signedDowngrade = ({ version, sha256 }: Pick<OfferedRelease, 'version' | 'sha256'>): string =>
   `nodekeeper-agent ${version} ${sha256} downgrade\n`;

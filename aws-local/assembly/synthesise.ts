@@ -45,8 +45,8 @@ const CACHE = join('.nodekeeper', 'assembly');
 const KEPT_MAX = 8;
 const SYNTH_TIMEOUT_MS = 120_000;
 /**
- * esbuild, a Go program that ends with the synthesis, spends a third of its time on garbage. It has none of it collected
- * below a limit: 2.2 instead of 3.5 s, and 1.3 instead of 1.1 GB at most.
+ * esbuild, a Go program that ends with the synthesis, spends a third of its time on garbage. It has none of it
+ * collected below a limit: 2.2 instead of 3.5 s, and 1.3 instead of 1.1 GB at most.
  */
 const ESBUILD_MEMORY = { GOGC: 'off', GOMEMLIMIT: '1536MiB' };
 
@@ -131,7 +131,8 @@ function runApp(app: string, cwd: string, outputDirectory: string, context: obje
           ...process.env,
           CDK_OUTDIR: outputDirectory,
           CDK_CONTEXT_JSON: JSON.stringify(context),
-          // The validator of the CDK and cdk-nag report on the template and do not change it. `npm run synth` runs them.
+          // The validator of the CDK and cdk-nag report on the template and do not change it. `npm run synth` runs
+          // them.
           CDK_VALIDATION: 'false',
           NODEKEEPER_CDK_NAG: 'false',
         },

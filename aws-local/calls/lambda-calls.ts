@@ -2,7 +2,8 @@
  * What Lambda asks of AWS on a function's behalf, with the function's role: reading its event sources and putting what
  * it prints into its log. Local mode does the same by itself; here it is noted as the calls it stands for.
  *
- * Sources: Lambda Developer Guide, execution role permissions of SQS and of DynamoDB event source mappings, and of logs.
+ * Sources: Lambda Developer Guide, execution role permissions of SQS and of DynamoDB event source mappings, and of
+ * logs.
  */
 import type { FunctionPlan } from '../assembly/plan.ts';
 import type { EngineClient } from '../engine/client.ts';

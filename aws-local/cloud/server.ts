@@ -1,7 +1,7 @@
 /**
  * An EC2 on loopback: the query protocol of the real one, for the real SDK, over a CloudWorld that is kept in a file.
- * It can misbehave on demand: throttle by a token bucket, answer an error to everything, say nothing, cut answers short,
- * and answer with what was true some time ago.
+ * It can misbehave on demand: throttle by a token bucket, answer an error to everything, say nothing, cut answers
+ * short, and answer with what was true some time ago.
  *
  * Signatures are not verified, only that there is one for this service and region.
  */
@@ -44,8 +44,8 @@ export interface LocalCloud {
   /** After every change of the world: stores it and reports state changes. */
   changed(): void;
   /**
-   * Every answer is this error from now on, or the next `calls` of them, once `after` more are well; null ends it. Besides
-   * EC2's codes: `timeout` (no answer at all) and `cut` (half an answer).
+   * Every answer is this error from now on, or the next `calls` of them, once `after` more are well; null ends it.
+   * Besides EC2's codes: `timeout` (no answer at all) and `cut` (half an answer).
    */
   fail(trouble: string | null, options?: { readonly calls?: number; readonly after?: number }): void;
   readonly trouble: string | null;

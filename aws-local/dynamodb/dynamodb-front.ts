@@ -1,12 +1,12 @@
 /**
- * Stands between the functions and the DynamoDB engine, and refuses what DynamoDB would refuse: requests beyond the capacity
- * of a partition or of a provisioned table (partition-capacity.ts), and writes that conflict with a transaction in progress
- * (transaction-locks.ts). The engine alone serves every request at once, one after the other.
+ * Stands between the functions and the DynamoDB engine, and refuses what DynamoDB would refuse: requests beyond the
+ * capacity of a partition or of a provisioned table (partition-capacity.ts), and writes that conflict with a
+ * transaction in progress (transaction-locks.ts). The engine alone serves every request at once, one after the other.
  *
  * A transaction takes `transactionMs` besides the engine's own time; concurrent ones overlap, as they do on AWS.
  *
- * Sources: Amazon DynamoDB API Reference, "TransactWriteItems", "BatchGetItem", "ThrottlingReason"; Developer Guide, "Error
- * handling with DynamoDB".
+ * Sources: Amazon DynamoDB API Reference, "TransactWriteItems", "BatchGetItem", "ThrottlingReason"; Developer Guide,
+ * "Error handling with DynamoDB".
  */
 
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -176,7 +176,9 @@ class Front {
     }
   }
 
-  /** Keys of partitions without capacity are answered as unprocessed; when there are no others, the request is refused. */
+  /**
+   * Keys of partitions without capacity are answered as unprocessed; when there are no others, the request is refused.
+   */
   async #batchGet(
     body: Body,
     accesses: readonly ItemAccess[],
@@ -337,7 +339,10 @@ function mergedKeys(answered: unknown, unprocessed: Batch): Batch {
   return merged;
 }
 
-/** Units that a request consumed of one table. A refused condition is billed as well: one unit per item, two in a transaction. */
+/**
+ * Units that a request consumed of one table. A refused condition is billed as well: one unit per item, two in a
+ * transaction.
+ */
 function consumedUnits(
   operation: string,
   { status, body }: Served,

@@ -1,8 +1,8 @@
 import { Agent, request } from 'node:http';
 
 /**
- * DynamoDB's wire protocol, JSON 1.0 over HTTP, for the few calls the local mode makes itself: tables and streams. Plain
- * JSON on purpose: stream records reach the functions exactly as the engine wrote them, and a poll costs little.
+ * DynamoDB's wire protocol, JSON 1.0 over HTTP, for the few calls the local mode makes itself: tables and streams.
+ * Plain JSON on purpose: stream records reach the functions exactly as the engine wrote them, and a poll costs little.
  */
 export interface EngineClient {
   readonly endpoint: string;

@@ -1,7 +1,7 @@
 /**
  * The database file of a data directory, before the engine opens it. The engine makes a new database of a missing or
- * empty file, silently. Beside tokens and an authority that machines already use, that is a lost cluster which looks like
- * a working one. So the file is made here, marked as ours, and the engine never gets another one.
+ * empty file, silently. Beside tokens and an authority that machines already use, that is a lost cluster which looks
+ * like a working one. So the file is made here, marked as ours, and the engine never gets another one.
  */
 import { chmodSync, closeSync, existsSync, openSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';

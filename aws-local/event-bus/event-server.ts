@@ -1,4 +1,6 @@
-/** EventBridge on loopback, as far as functions use it: PutEvents appends each event, as a rule would get it, to a file. */
+/**
+ * EventBridge on loopback, as far as functions use it: PutEvents appends each event, as a rule would get it, to a file.
+ */
 import { randomUUID } from 'node:crypto';
 import { appendLines } from '../../shared/host/write-file.ts';
 import { type AwsJsonServer, startAwsJsonServer } from '../http/aws-json-server.ts';

@@ -101,10 +101,11 @@ export class Environment {
 
   /**
    * Runs one event; never two at once. When the receiver of a stream disconnects, its handler runs on to its end or its
-   * timeout and is not notified; what it writes is discarded. Without `awsLimits` the environment is terminated instead.
+   * timeout and is not notified; what it writes is discarded. Without `awsLimits` the environment is terminated
+   * instead.
    *
-   * Source: AWS Lambda Developer Guide, "Response streaming for Lambda functions": a streamed response is not interrupted
-   * when the connection of the client breaks, and the full duration is billed.
+   * Source: AWS Lambda Developer Guide, "Response streaming for Lambda functions": a streamed response is not
+   * interrupted when the connection of the client breaks, and the full duration is billed.
    */
   async run(message: Omit<InvokeMessage, 'kind'>, receiver?: StreamReceiver): Promise<RunOutcome> {
     try {

@@ -1,11 +1,11 @@
 /**
- * Recursive loop detection of Lambda. Each invocation has a trace header, and its lineage counts the invocations of each
- * function in one chain of requests. The SDKs send the header with their calls; SQS keeps it with a message (attribute
- * AWSTraceHeader), and Invoke passes it on. Lambda stops a function that would run for the seventeenth time in one chain,
- * unless its RecursiveLoop is Allow. A client that sends no header starts a new chain.
+ * Recursive loop detection of Lambda. Each invocation has a trace header, and its lineage counts the invocations of
+ * each function in one chain of requests. The SDKs send the header with their calls; SQS keeps it with a message
+ * (attribute AWSTraceHeader), and Invoke passes it on. Lambda stops a function that would run for the seventeenth time
+ * in one chain, unless its RecursiveLoop is Allow. A client that sends no header starts a new chain.
  *
- * Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops". "Approximately 16"
- * there is exactly 16 here. Streams of DynamoDB are not among the supported services.
+ * Source: AWS Lambda Developer Guide, "Use Lambda recursive loop detection to prevent infinite loops". "Approximately
+ * 16" there is exactly 16 here. Streams of DynamoDB are not among the supported services.
  */
 import { randomUUID } from 'node:crypto';
 import { shortHash } from '../../shared/text.ts';

@@ -1,7 +1,7 @@
 /**
- * Lambda's filter of what a function prints: a line below the function's application log level does not reach CloudWatch
- * Logs, so metrics in it do not exist. A line without a level, or without a timestamp, is INFO, and so are lines in the
- * embedded metric format.
+ * Lambda's filter of what a function prints: a line below the function's application log level does not reach
+ * CloudWatch Logs, so metrics in it do not exist. A line without a level, or without a timestamp, is INFO, and so are
+ * lines in the embedded metric format.
  *
  * Source: AWS Lambda Developer Guide, "Log-level filtering".
  */

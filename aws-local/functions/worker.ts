@@ -32,8 +32,8 @@ const send = (message: WorkerMessage) => port.postMessage(message);
 const freezer = setup.freezer === undefined ? undefined : new Int32Array(setup.freezer);
 
 /**
- * The last message of an event. Then the thread stops until the next event: no timer, no promise and no socket proceeds.
- * Lambda freezes an environment likewise. Source: AWS Lambda Developer Guide, "Lambda execution environment".
+ * The last message of an event. Then the thread stops until the next event: no timer, no promise and no socket
+ * proceeds. Lambda freezes an environment likewise. Source: AWS Lambda Developer Guide, "Lambda execution environment".
  */
 function sendAndFreeze(message: WorkerMessage): void {
   if (freezer !== undefined) Atomics.store(freezer, 0, FROZEN);
@@ -41,7 +41,9 @@ function sendAndFreeze(message: WorkerMessage): void {
   if (freezer !== undefined) Atomics.wait(freezer, 0, FROZEN);
 }
 
-/** Node writes the output of a thread in turns of its loop. A frozen thread has none, so each write is sent by itself. */
+/**
+ * Node writes the output of a thread in turns of its loop. A frozen thread has none, so each write is sent by itself.
+ */
 for (const stream of ['stdout', 'stderr'] as const) {
   process[stream].write = (chunk: string | Uint8Array, encoding?: unknown, done?: unknown): boolean => {
     send({ kind: 'output', stream, text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8') });
@@ -111,7 +113,8 @@ try {
     if (message.kind === 'invoke') void run(handler, message);
     else chunkTaken?.();
   });
-  // The next environment then needs neither the compiler of TypeScript, which occupies 10 MB, nor to compile the bundle.
+  // The next environment then needs neither the compiler of TypeScript, which occupies 10 MB, nor to compile the
+  // bundle.
   flushCompileCache();
   sendAndFreeze({ kind: 'ready' });
 } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * Which route of an HTTP API serves a request. API Gateway prefers the most specific one: a full match before a path
- * variable, a variable before a greedy one (`{proxy+}`), a named method before ANY, and `$default` when nothing else is.
- * The order between "specific path, ANY" and "greedier path, own method" is not documented; here the path decides.
+ * variable, a variable before a greedy one (`{proxy+}`), a named method before ANY, and `$default` when nothing else
+ * is. The order between "specific path, ANY" and "greedier path, own method" is not documented; here the path decides.
  * Source: API Gateway Developer Guide, "Create routes for HTTP APIs".
  */
 export interface Route<Target> {

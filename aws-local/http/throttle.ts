@@ -1,12 +1,12 @@
 /**
- * How many requests per second an HTTP API accepts, as API Gateway limits them: a token bucket per route with settings of
- * its own, one for all other routes of the stage, and one of the account. A request without a token is answered 429.
+ * How many requests per second an HTTP API accepts, as API Gateway limits them: a token bucket per route with settings
+ * of its own, one for all other routes of the stage, and one of the account. A request without a token is answered 429.
  *
  * The service does not document whether the default settings of a stage apply to each route or to all of them together.
  * Here they share one bucket, which refuses earlier.
  *
- * Sources: API Gateway Developer Guide, "Throttle requests to your HTTP APIs for better throughput", "Amazon API Gateway
- * quotas" (10,000 requests per second and a bucket of 5,000 per account and Region).
+ * Sources: API Gateway Developer Guide, "Throttle requests to your HTTP APIs for better throughput", "Amazon API
+ * Gateway quotas" (10,000 requests per second and a bucket of 5,000 per account and Region).
  */
 
 export interface RequestRate {

@@ -1,7 +1,6 @@
 /**
- * Amazon SQS on loopback, as far as functions use it: SendMessage, SendMessageBatch and ChangeMessageVisibility on queues
- * of the template.
- * Source: Amazon SQS API Reference.
+ * Amazon SQS on loopback, as far as functions use it: SendMessage, SendMessageBatch and ChangeMessageVisibility on
+ * queues of the template. Source: Amazon SQS API Reference.
  */
 import { createHash } from 'node:crypto';
 import { defined } from '../../shared/defined.ts';

@@ -10,8 +10,8 @@ export interface SchedulerTargets {
 /**
  * aws: a schedule fires at any second of its minute ("60-second precision", EventBridge Scheduler User Guide, "Schedule
  * types"): each has an offset of its own, with jitter, both from the seed. `missing` and `doubled` are the shares of
- * minutes that do not fire, and that fire twice. Deliveries are at least once; a missing minute is a fault of the service.
- * exact: at the beginning of the minute.
+ * minutes that do not fire, and that fire twice. Deliveries are at least once; a missing minute is a fault of the
+ * service. exact: at the beginning of the minute.
  */
 export type ScheduleTiming =
   | { readonly kind: 'aws'; readonly seed: number; readonly missing?: number; readonly doubled?: number }

@@ -6,8 +6,8 @@ export class Capacity {
   /**
    * Pay per request.
    *
-   * @param warmForNodes warms the tables for twice the heartbeats of that many nodes. Warming is charged once and can be
-   * raised later, never lowered. Without it a new table accepts 4,000 writes per second.
+   * @param warmForNodes warms the tables for twice the heartbeats of that many nodes. Warming is charged once and can
+   * be raised later, never lowered. Without it a new table accepts 4,000 writes per second.
    */
   static onDemand(warmForNodes?: number): Capacity {
     return new Capacity(false, warmForNodes);
@@ -75,8 +75,9 @@ const TARGET_UTILIZATION_PERCENT = 70;
 const UNITS_MIN = 5;
 const FOLLOW_FACTOR = 10;
 /**
- * Warm write units per unit of load. A partition has as many shards as the hash of their keys assigns to it: the fullest
- * one gets more than its share (docs/decisions/0024-health-shards.md). A fleet that recovers sends its heartbeats at once.
+ * Warm write units per unit of load. A partition has as many shards as the hash of their keys assigns to it: the
+ * fullest one gets more than its share (docs/decisions/0024-health-shards.md). A fleet that recovers sends its
+ * heartbeats at once.
  */
 const WARM_SPREAD_FACTOR = 2;
 /** Warm throughput of a new on-demand table. DynamoDB refuses a smaller value. */

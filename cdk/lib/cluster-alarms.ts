@@ -121,8 +121,8 @@ function requestAlarms({ apiId, policy, requestsPerSecondMax }: AlarmSources): r
       rank: 85,
       meaning: `${FAILED_SHARE_PERCENT} % or more of the requests to the HTTP API are refused with 4xx, 429 included.`,
       pages: false,
-      // API Gateway has no metric for 429 alone. A throttled request reaches no function, so no metric of Lambda has it.
-      // Source: API Gateway Developer Guide, "Monitor CloudWatch metrics for HTTP APIs" and "Throttling HTTP APIs".
+      // API Gateway has no metric for 429 alone. A throttled request reaches no function, so no metric of Lambda has
+      // it. Source: API Gateway Developer Guide, "Monitor CloudWatch metrics for HTTP APIs" and "Throttling HTTP APIs".
       metrics: { refused: api('4xx', 'Sum'), all: api('Count', 'Sum') },
       expression: '100 * FILL(refused, 0) / all',
       when: '>=',
@@ -304,7 +304,9 @@ function sharedAlarms(sources: AlarmSources): readonly AlarmRow[] {
   ];
 }
 
-/** Not the reads of `objects`: only users and kubelets read much of it, and they see the error. A metric costs $0.10. */
+/**
+ * Not the reads of `objects`: only users and kubelets read much of it, and they see the error. A metric costs $0.10.
+ */
 function tableThrottles({ health, objects, control }: AlarmSources['tables']): Record<string, IMetric> {
   const throttled = (table: ITable, metricName: string): IMetric =>
     new Metric({

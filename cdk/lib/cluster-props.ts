@@ -50,8 +50,8 @@ export interface NodekeeperClusterProps {
    */
   readonly capacity?: Capacity;
   /**
-   * Nodes that the cluster may have. The request limits and the reservation of `heartbeat` follow from it. A larger fleet
-   * is throttled, which the alarms `heartbeats-missing` and `requests-refused` report.
+   * Nodes that the cluster may have. The request limits and the reservation of `heartbeat` follow from it. A larger
+   * fleet is throttled, which the alarms `heartbeats-missing` and `requests-refused` report.
    * @default - those of `capacity`, else 1000
    */
   readonly nodesMax?: number;
@@ -93,9 +93,9 @@ export interface NodekeeperClusterProps {
    */
   readonly customDomain?: CustomDomain;
   /**
-   * Heartbeats per second that the HTTP API accepts. One node needs 1 / beatIntervalSeconds. All other requests together
-   * have a limit of the same size, in a large cluster less (routeLimits in http-api.ts).
-   * Heartbeats above the limit get 429 and count as missed. A limit below the heartbeats of `nodesMax`, or above
+   * Heartbeats per second that the HTTP API accepts. One node needs 1 / beatIntervalSeconds. All other requests
+   * together have a limit of the same size, in a large cluster less (routeLimits in http-api.ts). Heartbeats above the
+   * limit get 429 and count as missed. A limit below the heartbeats of `nodesMax`, or above
    * `accountRequestsPerSecondMax`, is refused.
    * @default - twice the heartbeats of `nodesMax`, at least 100: 200 for 1000 nodes with a heartbeat every 10 s
    */
@@ -124,8 +124,8 @@ export interface NodekeeperClusterProps {
    */
   readonly reservedConcurrency?: { readonly [functionName: string]: number };
   /**
-   * Executions that mark nodes at once when hundreds fail together: 2 to 1000. A reservation of `node-marker` must not be
-   * smaller.
+   * Executions that mark nodes at once when hundreds fail together: 2 to 1000. A reservation of `node-marker` must not
+   * be smaller.
    * @default - the reservation of node-marker; without one a fifth of `accountConcurrency`, 2 to 32
    */
   readonly markConcurrencyMax?: number;
@@ -154,7 +154,8 @@ export interface NodekeeperClusterProps {
    */
   readonly runbookBaseUrl?: string;
   /**
-   * Whether the cluster has a dashboard in CloudWatch. The first three of an account are free, others cost $3 per month.
+   * Whether the cluster has a dashboard in CloudWatch. The first three of an account are free, others cost $3 per
+   * month.
    * @default true
    */
   readonly dashboard?: boolean;

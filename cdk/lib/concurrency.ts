@@ -33,10 +33,10 @@ const SLOW_BEAT_SECONDS = 0.1;
 const BEATS_FACTOR = 2;
 const HEARTBEAT_MIN = 100;
 /**
- * A reservation is also a maximum. `api` and `watch` are limited: a retry storm stops there, and so do abandoned watches.
- * Each of these holds an execution until it was quiet for `watchQuietSeconds`, at most 15 minutes. The ticks have
- * executions of their own. Lambda starts with five batches of a queue at once. A lower reservation would throttle them.
- * Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
+ * A reservation is also a maximum. `api` and `watch` are limited: a retry storm stops there, and so do abandoned
+ * watches. Each of these holds an execution until it was quiet for `watchQuietSeconds`, at most 15 minutes. The ticks
+ * have executions of their own. Lambda starts with five batches of a queue at once. A lower reservation would throttle
+ * them. Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
  */
 const RESERVED = { api: 100, watch: 50, 'node-monitor': 10, evictor: 5 } as const satisfies ReservedConcurrency;
 

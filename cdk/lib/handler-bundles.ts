@@ -1,6 +1,6 @@
 /**
- * The bundles of the handlers, by esbuild. The program of the CDK begins them before it loads the CDK: both need seconds,
- * and esbuild runs in a process of its own. Everything else builds them when it needs them.
+ * The bundles of the handlers, by esbuild. The program of the CDK begins them before it loads the CDK: both need
+ * seconds, and esbuild runs in a process of its own. Everything else builds them when it needs them.
  */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

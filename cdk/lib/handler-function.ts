@@ -70,8 +70,8 @@ export class HandlerFunction extends Construct {
       loggingFormat: LoggingFormat.JSON,
       // Platform lines at INFO would cost as much as the requests: 0.4 KB a beat.
       systemLogLevelV2: SystemLogLevel.WARN,
-      // Metrics are lines without a level, which Lambda reads as INFO and drops above it. The log of functions is limited
-      // by shared/observability/logger.ts. Source: AWS Lambda Developer Guide, "Log-level filtering".
+      // Metrics are lines without a level, which Lambda reads as INFO and drops above it. The log of functions is
+      // limited by shared/observability/logger.ts. Source: AWS Lambda Developer Guide, "Log-level filtering".
       applicationLogLevelV2: ApplicationLogLevel.INFO,
       tracing: Tracing.DISABLED,
       environment: { ...props.environment },

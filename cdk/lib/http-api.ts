@@ -39,9 +39,9 @@ export interface FrontDoorProps {
 }
 
 /**
- * Limits per route. Heartbeats have a token bucket of their own: a storm of other requests, such as a client that retries
- * without a pause, is answered 429 and uses no token of a heartbeat. The others get less in a large cluster: both
- * together must stay below the limit of the account, which they share.
+ * Limits per route. Heartbeats have a token bucket of their own: a storm of other requests, such as a client that
+ * retries without a pause, is answered 429 and uses no token of a heartbeat. The others get less in a large cluster:
+ * both together must stay below the limit of the account, which they share.
  */
 export function routeLimits({
   requestsPerSecondMax,
@@ -58,8 +58,8 @@ export function routeLimits({
 }
 
 /**
- * A function cannot know its own URL: CloudFormation would need the URL before the function. So the integration sends it
- * along with each heartbeat.
+ * A function cannot know its own URL: CloudFormation would need the URL before the function. So the integration sends
+ * it along with each heartbeat.
  */
 const parameterMappingOf = ({ heartbeatUrl }: Pick<FrontDoorProps, 'heartbeatUrl'>) =>
   heartbeatUrl === undefined

@@ -36,8 +36,8 @@ export function connectToNetwork(target: HandlerFunction, { subnetIds, securityG
   const resource = target.lambda.node.defaultChild as CfnFunction;
   resource.vpcConfig = { subnetIds, securityGroupIds, ipv6AllowedForDualStack: ipv6 ?? false };
   target.allow(INTERFACE_ACTIONS, ['*']);
-  // Lambda calls EC2 with the role before it runs the function. The code of the function is refused the same calls: only
-  // these carry the ARN of a function. Source: the page above, "Security best practices".
+  // Lambda calls EC2 with the role before it runs the function. The code of the function is refused the same calls:
+  // only these carry the ARN of a function. Source: the page above, "Security best practices".
   const anyFunction = Stack.of(target).formatArn({
     service: 'lambda',
     resource: 'function',

@@ -15,7 +15,8 @@ export interface NodekeeperAppProps {
 
 /**
  * The app that `cdk synth` runs: one stack with one cluster, no account or Region fixed, checked by the rules
- * AwsSolutions and Serverless of cdk-nag at synth. Missing props come from context (context.ts), the name of the stack from `stackName`.
+ * AwsSolutions and Serverless of cdk-nag at synth. Missing props come from context (context.ts), the name of the stack
+ * from `stackName`.
  */
 export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: App; readonly stack: Stack } {
   const app = new App({ analyticsReporting: false, autoSynth: false, ...props.app });
@@ -38,8 +39,8 @@ export function nodekeeperApp(props: NodekeeperAppProps = {}): { readonly app: A
 }
 
 /**
- * cdk-nag needs a fifth of the time of a synthesis. Local mode leaves it out by a variable of its own: a shell, a CI job
- * or a ~/.cdk.json without the CDK's validation must not deploy without these rules.
+ * cdk-nag needs a fifth of the time of a synthesis. Local mode leaves it out by a variable of its own: a shell, a CI
+ * job or a ~/.cdk.json without the CDK's validation must not deploy without these rules.
  */
 function addChecks(app: App): void {
   const { AwsSolutionsChecks, ServerlessChecks } = createRequire(import.meta.url)(

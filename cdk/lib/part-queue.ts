@@ -11,8 +11,8 @@ const RECEIVES_MAX = 6;
 /** Counts from sending. Parts are valid for a minute at most; this leaves time for all receives. */
 const MESSAGE_RETENTION_SECONDS = 300;
 /**
- * Parts of one invocation, which it works on concurrently: one waits for its tables while the other computes. More would
- * compete for the CPU, and for the heads of the change log.
+ * Parts of one invocation, which it works on concurrently: one waits for its tables while the other computes. More
+ * would compete for the CPU, and for the heads of the change log.
  */
 const PARTS_PER_BATCH = 2;
 
@@ -44,10 +44,10 @@ export class PartQueue extends Construct {
   }
 
   /**
-   * Lets the messages invoke the function. It sends follow-up parts to its own queue, at most one for each part: far from
-   * the 16 invocations after which Lambda stops a chain. The maximum concurrency leaves executions of the account to
-   * heartbeats and ticks. A reservation alone would let Lambda receive more messages than it can process.
-   * Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
+   * Lets the messages invoke the function. It sends follow-up parts to its own queue, at most one for each part: far
+   * from the 16 invocations after which Lambda stops a chain. The maximum concurrency leaves executions of the account
+   * to heartbeats and ticks. A reservation alone would let Lambda receive more messages than it can process. Source:
+   * AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
    */
   drive(target: HandlerFunction): void {
     const { queueArn } = this.queue;

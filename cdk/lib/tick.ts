@@ -29,9 +29,9 @@ export interface MinuteScheduleProps {
 }
 
 /**
- * Calls a target in each minute. A cron expression names the minute; a rate counts from the creation of the schedule. The
- * call comes at any second of the minute: nothing may depend on when.
- * Source: EventBridge Scheduler User Guide, "Schedule types" (60-second precision).
+ * Calls a target in each minute. A cron expression names the minute; a rate counts from the creation of the schedule.
+ * The call comes at any second of the minute: nothing may depend on when. Source: EventBridge Scheduler User Guide,
+ * "Schedule types" (60-second precision).
  */
 class MinuteSchedule extends Construct {
   constructor(scope: Construct, id: string, props: MinuteScheduleProps) {
@@ -128,9 +128,9 @@ export interface WakeUpsProps {
 }
 
 /**
- * A function that node-monitor wakes when there is work (shared/ticks/wake-up.ts), and that a schedule
- * invokes each minute, whether or not there is work: the sweep. Both are asynchronous invocations. They are not repeated
- * and not kept, since the next one does the same.
+ * A function that node-monitor wakes when there is work (shared/ticks/wake-up.ts), and that a schedule invokes each
+ * minute, whether or not there is work: the sweep. Both are asynchronous invocations. They are not repeated and not
+ * kept, since the next one does the same.
  */
 export class WakeUps extends Construct {
   constructor(scope: Construct, id: string, { target, deadLetters }: WakeUpsProps) {

@@ -3,7 +3,9 @@ import { awsHost } from '../../shared/aws/connection/connection.ts';
 import type { AwsAccount } from './aws.ts';
 import { exchange } from './exchange.ts';
 
-/** Epoch milliseconds, whole seconds. undefined: the response has no Date header. @throws CommandError without response */
+/**
+ * Epoch milliseconds, whole seconds. undefined: the response has no Date header. @throws CommandError without response
+ */
 export async function awsDateMs({ region, environment }: AwsAccount): Promise<number | undefined> {
   const endpoint = environment['AWS_ENDPOINT_URL_STS'] ?? environment['AWS_ENDPOINT_URL'];
   const { dateMs } = await exchange({ method: 'GET', url: endpoint ?? `https://${awsHost('sts', region)}/` });

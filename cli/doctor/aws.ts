@@ -28,7 +28,8 @@ interface Client {
 /**
  * Calls one action and closes the client.
  *
- * @throws CommandError with the error of AWS and what to do next. `action`: as in IAM, such as lambda:GetAccountSettings
+ * @throws CommandError with the error of AWS and what to do next. `action`: as in IAM, such as
+ * lambda:GetAccountSettings
  */
 export async function callAws<Used extends Client, Result>(
   client: Used,

@@ -1,6 +1,6 @@
 /**
- * What fits into the limits of an account and Region. Pure. Load as in docs/operations/quotas.md: after a network outage
- * a whole fleet reconnects, so every limit must allow twice the requests.
+ * What fits into the limits of an account and Region. Pure. Load as in docs/operations/quotas.md: after a network
+ * outage a whole fleet reconnects, so every limit must allow twice the requests.
  */
 import { type Finding, fail, ok, warn } from './check.ts';
 

@@ -16,7 +16,9 @@ import { Failure, nodeLink, Table, Time } from './elements.ts';
 import { readObject, readPages } from './requests.ts';
 import { usePoll } from './use-poll.ts';
 
-/** The console reads the counts every ten minutes at most. The first read of many zones may take longer than a request. */
+/**
+ * The console reads the counts every ten minutes at most. The first read of many zones may take longer than a request.
+ */
 const ADVICE_MS = 60_000;
 const MARKS_MS = 60_000;
 const DAY_MS = 86_400_000;

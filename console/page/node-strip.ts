@@ -1,5 +1,6 @@
 /**
- * All nodes of a zone as a strip of cells on one canvas: 5,000 elements would exceed the memory and the time of the page.
+ * All nodes of a zone as a strip of cells on one canvas: 5,000 elements would exceed the memory and the time of the
+ * page.
  *
  * To the keyboard and to screen readers it is a list box with one rendered option, that of the cursor.
  */

@@ -8,7 +8,9 @@ export interface Polled<T> {
   readonly failure: string | undefined;
 }
 
-/** `key`: what is read. Another key starts again without a value. The next read starts `periodMs` after the last ended. */
+/**
+ * `key`: what is read. Another key starts again without a value. The next read starts `periodMs` after the last ended.
+ */
 export function usePoll<T>(key: string, periodMs: number, read: () => Promise<T>): Polled<T> {
   const [state, setState] = useState<Polled<T> & { readonly key: string }>({
     key,

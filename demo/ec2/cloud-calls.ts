@@ -1,4 +1,6 @@
-/** Calls to the cloud in memory, as the EC2 adapter makes them: a number of ids per call, none after a throttled call. */
+/**
+ * Calls to the cloud in memory, as the EC2 adapter makes them: a number of ids per call, none after a throttled call.
+ */
 import type { CloudWorld } from './cloud-world.ts';
 import type { CloudCalls, CloudFailure, PlannedFailures } from './planned-failures.ts';
 

@@ -344,8 +344,8 @@ export class CloudWorld {
   }
 
   /**
-   * Time of the next change that takeStateChanges has not returned. It has passed if it came since that call: time went on
-   * meanwhile, so the clock does not say which changes were returned.
+   * Time of the next change that takeStateChanges has not returned. It has passed if it came since that call: time went
+   * on meanwhile, so the clock does not say which changes were returned.
    */
   nextChangeAtMs(): number | undefined {
     const due = [...this.#instances.values()].flatMap(({ timeline }) =>

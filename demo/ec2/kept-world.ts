@@ -1,4 +1,6 @@
-/** The instances and volumes of the local EC2, stored in a file, with their changes of state reported when they happen. */
+/**
+ * The instances and volumes of the local EC2, stored in a file, with their changes of state reported when they happen.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type DelayedWrite, delayedWrite } from '../../shared/host/delayed-write.ts';

@@ -86,8 +86,8 @@ export interface Fleet {
   /** Stops these machines at once, as a power cut does. `names`: globs. */
   silence(names: readonly string[]): FleetOutcome;
   /**
-   * Announces a silence on the Node of each machine, as `nodekeeper-agent sleep` does, and silences those for which the API
-   * accepted it. Each beats again at the promised end. `names`: globs.
+   * Announces a silence on the Node of each machine, as `nodekeeper-agent sleep` does, and silences those for which the
+   * API accepted it. Each beats again at the promised end. `names`: globs.
    */
   sleep(names: readonly string[], nap: Nap): Promise<RequestOutcome>;
   /**
@@ -116,7 +116,9 @@ const BEATS_BETWEEN_MS = 20_000;
 export const DEFAULT_ZONES = ['local-a', 'local-b', 'local-c'] as const;
 export const DEFAULT_REGION = 'local';
 
-/** Starts the machines, and does not wait for their registration (see status()). They register in the order of names. */
+/**
+ * Starts the machines, and does not wait for their registration (see status()). They register in the order of names.
+ */
 export function startFleet(options: FleetOptions): Fleet {
   const durationSeconds = leaseDurationSeconds(options.leaseDurationSeconds);
   const settings: MachineSettings = {

@@ -33,7 +33,10 @@ export function nameMachines(count: number, zones: readonly string[]): MachineId
   });
 }
 
-/** A matcher for a shell-like glob over whole names: `*`, `?`, `[abc]`, `[0-4]`, `[!a]`. Any other character matches itself. */
+/**
+ * A matcher for a shell-like glob over whole names: `*`, `?`, `[abc]`, `[0-4]`, `[!a]`. Any other character matches
+ * itself.
+ */
 export function globMatcher(glob: string): (name: string) => boolean {
   let source = '';
   for (let at = 0; at < glob.length; at += 1) {

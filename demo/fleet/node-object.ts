@@ -85,8 +85,8 @@ const describedStatus = (machine: MachineIdentity): NodeStatus => ({
 });
 
 /**
- * The stored Node with the labels and the status that the machine reports. Extended resources that a client wrote into the
- * capacity can be allocated, as with a kubelet.
+ * The stored Node with the labels and the status that the machine reports. Extended resources that a client wrote into
+ * the capacity can be allocated, as with a kubelet.
  */
 export function computedNode(machine: MachineIdentity, found: KubeNode, nowMs: number): KubeNode {
   const labels = { ...found.metadata.labels, ...labelsToSet(found.metadata.labels, PLATFORM) };

@@ -1,6 +1,6 @@
 /**
- * Addresses of the pods of a simulated machine. A pod keeps its address until it ends, as with a kubelet, and no two pods
- * that run have the same.
+ * Addresses of the pods of a simulated machine. A pod keeps its address until it ends, as with a kubelet, and no two
+ * pods that run have the same.
  */
 import { hasEnded } from '../../agent/rules/pod-status.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';

@@ -69,7 +69,8 @@ function startedEvents(
 const admittedAt = ({ status }: KubeObject): unknown => status?.['startTime'];
 
 /**
- * Pods that the machine rejects: an earlier pod has a host port that they want. Source: pkg/kubelet/lifecycle/predicate.go.
+ * Pods that the machine rejects: an earlier pod has a host port that they want. Source:
+ * pkg/kubelet/lifecycle/predicate.go.
  *
  * A scheduler does not bind such a pod. A pod with `spec.nodeName` of its own, or of a DaemonSet, meets no scheduler.
  */

@@ -1,7 +1,7 @@
 /**
  * The relay of one zone of the simulated fleet: it collects heartbeats for 2 s and sends them in one request, as the
- * agent's relay does (docs/relay.md). It can be killed: its machines then send their heartbeats directly at once, and try
- * it again after a minute.
+ * agent's relay does (docs/relay.md). It can be killed: its machines then send their heartbeats directly at once, and
+ * try it again after a minute.
  */
 import { batchAnswers, batchRequest, notRelayed } from '../../agent/rules/relay.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -56,7 +56,10 @@ export class ZoneRelay {
     return this.#state === 'running' && this.#dependencies.clock.nowMs() >= (this.#directUntilMs.get(machine) ?? 0);
   }
 
-  /** Sends a heartbeat of a machine through the relay, and directly if the relay fails. Other requests are sent directly. */
+  /**
+   * Sends a heartbeat of a machine through the relay, and directly if the relay fails. Other requests are sent
+   * directly.
+   */
   async send(request: ApiRequest): Promise<ApiAnswer> {
     const { send, clock } = this.#dependencies;
     const machine = request.method === 'PUT' ? RENEWAL.exec(request.path)?.[1] : undefined;

@@ -1,6 +1,6 @@
 /**
- * The usage that a simulated machine reports. No process runs on it, so it uses what its pods request, and a fixed amount
- * for its system. As an agent, it reports a new value in each minute, and none in its first one.
+ * The usage that a simulated machine reports. No process runs on it, so it uses what its pods request, and a fixed
+ * amount for its system. As an agent, it reports a new value in each minute, and none in its first one.
  */
 import type { NodeUsage } from '../../shared/fleet/nodes/node-usage.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';

@@ -1,5 +1,6 @@
 /**
- * Writes shared/kinds/generated, or with --check compares it with what it would write, and reads upstream's own objects.
+ * Writes shared/kinds/generated, or with --check compares it with what it would write, and reads upstream's own
+ * objects.
  *
  * The folders hold the repositories kubernetes/api and kubernetes/apimachinery at the tag of one release, v0.36.3 for
  * Kubernetes 1.36.3. The sources decide which version is served.

@@ -38,7 +38,9 @@ const OTHER_FORMS = new Set([
 /** Reasons by field, `core/v1.PodSpec.schedulingGroup`. */
 export type LeftOut = Readonly<Record<string, string>>;
 
-/** Fields that the server does not keep, each with the reason. A body that has one is read as one with an unknown field. */
+/**
+ * Fields that the server does not keep, each with the reason. A body that has one is read as one with an unknown field.
+ */
 const LEFT_OUT: LeftOut = {
   'core/v1.PodSpec.schedulingGroup': 'alpha (GenericWorkload), off upstream; pods are not scheduled in groups',
   'core/v1.PodStatus.nodeAllocatableResourceClaimStatuses': 'alpha (DRANodeAllocatableResources), off upstream',

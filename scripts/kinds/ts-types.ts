@@ -16,7 +16,9 @@ const SCALARS: Readonly<Record<TableScalar, string>> = {
   strings: 'string[]',
 };
 
-/** The type of a kind is `KubePod`, any other bears its Go name. An alias is assignable to a record of unknown members. */
+/**
+ * The type of a kind is `KubePod`, any other bears its Go name. An alias is assignable to a record of unknown members.
+ */
 export function tsTypes(table: TypeTable, kinds: readonly string[]): string {
   const names = new Map<string, string>();
   const taken = new Set<string>();
@@ -77,8 +79,8 @@ const shaped = (item: string, shape: TableField['shape']): string =>
   shape === 'list' ? `${item}[]` : shape === 'map' ? `Record<string, ${item}>` : item;
 
 /**
- * What upstream requires is there, but for what is read before it is complete: kinds, what is wanted, what was observed,
- * and PARTIAL types.
+ * What upstream requires is there, but for what is read before it is complete: kinds, what is wanted, what was
+ * observed, and PARTIAL types.
  */
 const isOptional = (type: string, entry: TableEntry, field: TableField): boolean =>
   !field.required || entry.head === 'kind' || /(Spec|Status|Template)$/.test(type) || PARTIAL.has(type);

@@ -38,7 +38,9 @@ export interface Entry {
   readonly fields: readonly string[];
 }
 
-/** One entry per struct and enumeration that the roots contain, in order of names. @throws Error for a name not found */
+/**
+ * One entry per struct and enumeration that the roots contain, in order of names. @throws Error for a name not found
+ */
 export function typeTable(read: ReadSource, roots: readonly string[], leftOut: LeftOut): readonly Entry[] {
   const packages = new Map<string, GoPackage>();
   const packageOf = (path: string): GoPackage => {

@@ -32,9 +32,9 @@ export const AREAS: Readonly<Record<string, Globs>> = {
 };
 
 /**
- * Tests that may detect a mutant. Those that start programs, bundles or a synthesis never load the changed module. Left out
- * too: stories, races, histories, fuzz and sweeps of several seconds each. What only they detect lacks a test beside its
- * file.
+ * Tests that may detect a mutant. Those that start programs, bundles or a synthesis never load the changed module. Left
+ * out too: stories, races, histories, fuzz and sweeps of several seconds each. What only they detect lacks a test
+ * beside its file.
  */
 export const TESTS: Globs = {
   include: [

@@ -1,7 +1,8 @@
 /**
  * npm run wording
  *
- * Looks in comments, string literals and Markdown for the words that the word list replaces. Exit code 1 if there is one.
+ * Looks in comments, string literals and Markdown for the words that the word list replaces. Exit code 1 if there is
+ * one.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -55,7 +55,10 @@ export const FAULTS = {
 export type FaultName = keyof typeof FAULTS;
 export const FAULT_NAMES = Object.keys(FAULTS) as readonly FaultName[];
 
-/** Faults of the whole run that must affect nothing, or only their own objects: no law allows for them, and no calm ends. */
+/**
+ * Faults of the whole run that must affect nothing, or only their own objects: no law allows for them, and no calm
+ * ends.
+ */
 const STANDING: ReadonlySet<FaultName> = new Set(['lyingClocks', 'poison', 'heldChunks']);
 /** Faults of relays. No law allows for them: machines have a second way. */
 export const RELAY_FAULTS = [
@@ -67,7 +70,10 @@ export const RELAY_FAULTS = [
 ] as const satisfies readonly FaultName[];
 /** All laws hold meanwhile as in calm. */
 const IN_CALM: ReadonlySet<FaultName> = new Set<FaultName>([...RELAY_FAULTS, 'costlyRequests']);
-/** Maximum time that a process is frozen. Below the time limit of an invocation: one that is frozen for longer is killed. */
+/**
+ * Maximum time that a process is frozen. Below the time limit of an invocation: one that is frozen for longer is
+ * killed.
+ */
 export const FROZEN_MAX_MS = 25_000;
 /** A fault that struck at the end of its episode may have its effect for as long afterwards. Milliseconds. */
 const LASTING_MS: Readonly<Partial<Record<FaultName, number>>> = { freeze: FROZEN_MAX_MS };
@@ -117,7 +123,9 @@ const OFTENER: Readonly<Partial<Record<FaultName, number>>> = {
   ec2Stale: 2,
   ec2Throttled: 2,
 };
-/** Half of the episodes of these are in the calm after a storm, when its effects have passed. Milliseconds from its end. */
+/**
+ * Half of the episodes of these are in the calm after a storm, when its effects have passed. Milliseconds from its end.
+ */
 const AFTER_STORM_MS = 30_000;
 const AFTER_STORM_LASTS_MS = 15_000;
 const AFTER_STORMS: ReadonlySet<FaultName> = new Set(['costlyRequests']);
@@ -148,7 +156,9 @@ export interface FaultPlan {
   last(name: FaultName): { readonly fromMs: number; readonly untilMs: number } | undefined;
   /** All of them, in order: for those who do something when one begins. */
   episodes(name: FaultName): readonly Episode[];
-  /** The same episodes and counts, but what they strike is decided by numbers of its own: it moves none of the others. */
+  /**
+   * The same episodes and counts, but what they strike is decided by numbers of its own: it moves none of the others.
+   */
   apart(whose: string): FaultPlan;
 }
 

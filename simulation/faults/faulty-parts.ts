@@ -1,6 +1,6 @@
 /**
- * The queue of node-marker, and the faults of its messages: lost, late, doubled, delivered to two processes at once. A message
- * of a killed process is delivered again after the visibility timeout. All numbers are its own.
+ * The queue of node-marker, and the faults of its messages: lost, late, doubled, delivered to two processes at once. A
+ * message of a killed process is delivered again after the visibility timeout. All numbers are its own.
  */
 import type { PartQueue } from '../../shared/fleet/marks/part-queue.ts';
 import type { VirtualTime } from '../virtual-time.ts';

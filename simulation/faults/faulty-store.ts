@@ -1,6 +1,6 @@
 /**
- * The tables as one process sees them: every call lasts some virtual time and may be refused, lost or the last thing the process
- * does. Stale are only reads that were asked for as eventually consistent.
+ * The tables as one process sees them: every call lasts some virtual time and may be refused, lost or the last thing
+ * the process does. Stale are only reads that were asked for as eventually consistent.
  */
 
 import {

@@ -1,6 +1,7 @@
 /**
- * The streams of the tables. Records of a shard are delivered in order; between shards there is no order. A failed batch
- * is delivered again from its first failed record on. If the process was killed, the whole batch is delivered again.
+ * The streams of the tables. Records of a shard are delivered in order; between shards there is no order. A failed
+ * batch is delivered again from its first failed record on. If the process was killed, the whole batch is delivered
+ * again.
  */
 import type { FunctionName } from '../../functions/function-list.ts';
 import { passesHealthFilter, passesObjectFilter, passesWorkloadFilter } from '../../server/changes/change-filters.ts';

@@ -26,9 +26,9 @@ const MINUTE_MS = 60_000;
 const OFFSET_MAX_MS = 59_000;
 const JITTER_MAX_MS = 4_000;
 /**
- * An asynchronous invocation that Lambda throttled is repeated after a second, then after twice the wait, up to the age of
- * the oldest event (cdk/lib/tick.ts). Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries with
- * asynchronous invocation".
+ * An asynchronous invocation that Lambda throttled is repeated after a second, then after twice the wait, up to the age
+ * of the oldest event (cdk/lib/tick.ts). Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries
+ * with asynchronous invocation".
  */
 const THROTTLED_WAIT_MS = 1_000;
 const EVENT_AGE_MAX_MS = 60_000;

@@ -1,7 +1,8 @@
 /**
- * Machines with wrong clocks. Each time and count that such a machine writes has its own error, from one second to thirty
- * years in both directions. An error is constant, grows with time, or changes in steps. It depends only on the seed, the
- * machine, the field and the time, and uses no random number. So the same run can be repeated with correct clocks.
+ * Machines with wrong clocks. Each time and count that such a machine writes has its own error, from one second to
+ * thirty years in both directions. An error is constant, grows with time, or changes in steps. It depends only on the
+ * seed, the machine, the field and the time, and uses no random number. So the same run can be repeated with correct
+ * clocks.
  */
 import { hashOf, seededFraction } from '../seeded-random.ts';
 
@@ -47,8 +48,8 @@ export const hasWrongClock = (seed: number, name: string): boolean =>
   seededFraction(hashOf(`${seed} liar ${name}`))() < WRONG_CLOCK_SHARE;
 
 /**
- * honest: correct clocks. moving: as `any`, but `lastHeartbeatTime` only moves forward, by less than a day. Then both runs of a
- * twin run send and store the same requests (laws/twin.ts). any: errors of every kind.
+ * honest: correct clocks. moving: as `any`, but `lastHeartbeatTime` only moves forward, by less than a day. Then both
+ * runs of a twin run send and store the same requests (laws/twin.ts). any: errors of every kind.
  */
 export type ClockMode = 'honest' | 'moving' | 'any';
 
@@ -68,8 +69,8 @@ export function lyingClock(options: {
   const fractionsOf = (text: string): (() => number) => seededFraction(hashOf(`${seed} ${name} ${text}`));
 
   /**
-   * The error is in whole seconds and constant for at least a minute. Two equal correct times then have equal wrong times,
-   * so a write without a change is one in both runs.
+   * The error is in whole seconds and constant for at least a minute. Two equal correct times then have equal wrong
+   * times, so a write without a change is one in both runs.
    */
   function errorOf(field: string, nowMs: number): { readonly kind: LieKind; readonly seconds: number } {
     const shape = fractionsOf(field);

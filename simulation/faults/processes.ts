@@ -1,7 +1,7 @@
 /**
- * The execution environments of the functions, as in Lambda. Each process serves one invocation at a time. An idle process
- * serves the next invocation (warm start); without one a new process starts (cold start). A process has its own clock and
- * the policy of its start. Processes share no memory. A killed process stops at a call, which never returns.
+ * The execution environments of the functions, as in Lambda. Each process serves one invocation at a time. An idle
+ * process serves the next invocation (warm start); without one a new process starts (cold start). A process has its own
+ * clock and the policy of its start. Processes share no memory. A killed process stops at a call, which never returns.
  */
 
 import type { FunctionName } from '../../functions/function-list.ts';
@@ -79,8 +79,8 @@ export function lambdaFunctions<P = Program>(options: {
   readonly policy: Policy;
   readonly compose: (process: Process) => P;
   /**
-   * Environments of a function at a time: further invocations wait for their turn, as in local mode. Undefined: as many as
-   * it needs.
+   * Environments of a function at a time: further invocations wait for their turn, as in local mode. Undefined: as many
+   * as it needs.
    */
   readonly environmentsMax?: (name: FunctionName) => number | undefined;
 }): Functions<P> {

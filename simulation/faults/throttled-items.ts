@@ -1,6 +1,6 @@
 /**
- * Items of a few nodes that the tables throttle for minutes, as a hot partition does: the Node, what is stored of its pods, and
- * whatever is read or written together with them. Beats and digests are another table's and go on.
+ * Items of a few nodes that the tables throttle for minutes, as a hot partition does: the Node, what is stored of its
+ * pods, and whatever is read or written together with them. Beats and digests are another table's and go on.
  */
 
 import { timersPartition } from '../../shared/fleet/evictions/timer-store.ts';

@@ -1,6 +1,7 @@
 /**
- * L12: one bad object never delays the mark, taint, eviction or recovery of another node by more than one period. L2 and L7
- * check marks and evictions, and report a delay as L12 while there is poison. This law checks taints and recoveries:
+ * L12: one bad object never delays the mark, taint, eviction or recovery of another node by more than one period. L2
+ * and L7 check marks and evictions, and report a delay as L12 while there is poison. This law checks taints and
+ * recoveries:
  *
  * - a zone with a rate and a waiting node adds a taint within the time of one token and some periods;
  * - a node that is Ready again loses our taints, and one that is not has its NoSchedule taint, within some periods.
@@ -25,7 +26,9 @@ class BadObjectsAffectOnlyThemselves implements Law {
   /** When a node's Ready changed last. */
   readonly #readySinceMs = new Map<TrueNode, number>();
   readonly #taintedAtMs = new Map<string, number>();
-  /** When a node lost one of our taints. Total disruption lifts them before the marks of a mass failure are all written. */
+  /**
+   * When a node lost one of our taints. Total disruption lifts them before the marks of a mass failure are all written.
+   */
   readonly #untaintedAtMs = new Map<TrueNode, number>();
   /** Since when there is no total disruption; undefined while there may be. */
   #lightSinceMs: number | undefined = Number.NEGATIVE_INFINITY;

@@ -1,7 +1,7 @@
 /**
- * L13: the scheduler binds a pod at most once, to a node that exists, is Ready and not cordoned, unless the pod tolerates
- * that. With that binding the requests on the node are within what it offers, if the pod requests any. No two pods
- * that keep away from each other share a zone.
+ * L13: the scheduler binds a pod at most once, to a node that exists, is Ready and not cordoned, unless the pod
+ * tolerates that. With that binding the requests on the node are within what it offers, if the pod requests any. No two
+ * pods that keep away from each other share a zone.
  */
 import { ZONE_LABEL } from '../../shared/fleet/zones/zone.ts';
 import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';

@@ -46,8 +46,8 @@ export function flappingFollowsMarks(context: LawContext, hit: (mark: string) =>
   }
 
   /**
-   * Every mark of the grace period before a fault of ours may belong to it. The grace period is that of the policy now: a
-   * longer one discounts more marks, also of earlier faults.
+   * Every mark of the grace period before a fault of ours may belong to it. The grace period is that of the policy now:
+   * a longer one discounts more marks, also of earlier faults.
    */
   const isDiscounted = ({ discountedMs }: Flapping, markMs: number): boolean =>
     discountedMs.has(markMs) ||

@@ -1,8 +1,9 @@
 /**
- * L15: while the gate is closed, nothing is deleted as a consequence of silence. No pod is evicted because of a taint of
- * ours. A rollout reduces no old ReplicaSet and replaces no pod, no history is deleted, and no DaemonSet deletes a pod
- * because of a taint of ours: the pods of a silent node are not Ready, and that may be our own fault. What people change
- * is followed. A decision reads the gate a moment before its commit, so the law applies from that time after a closing.
+ * L15: while the gate is closed, nothing is deleted as a consequence of silence. No pod is evicted because of a taint
+ * of ours. A rollout reduces no old ReplicaSet and replaces no pod, no history is deleted, and no DaemonSet deletes a
+ * pod because of a taint of ours: the pods of a silent node are not Ready, and that may be our own fault. What people
+ * change is followed. A decision reads the gate a moment before its commit, so the law applies from that time after a
+ * closing.
  *
  * In total disruption the same applies to rollouts, histories and DaemonSets. Evictions have a law of their own (L4).
  */

@@ -28,7 +28,8 @@ export function nodesOfLiveInstancesStay(context: LawContext): Law {
         // A node in planned silence is not marked.
         const endedMs = Math.max(real.instanceEndedAtMs + EC2_STALE_MAX_MS, promiseEndMs(node));
         const seenMs = Math.max(calmMs, endedMs, node.lastHeartbeatAtMs);
-        // Only while it is marked is EC2 asked; that it is marked in time is L2. A young one that vanished is waited for.
+        // Only while it is marked is EC2 asked; that it is marked in time is L2. A young one that vanished is waited
+        // for.
         const youngMs = most((policy) => policy.cloudYoungInstanceSeconds) * 1_000;
         const graceMs = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
         const dueMs =

@@ -1,6 +1,7 @@
 /**
- * Pod CIDRs (D8): a Node receives one whole block of each cluster CIDR, and no two Nodes have overlapping blocks. The block
- * of a deleted Node is released. A Node without a free block, or with an invalid one, has an event and blocks no other.
+ * Pod CIDRs (D8): a Node receives one whole block of each cluster CIDR, and no two Nodes have overlapping blocks. The
+ * block of a deleted Node is released. A Node without a free block, or with an invalid one, has an event and blocks no
+ * other.
  */
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
@@ -39,7 +40,10 @@ export interface CidrLaw extends Law {
   learn(changes: readonly TimedChange[], by: Writer): void;
 }
 
-/** First and last address of an IPv4 CIDR; of IPv6 the simulation has only blocks of one size, which are the same or apart. */
+/**
+ * First and last address of an IPv4 CIDR; of IPv6 the simulation has only blocks of one size, which are the same or
+ * apart.
+ */
 function rangeOf(cidr: string): readonly [first: number, last: number] | undefined {
   const [address = '', prefix = ''] = cidr.split('/');
   if (address.includes(':')) return undefined;

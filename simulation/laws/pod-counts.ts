@@ -162,7 +162,8 @@ class PodCounts implements PodCountsLaw {
     if (owner === undefined || isDeleting(owner.object)) return;
     const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
     const pods = this.#world.controlledBy(uidOf(owner.object), 'pods');
-    // A commit fails when another controller changed the set of pods since it was read, but not when a person deleted one.
+    // A commit fails when another controller changed the set of pods since it was read, but not when a person deleted
+    // one.
     const active = pods.filter(isActive).length + this.#recentEnds(uidOf(owner.object)).length;
     if (owner.resource === 'replicasets') {
       this.#hit('L14:replicaset-delete');

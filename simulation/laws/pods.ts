@@ -1,6 +1,6 @@
 /**
- * L7: a pod that tolerates all taints is never deleted. A pod with tolerationSeconds s is deleted in [s, s + 2 periods].
- * If the taint is removed before, the pod is not deleted.
+ * L7: a pod that tolerates all taints is never deleted. A pod with tolerationSeconds s is deleted in [s, s + 2
+ * periods]. If the taint is removed before, the pod is not deleted.
  */
 import type { Toleration } from '../../shared/kubernetes/kubernetes.ts';
 import { EFFECT_MS, effectMs, type Law, type LawContext, seconds } from './law.ts';
@@ -47,8 +47,8 @@ export function podsHaveTheirTime(context: LawContext): Law {
     onHappened(happened, by) {
       if (happened.kind !== 'podEnds') return;
       const { pod, isGone } = happened;
-      // Not a deletion by taint eviction: a machine or user deleted the pod, or pod-gc did, or it was terminating. Those of
-      // workloads have laws of their own.
+      // Not a deletion by taint eviction: a machine or user deleted the pod, or pod-gc did, or it was terminating.
+      // Those of workloads have laws of their own.
       if (by.who !== '' || by.name === 'pod-gc' || by.name === 'workloads' || (isGone && pod.isTerminating)) return;
       const node = truth.nodes.get(pod.nodeName);
       const now = nowMs();

@@ -1,12 +1,12 @@
 /**
- * L1, L2 and L5 with the times of each node's profile. The other laws use the most patient or the strictest times of all
- * profiles, which is right but less exact.
+ * L1, L2 and L5 with the times of each node's profile. The other laws use the most patient or the strictest times of
+ * all profiles, which is right but less exact.
  *
- * A node that changed its profile may send heartbeats at its old interval until it receives an answer. So for one interval
- * of the most patient profile and one new grace period it is not marked, if it was not already silent.
+ * A node that changed its profile may send heartbeats at its old interval until it receives an answer. So for one
+ * interval of the most patient profile and one new grace period it is not marked, if it was not already silent.
  *
- * Silence before the end of a planned one does not count: a node is not marked before one grace period after that end, and
- * at most one period later.
+ * Silence before the end of a planned one does not count: a node is not marked before one grace period after that end,
+ * and at most one period later.
  */
 import { policyOf } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy, ProfileTimes } from '../../shared/fleet/policy.ts';

@@ -77,8 +77,9 @@ export function zonesKeepTheirRate(context: LawContext): Law {
 }
 
 /**
- * L4: in total disruption no taint is added, and queued nodes are removed from the queue. After it every node has a full
- * grace period before it is marked. Nodes that are already Unknown are tainted at the rate of a limiter without a token.
+ * L4: in total disruption no taint is added, and queued nodes are removed from the queue. After it every node has a
+ * full grace period before it is marked. Nodes that are already Unknown are tainted at the rate of a limiter without a
+ * token.
  */
 export function darkIsNobodysFault(context: LawContext): Law {
   const { truth, nowMs, least, most, clockSlackMs, calmSinceMs, isPoisoned, poisonSlackMs, fail } = context;

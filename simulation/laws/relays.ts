@@ -16,7 +16,9 @@ const TOKEN_PRECISION_MS = 1_000;
 const HELD_MAX_MS = (BOUND_TOKEN_LIFE_SECONDS + NODE_CLOCK_TOLERANCE_SECONDS) * 1_000 + TOKEN_PRECISION_MS;
 /** By how much a wait for the next heartbeat is longer than the interval: its random part. */
 const INTERVAL_SHARE_MAX = 1.05;
-/** How long a machine waits for its relay, and then for a direct request at most. Milliseconds. Source: docs/relay.md. */
+/**
+ * How long a machine waits for its relay, and then for a direct request at most. Milliseconds. Source: docs/relay.md.
+ */
 const RELAY_WAIT_MS = 5_000;
 const DIRECT_WAIT_MS = 10_000;
 
@@ -24,8 +26,8 @@ export function relaysOnlyDelay(context: LawContext): Law {
   const { truth, nowMs, most, machine, calmSinceMs, clockSlackMs, isPoisoned, fail } = context;
 
   /**
-   * What a machine waits for before its heartbeat is stored: its relay, a direct request while such requests hang, and its
-   * turn while another identity is greedy.
+   * What a machine waits for before its heartbeat is stored: its relay, a direct request while such requests hang, and
+   * its turn while another identity is greedy.
    */
   function waitsMs(sinceMs: number): number {
     const hangs = context.plan.last('waysHang');
@@ -42,7 +44,8 @@ export function relaysOnlyDelay(context: LawContext): Law {
     const real = machine(node.name);
     if (real?.isRelayed !== true || !real.isOn || isPoisoned(node.name)) return;
     const fromMs = Math.max(node.lastHeartbeatAtMs, calmMs, real.sinceMs);
-    // A machine that has just started, has created its Node again, or changed its profile may have any interval before it.
+    // A machine that has just started, has created its Node again, or changed its profile may have any interval before
+    // it.
     const longestMs = 1_000 * most(({ beatIntervalSeconds }) => beatIntervalSeconds);
     const isSteady =
       fromMs === node.lastHeartbeatAtMs &&

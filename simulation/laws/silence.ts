@@ -1,4 +1,6 @@
-/** L1, L2 and L5: nodes with heartbeats are not marked, silent nodes are marked in time, and our own outage marks none. */
+/**
+ * L1, L2 and L5: nodes with heartbeats are not marked, silent nodes are marked in time, and our own outage marks none.
+ */
 import { EFFECT_MS, type Law, type LawContext, seconds, type TrueMachine } from './law.ts';
 import { marksNodes, UNREACHABLE } from './truth.ts';
 
@@ -10,7 +12,10 @@ const periodMs = ({ most }: LawContext): number => most((policy) => policy.nodeM
 /** Grace − period: a node with a heartbeat at least this often must never be marked. Milliseconds. */
 export const steadyGapMs = (context: LawContext): number => graceMs(context) - periodMs(context);
 
-/** L1: a node that beats at least every (grace − period) is never marked nor tainted. (Evicted: by L7, only with a taint.) */
+/**
+ * L1: a node that beats at least every (grace − period) is never marked nor tainted. (Evicted: by L7, only with a
+ * taint.)
+ */
 export function beatingIsNotMarked(context: LawContext): Law {
   const { nowMs, clockSlackMs, fail } = context;
   // Clock steps lengthen a silence. The period already allows for the skew between processes.
@@ -48,8 +53,8 @@ export function silentIsMarked(context: LawContext): Law {
       if (calmMs === undefined) return;
       const period = most((policy) => policy.nodeMonitorPeriodSeconds) * 1_000;
       const grace = most((policy) => policy.nodeMonitorGracePeriodSeconds) * 1_000;
-      // After an outage every node has a full grace period from the first successful tick. After total disruption it has
-      // one from the tick that found a Ready node.
+      // After an outage every node has a full grace period from the first successful tick. After total disruption it
+      // has one from the tick that found a Ready node.
       const lightMs = truth.lastDark === undefined ? 0 : truth.lastDark.untilMs + period + EFFECT_MS;
       for (const node of truth.nodes.values()) {
         if (node.ready === 'Unknown' || node.ready === undefined || isPoisoned(node.name)) continue;
@@ -73,7 +78,10 @@ const outagesOf = ({ plan }: LawContext, { door }: TrueMachine) =>
     .filter((name) => name === 'apiOutage' || door !== 'api')
     .flatMap((name) => plan.last(name) ?? []);
 
-/** L5: after an outage of the API or the URL, L1 holds for each node that sends heartbeats again within one grace period. */
+/**
+ * L5: after an outage of the API or the URL, L1 holds for each node that sends heartbeats again within one grace
+ * period.
+ */
 export function outageIsForgiven(context: LawContext): Law {
   const { truth, nowMs, clockSlackMs, machine, fail } = context;
   return {

@@ -1,7 +1,7 @@
 /**
  * The true state of the simulated world, independent of the state that the system computes: when each heartbeat was
- * stored (true time), the state of each Node and pod, who wrote it, and the state of machines and instances. The laws are
- * checked against this state only, never against results of the rules.
+ * stored (true time), the state of each Node and pod, who wrote it, and the state of machines and instances. The laws
+ * are checked against this state only, never against results of the rules.
  */
 
 import { PROFILE_ANNOTATION } from '../../shared/fleet/nodes/node-profile.ts';

@@ -1,13 +1,14 @@
 /**
  * L11: no mark, taint, lift, eviction or deletion, nor its time, depends on a clock or count of a machine. A run is
- * repeated with correct clocks. Both runs must make the same decisions at the same times, to the millisecond. Wrong times
- * use no random number, so the two runs differ in nothing else.
+ * repeated with correct clocks. Both runs must make the same decisions at the same times, to the millisecond. Wrong
+ * times use no random number, so the two runs differ in nothing else.
  *
- * Machines' errors are constant, drift or jump, in both directions, in each field of faults/lying-clocks.ts. One field is
- * limited: `lastHeartbeatTime` only moves forward, by less than a day in all. The API stores a status post in which only
- * these times moved forward in the row of the node, and any other post as a whole Node (docs/decisions/0008). Where a clock
- * jumps back, the decisions are the same, but the number of store calls is not. That would move the simulated durations of
- * all later calls. Runs without a twin have such clocks too; there L1, L2 and L7 compare with true times.
+ * Machines' errors are constant, drift or jump, in both directions, in each field of faults/lying-clocks.ts. One field
+ * is limited: `lastHeartbeatTime` only moves forward, by less than a day in all. The API stores a status post in which
+ * only these times moved forward in the row of the node, and any other post as a whole Node (docs/decisions/0008).
+ * Where a clock jumps back, the decisions are the same, but the number of store calls is not. That would move the
+ * simulated durations of all later calls. Runs without a twin have such clocks too; there L1, L2 and L7 compare with
+ * true times.
  */
 import { runSim } from '../run-sim.ts';
 import type { Decision, SimOptions, SimResult } from '../sim-options.ts';

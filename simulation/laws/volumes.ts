@@ -1,6 +1,6 @@
 /**
- * Volumes: none is detached from a machine that may still write to it, unless a person declared the machine out of service or its
- * time is over; and in calm no unwanted one stays on a node that is not healthy.
+ * Volumes: none is detached from a machine that may still write to it, unless a person declared the machine out of
+ * service or its time is over; and in calm no unwanted one stays on a node that is not healthy.
  */
 
 import type { MemoryCloud } from '../../demo/ec2/cloud.ts';

@@ -85,8 +85,9 @@ const PAGE_LINES = 4;
 /** Maximum time from a commit to its event without faults, including one reconnection. Milliseconds. */
 const RECEIVED_WITHIN_MS = 20_000;
 /**
- * A watcher receives one line after another, each at most this long after the one before. A thousand pods that are created
- * at once last as long as their lines: each line received since a commit adds this to the time of its event. Milliseconds.
+ * A watcher receives one line after another, each at most this long after the one before. A thousand pods that are
+ * created at once last as long as their lines: each line received since a commit adds this to the time of its event.
+ * Milliseconds.
  */
 export const LINE_MAX_MS = 40;
 
@@ -335,8 +336,8 @@ class WatchersReceiveEveryChange implements WatchLaw {
   }
 
   /**
-   * The next change that the watcher must receive. It may miss a change below this version of an object that it has in a
-   * newer one: the state that it received first may contain later changes of single objects, and is not repeated.
+   * The next change that the watcher must receive. It may miss a change below this version of an object that it has in
+   * a newer one: the state that it received first may contain later changes of single objects, and is not repeated.
    */
   #nextRequired(followed: Followed, through: number, belowVersion: number): Committed | undefined {
     let next = this.#nextAfter(followed, through);

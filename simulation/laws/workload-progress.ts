@@ -1,6 +1,7 @@
 /**
- * The law `workloads`, in calm: each ReplicaSet and Job has the pods that it wants, a StatefulSet has its first pod, and a
- * dependent is deleted when none of its owners is stored. A failed sync is repeated after 10 s, and then each minute.
+ * The law `workloads`, in calm: each ReplicaSet and Job has the pods that it wants, a StatefulSet has its first pod,
+ * and a dependent is deleted when none of its owners is stored. A failed sync is repeated after 10 s, and then each
+ * minute.
  */
 import type { Mark } from '../coverage.ts';
 import { type Law, type LawContext, seconds } from './law.ts';

@@ -9,8 +9,8 @@ import type { Functions } from '../faults/processes.ts';
 import type { VirtualTime } from '../virtual-time.ts';
 
 /**
- * After a roll-out both policies may still decide: the profiles of all Nodes are evaluated again within ten minutes, and
- * live machines learn their interval meanwhile.
+ * After a roll-out both policies may still decide: the profiles of all Nodes are evaluated again within ten minutes,
+ * and live machines learn their interval meanwhile.
  */
 export const SETTLED_AFTER_MS = 600_000;
 const APART_MIN_MS = 2_400_000;

@@ -1,8 +1,8 @@
 /**
- * The tables of a long run: the memory store, with the heartbeats of the closed form in its rows of nodes. A scan of the
- * `health` table returns a row per node with the receipt time of its last heartbeat. Every other read and every write is
- * the memory store's. Before an access to a row its receipt time is written there. Conditions on it then decide as in
- * DynamoDB.
+ * The tables of a long run: the memory store, with the heartbeats of the closed form in its rows of nodes. A scan of
+ * the `health` table returns a row per node with the receipt time of its last heartbeat. Every other read and every
+ * write is the memory store's. Before an access to a row its receipt time is written there. Conditions on it then
+ * decide as in DynamoDB.
  *
  * Scans are eventually consistent: each partition may show the fleet as it was some seconds ago (`staleReads`).
  */

@@ -1,4 +1,7 @@
-/** People who label a machine as another kind by mistake, and correct it after some minutes: it has a wrong profile then. */
+/**
+ * People who label a machine as another kind by mistake, and correct it after some minutes: it has a wrong profile
+ * then.
+ */
 import type { VirtualTime } from '../virtual-time.ts';
 import { KINDS, type Kind } from './mixed-fleet.ts';
 

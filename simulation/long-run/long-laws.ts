@@ -1,6 +1,6 @@
 /**
- * The laws of a long run. They use the true times of heartbeats and the episodes of the plan, and nothing that the rules
- * computed.
+ * The laws of a long run. They use the true times of heartbeats and the episodes of the plan, and nothing that the
+ * rules computed.
  *
  *   false mark  L1, L5: the node was marked although its machine sent a heartbeat at least every (grace - period) seconds,
  *               less the skew of two clocks and the steps of all clocks since. It makes no difference whether an outage
@@ -13,8 +13,8 @@
  *               labels select.
  *   ticks       the chain sends no more messages than it claims slots, and ticks again in time after faults.
  *
- * A fault's recovery is the time from the end of an episode to the end of the first tick that marks nodes again: it began
- * after the episode, and the gate is open.
+ * A fault's recovery is the time from the end of an episode to the end of the first tick that marks nodes again: it
+ * began after the episode, and the gate is open.
  */
 
 import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
@@ -40,7 +40,10 @@ const CHAIN = 'node-monitor';
 
 export interface FaultTally {
   episodes: number;
-  /** Seconds from the last heartbeat to the mark, of nodes that were silent while it lasted or until it was recovered from. */
+  /**
+   * Seconds from the last heartbeat to the mark, of nodes that were silent while it lasted or until it was recovered
+   * from.
+   */
   readonly detectionSeconds: number[];
   /** Seconds from the end of an episode until nodes are marked again. */
   readonly recoverySeconds: number[];

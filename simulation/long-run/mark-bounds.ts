@@ -1,9 +1,9 @@
 /**
- * When a node may be marked at the earliest, and must be at the latest: from the true times of its heartbeats, promises and
- * labels, and nothing that the rules computed.
+ * When a node may be marked at the earliest, and must be at the latest: from the true times of its heartbeats, promises
+ * and labels, and nothing that the rules computed.
  *
- * Grace periods are those of the profile that the label of a machine selects. While a policy is rolled out and the Nodes
- * are evaluated again, the shorter one applies to false marks and the longer one to late marks.
+ * Grace periods are those of the profile that the label of a machine selects. While a policy is rolled out and the
+ * Nodes are evaluated again, the shorter one applies to false marks and the longer one to late marks.
  *
  *   changed interval   A machine may wait for as long as its longest interval since its last heartbeat, even if that is
  *                      longer than its new grace period.
@@ -137,7 +137,9 @@ export class MarkBounds {
     return fromMs + graceMs + periodMs + EFFECT_MS + skewMs + clock.sizeSince(fromMs - graceMs);
   }
 
-  /** Longest gap between ticks that the gate of this kind allows: the shortest one of all policies in use. Milliseconds. */
+  /**
+   * Longest gap between ticks that the gate of this kind allows: the shortest one of all policies in use. Milliseconds.
+   */
   tickGapMaxMs(kind: Kind): number {
     return Math.min(...this.#policiesOf(kind).map(tickGapMaxMs));
   }

@@ -1,7 +1,7 @@
 /**
  * Thousands of machines for many hours, under faults of whatever starts ticks. Chain, claim, gate, rule and marks of
- * node-monitor are the real ones. The heartbeats in their tables are a closed form (fleet-tables.ts). Every tick evaluates
- * every node: no evaluation is left out, so none can hide a false mark.
+ * node-monitor are the real ones. The heartbeats in their tables are a closed form (fleet-tables.ts). Every tick
+ * evaluates every node: no evaluation is left out, so none can hide a false mark.
  *
  * Not part of it: the API, streams, and the functions that follow node-monitor. `npm run sim` has those.
  */
@@ -87,8 +87,8 @@ export interface LongOptions {
 }
 
 /**
- * Odd seeds have all faults, several at a time. Even seeds have one fault alone, in every storm: its figures are then its
- * own.
+ * Odd seeds have all faults, several at a time. Even seeds have one fault alone, in every storm: its figures are then
+ * its own.
  */
 export const longFaultsOf = (seed: number): readonly LongFault[] =>
   seed % 2 === 1 ? LONG_FAULTS : [LONG_FAULTS[(seed / 2) % LONG_FAULTS.length]!];

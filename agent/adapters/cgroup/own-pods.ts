@@ -1,6 +1,7 @@
 /**
- * Which pods of the tree belong to this agent: an empty file per pod, named by its uid. Another agent, or a kubelet, may
- * have pods in the same tree. The file is written before the group is created, so a group without a file is never ours.
+ * Which pods of the tree belong to this agent: an empty file per pod, named by its uid. Another agent, or a kubelet,
+ * may have pods in the same tree. The file is written before the group is created, so a group without a file is never
+ * ours.
  *
  * A disk that fails must not end the agent: a group that is not swept costs less than a node.
  */

@@ -89,8 +89,8 @@ const machineKeys = (keyRing: KeyRing, clock: ServerClock): MachineKeys => ({
 const BEAT_TOKENS_AGAIN_MS = 600_000;
 
 /**
- * Whether the cluster accepts tokens for heartbeats alone. An older cluster refuses them, and a cluster may be rolled back
- * at any time. The token for all requests is used instead, and every ten minutes the other one is tried again.
+ * Whether the cluster accepts tokens for heartbeats alone. An older cluster refuses them, and a cluster may be rolled
+ * back at any time. The token for all requests is used instead, and every ten minutes the other one is tried again.
  */
 class BeatTokenUse {
   readonly #time: Pick<AgentTime, 'monotonicMs'>;

@@ -1,6 +1,6 @@
 /**
- * logind's signals: PrepareForShutdown, true when a shutdown begins and false when it is cancelled; PrepareForSleep, true
- * before a suspend and false after the resume.
+ * logind's signals: PrepareForShutdown, true when a shutdown begins and false when it is cancelled; PrepareForSleep,
+ * true before a suspend and false after the resume.
  */
 import type { Log } from '../../../shared/observability/log.ts';
 import { preparingForShutdown } from '../../rules/shutdown-start.ts';

@@ -81,7 +81,8 @@ const alternativeName = (name: string): Buffer =>
 
 function addressBytes(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
-  // The canonical form has at most one `::`. An address that contains one of IPv4 ends with that, such as ::ffff:10.0.0.7.
+  // The canonical form has at most one `::`. An address that contains one of IPv4 ends with that, such as
+  // ::ffff:10.0.0.7.
   const canonical = new SocketAddress({ address, family: 'ipv6' }).address;
   const [head = '', tail] = canonical.replace(/\d+(?:\.\d+){3}$/, (dotted) => hexGroups(dotted)).split('::', 2);
   const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':'));

@@ -1,7 +1,7 @@
 /**
  * The HTTPS server of a relay, for the machines of its site. It serves heartbeats and nothing else. Machines keep their
- * connection. Connections, sizes, times and waiting requests are bounded: beyond a bound a machine is refused, and sends
- * its heartbeat directly.
+ * connection. Connections, sizes, times and waiting requests are bounded: beyond a bound a machine is refused, and
+ * sends its heartbeat directly.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,4 +1,6 @@
-/** An agent that ends (an update, a restart) leaves the pods as they are: it begins no hook and reports no failed one. */
+/**
+ * An agent that ends (an update, a restart) leaves the pods as they are: it begins no hook and reports no failed one.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

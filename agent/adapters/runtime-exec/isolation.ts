@@ -127,8 +127,8 @@ export function attached(command: ContainerCommand, pid: number | undefined): Co
 }
 
 /**
- * The last step: the privileges first, then the variables of the container, then its program. A shell cannot assign some
- * variables, so env(1) passes them.
+ * The last step: the privileges first, then the variables of the container, then its program. A shell cannot assign
+ * some variables, so env(1) passes them.
  */
 function becomeProgram({ env, file, args }: CommandLine, privileges: readonly string[] = []): string {
   const carried = carriedNames(env).map((name, index) => ({ name, from: `${CARRIED}${index}` }));
@@ -159,8 +159,9 @@ function searchPathOf({ env }: CommandLine): string {
 }
 
 /**
- * Runs as the agent: the privileges are changed last, because mounts need those of the agent. Variables of the container
- * have other names until then. A PATH or LD_PRELOAD of the container would otherwise select code that runs as the agent.
+ * Runs as the agent: the privileges are changed last, because mounts need those of the agent. Variables of the
+ * container have other names until then. A PATH or LD_PRELOAD of the container would otherwise select code that runs as
+ * the agent.
  */
 const asAgent = (command: CommandLine, file: string, args: readonly string[]): CommandLine => ({
   kind: 'command',

@@ -1,5 +1,6 @@
 /**
- * Output of one run of a container, in files. Its processes write to the file themselves, so they can outlive the agent.
+ * Output of one run of a container, in files. Its processes write to the file themselves, so they can outlive the
+ * agent.
  *
  *   <container>.<run>.log            current file
  *   <container>.<run>.log.<offset>   earlier output; `offset` of its first byte, counted from the start of the run

@@ -280,8 +280,8 @@ export class PodProcesses {
   }
 
   /**
-   * Kills the group, and the processes with selected marks: those of an earlier agent are in no group. Repeats until none
-   * exists, because a process may start others meanwhile. The first pass is synchronous. Then removes the group.
+   * Kills the group, and the processes with selected marks: those of an earlier agent are in no group. Repeats until
+   * none exists, because a process may start others meanwhile. The first pass is synchronous. Then removes the group.
    */
   async #killUntilNone(isSelected: (mark: string) => boolean, group: string): Promise<void> {
     const { time } = this.#dependencies;

@@ -22,7 +22,9 @@ export interface ProcessIdentity {
 
 export interface MarkedProcess {
   readonly pid: number;
-  /** Value of the variable. For MARK `<pod uid>/<container>/<start>`, without the last part if an earlier agent set it. */
+  /**
+   * Value of the variable. For MARK `<pod uid>/<container>/<start>`, without the last part if an earlier agent set it.
+   */
   readonly mark: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Output in the format of CRI, which conmon writes with the driver `k8s-file`: each line has a time, a stream, and `F` if
- * it is complete or `P` if more of it follows. Source: Kubernetes, kubelet-cri-logging.md.
+ * Output in the format of CRI, which conmon writes with the driver `k8s-file`: each line has a time, a stream, and `F`
+ * if it is complete or `P` if more of it follows. Source: Kubernetes, kubelet-cri-logging.md.
  */
 import { parseTimeMs } from '../../../shared/kubernetes/time.ts';
 import type { LogQuery } from '../../ports/pod-runtime.ts';

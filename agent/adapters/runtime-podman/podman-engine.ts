@@ -314,8 +314,8 @@ export class PodmanEngine implements ContainerEngine {
   }
 
   /**
-   * Sets up the mounts of a container, and checks those that a process of the pod may have replaced by a link meanwhile.
-   * No instruction of the container has run then.
+   * Sets up the mounts of a container, and checks those that a process of the pod may have replaced by a link
+   * meanwhile. No instruction of the container has run then.
    */
   async #initialise(name: string, mounts: readonly ContainerMount[], pidFile: string): Promise<void> {
     const parts = mounts.filter(({ isPart, identity }) => isPart === true && identity !== undefined);

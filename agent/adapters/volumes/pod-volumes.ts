@@ -177,8 +177,9 @@ function makeWithin(base: string, path: string, isWithin: (real: string) => bool
 }
 
 /**
- * Blocks of a tree on the disk, as `du`. Other file systems mounted in it are included. A directory that the pod removed
- * meanwhile, or that is too deep for a path, counts without its content: the pod must not escape its limit by it.
+ * Blocks of a tree on the disk, as `du`. Other file systems mounted in it are included. A directory that the pod
+ * removed meanwhile, or that is too deep for a path, counts without its content: the pod must not escape its limit by
+ * it.
  */
 async function treeBytes(directory: string): Promise<number> {
   let bytes = 0;

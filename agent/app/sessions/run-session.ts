@@ -17,7 +17,9 @@ import { describeError } from '../describe-error.ts';
 
 /** Bytes of one message. */
 const PIECE_BYTES_MAX = 32 * 1024;
-/** A child of a command may keep its output open: then the session ends when it was silent for this long. Milliseconds. */
+/**
+ * A child of a command may keep its output open: then the session ends when it was silent for this long. Milliseconds.
+ */
 const OUTPUT_WAIT_MS = 2_000;
 
 export interface SessionParts {

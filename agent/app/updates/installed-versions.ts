@@ -115,8 +115,8 @@ export class InstalledVersions {
   }
 
   /**
-   * Returns to the version before, and remembers the artifact. Returns the file of that version. Doubtful is a trial that
-   * ended without heartbeats: `judge` decides about the artifact.
+   * Returns to the version before, and remembers the artifact. Returns the file of that version. Doubtful is a trial
+   * that ended without heartbeats: `judge` decides about the artifact.
    */
   async rollBack(
     trial: Trial,
