@@ -11,7 +11,9 @@ export interface WriteCount {
   bytes: number;
 }
 
-/** By kind of item: `health`, `objects:o#nodes`, `control:pod-gc`; conditions without a write and refused writes apart. */
+/**
+ * By kind of item: `health`, `objects:o#nodes`, `control:pod-gc`; conditions without a write and refused writes apart.
+ */
 export type WriteCounts = ReadonlyMap<string, WriteCount>;
 
 export interface WriteCounter {

@@ -1,6 +1,6 @@
 /**
- * One machine sends all that it can with its own credentials, against a whole local mode. Reported: heartbeats of four other
- * machines, `kubectl get nodes`, and whether the safety gate closed.
+ * One machine sends all that it can with its own credentials, against a whole local mode. Reported: heartbeats of four
+ * other machines, `kubectl get nodes`, and whether the safety gate closed.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

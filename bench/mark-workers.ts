@@ -1,7 +1,7 @@
 /**
- * The queue of node-marker and its executions, on virtual time. Lambda starts five executions for a queue and adds five per
- * second up to the maximum concurrency.
- * Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS event source mappings".
+ * The queue of node-marker and its executions, on virtual time. Lambda starts five executions for a queue and adds five
+ * per second up to the maximum concurrency. Source: AWS Lambda Developer Guide, "Configuring scaling behavior for SQS
+ * event source mappings".
  */
 
 import type { SQSEvent } from 'aws-lambda';

@@ -1,9 +1,9 @@
 /**
- * Up to 100,000 nodes that fail in one instant, on virtual time: from silence to Ready=Unknown with node-marker, and without
- * it. The tables are in memory. Requests need time, and transactions that overlap conflict as in DynamoDB.
+ * Up to 100,000 nodes that fail in one instant, on virtual time: from silence to Ready=Unknown with node-marker, and
+ * without it. The tables are in memory. Requests need time, and transactions that overlap conflict as in DynamoDB.
  *
- * The CPU of a process is modelled by fixed times per node, because virtual time does not pass while code runs. The report
- * has the CPU that this machine really used.
+ * The CPU of a process is modelled by fixed times per node, because virtual time does not pass while code runs. The
+ * report has the CPU that this machine really used.
  */
 
 import type { FleetControllers } from '../server/fleet-controllers.ts';

@@ -1,6 +1,6 @@
 /**
- * How the heartbeats of a site come together in a relay: an hour of virtual time with the relay itself, from machines that
- * start at random times. `npm run cost` has the units and dollars of batches.
+ * How the heartbeats of a site come together in a relay: an hour of virtual time with the relay itself, from machines
+ * that start at random times. `npm run cost` has the units and dollars of batches.
  */
 import { HeartbeatRelay } from '../agent/app/relay.ts';
 import type { KubeApi } from '../agent/ports/kube-api.ts';

@@ -1,6 +1,6 @@
 /**
- * The scheduler: its rules alone, and passes through the store in memory, which counts units as DynamoDB does. `workloads`
- * has the time until a pod is bound.
+ * The scheduler: its rules alone, and passes through the store in memory, which counts units as DynamoDB does.
+ * `workloads` has the time until a pod is bound.
  */
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { COMMIT_REFUSALS, SCHEDULING_SLI } from '../functions/scheduler/metrics.ts';
@@ -80,7 +80,9 @@ function nodeOf(index: number): KubeNode {
   return { ...node, spec: {}, status: { ...node.status, allocatable } };
 }
 
-/** One container and a controller. Of ten mixed pods, two have a hard spread, one anti-affinity, two a preferred one. */
+/**
+ * One container and a controller. Of ten mixed pods, two have a hard spread, one anti-affinity, two a preferred one.
+ */
 function podOf(index: number, mix: 'plain' | 'mixed', nodeName = ''): KubePod {
   const app = `app-${Math.floor(index / 10) % 50}`;
   const labels = { app };

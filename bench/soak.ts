@@ -1,8 +1,8 @@
 /**
  * Local mode for a long time, with constant churn: machines stop and return, Nodes are deleted under live machines,
  * pods are created and deleted, execution environments end, and at intervals the whole is killed with -9 and started
- * again on its data. Measured: resident memory of the process and its engine, and its growth; unexplained errors; and at
- * the end, whether Nodes, machines and a watch that was open all the time agree.
+ * again on its data. Measured: resident memory of the process and its engine, and its growth; unexplained errors; and
+ * at the end, whether Nodes, machines and a watch that was open all the time agree.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

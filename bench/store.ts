@@ -1,6 +1,6 @@
 /**
- * The SQLite store: updates at a rate, as heartbeats are, in the forms of decision 0056, on this disk and on one with slow
- * syncs; and reads. CPU is of this process, generator included.
+ * The SQLite store: updates at a rate, as heartbeats are, in the forms of decision 0056, on this disk and on one with
+ * slow syncs; and reads. CPU is of this process, generator included.
  */
 import { fdatasync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

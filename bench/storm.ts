@@ -2,8 +2,9 @@
  * Thousands of agents back at once, on virtual time: the agent's own loops and waits, the real API and heartbeat with
  * their limits for each identity, the real controllers and streams, over tables in memory; before them an HTTP API that
  * accepts as many requests per second as the template allows, and answers 429 to the rest. In the server only
- * transactions need time. They conflict as in DynamoDB. The API has an environment per concurrent request, as in Lambda:
- * commits of two environments on one head of the change log cancel each other. Ticks and streams are one process.
+ * transactions need time. They conflict as in DynamoDB. The API has an environment per concurrent request, as in
+ * Lambda: commits of two environments on one head of the change log cancel each other. Ticks and streams are one
+ * process.
  *
  * Two outages. `path`: nothing gets through, for anybody, our probes included; machines go on trying. `power`: machines
  * are off and start again in the same second, every one of them.
@@ -269,7 +270,10 @@ function createFront(options: StormOptions, time: { nowMs(): number }): Front {
 
 interface Cluster {
   answer(request: HttpRequest): Promise<HttpResponse>;
-  /** Begins streams, and in each slot a tick of every controller. Returns how many nodes were marked since the last call. */
+  /**
+   * Begins streams, and in each slot a tick of every controller. Returns how many nodes were marked since the last
+   * call.
+   */
   work(): number;
   standing(): Promise<{ readonly ready: number /** without a NoExecute taint of ours */; readonly free: number }>;
   /** Since the start. `environments` of the API: the most at one time. */

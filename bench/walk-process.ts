@@ -241,7 +241,9 @@ class World {
     return response.body ?? '';
   }
 
-  /** Sends changes to the functions of the streams, and those that they make, until there are none. Answers how many. */
+  /**
+   * Sends changes to the functions of the streams, and those that they make, until there are none. Answers how many.
+   */
   async deliver(): Promise<number> {
     let delivered = 0;
     for (let round = 0; round < ROUNDS_MAX; round += 1) {

@@ -1,9 +1,10 @@
 /**
- * Deployments: write units of a pod's life over tables in memory, and times through the whole local mode: until the pods
- * of a Deployment are created, bound and Running, until an evicted pod is replaced, and a Deployment of 5,000 pods.
+ * Deployments: write units of a pod's life over tables in memory, and times through the whole local mode: until the
+ * pods of a Deployment are created, bound and Running, until an evicted pod is replaced, and a Deployment of 5,000
+ * pods.
  *
- * Creation, binding and readiness are seen by a client that lists the pods every 200 ms, so they are up to 200 ms and the
- * time of a request late. With 5,000 pods, bindings have the times of their decision records.
+ * Creation, binding and readiness are seen by a client that lists the pods every 200 ms, so they are up to 200 ms and
+ * the time of a request late. With 5,000 pods, bindings have the times of their decision records.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

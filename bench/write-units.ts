@@ -1,7 +1,7 @@
 /**
  * Write units of each kind of change, by kind of item: registration, a status that changes the Node, a pod's life, the
- * marks of a failed zone, an eviction, and a deletion. The API, the controllers and the streams run over tables in memory,
- * on virtual time.
+ * marks of a failed zone, an eviction, and a deletion. The API, the controllers and the streams run over tables in
+ * memory, on virtual time.
  */
 import { newLease } from '../agent/rules/lease.ts';
 import { withCondition } from '../agent/rules/node-conditions.ts';

@@ -1,12 +1,12 @@
 /**
- * Users by their client certificates, as upstream: the common name is the user, each organization a group. TLS has proved
- * that the client has the key. The certificate must be signed by a configured authority itself, for clients, and be none of
- * an authority. The time is checked with every request, because a connection may outlive its certificate.
+ * Users by their client certificates, as upstream: the common name is the user, each organization a group. TLS has
+ * proved that the client has the key. The certificate must be signed by a configured authority itself, for clients, and
+ * be none of an authority. The time is checked with every request, because a connection may outlive its certificate.
  *
- * The authority of the data directory signs certificates of machines (certificates/signing-requests.ts). Such a machine is
- * known by its key, as with its tokens: the key must be one of its NodeIdentity, which may be deleted. It signs for no
- * group that may do everything, so no user has such a certificate of it.
- * Source: kubernetes.io, "Authenticating", "X509 client certificates"; k8s.io/apiserver pkg/authentication/request/x509.
+ * The authority of the data directory signs certificates of machines (certificates/signing-requests.ts). Such a machine
+ * is known by its key, as with its tokens: the key must be one of its NodeIdentity, which may be deleted. It signs for
+ * no group that may do everything, so no user has such a certificate of it. Source: kubernetes.io, "Authenticating",
+ * "X509 client certificates"; k8s.io/apiserver pkg/authentication/request/x509.
  */
 import type { X509Certificate } from 'node:crypto';
 import type { Authentication, Authenticator } from '../shared/access/authenticator.ts';

@@ -1,7 +1,7 @@
 /**
- * The listener of the process: TLS, HTTP/2 or HTTP/1.1 as the client prefers. It bounds what a connection may use before
- * anybody has signed in: headers, bodies, their time, streams of a connection, connections, and bytes of all bodies
- * together.
+ * The listener of the process: TLS, HTTP/2 or HTTP/1.1 as the client prefers. It bounds what a connection may use
+ * before anybody has signed in: headers, bodies, their time, streams of a connection, connections, and bytes of all
+ * bodies together.
  */
 import type { IncomingMessage, ServerOptions } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
@@ -26,7 +26,10 @@ const ALL_BODIES_BYTES_MAX = 128 * 1024 * 1024;
 const BODY_MS = 30_000;
 const HEADERS_MS = 10_000;
 const HANDSHAKE_MS = 10_000;
-/** Between two looks at connections that are late with their headers. Node's own 30 s would allow them four times as much. */
+/**
+ * Between two looks at connections that are late with their headers. Node's own 30 s would allow them four times as
+ * much.
+ */
 const CHECK_MS = 2_000;
 /** API Gateway allows 10 KB; impersonation with many groups needs more than 8. Bytes. */
 const HEADER_BYTES_MAX = 16 * 1024;
@@ -38,7 +41,10 @@ const STREAMS_MAX = 100;
 const IDLE_MS = 120_000;
 const STOP_GRACE_MS = 1_000;
 
-/** The types know the first of these; all of them are used. Source: Node.js, lib/internal/http2/core.js (Http2SecureServer). */
+/**
+ * The types know the first of these; all of them are used. Source: Node.js, lib/internal/http2/core.js
+ * (Http2SecureServer).
+ */
 const HTTP1_OPTIONS: ServerOptions = {
   keepAliveTimeout: IDLE_MS,
   headersTimeout: HEADERS_MS,
@@ -271,9 +277,10 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 }
 
 /**
- * A client without a certificate, or with one of another authority, connects all the same: it may have a token. TLS proves
- * that the client has the key. The signature is verified in client-certificate.ts, and TLS gets no authority to try: a
- * forged signature would leave an error in the queue of OpenSSL, which then ends the next connection that is read.
+ * A client without a certificate, or with one of another authority, connects all the same: it may have a token. TLS
+ * proves that the client has the key. The signature is verified in client-certificate.ts, and TLS gets no authority to
+ * try: a forged signature would leave an error in the queue of OpenSSL, which then ends the next connection that is
+ * read.
  */
 const clientVerification = ({ clientAuthorities }: Pick<ListenerOptions, 'clientAuthorities'>) =>
   clientAuthorities === undefined ? {} : { ca: [], requestCert: true, rejectUnauthorized: false };

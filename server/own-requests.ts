@@ -1,7 +1,7 @@
 /**
  * Requests of this process to its own listener, over TLS as those of any client. The certificate may be for other names
- * than the address, and of an authority that this machine does not know. So it must be the very one of the listener. Node's
- * fetch has no such option.
+ * than the address, and of an authority that this machine does not know. So it must be the very one of the listener.
+ * Node's fetch has no such option.
  */
 import { X509Certificate } from 'node:crypto';
 import { Agent, request } from 'node:https';

@@ -1,6 +1,7 @@
 /**
- * Metrics of the process, beside those of the cluster at /metrics. CloudWatch keeps each value that a function emits, and
- * an alarm chooses the statistic. Here each metric is two: its last value, and the sum of its values since the start.
+ * Metrics of the process, beside those of the cluster at /metrics. CloudWatch keeps each value that a function emits,
+ * and an alarm chooses the statistic. Here each metric is two: its last value, and the sum of its values since the
+ * start.
  */
 import type { MetricFamily, Sample } from '../functions/api/metrics/open-metrics.ts';
 import type { Meter } from '../shared/observability/log.ts';

@@ -1,6 +1,6 @@
 /**
- * What one owner may use of something that all share: a quarter of it. So one machine, the machines behind one router, or
- * one user leave room for all others.
+ * What one owner may use of something that all share: a quarter of it. So one machine, the machines behind one router,
+ * or one user leave room for all others.
  */
 export interface QuarterShares {
   /** Nothing is used unless it says `used`. */

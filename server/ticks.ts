@@ -36,8 +36,8 @@ export interface TickTimers extends Waker {
   /** Ends after the ticks that run. */
   stop(): Promise<void>;
   /**
-   * Since node-monitor last finished a tick without a fault, or since the start. Milliseconds, of the monotonic clock. A
-   * clock that was set back makes every slot a claimed one: nothing is decided until it reaches the last of them.
+   * Since node-monitor last finished a tick without a fault, or since the start. Milliseconds, of the monotonic clock.
+   * A clock that was set back makes every slot a claimed one: nothing is decided until it reaches the last of them.
    */
   silentMs(): number;
 }

@@ -1,4 +1,7 @@
-/** What happens under a Node.js that is too old: one line, never a stack trace. And that the number is the same everywhere. */
+/**
+ * What happens under a Node.js that is too old: one line, never a stack trace. And that the number is the same
+ * everywhere.
+ */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import {
   chmodSync,

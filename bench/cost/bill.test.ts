@@ -198,8 +198,8 @@ describe('a bill', () => {
 
   it('states the idle bill after the free allowances of an account', () => {
     const { idle, idleAfterAllowances } = billReport(aMeasurement, settings, PRICES);
-    // All metrics, alarms, calls of schedules and the dashboard are free; the composite alarm and 2.0 of 3.0 million queue
-    // requests are not.
+    // All metrics, alarms, calls of schedules and the dashboard are free; the composite alarm and 2.0 of 3.0 million
+    // queue requests are not.
     const sqs = (3 * 525_600 + (5 + 3 * 2) * 131_400 - 1e6) * 0.4e-6;
     expect(idleAfterAllowances).toBeCloseTo(0.5 + sqs, 3);
     expect(idle.dollars - idleAfterAllowances).toBeGreaterThan(5);

@@ -133,7 +133,8 @@ const WAIT_MS = {
   'pod-gc': 5,
 } as const satisfies Partial<Record<FunctionName, number>>;
 /**
- * The wait of node-monitor for the answer to its probe, the message of the next tick and who has work; and of all others.
+ * The wait of node-monitor for the answer to its probe, the message of the next tick and who has work; and of all
+ * others.
  */
 const OTHER_WAIT_MS = 40;
 const GIGABYTE = 1e9;

@@ -402,8 +402,8 @@ async function applyEvictions(
 }
 
 /**
- * `next`: this node cannot be tainted, but another one may be. `stop`: the limiter, the gate or total disruption refused
- * the taint, and would refuse any other.
+ * `next`: this node cannot be tainted, but another one may be. `stop`: the limiter, the gate or total disruption
+ * refused the taint, and would refuse any other.
  */
 type TaintResult = 'tainted' | 'next' | 'stop';
 

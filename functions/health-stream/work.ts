@@ -1,15 +1,15 @@
 /**
- * Reacts to a heartbeat or status post of a suspect node. The node leaves the eviction queue at once, and if its status is
- * Ready, our NoExecute taints are removed. Taints that its own status demands stay until its next status post.
+ * Reacts to a heartbeat or status post of a suspect node. The node leaves the eviction queue at once, and if its status
+ * is Ready, our NoExecute taints are removed. Taints that its own status demands stay until its next status post.
  *
- * The filter of the stream passes what workOf and endOfSilence may act on (manifest.ts). A healthy fleet and a node that
- * registers never invoke this function.
+ * The filter of the stream passes what workOf and endOfSilence may act on (manifest.ts). A healthy fleet and a node
+ * that registers never invoke this function.
  *
  * A record is never reported as failed. node-monitor decides the same at its next tick, so another delivery would gain
  * less than one period, and it would delay the recovery of the nodes behind the record (law L12). That also holds when
- * the tables are unavailable and every record fails: the first tick after the outage does this work. So a fault that may
- * pass is retried once in place, and then left to node-monitor and counted. A promise that this function could
- * not end is ended by node-monitor (silence-watch.ts).
+ * the tables are unavailable and every record fails: the first tick after the outage does this work. So a fault that
+ * may pass is retried once in place, and then left to node-monitor and counted. A promise that this function could not
+ * end is ended by node-monitor (silence-watch.ts).
  */
 
 import { gateOf, gateVerdictOf } from '../../shared/fleet/gate/gate.ts';
@@ -70,8 +70,9 @@ interface Silence {
 }
 
 /**
- * The node was silent for more than one grace period, as it promised, and sends heartbeats again. Only silence while our own
- * heartbeat path and ticks were healthy counts: an outage of ours must not end the promise of a node that has yet to sleep.
+ * The node was silent for more than one grace period, as it promised, and sends heartbeats again. Only silence while
+ * our own heartbeat path and ticks were healthy counts: an outage of ours must not end the promise of a node that has
+ * yet to sleep.
  */
 function endOfSilence(
   dependencies: WorkDependencies,

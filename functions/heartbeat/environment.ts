@@ -1,6 +1,7 @@
 /**
  * Environment variables of the heartbeat. They are validated without the schema library of environment.ts, which would
- * be a tenth of this bundle, and the heartbeat is the most frequent request. Of the policy it needs two times per profile.
+ * be a tenth of this bundle, and the heartbeat is the most frequent request. Of the policy it needs two times per
+ * profile.
  */
 
 import { ConfigError, type ConfigFault } from '../../shared/config/config-error.ts';

@@ -2,8 +2,8 @@
  * Conditional updates, and reads of one item, without the SDK: one signed HTTP request over persistent connections.
  *
  * The heartbeat uses it, by far the most frequent request. It needs half the CPU and a twentieth of the bundle size of
- * the SDK's client. Expressions, errors and contract are the same. signature.test.ts compares signatures with those of the
- * SDK.
+ * the SDK's client. Expressions, errors and contract are the same. signature.test.ts compares signatures with those of
+ * the SDK.
  *
  * As in the SDK's standard mode, a request is sent again after throttling, a server error, a lost connection or a
  * timeout, up to `attemptsMax` times in all. Consequences for callers: ItemStore.write.
@@ -30,7 +30,8 @@ export interface LeanUpdaterOptions extends RequestOptions {
   /** Server time, for signatures. */
   readonly nowMs: () => number;
   /**
-   * Time for all attempts at one request, including pauses. Milliseconds. It must be shorter than the function's timeout.
+   * Time for all attempts at one request, including pauses. Milliseconds. It must be shorter than the function's
+   * timeout.
    * @default - bounded only by the number of attempts and their timeouts
    */
   readonly budgetMs?: number;

@@ -26,19 +26,20 @@ import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
 /** Updates at a time: half the connections to the table. */
 const ITEMS_AT_ONCE = 16;
 /**
- * Items that would start later are answered 503, and their machines send a heartbeat of their own. Milliseconds after the
- * batch arrived. A batch of 100 needs 0.9 s of the CPU time that Lambda provides for this memory.
+ * Items that would start later are answered 503, and their machines send a heartbeat of their own. Milliseconds after
+ * the batch arrived. A batch of 100 needs 0.9 s of the CPU time that Lambda provides for this memory.
  */
 const LAST_START_MS = 2_300;
 /**
- * The batch is then answered. A relay waits 2.8 s, and one slow item needs up to 6 s: without this limit all machines of the
- * batch would send stored heartbeats again. Milliseconds after the batch arrived.
+ * The batch is then answered. A relay waits 2.8 s, and one slow item needs up to 6 s: without this limit all machines
+ * of the batch would send stored heartbeats again. Milliseconds after the batch arrived.
  */
 const ANSWER_MS = 2_500;
 
 /**
- * Longest answer to an item. The answer to a heartbeat has some 600 bytes. A Status with thousands of causes would make the
- * answer to the batch longer than the 6 MB that a function may return, and all items would be without an answer. Bytes.
+ * Longest answer to an item. The answer to a heartbeat has some 600 bytes. A Status with thousands of causes would make
+ * the answer to the batch longer than the 6 MB that a function may return, and all items would be without an answer.
+ * Bytes.
  */
 const ANSWER_BYTES_MAX = 8_192;
 /** The length to which the message of a longer answer is cut. A character has at most 6 bytes in JSON. */

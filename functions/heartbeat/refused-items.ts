@@ -1,14 +1,14 @@
 /**
  * Items of batches with a refused token. A relay cannot check tokens, so anyone in its site can fill its batches with
- * invented names. Each name costs two reads of keys: 200 per batch, where a request of its own would cost two. When a relay
- * has sent too many of them, its further items are answered 503 without a look at their tokens. Machines of the site then
- * send their heartbeats directly. Other relays are not affected.
+ * invented names. Each name costs two reads of keys: 200 per batch, where a request of its own would cost two. When a
+ * relay has sent too many of them, its further items are answered 503 without a look at their tokens. Machines of the
+ * site then send their heartbeats directly. Other relays are not affected.
  */
 import { admitRequest, type RequestLimit } from '../../shared/access/request-throttle.ts';
 
 /**
- * Refused items of one relay, per instance of the function. A machine without a valid key tries its relay once a minute, so
- * twenty of them remain below the limit.
+ * Refused items of one relay, per instance of the function. A machine without a valid key tries its relay once a
+ * minute, so twenty of them remain below the limit.
  */
 const REFUSED_ITEMS_LIMIT: RequestLimit = { ratePerSecond: 1 / 3, burst: 32 };
 /** Relays in memory. The one with the oldest refusal is dropped first; its count then restarts. */

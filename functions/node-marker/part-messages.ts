@@ -19,10 +19,10 @@ export interface PartHandling {
 }
 
 /**
- * Handles all messages of a batch concurrently: one that fails delays no other. A message that is to be repeated is hidden
- * for some seconds and listed as failed: Lambda does not delete it. If it cannot be hidden, it returns after the visibility
- * timeout of the queue. A malformed message is logged and deleted.
- * Source: AWS Lambda Developer Guide, "Implementing partial batch responses".
+ * Handles all messages of a batch concurrently: one that fails delays no other. A message that is to be repeated is
+ * hidden for some seconds and listed as failed: Lambda does not delete it. If it cannot be hidden, it returns after the
+ * visibility timeout of the queue. A malformed message is logged and deleted. Source: AWS Lambda Developer Guide,
+ * "Implementing partial batch responses".
  */
 export async function handleParts(event: SQSEvent, handling: PartHandling): Promise<SQSBatchResponse> {
   const { log, clock, queue } = handling;

@@ -140,8 +140,8 @@ function silentNodes(
 }
 
 /**
- * Events and pods wait behind the marks of the other parts. If the queue refuses them, this process does them now. Returns
- * the faults.
+ * Events and pods wait behind the marks of the other parts. If the queue refuses them, this process does them now.
+ * Returns the faults.
  */
 async function sendFollowUp(
   dependencies: MarkerDependencies,

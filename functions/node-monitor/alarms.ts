@@ -25,7 +25,8 @@ export const nodeMonitorAlarms: readonly AlarmManifest[] = [
     // A heartbeat that API Gateway refuses calls no function, so only what is stored shows a partial loss.
     meaning: `Less than ${RECEIVED_SHARE_PERCENT} % of the heartbeats of the Ready nodes arrive: random nodes are marked.`,
     pages: true,
-    // Nodes that fail stop sending before they are marked. That lasts one grace period, and counts by its share of a minute.
+    // Nodes that fail stop sending before they are marked. That lasts one grace period, and counts by its share of a
+    // minute.
     metrics: { received: mean(HEARTBEATS_RECEIVED_SHARE) },
     when: '<',
     threshold: RECEIVED_SHARE_PERCENT,

@@ -23,7 +23,8 @@ import type { WatchedTick } from './silence-watch.ts';
 export const APPLY_CONCURRENCY_MAX = 32;
 
 /**
- * Ends the promises of nodes that have returned, where health-stream did not. Fails only itself: the next tick tries again.
+ * Ends the promises of nodes that have returned, where health-stream did not. Fails only itself: the next tick tries
+ * again.
  */
 export async function endKeptPromises(
   dependencies: MonitorDependencies,

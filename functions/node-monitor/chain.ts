@@ -1,6 +1,6 @@
 /**
- * The chain of node-monitor's ticks. EventBridge Scheduler fires at any second of a minute, so it cannot be the clock of
- * ticks of five seconds ("Schedule types", EventBridge Scheduler User Guide). Each tick starts the next one instead.
+ * The chain of node-monitor's ticks. EventBridge Scheduler fires at any second of a minute, so it cannot be the clock
+ * of ticks of five seconds ("Schedule types", EventBridge Scheduler User Guide). Each tick starts the next one instead.
  *
  *   a message arrives ── claim the slot of this moment ──lost── delete the message, send nothing
  *                              │ won

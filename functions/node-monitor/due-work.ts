@@ -1,7 +1,7 @@
 /**
  * Who has work. Evictor, cloud-node, pod-gc, scheduler and workloads cost nothing at rest: their due work is rows, and
- * node-monitor's tick reads whether one is due, and wakes its function. The schedule of each minute invokes them too, so
- * nothing depends on a wake-up that was lost.
+ * node-monitor's tick reads whether one is due, and wakes its function. The schedule of each minute invokes them too,
+ * so nothing depends on a wake-up that was lost.
  *
  * Cost of a tick without work: queries of half a read unit, and one more per period of pod-gc.
  */

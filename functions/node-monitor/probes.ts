@@ -36,8 +36,8 @@ export interface LeaseProbeOptions {
 }
 
 /**
- * The probe: renews one Lease through the public endpoint, over TLS, with a token, as an agent does. The request depends
- * on all that a node's heartbeat depends on: DNS name, certificate, gateway, throttling, authorization, table.
+ * The probe: renews one Lease through the public endpoint, over TLS, with a token, as an agent does. The request
+ * depends on all that a node's heartbeat depends on: DNS name, certificate, gateway, throttling, authorization, table.
  *
  * No Node has the name of this Lease, so node-monitor never evaluates it. The probe sends a patch and not a PUT,
  * because a PUT contains the version that was read, and two concurrent monitors would conflict.

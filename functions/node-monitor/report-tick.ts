@@ -26,8 +26,8 @@ import type { ObservedTick } from './silence-watch.ts';
 const ENDED_FLAG_EMITTED_MS = 300_000;
 
 /**
- * Age from which a zone has metrics of its own. CloudWatch bills each zone name by the hour, and a machine may change its
- * zone label with every request: zones that last for seconds must cost nothing. Milliseconds.
+ * Age from which a zone has metrics of its own. CloudWatch bills each zone name by the hour, and a machine may change
+ * its zone label with every request: zones that last for seconds must cost nothing. Milliseconds.
  */
 const MEASURED_ZONE_AGE_MS = 60_000;
 

@@ -1,6 +1,6 @@
 /**
- * A node begins or ends flapping: taint, condition, event and record, in one commit with its row. The row decides: a commit
- * is refused when the node was marked since the row was read, and two ticks never begin twice.
+ * A node begins or ends flapping: taint, condition, event and record, in one commit with its row. The row decides: a
+ * commit is refused when the node was marked since the row was read, and two ticks never begin twice.
  */
 
 import type { TickMark } from '../../shared/decisions/ledger.ts';

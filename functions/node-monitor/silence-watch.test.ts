@@ -39,7 +39,9 @@ function tick(seconds: number, nodes: readonly NodeHealth[], more: Partial<Obser
   });
 }
 
-/** Ticks each five seconds; `beats`: when the node beats, in seconds. Beats of a tick's own second are stored before it. */
+/**
+ * Ticks each five seconds; `beats`: when the node beats, in seconds. Beats of a tick's own second are stored before it.
+ */
 function run(from: number, to: number, beats: readonly number[], more: Partial<ObservedTick> = {}): void {
   for (let seconds = from; seconds <= to; seconds += 5) {
     const last = Math.max(...beats.filter((beat) => beat <= seconds));

@@ -2,8 +2,8 @@
  * Counts the silences of live machines, for `nodekeeper advise`. It needs no read: a tick sees every row anyway.
  *
  * The process remembers which nodes are late: silent for over one heartbeat interval. When such a node shows a sign of
- * life, its silence has ended. Its length is the difference of two receipt times of ours, at most one tick more than the
- * truth: two heartbeats between two ticks count as one.
+ * life, its silence has ended. Its length is the difference of two receipt times of ours, at most one tick more than
+ * the truth: two heartbeats between two ticks count as one.
  *
  * Why no silence over a candidate grace period is missed: the policy allows grace periods of at least two intervals and
  * two periods. Such a silence is late for at least one period, so a tick sees it.
@@ -237,8 +237,9 @@ export interface ReturnWatch {
 
 /**
  * Machines that return from a planned silence before its end. health-stream ends a promise at the first heartbeat after
- * the silence, from one stream record. If that work fails, or the gate is closed at that moment, no later record shows the
- * silence. node-monitor has seen it: this watch remembers which nodes were silent, and finds those that no longer are.
+ * the silence, from one stream record. If that work fails, or the gate is closed at that moment, no later record shows
+ * the silence. node-monitor has seen it: this watch remembers which nodes were silent, and finds those that no longer
+ * are.
  *
  * It needs no read and no write: a tick sees every row anyway. Each tick finds the silent nodes again, so a new process
  * lacks only those that returned before its first tick. Their promise ends at its time.

@@ -1,6 +1,6 @@
 /**
- * Evaluates the profiles of a part of the Nodes again (profile-sweep.rule.ts). A tick that is killed repeats its part; two
- * ticks at once write the same profile, and the Node's version refuses the second write.
+ * Evaluates the profiles of a part of the Nodes again (profile-sweep.rule.ts). A tick that is killed repeats its part;
+ * two ticks at once write the same profile, and the Node's version refuses the second write.
  *
  * Cost: one read per Node and round, and the write of each Node with another profile. Nothing while the profiles of the
  * policy stay the same.

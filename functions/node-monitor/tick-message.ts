@@ -63,10 +63,10 @@ export interface TickMessageHandling {
 }
 
 /**
- * Handles each message in sequence. A malformed message is logged and deleted, because a retry cannot succeed. A message
- * that must return to the queue is hidden until the next slot and listed as failed: Lambda does not delete it. If it
- * cannot be hidden, it returns after the visibility timeout of the queue.
- * Source: AWS Lambda Developer Guide, "Implementing partial batch responses".
+ * Handles each message in sequence. A malformed message is logged and deleted, because a retry cannot succeed. A
+ * message that must return to the queue is hidden until the next slot and listed as failed: Lambda does not delete it.
+ * If it cannot be hidden, it returns after the visibility timeout of the queue. Source: AWS Lambda Developer Guide,
+ * "Implementing partial batch responses".
  */
 export async function handleTickMessages(event: SQSEvent, handling: TickMessageHandling): Promise<SQSBatchResponse> {
   const { log, meter, clock, queue } = handling;

@@ -15,8 +15,8 @@ export interface TickQueue {
 }
 
 /**
- * The tick queue in Amazon SQS: SendMessage and ChangeMessageVisibility. If a response is lost, the message is sent again
- * and exists twice: the claim of the slot decides which of them acts.
+ * The tick queue in Amazon SQS: SendMessage and ChangeMessageVisibility. If a response is lost, the message is sent
+ * again and exists twice: the claim of the slot decides which of them acts.
  */
 export function sqsTickQueue(connection: QueueConnection): TickQueue {
   const call = sqsCaller(connection);

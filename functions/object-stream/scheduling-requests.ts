@@ -1,9 +1,10 @@
 /**
  * Requests a pass of the scheduler after changes of pods and Nodes: a work of object-stream.
  *
- * A pod that can be scheduled is a request by itself. Other changes are one only while a pod waits: room that became free,
- * a Node that was added or changed in what the scheduler reads, a pod that was bound (for affinity). Nothing waits:
- * half a read unit. A request: one write unit per batch, and a wake-up unless a pass is running: that pass then continues.
+ * A pod that can be scheduled is a request by itself. Other changes are one only while a pod waits: room that became
+ * free, a Node that was added or changed in what the scheduler reads, a pod that was bound (for affinity). Nothing
+ * waits: half a read unit. A request: one write unit per batch, and a wake-up unless a pass is running: that pass then
+ * continues.
  */
 import type { KubeNode, KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { queueStore } from '../../shared/scheduling/queue-store.ts';

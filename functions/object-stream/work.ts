@@ -1,6 +1,6 @@
 /**
- * Immediate reactions to changes of Nodes and Pods. Records are delivered at least once, in order for each object. Every
- * work decides on what is stored when it runs, so a repetition finds nothing to do.
+ * Immediate reactions to changes of Nodes and Pods. Records are delivered at least once, in order for each object.
+ * Every work decides on what is stored when it runs, so a repetition finds nothing to do.
  *
  * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels (node-reconciler/reconcile.ts);
  *       removal from the eviction queue when Ready; evictions of its pods when its NoExecute taints changed; pod CIDRs
@@ -10,8 +10,8 @@
  *       a node that is not Ready; the work list of pod-gc; the pods version of its node, unless only its status changed
  * both  a pass of the scheduler (scheduler/requests.ts)
  *
- * A fault of one record concerns that record only. If it may pass, its works are parked and retried (parked-works.ts). If
- * it can never pass, the record is given up and counted (shared/ticks/item-change.ts).
+ * A fault of one record concerns that record only. If it may pass, its works are parked and retried (parked-works.ts).
+ * If it can never pass, the record is given up and counted (shared/ticks/item-change.ts).
  *
  * The next tick of node-monitor and evictor repairs the effects of a record that is given up. Events and the pods
  * version are not repaired; agents list their pods periodically anyway.

@@ -44,8 +44,8 @@ interface Change<T extends KubeObject> {
   readonly before: T | undefined;
   readonly after: T | undefined;
   /**
-   * A retry of a parked work: `after` is the current object, and `before` has only what parking.rule.ts keeps. The work is
-   * wanted, so the two are not compared.
+   * A retry of a parked work: `after` is the current object, and `before` has only what parking.rule.ts keeps. The work
+   * is wanted, so the two are not compared.
    */
   readonly isRetry?: boolean;
 }

@@ -15,11 +15,11 @@
  *
  * Why rules across nodes hold (affinity, spread): `order` makes all bindings of the scheduler one sequence. Each is
  * decided on a copy with all earlier ones. `use` alone cannot show a pod that was bound to another node of the zone.
- * Pods on the name of a deleted Node do not count. While a rule relates them to a pod of the group, a fifth condition is
- * that their Node still does not exist (missing-nodes.rule.ts).
+ * Pods on the name of a deleted Node do not count. While a rule relates them to a pod of the group, a fifth condition
+ * is that their Node still does not exist (missing-nodes.rule.ts).
  *
- * A refused transaction changes nothing. The process reads what changed, and decides again. After a fault it is not known
- * whether the transaction was applied; the same read shows it.
+ * A refused transaction changes nothing. The process reads what changed, and decides again. After a fault it is not
+ * known whether the transaction was applied; the same read shows it.
  *
  * Cost in write units, besides the Pod itself: 2 for use, 2 per 1 KB of the Node, 2 and a share of head and log for the
  * event. Shared by the group: 2 for the order, 2 per 1 KB for the records of pods of one set

@@ -1,7 +1,7 @@
 /**
- * Changes that may let waiting pods be scheduled. A change that can help no other pod is kept for its own pod alone, and
- * a pod looks at each change once. So the creation of 10,000 pods that fit nowhere, and each pass over them, costs what
- * their number costs, not its square.
+ * Changes that may let waiting pods be scheduled. A change that can help no other pod is kept for its own pod alone,
+ * and a pod looks at each change once. So the creation of 10,000 pods that fit nowhere, and each pass over them, costs
+ * what their number costs, not its square.
  */
 import { concernsOthers, type WorldChange } from '../../shared/scheduling/queue.rule.ts';
 
@@ -86,8 +86,9 @@ export class ChangeHistory {
   }
 
   /**
-   * Whether a change may help a pod that was tried when `seen` changes were known. `helps` answers the same for the same
-   * change until the pod is tried again, and then `seen` is later. So after a "no" only later changes are looked at.
+   * Whether a change may help a pod that was tried when `seen` changes were known. `helps` answers the same for the
+   * same change until the pod is tried again, and then `seen` is later. So after a "no" only later changes are looked
+   * at.
    */
   mayHelp(key: string, seen: number, helps: (change: WorldChange) => boolean): boolean {
     const pod = this.#waiting.get(key);

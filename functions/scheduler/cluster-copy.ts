@@ -2,8 +2,8 @@
  * The copy of the cluster that a process keeps between passes. A pass reads only what changed since the last one.
  *
  * The copy may be late at any time; correctness is in the conditions of each binding (bind.ts). They need one property:
- * when the process knows a version of a node's use, or of the order of bindings, the copy has every pod that was bound up
- * to that version. So versions are read before the changes of pods, never after.
+ * when the process knows a version of a node's use, or of the order of bindings, the copy has every pod that was bound
+ * up to that version. So versions are read before the changes of pods, never after.
  *
  * Cost: a read unit per shard of Nodes and pods (16) and what changed. A new process lists all Nodes and pods.
  */
@@ -92,7 +92,10 @@ export class ClusterCopy {
     return versions.some((version, shard) => version > (known[shard] ?? 0));
   }
 
-  /** Reads what changed. `versions`: also those of nodes and of the order, after a binding was refused or has no known outcome. */
+  /**
+   * Reads what changed. `versions`: also those of nodes and of the order, after a binding was refused or has no known
+   * outcome.
+   */
   async refresh({ versions = false } = {}): Promise<void> {
     const before = this.#cursors;
     if (before === undefined) return this.#list();

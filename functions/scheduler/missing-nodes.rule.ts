@@ -1,7 +1,7 @@
 /**
- * Nodes that do not exist although pods have their name. These pods count nowhere. If such a Node is created again after a
- * decision, they count in its zone, and a rule across nodes may no longer hold. So the binding has the condition that the
- * Node still does not exist (bind.ts).
+ * Nodes that do not exist although pods have their name. These pods count nowhere. If such a Node is created again
+ * after a decision, they count in its zone, and a rule across nodes may no longer hold. So the binding has the
+ * condition that the Node still does not exist (bind.ts).
  */
 
 import type { Snapshot } from '../../shared/scheduling/snapshot.rule.ts';

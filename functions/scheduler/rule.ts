@@ -24,7 +24,8 @@ export interface CycleOptions {
   readonly percentageOfNodesToScore: number;
   readonly defaultTopologySpread: 'system' | 'none';
   /**
-   * While the safety gate is closed: whether the node had a heartbeat within one grace period. Absent: the gate is open.
+   * While the safety gate is closed: whether the node had a heartbeat within one grace period. Absent: the gate is
+   * open.
    */
   readonly hasRecentHeartbeat?: (nodeName: string) => boolean;
   /** Why the claims of the pod keep it from every node. Absent: it has none. */

@@ -6,8 +6,8 @@
  *   nothing is due: end, unless a pass was requested meanwhile
  *
  * Passes are requested by object-stream (requests.ts), woken by node-monitor when a waiting pod is due, and swept each
- * minute. They may come late, twice or at once: `turn` avoids work that is done twice, and the conditions of each binding
- * make it safe (bind.ts).
+ * minute. They may come late, twice or at once: `turn` avoids work that is done twice, and the conditions of each
+ * binding make it safe (bind.ts).
  *
  * Cost of a sweep without work: four and a half read units, and what changed of pods since the last one.
  */
@@ -134,8 +134,8 @@ async function runRounds(
 }
 
 /**
- * When a pass is needed at the latest: for an attempt, or because a pod has waited as long as the alarm allows. That pass
- * measures it. Epoch milliseconds; undefined: no pod waits.
+ * When a pass is needed at the latest: for an attempt, or because a pod has waited as long as the alarm allows. That
+ * pass measures it. Epoch milliseconds; undefined: no pod waits.
  */
 function nextPassMs(rows: readonly WaitingRow[], policy: Policy, nowMs: number): number | undefined {
   if (rows.length === 0) return undefined;

@@ -3,7 +3,8 @@
  * finds no measurement of this deployment and day claims it, opens small streams at its own URL beside its own events,
  * and keeps the result for later watches.
  *
- * Cost: nothing without watches. A measurement is at most 4 executions of 2 s, 2 write units and 5 read units, once a day.
+ * Cost: nothing without watches. A measurement is at most 4 executions of 2 s, 2 write units and 5 read units, once a
+ * day.
  */
 
 import type { Clock, RandomSource } from '../../shared/clock.ts';
@@ -79,7 +80,9 @@ export async function probeLines(
   return chunkAndPadding({ clock, pause }, paddingBytes);
 }
 
-/** A watch sends white space, later a line, its padding, and nothing for a while. The line has the time of its write. */
+/**
+ * A watch sends white space, later a line, its padding, and nothing for a while. The line has the time of its write.
+ */
 async function* chunkAndPadding(
   { clock, pause }: Pick<Measuring, 'clock' | 'pause'>,
   paddingBytes: number,

@@ -1,6 +1,7 @@
 /**
- * A log with parts that are delivered at once, without a change of the output: gzip has padding, plain text has none. kubectl
- * and the JavaScript client accept gzip. Others receive plain text, and the last part of a silent log with its next one.
+ * A log with parts that are delivered at once, without a change of the output: gzip has padding, plain text has none.
+ * kubectl and the JavaScript client accept gzip. Others receive plain text, and the last part of a silent log with its
+ * next one.
  */
 import type { GzipFrames } from './gzip-frames.ts';
 

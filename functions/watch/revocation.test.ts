@@ -1,4 +1,7 @@
-/** Deleting a machine's identity, or replacing its key, closes its open watches within 5 seconds, and so does the removal of a role binding. */
+/**
+ * Deleting a machine's identity, or replacing its key, closes its open watches within 5 seconds, and so does the
+ * removal of a role binding.
+ */
 import { expect, it } from 'vitest';
 import { KEY_ID_EXTRA } from '../../shared/access/node-identity.ts';
 import { nodeKeyStore, nodeKeys } from '../../shared/access/node-key-store.ts';

@@ -1,6 +1,6 @@
 /**
- * Which slots of held watches a user may use. A held watch occupies a concurrent execution, so slots are scarce, and one
- * client must not hold all of them.
+ * Which slots of held watches a user may use. A held watch occupies a concurrent execution, so slots are scarce, and
+ * one client must not hold all of them.
  *
  * Follows API Priority and Fairness of kube-apiserver (kubernetes.io, "API Priority and Fairness"). Its suggested
  * configuration has a priority level for the group `system:nodes`. A level lends a part of its seats to other levels,

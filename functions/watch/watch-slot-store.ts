@@ -1,13 +1,13 @@
 /**
- * Slots of held watches in the `control` table. Each held watch occupies a concurrent execution of the account for up to
- * 15 minutes. The slots limit how many of them the functions for heartbeats and ticks must do without, and how many of
- * them one user may hold (functions/watch/watch-shares.ts).
+ * Slots of held watches in the `control` table. Each held watch occupies a concurrent execution of the account for up
+ * to 15 minutes. The slots limit how many of them the functions for heartbeats and ticks must do without, and how many
+ * of them one user may hold (functions/watch/watch-shares.ts).
  *
  *   pk `watch-slots` sk number of the slot, 4 digits     holder, user, untilMs, ttl
  *
  * A slot belongs to its holder until untilMs, or until the holder releases it. An execution that is killed releases
- * nothing: its slot is free again at untilMs, when its watch would have ended. A stored slot above the limit is ignored,
- * so a lower limit applies as soon as watches end.
+ * nothing: its slot is free again at untilMs, when its watch would have ended. A stored slot above the limit is
+ * ignored, so a lower limit applies as soon as watches end.
  *
  * Cost of a watch: 2 write units, and two reads of 1 unit for every 25 held watches or part of them.
  */

@@ -13,7 +13,9 @@ const BOOKMARK_MS = 60_000;
 /** Length from which lines are written without waiting for the other changes of their read. */
 const PART_CHARACTERS = 65_536;
 
-/** When a watch ends at the latest. `deadlineMs`: when its function must have sent the last line. Epoch milliseconds. */
+/**
+ * When a watch ends at the latest. `deadlineMs`: when its function must have sent the last line. Epoch milliseconds.
+ */
 export const watchEndMs = (nowMs: number, timeoutSeconds: number | undefined, deadlineMs: number): number =>
   timeoutSeconds !== undefined && timeoutSeconds > 0
     ? Math.min(deadlineMs, nowMs + timeoutSeconds * 1_000)
@@ -39,18 +41,18 @@ class QuietWatch extends Error {
 
 /**
  * Lines until the client's timeout, `deadlineMs`, or a time without events. Lambda does not report that a client has
- * disconnected and discards what is written for it (Lambda Developer Guide, "Response streaming"). So a watch that sends
- * nothing could serve no one: it ends, with a bookmark from which client-go resumes without a list.
+ * disconnected and discards what is written for it (Lambda Developer Guide, "Response streaming"). So a watch that
+ * sends nothing could serve no one: it ends, with a bookmark from which client-go resumes without a list.
  *
- * An expired version, or a fault, ends the lines with an ERROR event, because the head of the response was already sent.
- * So does a user who may no longer watch: no event is sent more than REVOCATION_CHECK_MS after `findRefusal` was last
- * asked, or failed, if access may have been withdrawn. A check that fails does not end the watch: otherwise a store
- * without answers would end all watches.
+ * An expired version, or a fault, ends the lines with an ERROR event, because the head of the response was already
+ * sent. So does a user who may no longer watch: no event is sent more than REVOCATION_CHECK_MS after `findRefusal` was
+ * last asked, or failed, if access may have been withdrawn. A check that fails does not end the watch: otherwise a
+ * store without answers would end all watches.
  *
  * The lines of one read of the log are one part, up to PART_CHARACTERS. White space follows them, because the function
  * URL may hold them until more is written. A watch begins with white space and its padding, which deliver the head:
- * kubectl to 1.34 cannot end a watch while it waits for the head. No answer is without a byte: the front may not notice the
- * end of such an answer for 16 minutes (aws/aws-lambda-nodejs-runtime-interface-client 95).
+ * kubectl to 1.34 cannot end a watch while it waits for the head. No answer is without a byte: the front may not notice
+ * the end of such an answer for 16 minutes (aws/aws-lambda-nodejs-runtime-interface-client 95).
  */
 export async function* watchLines(
   source: WatchSource,

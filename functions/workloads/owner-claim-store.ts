@@ -1,6 +1,6 @@
 /**
- * The claim of an owner, in the `control` table: pk `owner#<uid>` sk `-`, f counts the transactions that changed its set
- * of objects. Whoever creates, adopts or deletes objects for an owner raises f in the same transaction, under the
+ * The claim of an owner, in the `control` table: pk `owner#<uid>` sk `-`, f counts the transactions that changed its
+ * set of objects. Whoever creates, adopts or deletes objects for an owner raises f in the same transaction, under the
  * condition that f is what it read before it read the objects. So two workers never act on the same set.
  */
 
@@ -23,7 +23,9 @@ export async function readClaim(
   return { fence: typeof row['f'] === 'number' ? row['f'] : 0, row };
 }
 
-/** For a commit's `extra`: refuses the commit if another worker claimed the owner since. `more`: stored with the claim. */
+/**
+ * For a commit's `extra`: refuses the commit if another worker claimed the owner since. `more`: stored with the claim.
+ */
 export const claimWrite = (ownerUid: string, fence: number, more: Item = {}): UpdateWrite => ({
   kind: 'update',
   key: keyOf(ownerUid),

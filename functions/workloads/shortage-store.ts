@@ -1,4 +1,7 @@
-/** Since when workloads lack pods: `control` pk `workload-shortages` sk `-`, attribute m by uid. Written when it changes. */
+/**
+ * Since when workloads lack pods: `control` pk `workload-shortages` sk `-`, attribute m by uid. Written when it
+ * changes.
+ */
 import type { ItemKey, ItemStore } from '../../shared/store/item-store.ts';
 import { ALONE } from '../../shared/store/layout.ts';
 import type { Shortages } from './shortage.rule.ts';

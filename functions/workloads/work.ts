@@ -304,7 +304,9 @@ async function adopt(
   }
 }
 
-/** The DaemonSets that want, or keep, pods on other nodes after these changes. One read of the nodes for all of them. */
+/**
+ * The DaemonSets that want, or keep, pods on other nodes after these changes. One read of the nodes for all of them.
+ */
 async function syncDaemonSets(
   dependencies: WorkloadDependencies,
   isConcerned: (set: KubeDaemonSet, placement: Placement) => boolean,

@@ -68,7 +68,10 @@ interface Workload {
   readonly hasClaim: boolean;
 }
 
-/** The kinds that are synced here, by plural name. work.ts has a sync and a test of rest for each: the compiler checks it. */
+/**
+ * The kinds that are synced here, by plural name. work.ts has a sync and a test of rest for each: the compiler checks
+ * it.
+ */
 const KINDS = {
   deployments: { kind: 'Deployment', owns: ['replicasets'], hasClaim: false },
   replicasets: { kind: 'ReplicaSet', owns: ['pods'], hasClaim: true },

@@ -1,6 +1,7 @@
 /**
  * What a CertificateSigningRequest needs next: the rules of upstream's csrapproving, csrsigning and csrcleaner. Pure.
- * Source: pkg/controller/certificates/{approver/sarapprove,signer/signer,cleaner/cleaner}.go, pkg/apis/certificates/helpers.go.
+ * Source: pkg/controller/certificates/{approver/sarapprove,signer/signer,cleaner/cleaner}.go,
+ * pkg/apis/certificates/helpers.go.
  */
 import { RESERVED_GROUPS } from '../../shared/access/access-entry.ts';
 import { ADMIN_GROUPS } from '../../shared/access/authorize.ts';

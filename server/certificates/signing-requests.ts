@@ -6,16 +6,16 @@
  *
  * - A machine, `system:node:NAME` in `system:nodes`: whoever may enrol NAME (enrol-node.ts); with the right to create
  *   `certificatesigningrequests/nodeclient`, as upstream, whoever asks for a free NAME. A request is approved only
- *   after its key is one of NAME's keys, in the transaction that counts the use of a bootstrap token. So a certificate is
- *   the same proof as a token that the machine signs itself: the first key of a name wins, a machine adds keys by one that
- *   it has, and the deletion of the NodeIdentity ends both. A certificate with another key is refused.
- * - A server of a machine: whoever a person approves. It is not for clients, so no user signs in with it, and it has no name of
- *   the API, so it cannot stand in for it.
+ *   after its key is one of NAME's keys, in the transaction that counts the use of a bootstrap token. So a certificate
+ *   is the same proof as a token that the machine signs itself: the first key of a name wins, a machine adds keys by
+ *   one that it has, and the deletion of the NodeIdentity ends both. A certificate with another key is refused.
+ * - A server of a machine: whoever a person approves. It is not for clients, so no user signs in with it, and it has no
+ *   name of the API, so it cannot stand in for it.
  * - Any other user and groups, but those that may do everything and those of machines, bootstrap tokens and probes:
  *   whoever a person approves who has the verb `approve` on the signer.
  *
- * Everything is checked again before it is signed: that the request is signed by its key, what it asks for, and that the
- * machine still has the key. A changed row of the database is not signed as what was approved.
+ * Everything is checked again before it is signed: that the request is signed by its key, what it asks for, and that
+ * the machine still has the key. A changed row of the database is not signed as what was approved.
  *
  * It may end between any two steps, and run twice at once. A key that was added and not approved is there when the
  * request is looked at again. A certificate that was signed and not written is lost, and another one is signed; of two

@@ -10,7 +10,9 @@ const change = (id: number): PendingChange => ({
 });
 const DONE: ChangesOutcome = { faults: [], postponed: [] };
 
-/** The rows of one consumer. `handle` answers each batch; without it, batches succeed. `soon` runs a deletion of rows. */
+/**
+ * The rows of one consumer. `handle` answers each batch; without it, batches succeed. `soon` runs a deletion of rows.
+ */
 function delivered(
   handle: (ids: readonly number[]) => ChangesOutcome | Promise<ChangesOutcome> = () => DONE,
   soon: (deletion: () => void) => void = (deletion) => deletion(),

@@ -1,4 +1,7 @@
-/** The filters of the event source mappings as functions: which change a function receives. A test compares them with the manifests. */
+/**
+ * The filters of the event source mappings as functions: which change a function receives. A test compares them with
+ * the manifests.
+ */
 import { REMOVED_KINDS } from '../../functions/workloads/manifest.ts';
 import { DIGEST } from '../../shared/fleet/health/health-row.ts';
 import { objectPartition, RETRY_PREFIX } from '../../shared/store/layout.ts';
@@ -8,7 +11,10 @@ const OBJECT_PREFIXES = [objectPartition('nodes'), objectPartition('pods')];
 /** Every change of a Node or Pod, and every started retry of a parked row. */
 export const passesObjectFilter = ({ type, key }: Pick<ItemChangeRecord, 'type' | 'key'>): boolean =>
   OBJECT_PREFIXES.some((prefix) => key.pk.startsWith(prefix)) || (key.pk.startsWith(RETRY_PREFIX) && type !== 'REMOVE');
-/** A change of a Ready node with NoExecute taints, of one that is marked Unknown, or of one with a planned silence that stands. */
+/**
+ * A change of a Ready node with NoExecute taints, of one that is marked Unknown, or of one with a planned silence that
+ * stands.
+ */
 export const passesHealthFilter = ({ newImage: row }: Pick<ItemChangeRecord, 'newImage'>): boolean =>
   row !== undefined &&
   ((DIGEST.ready.of(row) === 'True' && row[DIGEST.noExecute.name] !== undefined) ||

@@ -1,12 +1,12 @@
 /**
  * The tables of DynamoDB as source or destination of a move.
  *
- * Destination: new tables, on which no function works before a deployment names them (`restoredTablesFile`). So nothing acts
- * on half of a cluster, and a fresh stack may have rows of its own.
+ * Destination: new tables, on which no function works before a deployment names them (`restoredTablesFile`). So nothing
+ * acts on half of a cluster, and a fresh stack may have rows of its own.
  *
- * Source: functions write without asking for a fence, because a heartbeat reads nothing. They must be stopped first. Ticks and
- * heartbeats show whether they are: a tick is at most a minute old while they run, and the copy is compared with the
- * tables after it was made.
+ * Source: functions write without asking for a fence, because a heartbeat reads nothing. They must be stopped first.
+ * Ticks and heartbeats show whether they are: a tick is at most a minute old while they run, and the copy is compared
+ * with the tables after it was made.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,6 +1,6 @@
 /**
- * Moves a cluster (docs/decisions/0059-moving-a-cluster.md). Each step is durable before the next, and each can be repeated: a
- * move that was killed is run again with the same arguments.
+ * Moves a cluster (docs/decisions/0059-moving-a-cluster.md). Each step is durable before the next, and each can be
+ * repeated: a move that was killed is run again with the same arguments.
  *
  *   1. Source: fence. Writes are refused from here on.
  *   2. Destination: `copying`. Only an empty store becomes a destination, and only of one move.
@@ -26,8 +26,8 @@ export class MoveError extends Error {
 export interface MoveSource {
   fence(): Promise<Fence | undefined>;
   /**
-   * Sets the fence, or lifts it with undefined, if it is of the move `expected` now; undefined: if there is none. Durable when
-   * it resolves; no write is accepted after that. @returns false when another command has changed it
+   * Sets the fence, or lifts it with undefined, if it is of the move `expected` now; undefined: if there is none.
+   * Durable when it resolves; no write is accepted after that. @returns false when another command has changed it
    */
   setFence(fence: Fence | undefined, expected: string | undefined): Promise<boolean>;
   /** The rows behind the fence. `waiting`: changes that functions have not processed. */

@@ -1,6 +1,6 @@
 /**
- * nodekeeper backup, check and restore: the file of a cluster on this machine. A running cluster does the first two itself;
- * otherwise the command opens the file. All three print a line, and exit with 1 when something is wrong.
+ * nodekeeper backup, check and restore: the file of a cluster on this machine. A running cluster does the first two
+ * itself; otherwise the command opens the file. All three print a line, and exit with 1 when something is wrong.
  */
 import { chownSync, copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -88,8 +88,9 @@ async function check(words: readonly string[], database: string, io: OperationIo
 }
 
 /**
- * A copy of the backup is opened and read as a whole before anything is moved. The moves are renames under the lock of the
- * database: a crash between them leaves the files complete under one of their names, and the next start says what is missing.
+ * A copy of the backup is opened and read as a whole before anything is moved. The moves are renames under the lock of
+ * the database: a crash between them leaves the files complete under one of their names, and the next start says what
+ * is missing.
  */
 async function restore(words: readonly string[], database: string, io: OperationIo): Promise<void> {
   const file = resolve(fileIn(words));

@@ -1,6 +1,6 @@
 /**
- * nodekeeper serve --install and --uninstall. Everything is checked before the first change. When a later step fails, the
- * unit that was there before is put back, or none. Both can be repeated.
+ * nodekeeper serve --install and --uninstall. Everything is checked before the first change. When a later step fails,
+ * the unit that was there before is put back, or none. Both can be repeated.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

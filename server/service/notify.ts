@@ -1,12 +1,13 @@
 /**
  * Notifies a service manager about this process: sd_notify(3). Without `NOTIFY_SOCKET` nothing happens.
  *
- * The messages are datagrams of a Unix socket, which Node cannot send. `systemd-notify`, a part of systemd, sends them, so
- * the unit has `NotifyAccess=all`: no program of others is in its group. A message needs a process of a few milliseconds,
- * three times per watchdog interval.
+ * The messages are datagrams of a Unix socket, which Node cannot send. `systemd-notify`, a part of systemd, sends them,
+ * so the unit has `NotifyAccess=all`: no program of others is in its group. A message needs a process of a few
+ * milliseconds, three times per watchdog interval.
  *
  * The watchdog: the timer is on the event loop. While the loop stands still no message leaves, and the service manager
- * starts the process again. A full disk, missing ticks or a closed gate only show in the status: a restart would not help.
+ * starts the process again. A full disk, missing ticks or a closed gate only show in the status: a restart would not
+ * help.
  */
 import { execFile } from 'node:child_process';
 

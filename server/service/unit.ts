@@ -1,9 +1,9 @@
 /**
  * The systemd unit of `nodekeeper serve`.
  *
- * Its user is a dynamic one: nothing has to be created, and nothing of it remains. The database is in the state directory,
- * which systemd assigns to that user at each start. Files that options name are credentials: systemd reads them as root, so
- * a private key stays readable for root alone. A file that changes is read at the next start.
+ * Its user is a dynamic one: nothing has to be created, and nothing of it remains. The database is in the state
+ * directory, which systemd assigns to that user at each start. Files that options name are credentials: systemd reads
+ * them as root, so a private key stays readable for root alone. A file that changes is read at the next start.
  *
  * What stays open, with `systemd-analyze security` at 1.4: the network, child processes that notify (notify.ts), and
  * memory that is written and then executed, which the compiler of Node needs.

@@ -6,7 +6,9 @@ import { merged } from './merged.ts';
 import type { SessionClient } from './session-client.ts';
 import { SpdyConnection, type SpdyStream } from './spdy-connection.ts';
 
-/** Upstream's streamCreationTimeout. Source: pkg/kubelet/apis/config/v1beta1/defaults.go (kubelet server). Milliseconds. */
+/**
+ * Upstream's streamCreationTimeout. Source: pkg/kubelet/apis/config/v1beta1/defaults.go (kubelet server). Milliseconds.
+ */
 const STREAMS_WITHIN_MS = 30_000;
 /** Connections to ports of a pod at once, of one client. Each has two streams. */
 const FORWARDS_MAX = 100;

@@ -1,6 +1,6 @@
 /**
- * The server's side of a connection of SPDY/3.1: the client opens streams, both sides send data on them. While the data of
- * one stream waits, nothing more of the connection is read, as upstream.
+ * The server's side of a connection of SPDY/3.1: the client opens streams, both sides send data on them. While the data
+ * of one stream waits, nothing more of the connection is read, as upstream.
  */
 import { createInflate } from 'node:zlib';
 import type { ByteTransport } from './byte-transport.ts';
@@ -23,7 +23,9 @@ import {
 const HEADERS_BYTES_MAX = 8 * 1024;
 /** Received data of one stream that wait before the connection is read no further. */
 const STREAM_BYTES_MAX = 128 * 1024;
-/** Between two pings: a connection that is not read learns only by what it sends that the client has left. Milliseconds. */
+/**
+ * Between two pings: a connection that is not read learns only by what it sends that the client has left. Milliseconds.
+ */
 const PING_EVERY_MS = 10_000;
 /** Bytes of one data frame. */
 const DATA_BYTES_MAX = 32 * 1024;

@@ -1,6 +1,6 @@
 /**
- * Frames of SPDY/3.1 as kubectl uses them, without I/O: a reader of what arrives, and the bytes of what is sent. There is
- * no flow control of streams: kubectl has none, and the connection has its own.
+ * Frames of SPDY/3.1 as kubectl uses them, without I/O: a reader of what arrives, and the bytes of what is sent. There
+ * is no flow control of streams: kubectl has none, and the connection has its own.
  *
  * Source: SPDY Protocol - Draft 3.1, 2.2 (Framing), 2.6 (Control frames); github.com/moby/spdystream.
  */
@@ -42,8 +42,8 @@ export class SpdyFault extends Error {
 }
 
 /**
- * Divides bytes into frames. It keeps one frame at most. What it keeps is joined once its head has arrived, and once it is
- * whole, not for each piece: the cost is linear, however small the pieces are.
+ * Divides bytes into frames. It keeps one frame at most. What it keeps is joined once its head has arrived, and once it
+ * is whole, not for each piece: the cost is linear, however small the pieces are.
  */
 export class FrameReader {
   #kept: Buffer[] = [];
@@ -126,8 +126,8 @@ const words = (...values: readonly number[]): Buffer => {
 /** The start of a stream of zlib (RFC 1950) with the dictionary of SPDY, before its first block. */
 const ZLIB_START = Buffer.from('78bbe3c6a7c2', 'hex');
 /**
- * A stored block of deflate (RFC 1951, 3.2.4) with four bytes, no headers, and an empty one: Go's reader returns the first
- * only when it has read the second. They need no compressor.
+ * A stored block of deflate (RFC 1951, 3.2.4) with four bytes, no headers, and an empty one: Go's reader returns the
+ * first only when it has read the second. They need no compressor.
  */
 const NO_HEADERS = Buffer.from('000400fbff00000000' + '000000ffff', 'hex');
 

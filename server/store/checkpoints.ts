@@ -1,6 +1,6 @@
 /**
- * Keeps the write-ahead log small. A checkpoint in the other thread copies the log into the file while groups go on. What
- * they appended meanwhile is copied between two groups: only a log that is copied as a whole begins again.
+ * Keeps the write-ahead log small. A checkpoint in the other thread copies the log into the file while groups go on.
+ * What they appended meanwhile is copied between two groups: only a log that is copied as a whole begins again.
  */
 import type { FileWorker } from './file-worker.ts';
 import type { GroupCommit } from './group-commit.ts';

@@ -1,6 +1,7 @@
 /**
- * Writes in groups. One group is in flight: its requests are decided in order of arrival and applied in one transaction,
- * in one turn of the event loop. Then its commit is made durable, its answers leave, and the next group begins.
+ * Writes in groups. One group is in flight: its requests are decided in order of arrival and applied in one
+ * transaction, in one turn of the event loop. Then its commit is made durable, its answers leave, and the next group
+ * begins.
  *
  * Why an answer that leaves is durable, with `synchronous = NORMAL` and an fdatasync of our own:
  *
@@ -9,23 +10,23 @@
  *   fdatasync syncs the same file with the frames in it, so after it the state is that of a COMMIT with FULL. It is
  *   called on a descriptor of our own: a sync is of the file, not of the descriptor. Only the log has one: closing a
  *   descriptor of the database file would drop the locks of SQLite (sqlite.org/howtocorrupt.html, 2.2).
- * - Recovery reads frames as long as salt and running checksum fit, up to the last commit (sqlite.org/walformat.html). The
- *   next group writes behind the frames of this one, and only after its sync. So what a power cut tears is behind every
- *   group that was answered.
- * - A checkpoint syncs the log, copies pages into the database file and syncs that file, in this order, also with NORMAL
- *   (sqlite.org/wal.html, "Performance Considerations"). The log begins again from its start only when all of it has been
- *   copied. The first frame after that has a new salt, and SQLite syncs the new header before it: old frames never follow
- *   a new header. Every answered group is then in the synced database file, or in synced frames.
+ * - Recovery reads frames as long as salt and running checksum fit, up to the last commit (sqlite.org/walformat.html).
+ *   The next group writes behind the frames of this one, and only after its sync. So what a power cut tears is behind
+ *   every group that was answered.
+ * - A checkpoint syncs the log, copies pages into the database file and syncs that file, in this order, also with
+ *   NORMAL (sqlite.org/wal.html, "Performance Considerations"). The log begins again from its start only when all of it
+ *   has been copied. The first frame after that has a new salt, and SQLite syncs the new header before it: old frames
+ *   never follow a new header. Every answered group is then in the synced database file, or in synced frames.
  * - A file is durable under its name when its directory is synced: open-database.ts does that before the first group.
  *   It also syncs what it finds in the log, because a killed process may have committed without a sync.
  * - When an fdatasync fails, the kernel may mark pages as clean that it did not write, and a second fdatasync says
- *   nothing. The group is then durable only by a whole checkpoint: it writes the pages to the other file, and syncs that.
- *   Until one succeeds no further group begins.
+ *   nothing. The group is then durable only by a whole checkpoint: it writes the pages to the other file, and syncs
+ *   that. Until one succeeds no further group begins.
  *
  * Reads are of the newest committed state, on the same connection. One that touches what the group in flight changed
- * waits for it: no answer has a state that a power cut can undo. That is linearizable. A write takes effect at its commit,
- * a read when it reads, and both are answered later; after an answer every read finds it. The alternative, reads of the last
- * durable state, needs the old images merged into every page, for answers that are older by one sync.
+ * waits for it: no answer has a state that a power cut can undo. That is linearizable. A write takes effect at its
+ * commit, a read when it reads, and both are answered later; after an answer every read finds it. The alternative,
+ * reads of the last durable state, needs the old images merged into every page, for answers that are older by one sync.
  */
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import { type Item, type ItemKey, StoreFault } from '../../shared/store/item-store.ts';

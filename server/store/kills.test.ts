@@ -16,7 +16,9 @@ const LIFE_MS_MAX = 600;
 const PENDING_MAX = 1_000_000;
 const WRITER = new URL('../../test/support/store-writer.ts', import.meta.url).pathname;
 
-/** Starts a writer and kills it some time after its first acknowledged entry. Returns the lines of acknowledged ones. */
+/**
+ * Starts a writer and kills it some time after its first acknowledged entry. Returns the lines of acknowledged ones.
+ */
 async function killedWriter(file: string, lifeMs: number): Promise<readonly string[]> {
   const child = spawn(process.execPath, ['--no-warnings', WRITER, file, String(WRITERS)], {
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,6 +1,6 @@
 /**
- * File systems of a network, by the type that statfs(2) reports. SQLite's log needs memory that all processes share, and
- * locks and syncs that many of them do not keep (sqlite.org/wal.html, sqlite.org/howtocorrupt.html).
+ * File systems of a network, by the type that statfs(2) reports. SQLite's log needs memory that all processes share,
+ * and locks and syncs that many of them do not keep (sqlite.org/wal.html, sqlite.org/howtocorrupt.html).
  */
 import { statfsSync } from 'node:fs';
 

@@ -32,8 +32,8 @@ const CHECKED_AT_OPEN_BYTES_MAX = 64 * 1_024 * 1_024;
 const BUSY_TIMEOUT_MS = 250;
 
 /**
- * `hash` is the hash of `pk`; a segment of a scan is a range of it. Rows have a rowid: an update of an item of 2 KB then needs half
- * of the time of a table without.
+ * `hash` is the hash of `pk`; a segment of a scan is a range of it. Rows have a rowid: an update of an item of 2 KB
+ * then needs half of the time of a table without.
  */
 const tableSql = (table: string): string => `
   CREATE TABLE ${table} (
@@ -102,8 +102,8 @@ function connect(file: string): DatabaseSync {
 
 /**
  * What a killed process committed without a sync may be in memory only. Everything that is read from here on must be
- * durable, so the log is synced first. After it the checkpoint moves the log into the file, and a first frame begins the
- * log again, with the sync of its header that would be on the event loop later. Both may fail on a full disk.
+ * durable, so the log is synced first. After it the checkpoint moves the log into the file, and a first frame begins
+ * the log again, with the sync of its header that would be on the event loop later. Both may fail on a full disk.
  */
 function makeDurable(database: DatabaseSync, walDescriptor: number, file: string): void {
   fdatasyncSync(walDescriptor);

@@ -50,7 +50,9 @@ export interface SqliteStoreOptions {
   readonly file: string;
   /** Time to live passes by it. */
   readonly clock: Clock;
-  /** `full`: what was answered survives a power cut. `normal`: a power cut may undo the last seconds, a crash nothing. */
+  /**
+   * `full`: what was answered survives a power cut. `normal`: a power cut may undo the last seconds, a crash nothing.
+   */
   readonly synchronous: 'full' | 'normal';
   /** Which consumers a change concerns: a row in `pending` for each, in the same transaction. */
   readonly consumersOf?: (change: StoreChange) => readonly string[];

@@ -1,4 +1,7 @@
-/** The IAM policy of `nodekeeper serve --store dynamodb`: what the functions that answer requests may do with the tables. */
+/**
+ * The IAM policy of `nodekeeper serve --store dynamodb`: what the functions that answer requests may do with the
+ * tables.
+ */
 import { apiManifest } from '../../functions/api/manifest.ts';
 import { heartbeatManifest } from '../../functions/heartbeat/manifest.ts';
 import { watchManifest } from '../../functions/watch/manifest.ts';

@@ -7,7 +7,9 @@ export const GRANTS: ReadonlySet<string> = new Set(['clusterroles', 'clusterrole
 /** A token is valid while these exist (shared/access/account-token.ts). */
 const REQUIRED: ReadonlySet<string> = new Set(['serviceaccounts', 'pods', 'nodes']);
 
-/** Whether a user may have less access after this change. A held watch is then checked (functions/watch/revocation.ts). */
+/**
+ * Whether a user may have less access after this change. A held watch is then checked (functions/watch/revocation.ts).
+ */
 export function mayWithdrawAccess({ key, type }: Pick<StoreChange, 'key' | 'type'>): boolean {
   if (key.table === 'control') return type !== 'INSERT' && hasNodeKeys(key.pk);
   if (key.table !== 'objects') return false;

@@ -1,9 +1,11 @@
 /**
- * What wakes watches: commits of this process that add to the change log of their resource, and commits that may withdraw
- * access from their user.
+ * What wakes watches: commits of this process that add to the change log of their resource, and commits that may
+ * withdraw access from their user.
  */
 
-/** From the first commit that may withdraw access until all watches are woken, once for all such commits. Milliseconds. */
+/**
+ * From the first commit that may withdraw access until all watches are woken, once for all such commits. Milliseconds.
+ */
 const WAKE_ALL_MS = 1_000;
 
 export interface ChangeSignals {
@@ -17,7 +19,9 @@ export interface ChangeSignals {
   withdrawals(): number;
   /** Such a commit is durable. */
   withdrawn(): void;
-  /** Resolves when the count differs from `seen`, at a wake-up of all, or after the time. @returns whether it was woken */
+  /**
+   * Resolves when the count differs from `seen`, at a wake-up of all, or after the time. @returns whether it was woken
+   */
   wait(resource: string, at: { readonly seen: number; readonly milliseconds: number }): Promise<boolean>;
 }
 

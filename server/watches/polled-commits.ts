@@ -1,10 +1,10 @@
 /**
- * Wakes watches where other processes commit as well: the heads of the resources that somebody waits for are read once per
- * second, strongly consistent, for all watches together. So an event is at most one period and two reads old when it is
- * sent. A commit of this process wakes its watches at once (own-commits.ts).
+ * Wakes watches where other processes commit as well: the heads of the resources that somebody waits for are read once
+ * per second, strongly consistent, for all watches together. So an event is at most one period and two reads old when
+ * it is sent. A commit of this process wakes its watches at once (own-commits.ts).
  *
- * Access may be withdrawn by commits that this process does not see. Changes of roles and bindings are seen by their heads;
- * for keys and accounts every watch is checked in turn, twice per minute.
+ * Access may be withdrawn by commits that this process does not see. Changes of roles and bindings are seen by their
+ * heads; for keys and accounts every watch is checked in turn, twice per minute.
  */
 import type { ChangeLog } from '../../shared/store/change-log.ts';
 import { GRANTS } from './access-withdrawals.ts';

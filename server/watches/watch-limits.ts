@@ -1,6 +1,6 @@
 /**
- * Watches at once in this process. A watch is a connection and some kilobytes here, not an execution environment, so the
- * limit protects only against exhaustion: one user holds at most a quarter of them.
+ * Watches at once in this process. A watch is a connection and some kilobytes here, not an execution environment, so
+ * the limit protects only against exhaustion: one user holds at most a quarter of them.
  */
 import type { WatchSlots } from '../../functions/watch/watch-slot-store.ts';
 import { quarterShares } from '../quarter-shares.ts';

@@ -1,7 +1,7 @@
 /**
  * The agent replaces its key against the API and the heartbeat as deployed, and is ended at every point of it at which
- * something outside of its process changes: by kill -9, which leaves the disk as it is, and by a power cut, which leaves
- * of it what was synchronised.
+ * something outside of its process changes: by kill -9, which leaves the disk as it is, and by a power cut, which
+ * leaves of it what was synchronised.
  */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';

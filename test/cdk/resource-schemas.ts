@@ -1,10 +1,10 @@
 /**
- * Checks a template against the resource schemas that CloudFormation publishes: property names, types, required properties,
- * patterns, enums and lengths, and the attributes that `Fn::GetAtt` reads. The schemas are AWS's own, so this check does
- * not share the assumptions of our constructs.
+ * Checks a template against the resource schemas that CloudFormation publishes: property names, types, required
+ * properties, patterns, enums and lengths, and the attributes that `Fn::GetAtt` reads. The schemas are AWS's own, so
+ * this check does not share the assumptions of our constructs.
  *
- * A value that is known only at deployment (an intrinsic function) is not compared; that a property exists and may stand
- * there is.
+ * A value that is known only at deployment (an intrinsic function) is not compared; that a property exists and may
+ * stand there is.
  *
  * Source: AWS CloudFormation CLI User Guide, "Resource type schema".
  */
@@ -70,7 +70,10 @@ function validatorOf(type: string, schema: ResourceSchema): ValidateFunction {
   return validator;
 }
 
-/** The schema with patterns as JavaScript writes them (`\\A` and `\\Z` are `^` and `$`), without those that it cannot read. */
+/**
+ * The schema with patterns as JavaScript writes them (`\\A` and `\\Z` are `^` and `$`), without those that it cannot
+ * read.
+ */
 function withJavaScriptPatterns(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withJavaScriptPatterns);
   if (typeof schema !== 'object' || schema === null) return schema;

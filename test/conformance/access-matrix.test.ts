@@ -133,7 +133,8 @@ function questionsOf(descriptor: ResourceDescriptor, stored: KubeObject): Questi
   const label = (verb: string, of = resource): string =>
     `${verb} ${of}${descriptor.group === '' ? '' : `.${descriptor.group}`}`;
   const { resourceVersion: _version, uid: _uid, managedFields: _fields, ...metadata } = stored.metadata;
-  // The selector of a stored Job has the uid of this Job: another one is refused with it, unless it is selected by hand.
+  // The selector of a stored Job has the uid of this Job: another one is refused with it, unless it is selected by
+  // hand.
   const spec = resource === 'jobs' ? { ...(stored['spec'] as object), manualSelector: true } : stored['spec'];
   const fresh = { ...stored, metadata, ...(spec === undefined ? {} : { spec }) };
   const patch = { metadata: { annotations: { note: 'changed' } } };

@@ -1,4 +1,6 @@
-/** SF, SA, ST, SP: resources, cordon and node affinity, taints, host ports. By the API, the streams and the scheduler. */
+/**
+ * SF, SA, ST, SP: resources, cordon and node affinity, taints, host ports. By the API, the streams and the scheduler.
+ */
 import { describe, expect, it } from 'vitest';
 import type { NodeSelectorTerm, PodSpec } from '../../shared/kinds/types.ts';
 import { type NodeParts, type PodParts, ScheduledCluster } from '../support/scheduled-cluster.ts';

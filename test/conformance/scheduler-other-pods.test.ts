@@ -1,4 +1,7 @@
-/** SS, SI: topology spread with DoNotSchedule, and required affinity between pods. By the API, the streams and the scheduler. */
+/**
+ * SS, SI: topology spread with DoNotSchedule, and required affinity between pods. By the API, the streams and the
+ * scheduler.
+ */
 import { describe, expect, it } from 'vitest';
 import type { PodAffinityTerm, TopologySpreadConstraint } from '../../shared/kinds/types.ts';
 import { type NodeParts, type PodParts, ScheduledCluster } from '../support/scheduled-cluster.ts';

@@ -1,4 +1,6 @@
-/** SX: concurrency, cost, the safety gate. Each interleaving is forced: it happens between a decision and its commit. */
+/**
+ * SX: concurrency, cost, the safety gate. Each interleaving is forced: it happens between a decision and its commit.
+ */
 import { describe, expect, it } from 'vitest';
 import type { KubeDecision, TopologySpreadConstraint } from '../../shared/kinds/types.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';

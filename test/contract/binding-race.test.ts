@@ -3,9 +3,10 @@
  *
  * Many schedulers run at once on one store in which concurrent transactions conflict. The turn of a pass is not
  * observed. Processes are delayed, killed at any call, or get no response to a commit; others start in their place.
- * Meanwhile people create pods, also on nodes, and delete pods. They cordon, taint and shrink nodes, delete them and create
- * them again. Passes are requested from the stream, which delivers each change late, and some of them again. Each commit is checked
- * against the objects as they are stored at that moment. The schedule comes from a seed. RACE_SEED prints figures:
+ * Meanwhile people create pods, also on nodes, and delete pods. They cordon, taint and shrink nodes, delete them and
+ * create them again. Passes are requested from the stream, which delivers each change late, and some of them again.
+ * Each commit is checked against the objects as they are stored at that moment. The schedule comes from a seed.
+ * RACE_SEED prints figures:
  *
  *   RACE_SEED=7 RACE_PODS=5000 RACE_NODES=200 vitest run test/contract/binding-race.test.ts
  */

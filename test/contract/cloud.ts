@@ -9,7 +9,9 @@ import type { Ec2Instance } from '../../shared/fleet/instances/provider-id.ts';
 export interface CloudUnderTest {
   readonly cloud: Cloud;
   readonly world: CloudWorld;
-  /** Makes calls fail: after `after` successful ones the next `calls`, by default every call. Null ends the failures. */
+  /**
+   * Makes calls fail: after `after` successful ones the next `calls`, by default every call. Null ends the failures.
+   */
   fail(
     trouble: 'Throttling' | 'RequestLimitExceeded' | 'InternalError' | 'timeout' | null,
     options?: { readonly calls?: number; readonly after?: number },

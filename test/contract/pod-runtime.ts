@@ -41,8 +41,8 @@ export const IMAGE = 'docker.io/library/busybox:1';
 let pods = 0;
 
 /**
- * A pod of shell scripts, one per container; `container` is merged into each container. Its uid is unique on this machine:
- * a runtime kills every process with the uid of a pod that it stops, also one that another test file started.
+ * A pod of shell scripts, one per container; `container` is merged into each container. Its uid is unique on this
+ * machine: a runtime kills every process with the uid of a pod that it stops, also one that another test file started.
  */
 export function shellPod(
   scripts: readonly string[],

@@ -1,4 +1,7 @@
-/** Write units of a change, counted on the memory tables as DynamoDB bills them. `npm run bench -- write-units`: by item. */
+/**
+ * Write units of a change, counted on the memory tables as DynamoDB bills them. `npm run bench -- write-units`: by
+ * item.
+ */
 import { describe, expect, it } from 'vitest';
 import { withCondition } from '../../agent/rules/node-conditions.ts';
 import { nodeStatusPatch } from '../../agent/rules/node-patch.ts';

@@ -1,4 +1,7 @@
-/** The eviction queue of a zone is bounded: nodes beyond it wait in their digests, and follow in the order of their marks. */
+/**
+ * The eviction queue of a zone is bounded: nodes beyond it wait in their digests, and follow in the order of their
+ * marks.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
@@ -7,7 +10,9 @@ import { type ControlledFleet, START_MS, settledFleet } from '../support/control
 const PLACES = 3;
 const ZONE_A = 12;
 
-/** Nodes a-0 to a-11 and b-0. Those of `silent` sent their last heartbeat at 0 s. The clock is at 45 s, before the tick. */
+/**
+ * Nodes a-0 to a-11 and b-0. Those of `silent` sent their last heartbeat at 0 s. The clock is at 45 s, before the tick.
+ */
 async function silentFleet(silent: readonly string[], policy: Partial<Policy> = {}) {
   const { fleet, names } = await settledFleet(
     { a: ZONE_A, b: 1 },

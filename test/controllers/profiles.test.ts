@@ -178,7 +178,8 @@ describe('a change of the profiles of the policy', () => {
     const fleet = await fleetOf(['fibre'], before);
     await fleet.run(0, 60, async (seconds) => seconds === 55 && fleet.beat('fibre'));
     const controllers = under(fleet, after);
-    // Function heartbeat is updated 115 s after node-monitor: the answers at 115 s and 175 s still have the old interval.
+    // Function heartbeat is updated 115 s after node-monitor: the answers at 115 s and 175 s still have the old
+    // interval.
     for (let seconds = 65; seconds <= 400; seconds += 5) {
       fleet.at(seconds);
       if (seconds === 115 || seconds === 175 || seconds >= 235) await fleet.beat('fibre');

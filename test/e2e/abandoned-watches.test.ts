@@ -1,7 +1,7 @@
 /**
  * Watches that their clients abandon, in an account with the limit of a new one: 10 concurrent executions. Lambda does
- * not end a streamed response when its client disconnects, so each of them holds an execution. Heartbeats and ticks must
- * not notice.
+ * not end a streamed response when its client disconnects, so each of them holds an execution. Heartbeats and ticks
+ * must not notice.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';

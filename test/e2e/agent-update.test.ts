@@ -1,4 +1,6 @@
-/** The built agent updates itself against local mode: a good version is kept, a bad one is replaced by the one before. */
+/**
+ * The built agent updates itself against local mode: a good version is kept, a bad one is replaced by the one before.
+ */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';

@@ -1,4 +1,6 @@
-/** Both homes of this machine in a tree that was just cloned: without data, and with the permissions of a umask of 022. */
+/**
+ * Both homes of this machine in a tree that was just cloned: without data, and with the permissions of a umask of 022.
+ */
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * `nodekeeper move` from a file to tables of DynamoDB and back, in the embedded engine. `serve --store dynamodb` stands for the
- * functions of the stack: it answers requests over the new tables.
+ * `nodekeeper move` from a file to tables of DynamoDB and back, in the embedded engine. `serve --store dynamodb` stands
+ * for the functions of the stack: it answers requests over the new tables.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

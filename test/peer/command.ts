@@ -43,7 +43,9 @@ export class AnswerError extends Error {
 
 const CHARACTERS_SHOWN = 300;
 
-/** The answer to a request. @throws AnswerError for a status that is not in `expected` @throws Error without an answer */
+/**
+ * The answer to a request. @throws AnswerError for a status that is not in `expected` @throws Error without an answer
+ */
 export async function answerOf(
   client: ApiClient,
   request: ApiRequest,

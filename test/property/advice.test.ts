@@ -1,4 +1,6 @@
-/** Fleets with known loss: the advice that rests on counted silences holds for them, with the probability of its bound. */
+/**
+ * Fleets with known loss: the advice that rests on counted silences holds for them, with the probability of its bound.
+ */
 import { describe, expect, it } from 'vitest';
 import { adviseGrace, type GraceAdvice } from '../../shared/fleet/silences/advise-grace.ts';
 import { compareAdvice, countedHours, isMissed, type Loss } from '../support/known-loss-fleets.ts';

@@ -1,7 +1,7 @@
 /**
- * Many workers on one StatefulSet, and on one DaemonSet, with records delivered late, twice and to several workers at once,
- * owners and nodes that change meanwhile, machines that fall silent, transactions that conflict, and workers that are
- * killed between two calls or after a call without its answer.
+ * Many workers on one StatefulSet, and on one DaemonSet, with records delivered late, twice and to several workers at
+ * once, owners and nodes that change meanwhile, machines that fall silent, transactions that conflict, and workers that
+ * are killed between two calls or after a call without its answer.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -56,9 +56,10 @@ function podChanges(changes: readonly ItemChange[]): readonly PodChange[] {
 const ordinalIn = (name: string): number => Number(name.slice(name.lastIndexOf('-') + 1));
 
 /**
- * Laws of a StatefulSet in order, at every change of a pod in the order of the commits. A pod that ran is removed by its
- * machine alone: the controller never frees a name. The controller deletes a pod only if each one that it deleted before has
- * been removed, or if the set became so small that neither is wanted; then the higher one leaves, as upstream.
+ * Laws of a StatefulSet in order, at every change of a pod in the order of the commits. A pod that ran is removed by
+ * its machine alone: the controller never frees a name. The controller deletes a pod only if each one that it deleted
+ * before has been removed, or if the set became so small that neither is wanted; then the higher one leaves, as
+ * upstream.
  */
 function statefulViolations(changes: readonly ItemChange[], removedByMachine: ReadonlySet<string>) {
   const found: string[] = [];
@@ -122,7 +123,9 @@ async function raceStatefulSet(seed: number) {
   return { ...counts, ...statefulViolations(cluster.tables.changes('objects', 0), removedByMachine) };
 }
 
-/** Machines start pods and end those that are being deleted. Some fall silent for a while. Returns the number of acts. */
+/**
+ * Machines start pods and end those that are being deleted. Some fall silent for a while. Returns the number of acts.
+ */
 async function actAsMachines(
   cluster: StatefulCluster,
   world: { readonly random: Random; readonly silent: Set<string>; readonly removedByMachine: Set<string> },

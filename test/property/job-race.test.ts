@@ -1,7 +1,7 @@
 /**
- * Many workers on one Job, with records delivered late, twice and to several workers at once, pods that succeed, fail and
- * are evicted, transactions that conflict, and workers that are killed between two calls or after a call without its
- * answer.
+ * Many workers on one Job, with records delivered late, twice and to several workers at once, pods that succeed, fail
+ * and are evicted, transactions that conflict, and workers that are killed between two calls or after a call without
+ * its answer.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -26,8 +26,8 @@ interface Seen {
 }
 
 /**
- * The law, in the order of the commits: a pod is created only while fewer are active than may run, of each index one at a
- * time, and the status counts exactly the pods that lost the finalizer.
+ * The law, in the order of the commits: a pod is created only while fewer are active than may run, of each index one at
+ * a time, and the status counts exactly the pods that lost the finalizer.
  */
 function observe(changes: readonly ItemChange[], isIndexed: boolean): Seen {
   const active = new Map<string, string>();

@@ -11,7 +11,10 @@ import { apiInMemory } from '../support/api-in-memory.ts';
 import { heartbeatInMemory } from '../support/heartbeat-in-memory.ts';
 import { type Family, requestFamilies } from '../support/request-families.ts';
 
-/** A planted validation of Leases, in addition to ours. The heartbeat imports it as a function, so the module is replaced. */
+/**
+ * A planted validation of Leases, in addition to ours. The heartbeat imports it as a function, so the module is
+ * replaced.
+ */
 const planted = vi.hoisted(() => ({ validateLease: undefined as ((lease: KubeLease) => void) | undefined }));
 vi.mock(import('../../shared/kinds/leases/validate.ts'), async (original) => {
   const ours = await original();
@@ -90,9 +93,9 @@ interface Verdict {
 }
 
 /**
- * How many times as long four times the bytes need: the smaller of two such steps, because one step
- * may cross a limit between a refusal and the whole work. Measured more often only while it looks too much. Undefined: the
- * largest request is so short that its time shows nothing.
+ * How many times as long four times the bytes need: the smaller of two such steps, because one step may cross a limit
+ * between a refusal and the whole work. Measured more often only while it looks too much. Undefined: the largest
+ * request is so short that its time shows nothing.
  */
 async function lastingGrowth(family: Family): Promise<number | undefined> {
   const sizes = sizesOf(family);

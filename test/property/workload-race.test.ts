@@ -1,7 +1,7 @@
 /**
- * Many workers on one ReplicaSet, with records delivered late, twice and to several workers at once, a size that changes
- * meanwhile, pods that turn Ready and not Ready, transactions that conflict, and workers that are killed between two
- * calls or after a call without its answer.
+ * Many workers on one ReplicaSet, with records delivered late, twice and to several workers at once, a size that
+ * changes meanwhile, pods that turn Ready and not Ready, transactions that conflict, and workers that are killed
+ * between two calls or after a call without its answer.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Schedules, queue and event source of local mode, as the template describes them, on virtual time: EventBridge Scheduler
- * misses minutes and fires twice in others, and node-monitor keeps ticking over its chain of messages.
+ * Schedules, queue and event source of local mode, as the template describes them, on virtual time: EventBridge
+ * Scheduler misses minutes and fires twice in others, and node-monitor keeps ticking over its chain of messages.
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { functionUrlIds, planLocalMode } from '../../aws-local/assembly/plan.ts';

@@ -1,6 +1,6 @@
 /**
- * A site with a relay that misbehaves, on virtual time: real lease loops, the real relay, the heartbeat function, the API
- * and the controllers. No machine that runs is ever marked, and a machine that stops is marked in time.
+ * A site with a relay that misbehaves, on virtual time: real lease loops, the real relay, the heartbeat function, the
+ * API and the controllers. No machine that runs is ever marked, and a machine that stops is marked in time.
  */
 
 import { createHash } from 'node:crypto';

@@ -15,7 +15,8 @@ describe('over random histories of EC2 instances', () => {
   it('no living Node is deleted, and that of a terminated instance is deleted within two periods of the event or three polls', async () => {
     const histories = await historiesOf(HISTORIES);
     expect(histories.filter(({ liveDeleted, late }) => liveDeleted.length + late.length > 0)).toEqual([]);
-    // The histories cover the cases: many instances terminate, some stop, some Nodes are deleted by polls and some by events.
+    // The histories cover the cases: many instances terminate, some stop, some Nodes are deleted by polls and some by
+    // events.
     const polls = histories.flatMap(({ pollsToGo }) => pollsToGo);
     expect(histories.reduce((sum, { deleted }) => sum + deleted, 0)).toBeGreaterThan(HISTORIES);
     expect(histories.some(({ shutdownTaints }) => shutdownTaints > 0)).toBe(true);

@@ -9,8 +9,8 @@ import { seededFraction } from '../../simulation/seeded-random.ts';
 const NODES = 200;
 const HOURS = 24;
 /**
- * A path that loses part of the requests for long is seen by chance: half of four probes may get through while most beats
- * do not. The benchmark counts what comes of it; here stand the faults that must never mark anybody.
+ * A path that loses part of the requests for long is seen by chance: half of four probes may get through while most
+ * beats do not. The benchmark counts what comes of it; here stand the faults that must never mark anybody.
  */
 const CERTAIN = FAULTS.filter((kind) => kind !== 'ingestLossy');
 

@@ -1,6 +1,6 @@
 /**
- * An AWS account over the wire: Lambda (REST JSON), CloudWatch and Service Quotas (JSON 1.0 and 1.1). It checks that each
- * request is signed for its service and Region.
+ * An AWS account over the wire: Lambda (REST JSON), CloudWatch and Service Quotas (JSON 1.0 and 1.1). It checks that
+ * each request is signed for its service and Region.
  */
 
 import { createServer, type IncomingMessage } from 'node:http';

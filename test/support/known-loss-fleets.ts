@@ -1,9 +1,9 @@
 /**
  * Fleets with known loss, and what node-monitor counts of them.
  *
- * Each machine loses heartbeats with a probability of its own, some links fail for a while, and some machines reboot. The
- * silences pass through the watch of node-monitor, tick by tick, as in a tick. The truth is a second run of the same
- * fleet that is ten times as long, counted from its exact silences.
+ * Each machine loses heartbeats with a probability of its own, some links fail for a while, and some machines reboot.
+ * The silences pass through the watch of node-monitor, tick by tick, as in a tick. The truth is a second run of the
+ * same fleet that is ten times as long, counted from its exact silences.
  */
 import { silenceWatch } from '../../functions/node-monitor/silence-watch.ts';
 import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';

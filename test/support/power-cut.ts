@@ -1,10 +1,10 @@
 /**
- * What a disk may hold after a power cut, for the two files of a store. The model is a disk that keeps what was synced and
- * does as it likes with the rest: each sector of 512 bytes is the old one, the new one, or neither.
+ * What a disk may hold after a power cut, for the two files of a store. The model is a disk that keeps what was synced
+ * and does as it likes with the rest: each sector of 512 bytes is the old one, the new one, or neither.
  *
- * The log in generations (sqlite.org/walformat.html: its header has a salt). Within one, frames are appended; what
- * was there at the last fdatasync is safe. SQLite syncs the header of a generation before its frames, and the database
- * file before the header. So at the first sight of a generation its header and the whole database file are safe. Pages that
+ * The log in generations (sqlite.org/walformat.html: its header has a salt). Within one, frames are appended; what was
+ * there at the last fdatasync is safe. SQLite syncs the header of a generation before its frames, and the database file
+ * before the header. So at the first sight of a generation its header and the whole database file are safe. Pages that
  * a checkpoint writes afterwards are not: the log still has them all.
  */
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Rounds in which many workers get the same records: late, twice and several at once. Their transactions conflict, and some
- * of them are killed between two calls, or after a call without its answer.
+ * Rounds in which many workers get the same records: late, twice and several at once. Their transactions conflict, and
+ * some of them are killed between two calls, or after a call without its answer.
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ItemStore } from '../../shared/store/item-store.ts';

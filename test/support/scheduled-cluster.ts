@@ -1,6 +1,6 @@
 /**
- * A cluster with the scheduler: requests go to the API, streams to object-stream, and its wake-ups start passes. Nodes have
- * 4 cpu, 8Gi, 20Gi of ephemeral storage and 110 pods, are Ready and have the label of their host name.
+ * A cluster with the scheduler: requests go to the API, streams to object-stream, and its wake-ups start passes. Nodes
+ * have 4 cpu, 8Gi, 20Gi of ephemeral storage and 110 pods, are Ready and have the label of their host name.
  */
 import type { KubeDecision, KubeEvent, KubeNode, KubePod, PodSpec } from '../../shared/kinds/types.ts';
 import { MERGE, NODES, podsIn } from './api-in-memory.ts';

@@ -1,6 +1,6 @@
 /**
- * A store with a memory store beside it, which receives the same requests in the same order. Their outcomes of writes and
- * their items at the end must be equal. The memory store reports the units that the requests would cost.
+ * A store with a memory store beside it, which receives the same requests in the same order. Their outcomes of writes
+ * and their items at the end must be equal. The memory store reports the units that the requests would cost.
  */
 import { isDeepStrictEqual } from 'node:util';
 import {

@@ -1,6 +1,6 @@
 /**
- * What a store does on a disk that becomes full: `node store-on-full-disk.ts DIRECTORY`, a small file system. Prints what
- * happened as JSON.
+ * What a store does on a disk that becomes full: `node store-on-full-disk.ts DIRECTORY`, a small file system. Prints
+ * what happened as JSON.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

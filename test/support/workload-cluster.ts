@@ -1,6 +1,6 @@
 /**
- * The workload controllers over tables in memory, on virtual time. The test stands for users, the scheduler and machines.
- * The stream has the filter of the deployed one.
+ * The workload controllers over tables in memory, on virtual time. The test stands for users, the scheduler and
+ * machines. The stream has the filter of the deployed one.
  */
 
 import type { DeploymentSpec, KubeDeployment, KubeReplicaSet } from '../../functions/workloads/workload-types.ts';

@@ -1,6 +1,6 @@
 /**
- * `nodekeeper serve --install` inside a booted systemd (boot.sh): it is installed, stands still, is backed up and restored
- * by root, replaced, and removed. Each step writes what it found to a file in RESULTS.
+ * `nodekeeper serve --install` inside a booted systemd (boot.sh): it is installed, stands still, is backed up and
+ * restored by root, replaced, and removed. Each step writes what it found to a file in RESULTS.
  *
  *   serve-story.ts - RESULTS
  */

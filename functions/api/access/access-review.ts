@@ -1,6 +1,6 @@
 /**
- * Reviews of other users: TokenReview, SubjectAccessReview and LocalSubjectAccessReview. Kubelets, metrics endpoints and
- * proxies ask them. Nothing is stored. Source: upstream pkg/registry/authentication/tokenreview,
+ * Reviews of other users: TokenReview, SubjectAccessReview and LocalSubjectAccessReview. Kubelets, metrics endpoints
+ * and proxies ask them. Nothing is stored. Source: upstream pkg/registry/authentication/tokenreview,
  * pkg/registry/authorization, pkg/apis/authorization/validation.
  */
 

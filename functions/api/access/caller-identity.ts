@@ -2,9 +2,9 @@
  * Authenticates users by their pre-signed GetCallerIdentity requests. The request is sent to STS. The response of STS
  * identifies the signer. Access entries map that identity to a user and groups.
  *
- * kubectl sends the same token for many requests, so a verdict is cached by the token's hash, at most VERDICT_SECONDS and
- * at most until the token expires. The removal of an access entry takes effect with the deployment, which restarts the
- * functions. The revocation of an AWS credential takes effect within VERDICT_SECONDS.
+ * kubectl sends the same token for many requests, so a verdict is cached by the token's hash, at most VERDICT_SECONDS
+ * and at most until the token expires. The removal of an access entry takes effect with the deployment, which restarts
+ * the functions. The revocation of an AWS credential takes effect within VERDICT_SECONDS.
  */
 
 import { createHash } from 'node:crypto';

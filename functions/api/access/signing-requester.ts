@@ -4,8 +4,8 @@
  * - A machine asks the signers of kubelets for its own name only (upstream plugin/pkg/admission/noderestriction).
  * - A bootstrap token asks for the client certificate of a machine that it may enrol, and for nothing else. With
  *   upstream's tokens every request is created, and waits for somebody who approves it by mistake.
- * - Both have so many requests per hour. They are counted in the `control` table, one item per hour and identity, because
- *   counting the requests themselves would cost more with each one:
+ * - Both have so many requests per hour. They are counted in the `control` table, one item per hour and identity,
+ *   because counting the requests themselves would cost more with each one:
  *
  *   pk `signing-requests` sk <start of the hour, ms>-<hash of the identity>   n: number of requests, ttl epoch seconds
  */

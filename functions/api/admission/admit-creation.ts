@@ -1,7 +1,7 @@
 /**
  * Admission that reads other objects: the namespace of a new object and its LimitRanges, and the ServiceAccount, the
- * priority class and the RuntimeClass of a new pod. Kubernetes: "Admission Controllers", NamespaceLifecycle, LimitRanger,
- * ServiceAccount, Priority, RuntimeClass.
+ * priority class and the RuntimeClass of a new pod. Kubernetes: "Admission Controllers", NamespaceLifecycle,
+ * LimitRanger, ServiceAccount, Priority, RuntimeClass.
  */
 import { defined } from '../../../shared/defined.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';

@@ -1,6 +1,6 @@
 /**
- * Admission of CertificateSigningRequests. Kubernetes: "Admission Controllers", CertificateApproval, CertificateSigning,
- * CertificateSubjectRestriction; upstream plugin/pkg/admission/certificates.
+ * Admission of CertificateSigningRequests. Kubernetes: "Admission Controllers", CertificateApproval,
+ * CertificateSigning, CertificateSubjectRestriction; upstream plugin/pkg/admission/certificates.
  *
  * - A request is signed by the key that it contains. Its author has that key.
  * - Who approves or denies a request, or issues its certificate, needs the verb `approve` or `sign` on its signer.

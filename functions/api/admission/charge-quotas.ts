@@ -1,6 +1,6 @@
 /**
- * ResourceQuota admission: what an object uses is added to the quotas of its namespace in the transaction that writes the
- * object. Each quota must have the version that was read, so two objects never use the same last unit.
+ * ResourceQuota admission: what an object uses is added to the quotas of its namespace in the transaction that writes
+ * the object. Each quota must have the version that was read, so two objects never use the same last unit.
  */
 import { defined } from '../../../shared/defined.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';

@@ -264,8 +264,8 @@ interface Deciding {
  * The counts of the last list of the nodes. undefined if the nodes must be listed: a place is granted on counts of the
  * last minute only, and a wait that may have ended is decided on such counts. Otherwise one node that waits for a node
  * that failed would cause a list per minute. And a node that reports one version and then another would cause a list
- * each time: the last node to complete its update is no exception, so the last wave ends with the first report of a later
- * minute.
+ * each time: the last node to complete its update is no exception, so the last wave ends with the first report of a
+ * later minute.
  */
 async function knownCounts(
   dependencies: NodeUpdateDependencies,

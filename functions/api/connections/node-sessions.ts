@@ -1,4 +1,6 @@
-/** The connections of an agent that answer exec, attach and port-forward. A node may use only the paths of its own name. */
+/**
+ * The connections of an agent that answer exec, attach and port-forward. A node may use only the paths of its own name.
+ */
 import { authorize } from '../../../shared/access/authorize.ts';
 import { nodeIdentity } from '../../../shared/access/node-restriction.ts';
 import type { UnstoredRequest } from '../../../shared/api/request/call.ts';

@@ -1,8 +1,8 @@
 /**
  * exec, attach, port-forward and the proxies. Clients upgrade the connection to WebSocket or SPDY for them. API Gateway
- * HTTP APIs and Lambda function URLs cannot do that, so there they end with one sentence, which kubectl prints as it is.
- * `nodekeeper serve` opens the first three.
- * Source of the checks before it: pkg/registry/core/pod/strategy.go (streamLocation).
+ * HTTP APIs and Lambda function URLs cannot do that, so there they end with one sentence, which kubectl prints as it
+ * is. `nodekeeper serve` opens the first three. Source of the checks before it: pkg/registry/core/pod/strategy.go
+ * (streamLocation).
  */
 import { refuseWithoutAgent } from '../../../shared/api/logs/without-agent.ts';
 import type { ReadDependencies, UnstoredRequest } from '../../../shared/api/request/call.ts';
@@ -77,7 +77,9 @@ const NOT_UPGRADED = ({ resource, subresource }: ResourceTarget): string =>
   `${resource}/${subresource} is not served on AWS: its HTTP APIs cannot upgrade a connection to WebSocket or SPDY; ` +
   'it is served by "nodekeeper serve", the cluster on one machine; here use "kubectl logs" to read output, or sign in to the machine';
 
-/** Source: pkg/apis/core/validation (ValidatePodExecOptions), k8s.io/kubelet pkg/cri/streaming (validateExecRequest). */
+/**
+ * Source: pkg/apis/core/validation (ValidatePodExecOptions), k8s.io/kubelet pkg/cri/streaming (validateExecRequest).
+ */
 function purposeOf(pod: KubePod, { target, request: { query } }: UnstoredRequest): ConnectionPurpose {
   if (target.subresource === 'portforward') return { kind: 'portforward' };
   const container = logContainer(pod, query.get('container') ?? '');

@@ -7,7 +7,9 @@ import type { StaticDocuments } from './static-documents.ts';
 
 const CACHED_FOREVER = 'public, max-age=31536000, immutable';
 
-/** `load` is called once, at the first request: few clients read these documents, which have the texts of all fields. */
+/**
+ * `load` is called once, at the first request: few clients read these documents, which have the texts of all fields.
+ */
 export function openApiDocuments(load: () => Promise<OpenApi>): StaticDocuments {
   let loaded: Promise<OpenApi> | undefined;
   return async (path, request) => {

@@ -1,6 +1,6 @@
 /**
- * Metrics of the controllers: those of upstream's node lifecycle controller under its names, and our own with the prefix
- * `nodekeeper_`. Source: pkg/controller/nodelifecycle/metrics.go.
+ * Metrics of the controllers: those of upstream's node lifecycle controller under its names, and our own with the
+ * prefix `nodekeeper_`. Source: pkg/controller/nodelifecycle/metrics.go.
  */
 
 import type { GateVerdict } from '../../../shared/fleet/gate/gate.ts';

@@ -1,7 +1,7 @@
 /**
- * OpenAPI v2 in protobuf: which kinds accept which parameters in a PATCH, and nothing else. kubectl before 1.27 asks this
- * document before a dry run on the server, and kubectl before 1.29 before it leaves validation to the server. Both then need
- * no definitions. Field numbers: gnostic openapiv2/OpenAPIv2.proto.
+ * OpenAPI v2 in protobuf: which kinds accept which parameters in a PATCH, and nothing else. kubectl before 1.27 asks
+ * this document before a dry run on the server, and kubectl before 1.29 before it leaves validation to the server. Both
+ * then need no definitions. Field numbers: gnostic openapiv2/OpenAPIv2.proto.
  */
 import { groupVersionPath, type OpenApiResource } from './paths.ts';
 

@@ -59,8 +59,8 @@ export const fieldSetOf = (
 /**
  * The fields in which an object differs from one before it; `before` undefined: all that it sets.
  *
- * Only what differs is made into sets, because most of an object is the same before and after a write. The result is that
- * of whole sets: a value that is equal in both has equal sets, which neither change nor remove a field.
+ * Only what differs is made into sets, because most of an object is the same before and after a write. The result is
+ * that of whole sets: a value that is equal in both has equal sets, which neither change nor remove a field.
  */
 export function changesOf(
   schema: StructSchema,

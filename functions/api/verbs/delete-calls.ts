@@ -87,8 +87,8 @@ export function requestedDelete(options: object): RequestedDelete {
 }
 
 /**
- * Objects of these do not wait for their dependents: they are not in the table of the garbage collector, or have a deletion
- * of their own.
+ * Objects of these do not wait for their dependents: they are not in the table of the garbage collector, or have a
+ * deletion of their own.
  */
 const NEVER_WAITING: ReadonlySet<string> = new Set([
   'bootstraptokens',
@@ -99,7 +99,9 @@ const NEVER_WAITING: ReadonlySet<string> = new Set([
   'nodes',
 ]);
 
-/** A DELETE of these orphans the pods by default, for old clients (DefaultGarbageCollectionPolicy of their strategies). */
+/**
+ * A DELETE of these orphans the pods by default, for old clients (DefaultGarbageCollectionPolicy of their strategies).
+ */
 const ORPHANING_OWNERS: ReadonlySet<string> = new Set(['jobs', 'replicationcontrollers']);
 
 /** Foreground and Orphan: the object is marked, and removed by the garbage collector. */

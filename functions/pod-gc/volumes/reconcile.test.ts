@@ -23,7 +23,9 @@ interface Story {
 
 let fleet: ControlledFleet;
 
-/** Node a-0 on an instance, with a volume that pod db has mounted by a claim; b-0 keeps the rest of the fleet healthy. */
+/**
+ * Node a-0 on an instance, with a volume that pod db has mounted by a claim; b-0 keeps the rest of the fleet healthy.
+ */
 async function attached(story: Story = {}): Promise<void> {
   // The safety gate has a test of its own.
   const options = { ...story.options, policy: { tickGate: 'off', ...story.options?.policy } as const };

@@ -1,9 +1,9 @@
 /**
  * One sync of a CronJob: read, decide, apply in one transaction.
  *
- * The transaction holds the new Job, the deletions and the status with the time of the start. It is refused if the CronJob
- * has another resourceVersion than the one that was read. The name of a Job follows from its time. So there is one Job
- * for each due time, however many workers run.
+ * The transaction holds the new Job, the deletions and the status with the time of the start. It is refused if the
+ * CronJob has another resourceVersion than the one that was read. The name of a Job follows from its time. So there is
+ * one Job for each due time, however many workers run.
  */
 
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';

@@ -1,6 +1,6 @@
 /**
- * How long a node waits between two deletions of failed pods of one DaemonSet: 1 s, doubled up to 15 minutes. It is stored
- * with the claim of the DaemonSet, in the transaction that deletes the pods. Source:
+ * How long a node waits between two deletions of failed pods of one DaemonSet: 1 s, doubled up to 15 minutes. It is
+ * stored with the claim of the DaemonSet, in the transaction that deletes the pods. Source:
  * pkg/controller/daemon/daemon_controller.go (failedPodsBackoff), client-go util/flowcontrol/backoff.go.
  */
 

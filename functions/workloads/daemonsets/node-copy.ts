@@ -1,5 +1,6 @@
 /**
- * Labels and taints of every Node, which a process keeps between syncs. A sync reads only what changed since the last one.
+ * Labels and taints of every Node, which a process keeps between syncs. A sync reads only what changed since the last
+ * one.
  *
  * Exact: a read returns every change that was committed before it began (shared/store/shard-changes.ts).
  *

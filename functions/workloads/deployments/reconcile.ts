@@ -1,10 +1,10 @@
 /**
  * One sync of a Deployment: read, decide, apply in one transaction.
  *
- * The transaction holds every change of its ReplicaSets and of its status. It is refused if the Deployment or one of these
- * ReplicaSets has another resourceVersion than the one that was read. So of two syncs at once one commits, and the sum
- * of the sizes never exceeds what the rule allows (L14). The name of a new ReplicaSet follows from its template: a
- * second one of the same template is refused.
+ * The transaction holds every change of its ReplicaSets and of its status. It is refused if the Deployment or one of
+ * these ReplicaSets has another resourceVersion than the one that was read. So of two syncs at once one commits, and
+ * the sum of the sizes never exceeds what the rule allows (L14). The name of a new ReplicaSet follows from its
+ * template: a second one of the same template is refused.
  */
 
 import { type PendingEvent, recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
@@ -279,8 +279,8 @@ function withGeneration(next: KubeReplicaSet, previous: KubeReplicaSet): KubeRep
 }
 
 /**
- * The name of the new ReplicaSet is in use. By one of ours with this template: another sync was faster. By any other: the
- * next attempt makes another name.
+ * The name of the new ReplicaSet is in use. By one of ours with this template: another sync was faster. By any other:
+ * the next attempt makes another name.
  */
 async function resolveCollision(
   { objects }: WorkloadDependencies,

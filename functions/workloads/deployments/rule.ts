@@ -3,7 +3,8 @@
  * Source: pkg/controller/deployment/{deployment_controller,sync,rolling,recreate}.go.
  *
  * While a rollout is held (workload-rules/hold.rule.ts), availability may only look low because we see too little. Then
- * no old ReplicaSet is reduced by a rollout and no history is deleted. A change of spec.replicas by a person is followed.
+ * no old ReplicaSet is reduced by a rollout and no history is deleted. A change of spec.replicas by a person is
+ * followed.
  */
 import { defined } from '../../../shared/defined.ts';
 import type { KubeDeployment, KubeReplicaSet, WorkloadStatus } from '../workload-types.ts';
@@ -137,8 +138,8 @@ const allSets = ({ newSet, oldSets }: DeploymentSets): readonly KubeReplicaSet[]
   newSet === undefined ? oldSets : [newSet, ...oldSets];
 
 /**
- * ReplicaSets with their new sizes. A resized one records the size that it is a part of; with `annotate` every active one
- * does, because the change of spec.replicas is then done for it too.
+ * ReplicaSets with their new sizes. A resized one records the size that it is a part of; with `annotate` every active
+ * one does, because the change of spec.replicas is then done for it too.
  */
 function resized(
   deployment: KubeDeployment,

@@ -1,6 +1,6 @@
 /**
- * Keeps the status of PodDisruptionBudgets for clients that watch it. An eviction does not rely on it: the API counts the
- * pods when it is asked.
+ * Keeps the status of PodDisruptionBudgets for clients that watch it. An eviction does not rely on it: the API counts
+ * the pods when it is asked.
  */
 import { defined } from '../../../shared/defined.ts';
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';

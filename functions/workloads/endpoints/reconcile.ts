@@ -1,13 +1,13 @@
 /**
- * Writes the Endpoints and EndpointSlices of Services with a selector, and EndpointSlices with the addresses of Endpoints
- * that clients write for Services without one.
+ * Writes the Endpoints and EndpointSlices of Services with a selector, and EndpointSlices with the addresses of
+ * Endpoints that clients write for Services without one.
  *
  * What is stored is read before the pods, and each write is conditional on it. So a worker that read older pods is
  * refused by the write of one that read newer ones.
  *
- * Cost of a change of a pod that a Service selects: the reads of the Service, of its Endpoints, and of the slices and pods
- * of its namespace; one write each for the Endpoints and a slice, if they change. A namespace without Services costs
- * nothing (known-selectors.ts).
+ * Cost of a change of a pod that a Service selects: the reads of the Service, of its Endpoints, and of the slices and
+ * pods of its namespace; one write each for the Endpoints and a slice, if they change. A namespace without Services
+ * costs nothing (known-selectors.ts).
  */
 
 import { prepareEndpointSlice, prepareEndpoints } from '../../../shared/kinds/services/defaults.ts';
@@ -54,8 +54,8 @@ const endpointsRef = ({ namespace, name }: ObjectRef): ObjectRef => ({
 });
 
 /**
- * One Service; without a name all of the namespace. A removed one leaves Endpoints, which are removed; its slices have an
- * owner reference.
+ * One Service; without a name all of the namespace. A removed one leaves Endpoints, which are removed; its slices have
+ * an owner reference.
  */
 export async function syncEndpoints(dependencies: Dependencies, ref: ObjectRef): Promise<SyncReport> {
   if (ref.name !== '') return syncService(dependencies, ref);

@@ -26,7 +26,9 @@ const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 const OVER_CAPACITY = 'endpoints.kubernetes.io/over-capacity';
 /** The limit for one slice, as upstream. */
 const SLICE_ENDPOINTS_MAX = 100;
-/** The limit for one Endpoints object. Upstream has 1,000, which do not fit an object here. Slices have all addresses. */
+/**
+ * The limit for one Endpoints object. Upstream has 1,000, which do not fit an object here. Slices have all addresses.
+ */
 export const ADDRESSES_MAX = 250;
 
 /** A client writes its Endpoints. */
@@ -319,7 +321,9 @@ function partOf(pod: KubePod | undefined): unknown {
   ];
 }
 
-/** Services that select pods with these labels are concerned by a change. A pod without an address is in no endpoints. */
+/**
+ * Services that select pods with these labels are concerned by a change. A pod without an address is in no endpoints.
+ */
 export function labelsOfEndpoints(
   before: KubePod | undefined,
   after: KubePod | undefined,

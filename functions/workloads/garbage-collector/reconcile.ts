@@ -1,9 +1,9 @@
 /**
  * Garbage collection by owner: objects that an owner leaves behind.
  *
- * The owner index (store/owner-index.ts) finds them without a graph in memory. Each one is evaluated by live reads of all
- * its owners, and its deletion is refused if it changed since. A uid is never used again: an owner that is created again has
- * another uid. So an owner that was absent when it was read is absent when the deletion commits (L16).
+ * The owner index (store/owner-index.ts) finds them without a graph in memory. Each one is evaluated by live reads of
+ * all its owners, and its deletion is refused if it changed since. A uid is never used again: an owner that is created
+ * again has another uid. So an owner that was absent when it was read is absent when the deletion commits (L16).
  *
  * Who finds a dependent:
  *
@@ -203,8 +203,8 @@ function stateOf(owner: KubeObject | undefined, uid: string): OwnerState {
 }
 
 /**
- * Where the owner of an object in this namespace would be stored: in the same namespace, or in none. Undefined: its kind is
- * not stored as an object, or it has a namespace and the object has none.
+ * Where the owner of an object in this namespace would be stored: in the same namespace, or in none. Undefined: its
+ * kind is not stored as an object, or it has a namespace and the object has none.
  */
 export function ownerRef(namespace: string, owner: OwnerCoordinates): ObjectRef | undefined {
   const stored = storedResourceOf(owner.apiVersion, owner.kind);

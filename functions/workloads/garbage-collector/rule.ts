@@ -31,11 +31,11 @@ export type Fate =
   | { readonly kind: 'delete'; readonly policy: 'Background' | 'Foreground' };
 
 /**
- * L16: an object with an owner that stands, or that cannot be read, is never deleted. It also loses its reference to an owner
- * that waits for its dependents: that owner would wait for it forever.
+ * L16: an object with an owner that stands, or that cannot be read, is never deleted. It also loses its reference to an
+ * owner that waits for its dependents: that owner would wait for it forever.
  *
- * An owner that waits for its dependents waits for theirs too: so a Deployment stays until the pods of its ReplicaSets have
- * terminated.
+ * An owner that waits for its dependents waits for theirs too: so a Deployment stays until the pods of its ReplicaSets
+ * have terminated.
  */
 export function fateOf(
   owners: readonly JudgedOwner[],

@@ -45,8 +45,8 @@ export function jobPodOf(pod: KubePod): JobPod {
 }
 
 /**
- * The latest end of its containers if all terminated; else when it stopped being Ready; else when its deletion began; else
- * its creation. For a pod that is evicted from a silent node this is when the node became silent.
+ * The latest end of its containers if all terminated; else when it stopped being Ready; else when its deletion began;
+ * else its creation. For a pod that is evicted from a silent node this is when the node became silent.
  */
 function endedAtMsOf({ metadata, status = {} }: KubePod): number {
   const ends = (status.containerStatuses ?? []).map(({ state }) => parseTimeMs(state?.terminated?.finishedAt));
@@ -68,8 +68,8 @@ const isTerminal = ({ phase }: PodState): boolean => phase === 'Succeeded' || ph
 export const isTerminating = (pod: PodState): boolean => pod.isAwaited && !isTerminal(pod);
 
 /**
- * With `replacesTerminating` (podReplacementPolicy TerminatingOrFailed) a pod has failed as soon as it is being deleted,
- * so an eviction counts as a failure. Without it, when its node confirms the end.
+ * With `replacesTerminating` (podReplacementPolicy TerminatingOrFailed) a pod has failed as soon as it is being
+ * deleted, so an eviction counts as a failure. Without it, when its node confirms the end.
  */
 export const hasFailed = (pod: PodState, replacesTerminating: boolean): boolean =>
   pod.phase === 'Failed' || (pod.isDeleting && pod.phase !== 'Succeeded' && (replacesTerminating || !pod.isAwaited));

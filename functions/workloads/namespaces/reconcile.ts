@@ -64,7 +64,10 @@ export async function syncNamespace(dependencies: Dependencies, name: string): P
   return DONE;
 }
 
-/** Objects that are created again, or repaired. The commit is refused if the namespace changed, so it does not terminate. */
+/**
+ * Objects that are created again, or repaired. The commit is refused if the namespace changed, so it does not
+ * terminate.
+ */
 async function ensureContents(
   { objects, clock, random, apiAuthorities = noAuthorities }: Dependencies,
   namespace: KubeNamespace,
@@ -155,8 +158,8 @@ interface KindOutcome {
 }
 
 /**
- * Pages until REMOVALS_MAX objects can be removed. Objects that are marked and held do not count: behind them are others
- * that nothing has marked.
+ * Pages until REMOVALS_MAX objects can be removed. Objects that are marked and held do not count: behind them are
+ * others that nothing has marked.
  */
 async function deleteKind(
   { objects, clock }: Dependencies,

@@ -16,8 +16,8 @@ export interface Claims<Owned extends KubeObject> {
 }
 
 /**
- * What the index has, and what may be adopted. Another worker may have adopted an orphan since it was found: then it counts
- * once, as the index has it.
+ * What the index has, and what may be adopted. Another worker may have adopted an orphan since it was found: then it
+ * counts once, as the index has it.
  */
 export function candidatesOf<Owned extends KubeObject>(
   indexed: readonly Owned[],

@@ -1,6 +1,6 @@
 /**
- * The write of a plain DELETE by a controller: with the object's own grace period and finalizers. `previous`: the object as
- * stored, if the write changes it.
+ * The write of a plain DELETE by a controller: with the object's own grace period and finalizers. `previous`: the
+ * object as stored, if the write changes it.
  */
 
 import type { KubeObject, ObjectRef } from '../../../shared/kinds/types.ts';

@@ -1,4 +1,6 @@
-/** Whether rollouts are held, and reports of it: a metric at each sync, a decision record and an event once per hold. */
+/**
+ * Whether rollouts are held, and reports of it: a metric at each sync, a decision record and an event once per hold.
+ */
 
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';

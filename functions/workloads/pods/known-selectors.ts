@@ -1,6 +1,6 @@
 /**
- * The objects of one kind that select pods, as this process read them last. So changes of pods cost next to nothing where
- * there are none: one query in 30 seconds, while pods change.
+ * The objects of one kind that select pods, as this process read them last. So changes of pods cost next to nothing
+ * where there are none: one query in 30 seconds, while pods change.
  *
  * One that is created or changed meanwhile is unknown to other processes for at most this time. Its own record starts
  * a sync, and a due time starts another one afterwards.

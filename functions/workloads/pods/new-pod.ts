@@ -121,8 +121,8 @@ export interface ChargedObjects<Created extends KubeObject> {
 }
 
 /**
- * The new objects of one resource that the quotas of their namespace permit, and the quotas with their use. A commit with
- * these is refused if another creation was charged meanwhile, and the caller decides again.
+ * The new objects of one resource that the quotas of their namespace permit, and the quotas with their use. A commit
+ * with these is refused if another creation was charged meanwhile, and the caller decides again.
  */
 export async function chargedObjects<Created extends KubeObject>(
   { namespacePolicies }: Pick<Dependencies, 'namespacePolicies'>,

@@ -2,11 +2,11 @@
  * Transactions that create, adopt, release and delete what an owner has, each under the claim of the owner
  * (functions/workloads/owner-claim-store.ts).
  *
- * A sync reads the claim, then the set of the owner's objects, both strongly consistent. Each transaction raises the claim
- * from the value that was read, and is refused if the owner has another resourceVersion. So when it commits, no other
- * worker has changed the set since it was read: the set can only be smaller, because pods terminate by themselves.
- * A worker that is refused reads again. One that is killed has committed whole transactions, or none. A transaction that is
- * sent twice is refused the second time.
+ * A sync reads the claim, then the set of the owner's objects, both strongly consistent. Each transaction raises the
+ * claim from the value that was read, and is refused if the owner has another resourceVersion. So when it commits, no
+ * other worker has changed the set since it was read: the set can only be smaller, because pods terminate by
+ * themselves. A worker that is refused reads again. One that is killed has committed whole transactions, or none. A
+ * transaction that is sent twice is refused the second time.
  */
 
 import type { DecisionDraft } from '../../../shared/decisions/decision-record.ts';
@@ -114,8 +114,8 @@ export async function commitFirst(
 }
 
 /**
- * Creates pods in batches of 1, 2, 4, 8 and 16, or fewer if pods are large or quotas are many. After a refused pod no more
- * are created.
+ * Creates pods in batches of 1, 2, 4, 8 and 16, or fewer if pods are large or quotas are many. After a refused pod no
+ * more are created.
  */
 export async function createPods(
   dependencies: WorkloadDependencies,
@@ -127,7 +127,10 @@ export async function createPods(
     readonly make: (index: number, name: string) => PodCreation;
     /** `before`: pods of earlier transactions. */
     readonly draft: (names: readonly string[], before: number) => DecisionDraft;
-    /** The failure if another object has the name of a pod. Absent: names follow from their seeds, and others are chosen. */
+    /**
+     * The failure if another object has the name of a pod. Absent: names follow from their seeds, and others are
+     * chosen.
+     */
     readonly takenText?: (name: string) => string;
     /** Text of the event about the pod that could not be created. Absent: that of a ReplicaSet. */
     readonly failedText?: (index: number, message: string) => string;
@@ -194,8 +197,8 @@ export async function createPods(
 
 /**
  * Names of one batch. Its pods are in one shard of the change log, so their transaction raises one head and writes one
- * log item: it costs less, and conflicts with fewer commits. Which shard it is follows from the claim, so batches spread
- * over all shards.
+ * log item: it costs less, and conflicts with fewer commits. Which shard it is follows from the claim, so batches
+ * spread over all shards.
  */
 function namesInOneShard(
   owner: PodOwner,

@@ -1,4 +1,7 @@
-/** The part of a sync that DaemonSets and StatefulSets share: it reads the claim, pods and revisions, adopts and releases. */
+/**
+ * The part of a sync that DaemonSets and StatefulSets share: it reads the claim, pods and revisions, adopts and
+ * releases.
+ */
 import type {
   KubeControllerRevision,
   KubeDaemonSet,

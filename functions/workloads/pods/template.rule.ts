@@ -1,6 +1,7 @@
 /**
  * When a ReplicaSet runs the template of its Deployment, and the hash in its name. Source:
- * pkg/controller/deployment/util/deployment_util.go (EqualIgnoreHash), pkg/controller/controller_utils.go (ComputeHash).
+ * pkg/controller/deployment/util/deployment_util.go (EqualIgnoreHash), pkg/controller/controller_utils.go
+ * (ComputeHash).
  *
  * The hash is only part of a name. Equality of the templates decides which ReplicaSet is current, so another release of
  * the hash, or a ReplicaSet from another cluster, starts no rollout.

@@ -1,6 +1,6 @@
 /**
- * The finalizer of a pod that its Job has not counted yet. Only the Job, or the end of the Job, removes it, so a pod that
- * is deleted meanwhile is still counted. Source: pkg/controller/job/tracking_utils.go.
+ * The finalizer of a pod that its Job has not counted yet. Only the Job, or the end of the Job, removes it, so a pod
+ * that is deleted meanwhile is still counted. Source: pkg/controller/job/tracking_utils.go.
  */
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 

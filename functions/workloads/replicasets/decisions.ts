@@ -1,4 +1,7 @@
-/** Decision records of the controller of ReplicaSets and ReplicationControllers: which pods it created and deleted, and the numbers. */
+/**
+ * Decision records of the controller of ReplicaSets and ReplicationControllers: which pods it created and deleted, and
+ * the numbers.
+ */
 import type { DraftOf, ReplayRules } from '../../../shared/decisions/decision-record.ts';
 import { aboutWorkload, type RecordedWorkload } from '../../../shared/decisions/record-parts.ts';
 import type { OwnedPod } from '../pods/owned-pod.rule.ts';

@@ -22,9 +22,9 @@ export function firstToDelete(pods: readonly OwnedPod[], count: number, context:
 }
 
 /**
- * The chosen pods by the shard of their change log (store/layout.ts). A transaction of several pods then raises few heads.
- * Pods of one shard keep their order. Upstream deletes the chosen pods concurrently, without an order (manageReplicas
- * in pkg/controller/replicaset/replica_set.go).
+ * The chosen pods by the shard of their change log (store/layout.ts). A transaction of several pods then raises few
+ * heads. Pods of one shard keep their order. Upstream deletes the chosen pods concurrently, without an order
+ * (manageReplicas in pkg/controller/replicaset/replica_set.go).
  */
 export const byLogShard = (
   chosen: readonly OwnedPod[],

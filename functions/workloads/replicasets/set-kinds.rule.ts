@@ -1,6 +1,6 @@
 /**
- * ReplicaSets and ReplicationControllers: one controller, as upstream. A ReplicationController selects by a map of labels.
- * Source: pkg/controller/replication/conversion.go.
+ * ReplicaSets and ReplicationControllers: one controller, as upstream. A ReplicationController selects by a map of
+ * labels. Source: pkg/controller/replication/conversion.go.
  */
 import type { KubeObject, KubeReplicationController } from '../../../shared/kinds/types.ts';
 import type { KubeReplicaSet } from '../workload-types.ts';

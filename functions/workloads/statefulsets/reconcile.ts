@@ -1,12 +1,13 @@
 /**
  * One sync of a StatefulSet: read, decide, apply.
  *
- * At most one pod has an identity (L14): its name is the lock, because a creation is refused while any object has the name.
- * A pod of a silent node keeps its name until its object is removed: by its machine, by a person, or because the Node no
- * longer exists. No time limit of ours shortens this.
+ * At most one pod has an identity (L14): its name is the lock, because a creation is refused while any object has the
+ * name. A pod of a silent node keeps its name until its object is removed: by its machine, by a person, or because the
+ * Node no longer exists. No time limit of ours shortens this.
  *
- * Each transaction is under the claim of the StatefulSet (workload-rules/pod-commits.ts), so two workers never delete two
- * pods where the rule allows one. While rollouts are held (workload-rules/hold.rule.ts), a rolling update replaces nothing.
+ * Each transaction is under the claim of the StatefulSet (workload-rules/pod-commits.ts), so two workers never delete
+ * two pods where the rule allows one. While rollouts are held (workload-rules/hold.rule.ts), a rolling update replaces
+ * nothing.
  */
 
 import { recordEvents, subjectOf } from '../../../shared/events/record-event.ts';

@@ -1,8 +1,8 @@
 /**
  * One sync of a StatefulSet: which pods to create and delete. Pure.
  *
- * At most one pod has an ordinal: a pod that is being deleted keeps its ordinal until its object is removed, however long
- * its node is silent. Source: pkg/controller/statefulset/stateful_set_control.go (updateStatefulSet).
+ * At most one pod has an ordinal: a pod that is being deleted keeps its ordinal until its object is removed, however
+ * long its node is silent. Source: pkg/controller/statefulset/stateful_set_control.go (updateStatefulSet).
  */
 import { scaledValue } from '../pods/int-or-percent.rule.ts';
 
@@ -80,7 +80,9 @@ interface Step {
   readonly isBlocked: boolean;
 }
 
-/** Ordinals upward. In order, the first that is not available ends the sync; in parallel, BURST_PODS missing ones do. */
+/**
+ * Ordinals upward. In order, the first that is not available ends the sync; in parallel, BURST_PODS missing ones do.
+ */
 function keepWanted(rules: StatefulRules, byOrdinal: ReadonlyMap<number, OrdinalPod>): Step {
   const create: { ordinal: number; revision: string }[] = [];
   const remove: number[] = [];

@@ -1,4 +1,6 @@
-/** Constraints of kinds of core/v1 and coordination.k8s.io (pkg/apis/core/validation, pkg/apis/coordination/validation). */
+/**
+ * Constraints of kinds of core/v1 and coordination.k8s.io (pkg/apis/core/validation, pkg/apis/coordination/validation).
+ */
 import {
   at,
   type Constraint,

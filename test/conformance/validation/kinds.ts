@@ -139,5 +139,8 @@ export const VALIDATED: Readonly<Record<string, ValidatedKind>> = Object.fromEnt
   }),
 ]);
 
-/** Written by requests of other forms, which have tests of their own: a machine's enrolment (test/e2e/node-identity.test.ts). */
+/**
+ * Written by requests of other forms, which have tests of their own: a machine's enrolment
+ * (test/e2e/node-identity.test.ts).
+ */
 export const OTHERWISE_WRITTEN: readonly string[] = ['nodeidentities'];

@@ -1,4 +1,7 @@
-/** Constraints of PersistentVolumes, their claims, and storage.k8s.io (pkg/apis/core/validation, pkg/apis/storage/validation). */
+/**
+ * Constraints of PersistentVolumes, their claims, and storage.k8s.io (pkg/apis/core/validation,
+ * pkg/apis/storage/validation).
+ */
 import {
   at,
   type Constraint,

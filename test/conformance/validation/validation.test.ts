@@ -1,6 +1,6 @@
 /**
- * Every constraint of upstream's validation that the tables beside this file name: the counterexample is sent to the API
- * and must be refused with upstream's cause. docs/validation.md is the same tables. `WRITE_DOCS=1` writes it anew.
+ * Every constraint of upstream's validation that the tables beside this file name: the counterexample is sent to the
+ * API and must be refused with upstream's cause. docs/validation.md is the same tables. `WRITE_DOCS=1` writes it anew.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';

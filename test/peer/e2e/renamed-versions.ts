@@ -1,7 +1,7 @@
 /**
  * Stands between a client of Kubernetes 1.20 and a cluster that no longer serves batch/v1beta1 and
- * discovery.k8s.io/v1beta1, which Kubernetes 1.25 removed. Requests for these versions become requests for v1, and answers
- * name v1beta1 again. The fields that the tests read are the same in both versions. Bodies must be JSON.
+ * discovery.k8s.io/v1beta1, which Kubernetes 1.25 removed. Requests for these versions become requests for v1, and
+ * answers name v1beta1 again. The fields that the tests read are the same in both versions. Bodies must be JSON.
  *
  * It listens on loopback without TLS. Clients send no token on such a connection, so it adds that of the kubeconfig.
  */

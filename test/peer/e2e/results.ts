@@ -30,7 +30,9 @@ export function reportedIn(output: string): ReadonlyMap<string, Exclude<Outcome,
   return outcomes;
 }
 
-/** The outcome of the one test of a run. Before it the suite waits for nodes and pods; if that fails, none is reported. */
+/**
+ * The outcome of the one test of a run. Before it the suite waits for nodes and pods; if that fails, none is reported.
+ */
 export function outcomeOf(name: string, output: string): Outcome {
   const isSkipped = /\[SKIPPING\]|Ran 0 of \d+ Specs/.test(output) && !/BeforeSuite\].*Fail|FAIL!/.test(output);
   return reportedIn(output).get(name) ?? (isSkipped ? 'skipped' : 'failed');
@@ -54,7 +56,9 @@ export function failureReason(output: string): string {
 /** The group of a test: the first bracket of its name, such as `sig-apps`. */
 export const areaOf = (name: string): string => /^\[([^\]]+)\]/.exec(name)?.[1] ?? 'other';
 
-/** The whole name as a regular expression that matches it and nothing longer, but for the tags that a name may end with. */
+/**
+ * The whole name as a regular expression that matches it and nothing longer, but for the tags that a name may end with.
+ */
 export const focusOf = (name: string): string =>
   `${name.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&').replaceAll(' ', '\\s+')}(\\s+\\[Conformance\\])?\\s*$`;
 

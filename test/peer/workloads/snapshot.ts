@@ -122,7 +122,9 @@ function nameOf({ metadata: { generateName, name = '' } }: KubeObject): string {
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Fields without meaning for the comparison: names and versions are compared as keys, the rest differs in any two runs. */
+/**
+ * Fields without meaning for the comparison: names and versions are compared as keys, the rest differs in any two runs.
+ */
 const LEFT_OUT = ['name', 'uid', 'resourceVersion', 'managedFields', 'selfLink', 'namespace'];
 
 function normal(object: KubeObject, inText: (text: string) => string): unknown {

@@ -1,6 +1,6 @@
 /**
- * A function under AWS's own runtime client for Node.js, aws-lambda-ric: a process that loads the bundle, and the Runtime
- * API that it reads events from. It loads handlers, streams, and reports errors as the managed runtime does.
+ * A function under AWS's own runtime client for Node.js, aws-lambda-ric: a process that loads the bundle, and the
+ * Runtime API that it reads events from. It loads handlers, streams, and reports errors as the managed runtime does.
  * Source: AWS Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes".
  */
 
