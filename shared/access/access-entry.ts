@@ -3,8 +3,8 @@
  * entries are set at deployment. An identity without an entry is not authenticated.
  *
  * Source: EKS User Guide, "Grant IAM users access to Kubernetes with EKS access entries"; aws-iam-authenticator pkg/arn
- * for the canonical form: the ARN of a role session becomes the ARN of the role. Paths are removed, because STS does not
- * return them.
+ * for the canonical form: the ARN of a role session becomes the ARN of the role. Paths are removed, because STS does
+ * not return them.
  */
 import { NODES_GROUP } from './node-restriction.ts';
 import { PROBE_GROUP } from './probe-identity.ts';

@@ -1,7 +1,7 @@
 /**
- * The claims of a service account's token, a JWT that the API signs. They are checked before the signature, because that
- * check is cheap. Valid claims without a valid signature prove nothing. Kubernetes: "Managing Service Accounts", bound
- * tokens; upstream pkg/serviceaccount/claims.go.
+ * The claims of a service account's token, a JWT that the API signs. They are checked before the signature, because
+ * that check is cheap. Valid claims without a valid signature prove nothing. Kubernetes: "Managing Service Accounts",
+ * bound tokens; upstream pkg/serviceaccount/claims.go.
  */
 
 import { defined } from '../defined.ts';
@@ -10,7 +10,9 @@ import { isJsonObject } from '../kubernetes/wire/json.ts';
 import { serviceAccountGroups, serviceAccountIn, serviceAccountUser } from './account-name.ts';
 import type { UserInfo } from './user-info.ts';
 
-/** Issuer of all tokens, and the audience of the API: upstream's default. A key of another cluster is not known here. */
+/**
+ * Issuer of all tokens, and the audience of the API: upstream's default. A key of another cluster is not known here.
+ */
 export const ACCOUNT_ISSUER = 'https://kubernetes.default.svc.cluster.local';
 /** Maximum validity. Requests for more get less. Seconds. */
 export const ACCOUNT_TOKEN_SECONDS_MAX = 86_400;
@@ -75,7 +77,9 @@ const refused = (reason: string): AccountTokenVerdict => ({ kind: 'refused', rea
 const isSecond = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-/** Checks all claims except signature and audience. `header` and `claims`: the JSON objects of the token, not validated. */
+/**
+ * Checks all claims except signature and audience. `header` and `claims`: the JSON objects of the token, not validated.
+ */
 export function accountTokenVerdict(header: Json, claims: Json, nowMs: number): AccountTokenVerdict {
   const { alg, kid, typ } = header;
   if (alg !== 'ES256') return refused('algorithm not allowed');

@@ -60,8 +60,8 @@ interface NodeRule {
   readonly resource: string;
   readonly verbs: readonly string[];
   /**
-   * This field must limit the request to the node itself. `reference`: a pod of the node must refer to the object, which
-   * node-graph.ts checks. Absent: no such limit.
+   * This field must limit the request to the node itself. `reference`: a pod of the node must refer to the object,
+   * which node-graph.ts checks. Absent: no such limit.
    */
   readonly own?: 'name' | 'spec.nodeName' | 'reference';
 }
@@ -227,7 +227,10 @@ export function rulesToGrant(user: UserInfo, viewerRules: readonly AccessRule[])
   return rules;
 }
 
-/** Node name of a user with only the permissions of a node. Undefined for users who may read everything, or are not nodes. */
+/**
+ * Node name of a user with only the permissions of a node. Undefined for users who may read everything, or are not
+ * nodes.
+ */
 export function readsAsNode(user: UserInfo): string | undefined {
   if (user.groups.some((group) => ADMIN_GROUPS.has(group) || VIEWER_GROUPS.has(group))) return undefined;
   const identity = nodeIdentity({ name: user.username, groups: user.groups });

@@ -25,7 +25,9 @@ import { mergePages } from '../store/merge-pages.ts';
 import type { NodeKey } from './node-identity.ts';
 import type { NodeKeys } from './node-keys.ts';
 
-/** The same number as in the health table: when all nodes start at once, each one reads its keys and renews its Lease. */
+/**
+ * The same number as in the health table: when all nodes start at once, each one reads its keys and renews its Lease.
+ */
 const SHARDS = 32;
 const PREFIX = 'node-keys#';
 const partition = (shard: number): string => `${PREFIX}${String(shard).padStart(2, '0')}`;

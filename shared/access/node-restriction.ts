@@ -79,7 +79,9 @@ export interface NodeRequest {
 export type NodeAuthorization =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'forbidden'; readonly message: string }
-  /** The owner of a mirror pod does not exist. The response is 404, as upstream: the node may register and try again. */
+  /**
+   * The owner of a mirror pod does not exist. The response is 404, as upstream: the node may register and try again.
+   */
   | { readonly kind: 'nodeNotFound'; readonly nodeName: string };
 
 const ALLOWED: NodeAuthorization = Object.freeze({ kind: 'allowed' });

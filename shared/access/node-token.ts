@@ -55,7 +55,10 @@ export type NodeTokenRefusal =
   | 'not valid yet'
   | 'expired';
 
-/** A signer replaces its token this long before the token expires, because a request may last some seconds. Milliseconds. */
+/**
+ * A signer replaces its token this long before the token expires, because a request may last some seconds.
+ * Milliseconds.
+ */
 const REPLACE_BEFORE_EXPIRY_MS = 60_000;
 
 /** The claims that a machine signs. `iat` and `exp`: seconds since the epoch. */

@@ -6,9 +6,9 @@
  * CHECK_MS, and on a refusal when it is older than RECHECK_MS: a new grant holds within a second, a withdrawn one is
  * accepted for up to CHECK_MS. Writes of this process are seen at once.
  *
- * Cost: a check is 2 read units, half a unit per kind. A changed kind of the cluster costs one read unit per 4 KB of its
- * objects. Roles and RoleBindings are read per namespace, so the objects of one namespace cannot delay another.
- * A cluster without such objects is never listed.
+ * Cost: a check is 2 read units, half a unit per kind. A changed kind of the cluster costs one read unit per 4 KB of
+ * its objects. Roles and RoleBindings are read per namespace, so the objects of one namespace cannot delay another. A
+ * cluster without such objects is never listed.
  */
 
 import type { ListPage, ListQuery } from '../api/storage/resource-storage.ts';

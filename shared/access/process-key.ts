@@ -1,7 +1,7 @@
 /**
- * Signing keys that a process creates when it first needs one: node-monitor for the tokens of its probes, the API for its
- * watch tickets. The private key never leaves the process and is lost when the process terminates. The public key is
- * stored for verification. So no private key must be distributed or stored.
+ * Signing keys that a process creates when it first needs one: node-monitor for the tokens of its probes, the API for
+ * its watch tickets. The private key never leaves the process and is lost when the process terminates. The public key
+ * is stored for verification. So no private key must be distributed or stored.
  */
 import type { NodePublicKey } from './node-identity.ts';
 
@@ -20,7 +20,9 @@ const REPLACE_BEFORE_EXPIRY_SECONDS = 43_200;
 /** A key signs nothing in this time before it expires: its signatures must still be valid when used. Seconds. */
 const UNUSED_BEFORE_EXPIRY_SECONDS = 600;
 
-/** `use`: sign with it. `replace`: create a new key, and sign with this one while that fails. `ended`: do not use it. */
+/**
+ * `use`: sign with it. `replace`: create a new key, and sign with this one while that fails. `ended`: do not use it.
+ */
 export function useOfKey({ throughMs }: Pick<ProcessKey, 'throughMs'>, nowMs: number): 'use' | 'replace' | 'ended' {
   const leftMs = throughMs - nowMs;
   if (leftMs < UNUSED_BEFORE_EXPIRY_SECONDS * 1_000) return 'ended';

@@ -1,12 +1,12 @@
 /**
  * Limits what each identity uses of this execution environment: the rate of its requests, and its share of the time.
- * The accounts are in memory, so the limits hold per environment. A share of each environment is the same share of all of
- * them: one identity gets a small part of a function, however many requests it sends at a time. The throttle of the HTTP
- * API limits the total.
+ * The accounts are in memory, so the limits hold per environment. A share of each environment is the same share of all
+ * of them: one identity gets a small part of a function, however many requests it sends at a time. The throttle of the
+ * HTTP API limits the total.
  *
- * system:masters is exempt, as in upstream's flow schema of that name: the emergency token, and simulated fleets that use
- * it. Our own probes have limits of their own, far above what they send: a refused probe looks like a failing heartbeat
- * path.
+ * system:masters is exempt, as in upstream's flow schema of that name: the emergency token, and simulated fleets that
+ * use it. Our own probes have limits of their own, far above what they send: a refused probe looks like a failing
+ * heartbeat path.
  */
 import * as status from '../kubernetes/status.ts';
 import { NODES_GROUP } from './node-restriction.ts';
@@ -24,8 +24,8 @@ export type RequestLimits = Readonly<Record<IdentityKind, IdentityLimit>>;
 
 /**
  * A kubelet sends about fifty requests at start and then a few per minute. kubectl reads all discovery and OpenAPI
- * documents at once. Helm and kube-state-metrics list every kind at their start: seconds of computing. `person` includes
- * service accounts.
+ * documents at once. Helm and kube-state-metrics list every kind at their start: seconds of computing. `person`
+ * includes service accounts.
  */
 export const API_LIMITS: RequestLimits = {
   node: { rate: { ratePerSecond: 10, burst: 100 }, time: { share: 0.2, burstMs: 2_000, waitMsMax: 25 } },
@@ -41,9 +41,9 @@ export const CONCURRENT_API_LIMITS: RequestLimits = {
 };
 
 /**
- * A node renews its Lease every ten seconds. When a renewal fails, it may retry ten times in a row. A heartbeat computes
- * for a millisecond or two, and waits some milliseconds for its write. One of each second remains within the share of a
- * node while the tables are slow.
+ * A node renews its Lease every ten seconds. When a renewal fails, it may retry ten times in a row. A heartbeat
+ * computes for a millisecond or two, and waits some milliseconds for its write. One of each second remains within the
+ * share of a node while the tables are slow.
  */
 export const HEARTBEAT_LIMITS: RequestLimits = {
   node: { rate: { ratePerSecond: 1, burst: 20 }, time: { share: 0.05, burstMs: 500, waitMsMax: 25 } },
@@ -56,8 +56,8 @@ const IDENTITIES_MAX = 20_000;
 const EXEMPT_GROUP = 'system:masters';
 
 /**
- * Requests of one environment overlap by less than this. A time that is further back is that of a clock that was set back.
- * Milliseconds.
+ * Requests of one environment overlap by less than this. A time that is further back is that of a clock that was set
+ * back. Milliseconds.
  */
 const OVERLAP_MS = 5_000;
 
@@ -166,7 +166,9 @@ function withoutWaits({ rate, time }: IdentityLimit): IdentityLimit {
   return { rate, time: { ...time, waitMsMax: 0 } };
 }
 
-/** When the clock was set back, the buckets move with it. Otherwise a live node would be refused until it has caught up. */
+/**
+ * When the clock was set back, the buckets move with it. Otherwise a live node would be refused until it has caught up.
+ */
 function followClock(account: Account, nowMs: number): void {
   const backMs = account.seenAtMs - nowMs;
   account.seenAtMs = backMs > OVERLAP_MS ? nowMs : Math.max(account.seenAtMs, nowMs);
@@ -212,12 +214,12 @@ export function admitRequest(fullAtMs: number | undefined, nowMs: number, limit:
 }
 
 /**
- * Limits the time that one identity uses of an execution environment, whatever it sends. An environment serves one request
- * at a time, so a share of its time is a share of both its CPU and the concurrency of the function.
+ * Limits the time that one identity uses of an execution environment, whatever it sends. An environment serves one
+ * request at a time, so a share of its time is a share of both its CPU and the concurrency of the function.
  *
- * A token bucket in milliseconds, stored as one number: the time at which it is full again (GCRA).
- * What a request uses is known at its end. So a request is admitted while the bucket is not overdrawn, and then pays. The
- * overdraft is bounded by one request.
+ * A token bucket in milliseconds, stored as one number: the time at which it is full again (GCRA). What a request uses
+ * is known at its end. So a request is admitted while the bucket is not overdrawn, and then pays. The overdraft is
+ * bounded by one request.
  */
 export interface TimeShare {
   /** The share of the time of one environment: 0.05 is a twentieth. */
@@ -225,8 +227,8 @@ export interface TimeShare {
   /** Time that may be used at once after an idle time. Milliseconds. */
   readonly burstMs: number;
   /**
-   * Most of a request's wait for the tables that counts, in milliseconds. All of a usual wait, because the environment is
-   * occupied meanwhile. Not the wait for tables that are slow: that is no fault of the sender.
+   * Most of a request's wait for the tables that counts, in milliseconds. All of a usual wait, because the environment
+   * is occupied meanwhile. Not the wait for tables that are slow: that is no fault of the sender.
    */
   readonly waitMsMax: number;
 }
@@ -245,14 +247,16 @@ export type TimeAdmission =
   | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
 
 /**
- * Longest refusal after one request. Below the shortest grace period: a node that is refused by mistake can still send its
- * heartbeat. Milliseconds.
+ * Longest refusal after one request. Below the shortest grace period: a node that is refused by mistake can still send
+ * its heartbeat. Milliseconds.
  */
 const REFUSED_MS_MAX = 30_000;
 
 const windowMs = ({ share, burstMs }: TimeShare): number => burstMs / share;
 
-/** @param fullAtMs result of the previous charge; undefined for an identity without a recent request. Epoch milliseconds */
+/**
+ * @param fullAtMs result of the previous charge; undefined for an identity without a recent request. Epoch milliseconds
+ */
 export function admitTime(fullAtMs: number | undefined, nowMs: number, limit: TimeShare): TimeAdmission {
   const waitMs = (fullAtMs ?? nowMs) - nowMs - windowMs(limit);
   if (waitMs <= 0) return { kind: 'admitted' };
@@ -273,9 +277,9 @@ export function chargeTime(
 }
 
 /**
- * Computing time of a process, divided among the requests that it serves at the same time. Which of them a process computes
- * for is not known. Each pays an equal part while it is served. Together they pay what was computed, once. An execution
- * environment of Lambda serves one request at a time, which pays all of it.
+ * Computing time of a process, divided among the requests that it serves at the same time. Which of them a process
+ * computes for is not known. Each pays an equal part while it is served. Together they pay what was computed, once. An
+ * execution environment of Lambda serves one request at a time, which pays all of it.
  */
 export interface SharedTime {
   /** A request begins. */

@@ -1,6 +1,6 @@
 /**
- * What a cluster answers after it has moved: 421 Misdirected Request (RFC 9110, 15.5.20) with a Status that names its new
- * address. Agents follow it (agent/app/follow-move.ts); kubectl prints the message.
+ * What a cluster answers after it has moved: 421 Misdirected Request (RFC 9110, 15.5.20) with a Status that names its
+ * new address. Agents follow it (agent/app/follow-move.ts); kubectl prints the message.
  */
 export const MOVED_CODE = 421;
 

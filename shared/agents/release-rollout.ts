@@ -4,8 +4,8 @@
  * - A node belongs to the first wave of the release with a selector that matches its labels. Waves run in order.
  * - A wave is complete when each of its Ready nodes runs the version or is skipped. A failed node keeps its wave
  *   incomplete.
- * - A node is skipped if the release has no artifact for its architecture, or if it runs a newer version and the release
- *   allows no downgrade. The status counts skipped nodes and names the first of them.
+ * - A node is skipped if the release has no artifact for its architecture, or if it runs a newer version and the
+ *   release allows no downgrade. The status counts skipped nodes and names the first of them.
  * - Nodes that update now and nodes that failed together are at most `maxUnavailable`.
  * - A node that is not Ready does not block its wave. It updates when it is Ready again.
  *
@@ -21,7 +21,10 @@ export const SKIPPED_NODES_LISTED = 20;
 const MESSAGES_MAX = 50;
 /** Length of such a message as JSON. UTF-16 units. */
 const MESSAGE_UNITS_MAX = 200;
-/** Length of a listed node as JSON, without its name and message: digest, time and the names of the members. UTF-16 units. */
+/**
+ * Length of a listed node as JSON, without its name and message: digest, time and the names of the members. UTF-16
+ * units.
+ */
 const LISTED_NODE_UNITS = 130;
 /** What a status needs beside the listed nodes at most: messages, skipped nodes, a condition, counts. UTF-16 units. */
 export const STATUS_RESERVE_UNITS = 26_000;
@@ -196,7 +199,10 @@ function skipReason(
     : undefined;
 }
 
-/** Without nodes that were deleted or are no longer in the release, and without artifacts that the release no longer has. */
+/**
+ * Without nodes that were deleted or are no longer in the release, and without artifacts that the release no longer
+ * has.
+ */
 export function withoutObsolete(state: RolloutState, spec: ReleaseSpec, names: ReadonlySet<string>): RolloutState {
   const digests = new Set(spec.artifacts.map(({ sha256 }) => sha256));
   return {

@@ -1,6 +1,6 @@
 /**
- * What a cluster behind a fence answers instead of what was asked. While its rows are copied, reads are answered and writes
- * are refused. Once its new address is known, everything is answered with it: what is read here is of the past.
+ * What a cluster behind a fence answers instead of what was asked. While its rows are copied, reads are answered and
+ * writes are refused. Once its new address is known, everything is answered with it: what is read here is of the past.
  */
 import { MOVED_CODE, movedStatus } from '../agents/moved-cluster.ts';
 import type { HttpRequest, HttpResponse } from '../kubernetes/request/http.ts';
@@ -40,8 +40,9 @@ export interface FenceSource {
 }
 
 /**
- * The fence of tables that others write: read with the first request, and again every few seconds. It stops no write that began
- * before, so functions are stopped while the rows are copied. Afterwards it sends clients to the new address.
+ * The fence of tables that others write: read with the first request, and again every few seconds. It stops no write
+ * that began before, so functions are stopped while the rows are copied. Afterwards it sends clients to the new
+ * address.
  */
 export function fenceReader({ items, nowMs }: FenceSource): () => Promise<Fence | undefined> {
   let known: { readonly fence: Promise<Fence | undefined>; readonly readAtMs: number } | undefined;

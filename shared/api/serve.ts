@@ -1,8 +1,9 @@
 /**
  * The Kubernetes API: one request, one response.
  *
- * Steps: parse the path, authenticate, authorize, answer. What a process answers is its own (Answers). An error of the client becomes a Status. A fault of
- * ours is logged with its cause, each cause once per minute, and becomes a 500 or 503 without detail.
+ * Steps: parse the path, authenticate, authorize, answer. What a process answers is its own (Answers). An error of the
+ * client becomes a Status. A fault of ours is logged with its cause, each cause once per minute, and becomes a 500 or
+ * 503 without detail.
  */
 
 import { type AuditedCall, audit } from '../access/audit.ts';

@@ -10,15 +10,16 @@
  *
  *   pk `ds#<shard>` sk <ms, 13 digits>-<node>   d JSON of several records, compressed; ttl epoch seconds
  *
- * Records of one commit about many Nodes share an item (docs/decisions/0046): they differ in few characters, so together
- * they compress to a tenth. The shard is that of each of the Nodes by its name. <node> is the first of them: a commit
- * marks a Node once, so no other item has this key.
+ * Records of one commit about many Nodes share an item (docs/decisions/0046): they differ in few characters, so
+ * together they compress to a tenth. The shard is that of each of the Nodes by its name. <node> is the first of them: a
+ * commit marks a Node once, so no other item has this key.
  *
  *   pk `dp#<shard>` sk <set>.<time before the end of time, 13 digits>-<hash>   d JSON of several records, compressed; ttl
  *
- * Records of one commit about pods of one set share an item (docs/decisions/0046). The set is the namespace and the name
- * up to its last hyphen: pods of a ReplicaSet have it in common, and it follows from the name of a deleted pod. The hash
- * is that of the first record. The newest item of a set is the first one: a read is limited to the newest records.
+ * Records of one commit about pods of one set share an item (docs/decisions/0046). The set is the namespace and the
+ * name up to its last hyphen: pods of a ReplicaSet have it in common, and it follows from the name of a deleted pod.
+ * The hash is that of the first record. The newest item of a set is the first one: a read is limited to the newest
+ * records.
  */
 
 import { defined } from '../defined.ts';
@@ -41,7 +42,10 @@ import type { DecisionAbout, DecisionDraft, DecisionRecord } from './decision-re
 const DECISION_SECONDS = 30 * 86_400;
 /** Part of the keys: must not change. */
 const DECISION_SHARDS = 16;
-/** Shards of items with several records. Part of the keys: must not change. As many as Nodes have: a commit has one item. */
+/**
+ * Shards of items with several records. Part of the keys: must not change. As many as Nodes have: a commit has one
+ * item.
+ */
 const SHARED_SHARDS = 8;
 /** Pages of one of these shards, at 1 MB each: 150,000 records or more. */
 const SHARED_PAGES_MAX = 16;
@@ -222,8 +226,8 @@ export interface DecisionStore {
   /** Both calls leave out expired records that DynamoDB has not deleted yet. */
   get(name: string, nowMs: number): Promise<NamedDecision | undefined>;
   /**
-   * With `about`, the records of one object, in the order of their names. Without, all records, by their objects: records
-   * about pods of one set that share an item follow each other.
+   * With `about`, the records of one object, in the order of their names. Without, all records, by their objects:
+   * records about pods of one set that share an item follow each other.
    */
   list(request: {
     readonly nowMs: number;
@@ -277,8 +281,8 @@ export function decisionStore(items: Items): DecisionStore {
 const BETWEEN = ' ';
 
 /**
- * All records. A page may end within an item that several records share. The position of such a record is the key before
- * this item, and the name of the record.
+ * All records. A page may end within an item that several records share. The position of such a record is the key
+ * before this item, and the name of the record.
  */
 async function listAll(
   items: Items,
@@ -316,8 +320,8 @@ async function listAll(
 }
 
 /**
- * The shared records of a place in the order of their names. Items are in the order of time, so each page reads the whole
- * place: half a read unit while it is empty, 110 for each of eight shards of Nodes after 100,000 marks.
+ * The shared records of a place in the order of their names. Items are in the order of time, so each page reads the
+ * whole place: half a read unit while it is empty, 110 for each of eight shards of Nodes after 100,000 marks.
  */
 const sharedReader =
   (

@@ -1,4 +1,6 @@
-/** Cluster events for the event bus: published after the transition is stored, repeated after a crash, never blocking. */
+/**
+ * Cluster events for the event bus: published after the transition is stored, repeated after a crash, never blocking.
+ */
 import { describe, expect, it } from 'vitest';
 import { settledFleet } from '../../test/support/controlled-fleet.ts';
 import { eventFaults } from '../../test/support/event-schemas.ts';

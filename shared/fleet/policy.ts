@@ -38,9 +38,9 @@ export const INTERVAL_JITTER = 0.04;
 export const TWO_HANGS_SECONDS = 11.8;
 
 /**
- * The shortest grace period that a policy may have with this heartbeat interval. One lost heartbeat marks no node. Nor do
- * a relay and a direct request that hang at the same time, where machines use relays. Machines do not know their grace
- * period and rely on this one: it is longer for a longer interval. Seconds; a policy has whole ones.
+ * The shortest grace period that a policy may have with this heartbeat interval. One lost heartbeat marks no node. Nor
+ * do a relay and a direct request that hang at the same time, where machines use relays. Machines do not know their
+ * grace period and rely on this one: it is longer for a longer interval. Seconds; a policy has whole ones.
  */
 export const graceSecondsMin = (beatIntervalSeconds: number): number =>
   Math.max(
@@ -116,7 +116,9 @@ export interface Policy {
    * (functions/watch/watch-shares.ts).
    */
   readonly concurrentWatchesMax: number;
-  /** A streamed watch without an event ends after this time. Seconds. Nothing shows that its client has disconnected. */
+  /**
+   * A streamed watch without an event ends after this time. Seconds. Nothing shows that its client has disconnected.
+   */
   readonly watchQuietSeconds: number;
   /** off: pods are bound by other schedulers, or not at all. */
   readonly scheduling: 'on' | 'off';
@@ -132,20 +134,24 @@ export interface Policy {
   readonly preemption: 'on' | 'off';
   /** Soft spread over hosts and zones of pods with the same controller and without constraints of their own. */
   readonly defaultTopologySpread: 'system' | 'none';
-  /** hold: while the safety gate is closed, pods are bound only to nodes with a recent heartbeat, and none is preempted. */
+  /**
+   * hold: while the safety gate is closed, pods are bound only to nodes with a recent heartbeat, and none is preempted.
+   */
   readonly schedulerGate: 'hold' | 'off';
   /** Alarm `pods-pending`: a pod without scheduling gates has waited for a node for so long. Seconds. */
   readonly pendingPodAlarmSeconds: number;
-  /** Alarm `workload-short-of-pods`: a workload has had too few available pods for so long. Seconds; seen every 900 s. */
+  /**
+   * Alarm `workload-short-of-pods`: a workload has had too few available pods for so long. Seconds; seen every 900 s.
+   */
   readonly workloadShortageAlarmSeconds: number;
   /**
-   * Silent nodes that a tick of node-monitor marks itself. Nodes; more are sent to node-marker, which needs a second more
-   * for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
+   * Silent nodes that a tick of node-monitor marks itself. Nodes; more are sent to node-marker, which needs a second
+   * more for few nodes, but marks 100,000 within three ticks (docs/decisions/0027). 0: all are sent.
    */
   readonly nodesMarkedPerTickMax: number;
   /**
-   * Nodes of a zone in its eviction queue. Nodes; each is a write. evictor taints at most 101 nodes of a zone between two
-   * ticks of node-monitor. Further nodes wait in their digests (docs/decisions/0046).
+   * Nodes of a zone in its eviction queue. Nodes; each is a write. evictor taints at most 101 nodes of a zone between
+   * two ticks of node-monitor. Further nodes wait in their digests (docs/decisions/0046).
    */
   readonly nodesQueuedPerZoneMax: number;
   /** Times for some nodes, selected by labels. At most 8, in order: the first match wins (docs/profiles.md). */

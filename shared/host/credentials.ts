@@ -96,8 +96,8 @@ export function staticTokensOf(tokens: Credentials): readonly StaticTokenConfig[
 }
 
 /**
- * A kubeconfig with the authority inlined, for the administrator and, in a context of its own, for somebody who may only
- * look. The first token opens everything, so only the file's owner may read it.
+ * A kubeconfig with the authority inlined, for the administrator and, in a context of its own, for somebody who may
+ * only look. The first token opens everything, so only the file's owner may read it.
  */
 export function writeKubeconfig(
   file: string,

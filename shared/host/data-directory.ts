@@ -5,7 +5,10 @@ import { isDiskFault } from './delayed-write.ts';
 import { StartError } from './start-error.ts';
 import { PRIVATE_FILE } from './write-file.ts';
 
-/** What a cluster on this machine keeps between starts; with `--ephemeral` a temporary folder that is deleted when it stops. */
+/**
+ * What a cluster on this machine keeps between starts; with `--ephemeral` a temporary folder that is deleted when it
+ * stops.
+ */
 export interface DataDirectory {
   readonly path: string;
   readonly ephemeral: boolean;

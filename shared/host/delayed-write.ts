@@ -1,6 +1,6 @@
 /**
- * A write to the data directory in the background: no request waits for it. A disk that is full, read-only or failing must not end the
- * process: the write is tried again until it succeeds, and the fault is reported once.
+ * A write to the data directory in the background: no request waits for it. A disk that is full, read-only or failing
+ * must not end the process: the write is tried again until it succeeds, and the fault is reported once.
  */
 export interface DelayedWrite {
   /** Writes within the delay. Calls until then are one write. */

@@ -8,7 +8,10 @@ interface BodyLimits<Refusal> {
   readonly admit?: (bytes: number) => Refusal | undefined;
 }
 
-/** The body of a request to a listener of HTTP/1.1 and HTTP/2, whole in time. Nothing is kept of one that is not, and no more of it is read. */
+/**
+ * The body of a request to a listener of HTTP/1.1 and HTTP/2, whole in time. Nothing is kept of one that is not, and no
+ * more of it is read.
+ */
 export function readBody<Refusal extends string = never>(
   request: Http2ServerRequest,
   { bytesMax, timeoutMs, admit = () => undefined }: BodyLimits<Refusal>,

@@ -49,7 +49,10 @@ export async function lastPart(response: Http2ServerResponse, body: string | Buf
 /** Whether this unit and the next one are a pair. A half without the other is a character of its own. */
 const isPairAt = (text: string, at: number): boolean => (text.codePointAt(at) ?? 0) > 0xffff;
 
-/** Waits until the client has accepted what was written, or has left. @returns false when it accepts nothing for too long */
+/**
+ * Waits until the client has accepted what was written, or has left. @returns false when it accepts nothing for too
+ * long
+ */
 export function drained(response: Http2ServerResponse, gone: AbortSignal): Promise<boolean> {
   // An HTTP/2 response that was closed never drains.
   if (gone.aborted) return Promise.resolve(true);

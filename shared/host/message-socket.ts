@@ -75,7 +75,9 @@ export class MessageSocket implements AsyncIterable<Buffer> {
     this.#socket.on('pong', listener);
   }
 
-  /** Closes after what was sent. Nothing more is received. A side that does not answer is disconnected by the library. */
+  /**
+   * Closes after what was sent. Nothing more is received. A side that does not answer is disconnected by the library.
+   */
   close(code = 1_000, reason = ''): void {
     this.#isClosing = true;
     this.#received.length = 0;

@@ -5,8 +5,8 @@ export interface StopSignals {
 }
 
 /**
- * SIGINT and SIGTERM, from the beginning: a start that is interrupted is finished, then undone. A second signal ends the
- * process at once.
+ * SIGINT and SIGTERM, from the beginning: a start that is interrupted is finished, then undone. A second signal ends
+ * the process at once.
  */
 export function listenForSignals(): StopSignals {
   let received = 0;

@@ -16,7 +16,10 @@ export function replaceFile(file: string, content: string, options: { readonly s
   renameSync(temporary, file);
 }
 
-/** Appends lines. After a fault the file has none of them: half a line would spoil the next one. @throws the fault of the disk */
+/**
+ * Appends lines. After a fault the file has none of them: half a line would spoil the next one. @throws the fault of
+ * the disk
+ */
 export function appendLines(file: string, lines: string): void {
   const bytes = sizeOf(file);
   try {

@@ -1,6 +1,6 @@
 /**
- * Kubernetes objects as they are in JSON. The schemas (schemas.ts) check the shape of every body; after that, these types
- * are trusted. Kubernetes' own kinds are generated; kinds of ours follow.
+ * Kubernetes objects as they are in JSON. The schemas (schemas.ts) check the shape of every body; after that, these
+ * types are trusted. Kubernetes' own kinds are generated; kinds of ours follow.
  */
 import type {
   ConditionStatus,

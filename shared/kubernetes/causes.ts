@@ -6,8 +6,8 @@ import type { Cause } from './status.ts';
 import { isJsonObject, jsonPrefix } from './wire/json.ts';
 
 /**
- * Longest value in a message. A cause may repeat the list that contains its item, so a longer one would make the work of
- * a refusal grow with the square of the body. Characters.
+ * Longest value in a message. A cause may repeat the list that contains its item, so a longer one would make the work
+ * of a refusal grow with the square of the body. Characters.
  */
 const SHOWN_CHARACTERS_MAX = 1_024;
 

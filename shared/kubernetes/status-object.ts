@@ -1,7 +1,7 @@
 /**
- * The object Status, and its bounds. Its texts repeat what a client sent, so without bounds a small request could cause an answer of
- * many megabytes. Every refusal passes here (StatusError), whatever writes it: a response, a line of a watch or an item
- * of a batch.
+ * The object Status, and its bounds. Its texts repeat what a client sent, so without bounds a small request could cause
+ * an answer of many megabytes. Every refusal passes here (StatusError), whatever writes it: a response, a line of a
+ * watch or an item of a batch.
  */
 
 /**
@@ -124,7 +124,10 @@ const UNIT_BYTES_MAX = 6;
 const QUOTATION_MARK = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The largest size of the unit as JSON in UTF-8. Bytes. A half of a surrogate pair counts as a lone one, which is escaped. */
+/**
+ * The largest size of the unit as JSON in UTF-8. Bytes. A half of a surrogate pair counts as a lone one, which is
+ * escaped.
+ */
 function unitBytes(unit: number): number {
   if (unit < 0x20 || (unit >= 0xd800 && unit <= 0xdfff)) return UNIT_BYTES_MAX;
   if (unit === QUOTATION_MARK || unit === BACKSLASH) return 2;

@@ -9,8 +9,8 @@ import { boundedStatus, CAUSES_MAX, type Cause, type KubeStatus, type StatusDeta
 export type { Cause, KubeStatus, StatusDetails } from './status-object.ts';
 
 /**
- * A request that ends in a Status. Thrown by the API's verbs; the edge writes `status` with `status.code`. It has at most
- * STATUS_BYTES_MAX, whatever the client sent.
+ * A request that ends in a Status. Thrown by the API's verbs; the edge writes `status` with `status.code`. It has at
+ * most STATUS_BYTES_MAX, whatever the client sent.
  */
 export class StatusError extends Error {
   override readonly name = 'StatusError';

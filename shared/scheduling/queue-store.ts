@@ -10,7 +10,8 @@
  * `turn` decides only who works. Two passes at once are safe, because every binding has its own conditions (bind.ts).
  *
  * No request is lost. A request increments `wanted` first and tries to start a pass then. A pass ends by clearing
- * `busyUntil` on the condition that `wanted` is what it was before the pass last read the cluster. Refused, it continues.
+ * `busyUntil` on the condition that `wanted` is what it was before the pass last read the cluster. Refused, it
+ * continues.
  */
 import { defined } from '../defined.ts';
 import { all, any, is, lacks } from '../store/attributes.ts';

@@ -228,7 +228,8 @@ export class Snapshot {
   }
 
   /**
-   * Runs `work` as if pods no longer counted: it calls `remove` and `putBack` for each. The pods count again afterwards.
+   * Runs `work` as if pods no longer counted: it calls `remove` and `putBack` for each. The pods count again
+   * afterwards.
    */
   withRemovals<T>(work: (removals: Removals) => T): T {
     const removed = new Map<string, SchedulablePod>();

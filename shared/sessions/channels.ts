@@ -2,7 +2,8 @@
  * Messages of a session: the first byte is a channel, the rest its data. Clients, `nodekeeper serve` and agents use the
  * same ones, so a message passes unchanged.
  *
- * Source: k8s.io/apimachinery pkg/util/remotecommand/constants.go, k8s.io/kubelet pkg/cri/streaming/remotecommand/websocket.go
+ * Source: k8s.io/apimachinery pkg/util/remotecommand/constants.go, k8s.io/kubelet
+ * pkg/cri/streaming/remotecommand/websocket.go
  */
 export const CHANNELS = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 

@@ -37,8 +37,8 @@ export const isPort = (value: unknown): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= 65_535;
 
 /**
- * What the API sends on a line. `ended`: the connection of that session is closed. An agent that does not read it, because
- * its command reads nothing, would not learn that otherwise.
+ * What the API sends on a line. `ended`: the connection of that session is closed. An agent that does not read it,
+ * because its command reads nothing, would not learn that otherwise.
  */
 export type LineMessage = { readonly session: SessionRequest } | { readonly ended: string };
 

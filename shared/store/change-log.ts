@@ -220,9 +220,9 @@ interface ShardLog {
 }
 
 /**
- * Step 3 for one shard: at least `limit` changes, all, or those of LOG_PAGES_MAX pages; the next read continues there. The key
- * of an item is the version of its last change, so a cursor between two changes of one item finds it, and the earlier ones
- * are left out.
+ * Step 3 for one shard: at least `limit` changes, all, or those of LOG_PAGES_MAX pages; the next read continues there.
+ * The key of an item is the version of its last change, so a cursor between two changes of one item finds it, and the
+ * earlier ones are left out.
  */
 async function readLog(
   items: ItemStore,

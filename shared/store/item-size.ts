@@ -1,7 +1,7 @@
 /**
  * Size of an item by DynamoDB's published rules: names and strings have their UTF-8 bytes, a number half a byte per
- * significant digit plus one, a boolean one byte, binary values their bytes, lists and maps three bytes and one for each member. The exact
- * rounding of numbers is not published; the result is right to one or two bytes per number.
+ * significant digit plus one, a boolean one byte, binary values their bytes, lists and maps three bytes and one for
+ * each member. The exact rounding of numbers is not published; the result is right to one or two bytes per number.
  */
 import { utf8Bytes } from '../text.ts';
 import type { AttributeValue, Item } from './item-store.ts';

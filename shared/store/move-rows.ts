@@ -1,6 +1,6 @@
 /**
- * The rows of a move in the `control` table (docs/decisions/0059-moving-a-cluster.md). They stay where they are: a copy has
- * none of its source's.
+ * The rows of a move in the `control` table (docs/decisions/0059-moving-a-cluster.md). They stay where they are: a copy
+ * has none of its source's.
  *
  *   pk `move` sk `source`        the fence: this store accepts no writes
  *   pk `move` sk `destination`   how far the move into this store is

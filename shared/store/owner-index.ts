@@ -38,8 +38,8 @@ export function ownerIndexWrites(
 }
 
 /**
- * The objects of an owner, of one resource or of all. Strongly consistent. An object may have been deleted, or have lost
- * its owner, since: read it.
+ * The objects of an owner, of one resource or of all. Strongly consistent. An object may have been deleted, or have
+ * lost its owner, since: read it.
  *
  * @throws StoreFault when there are more than one read may return
  */

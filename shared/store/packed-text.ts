@@ -6,8 +6,8 @@
  * that fits a unit as it is stays a string.
  *
  * Compression needs 30 µs for a Node of 3 KB, decompression 10 to 25 µs, most of it for the state of zlib. Texts that
- * were compressed or decompressed are kept, up to a limit: what was written is read by those who react to it, and clients
- * read the same objects again and again. 1 µs finds one.
+ * were compressed or decompressed are kept, up to a limit: what was written is read by those who react to it, and
+ * clients read the same objects again and again. 1 µs finds one.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { StoreFault } from './item-store.ts';
@@ -19,8 +19,8 @@ export type StoredText = string | Uint8Array;
 /** Raw deflate with OBJECT_DICTIONARY_1. */
 const FORMAT_DEFLATE_1 = 1;
 /**
- * A state of 80 KB instead of 270, which zlib would allocate and clear for each text. The window holds the dictionary, and
- * texts come out as short. A reader needs no larger one: its window is the largest.
+ * A state of 80 KB instead of 270, which zlib would allocate and clear for each text. The window holds the dictionary,
+ * and texts come out as short. A reader needs no larger one: its window is the largest.
  */
 const DEFLATE_STATE = { windowBits: 14, memLevel: 5, chunkSize: 4_096 } as const;
 const INFLATE_CHUNK_BYTES = 4_096;

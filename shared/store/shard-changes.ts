@@ -3,15 +3,17 @@
  *
  * change-log.ts merges the shards into one order, and raises their heads for that. A copy needs no such order. Within a
  * shard every commit has a version above the head, and writes the head in its transaction. So a version up to `c` of a
- * head was committed before the head was read, and its log entry exists. A cursor per shard therefore misses nothing, and
- * the read writes nothing.
+ * head was committed before the head was read, and its log entry exists. A cursor per shard therefore misses nothing,
+ * and the read writes nothing.
  */
 import type { Clock } from '../clock.ts';
 import type { Item, ItemKey, ItemStore } from './item-store.ts';
 import { ALONE, headPartition, LOG_RETENTION_SECONDS, logPartition, resourceVersionKey } from './layout.ts';
 import { logEntries, type ObjectChange } from './object-record.ts';
 
-/** Pages of one shard's log in one read, at 1 MB. All of them are in memory at once, and a list costs less than more. */
+/**
+ * Pages of one shard's log in one read, at 1 MB. All of them are in memory at once, and a list costs less than more.
+ */
 const PAGES_MAX = 4;
 
 export interface ShardCursors {

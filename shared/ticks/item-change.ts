@@ -73,8 +73,9 @@ export async function runRecordWorks<W extends RecordWork>(
 }
 
 /**
- * Handles a batch, and counts what it gives up or postpones. When `handle` rejects, because a record cannot be read, each
- * half of the batch is handled alone, down to that record. Completed work is then repeated, as after a second delivery.
+ * Handles a batch, and counts what it gives up or postpones. When `handle` rejects, because a record cannot be read,
+ * each half of the batch is handled alone, down to that record. Completed work is then repeated, as after a second
+ * delivery.
  */
 export async function handleRecords(
   { meter }: Pick<WorkDependencies, 'meter'>,

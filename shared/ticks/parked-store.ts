@@ -7,8 +7,8 @@
  *      it was parked first (ms); first when the row was written first (ms); due when it is retried next (ms); tries
  *      retries so far; version grows with every change of the works
  *
- * A row belongs to one uid: a Node that was deleted and created again has two rows. So the work for the earlier Node (the
- * release of its pod CIDRs) is never mixed with the work for the later one.
+ * A row belongs to one uid: a Node that was deleted and created again has two rows. So the work for the earlier Node
+ * (the release of its pod CIDRs) is never mixed with the work for the later one.
  *
  * Concurrency. Every write is one conditional update or delete:
  *   - `park` adds works and keeps due time, tries and times of a row and of works that exist. Repeated or concurrent
@@ -65,7 +65,9 @@ export interface ParkedRow {
 export interface ParkedStore {
   /** Adds works of this object, due at once if it has no row. @throws StoreFault */
   park(object: ParkedObject, works: readonly string[], nowMs: number): Promise<void>;
-  /** The rows, eventually consistent: half a read unit while there are none. Their least `dueMs` is the next due time. */
+  /**
+   * The rows, eventually consistent: half a read unit while there are none. Their least `dueMs` is the next due time.
+   */
   list(): Promise<readonly ParkedRow[]>;
   /** Strongly consistent. */
   get(id: string): Promise<ParkedRow | undefined>;

@@ -17,9 +17,9 @@ import { type WorkBudget, workUntil } from './bounded-work.ts';
 export const SCHEDULER_PRECISION_SECONDS = 60;
 
 /**
- * A slot may be claimed this long before it begins. Milliseconds. The message of a slot is delivered at its start by the
- * clock of the function that sent it. The clock of the function that receives it may be behind: without this allowance
- * it would name the slot before, which is claimed, and the chain would end.
+ * A slot may be claimed this long before it begins. Milliseconds. The message of a slot is delivered at its start by
+ * the clock of the function that sent it. The clock of the function that receives it may be behind: without this
+ * allowance it would name the slot before, which is claimed, and the chain would end.
  */
 export const SLOT_EARLY_MAX_MS = 2_000;
 
@@ -34,8 +34,8 @@ export const currentSlot = (nowMs: number, periodSeconds: number): number =>
 export const slotStartMs = (slot: number, periodSeconds: number): number => slot * periodSeconds * 1_000;
 
 /**
- * Time until a slot begins, for a delayed message: whole seconds, rounded up, since a message that comes before its slot
- * is lost. Source: Amazon SQS API Reference, SendMessage (DelaySeconds, 0 to 900).
+ * Time until a slot begins, for a delayed message: whole seconds, rounded up, since a message that comes before its
+ * slot is lost. Source: Amazon SQS API Reference, SendMessage (DelaySeconds, 0 to 900).
  */
 export const secondsToSlot = (slot: number, nowMs: number, periodSeconds: number): number =>
   Math.max(0, Math.ceil((slotStartMs(slot, periodSeconds) - nowMs) / 1_000));
@@ -78,7 +78,10 @@ export const reportsAge = (at: {
   return half(at.slot) !== half(at.slotBefore ?? at.slot - 1) || at.ageMs > SCHEDULER_PRECISION_SECONDS * 1_000;
 };
 
-/** The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused, exit. */
+/**
+ * The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused,
+ * exit.
+ */
 export const claimSlot = (slot: number) =>
   ({
     set: { slot },
@@ -105,14 +108,14 @@ const LATE_PERIODS_MAX = 1.5;
 export type TickGapPolicy = Pick<Policy, 'nodeMonitorPeriodSeconds' | 'nodeMonitorGracePeriodSeconds'>;
 
 /**
- * Longest gap between two finished ticks of node-monitor that is no missed tick (D9): half of the grace period, which is
- * the shortest silence for which a node is marked. Milliseconds.
+ * Longest gap between two finished ticks of node-monitor that is no missed tick (D9): half of the grace period, which
+ * is the shortest silence for which a node is marked. Milliseconds.
  *
  * The gap is measured in seconds of the grace period, not in periods, because that is what a gap puts at risk. A grace
  * period is at least two heartbeat intervals. Let the last heartbeat before an outage be one interval old. At the first
- * tick after the outage the node has been silent for at most half a grace period and one interval: not over a grace period.
- * A grace period of barely two periods leaves no room for a tick that is late by tenths of a second, so the gap is at
- * least one and a half periods.
+ * tick after the outage the node has been silent for at most half a grace period and one interval: not over a grace
+ * period. A grace period of barely two periods leaves no room for a tick that is late by tenths of a second, so the gap
+ * is at least one and a half periods.
  */
 export const tickGapMaxMs = (policy: TickGapPolicy): number =>
   1_000 * Math.max(policy.nodeMonitorGracePeriodSeconds / 2, LATE_PERIODS_MAX * policy.nodeMonitorPeriodSeconds);
@@ -201,7 +204,9 @@ export interface TickOutcome<Report> {
   readonly faults: readonly unknown[];
 }
 
-/** The same, for a controller that continues after the faults of single objects. It rejects when the read or claim does. */
+/**
+ * The same, for a controller that continues after the faults of single objects. It rejects when the read or claim does.
+ */
 export async function attemptTick<World, Claimed, Report>(
   { clock }: { readonly clock: Clock },
   tick: Tick,

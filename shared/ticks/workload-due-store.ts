@@ -2,8 +2,9 @@
  * When a workload is looked at again although nothing changes: pk `workloads-due` sk `<due, 14 digits>#<key>` in the
  * `control` table, without attributes. Times are rounded up to the second, so repeated syncs write one row.
  *
- * sk `next-sweep`, attribute t: when the next sweep is due, epoch milliseconds. It is read when more rows are stored than
- * one read returns: the row of the sweep may be behind them. Attribute f: where a sweep that was cut off continues.
+ * sk `next-sweep`, attribute t: when the next sweep is due, epoch milliseconds. It is read when more rows are stored
+ * than one read returns: the row of the sweep may be behind them. Attribute f: where a sweep that was cut off
+ * continues.
  */
 import { defined } from '../defined.ts';
 import type { ObjectRef } from '../kinds/types.ts';

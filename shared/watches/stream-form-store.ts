@@ -1,5 +1,6 @@
 /**
- * The measured form of streams, and who measures it, in the partition of the slots: a watch reads that partition anyway.
+ * The measured form of streams, and who measures it, in the partition of the slots: a watch reads that partition
+ * anyway.
  *
  *   pk `watch-slots` sk `form`      paddingBytes, or none for a long poll; measuredMs, deployment
  *                    sk `probe`     id of the running measurement, untilMs

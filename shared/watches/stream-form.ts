@@ -1,9 +1,9 @@
 /**
  * How a stream makes the front of the function deliver what was written.
  *
- * A function URL may hold a chunk until more is written. Reports differ on how much more: one more chunk
- * (honojs/hono 1678, H4ad/serverless-adapter 166), 16 KB (aws/aws-lambda-nodejs-runtime-interface-client 94), 100 KB (102 of
- * the same). So each deployment measures it, and uses the least padding with which a chunk is delivered in time
+ * A function URL may hold a chunk until more is written. Reports differ on how much more: one more chunk (honojs/hono
+ * 1678, H4ad/serverless-adapter 166), 16 KB (aws/aws-lambda-nodejs-runtime-interface-client 94), 100 KB (102 of the
+ * same). So each deployment measures it, and uses the least padding with which a chunk is delivered in time
  * (docs/decisions/0053-padded-streams.md).
  */
 
@@ -19,12 +19,14 @@ export type StreamForm =
 export const DEFAULT_FORM: StreamForm = { kind: 'stream', paddingBytes: 1 };
 
 /**
- * White space that JSON permits between two values. No line feed: the Python client fails on an empty line. It ignores a
- * last line without a line feed, as the others do.
+ * White space that JSON permits between two values. No line feed: the Python client fails on an empty line. It ignores
+ * a last line without a line feed, as the others do.
  */
 export const whitespace = (bytes: number): string => ' '.repeat(bytes);
 
-/** A chunk that arrives later is not delivered: `kubectl wait --timeout=1s` is the shortest wait in use. Milliseconds. */
+/**
+ * A chunk that arrives later is not delivered: `kubectl wait --timeout=1s` is the shortest wait in use. Milliseconds.
+ */
 export const DELIVERED_MS = 1_000;
 
 export interface MeasuredForm {
@@ -47,7 +49,9 @@ export function isMeasurementDue(
   return nowMs - stored.measuredMs >= (stored.form.kind === 'longPoll' ? REPEAT_MS : DAY_MS);
 }
 
-/** Whether a chunk arrived within DELIVERED_MS. `failed`: the stream could not be opened, which says nothing of chunks. */
+/**
+ * Whether a chunk arrived within DELIVERED_MS. `failed`: the stream could not be opened, which says nothing of chunks.
+ */
 export type Arrival = 'inTime' | 'late' | 'failed';
 
 /** The least form that delivers in time. undefined: it could not be measured. */

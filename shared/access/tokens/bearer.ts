@@ -51,8 +51,8 @@ export interface BoundedMemory<T> {
 }
 
 /**
- * A map of bounded size. It drops the entry that was added first, whether it is used or not: callers add an entry in use
- * again when it expires.
+ * A map of bounded size. It drops the entry that was added first, whether it is used or not: callers add an entry in
+ * use again when it expires.
  */
 export function boundedMemory<T>(entriesMax: number): BoundedMemory<T> {
   const entries = new Map<string, T>();

@@ -5,9 +5,9 @@
  * The stored key alone determines the algorithm. A header with another algorithm is refused. This excludes `none`, a
  * public key as a secret, and a key that is sent with the token.
  *
- * All caches are bounded. With them a heartbeat in steady state reads nothing and verifies no signature:
- * verified tokens are kept until they expire, and count only while their key is among the keys of the node; not those that
- * are bound to one request body, because each is used once.
+ * All caches are bounded. With them a heartbeat in steady state reads nothing and verifies no signature: verified
+ * tokens are kept until they expire, and count only while their key is among the keys of the node; not those that are
+ * bound to one request body, because each is used once.
  */
 import { createHash, type KeyObject, verify } from 'node:crypto';
 import type { Authentication } from '../authenticator.ts';

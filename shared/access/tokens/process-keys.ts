@@ -23,7 +23,9 @@ export interface ProcessKeys {
   forget(key: SigningKey): void;
 }
 
-/** If the next key cannot be stored, a warning is logged and the current key stays in use. Time until the next attempt. */
+/**
+ * If the next key cannot be stored, a warning is logged and the current key stays in use. Time until the next attempt.
+ */
 const RETRY_MS = 60_000;
 
 export interface ProcessKeyOptions {

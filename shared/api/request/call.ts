@@ -72,7 +72,9 @@ export interface UnstoredRequest extends Pick<Call, 'request' | 'target' | 'user
   readonly verb: Verb;
   /** @param verb absent: that of the request. @throws StatusError 403 */
   readonly requireAccess: (verb?: Verb) => Promise<void>;
-  /** A line about this request is written to the audit log when it is answered. @param verb absent: that of the request */
+  /**
+   * A line about this request is written to the audit log when it is answered. @param verb absent: that of the request
+   */
   readonly audit: (verb?: Verb) => void;
 }
 

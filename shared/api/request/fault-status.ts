@@ -1,10 +1,10 @@
 /**
  * The answer to a request that failed through a fault of ours, without detail.
  *
- * Tables that are throttled, do not answer, or let other writers win every attempt can accept the request later: the answer
- * is 503 with Retry-After. client-go, and so kubectl, then sends the request again, ten times at most (rest/with_retry.go).
- * Upstream asks for it as well while etcd cannot be reached (apiserver, pkg/storage/errors/storage.go). The seconds are
- * random: the clients of one outage must not return together.
+ * Tables that are throttled, do not answer, or let other writers win every attempt can accept the request later: the
+ * answer is 503 with Retry-After. client-go, and so kubectl, then sends the request again, ten times at most
+ * (rest/with_retry.go). Upstream asks for it as well while etcd cannot be reached (apiserver,
+ * pkg/storage/errors/storage.go). The seconds are random: the clients of one outage must not return together.
  */
 
 import type { RandomSource } from '../../clock.ts';

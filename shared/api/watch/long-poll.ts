@@ -8,8 +8,8 @@
  *   one more when they already have the result.
  * - Never an immediate empty response: clients without back-off would repeat it hundreds of times per second.
  * - Changes end it, together with all changes of the same read. The initial state of a watch does not end it.
- * - The closing bookmark is for clients that asked for bookmarks, and for the JavaScript client. That client cannot ask,
- *   but backs off after a response without a line.
+ * - The closing bookmark is for clients that asked for bookmarks, and for the JavaScript client. That client cannot
+ *   ask, but backs off after a response without a line.
  */
 
 import { forbiddenField } from '../../kubernetes/causes.ts';

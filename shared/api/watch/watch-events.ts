@@ -61,9 +61,9 @@ function matchedBefore(
 }
 
 /**
- * Events until the consumer stops or `deadlineMs` has passed, in batches that are never empty: those of one read of the log
- * together, an object of the initial state alone. A BOOKMARK with the version reached follows the initial state, and is the
- * last event of every read of the log that returned changes. The transport decides which clients receive it.
+ * Events until the consumer stops or `deadlineMs` has passed, in batches that are never empty: those of one read of the
+ * log together, an object of the initial state alone. A BOOKMARK with the version reached follows the initial state,
+ * and is the last event of every read of the log that returned changes. The transport decides which clients receive it.
  */
 export function watchEvents(
   source: WatchSource,

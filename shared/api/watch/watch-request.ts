@@ -31,7 +31,9 @@ export interface WatchRequest {
   readonly fields: FieldSelector;
   /** '' or '0': the initial state first, then changes. */
   readonly resourceVersion: string;
-  /** A version that the initial state must include, from the API's redirect. Absent: the newest when the watch begins. */
+  /**
+   * A version that the initial state must include, from the API's redirect. Absent: the newest when the watch begins.
+   */
   readonly stateVersion?: string;
 }
 

@@ -51,7 +51,9 @@ const DOMAINS: readonly (readonly [prefix: string, domain: string])[] = [
   ['eusc-', 'amazonaws.eu'],
 ];
 
-/** Host of a service's endpoint in a region. China, the isolated and the sovereign regions have domains of their own. */
+/**
+ * Host of a service's endpoint in a region. China, the isolated and the sovereign regions have domains of their own.
+ */
 export const awsHost = (service: string, region: string): string => {
   const [, domain = 'amazonaws.com'] = DOMAINS.find(([prefix]) => region.startsWith(prefix)) ?? [];
   return `${service}.${region}.${domain}`;

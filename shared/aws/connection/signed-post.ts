@@ -1,7 +1,7 @@
 /**
  * One signed POST to an AWS service with JSON protocol: the call, its connections, its signature. Without the SDK's
- * client, which adds 200 KB to a bundle, and without fetch: its first call needs 10 to 20 ms of CPU in each new execution
- * environment.
+ * client, which adds 200 KB to a bundle, and without fetch: its first call needs 10 to 20 ms of CPU in each new
+ * execution environment.
  */
 
 import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
@@ -14,7 +14,10 @@ export type SignedPost = (body: string, nowMs: number) => Promise<PostAnswer>;
 
 /** Maximum number of connections of one caller. */
 const SOCKETS_MAX = 8;
-/** Shorter than servers keep an idle connection: those of Node.js, in local mode, for 5 s. Each call is tried twice only. */
+/**
+ * Shorter than servers keep an idle connection: those of Node.js, in local mode, for 5 s. Each call is tried twice
+ * only.
+ */
 const CALL_IDLE_MS_MAX = 4_000;
 
 export function signedPost(
@@ -74,9 +77,9 @@ export interface PostClientOptions {
   readonly timeoutMs: number;
   readonly nowMs: () => number;
   /**
-   * Connections are not used again after this time without a request, because the other side may have closed them, and a
-   * frozen execution environment does not notice that. Compared before each request: the timers of an environment stop
-   * with it, and after a thaw the next event can run before them. Milliseconds.
+   * Connections are not used again after this time without a request, because the other side may have closed them, and
+   * a frozen execution environment does not notice that. Compared before each request: the timers of an environment
+   * stop with it, and after a thaw the next event can run before them. Milliseconds.
    * @default 20_000: a NAT gateway drops an idle connection after 350 s
    */
   readonly idleMsMax?: number;
@@ -177,9 +180,9 @@ const hmac = (key: string | Buffer | KeyObject, text: string): Buffer =>
   createHmac('sha256', key).update(text).digest();
 
 /**
- * AWS Signature Version 4 for the one kind of request that we send without the SDK: POST / with a text body. The signing
- * key is derived once per day; each request needs two hashes and one HMAC.
- * Source: IAM User Guide, "Create a signed AWS API request".
+ * AWS Signature Version 4 for the one kind of request that we send without the SDK: POST / with a text body. The
+ * signing key is derived once per day; each request needs two hashes and one HMAC. Source: IAM User Guide, "Create a
+ * signed AWS API request".
  *
  * @returns the headers of a request
  */

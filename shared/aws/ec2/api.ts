@@ -1,6 +1,6 @@
 /**
- * The three calls to EC2 that we make, in the SDK's shapes. Only the fields that we read are named. sdk-api.ts implements
- * them; errors.ts classifies what they throw.
+ * The three calls to EC2 that we make, in the SDK's shapes. Only the fields that we read are named. sdk-api.ts
+ * implements them; errors.ts classifies what they throw.
  */
 export interface DescribeInput {
   /** At most 200 values. A filter instead of ids: one unknown id would fail the call for all others. */
@@ -9,8 +9,8 @@ export interface DescribeInput {
 }
 
 /**
- * One instance by its id. For an unknown id EC2 returns the error InvalidInstanceID.NotFound, for an instance of another
- * account a response without an instance. A filter returns nothing for both.
+ * One instance by its id. For an unknown id EC2 returns the error InvalidInstanceID.NotFound, for an instance of
+ * another account a response without an instance. A filter returns nothing for both.
  */
 export interface DescribeById {
   readonly instanceId: string;

@@ -2,7 +2,8 @@
  * Paces the calls of a pass. The request limits of EC2 apply to the whole account, so other tools share them.
  *
  * - A pass has a few calls under way at one time.
- * - After a throttled call the pass makes no more calls. Its remaining tasks fail as throttled; the next tick follows soon.
+ * - After a throttled call the pass makes no more calls. Its remaining tasks fail as throttled; the next tick follows
+ *   soon.
  * - The next pass has half as many calls under way, at least one. Each pass without throttling adds one again.
  *
  * The limit is in memory and lives as long as the process.

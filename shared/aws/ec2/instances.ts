@@ -2,9 +2,9 @@
  * Describes the instances of nodes.
  *
  * A filter returns neither instances that EC2 does not know nor those of other accounts. So each instance that the
- * response lacks is requested by its id. The error NotFound means `notFound`, a response without the instance `foreign`.
- * A pass makes few of these calls (instance-confirmation.ts). The other missing instances are `failed`
- * until a later pass.
+ * response lacks is requested by its id. The error NotFound means `notFound`, a response without the instance
+ * `foreign`. A pass makes few of these calls (instance-confirmation.ts). The other missing instances are `failed` until
+ * a later pass.
  */
 import { hiddenInstance, splitByRegion, unrequestedAnswers } from '../../fleet/instances/answers-without-call.ts';
 import type { Cloud, InstanceAnswer } from '../../fleet/instances/cloud.ts';

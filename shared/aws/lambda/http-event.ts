@@ -54,8 +54,8 @@ const streamErrors = new WeakSet<object>();
 
 /**
  * For rejections that nothing handles. When the connection of a streamed response breaks, or is destroyed because its
- * client hangs, AWS's runtime client (aws-lambda-ric 4.0.2) rejects promises that it does not handle, and Node.js would end
- * the process with code 1. The stream has ended; the environment can receive the next event.
+ * client hangs, AWS's runtime client (aws-lambda-ric 4.0.2) rejects promises that it does not handle, and Node.js would
+ * end the process with code 1. The stream has ended; the environment can receive the next event.
  *
  * @throws the reason, if it is another one: Node.js then exits as without this handler
  */
@@ -67,9 +67,9 @@ export function throwUnlessOfStream(reason: unknown): void {
 const DRAIN_MS = 30_000;
 
 /**
- * Writes a response to a function URL's response stream. Lines of its body may follow later. They are not continued after
- * a write failed, or when the client accepted nothing for `drainMs`. The end does not wait longer for the client either: it
- * would hold the execution until its time limit.
+ * Writes a response to a function URL's response stream. Lines of its body may follow later. They are not continued
+ * after a write failed, or when the client accepted nothing for `drainMs`. The end does not wait longer for the client
+ * either: it would hold the execution until its time limit.
  *
  * An answer has at least one byte: the front may not notice the end of an empty one for 16 minutes.
  */
@@ -102,7 +102,8 @@ export async function streamAnswer(
     if (chunk.length === 0) continue;
     hasBytes = true;
     if (out.write(chunk)) {
-      // Node would send the chunks of one turn as one packet, and the front may deliver a packet only when the next arrives.
+      // Node would send the chunks of one turn as one packet, and the front may deliver a packet only when the next
+      // arrives.
       await nextTurn();
       continue;
     }

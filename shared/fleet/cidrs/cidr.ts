@@ -1,6 +1,6 @@
 /**
- * IP addresses and CIDRs as numbers. Parses the same texts as Go's net.ParseCIDR: host bits are cleared, and IPv4 has no
- * leading zeros. Formats IPv6 in the short form of RFC 5952.
+ * IP addresses and CIDRs as numbers. Parses the same texts as Go's net.ParseCIDR: host bits are cleared, and IPv4 has
+ * no leading zeros. Formats IPv6 in the short form of RFC 5952.
  */
 export type IpFamily = 4 | 6;
 

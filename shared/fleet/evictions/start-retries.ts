@@ -1,10 +1,10 @@
 /**
- * Starts the due retries of works that object-stream parked (object-stream/parked-works.ts). This tick does it because it
- * runs in every period; it neither knows nor does the works. A row that is retried for two hours without a
- * result is given up.
+ * Starts the due retries of works that object-stream parked (object-stream/parked-works.ts). This tick does it because
+ * it runs in every period; it neither knows nor does the works. A row that is retried for two hours without a result is
+ * given up.
  *
- * A retry is started first, and counted afterwards. A tick that is killed in between starts it again in the next period,
- * which is safe. Two concurrent ticks start it twice and count it once.
+ * A retry is started first, and counted afterwards. A tick that is killed in between starts it again in the next
+ * period, which is safe. Two concurrent ticks start it twice and count it once.
  *
  * Cost without parked rows: half a read unit per tick.
  */

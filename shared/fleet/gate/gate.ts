@@ -16,17 +16,17 @@
  * period, an outage can lose two heartbeats between few probes. So the path also counts as failing while the last grace
  * period contains no proven stretch in which every node could send a heartbeat (L5): consecutive ticks over one
  * heartbeat interval, none of them over one and a half periods after the one before, with most of their probes
- * accepted. The last heartbeat of a live node is then at most one interval old, with its jitter, and by another clock than
- * ours. So the proof is valid for the grace period less that age. In steady state every tick proves it. One gap of up to
- * half a grace period leaves the proof in time where a grace period is three heartbeat intervals or more; several in a
- * row do not.
+ * accepted. The last heartbeat of a live node is then at most one interval old, with its jitter, and by another clock
+ * than ours. So the proof is valid for the grace period less that age. In steady state every tick proves it. One gap of
+ * up to half a grace period leaves the proof in time where a grace period is three heartbeat intervals or more; several
+ * in a row do not.
  *
  * While the gate is closed, no node is newly marked or tainted by a limiter, and taint eviction deletes no pod.
  * Recovery continues. Nodes that are silent while probes succeed do not close the gate.
  *
  * With profiles, each profile has a gate with its own times, and its nodes are marked only while that one is open
- * (gateOf). All gates see the same ticks and probes. The record as a whole is closed while one of them is: evictions and
- * workloads wait for all (docs/decisions/0037).
+ * (gateOf). All gates see the same ticks and probes. The record as a whole is closed while one of them is: evictions
+ * and workloads wait for all (docs/decisions/0037).
  */
 import { defined } from '../../defined.ts';
 import { periodsBetween, tickGapMaxMs, ticksWereMissing } from '../../ticks/tick.ts';
@@ -118,8 +118,9 @@ export const needsAllProbes = (record: Pick<GateRecord, 'probes'>, first: readon
   first.includes(false) || record.probes.some(({ accepted }) => !accepted);
 
 /**
- * The probes evaluated at nowMs: those of the last two heartbeat intervals, at most 120 s, oldest first, and no more than
- * their ticks can have sent. A shorter window closes the gate earlier, which is safe. Probes from the future, which remain when the clock steps back, are dropped.
+ * The probes evaluated at nowMs: those of the last two heartbeat intervals, at most 120 s, oldest first, and no more
+ * than their ticks can have sent. A shorter window closes the gate earlier, which is safe. Probes from the future,
+ * which remain when the clock steps back, are dropped.
  */
 export function probesInWindow(probes: readonly Probe[], nowMs: number, policy: ProbePolicy): Probe[] {
   const windowSeconds = probeWindowSeconds(policy);
@@ -211,7 +212,9 @@ function withPathFailure(gate: GateRecord, before: GateRecord, nowMs: number): G
 
 const REASONS: readonly GateReason[] = ['missedTicks', 'failingPath'];
 
-/** The gate of the nodes of one profile, as a record by itself. A profile that is not in the record has the default one. */
+/**
+ * The gate of the nodes of one profile, as a record by itself. A profile that is not in the record has the default one.
+ */
 export function gateOf(record: GateRecord, profile: string | undefined): GateRecord {
   const { profiles, ...shared } = record;
   if (profiles === undefined) return record;
@@ -309,10 +312,10 @@ function decideOne(record: GateRecord, at: ProfileTick): GateRecord {
 }
 
 /**
- * When live nodes follow a shorter heartbeat interval at the latest; 0 when the interval is not shorter than at the last
- * tick. A node learns the interval from the answer to a heartbeat, which may come one old interval after the change of
- * function heartbeat. That function may get the policy later than node-monitor. Every node has a full grace period from
- * then.
+ * When live nodes follow a shorter heartbeat interval at the latest; 0 when the interval is not shorter than at the
+ * last tick. A node learns the interval from the answer to a heartbeat, which may come one old interval after the
+ * change of function heartbeat. That function may get the policy later than node-monitor. Every node has a full grace
+ * period from then.
  */
 function intervalLearnedMs({ beatSeconds = 0 }: GateRecord, at: ProfileTick): number {
   const oldSeconds = Math.max(beatSeconds, at.earlierBeatSeconds ?? 0);

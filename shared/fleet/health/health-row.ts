@@ -79,7 +79,9 @@ export const DIGEST = {
   }),
   /** Creation of the Node, server time. */
   createdAtMs: present(createdAt),
-  /** Server receipt time of the last renewal since the Node was created. An earlier one belongs to another Node (D2). */
+  /**
+   * Server receipt time of the last renewal since the Node was created. An earlier one belongs to another Node (D2).
+   */
   renewedAtMs: {
     ...RECEIVED_AT_MS,
     of(row: Item) {
@@ -119,7 +121,9 @@ export const DIGEST = {
   flaps: bytes('F'),
 };
 
-/** Conditions stored with the first lastHeartbeatTime are shown with the second (shared/fleet/nodes/heartbeat-times.ts). */
+/**
+ * Conditions stored with the first lastHeartbeatTime are shown with the second (shared/fleet/nodes/heartbeat-times.ts).
+ */
 export const HEARTBEAT_TIMES = { fromSeconds: number('f'), toSeconds: number('g') };
 
 /** Reported in the response to a beat. */
@@ -133,8 +137,8 @@ export const COUNTERS = {
 const NODE_HEALTH = { nodeName: present(text('sk')), ...DIGEST };
 
 /**
- * The digest of a node: one small item per node beside its Lease. A tick reads only digests; it reads a Node object only
- * when it changes it.
+ * The digest of a node: one small item per node beside its Lease. A tick reads only digests; it reads a Node object
+ * only when it changes it.
  */
 export type NodeHealth = RowValues<typeof NODE_HEALTH>;
 

@@ -30,8 +30,8 @@ const PAGES_MAX = 64;
 /** Rows per segment of a scan: half a page, because segments differ in size. */
 const ROWS_PER_SEGMENT = 2_000;
 /**
- * For more rows than this, a Scan page is tried first, which may hold the whole table: it costs at most 128 read units, and
- * so many rows one by one cost the same.
+ * For more rows than this, a Scan page is tried first, which may hold the whole table: it costs at most 128 read units,
+ * and so many rows one by one cost the same.
  */
 const ROWS_BEFORE_SCAN_MAX = 256;
 /**
@@ -171,8 +171,8 @@ export const unchangedSince = (seen: NodeHealth): Condition =>
   );
 
 /**
- * Stores that a node begins or ends flapping, in the commit of its Node. Refused for another Node, and when it was marked
- * since `seen` was read. `flaps` undefined: no mark is left to count.
+ * Stores that a node begins or ends flapping, in the commit of its Node. Refused for another Node, and when it was
+ * marked since `seen` was read. `flaps` undefined: no mark is left to count.
  */
 export const flapsChanged = (seen: NodeHealth, flaps: Uint8Array | undefined): UpdateWrite =>
   update(seen.nodeName, { flaps }, all(holds(DIGEST.uid, seen.uid), holds(DIGEST.flaps, seen.flaps)));
@@ -232,8 +232,8 @@ export async function scanHealth(
 }
 
 /**
- * The whole table, if one page holds it: up to 1 MB, about 5,000 nodes. One request in place of one per shard. undefined
- * for a larger table, after one page of read units.
+ * The whole table, if one page holds it: up to 1 MB, about 5,000 nodes. One request in place of one per shard.
+ * undefined for a larger table, after one page of read units.
  */
 export async function scanSmallTable(
   items: ItemStore,

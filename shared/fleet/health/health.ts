@@ -56,8 +56,8 @@ export const lastSignOfLifeMs = (health: SignsOfLife, freshSinceMs: number): num
   Math.max(lastSpokeAtMs(health), freshSinceMs);
 
 /**
- * The last moment at which the node still counts as alive. Epoch milliseconds. The times are those of its profile. Silence
- * before the end of a planned one does not count.
+ * The last moment at which the node still counts as alive. Epoch milliseconds. The times are those of its profile.
+ * Silence before the end of a planned one does not count.
  *
  * A node without a Ready condition has the startup grace period from its creation. If it beats without posting a
  * status, its beats count too, with the longer of both grace periods. Otherwise a startup grace period below the
@@ -83,8 +83,8 @@ export function deadlineMs(
 
 /**
  * When a live node follows its new profile at the latest; -Infinity when it does, or never changed it. The node learns
- * its interval from the answer to a heartbeat, which may come one interval of any other profile after the change. Without
- * this wait, a change from a patient to a strict profile would mark live nodes. Epoch milliseconds.
+ * its interval from the answer to a heartbeat, which may come one interval of any other profile after the change.
+ * Without this wait, a change from a patient to a strict profile would mark live nodes. Epoch milliseconds.
  */
 function profileSettledMs({ profileChangedAtMs, renewedAtMs }: SignsOfLife & Profiled, policy: Policy): number {
   if (profileChangedAtMs === undefined) return -Infinity;
@@ -110,9 +110,9 @@ export function healthVerdict(
 const BEAT_TOLERANCE = 1.25;
 
 /**
- * The heartbeat that a node owes at nowMs, as a metric. Of many nodes, the share of `received` is the share of heartbeats
- * that arrive, whatever the interval of each node, and whether it sends them itself or through a relay. A node owes none
- * while a promise of silence stands, and until it follows a new profile.
+ * The heartbeat that a node owes at nowMs, as a metric. Of many nodes, the share of `received` is the share of
+ * heartbeats that arrive, whatever the interval of each node, and whether it sends them itself or through a relay. A
+ * node owes none while a promise of silence stands, and until it follows a new profile.
  */
 export function beatArrival(
   health: SignsOfLife & Profiled,

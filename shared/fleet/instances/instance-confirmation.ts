@@ -1,9 +1,9 @@
 /**
- * DescribeInstances with a filter does not return some instances. This plan selects the ones that are requested by their
- * id, and in which pass.
+ * DescribeInstances with a filter does not return some instances. This plan selects the ones that are requested by
+ * their id, and in which pass.
  *
- * A filter returns neither instances that no longer exist nor those of other accounts. Only a request by id distinguishes
- * the two. Each such request is a call of its own, so a pass makes few of them. The order:
+ * A filter returns neither instances that no longer exist nor those of other accounts. Only a request by id
+ * distinguishes the two. Each such request is a call of its own, so a pass makes few of them. The order:
  *
  * 1. instances with one or two consecutive `notFound` answers, because D11 requires two of them before a deletion
  * 2. instances without an answer so far

@@ -2,10 +2,10 @@
  * Which nodes EC2 is asked about at a tick. Up to 2,000 nodes are due at every tick. Beyond that a node is due when its
  * polling interval has passed since EC2 was last asked about it.
  *
- * The time is stored for 128 groups of nodes, by the hash of the name: one read and one write per tick, half a read unit
- * and 3 write units, and only beyond 2,000 nodes. A time for each node would be 2,000 writes per tick in one partition. A tick that is missed or killed delays a group
- * until the next tick, because the group stays due. Slots chosen by arithmetic would be missed again and again: ticks
- * that run once per minute only meet every twelfth slot.
+ * The time is stored for 128 groups of nodes, by the hash of the name: one read and one write per tick, half a read
+ * unit and 3 write units, and only beyond 2,000 nodes. A time for each node would be 2,000 writes per tick in one
+ * partition. A tick that is missed or killed delays a group until the next tick, because the group stays due. Slots
+ * chosen by arithmetic would be missed again and again: ticks that run once per minute only meet every twelfth slot.
  */
 import { textHash } from '../../text.ts';
 import type { CloudSeen, PollClass, PollStrides } from './watch-list.rule.ts';

@@ -1,7 +1,7 @@
 /**
- * `spec.providerID`: the EC2 instance of a node. Accepted formats, as in cloud-provider-aws:
- * `aws:///<zone>/<instance id>`, `aws://<zone>/<instance id>`, `aws:////<instance id>` and an instance id alone.
- * Any other text is refused with a reason. It is never sent to EC2, which would respond that the instance does not exist.
+ * `spec.providerID`: the EC2 instance of a node. Accepted formats, as in cloud-provider-aws: `aws:///<zone>/<instance
+ * id>`, `aws://<zone>/<instance id>`, `aws:////<instance id>` and an instance id alone. Any other text is refused with
+ * a reason. It is never sent to EC2, which would respond that the instance does not exist.
  */
 
 export interface Ec2Instance {
@@ -67,8 +67,8 @@ export function parseProviderId(providerId: string | undefined): ProviderId {
 export type InstanceScope = { readonly kind: 'ours' } | { readonly kind: 'foreign'; readonly reason: string };
 
 /**
- * Whether EC2 can return the instance to our credentials. It returns no instances of other accounts and regions. Such an
- * instance must not be treated as deleted (D11). An unknown region or account counts as ours.
+ * Whether EC2 can return the instance to our credentials. It returns no instances of other accounts and regions. Such
+ * an instance must not be treated as deleted (D11). An unknown region or account counts as ours.
  */
 export function instanceScope(
   instance: { readonly region: string | undefined; readonly accountId: string | undefined },

@@ -149,8 +149,8 @@ export function seenAfter(
 
 /**
  * Mean number of EC2 calls per tick, each with up to `IDS_PER_CALL_MAX` ids. A tick processes whole groups of nodes
- * (poll-plan.rule.ts), so single ticks have more or fewer. At 5 s that is two calls per second, a tenth of EC2's default refill rate.
- * Each missing instance costs one more call, up to a bound (instance-confirmation.ts).
+ * (poll-plan.rule.ts), so single ticks have more or fewer. At 5 s that is two calls per second, a tenth of EC2's
+ * default refill rate. Each missing instance costs one more call, up to a bound (instance-confirmation.ts).
  */
 export const CALLS_PER_TICK_MAX = 10;
 export const IDS_PER_CALL_MAX = 200;
@@ -184,8 +184,8 @@ export interface PollStrides extends Readonly<Record<PollClass, number>> {
 }
 
 /**
- * Polling interval of each class of nodes, in ticks. Up to 2,000 nodes are polled every tick. Beyond that, nodes with an
- * open answer come first. The others share the remaining capacity. With 10,000 nodes that stay `running` it is 25 s.
+ * Polling interval of each class of nodes, in ticks. Up to 2,000 nodes are polled every tick. Beyond that, nodes with
+ * an open answer come first. The others share the remaining capacity. With 10,000 nodes that stay `running` it is 25 s.
  */
 export function pollStrides(
   rows: readonly { readonly seen: CloudSeen }[],

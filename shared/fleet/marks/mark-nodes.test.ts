@@ -2,7 +2,10 @@ import { expect, it } from 'vitest';
 import { type ControlledFleet, settledFleet } from '../../../test/support/controlled-fleet.ts';
 import type { ItemStore } from '../../store/item-store.ts';
 
-/** Node a-0 beats, the others are silent for longer than the grace period. `beforeMarks` runs before the first commit of marks. */
+/**
+ * Node a-0 beats, the others are silent for longer than the grace period. `beforeMarks` runs before the first commit of
+ * marks.
+ */
 async function silentFleet(size: number, beforeMarks: (fleet: ControlledFleet) => Promise<void> = async () => {}) {
   let isDue = false;
   const between = (items: ItemStore): ItemStore => ({

@@ -31,9 +31,9 @@ import { isMarkable } from './mark-pods.ts';
 import type { MarkDecision } from './rule.ts';
 
 /**
- * Nodes in one commit: with their events 3 items per node, 3 heads with a log item each, and 2 items with their decisions
- * (98 of 100); without events 2 items per node, a head, an item with decisions, and up to 6 log items. Nodes too large for
- * one transaction are marked in halves.
+ * Nodes in one commit: with their events 3 items per node, 3 heads with a log item each, and 2 items with their
+ * decisions (98 of 100); without events 2 items per node, a head, an item with decisions, and up to 6 log items. Nodes
+ * too large for one transaction are marked in halves.
  */
 const NODES_PER_COMMIT_MAX = { withEvents: 30, withoutEvents: 46 } as const;
 /** Attempts at a contended commit of several nodes, before its halves are tried. */
@@ -80,8 +80,8 @@ export interface Marking {
 }
 
 /**
- * `events` of the nodes that were Ready: in the commit of their mark, or `later` by the caller. There are fewer shards of
- * events than of Nodes: without events more commits run concurrently, and each has more nodes.
+ * `events` of the nodes that were Ready: in the commit of their mark, or `later` by the caller. There are fewer shards
+ * of events than of Nodes: without events more commits run concurrently, and each has more nodes.
  */
 export async function markNodes(
   dependencies: WorkDependencies,

@@ -15,8 +15,8 @@ import type { ZoneMetrics } from '../zones/zone-state.ts';
 import type { MarkToDo } from './mark-nodes.ts';
 
 /**
- * Nodes in one part: eight commits, one after the other. Parts of one shard that run at once cancel each other's commits,
- * so few large parts need fewer transactions than many small ones. With the longest names a part has 62 KB.
+ * Nodes in one part: eight commits, one after the other. Parts of one shard that run at once cancel each other's
+ * commits, so few large parts need fewer transactions than many small ones. With the longest names a part has 62 KB.
  */
 const NODES_PER_PART_MAX = 240;
 /** A part is valid for this time, or for one period if that is longer. Then the nodes that it left are sent again. */
@@ -56,8 +56,8 @@ export const partValidMs = (periodSeconds: number): number => Math.max(PART_VALI
 const isRecent = (atMs: number, nowMs: number, validMs: number): boolean => Math.abs(nowMs - atMs) < validMs;
 
 /**
- * Whether a valid part has this node: it was silent already at the last tick that sent parts, and the last tick that sent
- * every silent node is recent. Two times describe all parts, whatever their number:
+ * Whether a valid part has this node: it was silent already at the last tick that sent parts, and the last tick that
+ * sent every silent node is recent. Two times describe all parts, whatever their number:
  *   - A tick without a recent full one sends every silent node.
  *   - Each other tick sends the nodes that became silent since the last one.
  */
@@ -84,8 +84,8 @@ export const awaitsFollowUp = (markedAtMs: number | undefined, sent: SentParts |
   isRecent(markedAtMs, nowMs, FOLLOW_UP_VALID_MS);
 
 /**
- * The parts of a tick, each of one shard of Nodes: its commits then change one head of the change log. Neighbours in the
- * list are of different shards: parts that run at once rarely conflict.
+ * The parts of a tick, each of one shard of Nodes: its commits then change one head of the change log. Neighbours in
+ * the list are of different shards: parts that run at once rarely conflict.
  */
 export function nodesParts(
   todo: readonly MarkToDo[],

@@ -39,7 +39,7 @@ export const TICK_UNITS = 'tick_consumed_units';
 /** Silent nodes that a tick sent to node-marker; absent: none. */
 export const SENT_NODES = 'sent_nodes';
 /**
- * Requests that were refused in a minute because their identity is over its limit; absent: none. Also by kind of identity
- * (node, probe or person) in dimension `reason`.
+ * Requests that were refused in a minute because their identity is over its limit; absent: none. Also by kind of
+ * identity (node, probe or person) in dimension `reason`.
  */
 export const REFUSED_REQUESTS = 'refused_requests';

@@ -1,4 +1,6 @@
-/** Which minutes of refused requests a tick reports: each once, when the environments have written what they refused. */
+/**
+ * Which minutes of refused requests a tick reports: each once, when the environments have written what they refused.
+ */
 
 const MINUTE_MS = 60_000;
 /** Time after the end of a minute until its refusals are read: a slow write, and clocks that differ. Milliseconds. */

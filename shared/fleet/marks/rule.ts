@@ -234,7 +234,10 @@ interface EvaluatedNode {
   /** A promise of silence stands: it does not count in its zone, and waits for no taint. */
   readonly planned: boolean;
   readonly silentSeconds: number;
-  /** When it was marked, or its grace period ended if that is later: its order for a place in the queue. Epoch milliseconds. */
+  /**
+   * When it was marked, or its grace period ended if that is later: its order for a place in the queue. Epoch
+   * milliseconds.
+   */
   readonly waitsSinceMs: number;
 }
 
@@ -392,8 +395,8 @@ const ownFaultsAt = (gate: GateRecord, { startedAtMs, earlierStartsMs = [] }: Di
   );
 
 /**
- * Whether the node begins or ends flapping. A node that this pass marks is evaluated by the next one, also where this pass
- * is evaluated again after its mark was written (L10).
+ * Whether the node begins or ends flapping. A node that this pass marks is evaluated by the next one, also where this
+ * pass is evaluated again after its mark was written (L10).
  */
 function* decideFlapping(
   { health, marked }: EvaluatedNode,

@@ -8,8 +8,8 @@ import { rfc3339 } from '../../kubernetes/rfc3339.ts';
 
 export const READY = 'Ready';
 /**
- * Conditions that are set to Unknown when a node is silent, in this order. NetworkUnavailable is not among them, because
- * cloud and network controllers own it, not the kubelet.
+ * Conditions that are set to Unknown when a node is silent, in this order. NetworkUnavailable is not among them,
+ * because cloud and network controllers own it, not the kubelet.
  */
 export const MARKED_CONDITIONS = [READY, 'MemoryPressure', 'DiskPressure', 'PIDPressure'] as const;
 

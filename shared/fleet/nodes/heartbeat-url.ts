@@ -1,7 +1,7 @@
 /**
  * The second way of a heartbeat: the URL of function `heartbeat` itself (docs/decisions/0039). The integration of the
- * HTTP API adds the URL to each heartbeat in a header. The function puts it into its answer as an annotation of the Lease.
- * Agents learn it without a read.
+ * HTTP API adds the URL to each heartbeat in a header. The function puts it into its answer as an annotation of the
+ * Lease. Agents learn it without a read.
  */
 
 /** Header that the HTTP API sets; it overwrites one that a client sends. */

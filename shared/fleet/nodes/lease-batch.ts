@@ -34,8 +34,8 @@ export interface LeaseBatchAnswerItem {
   readonly status: number;
   readonly retryAfterSeconds?: number;
   /**
-   * A Status, or a Lease. The server leaves out of a Lease what follows from the path: type, name and namespace. Data out
-   * to the internet is billed. The relay adds it.
+   * A Status, or a Lease. The server leaves out of a Lease what follows from the path: type, name and namespace. Data
+   * out to the internet is billed. The relay adds it.
    */
   readonly body: unknown;
 }

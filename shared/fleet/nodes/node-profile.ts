@@ -104,7 +104,8 @@ export function contradictoryKey(selector: NodeSelector): string | undefined {
 const policiesOf = new WeakMap<object, ReadonlyMap<string, object>>();
 
 /**
- * The policy for nodes of this profile. A policy without profiles, such as a recorded part of one, holds for every node.
+ * The policy for nodes of this profile. A policy without profiles, such as a recorded part of one, holds for every
+ * node.
  */
 export function policyOf<P extends Partial<Policy>>(policy: P, profile: string | undefined): P {
   if (profile === undefined || policy.profiles === undefined || policy.profiles.length === 0) return policy;

@@ -1,6 +1,6 @@
 /**
- * CPU and memory of a machine, as its agent reports them in an annotation of its Lease: no request and no write of their
- * own. The server reads them for metrics.k8s.io.
+ * CPU and memory of a machine, as its agent reports them in an annotation of its Lease: no request and no write of
+ * their own. The server reads them for metrics.k8s.io.
  *
  * The text is `<CPU cores> <memory bytes> <window seconds> <end of the window, seconds since the epoch>`. It is short,
  * because every tick of node-monitor reads it with its row.

@@ -23,7 +23,10 @@ export type NodeWrite =
       readonly kind: 'update';
       readonly next: KubeObject;
       readonly old: KubeObject;
-      /** Whether the write is a status post. Never for a controller's write, which does not prove that the node is alive. */
+      /**
+       * Whether the write is a status post. Never for a controller's write, which does not prove that the node is
+       * alive.
+       */
       readonly statusPost: boolean;
       readonly nowMs: number;
     }

@@ -1,11 +1,11 @@
 /**
- * Reports an object that a controller cannot write because it is too large. Clients may not use the size that is reserved
- * for controllers (object-store.ts), so only an object from before that limit is affected. It is skipped and reported.
- * These functions never reject: the object must not delay any other.
+ * Reports an object that a controller cannot write because it is too large. Clients may not use the size that is
+ * reserved for controllers (object-store.ts), so only an object from before that limit is affected. It is skipped and
+ * reported. These functions never reject: the object must not delay any other.
  *
  * Every such write is counted in a metric, which has an alarm. The log line, the event and the decision record follow
- * report-limit.ts: one per object and change within ten minutes. The record's key contains the start of that interval, so
- * two processes that find the same write one record.
+ * report-limit.ts: one per object and change within ten minutes. The record's key contains the start of that interval,
+ * so two processes that find the same write one record.
  */
 
 import type { DecisionAbout } from '../../decisions/decision-record.ts';

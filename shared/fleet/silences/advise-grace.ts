@@ -4,9 +4,9 @@
  * A grace period of g seconds marks a live machine after a silence of more than g. Buckets that reach beyond g count
  * whole, so the number is never too small.
  *
- * The bound holds with 95 % probability if silences come as often in the future as in the counted hours. It is the upper
- * limit of the mean of a Poisson variable after k events. A failing uplink silences many machines at once, and such
- * silences are not independent. Events are therefore divided by the dispersion (variance over mean of the hourly
+ * The bound holds with 95 % probability if silences come as often in the future as in the counted hours. It is the
+ * upper limit of the mean of a Poisson variable after k events. A failing uplink silences many machines at once, and
+ * such silences are not independent. Events are therefore divided by the dispersion (variance over mean of the hourly
  * counts, at least 1), and the limit is multiplied by it (quasi-Poisson).
  */
 import { poissonBound95 } from './poisson-bound.ts';

@@ -17,8 +17,8 @@
  *   29 bits  time of the last mark: seconds, modulo 17 years
  *   24 bits  gaps to the marks before it, newest first; all ones: no further mark
  *
- * With a threshold of 2 or 3 and a window up to 4,094 s, each time is exact to the second. Otherwise older times are rounded
- * down by at most 1/62 of the window.
+ * With a threshold of 2 or 3 and a window up to 4,094 s, each time is exact to the second. Otherwise older times are
+ * rounded down by at most 1/62 of the window.
  */
 import type { NodeCondition, Taint } from '../../kubernetes/kubernetes.ts';
 import { rfc3339 } from '../../kubernetes/rfc3339.ts';
@@ -60,7 +60,9 @@ function gapForm(gaps: number, { flapWindowSeconds }: Policy): { readonly none: 
   return { none, unitSeconds: Math.max(1, Math.ceil(flapWindowSeconds / (none - 1))) };
 }
 
-/** The marks in a row. An earlier threshold is read from the bytes; after a change of the window, gaps have its unit. */
+/**
+ * The marks in a row. An earlier threshold is read from the bytes; after a change of the window, gaps have its unit.
+ */
 export function flapHistoryOf(packed: Uint8Array | undefined, nowMs: number, policy: Policy): FlapHistory {
   if (packed?.length !== PACKED_BYTES) return NO_HISTORY;
   const numberAt = (from: number, to: number): number => packed.subarray(from, to).reduce((sum, b) => sum * 256 + b, 0);

@@ -40,8 +40,8 @@ export interface PromiseFault {
 }
 
 /**
- * Why a promise is not accepted; undefined for one that is, and for one that does not change. `maxSeconds`: how far ahead
- * of our clock its author may promise.
+ * Why a promise is not accepted; undefined for one that is, and for one that does not change. `maxSeconds`: how far
+ * ahead of our clock its author may promise.
  */
 export function promiseFault(
   next: Annotations,

@@ -24,7 +24,9 @@ export function poissonBound95(count: number): number {
   return high;
 }
 
-/** Half the quantile of chi-squared, as Wilson and Hilferty approximate it. Over 100 events the error is below 0.01 %. */
+/**
+ * Half the quantile of chi-squared, as Wilson and Hilferty approximate it. Over 100 events the error is below 0.01 %.
+ */
 const approximateBound = (shape: number): number =>
   shape * (1 - 1 / (9 * shape) + NORMAL_95 / (3 * Math.sqrt(shape))) ** 3;
 

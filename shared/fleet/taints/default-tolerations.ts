@@ -9,8 +9,8 @@ import { TAINT_NOT_READY, TAINT_UNREACHABLE } from './taint.ts';
 
 /**
  * When a pod is bound to a node of a profile with another podEvictionTimeoutSeconds: the tolerations that
- * withDefaultTolerations added have the seconds of the profile. One that a user wrote in the same form, with the seconds of
- * the policy, cannot be distinguished. Returns the same list if nothing changes.
+ * withDefaultTolerations added have the seconds of the profile. One that a user wrote in the same form, with the
+ * seconds of the policy, cannot be distinguished. Returns the same list if nothing changes.
  */
 export function withProfileTolerations(
   tolerations: readonly Toleration[],

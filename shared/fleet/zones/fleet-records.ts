@@ -1,8 +1,8 @@
 /**
  * What the controllers store between ticks about zones and about nodes that wait for a NoExecute taint.
  *
- * - Upstream's queue stores the processed names, because its cache may not show its own taint yet. Here the digest of the
- *   node shows it (NodeHealth.noExecute), so no second set is needed.
+ * - Upstream's queue stores the processed names, because its cache may not show its own taint yet. Here the digest of
+ *   the node shows it (NodeHealth.noExecute), so no second set is needed.
  * - A queued node is not enqueued again (L10), so nodes are in the order in which they were first enqueued.
  * - The queue of a zone is bounded (nodesQueuedPerZoneMax). Upstream's holds every node; here each place is a write.
  * - There is no delay for a failed node. When a taint cannot be written, the node stays queued and no token is used.

@@ -73,8 +73,8 @@ const fullAt = (nowMs: number): LimiterCondition => ({
 
 /**
  * The update that acquires the token of a full bucket: tat := now + interval. The token is granted when the update is
- * written and denied when it is refused. Undefined at rate 0, which grants nothing. The condition includes the rate that
- * the caller read: after a change of rate the caller is denied and must read again.
+ * written and denied when it is refused. Undefined at rate 0, which grants nothing. The condition includes the rate
+ * that the caller read: after a change of rate the caller is denied and must read again.
  */
 export function takeTokenUpdate(at: {
   readonly nowMs: number;

@@ -1,7 +1,6 @@
 /**
- * The state of a zone by the Ready status of its counted nodes, and the eviction rate in that state; total disruption, in
- * which every zone is disrupted.
- * Source: ComputeZoneState, ReducedQPSFunc and HealthyQPSFunc in
+ * The state of a zone by the Ready status of its counted nodes, and the eviction rate in that state; total disruption,
+ * in which every zone is disrupted. Source: ComputeZoneState, ReducedQPSFunc and HealthyQPSFunc in
  * pkg/controller/nodelifecycle/node_lifecycle_controller.go.
  */
 
@@ -94,11 +93,11 @@ export function fleetMetricsOf(
 }
 
 /**
- * Total disruption: every listed zone is in FullDisruption. A fault of the controller is then more likely than a fault of
- * all nodes. It is a stored flag (D12), set when every listed zone is in FullDisruption and cleared when one is not.
+ * Total disruption: every listed zone is in FullDisruption. A fault of the controller is then more likely than a fault
+ * of all nodes. It is a stored flag (D12), set when every listed zone is in FullDisruption and cleared when one is not.
  * While it is set, no node is queued, every eviction rate is 0, and our NoExecute taints are removed. When it is
- * cleared, every node has a new full grace period. The limiters start without a token, so nodes that are already Unknown
- * are tainted one by one.
+ * cleared, every node has a new full grace period. The limiters start without a token, so nodes that are already
+ * Unknown are tainted one by one.
  *
  * A zone is listed when it counts at least one node. Without a listed zone the flag does not change.
  *
@@ -114,7 +113,9 @@ export interface DisruptionRecord {
    * milliseconds.
    */
   readonly freshSinceMs: number;
-  /** When the current or the last total disruption began; absent: never, or in an earlier version. Epoch milliseconds. */
+  /**
+   * When the current or the last total disruption began; absent: never, or in an earlier version. Epoch milliseconds.
+   */
   readonly startedAtMs?: number | undefined;
   /** When earlier ones began, newest first; absent: none is known. */
   readonly earlierStartsMs?: readonly number[] | undefined;
@@ -164,9 +165,9 @@ const EARLIER_MAX = 7;
 const REMEMBERED_MS = 86_400_000 + 3_600_000;
 
 /**
- * Times of faults of ours that still count, newest first; undefined: none does. Marks shortly before each of them do not
- * count for flapping (silences/flapping.ts). One incident often consists of several: a path that recovers and fails again
- * must not make earlier marks count. Epoch milliseconds.
+ * Times of faults of ours that still count, newest first; undefined: none does. Marks shortly before each of them do
+ * not count for flapping (silences/flapping.ts). One incident often consists of several: a path that recovers and fails
+ * again must not make earlier marks count. Epoch milliseconds.
  */
 export function rememberedFaults(
   earlierMs: readonly number[] | undefined,

@@ -13,8 +13,8 @@ export const EXCLUDE_DISRUPTION_LABEL = 'node.kubernetes.io/exclude-disruption';
 
 /**
  * Zone key: `region/zone`, or `zone` without a region label, or '' without both. The beta labels have precedence, as
- * upstream. The key is stored, displayed and used as a metric dimension. It is unambiguous, because a label value has no
- * slash. Upstream joins region and zone with `:`, NUL, `:`, which metrics and consoles cannot display.
+ * upstream. The key is stored, displayed and used as a metric dimension. It is unambiguous, because a label value has
+ * no slash. Upstream joins region and zone with `:`, NUL, `:`, which metrics and consoles cannot display.
  */
 export function zoneKeyOf(labels: Labels): string {
   const zone = labels?.[BETA_ZONE_LABEL] ?? labels?.[ZONE_LABEL] ?? '';

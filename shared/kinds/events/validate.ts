@@ -1,7 +1,7 @@
 /**
- * Event (pkg/apis/core/validation/events.go). What is validated depends on the API of the request, not only on the event:
- * events.k8s.io/v1 needs the newer form, and its updates change the series only. v1 accepts both forms, and checks an
- * event with eventTime, which is of the newer form, for its reporter, its action and the length of its texts.
+ * Event (pkg/apis/core/validation/events.go). What is validated depends on the API of the request, not only on the
+ * event: events.k8s.io/v1 needs the newer form, and its updates change the series only. v1 accepts both forms, and
+ * checks an event with eventTime, which is of the newer form, for its reporter, its action and the length of its texts.
  */
 
 import { immutable, invalidValue, required, sameJson } from '../../kubernetes/causes.ts';

@@ -279,8 +279,8 @@ function instantOf(localMs: number, zone: string): number {
 }
 
 /**
- * Latest time of the schedule that is after `afterMs` and not after `untilMs`; undefined: none. For `@every` the times are
- * counted from `afterMs`.
+ * Latest time of the schedule that is after `afterMs` and not after `untilMs`; undefined: none. For `@every` the times
+ * are counted from `afterMs`.
  */
 export function latestTimeMs(
   schedule: CronSchedule,

@@ -1,8 +1,8 @@
 /**
  * Lease objects (coordination.k8s.io/v1) and the attributes of a row that hold one. Times are microseconds, as
- * metav1.MicroTime has them. The fields that a kubelet or our agent writes have short attributes. The others (labels, annotations,
- * other owners, rare spec fields) share one JSON text with a size limit: a row stays below 1 KB, and a beat costs one
- * write unit.
+ * metav1.MicroTime has them. The fields that a kubelet or our agent writes have short attributes. The others (labels,
+ * annotations, other owners, rare spec fields) share one JSON text with a size limit: a row stays below 1 KB, and a
+ * beat costs one write unit.
  */
 
 import { defined } from '../../defined.ts';

@@ -22,8 +22,8 @@ import { mergePages } from '../../store/merge-pages.ts';
 import type { LeaseChange } from './lease-record.ts';
 
 /**
- * One attempt for each of six probes that renew one Lease at once, three through each way of a heartbeat; one more for an
- * owner that is not the row's Node, and one for a stored version ahead of our clock.
+ * One attempt for each of six probes that renew one Lease at once, three through each way of a heartbeat; one more for
+ * an owner that is not the row's Node, and one for a stored version ahead of our clock.
  */
 const RENEW_ATTEMPTS_MAX = 8;
 

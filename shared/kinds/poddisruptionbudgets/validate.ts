@@ -25,7 +25,9 @@ export function validateShare(field: string, value: IntOrString | undefined, sha
     : [];
 }
 
-/** The number of a count or share: 25 for 25 and for 25%. Upstream counts a malformed text, and an absent value, as 0. */
+/**
+ * The number of a count or share: 25 for 25 and for 25%. Upstream counts a malformed text, and an absent value, as 0.
+ */
 export const shareValue = (value: IntOrString = 0): number =>
   typeof value === 'number' ? value : Number(/^(\d+)%?$/.exec(value)?.[1] ?? 0);
 

@@ -9,8 +9,8 @@ export type BindOutcome =
   | { readonly kind: 'refused'; readonly why: string };
 
 /**
- * The effect of a POST of pods/binding: the pod is bound to the node permanently. `timeout`: podEvictionTimeoutSeconds of
- * the policy, and of the node's profile.
+ * The effect of a POST of pods/binding: the pod is bound to the node permanently. `timeout`: podEvictionTimeoutSeconds
+ * of the policy, and of the node's profile.
  */
 export function bindPod(
   pod: KubePod,

@@ -1,6 +1,6 @@
 /**
- * How many pods a budget expects: what the controllers of its pods want. Source: pkg/controller/disruption/disruption.go
- * (getExpectedPodCount, getExpectedScale).
+ * How many pods a budget expects: what the controllers of its pods want. Source:
+ * pkg/controller/disruption/disruption.go (getExpectedPodCount, getExpectedScale).
  */
 import type { KubeObject, KubePod, KubePodDisruptionBudget, ObjectRef, OwnerReference } from '../types.ts';
 import { coveredPods, type ExpectedPods } from './budget-status.ts';

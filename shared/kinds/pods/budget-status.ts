@@ -2,7 +2,8 @@
  * The disruptions that a PodDisruptionBudget allows, computed from the budget and the existing pods.
  *
  * Source: Kubernetes, "Disruptions", pod disruption budgets; upstream pkg/controller/disruption/disruption.go. One
- * difference: a pod without a controller counts as one expected pod. Upstream leaves it out, and allows no eviction then.
+ * difference: a pod without a controller counts as one expected pod. Upstream leaves it out, and allows no eviction
+ * then.
  */
 
 import { selectorFromSpec } from '../../kubernetes/selectors.ts';

@@ -201,8 +201,8 @@ export async function logSeenMs(
 }
 
 /**
- * Stores a chunk, or only that the agent is alive. A chunk that is sent twice is stored once. `sender`: the process of the
- * agent. Another process of it, after a restart, would begin again in the middle of the stream.
+ * Stores a chunk, or only that the agent is alive. A chunk that is sent twice is stored once. `sender`: the process of
+ * the agent. Another process of it, after a restart, would begin again in the middle of the stream.
  */
 export async function putLogChunk(
   items: Pick<ItemStore, 'write'>,

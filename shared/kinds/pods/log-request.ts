@@ -4,7 +4,9 @@
  * (docs/decisions/0036-logs-without-a-port.md).
  */
 
-/** PodLogOptions of the core group, without the ones of TLS. Kubernetes API reference, "read log of the specified Pod". */
+/**
+ * PodLogOptions of the core group, without the ones of TLS. Kubernetes API reference, "read log of the specified Pod".
+ */
 export interface LogOptions {
   readonly follow: boolean;
   /** The run before the current one. */

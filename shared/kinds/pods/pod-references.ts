@@ -1,7 +1,7 @@
 /**
- * The objects that a pod refers to. A node may read exactly these Secrets, ConfigMaps and claims, and request
- * tokens of its account, if the pod is bound to it. Source: plugin/pkg/auth/authorizer/node/graph.go (AddPod), pkg/api/v1/pod/util.go (VisitPodSecretNames,
- * VisitPodConfigmapNames).
+ * The objects that a pod refers to. A node may read exactly these Secrets, ConfigMaps and claims, and request tokens of
+ * its account, if the pod is bound to it. Source: plugin/pkg/auth/authorizer/node/graph.go (AddPod),
+ * pkg/api/v1/pod/util.go (VisitPodSecretNames, VisitPodConfigmapNames).
  */
 import { MIRROR_POD_ANNOTATION } from '../../access/node-restriction.ts';
 

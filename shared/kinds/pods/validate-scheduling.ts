@@ -1,4 +1,7 @@
-/** Fields for the scheduler (pkg/apis/core/validation/validation.go: validateAffinity, validateTopologySpreadConstraints). */
+/**
+ * Fields for the scheduler (pkg/apis/core/validation/validation.go: validateAffinity,
+ * validateTopologySpreadConstraints).
+ */
 
 import { duplicate, forbiddenField, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';

@@ -1,4 +1,6 @@
-/** Security contexts (pkg/apis/core/validation/validation.go: ValidateSecurityContext, validatePodSpecSecurityContext). */
+/**
+ * Security contexts (pkg/apis/core/validation/validation.go: ValidateSecurityContext, validatePodSpecSecurityContext).
+ */
 
 import { duplicate, invalidValue, notSupported, required } from '../../kubernetes/causes.ts';
 import type { Cause } from '../../kubernetes/status.ts';

@@ -48,7 +48,9 @@ export const resourcequotas: ResourceDescriptor = servedKind(RESOURCE_QUOTAS, {
   validate: validateResourceQuota,
 });
 
-/** A maximum is the default limit; a default limit or a minimum is the default request (pkg/apis/core/v1/defaults.go). */
+/**
+ * A maximum is the default limit; a default limit or a minimum is the default request (pkg/apis/core/v1/defaults.go).
+ */
 function storedLimit(given: LimitRangeItem): LimitRangeItem {
   const item: LimitRangeItem = { ...given, max: canonical(given.max), min: canonical(given.min) };
   const keep = (of: LimitRangeItem) =>

@@ -1,6 +1,7 @@
 /**
- * What an object counts in a ResourceQuota. Source: pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims}.go
- * and k8s.io/apiserver pkg/quota/v1/generic/evaluator.go.
+ * What an object counts in a ResourceQuota. Source:
+ * pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims}.go and k8s.io/apiserver
+ * pkg/quota/v1/generic/evaluator.go.
  */
 
 import { parseTimeMs } from '../../kubernetes/time.ts';
@@ -82,8 +83,8 @@ export function usageOf(of: CountedResource, object: KubeObject, nowMs: number):
 }
 
 /**
- * A pod that terminated, or that outlived its grace period, counts as an object only. Its node may have failed, and it must
- * not prevent its own replacement.
+ * A pod that terminated, or that outlived its grace period, counts as an object only. Its node may have failed, and it
+ * must not prevent its own replacement.
  */
 const podCounts = (pod: KubePod, nowMs: number): boolean =>
   !isTerminated(pod) && nowMs <= (outlivedAtMs(pod) ?? Number.POSITIVE_INFINITY);

@@ -1,6 +1,6 @@
 /**
- * The storage of roles and bindings. Reads add the default objects of every cluster, and compute the rules of aggregated
- * ClusterRoles. Each write is reported to the policies in memory.
+ * The storage of roles and bindings. Reads add the default objects of every cluster, and compute the rules of
+ * aggregated ClusterRoles. Each write is reported to the policies in memory.
  *
  * Cost: reading a ClusterRole that is aggregated needs all ClusterRoles, from memory or by a list.
  */

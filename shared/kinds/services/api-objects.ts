@@ -2,8 +2,8 @@
  * Objects that stand for the API itself: the Service `kubernetes` with its Endpoints and EndpointSlice, and a
  * ComponentStatus. `kubectl cluster-info`, pods and monitoring look for them. A read creates a missing one.
  *
- * The endpoints have the address of the Service: the endpoint of the API has a name and no fixed address, and no traffic
- * is routed to either.
+ * The endpoints have the address of the Service: the endpoint of the API has a name and no fixed address, and no
+ * traffic is routed to either.
  */
 
 import type { ListPage, ResourceStorage } from '../../api/storage/resource-storage.ts';

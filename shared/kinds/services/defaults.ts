@@ -72,7 +72,9 @@ const prepared = preparesStatus(SERVICES, storedSpec, {
   hasGeneration: false,
 });
 
-/** An update without an address keeps the stored one. Source: pkg/registry/core/service/storage, patchAllocatedValues. */
+/**
+ * An update without an address keeps the stored one. Source: pkg/registry/core/service/storage, patchAllocatedValues.
+ */
 function withOldAddress(next: KubeService, old: KubeService): KubeService {
   const address = addressOf(old);
   if (address === undefined || (next.spec?.clusterIP ?? '') !== '' || next.spec?.type === 'ExternalName') return next;

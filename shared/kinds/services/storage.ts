@@ -1,9 +1,9 @@
 /**
  * Services with their addresses. A Service that needs an address is assigned a free one of the range at its creation.
  *
- * An address is held by an IPAddress object with its text as name, as upstream stores it (MultiCIDRServiceAllocator). It
- * is written before the Service. A process that is killed between the two leaves an address without a Service. Another
- * Service may use that address after ABANDONED_MS.
+ * An address is held by an IPAddress object with its text as name, as upstream stores it (MultiCIDRServiceAllocator).
+ * It is written before the Service. A process that is killed between the two leaves an address without a Service.
+ * Another Service may use that address after ABANDONED_MS.
  *
  * Cost of a creation: the write of the IPAddress and a read, besides the write of the Service.
  */

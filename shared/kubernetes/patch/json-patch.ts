@@ -16,8 +16,8 @@ const REFUSED = 'the server rejected our request due to an error in our request'
 const OPERATIONS = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
 
 /**
- * Applies `application/json-patch+json` (RFC 6902): all operations or none. Pointers follow own members and canonical list
- * indices only.
+ * Applies `application/json-patch+json` (RFC 6902): all operations or none. Pointers follow own members and canonical
+ * list indices only.
  */
 export function applyJsonPatch(target: Readonly<JsonObject>, patch: unknown): PatchResult {
   if (!Array.isArray(patch)) return malformed('a JSON patch must be a list of operations');

@@ -1,7 +1,7 @@
 /**
- * Reads request bodies: media type, size, JSON and the fields of the kind. A decoded object has only fields of the right
- * type. `fieldValidation` decides whether unknown and duplicate fields are refused, reported as warnings or ignored
- * (Kubernetes: "Kubernetes API Concepts", field validation).
+ * Reads request bodies: media type, size, JSON and the fields of the kind. A decoded object has only fields of the
+ * right type. `fieldValidation` decides whether unknown and duplicate fields are refused, reported as warnings or
+ * ignored (Kubernetes: "Kubernetes API Concepts", field validation).
  */
 import type { StoredResource } from '../../kinds/stored-resource.ts';
 import type { KubeObject } from '../../kinds/types.ts';

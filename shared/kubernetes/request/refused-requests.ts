@@ -1,6 +1,7 @@
 /**
- * Reports requests that were refused because their identity is over its limit. A refusal costs no write and no log line,
- * except for the first of an identity in a minute: that one logs and stores how many there were since the report before.
+ * Reports requests that were refused because their identity is over its limit. A refusal costs no write and no log
+ * line, except for the first of an identity in a minute: that one logs and stores how many there were since the report
+ * before.
  */
 
 import type { RefusedRequest } from '../../access/request-throttle.ts';

@@ -21,14 +21,16 @@ export function statusResponse(status: KubeStatus): HttpResponse {
 
 export const isStatusError = (error: unknown): error is StatusError => error instanceof StatusError;
 
-/** Length of the texts of all warnings, and of each if they are longer together. The gateway permits 10 KB of headers. */
+/**
+ * Length of the texts of all warnings, and of each if they are longer together. The gateway permits 10 KB of headers.
+ */
 const WARNINGS_LENGTH_MAX = 4_096;
 const WARNING_LENGTH_MAX = 256;
 
 /**
- * Kubernetes: "Warning" response header, one `299 - "text"` a warning; kubectl prints them. The texts are cut as upstream
- * cuts them. Source: staging/src/k8s.io/apiserver/pkg/endpoints/filters/warning.go. A name of a field may have any
- * characters: those that a header cannot have are escaped.
+ * Kubernetes: "Warning" response header, one `299 - "text"` a warning; kubectl prints them. The texts are cut as
+ * upstream cuts them. Source: staging/src/k8s.io/apiserver/pkg/endpoints/filters/warning.go. A name of a field may have
+ * any characters: those that a header cannot have are escaped.
  */
 export function warningHeaders(warnings: readonly string[]): Record<string, string> {
   if (warnings.length === 0) return {};

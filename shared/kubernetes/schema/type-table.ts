@@ -5,8 +5,9 @@
  * - The name of a type is `<first label of the group>/<version>.<Go name>`; the core group is `core`.
  * - The head is `kind GROUP`, `atomic` (server-side apply owns the struct as one value), `string VALUE|VALUE` for an
  *   enumeration, or absent.
- * - A field is `NUMBER NAME TYPE WORDS`, with the number of the protobuf message and the name in JSON. `?` after the name
- *   is presence `pointer`, `+` presence `always`, `!` required in OpenAPI. The name `=` is a struct that is inlined.
+ * - A field is `NUMBER NAME TYPE WORDS`, with the number of the protobuf message and the name in JSON. `?` after the
+ *   name is presence `pointer`, `+` presence `always`, `!` required in OpenAPI. The name `=` is a struct that is
+ *   inlined.
  * - A type is a scalar, or the name of a type, of the same group version unless it names another one. `$` before a name
  *   is a text with a Go type of its own. `*` is a list, `%` a map with text keys.
  * - Words: `set` and `map(KEY/KEY)` are list types; `merge`, `merge(KEY)` and `retain(KEY)` patch strategies of lists,

@@ -37,8 +37,8 @@ export function parseJson(text: string): ParsedJson {
 }
 
 /**
- * The text is what we would write for the value, as most programs write JSON. Then it has no duplicate member: the value
- * has one of them, so its text would be shorter. This costs a quarter of a search.
+ * The text is what we would write for the value, as most programs write JSON. Then it has no duplicate member: the
+ * value has one of them, so its text would be shorter. This costs a quarter of a search.
  */
 function isWrittenAlike(text: string, value: unknown): boolean {
   const written = JSON.stringify(value);
@@ -48,7 +48,9 @@ function isWrittenAlike(text: string, value: unknown): boolean {
 /** The text is decoded UTF-8, so a lone surrogate can only be an escape sequence. */
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-/** `value`, parsed from `text`, with U+FFFD for lone surrogates, as Go decodes them. DynamoDB and clients refuse them. */
+/**
+ * `value`, parsed from `text`, with U+FFFD for lone surrogates, as Go decodes them. DynamoDB and clients refuse them.
+ */
 export const inUnicode = (text: string, value: unknown): unknown =>
   SURROGATE_ESCAPE.test(text) ? wellFormed(value) : value;
 

@@ -1,8 +1,8 @@
 /**
  * The tables in memory, with the semantics of DynamoDB. The contract suite test/contract/item-store.ts runs on both.
  *
- * Each operation is applied completely at the moment of the call, so a simulation is deterministic. The store can report
- * the units of each request, and keep the changes of a table for stream handlers.
+ * Each operation is applied completely at the moment of the call, so a simulation is deterministic. The store can
+ * report the units of each request, and keep the changes of a table for stream handlers.
  */
 
 import type {
@@ -33,7 +33,9 @@ export interface MemoryItemStoreOptions {
 }
 
 export interface MemoryItemStore extends ItemStore {
-  /** Changes of a table named in `changesOf` after a sequence number, in order. Writes that changed nothing are absent. */
+  /**
+   * Changes of a table named in `changesOf` after a sequence number, in order. Writes that changed nothing are absent.
+   */
   changes(table: TableName, after?: number): readonly ItemChange[];
   /** Drops changes up to and including this one. It bounds the memory of a long simulation. */
   forgetChanges(table: TableName, through: number): void;

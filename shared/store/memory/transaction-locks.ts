@@ -2,10 +2,11 @@
  * Transactions that are in progress, and the requests that conflict with them.
  *
  * A transaction is in progress from its arrival to its answer. Another one with an item in common is cancelled with
- * `TransactionConflict` for that item, and a plain write to such an item is refused with `TransactionConflictException`. Reads
- * do not conflict. DynamoDB does not queue conflicting requests.
+ * `TransactionConflict` for that item, and a plain write to such an item is refused with
+ * `TransactionConflictException`. Reads do not conflict. DynamoDB does not queue conflicting requests.
  *
- * Source: Amazon DynamoDB Developer Guide, "Amazon DynamoDB Transactions: How it works", "Transaction conflict handling".
+ * Source: Amazon DynamoDB Developer Guide, "Amazon DynamoDB Transactions: How it works", "Transaction conflict
+ * handling".
  */
 export interface TransactionLocks {
   /** Begins a transaction unless it conflicts: the items, by position, that are part of another one. */

@@ -3,8 +3,8 @@
  * nodes that do not exist, and terminating pods that were never bound.
  *
  * Pods of a missing node are not deleted immediately. The node name first stays in quarantine. Then a live read must
- * confirm that the Node does not exist, because a list may have been read before the Node was created. The caller stores
- * the quarantine between ticks, reads the ripe names live, and passes on the results:
+ * confirm that the Node does not exist, because a list may have been read before the Node was created. The caller
+ * stores the quarantine between ticks, reads the ripe names live, and passes on the results:
  *
  *     watchOrphans -> ripe names -> live reads -> settleOrphans -> missing names -> podRemovals -> steps
  *

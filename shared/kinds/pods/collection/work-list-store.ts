@@ -82,8 +82,8 @@ export interface PodGcStore {
   putPod(pod: ListedPod): Promise<void>;
   dropPod(pod: { readonly namespace: string; readonly name: string }): Promise<void>;
   /**
-   * Whether a Node of this name exists, and the start of the name's quarantine (epoch milliseconds), if it has begun: one
-   * strongly consistent read of both.
+   * Whether a Node of this name exists, and the start of the name's quarantine (epoch milliseconds), if it has begun:
+   * one strongly consistent read of both.
    */
   readNodeName(nodeName: string): Promise<{ readonly exists: boolean; readonly missingSinceMs: number | undefined }>;
   /** Begins the quarantine of a node name, unless it has begun. */
