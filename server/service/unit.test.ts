@@ -42,7 +42,7 @@ describe('the unit of serve', () => {
     const text = textOf('--port', '7000', '--cluster-id', 'edge');
     expect(text.startsWith(`${UNIT_MARK}\n`)).toBe(true);
     expect(linesOf(text, 'ExecStart')).toEqual([
-      `${PROGRAM.node} --max-semi-space-size=8 --heap-growing-percent=15 ${PROGRAM.main} --data /var/lib/nodekeeper-server ` +
+      `${PROGRAM.node} --max-semi-space-size=16 --heap-growing-percent=15 ${PROGRAM.main} --data /var/lib/nodekeeper-server ` +
         '--listen 127.0.0.1 --port 7000 --cluster-id edge --synchronous full --log plain --log-level info',
     ]);
     expect(linesOf(text, 'LoadCredential')).toEqual([]);
