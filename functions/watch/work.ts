@@ -16,6 +16,7 @@ import { STATE_VERSION_PARAMETER, TICKET_PARAMETER, watchTarget } from '../../sh
 import type { WatchCall, WatchSource } from '../../shared/api/watch/watch-request.ts';
 import { defined } from '../../shared/defined.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import type { Verb } from '../../shared/kinds/stored-resource.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import { parsePath, verbOf } from '../../shared/kubernetes/request/request.ts';
 import { statusResponse } from '../../shared/kubernetes/request/respond.ts';
@@ -304,16 +305,17 @@ function logAnswerer(
   };
 }
 
-export function isWatch({ method, path, query }: HttpRequest): boolean {
+/** undefined: the path is of no resource, or has no such verb. */
+export function resourceVerb({ method, path, query }: HttpRequest): Verb | undefined {
   const parsed = parsePath(path);
-  return parsed.kind === 'resource' && verbOf(method, parsed.target, query) === 'watch';
+  return parsed.kind === 'resource' ? verbOf(method, parsed.target, query) : undefined;
 }
 
-function isStreamed(request: HttpRequest): boolean {
-  const { method, path, query } = request;
+function isStreamed({ method, path, query }: HttpRequest): boolean {
   const parsed = parsePath(path);
   if (parsed.kind !== 'resource') return false;
-  return isWatch(request) || (verbOf(method, parsed.target, query) === 'get' && isPodLog(parsed.target));
+  const verb = verbOf(method, parsed.target, query);
+  return verb === 'watch' || (verb === 'get' && isPodLog(parsed.target));
 }
 
 async function authenticateByTicket(
