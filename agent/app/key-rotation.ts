@@ -6,19 +6,20 @@
  * waits that double up to an hour. No other loop waits for this one, and the machine keeps its key until it can be
  * replaced.
  */
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { MachineKeys, PublicHalf } from '../ports/machine-keys.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
-import { type Doubling, doublingWaitMs, retryAfterWaitMs } from '../rules/backoff.ts';
+import { retryAfterWaitMs } from '../rules/backoff.ts';
 import { enrolRequest, identityIn, identityRequest } from '../rules/identity-request.ts';
 import { type EnrolledKey, firstLookMs, nextRotationStep } from '../rules/key-rotation.ts';
 import { describeAnswer } from '../rules/kube-answer.ts';
 import { describeError } from './describe-error.ts';
 
-const FAILURE_WAITS: Doubling = { firstMs: 60_000, limitMs: 3_600_000 };
+const FAILURE_WAITS: Backoff = { firstMs: 60_000, limitMs: 3_600_000 };
 /** Longest wait before the signing key is checked again; the answer to a heartbeat ends the wait. Milliseconds. */
 const PROOF_CHECK_MS = 60_000;
 
@@ -68,7 +69,7 @@ export function createKeyRotation(config: RotationConfig, dependencies: KeyRotat
           if (failures === 0) {
             log.warn('the key cannot be replaced; it stays in use', { node: nodeName, why: outcome.why });
           }
-          await time.sleep(Math.max(doublingWaitMs(FAILURE_WAITS, failures), outcome.atLeastMs ?? 0), stop);
+          await time.sleep(Math.max(backoffMs(FAILURE_WAITS, failures), outcome.atLeastMs ?? 0), stop);
           failures += 1;
         } else if (outcome.kind === 'wait') {
           failures = 0;

@@ -1,11 +1,12 @@
 /** Reads, creates and renews the Lease of this node. Source: component-helpers/apimachinery/lease/controller.go. */
 
+import { backoffMs } from '../../shared/backoff.ts';
 import type { NodeUsage } from '../../shared/fleet/nodes/node-usage.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
-import { doublingWaitMs, ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
+import { ENSURE_LEASE_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
 import { answeredWith, describeAnswer, nodeIn } from '../rules/kube-answer.ts';
 import { LEASES_PATH, leasePath, needsOwner, newLease, nodePath, type Renewal, renewedLease } from '../rules/lease.ts';
 import { leaseRead, leaseWrite, RENEWAL_ATTEMPTS_MAX, renewedBy } from '../rules/lease-answers.ts';
@@ -62,7 +63,7 @@ export class LeaseClient {
       if (ensured.kind === 'created') onAccepted(ensured.lease, false);
       if (ensured.kind === 'noOwner') return undefined;
       if (ensured.kind !== 'failed') return ensured;
-      const waitMs = doublingWaitMs(ENSURE_LEASE_WAITS, attempt);
+      const waitMs = backoffMs(ENSURE_LEASE_WAITS, attempt);
       log.warn('the Lease could be neither read nor created', {
         node: nodeName,
         why: this.#whyNoLease(ensured.answer),

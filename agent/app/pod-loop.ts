@@ -11,9 +11,10 @@
  * The loop keeps one entry per pod of this node, with its newest status and no queue. An outage of the API costs no
  * memory.
  */
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { KubePod } from '../../shared/kinds/types.ts';
 import type { RunningPod } from '../ports/pod-runtime.ts';
-import { type Doubling, doublingWaitMs, retryAfterWaitMs } from '../rules/backoff.ts';
+import { retryAfterWaitMs } from '../rules/backoff.ts';
 import { isMirrorPod, isStaticPod } from '../rules/critical-pod.ts';
 import { killRequest } from '../rules/kill-request.ts';
 import { finalPodDeletion } from '../rules/pod-requests.ts';
@@ -34,7 +35,7 @@ export const LIST_WITHOUT_PODS_MS = 1_800_000;
 const LIST_JITTER = 0.1;
 /** fileCheckFrequency: interval of the reads of static pods. Milliseconds. */
 const STATIC_PODS_EVERY_MS = 20_000;
-const LIST_WAITS: Doubling = { firstMs: 1_000, limitMs: 60_000 };
+const LIST_WAITS: Backoff = { firstMs: 1_000, limitMs: 60_000 };
 
 export interface PodLoop {
   /** Until stopped. Pods are left running. */
@@ -208,7 +209,7 @@ class ListingPodLoop implements PodLoop {
 
   /** @param failures syncs that failed in a row */
   #listWaitMs(failures: number): number {
-    if (failures > 0) return doublingWaitMs(LIST_WAITS, failures - 1);
+    if (failures > 0) return backoffMs(LIST_WAITS, failures - 1);
     const everyMs = this.#entries.size > 0 ? LIST_EVERY_MS : LIST_WITHOUT_PODS_MS;
     return everyMs * (1 + LIST_JITTER * this.#dependencies.fraction());
   }

@@ -4,12 +4,13 @@
  * Several loops request it: the status loop before its first pass, the lease loop after the Node was deleted.
  * Concurrent requests share one run.
  */
+import { backoffMs } from '../../shared/backoff.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { AgentConfig } from '../config.ts';
 import type { KubeAnswer, KubeApi, KubeRequest } from '../ports/kube-api.ts';
 import type { AgentTime, Fraction } from '../ports/time.ts';
-import { doublingWaitMs, REGISTRATION_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
+import { REGISTRATION_WAITS, retryAfterWaitMs } from '../rules/backoff.ts';
 import { answeredWith, describeAnswer, nodeIn } from '../rules/kube-answer.ts';
 import { nodePath } from '../rules/lease.ts';
 import { registrationAnswer, registrationPatch } from '../rules/registration-answers.ts';
@@ -54,7 +55,7 @@ export function createRegistration(
   async function run(): Promise<boolean> {
     let retryAfterMs = 0;
     for (let number = 0; !stop.aborted; number += 1) {
-      await time.sleep(Math.max(doublingWaitMs(REGISTRATION_WAITS, number), retryAfterMs), stop);
+      await time.sleep(Math.max(backoffMs(REGISTRATION_WAITS, number), retryAfterMs), stop);
       if (stop.aborted) return false;
       retryAfterMs = 0;
       let node: KubeNode;

@@ -4,14 +4,14 @@
  *
  * The certificate is read again every hour. A new one is used without a restart.
  */
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { Log } from '../../shared/observability/log.ts';
 import type { AgentMeter } from '../ports/meter.ts';
 import type { AgentTime } from '../ports/time.ts';
-import { type Doubling, doublingWaitMs } from '../rules/backoff.ts';
 import { certificateAge } from '../rules/relay-certificate.ts';
 import { describeError } from './describe-error.ts';
 
-const OPEN_WAITS: Doubling = { firstMs: 1_000, limitMs: 60_000 };
+const OPEN_WAITS: Backoff = { firstMs: 1_000, limitMs: 60_000 };
 const CHECK_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
@@ -74,7 +74,7 @@ export class RelayListener {
         }
         return;
       } catch (cause) {
-        const waitMs = doublingWaitMs(OPEN_WAITS, attempt);
+        const waitMs = backoffMs(OPEN_WAITS, attempt);
         this.#failed(cause, waitMs);
         await time.sleep(waitMs, stop);
       }

@@ -1,20 +1,10 @@
-/** Waits between attempts, which double up to a limit, and the waits that a Retry-After requests. */
-export interface Doubling {
-  readonly firstMs: number;
-  readonly limitMs: number;
-}
+/** Waits between attempts, and the waits that a Retry-After requests. */
+import type { Backoff } from '../../shared/backoff.ts';
 
 /** Between attempts to read or create the Lease (component-helpers/apimachinery/lease/controller.go). */
-export const ENSURE_LEASE_WAITS: Doubling = { firstMs: 200, limitMs: 7_000 };
+export const ENSURE_LEASE_WAITS: Backoff = { firstMs: 200, limitMs: 7_000 };
 /** Before each attempt to register (pkg/kubelet/kubelet_node_status.go). */
-export const REGISTRATION_WAITS: Doubling = { firstMs: 100, limitMs: 7_000 };
-
-/** 2^30 exceeds every limit and is still an exact number. */
-const DOUBLINGS_MAX = 30;
-
-/** The wait with this number, counted from 0. Milliseconds. */
-export const doublingWaitMs = ({ firstMs, limitMs }: Doubling, number: number): number =>
-  Math.min(limitMs, firstMs * 2 ** Math.min(number, DOUBLINGS_MAX));
+export const REGISTRATION_WAITS: Backoff = { firstMs: 100, limitMs: 7_000 };
 
 /**
  * Longest wait for any Retry-After: a quarter of the usual lease duration. A mistaken Retry-After of an hour must not

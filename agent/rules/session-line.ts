@@ -1,9 +1,9 @@
 /** When the agent keeps a line for sessions open, and when it tries again. */
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { RunningPod } from '../ports/pod-runtime.ts';
 import type { SessionOpening } from '../ports/session-api.ts';
-import { type Doubling, doublingWaitMs } from './backoff.ts';
 
-const WAITS: Doubling = { firstMs: 1_000, limitMs: 60_000 };
+const WAITS: Backoff = { firstMs: 1_000, limitMs: 60_000 };
 /** An API that cannot upgrade connections may be replaced by one that can. Milliseconds. */
 const NOT_SERVED_MS = 3_600_000;
 
@@ -21,6 +21,6 @@ export const needsLine = (pods: readonly RunningPod[]): boolean =>
  */
 export function lineWaitMs(last: SessionOpening['kind'], status: number, failures: number, fraction: number): number {
   const isServed = last !== 'refused' || status === 401 || status === 429 || status >= 500;
-  const waitMs = isServed ? doublingWaitMs(WAITS, failures) : NOT_SERVED_MS;
+  const waitMs = isServed ? backoffMs(WAITS, failures) : NOT_SERVED_MS;
   return Math.round(waitMs * (0.5 + fraction / 2));
 }

@@ -3,14 +3,14 @@
  * error of the function. Source: AWS Lambda Developer Guide, "How Lambda handles errors and retries with asynchronous
  * invocation".
  */
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { AsyncPolicy } from '../assembly/plan.ts';
 import type { LocalFunction } from './local-function.ts';
 
 /** Wait before the first and before the second repetition. Milliseconds. */
 const RETRY_WAITS_MS = [60_000, 120_000] as const;
 /** After a throttled attempt: from one second, doubled each time, to five minutes. */
-const THROTTLE_WAIT_MS = 1_000;
-const THROTTLE_WAIT_MAX_MS = 300_000;
+const THROTTLE_WAITS: Backoff = { firstMs: 1_000, limitMs: 300_000 };
 
 export interface AsyncEvents {
   readonly counters: { accepted: number; retried: number; dropped: number };
@@ -47,7 +47,7 @@ export function asyncEvents({ fn, policy, nowMs }: AsyncEventsOptions): AsyncEve
     if (outcome.kind === 'returned') return;
     if (outcome.kind === 'recursive') counters.dropped += 1;
     else if (outcome.kind === 'throttled') {
-      const waitMs = Math.min(THROTTLE_WAIT_MAX_MS, THROTTLE_WAIT_MS * 2 ** throttles);
+      const waitMs = backoffMs(THROTTLE_WAITS, throttles);
       repeat({ ...queued, throttles: throttles + 1 }, waitMs);
     } else if (retries >= policy.maximumRetryAttempts) counters.dropped += 1;
     else repeat({ ...queued, retries: retries + 1 }, RETRY_WAITS_MS[retries]);

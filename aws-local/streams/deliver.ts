@@ -1,3 +1,4 @@
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import { isObject } from '../assembly/template.ts';
 import type { InvocationOutcome } from '../functions/local-function.ts';
 
@@ -35,8 +36,7 @@ interface Segment {
   readonly failures: number;
 }
 
-const PAUSE_FIRST_MS = 100;
-const PAUSE_MAX_MS = 5_000;
+const PAUSES: Backoff = { firstMs: 100, limitMs: 5_000 };
 
 /**
  * Gets a batch of stream records through a function, in order, as Lambda's event source mapping does: a failing batch
@@ -59,7 +59,7 @@ export async function deliverBatch(
 
     const outcome = await ports.invoke(fresh);
     if (outcome.kind === 'throttled') {
-      if (!(await ports.pause(PAUSE_FIRST_MS))) return false;
+      if (!(await ports.pause(PAUSES.firstMs))) return false;
       segments.unshift({ records: fresh, failures: segment.failures });
       continue;
     }
@@ -80,7 +80,7 @@ export async function deliverBatch(
       ports.discard(rest, 'RetryAttemptsExhausted', failures);
       continue;
     }
-    if (!(await ports.pause(Math.min(PAUSE_MAX_MS, PAUSE_FIRST_MS * 2 ** (failures - 1))))) return false;
+    if (!(await ports.pause(backoffMs(PAUSES, failures - 1)))) return false;
     segments.unshift({ records: rest, failures });
   }
   return true;

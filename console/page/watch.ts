@@ -1,4 +1,5 @@
 /** Lists and then watches one kind, for as long as the page is open. */
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import { API, RequestError, readPages, refusalOf } from './requests.ts';
 
 export interface WatchTarget<T> {
@@ -18,8 +19,7 @@ interface WatchLine<T> {
   readonly object: T & { readonly metadata?: { readonly resourceVersion?: string }; readonly code?: number };
 }
 
-const BACKOFF_MS = 1_000;
-const BACKOFF_MS_MAX = 30_000;
+const PAUSES: Backoff = { firstMs: 1_000, limitMs: 30_000, jitter: [0.5, 1] };
 /** Bookmarks arrive once per minute. */
 const QUIET_MS_MAX = 6 * 60_000;
 const LINE_CHARACTERS_MAX = 4_000_000;
@@ -42,8 +42,7 @@ export async function listAndWatch<T>(target: WatchTarget<T>, signal: AbortSigna
       else target.onState(error instanceof Error ? error.message : String(error));
       failures += 1;
       // Without the random part, all pages would return at once.
-      const limit = Math.min(BACKOFF_MS_MAX, BACKOFF_MS * 2 ** (failures - 1));
-      await pause(limit / 2 + Math.random() * (limit / 2), signal);
+      await pause(backoffMs(PAUSES, failures - 1, Math.random()), signal);
     }
   }
 }

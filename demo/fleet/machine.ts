@@ -11,8 +11,10 @@
  *   agent compares its status with its last answer every 10 s.
  * - A failed renewal is repeated after the backoff. The agent first tries four more times without a wait.
  */
-import { doublingWaitMs, ENSURE_LEASE_WAITS } from '../../agent/rules/backoff.ts';
+
+import { ENSURE_LEASE_WAITS } from '../../agent/rules/backoff.ts';
 import { firstWaitMs, jitteredMs } from '../../agent/rules/lease.ts';
+import { backoffMs } from '../../shared/backoff.ts';
 import { leaseTimingOf, renewLease } from './lease-renewal.ts';
 import {
   DONE,
@@ -146,7 +148,7 @@ function delayAfter({ identity, settings, state, random, counters }: MachineCont
     state.freshNode = undefined;
     counters.failedTurns += 1;
     state.failures += 1;
-    return Math.max(step.waitMs, doublingWaitMs(ENSURE_LEASE_WAITS, state.failures - 1));
+    return Math.max(step.waitMs, backoffMs(ENSURE_LEASE_WAITS, state.failures - 1));
   }
   state.failures = 0;
   const { intervalMs } = leaseTimingOf(settings, state);

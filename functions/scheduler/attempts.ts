@@ -1,4 +1,5 @@
 /** One attempt for each due pod of a pass: decide, then bind, or show why not. */
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import { defined } from '../../shared/defined.ts';
 import { gateVerdictFor } from '../../shared/fleet/gate/gate.ts';
 import { healthVerdict } from '../../shared/fleet/health/health.ts';
@@ -21,8 +22,7 @@ import { type CycleOptions, type NoFit, schedulePod } from './rule.ts';
 
 /** Refused bindings of one pod in one pass. After them it waits for its backoff. */
 const REFUSALS_MAX = 12;
-const PAUSE_MS = 4;
-const PAUSE_MAX_MS = 250;
+const PAUSES: Backoff = { firstMs: 4, limitMs: 250, jitter: [0.5, 1.5] };
 
 /** A pod that is due. */
 export interface DuePod {
@@ -180,7 +180,7 @@ class Attempts {
     const { pause, random } = this.#context.dependencies;
     const most = Math.max(0, ...refused.map(({ uid }) => this.#refusals.get(uid) ?? 0));
     if (pause === undefined || most === 0) return;
-    await pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** most) * (0.5 + random.fraction()));
+    await pause(backoffMs(PAUSES, most, random.fraction()));
   }
 
   /** A pod that was refused too often waits for its backoff. */

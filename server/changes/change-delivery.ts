@@ -10,15 +10,15 @@
  * A batch that fails is delivered again, as often as AWS does by default settings of the mappings. After that the change
  * that fails is given up and reported: the sweeps of the controllers and parked rows do its work (item-change.ts).
  */
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { Log, Meter } from '../../shared/observability/log.ts';
 import type { ChangesOutcome, ItemChangeRecord } from '../../shared/ticks/item-change.ts';
 
 const BATCH_CHANGES_MAX = 100;
 const QUEUE_CHANGES_MAX = 10_000;
 const DELIVERIES_MAX = 11;
-/** Before the second delivery of a batch. Doubled for each further one. Milliseconds. */
-const REPEAT_MS = 100;
-const REPEAT_MS_MAX = 10_000;
+/** Before another delivery of a batch. */
+const REPEATS: Backoff = { firstMs: 100, limitMs: 10_000 };
 
 export const CHANGES_GIVEN_UP = 'changes_given_up';
 
@@ -110,7 +110,7 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
       rest = rest.slice(done);
       if (rest.length === 0) return;
       if (delivery < DELIVERIES_MAX) {
-        await pauseUnlessStopped(Math.min(REPEAT_MS_MAX, REPEAT_MS * 2 ** (delivery - 1)));
+        await pauseUnlessStopped(backoffMs(REPEATS, delivery - 1));
         continue;
       }
       const [failed, ...others] = rest;
@@ -141,14 +141,14 @@ export function changeDelivery({ changes, consumers, pause, log, meter }: Delive
       try {
         const batch = take(lane);
         if (batch.length === 0 && !lane.isBehind) return;
-        if (batch.length === 0) await pauseUnlessStopped(REPEAT_MS);
+        if (batch.length === 0) await pauseUnlessStopped(REPEATS.firstMs);
         await processBatch(lane, batch);
       } catch (error) {
         // Its rows cannot be read or deleted now. All are read again then: in order.
         lane.queue = [];
         lane.isBehind = true;
         log.error('pending changes could not be read', { consumer: lane.consumer, error });
-        await pauseUnlessStopped(REPEAT_MS_MAX);
+        await pauseUnlessStopped(REPEATS.limitMs);
       }
     }
   }

@@ -1,6 +1,8 @@
 /** Copies the rows of a cluster through the store port, and compares what arrived. */
+
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import {
   type AttributeValue,
   type Item,
@@ -17,8 +19,7 @@ export const TABLES: readonly TableName[] = ['objects', 'control', 'health'];
 const WRITES_MAX = 64;
 const PAGE_ITEMS = 500;
 const ATTEMPTS_MAX = 6;
-/** Before the second attempt; doubled for each further one. Milliseconds. */
-const PAUSE_MS = 100;
+const PAUSES: Backoff = { firstMs: 100, limitMs: 60_000 };
 const HASH_WORDS = 4;
 
 export interface RowSum {
@@ -57,7 +58,7 @@ async function written(to: Pick<ItemStore, 'write'>, write: PutWrite): Promise<v
       return;
     } catch (fault) {
       if (!(fault instanceof StoreFault && fault.retryable) || attempt === ATTEMPTS_MAX) throw fault;
-      await pause(PAUSE_MS * 2 ** (attempt - 1));
+      await pause(backoffMs(PAUSES, attempt - 1));
     }
   }
 }

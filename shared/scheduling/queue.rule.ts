@@ -3,6 +3,7 @@
  *
  * Source: pkg/scheduler/backend/queue/scheduling_queue.go, backoff_queue.go, and the queueing hints of the plugins.
  */
+import { backoffMs } from '../backoff.ts';
 import { portsConflict } from '../kinds/pods/host-ports.ts';
 import type { PluginName } from './filter.rule.ts';
 import { matchesNodeAffinity } from './node-affinity.rule.ts';
@@ -32,23 +33,21 @@ export interface BackoffPolicy {
   readonly podUnschedulableRetrySeconds: number;
 }
 
-const DOUBLINGS_MAX = 20;
-
 /** Time between the last attempt and the next one. Milliseconds. */
-export function backoffMs(
+export function podBackoffMs(
   { rejections, errors }: Pick<WaitingPod, 'rejections' | 'errors'>,
   policy: BackoffPolicy,
 ): number {
   const count = errors > 0 ? errors : rejections;
   if (count === 0) return 0;
-  const doubled = policy.podInitialBackoffSeconds * 2 ** Math.min(DOUBLINGS_MAX, count - 1);
-  return Math.min(doubled, policy.podMaxBackoffSeconds) * 1_000;
+  const { podInitialBackoffSeconds, podMaxBackoffSeconds } = policy;
+  return backoffMs({ firstMs: podInitialBackoffSeconds * 1_000, limitMs: podMaxBackoffSeconds * 1_000 }, count - 1);
 }
 
 /** When the pod is tried next, by what is known now. Epoch milliseconds. */
 export function dueAtMs(waiting: WaitingPod, policy: BackoffPolicy): number {
   const needsChange = waiting.plugins.some((plugin) => plugin !== 'SafetyGate') && waiting.errors === 0;
-  const afterBackoff = waiting.triedAtMs + backoffMs(waiting, policy);
+  const afterBackoff = waiting.triedAtMs + podBackoffMs(waiting, policy);
   if (!needsChange || waiting.isRequeued || waiting.plugins.includes('SafetyGate')) return afterBackoff;
   return waiting.triedAtMs + policy.podUnschedulableRetrySeconds * 1_000 + 1;
 }

@@ -12,6 +12,7 @@
  * changes of one shard in one commit share a log item.
  */
 
+import { type Backoff, backoffMs } from '../backoff.ts';
 import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
@@ -72,8 +73,7 @@ const LOG_MARGIN_SECONDS = 300;
 
 /** Attempts at a commit that conflicts with another: each uses a higher version or waits briefly. */
 const COMMIT_ATTEMPTS_MAX = 10;
-const PAUSE_MS = 5;
-const PAUSE_MAX_MS = 200;
+const PAUSES: Backoff = { firstMs: 5, limitMs: 200, jitter: [0.5, 1] };
 /** Pages of one node's pods, at 1 MB: a kubelet runs about a hundred pods. */
 const NODE_PAGES_MAX = 8;
 
@@ -578,7 +578,7 @@ async function pauseAfter(
 ): Promise<void> {
   // A refused head contains the version to exceed: the first retry does not wait.
   if (pause === undefined || (outcome === 'refused' && attempt === 1)) return;
-  await pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** attempt) * (0.5 + (random?.() ?? 0.5) / 2));
+  await pause(backoffMs(PAUSES, attempt, random?.() ?? 0.5));
 }
 
 /** Partition keys of the heads that a commit raises. */

@@ -11,6 +11,7 @@
  *
  * Durations and deadlines are monotonic. The pod's status has times of the wall clock.
  */
+import { type Backoff, backoffMs } from '../../../shared/backoff.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';
@@ -43,8 +44,8 @@ import { type MarkedProcess, signal } from './process-table.ts';
 
 /** Wait before a container is started again after the machine lacked resources. Milliseconds. */
 const START_AGAIN_MS = 10_000;
-/** Longest wait before the objects that a container refers to are read again. Milliseconds. */
-const CONFIG_WAIT_MAX_MS = 60_000;
+/** Before the objects that a container refers to are read again. */
+const CONFIG_WAITS: Backoff = { firstMs: START_AGAIN_MS, limitMs: 60_000 };
 const CONFIG_ERROR = 'CreateContainerConfigError';
 const CREATING = 'ContainerCreating';
 const DEFAULT_GRACE_SECONDS = 30;
@@ -319,7 +320,7 @@ export class ExecPod {
     container.state = { kind: 'waiting', reason, message };
     if (!isFinal) {
       const faults = this.#configFaults.get(container.name) ?? 0;
-      const waitMs = Math.min(START_AGAIN_MS * 2 ** faults, CONFIG_WAIT_MAX_MS);
+      const waitMs = backoffMs(CONFIG_WAITS, faults);
       this.#configFaults.set(container.name, faults + 1);
       container.restart = this.#processes.momentIn(waitMs);
       this.#processes.after(waitMs, () => this.advance());

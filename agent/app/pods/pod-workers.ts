@@ -2,12 +2,12 @@
  * Synchronizes pods concurrently, with at most one step per pod at a time. A request during a step causes one more step
  * afterwards. From outside, only a stop under way can be shortened.
  */
-import { type Doubling, doublingWaitMs } from '../../rules/backoff.ts';
+import { type Backoff, backoffMs } from '../../../shared/backoff.ts';
 import { describeError } from '../describe-error.ts';
 import { logFields, type PodEntry } from './pod-entry.ts';
 import { PodSync, type PodSyncDependencies, stopGraceSeconds } from './pod-sync.ts';
 
-const RETRY_WAITS: Doubling = { firstMs: 1_000, limitMs: 300_000 };
+const RETRY_WAITS: Backoff = { firstMs: 1_000, limitMs: 300_000 };
 /** Failed steps in a row before a pod waits for the next list or change. */
 const FAILURES_MAX = 10;
 
@@ -64,7 +64,7 @@ export class PodWorkers {
       attempt: entry.failures,
     });
     if (entry.failures < FAILURES_MAX) {
-      entry.retryAtMs = time.monotonicMs() + doublingWaitMs(RETRY_WAITS, entry.failures - 1);
+      entry.retryAtMs = time.monotonicMs() + backoffMs(RETRY_WAITS, entry.failures - 1);
       onRetry();
     } else entry.failures = 0;
   }

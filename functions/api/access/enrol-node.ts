@@ -14,6 +14,7 @@ import { bootstrapVerdict } from '../../../shared/access/bootstrap-token.ts';
 import { type BootstrapTokenStore, takeUseWrite } from '../../../shared/access/bootstrap-token-store.ts';
 import { keysAfterRotation, type NodeKey } from '../../../shared/access/node-identity.ts';
 import { claimInstanceWrite, type NodeIdentity, type NodeKeyStore } from '../../../shared/access/node-key-store.ts';
+import { type Backoff, backoffMs } from '../../../shared/backoff.ts';
 import type { RandomSource } from '../../../shared/clock.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { Cloud } from '../../../shared/fleet/instances/cloud.ts';
@@ -62,8 +63,7 @@ export type EnrolAnswer =
 
 /** Attempts when other writers change the identity. Each attempt decides again by the current state. */
 const ENROL_ATTEMPTS_MAX = 6;
-const PAUSE_MS = 20;
-const PAUSE_MAX_MS = 500;
+const PAUSES: Backoff = { firstMs: 20, limitMs: 500, jitter: [0.5, 1] };
 
 export async function enrolNode(dependencies: EnrolDependencies, request: EnrolRequest): Promise<EnrolAnswer> {
   for (let attempt = 1; attempt <= ENROL_ATTEMPTS_MAX; attempt += 1) {
@@ -184,4 +184,4 @@ async function rotate(
 
 /** Exponential backoff. Half of the wait is random: the same machines must not conflict again. */
 const pauseBefore = ({ pause, random }: EnrolDependencies, attempt: number): Promise<unknown> =>
-  pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * (0.5 + random.fraction() / 2));
+  pause(backoffMs(PAUSES, attempt - 1, random.fraction()));

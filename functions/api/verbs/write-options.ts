@@ -1,5 +1,7 @@
 /** Parts that all writes of one object share: options, number of attempts, and the checks of every kind. */
+
 import type { UserInfo } from '../../../shared/access/user-info.ts';
+import { type Backoff, backoffMs } from '../../../shared/backoff.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { PrepareContext, ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
@@ -9,9 +11,8 @@ import type { ApiDependencies } from '../dependencies.ts';
 
 /** Attempts at a write that conflicts with other writers. With the pauses between them about five seconds. */
 export const WRITE_ATTEMPTS_MAX = 24;
-/** The longest pause before the second attempt. It doubles with each attempt, up to PAUSE_MAX_MS. */
-const PAUSE_MS = 4;
-const PAUSE_MAX_MS = 300;
+/** The longest pause before another attempt. */
+const PAUSES: Backoff = { firstMs: 4, limitMs: 300, jitter: [0, 1] };
 
 export interface WriteOptions {
   readonly nowMs: number;
@@ -40,7 +41,7 @@ export interface WrittenObject {
 
 /** Waits before another attempt. The time is random: the same writers must not conflict again. */
 export const pauseBefore = ({ pause, random }: ApiDependencies, attempt: number): Promise<unknown> =>
-  pause(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** (attempt - 1)) * random.fraction());
+  pause(backoffMs(PAUSES, attempt - 1, random.fraction()));
 
 /** The object's resourceVersion, '' when it has none. "0" is none too, as upstream (storage.APIObjectVersioner). */
 export function resourceVersionOf({ metadata }: KubeObject): string {

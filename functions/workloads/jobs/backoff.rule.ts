@@ -1,8 +1,7 @@
 /** How long a Job waits before it replaces a failed pod. Source: pkg/controller/job/backoff_utils.go. */
+import { backoffMs } from '../../../shared/backoff.ts';
 
-/** Seconds after the first failure; doubled by each further one. */
-const FIRST_SECONDS = 10;
-const LONGEST_SECONDS = 600;
+const WAITS = { firstMs: 10_000, limitMs: 600_000 };
 
 /** Failures since the last success. */
 export interface FailureCount {
@@ -31,7 +30,5 @@ export function afterEnds(
 /** From when a pod may be created. Epoch milliseconds. */
 export function mayCreateFromMs({ failures, lastEndedAtMs }: FailureCount): number {
   if (failures === 0) return Number.NEGATIVE_INFINITY;
-  // 2^6 × 10 s is above the longest wait: a larger exponent is not needed.
-  const seconds = Math.min(FIRST_SECONDS * 2 ** Math.min(failures - 1, 6), LONGEST_SECONDS);
-  return lastEndedAtMs + seconds * 1_000;
+  return lastEndedAtMs + backoffMs(WAITS, failures - 1);
 }

@@ -2,6 +2,7 @@
  * What all requests of the adapter share: reports of calls and units, retries, errors. And the conditional UpdateItem,
  * which the SDK's client sends, or our own (lean-updater.ts).
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   ConsumedCapacity,
@@ -9,6 +10,7 @@ import type {
   UpdateItemCommandInput,
   UpdateItemCommandOutput,
 } from '@aws-sdk/client-dynamodb';
+import { type Backoff, backoffMs } from '../../backoff.ts';
 import { itemBytes, WRITE_UNIT_BYTES } from '../../store/item-size.ts';
 import {
   type ConsumedUnits,
@@ -58,7 +60,7 @@ export interface DynamoDbOptions extends RequestOptions {
 
 /** Attempts at a write that conflicts with a transaction, and at keys that a batch did not process. */
 export const CONFLICT_ATTEMPTS_MAX = 6;
-const CONFLICT_PAUSE_MS = 20;
+const CONFLICT_PAUSES: Backoff = { firstMs: 20, limitMs: 640, jitter: [0.5, 1] };
 
 export function tableNameOf(options: RequestOptions, table: TableName): string {
   const name = options.tables[table];
@@ -68,11 +70,10 @@ export function tableNameOf(options: RequestOptions, table: TableName): string {
   return name;
 }
 
-/** Exponential backoff with jitter: a random part from half to all of a pause that doubles per attempt. */
 export async function pauseBefore(attempt: number, options: RequestOptions): Promise<void> {
   const random = options.random ?? Math.random;
   const pause = options.pause ?? sleep;
-  await pause(CONFLICT_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + random() / 2));
+  await pause(backoffMs(CONFLICT_PAUSES, attempt - 1, random()));
 }
 
 /** Repeats the request while it conflicts with a transaction. The caller distinguishes refusals from faults. */

@@ -7,12 +7,13 @@
  *
  * Source: Amazon DynamoDB Developer Guide, "Amazon DynamoDB Transactions: How it works", "Transaction conflict handling".
  */
+import { type Backoff, backoffMs } from '../../backoff.ts';
 import { type ItemKey, type ItemStore, StoreFault } from '../item-store.ts';
 import { transactionLocks } from './transaction-locks.ts';
 
 /** The DynamoDB adapter has the same: CONFLICT_ATTEMPTS_MAX and its pauses. */
 const WRITE_ATTEMPTS_MAX = 6;
-const WRITE_PAUSE_MS = 20;
+const WRITE_PAUSES: Backoff = { firstMs: 20, limitMs: 640, jitter: [0.5, 1] };
 
 export interface ConflictOptions {
   /** How long a transaction is in progress. Milliseconds; some 10 on AWS. */
@@ -42,7 +43,7 @@ export function conflictingStore(
         if (attempt >= WRITE_ATTEMPTS_MAX) {
           throw new StoreFault('throttled', 'transactions kept conflicting with a write', { retryable: true });
         }
-        await pause(WRITE_PAUSE_MS * 2 ** (attempt - 1) * (0.5 + random() / 2));
+        await pause(backoffMs(WRITE_PAUSES, attempt - 1, random()));
       }
       return items.write(write, options);
     },
