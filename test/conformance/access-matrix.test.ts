@@ -523,8 +523,8 @@ groups. Heartbeats refuse impersonation.
   deleted.
 - It is for the API, or for the audiences of the request. The API refuses tokens for others; a TokenReview with the
   audience accepts them.
-- A node may request tokens for its own pods only, bound to the pod with its uid, with an audience that a volume of the pod
-  names.
+- A node may request tokens for its own pods only, bound to the pod with its uid, with an audience that a volume of the
+  pod names.
 - A new pod runs as \`default\`, unless it names another account of its namespace. It has the image pull secrets of its
   account, and a volume \`kube-api-access-…\` with a token, the namespace and \`kube-root-ca.crt\`, unless
   \`automountServiceAccountToken: false\` is set. A pod with an unknown account is refused; a controller tries again.
