@@ -12,10 +12,10 @@ export const ALONE = [
 
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    // One more than the cores of CI: half of the time of a run is waits of tests with processes of their own.
-    maxWorkers: 3,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    // Two more than the cores of CI: two files wait for processes of their own while two compute.
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     reporters: ['default', './test/support/closing-line-reporter.ts'],
     projects: [

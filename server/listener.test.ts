@@ -125,11 +125,11 @@ describe('the listener', () => {
     };
     const declared = String(3 * 1024 * 1024);
     for (let count = 0; count < 45; count += 1) open({ 'content-length': declared }, 0);
-    await until(() => listener.counters.requests >= 45, { withinMs: 20_000, what: 'the requests' });
+    await until(() => listener.counters.requests >= 45, { withinMs: 30_000, what: 'the requests' });
     expect((await send(url, { method: 'POST', body: 'hello' })).status).toBe(200);
     expect(listener.counters.refusedBodies).toBe(0);
     for (let count = 0; count < 45; count += 1) open({ 'transfer-encoding': 'chunked' }, 3 * 1024 * 1024);
-    await until(() => listener.counters.refusedBodies > 0, { withinMs: 20_000, what: 'a refusal' });
+    await until(() => listener.counters.refusedBodies > 0, { withinMs: 30_000, what: 'a refusal' });
   });
 
   it('refuses headers above its limit', async () => {
@@ -157,7 +157,7 @@ describe('the listener', () => {
     const [first] = (await once(answer, 'data')) as [Buffer];
     expect(String(first)).toMatch(/^0\n/);
     request.destroy();
-    await until(async () => (isReturned ? true : undefined), { withinMs: 5_000, what: 'the end of the parts' });
+    await until(async () => (isReturned ? true : undefined), { withinMs: 30_000, what: 'the end of the parts' });
   });
 
   it('ends parts that wait for something when the client leaves', async () => {
@@ -186,7 +186,7 @@ describe('the listener', () => {
     stream.on('error', () => {});
     await once(stream, 'data');
     session.destroy();
-    await until(async () => (isReturned ? true : undefined), { withinMs: 5_000, what: 'the end of the parts' });
+    await until(async () => (isReturned ? true : undefined), { withinMs: 30_000, what: 'the end of the parts' });
   });
 
   it('reads no more parts than a client accepts that reads nothing', async () => {
@@ -231,7 +231,7 @@ describe('the listener', () => {
     request.on('error', () => {});
     request.end();
     await answered;
-    await until(() => isReturned, { withinMs: 5_000, what: 'the end of the parts' });
+    await until(() => isReturned, { withinMs: 30_000, what: 'the end of the parts' });
   });
 
   it('a fault of ours breaks the connection of its client alone, and is logged', async () => {
@@ -317,6 +317,6 @@ describe('the listener', () => {
     answer.resume();
     await listener.stop();
     const isClosed = async () => (listener.connections() === 0 ? true : undefined);
-    await until(isClosed, { withinMs: 5_000, what: 'the end of the connections' });
+    await until(isClosed, { withinMs: 30_000, what: 'the end of the connections' });
   });
 });

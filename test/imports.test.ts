@@ -41,9 +41,12 @@ async function cruise(paths: readonly string[]): Promise<CruiseResult> {
   return JSON.parse(stdout) as CruiseResult;
 }
 
+let ofFixtures: Promise<CruiseResult> | undefined;
+
 /** What was planted on purpose and the rule of this name saw. */
 async function planted(rule: string): Promise<readonly string[]> {
-  const { summary } = await cruise(['test/fixtures/imports']);
+  ofFixtures ??= cruise(['test/fixtures/imports']);
+  const { summary } = await ofFixtures;
   return summary.violations
     .filter((violation) => violation.rule.name === rule)
     .map(({ from, to }) => `${from} -> ${to}`.replaceAll('test/fixtures/imports/', ''))
@@ -115,8 +118,9 @@ describe('the rules on imports', () => {
   });
 
   it('really see the TypeScript of the real tree', async () => {
-    const { modules } = await cruise(FOLDERS);
-    const own = modules.filter(({ source }) => /^(cdk|functions|shared|agent|aws-local|scripts)\/.*\.ts$/.test(source));
+    // Part of it, with what it imports: the whole is seen by npm run imports, in five times as long.
+    const { modules } = await cruise(['shared/decisions']);
+    const own = modules.filter(({ source }) => /^shared\/.*\.ts$/.test(source));
     expect(own.length).toBeGreaterThan(20);
   });
 });

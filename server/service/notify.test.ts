@@ -29,7 +29,7 @@ async function receiver() {
     rmSync(directory, { recursive: true });
   });
   const received = (line: string) =>
-    until(() => lines.includes(line), { withinMs: 10_000, everyMs: 10, what: `${line} among ${lines.join(' | ')}` });
+    until(() => lines.includes(line), { withinMs: 30_000, everyMs: 10, what: `${line} among ${lines.join(' | ')}` });
   await received('bound');
   return { path, lines, received };
 }

@@ -98,7 +98,7 @@ describe('exec', () => {
       before = sent;
       return held;
     };
-    await until(isHeld, { withinMs: 20_000, everyMs: 300, what: 'a node that waits' });
+    await until(isHeld, { withinMs: 30_000, everyMs: 300, what: 'a node that waits' });
     // What the buffers of four sockets and of this process have.
     expect(sent * piece.length).toBeLessThan(40_000_000);
     client.raw.resume();
@@ -228,7 +228,7 @@ describe('an attacker', () => {
     const before = cluster.heldWatches();
     expect(await raw('/api/v1/namespaces/default/pods?watch=1', lines)).toMatch(new RegExp(`^HTTP/1.1 ${code} `));
     await until(() => cluster.heldWatches() <= before, {
-      withinMs: 10_000,
+      withinMs: 30_000,
       everyMs: 20,
       what: 'no watch that is left',
     });

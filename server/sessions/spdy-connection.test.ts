@@ -31,7 +31,7 @@ function connected(streamsMax = 4) {
   return { wire, sent, connection, hasEnded: () => isEnded, headers: spdyHeaders() };
 }
 
-const within = { withinMs: 5_000, everyMs: 1 };
+const within = { withinMs: 30_000, everyMs: 1 };
 
 async function opened(client: ReturnType<typeof connected>, id: number, headers: Record<string, string> = {}) {
   client.wire.write(await client.headers.synStream(id, { streamtype: 'data', ...headers }));

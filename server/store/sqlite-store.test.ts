@@ -30,7 +30,7 @@ function slowDisk() {
     });
   /** The sync that is under way; waits until there is one. */
   const underWay = async () => {
-    await until(() => syncs.length > 0, { withinMs: 10_000, everyMs: 1 });
+    await until(() => syncs.length > 0, { withinMs: 30_000, everyMs: 1 });
     return syncs.shift()!;
   };
   return { fdatasync, underWay };

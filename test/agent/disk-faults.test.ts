@@ -28,7 +28,7 @@ vi.mock('node:fs', async (original) => (await import('../support/disk-faults.ts'
 const CODES: readonly DiskFault[] = ['ENOSPC', 'EROFS', 'EMFILE', 'EIO'];
 /** More calls than any scenario makes. */
 const CALLS_MAX = 400;
-const soon = { withinMs: 10_000, everyMs: 5 };
+const soon = { withinMs: 30_000, everyMs: 5 };
 
 let root: string;
 beforeEach(() => {

@@ -63,7 +63,7 @@ describe('a preStop hook', () => {
       () =>
         agent.output(pod, 'command').includes('hook\nterm') || agent.podOf('web').then((left) => left === undefined),
       {
-        withinMs: 10_000,
+        withinMs: 30_000,
         what: 'the pod has terminated',
       },
     );
@@ -93,7 +93,7 @@ describe('sidecars', () => {
           const found = text.split('\n').filter((each) => each.startsWith(prefix));
           return found.length === count ? text.trim().split('\n') : undefined;
         },
-        { withinMs: 20_000, everyMs: 20, what: `${count} times ${prefix}` },
+        { withinMs: 30_000, everyMs: 20, what: `${count} times ${prefix}` },
       );
     const started = await lines('start', 3);
     expect(started.indexOf('init')).toBeLessThan(started.indexOf('start main'));

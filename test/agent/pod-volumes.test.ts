@@ -115,7 +115,7 @@ describe('the volumes of a pod', () => {
     const account = { serviceAccountName: 'default', automountServiceAccountToken: false };
     await agent.bind('web', { ...account, volumes, containers: [container] });
     const tokenRequests = () => agent.requests.filter((each) => each.endsWith('/serviceaccounts/default/token')).length;
-    await until(() => tokenRequests() >= 2, { withinMs: 10_000, what: 'a second token' });
+    await until(() => tokenRequests() >= 2, { withinMs: 30_000, what: 'a second token' });
   });
 
   it('are shared by the containers of the pod, also in part, and removed with it', async () => {
@@ -143,7 +143,7 @@ describe('the volumes of a pod', () => {
     expect(statSync(join(directory, 'data')).mode & 0o777).toBe(0o777);
     expect(readdirSync(join(agent.rootDirectory, 'memory', pod.metadata.uid ?? ''))).toContain('mem');
     await agent.deletePod('web', { gracePeriodSeconds: 0 });
-    await until(() => !existsSync(directory), { withinMs: 10_000, what: 'the volumes are removed' });
+    await until(() => !existsSync(directory), { withinMs: 30_000, what: 'the volumes are removed' });
     expect(readdirSync(join(agent.rootDirectory, 'memory'))).toEqual([]);
   });
 
@@ -166,7 +166,7 @@ describe('the volumes of a pod', () => {
     });
     await agent.outputHas(pod, 'from the machine');
     await until(() => existsSync(join(points, 'made/new')), {
-      withinMs: 5_000,
+      withinMs: 30_000,
       what: 'a file in the created directory',
     });
     await agent.bind('other', {

@@ -18,7 +18,7 @@ spec:
 `;
 const write = (text: string): void => writeFileSync(join(agent.rootDirectory, 'manifests', 'web.yaml'), text);
 const MIRROR = 'kubernetes.io/config.mirror';
-const SOON = { withinMs: 20_000, everyMs: 50 };
+const SOON = { withinMs: 30_000, everyMs: 50 };
 
 describe('a static pod', () => {
   it('runs from its file, and has a mirror pod with its status', async () => {

@@ -46,7 +46,7 @@ beforeEach(async (context) => {
   items = memoryItemStore();
   api = await startMemoryApi(items);
   const { url, ca, token } = readKubeconfig(api.kubeconfig);
-  client = createApiClient({ url, ca: ca!, token, connectionsMax: 4, timeoutMs: 10_000 });
+  client = createApiClient({ url, ca: ca!, token, connectionsMax: 4, timeoutMs: 30_000 });
 });
 afterEach(async () => {
   for (const end of (ending ?? []).reverse()) await end();
@@ -377,7 +377,7 @@ it('estimates the cost with the intervals of profiles, and sends no request for 
   ending.push(() => cellular.stop());
   const running = await openConsole({ port: 0, values: { kubeconfig: cellular.kubeconfig }, environment: {} });
   const { url, ca, token } = readKubeconfig(cellular.kubeconfig);
-  const cellClient = createApiClient({ url, ca: ca!, token, connectionsMax: 1, timeoutMs: 10_000 });
+  const cellClient = createApiClient({ url, ca: ca!, token, connectionsMax: 1, timeoutMs: 30_000 });
   for (const [name, link] of Object.entries({ e1: 'cell', e2: 'cell', e3: 'cable' })) {
     const body = { apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { link } } };
     await cellClient.send({ method: 'POST', path: '/api/v1/nodes', contentType: 'application/json', body });

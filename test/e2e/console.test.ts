@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 const STEP_MS_MAX = 180_000;
 const WAIT = { timeout: STEP_MS_MAX };
 const REPLICAS = 4;
-const GRACE_SECONDS = 23;
+const GRACE_SECONDS = 12;
 let browser: Browser;
 let local: LocalForTest;
 
@@ -20,6 +20,8 @@ beforeAll(async () => {
     ec2Nodes: 0,
     console: true,
     policy: {
+      beatIntervalSeconds: 3,
+      leaseDurationSeconds: 12,
       nodeMonitorGracePeriodSeconds: GRACE_SECONDS,
       podEvictionTimeoutSeconds: 5,
       nodeEvictionRatePerSecond: 1,

@@ -20,7 +20,7 @@ beforeAll(async () => {
   engine = await startDynamoDbLocal(found.directory);
   system = await startLocal({ dynamodbEndpoint: engine.endpoint, print: () => {} });
   const { url, caPem: ca, adminToken: token } = system;
-  client = createApiClient({ url, ca, token, connectionsMax: 4, timeoutMs: 20_000 });
+  client = createApiClient({ url, ca, token, connectionsMax: 4, timeoutMs: 30_000 });
 }, 120_000);
 
 afterAll(async () => {

@@ -13,12 +13,18 @@ import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 
 const PERIOD_SECONDS = 5;
-const GRACE_SECONDS = 20;
+const GRACE_SECONDS = 12;
+const BEAT_SECONDS = 3;
 /** For one tick, the streams and two kubectl starts on a busy machine. */
-const SLACK_MS = 15_000;
+const SLACK_MS = 30_000;
 const MACHINES = ['edge-a-0', 'edge-a-1', 'edge-b-0', 'edge-b-1', 'edge-c-0', 'edge-c-1'];
 
 const tested = kubectlOf(32);
+const releases = findKubectls();
+/** Both homes serve the same API: one of them is asked by every release. */
+const oldestAndNewest = [releases[0], releases.filter(({ name }) => name !== 'kubectl').at(-1)].filter(
+  (each) => each !== undefined,
+);
 
 describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] as const)(
   'the first path in $home',
@@ -37,8 +43,13 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
       return stdout;
     }
 
-    const node = async (name: string): Promise<KubeNode> =>
-      JSON.parse(await kubectl('get', 'node', name, '-o', 'json')) as KubeNode;
+    const read = async (path: string): Promise<unknown> => {
+      const answer = await local.client.send({ method: 'GET', path: `/api/v1/${path}` });
+      if (answer.kind !== 'answered' || answer.status !== 200) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+      return answer.body;
+    };
+    /** By a request of this process: looks that are repeated would start hundreds of kubectl. */
+    const node = async (name: string) => (await read(`nodes/${name}`)) as KubeNode;
     const readyOf = (object: KubeNode) => object.status?.conditions?.find(({ type }) => type === 'Ready');
     const taintsOf = (object: KubeNode): string[] =>
       (object.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`).sort();
@@ -51,20 +62,18 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
         policy: {
           nodeMonitorPeriodSeconds: PERIOD_SECONDS,
           nodeMonitorGracePeriodSeconds: GRACE_SECONDS,
-          beatIntervalSeconds: 5,
-          leaseDurationSeconds: 20,
+          beatIntervalSeconds: BEAT_SECONDS,
+          leaseDurationSeconds: GRACE_SECONDS,
         },
       });
       await until(
         async () => {
-          const { items } = JSON.parse(await kubectl('get', 'nodes', '-o', 'json')) as { items: KubeNode[] };
+          const { items } = (await read('nodes')) as { readonly items: readonly KubeNode[] };
           const clean = items.filter((item) => readyOf(item)?.status === 'True' && taintsOf(item).length === 0);
           if (clean.length === MACHINES.length) return true;
-          throw new Error(
-            `${clean.length} of ${items.length}:\n${await kubectl('describe', 'nodes')}\n${local.output()}`,
-          );
+          throw new Error(`${clean.length} of ${items.length}:\n${JSON.stringify(items)}\n${local.output()}`);
         },
-        { withinMs: 30_000, everyMs: 500, what: 'every machine Ready and without taints' },
+        { withinMs: 60_000, everyMs: 500, what: 'every machine Ready and without taints' },
       );
     }, 120_000);
 
@@ -73,7 +82,7 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
       place?.remove();
     });
 
-    describe.each(findKubectls().map(({ name, path, minor }) => ({ name, path, minor })))('with $name', (each) => {
+    describe.each(home === 'serve' ? releases : oldestAndNewest)('with $name', (each) => {
       it('lists, describes and discovers the resources', async () => {
         const own = makePlace();
         const ask = (...args: readonly string[]) =>
@@ -121,7 +130,7 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
         return text.trim().split('\n').sort();
       };
       const expected = [...MACHINES, 'nodekeeper-probe'].map((name) => `lease.coordination.k8s.io/${name}`);
-      await until(async () => (await leases()).length === expected.length, { withinMs: 30_000 });
+      await until(async () => (await leases()).length === expected.length, { withinMs: 60_000, everyMs: 500 });
       expect(await leases()).toEqual(expected);
     });
 
@@ -198,7 +207,7 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
         { withinMs: (GRACE_SECONDS + PERIOD_SECONDS) * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 marked' },
       );
       // Its last heartbeat was at most one interval before it was silenced.
-      expect(performance.now() - silencedAtMs).toBeGreaterThan((GRACE_SECONDS - 6) * 1_000);
+      expect(performance.now() - silencedAtMs).toBeGreaterThan((GRACE_SECONDS - BEAT_SECONDS - 1) * 1_000);
       expect(readyOf(marked)).toMatchObject({
         reason: 'NodeStatusUnknown',
         message: 'Kubelet stopped posting node status.',
@@ -207,7 +216,7 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
       await until(
         async () =>
           (await kubectl('get', 'events', '--field-selector', 'involvedObject.name=edge-b-0')).includes('NodeNotReady'),
-        { withinMs: SLACK_MS, what: 'the event NodeNotReady' },
+        { withinMs: SLACK_MS, everyMs: 500, what: 'the event NodeNotReady' },
       );
       expect(readyOf(await node('edge-b-1'))?.status).toBe('True');
 

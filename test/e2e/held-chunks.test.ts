@@ -15,7 +15,7 @@ import { until } from '../support/until.ts';
 
 const PYTHON_CLIENT = fileURLToPath(new URL('../fixtures/python/watch.py', import.meta.url));
 /** Generous: a client that waits for the next change waits for ever. Milliseconds. */
-const WITHIN_MS = 15_000;
+const WITHIN_MS = 30_000;
 const NODES = '/api/v1/nodes';
 const MERGE = 'application/merge-patch+json';
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
@@ -31,7 +31,7 @@ describe.each(Object.keys(CHUNK_HOLDS) as ChunkHold[])('behind a front that hold
   beforeAll(async () => {
     system = await startLocal({ chunkHold, controllers: false, print: () => {} });
     const { url, caPem: ca, adminToken: token } = system;
-    client = createApiClient({ url, ca, token, connectionsMax: 4, timeoutMs: 20_000 });
+    client = createApiClient({ url, ca, token, connectionsMax: 4, timeoutMs: 30_000 });
     await send('POST', NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } });
     const labels = { app: 'web' };
     const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'i' }] } };

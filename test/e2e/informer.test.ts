@@ -119,7 +119,7 @@ describe('informers of the JavaScript client', { timeout: 180_000 }, () => {
       await changeThings(round);
       // A watch delivers, redirected and streamed, not a list after an error.
       if (round === 0) {
-        await until(() => nodes.list().length === 9, { withinMs: 10_000 });
+        await until(() => nodes.list().length === 9, { withinMs: 30_000 });
         expect(errors).toEqual([]);
       }
       if (round === ROUNDS - 1) break;

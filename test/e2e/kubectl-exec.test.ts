@@ -77,7 +77,7 @@ describe.skipIf(one === undefined)('kubectl exec', { timeout: 120_000 }, () => {
       text += part;
     });
     await until(() => text.endsWith(BODY.slice(-1_000)) && text.length > BODY.length, {
-      withinMs: 10_000,
+      withinMs: 30_000,
       what: 'a page',
     });
     expect(text).toContain('x-path: /js');
@@ -140,7 +140,7 @@ describe.skipIf(one === undefined)('kubectl exec', { timeout: 120_000 }, () => {
     await forwarding.untilLines(1);
     const port = /127\.0\.0\.1:(\d+) ->/.exec(forwarding.stdout())?.[1] ?? '';
     await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
-    await until(() => forwarding.stderr().includes('ECONNREFUSED'), { withinMs: 10_000, what: 'the reason' });
+    await until(() => forwarding.stderr().includes('ECONNREFUSED'), { withinMs: 30_000, what: 'the reason' });
     forwarding.interrupt();
     await forwarding.ended;
   });

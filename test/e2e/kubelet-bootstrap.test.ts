@@ -183,7 +183,7 @@ describe('certificates of nodekeeper serve', { timeout: 120_000 }, () => {
       expect((await run('certificate', 'approve', user)).stdout).toContain(`/${user} approved\n`);
       expect((await run('certificate', 'deny', `${user}-denied`)).stdout).toContain(`/${user}-denied denied\n`);
       await until(async () => ((await row(user)).includes('Approved,Issued') ? true : undefined), {
-        withinMs: 20_000,
+        withinMs: 30_000,
         what: 'an issued certificate',
       });
       expect(await row(`${user}-denied`)).toMatch(/ Denied\n$/);

@@ -36,7 +36,7 @@ describe('credentials of a node in local mode', { timeout: 60_000 }, () => {
       url,
       token,
       connectionsMax: 1,
-      timeoutMs: 10_000,
+      timeoutMs: 30_000,
       ...(ca === undefined ? {} : { ca }),
     });
     try {

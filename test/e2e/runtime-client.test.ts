@@ -50,7 +50,7 @@ describe.skipIf(!hasRuntimeClient())(TITLE, { timeout: TEST_TIMEOUT_MS }, () => 
     system = await startLocal({ awsLimits: false, controllers: false, print: () => {} });
     const { url, caPem: ca, adminToken: token } = system;
     writeFileSync(join(folder, 'ca.pem'), ca);
-    client = createApiClient({ url, ca, token, connectionsMax: 4, timeoutMs: 20_000 });
+    client = createApiClient({ url, ca, token, connectionsMax: 4, timeoutMs: 30_000 });
     await create(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: NODE } });
     await create(LEASES, lease);
   }, 120_000);

@@ -38,7 +38,7 @@ describe('nodekeeper serve --store dynamodb', { timeout: 60_000 }, () => {
       });
     }
     const serving = () => /serves (https:\/\/\S+)/.exec(output)?.[1];
-    const url = await until(serving, { withinMs: 20_000, what: 'the address' }).catch((error: unknown) => {
+    const url = await until(serving, { withinMs: 30_000, what: 'the address' }).catch((error: unknown) => {
       throw new Error(output, { cause: error });
     });
     const { admin } = JSON.parse(readFileSync(join(data, 'tokens.json'), 'utf8')) as { admin: string };

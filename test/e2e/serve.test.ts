@@ -159,7 +159,7 @@ describe('nodekeeper serve', { timeout: 120_000 }, () => {
     writeFileSync(tokens, JSON.stringify([{ sha256, user: 'ada', groups: ['system:masters'] }]));
     const served = serve('--data', join(dataDir, 'd'), '--port', '0', '--log', 'json', ...args(tokens), ...files);
     const url = await until(async () => /serves (https:\/\/\S+)/.exec(served.output())?.[1], {
-      withinMs: 20_000,
+      withinMs: 30_000,
       what: 'the address',
     });
     const acceptedProbes = async (): Promise<number> => {
@@ -224,7 +224,7 @@ describe('nodekeeper serve', { timeout: 120_000 }, () => {
     const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
     const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
     await until(() => (statSync(join(dataDir, 'data'), { throwIfNoEntry: false }) === undefined ? undefined : true), {
-      withinMs: 20_000,
+      withinMs: 30_000,
       what: 'the beginning of the start',
     });
     child.kill('SIGTERM');

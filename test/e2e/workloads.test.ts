@@ -1,6 +1,6 @@
 /** What a dead node ran, runs again: kubectl, local mode with scheduler and controllers, a machine that falls silent. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { KubePod } from '../../shared/kinds/types.ts';
+import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { findKubectls, runKubectl } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
@@ -15,7 +15,13 @@ beforeAll(async () => {
   local = await startLocalForTest({
     nodes: 4,
     ec2Nodes: 0,
-    policy: { nodeMonitorGracePeriodSeconds: 23, podEvictionTimeoutSeconds: 5, nodeEvictionRatePerSecond: 1 },
+    policy: {
+      beatIntervalSeconds: 3,
+      leaseDurationSeconds: 12,
+      nodeMonitorGracePeriodSeconds: 12,
+      podEvictionTimeoutSeconds: 5,
+      nodeEvictionRatePerSecond: 1,
+    },
   });
 }, 120_000);
 afterAll(() => local?.stop());
@@ -29,10 +35,19 @@ async function run(args: string): Promise<string> {
   return stdout;
 }
 
+/** By a request of this process: looks that are repeated would start hundreds of kubectl. */
+async function list<T = KubeObject>(path: string): Promise<readonly T[]> {
+  const answer = await local.client.send({ method: 'GET', path });
+  if (answer.kind !== 'answered' || answer.status !== 200) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+  return (answer.body as { readonly items: readonly T[] }).items;
+}
+const NAMESPACE = '/api/v1/namespaces/default';
+const SETS_OF_DEPLOYMENTS = '/apis/apps/v1/namespaces/default/replicasets';
+const allPods = () => list<KubePod>(`${NAMESPACE}/pods`);
+
 /** Pods that are not being deleted. */
 async function pods(): Promise<readonly KubePod[]> {
-  const { items } = JSON.parse(await run('get pods -o json')) as { items: readonly KubePod[] };
-  return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  return (await allPods()).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 }
 
 const nodesOf = (of: readonly KubePod[]) => of.map(({ spec }) => spec?.nodeName ?? '');
@@ -54,6 +69,7 @@ it('replaces the pods of a dead node, rolls out, and collects what a Deployment 
   expect((await pods()).map(({ metadata }) => metadata.name)).not.toEqual(expect.arrayContaining(lost));
   await until(async () => /web +3\/3 +3 +3 /.test(await run('get deployment web')), {
     withinMs: STEP_MS_MAX,
+    everyMs: 500,
     what: 'three available pods in the status of the Deployment',
   });
   expect(await run('get decisions.nodekeeper.dev')).toMatch(/PodsCreated/);
@@ -65,7 +81,7 @@ it('replaces the pods of a dead node, rolls out, and collects what a Deployment 
   expect(await run('rollout history deployment/web')).toMatch(/^2 .*\n3 /m);
 
   await run('delete deployment web --wait=false');
-  await until(async () => (await pods()).length === 0 && (await run('get rs -o name')) === '', {
+  await until(async () => (await pods()).length === 0 && (await list(SETS_OF_DEPLOYMENTS)).length === 0, {
     withinMs: STEP_MS_MAX,
     what: 'the pods and ReplicaSets of the Deployment to be collected',
   });
@@ -97,11 +113,10 @@ it('replaces no pod of a StatefulSet or DaemonSet while the old one may run on a
   expect(applied.exitCode, applied.stderr).toBe(0);
   await run('rollout status statefulset/db --timeout=120s');
   await run('rollout status daemonset/agent --timeout=120s');
-  const all = async (): Promise<readonly KubePod[]> => JSON.parse(await run('get pods -o json')).items;
-  const named = async (name: string) => (await all()).filter(({ metadata }) => metadata.name === name);
+  const named = async (name: string) => (await allPods()).filter(({ metadata }) => metadata.name === name);
   const [old] = await named('db-1');
   const dead = old?.spec?.nodeName ?? '';
-  const daemon = (await all()).find(
+  const daemon = (await allPods()).find(
     ({ metadata, spec }) => metadata.labels?.['app'] === 'DaemonSet' && spec?.nodeName === dead,
   );
   const daemons = async () => (await pods()).filter(({ metadata }) => metadata.labels?.['app'] === 'DaemonSet');
@@ -111,10 +126,13 @@ it('replaces no pod of a StatefulSet or DaemonSet while the old one may run on a
     withinMs: STEP_MS_MAX,
     what: `the eviction of db-1 from ${dead}`,
   });
-  await until(async () => /StatefulPodAwaited/.test(await run('get events -o json')), {
-    withinMs: STEP_MS_MAX,
-    what: 'an event about the pod that is awaited',
-  });
+  await until(
+    async () => (await list(`${NAMESPACE}/events`)).some((event) => event['reason'] === 'StatefulPodAwaited'),
+    {
+      withinMs: STEP_MS_MAX,
+      what: 'an event about the pod that is awaited',
+    },
+  );
   expect((await named('db-1')).map(({ metadata }) => metadata.uid)).toEqual([old?.metadata.uid]);
   expect((await daemons()).map(({ metadata }) => metadata.uid).toSorted()).toEqual(before);
 

@@ -145,6 +145,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a gate that ignores the probe through the URL',
     laws: ['L5'],
+    seed: 32,
     plant: { probes: ([first]) => [first!] },
     options: { faults: ['urlOutage'], faultsAStorm: 28, parts: ['heartbeatUrl'] },
   },
@@ -159,6 +160,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a total disruption that is ignored',
     laws: ['L4', 'L10'],
+    seed: 32,
     plant: seenThrough({
       read: (item) => (isState(item) ? without(item, 'disruption') : item),
       write: (write) => {
@@ -289,13 +291,14 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'a mounted volume that is never detached',
     laws: ['volumes'],
-    seed: 32,
+    seed: 36,
     plant: withPolicy({ disableForceDetachOnTimeout: true }),
     options: { parts: ['volumes'], faults: [] },
   },
   {
     bug: 'a volume that is detached while a pod uses it',
     laws: ['volumes'],
+    seed: 32,
     plant: onlyFor(
       'pod-gc',
       seenThrough({ read: (item) => (String(item['pk']).startsWith('o#pods#') ? asIfEnded(item) : item) }),
@@ -352,7 +355,7 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     bug: 'timers of all nodes in one item',
     laws: ['L12'],
-    seed: 34,
+    seed: 36,
     plant: timersInOneItem(),
     options: { faults: ['poison'] },
   },

@@ -115,12 +115,14 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'sets of pods that change without a claim',
     laws: ['L14'],
+    seed: 34,
     plant: withoutClaims,
     options: { ...PART, faults: ['slowStore', 'freeze', 'duplicateBatches', 'splitBatches'], faultsAStorm: 25 },
   },
   {
     bug: 'a rollout that ignores maxSurge',
     laws: ['L14'],
+    seed: 32,
     plant: ofDeployment(({ spec }) => ({ ...spec?.strategy, rollingUpdate: { maxSurge: 9, maxUnavailable: 0 } })),
     options: CALM,
   },
@@ -136,6 +138,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a Recreate that does not wait for the old pods',
     laws: ['L14'],
+    seed: 32,
     plant: ofDeployment(({ spec }) =>
       spec?.strategy?.type === 'Recreate'
         ? { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: '100%' } }
@@ -169,6 +172,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a DaemonSet that replaces all pods at once',
     laws: ['L14'],
+    seed: 32,
     plant: misread<KubeDaemonSet>('daemonsets', (set) => ({
       ...set,
       spec: { ...set.spec, updateStrategy: { rollingUpdate: { maxUnavailable: '100%' } } },
@@ -203,6 +207,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a rollout that ignores the gate',
     laws: ['L15'],
+    seed: 32,
     plant: onlyFor('workloads', seenThrough({ read: withOpenGate })),
     options: { ...PART, faults: ['apiOutage'], faultsAStorm: 28 },
   },
@@ -215,7 +220,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'an eviction that ignores the gate',
     laws: ['L15'],
-    seed: 32,
+    seed: 34,
     plant: onlyFor('evictor', seenThrough({ read: withOpenGate })),
     options: { ...PART, faults: ['apiOutage'], faultsAStorm: 28 },
   },
@@ -245,6 +250,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a collector that deletes what shall be orphaned',
     laws: ['L16'],
+    seed: 32,
     plant: onlyFor(
       'workloads',
       seenThrough({

@@ -10,7 +10,7 @@ import type { SimOptions } from '../../simulation/sim-options.ts';
 
 const TIMEOUT_MS = 240_000;
 const SEEDS_MAX = 8;
-const SITES = { hours: 0.75, nodes: 24, parts: ['relays'], faults: RELAY_FAULTS, faultsAStorm: 20 } as const;
+const SITES = { hours: 0.4, nodes: 16, parts: ['relays'], faults: RELAY_FAULTS, faultsAStorm: 20 } as const;
 
 describe('the laws of a fleet with relays', () => {
   it('hold without faults, and machines use their relays', { timeout: TIMEOUT_MS }, async () => {
@@ -35,7 +35,7 @@ describe('the laws of a fleet with relays', () => {
     const policy = { nodeMonitorGracePeriodSeconds: 23 };
     const result = await runSim({ ...SITES, seed: 5, policy, faults: ['waysHang'] });
     expect(result.failure).toBeUndefined();
-    expect(result.faults.waysHang).toBeGreaterThan(20);
+    expect(result.faults.waysHang).toBeGreaterThan(10);
   });
 
   it('hold with an interval that is too short for a relay, and no machine uses its relay', {

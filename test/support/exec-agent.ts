@@ -24,7 +24,7 @@ const NODE_TOKEN = 'edge-1-token';
 const NAMESPACE = 'default';
 /** The address of every pod: that of this machine. */
 const HOST_IP = '127.0.0.1';
-const SOON = { withinMs: 20_000, everyMs: 20 };
+const SOON = { withinMs: 30_000, everyMs: 20 };
 
 export interface ExecAgent {
   readonly server: ApiInMemory;

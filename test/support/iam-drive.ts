@@ -442,7 +442,7 @@ async function accounts({ local, send }: Stage): Promise<void> {
 }
 
 async function as(local: LocalForTest, token: string, act: (send: Send) => Promise<void>): Promise<void> {
-  const client = apiClientOf({ ...local.access, token }, { connectionsMax: 2, timeoutMs: 10_000 });
+  const client = apiClientOf({ ...local.access, token }, { connectionsMax: 2, timeoutMs: 30_000 });
   try {
     await act(sendAs(client));
   } finally {

@@ -101,7 +101,7 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
         if (hasEnded()) return 'ended';
         const read = readKubeconfig(kubeconfig);
         client?.close();
-        client = apiClientOf(read, { connectionsMax: 16, timeoutMs: 10_000 });
+        client = apiClientOf(read, { connectionsMax: 16, timeoutMs: 30_000 });
         const answer = await client.send({ method: 'GET', path: '/api/v1/nodes?limit=1' });
         return answer.kind === 'answered' && answer.status === 200 ? read : undefined;
       },

@@ -33,7 +33,7 @@ const LOGIN1_MANAGER = 'org.freedesktop.login1.Manager';
 const SYSTEMD1 = 'org.freedesktop.systemd1';
 const SYSTEMD1_PATH = '/org/freedesktop/systemd1';
 const MOCK = 'org.freedesktop.DBus.Mock';
-const START_MAX_MS = 15_000;
+const START_MAX_MS = 30_000;
 
 export class MockSystemBus {
   readonly address: string;

@@ -15,7 +15,7 @@ const PODS = '/api/v1/namespaces/default/pods';
 export interface RealAgent {
   readonly pid: number;
   output(): string;
-  /** Starts a pod of this node, and waits until its containers run, or were restarted twice under `Always`. */
+  /** Starts a pod of this node, and waits until its containers run, or were restarted once under `Always`. */
   startPod(
     name: string,
     scripts: readonly (readonly [container: string, script: string])[],
@@ -114,7 +114,7 @@ nodeLeaseDurationSeconds: ${leaseSeconds}
         body: podOf(name, nodeName, scripts, restartPolicy),
       });
       if (answer.kind !== 'answered' || answer.status !== 201) throw new Error(JSON.stringify(answer));
-      const restarts = restartPolicy === 'Always' ? 2 : 0;
+      const restarts = restartPolicy === 'Always' ? 1 : 0;
       const ready = async (): Promise<boolean> => {
         const found = await local.client.send({ method: 'GET', path: `${PODS}/${name}` });
         const pod = (found.kind === 'answered' ? found.body : {}) as { status?: Record<string, unknown> };
@@ -133,7 +133,7 @@ nodeLeaseDurationSeconds: ${leaseSeconds}
     kill: () => void child.kill('SIGKILL'),
     async stop() {
       for (const name of await podNames()) await deletePod(name);
-      await until(async () => (await podNames()).length === 0, { withinMs: 20_000, everyMs: 200, what: 'no pods' });
+      await until(async () => (await podNames()).length === 0, { withinMs: 30_000, everyMs: 200, what: 'no pods' });
       child.kill('SIGTERM');
       rmSync(directory, { recursive: true, force: true });
     },

@@ -95,7 +95,7 @@ describe.skipIf(missing.length > 0)(`logind on a bus of its own${why}`, () => {
       setInterval(() => {}, 1_000);`;
     const agent = spawn(process.execPath, ['--input-type=module', '--eval', script], { stdio: 'ignore' });
     try {
-      await until(async () => (await bus.locks()).length === 1, { withinMs: 20_000 });
+      await until(async () => (await bus.locks()).length === 1, { withinMs: 30_000 });
     } finally {
       agent.kill('SIGKILL');
     }

@@ -41,7 +41,7 @@ it('a container with a failed postStart hook is killed when its termination fail
     const [container] = (await podIn(runtime as never, pod))?.containers ?? [];
     return container?.state.kind === 'terminated';
   };
-  await until(isKilled, { withinMs: 10_000, everyMs: 20, what: 'the container was killed' });
+  await until(isKilled, { withinMs: 30_000, everyMs: 20, what: 'the container was killed' });
   expect(failures).toBeGreaterThan(0);
   isFailing = false;
   await runtime.stop(uidOf(pod), 0);

@@ -53,7 +53,7 @@ it('while a postStart hook runs', async () => {
   runtime.onEvent?.((_pod, { reason }) => events.push(reason));
   const pod = shellPod([STUBBORN], {}, { lifecycle: { postStart: get('/start'), preStop: get('/stop') } });
   await runtime.start(pod);
-  await until(() => requests.includes('/start'), { withinMs: 10_000, everyMs: 10, what: 'the hook' });
+  await until(() => requests.includes('/start'), { withinMs: 30_000, everyMs: 10, what: 'the hook' });
   await runtime.close();
   answerStart({ kind: 'failed', message: 'the connection was closed' });
   for (let turns = 0; turns < 10; turns += 1) await turn();

@@ -61,7 +61,7 @@ const outputOf = (pod: KubeObject, run = 0): string => {
   const path = join(rootDirectory, 'pods', uidOf(pod), `c0.${run}.log`);
   return existsSync(path) ? readFileSync(path, 'utf8') : '';
 };
-const soon = { withinMs: 10_000, everyMs: 20 };
+const soon = { withinMs: 30_000, everyMs: 20 };
 const written = (pod: KubeObject, pattern: RegExp) =>
   until(() => pattern.test(outputOf(pod)), { ...soon, what: `output ${pattern}` });
 const limits = (memory: string) => ({ resources: { limits: { memory } } });

@@ -31,7 +31,7 @@ afterEach(async () => {
   rmSync(rootDirectory, { recursive: true, force: true });
 });
 
-const soon = { withinMs: 10_000, everyMs: 20 };
+const soon = { withinMs: 30_000, everyMs: 20 };
 const logOf = (pod: KubeObject): string => join(rootDirectory, 'pods', uidOf(pod), 'c0.0.log');
 
 describe('the use of a pod', () => {

@@ -46,7 +46,7 @@ const outputOf = (pod: KubeObject, container = 'c0'): string => {
   const path = fileOf(pod, `${container}.0.log`);
   return existsSync(path) ? readFileSync(path, 'utf8') : '';
 };
-const soon = { withinMs: 10_000, everyMs: 20 };
+const soon = { withinMs: 30_000, everyMs: 20 };
 const written = (pod: KubeObject, text: string) =>
   until(() => outputOf(pod).includes(text), { ...soon, what: `output ${text}` });
 const recorded = (pod: KubeObject) =>

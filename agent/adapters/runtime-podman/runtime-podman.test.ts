@@ -79,7 +79,7 @@ const stateWhen = (isIt: (state: ContainerState) => boolean): Promise<ContainerS
       const state = (await runtime?.pods())?.[0]?.containers[0]?.state;
       return state !== undefined && isIt(state) ? state : undefined;
     },
-    { withinMs: 10_000, everyMs: 20, what: 'the state' },
+    { withinMs: 30_000, everyMs: 20, what: 'the state' },
   );
 const running = () => stateWhen(({ kind }) => kind === 'running');
 const fault = () => stateWhen((state) => state.kind === 'waiting' && state.message !== undefined);
@@ -119,7 +119,7 @@ describe('podman', () => {
       { ip: '10.88.0.7', containers: [{ containerId: 'podman://0123abcd' }] },
     ]);
     opened.usePlacement?.(() => ({ ...own, cpus: [1] }));
-    await until(() => calls('update').length === 1, { withinMs: 10_000, everyMs: 20, what: 'the update' });
+    await until(() => calls('update').length === 1, { withinMs: 30_000, everyMs: 20, what: 'the update' });
     expect(calls('update')).toEqual([`update --cpuset-cpus 1 --cpuset-mems 1 nodekeeper-${UID}-main-0`]);
     expect(opened.limitWarning?.()).toBeUndefined();
   });
@@ -129,7 +129,7 @@ describe('podman', () => {
     await opened.start(POD);
     await running();
     opened.usePlacement?.(() => ({ cpus: [1], memoryNodes: [], exclusive: true }));
-    const warning = await until(() => opened.limitWarning?.(), { withinMs: 10_000, everyMs: 20, what: 'a warning' });
+    const warning = await until(() => opened.limitWarning?.(), { withinMs: 30_000, everyMs: 20, what: 'a warning' });
     expect(warning).toMatch(/^podman cannot set limits of pods: .*no such option$/);
   });
 
@@ -210,7 +210,7 @@ describe('podman', () => {
     const others = { 'nodekeeper.dev/pod-uid': 'other', 'nodekeeper.dev/root-directory': '/elsewhere' };
     const listed = JSON.stringify([{ Labels: ours }, { Labels: others }]);
     open(`[ "$1 $2" != 'pod ps' ] || echo '${listed}'`);
-    await until(() => calls('pod rm').length > 0, { withinMs: 10_000, everyMs: 20, what: 'a removal' });
+    await until(() => calls('pod rm').length > 0, { withinMs: 30_000, everyMs: 20, what: 'a removal' });
     expect(calls('pod rm')).toEqual(['pod rm --force --ignore --time 0 nodekeeper-old']);
   });
 
