@@ -13,13 +13,8 @@ export function zoneTransitions(
   lastTickAtMs: number | undefined,
 ): ClusterEvent[] {
   return decisions.flatMap((decision): ClusterEvent[] => {
-    const [from, to] =
-      decision.kind === 'setZoneState'
-        ? [decision.from, decision.to]
-        : decision.kind === 'createZone'
-          ? [undefined, decision.state]
-          : [undefined, undefined];
     if (decision.kind !== 'setZoneState' && decision.kind !== 'createZone') return [];
+    const { from, to } = decision.kind === 'setZoneState' ? decision : { from: undefined, to: decision.state };
     if (!isDisrupted(from) && !isDisrupted(to)) return [];
     const { zone, size: nodes, notReady } = decision;
     const type = isDisrupted(to) ? 'ZoneDisrupted' : 'ZoneRecovered';

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import type { MonitorDecision } from '../../shared/fleet/marks/rule.ts';
+import type { ZoneState } from '../../shared/fleet/zones/zone-state.ts';
+import { isDisrupted, zoneTransitions } from './zone-events.rule.ts';
+
+const numbers = { size: 5, notReady: 4 };
+const set = (from: ZoneState | undefined, to: ZoneState | undefined) =>
+  ({ kind: 'setZoneState', zone: 'a', from, to, ...numbers }) as unknown as MonitorDecision;
+const created = (state: ZoneState | undefined) =>
+  ({ kind: 'createZone', zone: 'a', state, ratePerSecond: 1, ...numbers }) as unknown as MonitorDecision;
+
+it.each<[MonitorDecision, string, string]>([
+  [set('Normal', 'PartialDisruption'), 'ZoneDisrupted', 'PartialDisruption'],
+  [set('PartialDisruption', 'FullDisruption'), 'ZoneDisrupted', 'FullDisruption'],
+  [set('FullDisruption', 'PartialDisruption'), 'ZoneDisrupted', 'PartialDisruption'],
+  [set('PartialDisruption', 'Normal'), 'ZoneRecovered', 'Normal'],
+  [set('FullDisruption', undefined), 'ZoneRecovered', 'Normal'],
+  [created('FullDisruption'), 'ZoneDisrupted', 'FullDisruption'],
+])('publishes %j', (decision, type, state) => {
+  expect(zoneTransitions([decision], 7)).toEqual([
+    { type, id: `${type}/a/${state}/7`, zone: 'a', state, nodes: 5, notReady: 4 },
+  ]);
+});
+
+it('has the same id in a tick that replaces one before the first', () => {
+  expect(zoneTransitions([created('FullDisruption')], undefined)[0]?.id).toBe('ZoneDisrupted/a/FullDisruption/0');
+});
+
+it('publishes nothing of a zone that was and is not disrupted, or of another decision', () => {
+  const other = { kind: 'setZoneRate', zone: 'a', state: 'FullDisruption', ...numbers } as unknown as MonitorDecision;
+  const decisions = [set('Initial', 'Normal'), set(undefined, undefined), created('Normal'), created(undefined), other];
+  expect(zoneTransitions(decisions, 7)).toEqual([]);
+});
+
+it('calls two states disrupted', () => {
+  const states = ['Initial', 'Normal', 'PartialDisruption', 'FullDisruption', undefined] as const;
+  expect(states.map(isDisrupted)).toEqual([false, false, true, true, false]);
+});
