@@ -3,7 +3,8 @@
  * undefined after it reported an error, so one read reports all errors of a file.
  */
 
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml';
+import { isMap, isScalar, isSeq, type Node } from 'yaml';
+import { parseYaml } from '../shared/config/yaml-documents.ts';
 import { defined } from '../shared/defined.ts';
 
 export interface ScenarioFault {
@@ -49,20 +50,15 @@ export function faultsOf(file: string): Faults {
 
 /** The document as a tree; undefined when it is no YAML. */
 export function sourceOf(text: string, faults: Faults): Source | undefined {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });
-  const lineAt = (offset: number): number => lines.linePos(offset).line || 1;
-  for (const error of document.errors) {
-    const message = (error.message.split('\n', 1)[0] ?? error.code).replace(/ at line \d+.*$/, '');
-    faults.add({ line: lineAt(error.pos[0]), path: '' }, `expected YAML: ${message}`);
+  const { documents, faults: found, lineAt } = parseYaml(text, { version: '1.2', aliasesMax: 0 });
+  for (const { message, value, line } of found) {
+    faults.add(
+      { line, path: '' },
+      value === undefined ? `expected YAML: ${message}` : `expected ${value} written out, not an alias`,
+    );
   }
-  visit(document, {
-    Alias: (_key, alias) =>
-      faults.add(
-        { line: lineAt(alias.range?.[0] ?? 0), path: '' },
-        `expected *${alias.source} written out, not an alias`,
-      ),
-  });
+  if (documents.length > 1)
+    faults.add({ line: lineAt(documents[1]?.range?.[0] ?? 0), path: '' }, 'expected one document');
   if (faults.all.length > 0) return undefined;
 
   const convert = (node: Node | null, path: string, line: number): Source => {
@@ -85,7 +81,7 @@ export function sourceOf(text: string, faults: Faults): Source | undefined {
     const plain = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null;
     return { kind: 'scalar', line, path, value: plain, text: isScalar(node) ? String(node.source ?? value ?? '') : '' };
   };
-  const root = document.contents as Node | null;
+  const root = (documents[0]?.contents ?? null) as Node | null;
   return convert(root, '', root === null ? 1 : lineAt(root.range?.[0] ?? 0));
 }
 

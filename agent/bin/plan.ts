@@ -5,12 +5,12 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { KUBERNETES_YAML, readYaml } from '../../shared/config/yaml-documents.ts';
 import { defined } from '../../shared/defined.ts';
 import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { findCgroupDirectory } from '../adapters/cgroup/find-tree.ts';
-import { readDocuments } from '../adapters/config/documents.ts';
 import { countCpuList } from '../adapters/linux-machine/proc-text.ts';
 import { NumaUnreadableError, readNuma } from '../adapters/numa/numa.ts';
 import type { MountMode } from '../adapters/runtime-exec/isolation.ts';
@@ -142,7 +142,7 @@ function documentsOf(path: string, io: PlanIo) {
   } catch (error) {
     throw new PlanInputError([`${path} cannot be read: ${error instanceof Error ? error.message : error}`]);
   }
-  const read = readDocuments(text, path);
+  const read = readYaml(text, path, KUBERNETES_YAML);
   if (read.kind === 'malformed') throw new PlanInputError(read.faults.map(describeConfigFault));
   return read.documents;
 }

@@ -30,7 +30,7 @@ export interface ConfigFault {
   readonly at?: string;
 }
 
-export const describeConfigFault = ({ at, message }: ConfigFault): string =>
+export const describeConfigFault = ({ at, message }: Pick<ConfigFault, 'at' | 'message'>): string =>
   at === undefined ? message : `${at}: ${message}`;
 
 /** One document of a configuration file. */

@@ -89,3 +89,11 @@ describe('a policy file', () => {
     ]);
   });
 });
+
+it('two documents are refused at the second', () => {
+  const at = 'policy.yaml:3';
+  expect(policyFromYaml('{}\n---\n{}\n', 'policy.yaml')).toEqual({
+    kind: 'faults',
+    faults: [{ field: '', value: undefined, rule: 'must be one document', at }],
+  });
+});

@@ -1,9 +1,10 @@
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit, type YAMLMap } from 'yaml';
+import { isJsonObject, type JsonObject } from '../kubernetes/wire/json.ts';
 import { type ParsedPolicy, parsePolicy } from './policy.ts';
 import type { PolicyFault } from './policy-rules.ts';
+import { readOneYaml, type YamlDocument, type YamlPath } from './yaml-documents.ts';
 
-const API_VERSION = 'nodekeeper.dev/v1alpha1';
-const KIND = 'Policy';
+const ENVELOPE = { apiVersion: 'nodekeeper.dev/v1alpha1', kind: 'Policy' };
+const ENVELOPE_FIELDS = [...Object.keys(ENVELOPE), 'metadata', 'spec'];
 
 /**
  * A policy from its YAML file: a plain map of policy fields, or the same under `spec` of a document with `apiVersion:
@@ -13,105 +14,63 @@ const KIND = 'Policy';
  * @param fileName as it should appear in faults
  */
 export function policyFromYaml(text: string, fileName: string): ParsedPolicy {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: true });
-  const at = (offset: number): string => `${fileName}:${lines.linePos(offset).line || 1}`;
-
-  if (document.errors.length > 0) {
-    const faults = document.errors.map((error): PolicyFault => {
-      const firstLine = error.message.split('\n', 1)[0] ?? error.code;
-      return { field: '', value: undefined, rule: firstLine.replace(/ at line \d+.*$/, ''), at: at(error.pos[0]) };
-    });
+  const read = readOneYaml(text, fileName);
+  if (read.kind === 'malformed') {
+    const faults = read.faults.map(({ message: rule, value, at }) => ({ field: '', value, rule, at }));
     return { kind: 'faults', faults };
   }
+  const { document } = read;
+  const root = document.value ?? {};
+  if (!isJsonObject(root)) return { kind: 'faults', faults: [{ ...wholeFault(root), at: document.at([]) }] };
+  if (!['apiVersion', 'kind', 'spec'].some((field) => Object.hasOwn(root, field))) return located(document, root, []);
 
-  // A policy is short, so it needs no aliases; without them no value can expand or be undefined.
-  const aliases: PolicyFault[] = [];
-  visit(document, {
-    Alias: (_key, alias) => {
-      const offset = alias.range?.[0] ?? 0;
-      aliases.push({ field: '', value: `*${alias.source}`, rule: 'must be written out, not an alias', at: at(offset) });
-    },
-  });
-  if (aliases.length > 0) return { kind: 'faults', faults: aliases };
-
-  const root = document.contents;
-  if (root === null || (isScalar(root) && root.value === null)) return parsePolicy({});
-  if (!isMap(root)) {
-    return { kind: 'faults', faults: [{ ...wholeFault(document.toJS()), at: at(root.range?.[0] ?? 0) }] };
-  }
-
-  const enveloped = root.has('apiVersion') || root.has('kind') || root.has('spec');
-  if (!enveloped) return located(document, root, at);
-
-  const faults = envelopeFaults(document, root, at);
-  const spec = root.get('spec', true) as unknown;
-  if (spec === undefined || (isScalar(spec) && spec.value === null)) {
-    return faults.length > 0 ? { kind: 'faults', faults } : parsePolicy({});
-  }
-  if (!isMap(spec)) {
-    const value = (document.toJS() as Record<string, unknown>)['spec'];
-    return {
-      kind: 'faults',
-      faults: [...faults, { ...wholeFault(value), field: 'spec', at: keyAt(root, 'spec', at) }],
-    };
-  }
-  const parsed = located(document, spec, at);
+  const faults = envelopeFaults(document, root);
+  const spec = root['spec'] ?? {};
+  const parsed: ParsedPolicy = isJsonObject(spec)
+    ? located(document, spec, ['spec'])
+    : { kind: 'faults', faults: [{ ...wholeFault(spec), field: 'spec', at: document.at(['spec']) }] };
   if (faults.length === 0) return parsed;
   return { kind: 'faults', faults: parsed.kind === 'faults' ? [...faults, ...parsed.faults] : faults };
 }
 
 const wholeFault = (value: unknown): PolicyFault => ({ field: '', value, rule: 'must be a map of policy fields' });
 
-type At = (offset: number) => string;
-
-function located(document: Document, fields: YAMLMap, at: At): ParsedPolicy {
-  const parsed = parsePolicy(fields.toJS(document));
+/** @param prefix path of the fields in the document */
+function located(document: YamlDocument, fields: JsonObject, prefix: YamlPath): ParsedPolicy {
+  const parsed = parsePolicy(fields);
   if (parsed.kind === 'ok') return parsed;
-  return { kind: 'faults', faults: parsed.faults.map((fault) => ({ ...fault, at: faultAt(fields, fault, at) })) };
+  const placeOf = (fault: PolicyFault): string => document.at([...prefix, ...writtenPath(fields, fault)]);
+  return { kind: 'faults', faults: parsed.faults.map((fault) => ({ ...fault, at: placeOf(fault) })) };
 }
 
-/** The default of one field may break a relation with another field that the file sets. */
-function faultAt(fields: YAMLMap, fault: PolicyFault, at: At): string {
-  if (fault.field.includes('[')) return partAt(fields, fault, at);
-  const written = fields.has(fault.field) || fault.other === undefined ? fault.field : fault.other;
-  return keyAt(fields, written, at);
+/**
+ * Path of a fault, such as that of `profiles[1].name`. The default of one field may break a relation with another field
+ * that the file sets: then the path of that one.
+ */
+function writtenPath(fields: JsonObject, { field, other }: PolicyFault): YamlPath {
+  const path = field.split(/[.[\]]+/).flatMap((part) => (part === '' ? [] : /^\d+$/.test(part) ? Number(part) : part));
+  const ofOther = other === undefined ? path : [...path.slice(0, -1), other];
+  return isWritten(fields, path) ? path : ofOther;
 }
 
-/** Position of a fault inside a list, such as `profiles[1].name`: the deepest part that the file has. */
-function partAt(fields: YAMLMap, { field, other }: PolicyFault, at: At): string {
-  const path = field.split(/[.[\]]+/).filter((part) => part !== '');
-  const withOther = other === undefined ? [] : [[...path.slice(0, -1), other]];
-  for (const parts of [path, ...withOther, ...path.map((_, index) => path.slice(0, -1 - index))]) {
-    if (parts.length === 0 || !fields.hasIn(parts)) continue;
-    const parent = fields.getIn(parts.slice(0, -1), true);
-    const name = parts.at(-1)!;
-    if (parts.length === 1) return keyAt(fields, name, at);
-    if (isMap(parent)) return keyAt(parent, name, at);
-    const value = fields.getIn(parts, true);
-    if (isNode(value)) return at(value.range?.[0] ?? 0);
+function isWritten(fields: JsonObject, path: YamlPath): boolean {
+  let value: unknown = fields;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return false;
+    value = (value as Readonly<Record<string | number, unknown>>)[step];
   }
-  return keyAt(fields, path[0] ?? '', at);
+  return true;
 }
 
-/** Position of the key; the start of the map if the key is absent. */
-function keyAt(map: YAMLMap, key: string, at: At): string {
-  const pair = map.items.find((item) => isScalar(item.key) && String(item.key.value) === key);
-  const node = isScalar(pair?.key) ? pair.key : map;
-  return at(node.range?.[0] ?? 0);
-}
-
-function envelopeFaults(document: Document, root: YAMLMap, at: At): PolicyFault[] {
-  const expected: Readonly<Record<string, string>> = { apiVersion: API_VERSION, kind: KIND };
+function envelopeFaults({ at }: YamlDocument, root: JsonObject): PolicyFault[] {
   const faults: PolicyFault[] = [];
-  for (const [field, value] of Object.entries(expected)) {
-    if (root.get(field) === value) continue;
-    faults.push({ field, value: root.get(field), rule: `must be ${value}`, at: keyAt(root, field, at) });
+  for (const [field, expected] of Object.entries(ENVELOPE)) {
+    const value = root[field];
+    if (value !== expected) faults.push({ field, value, rule: `must be ${expected}`, at: at([field]) });
   }
-  const known = new Set(['apiVersion', 'kind', 'metadata', 'spec']);
-  for (const [field, value] of Object.entries(root.toJS(document) as Record<string, unknown>)) {
-    if (known.has(field)) continue;
-    faults.push({ field, value, rule: 'belongs under spec', at: keyAt(root, field, at) });
+  for (const [field, value] of Object.entries(root)) {
+    if (ENVELOPE_FIELDS.includes(field)) continue;
+    faults.push({ field, value, rule: 'belongs under spec', at: at([field]) });
   }
   return faults;
 }

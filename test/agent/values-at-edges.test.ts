@@ -2,7 +2,6 @@
 
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import { readDocuments } from '../../agent/adapters/config/documents.ts';
 import { AGENT_METRICS } from '../../agent/adapters/healthz/metrics.ts';
 import { createDialler } from '../../agent/adapters/http/dial.ts';
 import { newPodEntry, type PodEntry } from '../../agent/app/pods/pod-entry.ts';
@@ -11,6 +10,7 @@ import { podsOf } from '../../agent/rules/pod-manifest.ts';
 import { statusChanged } from '../../agent/rules/status-report.ts';
 import { swapStartFault } from '../../agent/rules/swap-detection.ts';
 import { freeMemory } from '../../agent/rules/topology/ledger.ts';
+import { KUBERNETES_YAML, readYaml } from '../../shared/config/yaml-documents.ts';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';
 import type { NodeStatus } from '../../shared/kinds/types.ts';
 
@@ -68,7 +68,7 @@ it('a pod that has finished terminates within the period that was requested, not
 });
 
 it('a fault about an empty document names its own line', () => {
-  const outcome = readDocuments('kind: A\n---\n---\nkind: B\n', 'config.yaml');
+  const outcome = readYaml('kind: A\n---\n---\nkind: B\n', 'config.yaml', KUBERNETES_YAML);
   if (outcome.kind !== 'read') throw new Error(outcome.kind);
   expect(outcome.documents.map(({ value, at }) => [value, at([])])).toEqual([
     [{ kind: 'A' }, 'config.yaml:1'],

@@ -5,13 +5,13 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { KUBERNETES_YAML, readYaml } from '../../../shared/config/yaml-documents.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { AgentConfig } from '../../config.ts';
 import { BOOLEAN_FLAGS, FLAGS } from '../../rules/config-fields.ts';
 import { type CheckedConfig, type ConfigFault, checkConfig, type FileSetting } from '../../rules/config-settings.ts';
 import { atNewAddress, MOVED_FILE } from '../../rules/moved.ts';
 import { updateKeyOf } from '../updates/update-source.ts';
-import { readDocuments } from './documents.ts';
 
 export type LoadedConfig =
   | { readonly kind: 'ok'; readonly config: AgentConfig; readonly warnings: readonly string[] }
@@ -126,8 +126,9 @@ function readConfigFile(path: string, { readText }: ConfigSources) {
   } catch (cause) {
     return { documents: [], faults: [{ field: '', message: `--config cannot be read: ${causeText(cause)}` }] };
   }
-  const read = readDocuments(text, path);
-  return read.kind === 'read' ? { documents: read.documents, faults: [] } : { documents: [], faults: read.faults };
+  const read = readYaml(text, path, KUBERNETES_YAML);
+  if (read.kind === 'read') return { documents: read.documents, faults: [] };
+  return { documents: [], faults: read.faults.map(({ message, at }) => ({ field: '', message, at })) };
 }
 
 /** The files named in the configuration: their text, for tokens without surrounding blanks. */

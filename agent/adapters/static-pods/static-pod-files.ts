@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { KUBERNETES_YAML, readYaml } from '../../../shared/config/yaml-documents.ts';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { formatTime } from '../../../shared/kubernetes/time.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import { podsOf } from '../../rules/pod-manifest.ts';
 import { staticPod } from '../../rules/static-pod.ts';
-import { readDocuments } from '../config/documents.ts';
 
 const FILE_BYTES_MAX = 1_024 * 1_024;
 const FILES_MAX = 500;
@@ -48,7 +48,7 @@ export function staticPodFiles({ directory, nodeName, log, nowMs }: StaticPodFil
 
   /** @throws Error for a file that is no manifest */
   function podsIn(text: string, path: string): readonly KubePod[] {
-    const read = readDocuments(text, path);
+    const read = readYaml(text, path, KUBERNETES_YAML);
     if (read.kind === 'malformed')
       throw new Error(read.faults.map(({ at, message }) => `${at}: ${message}`).join('; '));
     const { pods, faults } = podsOf(read.documents);
