@@ -12,6 +12,14 @@ export interface LineOptions {
   readonly endsState?: boolean;
 }
 
+/**
+ * Lines of changed objects. A process that reads the change log once for all its watches writes a line once for them, not
+ * once for each: 500 watches then send one text, which V8 need not copy. A line is kept as long as its object, which
+ * nothing changes in place. One watch may see a change as an addition to its selection that is a modification to others:
+ * such a line replaces the other.
+ */
+const lines = new WeakMap<KubeObject, { readonly type: string; readonly line: string }>();
+
 /** One event as a line of JSON. Kubernetes: "API concepts", watch. A watch of Tables carries tables of one row. */
 export function watchEventLine(
   descriptor: ResourceDescriptor,
@@ -19,29 +27,22 @@ export function watchEventLine(
   shape: Shape,
   options: LineOptions,
 ): string {
-  return `{"type":"${event.type}","object":${objectText(descriptor, event, shape, options)}}\n`;
-}
-
-/**
- * Texts of changed objects. A process that reads the change log once for all its watches serialises a change once for
- * them, not once for each. A text is kept as long as its object, which nothing changes in place.
- */
-const texts = new WeakMap<KubeObject, string>();
-
-function objectText(descriptor: ResourceDescriptor, event: WatchEvent, shape: Shape, options: LineOptions): string {
   if (event.type === 'BOOKMARK') {
     const object = bookmark(descriptor, event.resourceVersion, options);
-    return JSON.stringify(shaped(descriptor, event.type, object, shape, options));
+    return lineOf(event.type, shaped(descriptor, event.type, object, shape, options));
   }
-  const { object, fromState } = event;
+  const { type, object, fromState } = event;
   // The state is read for each watch. A kind that is served from another one has another text.
   const isShared = shape.form.kind === 'object' && !fromState && descriptor.servedFrom === undefined;
-  const known = isShared ? texts.get(object) : undefined;
-  if (known !== undefined) return known;
-  const text = JSON.stringify(shaped(descriptor, event.type, object, shape, options));
-  if (isShared) texts.set(object, text);
-  return text;
+  const known = isShared ? lines.get(object) : undefined;
+  if (known?.type === type) return known.line;
+  const line = lineOf(type, shaped(descriptor, type, object, shape, options));
+  if (isShared) lines.set(object, { type, line });
+  return line;
 }
+
+const lineOf = (type: WatchEvent['type'], object: unknown): string =>
+  `{"type":"${type}","object":${JSON.stringify(object)}}\n`;
 
 function shaped(
   descriptor: ResourceDescriptor,

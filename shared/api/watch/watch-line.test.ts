@@ -1,0 +1,17 @@
+import { describe, expect, it } from 'vitest';
+import { configmaps } from '../../kinds/configmaps/serve.ts';
+import { negotiateShape } from '../request/response-shape.ts';
+import { watchEventLine } from './watch-line.ts';
+
+const SHAPE = negotiateShape('application/json', new URLSearchParams());
+
+describe('the line of an event', () => {
+  it('has the type that its watch sees, although watches share lines', () => {
+    const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', resourceVersion: '7' } };
+    const typeIn = (type: 'ADDED' | 'MODIFIED' | 'DELETED'): unknown =>
+      JSON.parse(watchEventLine(configmaps, { type, object, fromState: false }, SHAPE, { nowMs: 0, first: false }))
+        .type;
+    const seen = ['MODIFIED', 'ADDED', 'ADDED', 'MODIFIED', 'DELETED'] as const;
+    expect(seen.map(typeIn)).toEqual(seen);
+  });
+});
