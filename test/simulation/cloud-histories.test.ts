@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
-import { type CloudHistory, runCloudHistory } from '../../simulation/cloud-histories.ts';
+import { type CloudHistory, runCloudHistory } from './cloud-histories.ts';
 
 const HISTORIES = 300;
 const FIRST_SEED = 500_001;

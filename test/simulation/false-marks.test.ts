@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
 import { FAULTS, simulateFalseMarks } from '../../simulation/false-marks.ts';
-import { faultyStory } from '../../simulation/faulty-story.ts';
 import { recordedMemoryStore } from '../../simulation/recorded-store.ts';
 import { runScenario } from '../../simulation/run-scenario.ts';
 import { seededFraction } from '../../simulation/seeded-random.ts';
+import { faultyStory } from './faulty-story.ts';
 
 const NODES = 200;
 const HOURS = 24;

@@ -8,24 +8,24 @@
  * young instance is unknown at first; and it may overlook one for less than a period, which is what a second answer is
  * for.
  */
-import { type MemoryCloud, memoryCloud } from '../demo/ec2/cloud.ts';
-import { passesObjectFilter } from '../server/changes/change-filters.ts';
-import { type FleetControllers, fleetControllers } from '../server/fleet-controllers.ts';
-import type { Clock, RandomSource } from '../shared/clock.ts';
-import type { Cloud, InstanceAnswer } from '../shared/fleet/instances/cloud.ts';
-import { hasShutdownTaint } from '../shared/fleet/instances/watch-list.rule.ts';
-import { nodeHealthWrites } from '../shared/fleet/nodes/node-writes.ts';
-import type { Policy } from '../shared/fleet/policy.ts';
-import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
-import { shardsOf } from '../shared/kinds/resources.ts';
-import type { KubeNode, NodeStatus, ObjectRef } from '../shared/kinds/types.ts';
-import type { ConditionStatus } from '../shared/kubernetes/kubernetes.ts';
-import { formatTime } from '../shared/kubernetes/time.ts';
-import { type ItemKey, type ItemStore, StoreFault } from '../shared/store/item-store.ts';
-import { memoryItemStore } from '../shared/store/memory/item-store.ts';
-import { type ObjectStore, type ObjectWrite, objectKey } from '../shared/store/object-store.ts';
-import { slotOf } from '../shared/ticks/tick.ts';
-import { seededFraction, seededUuid } from './seeded-random.ts';
+import { type MemoryCloud, memoryCloud } from '../../demo/ec2/cloud.ts';
+import { passesObjectFilter } from '../../server/changes/change-filters.ts';
+import { type FleetControllers, fleetControllers } from '../../server/fleet-controllers.ts';
+import type { Clock, RandomSource } from '../../shared/clock.ts';
+import type { Cloud, InstanceAnswer } from '../../shared/fleet/instances/cloud.ts';
+import { hasShutdownTaint } from '../../shared/fleet/instances/watch-list.rule.ts';
+import { nodeHealthWrites } from '../../shared/fleet/nodes/node-writes.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
+import { shardsOf } from '../../shared/kinds/resources.ts';
+import type { KubeNode, NodeStatus, ObjectRef } from '../../shared/kinds/types.ts';
+import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
+import { formatTime } from '../../shared/kubernetes/time.ts';
+import { type ItemKey, type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { type ObjectStore, type ObjectWrite, objectKey } from '../../shared/store/object-store.ts';
+import { slotOf } from '../../shared/ticks/tick.ts';
+import { seededFraction, seededUuid } from '../../simulation/seeded-random.ts';
 
 const REGION = 'us-east-1';
 const ZONE = 'us-east-1a';

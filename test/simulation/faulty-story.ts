@@ -1,8 +1,8 @@
 /** A long scenario from a seed: one outage of the controllers after the other, and no machine fails. */
-import type { Policy } from '../shared/fleet/policy.ts';
-import { ZONE_LABEL } from '../shared/fleet/zones/zone.ts';
-import type { MachineSpec, Scenario, Step, StepAction } from './scenario.ts';
-import { seededFraction } from './seeded-random.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
+import { ZONE_LABEL } from '../../shared/fleet/zones/zone.ts';
+import type { MachineSpec, Scenario, Step, StepAction } from '../../simulation/scenario.ts';
+import { seededFraction } from '../../simulation/seeded-random.ts';
 
 const ZONES = 3;
 /** Mean time between outages. */
