@@ -1,7 +1,6 @@
 /** Sends one request of a command to the Kubernetes API. */
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
-import { defined } from '../shared/defined.ts';
+import { bytesOf } from '../shared/host/http-body.ts';
+import { exchange } from '../shared/host/http-exchange.ts';
 import { CommandError } from './command.ts';
 import type { ApiAccess } from './kubeconfig.ts';
 
@@ -13,12 +12,12 @@ export interface ApiRequest {
 
 export type SendToApi = (access: ApiAccess, request: ApiRequest) => Promise<unknown>;
 
-const TIMEOUT_MS = 30_000;
-const RESPONSE_CHARACTERS_MAX = 8_000_000;
+const QUIET_MS = 30_000;
+const RESPONSE_BYTES_MAX = 8_000_000;
 
 /** The object of the response. @throws CommandError with the message of the server, or why there is no response */
-export const sendToApi: SendToApi = async (access, { method, path, body }) => {
-  const { status, text } = await exchange(access, method, path, body);
+export const sendToApi: SendToApi = async (access, request) => {
+  const { status, text } = await textOf(access, request);
   let object: { message?: unknown } | undefined;
   try {
     object = JSON.parse(text) as { message?: unknown };
@@ -31,40 +30,20 @@ export const sendToApi: SendToApi = async (access, { method, path, body }) => {
   throw new CommandError(message, next);
 };
 
-function exchange(access: ApiAccess, method: string, path: string, body: unknown) {
+async function textOf(
+  access: ApiAccess,
+  { method, path, body }: ApiRequest,
+): Promise<{ status: number; text: string }> {
   const url = new URL(`${access.url.replace(/\/$/, '')}${path}`);
-  const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-  return new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
-    const fail = (cause: Error): void =>
-      reject(
-        new CommandError(`no response from ${access.url}: ${cause.message}`, 'check the address of the server', {
-          cause,
-        }),
-      );
-    const outgoing = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-      method,
-      ...defined({ ca: access.ca }),
-      timeout: TIMEOUT_MS,
-      headers: {
-        accept: 'application/json',
-        authorization: `Bearer ${access.token}`,
-        'user-agent': 'nodekeeper-cli',
-        ...(payload && { 'content-type': 'application/json', 'content-length': payload.length }),
-      },
-    });
-    outgoing.on('timeout', () => outgoing.destroy(new Error(`no data for ${TIMEOUT_MS / 1_000} s`)));
-    outgoing.on('error', fail);
-    outgoing.on('response', (incoming) => {
-      let text = '';
-      incoming.setEncoding('utf8');
-      incoming.on('data', (part: string) => {
-        text += part;
-        if (text.length > RESPONSE_CHARACTERS_MAX)
-          incoming.destroy(new Error(`the response is longer than ${RESPONSE_CHARACTERS_MAX} characters`));
-      });
-      incoming.on('error', fail);
-      incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, text }));
-    });
-    outgoing.end(payload);
-  });
+  const headers = { accept: 'application/json', 'user-agent': 'nodekeeper-cli' };
+  try {
+    const { token, ca } = access;
+    const answer = await exchange(url, { method, token, headers, body, ca, quietMs: QUIET_MS });
+    const bytes = await bytesOf(answer, RESPONSE_BYTES_MAX);
+    if (bytes === undefined) throw new Error(`the response is longer than ${RESPONSE_BYTES_MAX} bytes`);
+    return { status: answer.statusCode ?? 0, text: bytes.toString('utf8') };
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CommandError(`no response from ${access.url}: ${why}`, 'check the address of the server', { cause });
+  }
 }

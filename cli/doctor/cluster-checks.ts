@@ -10,7 +10,7 @@ import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { CommandError } from '../command.ts';
 import type { ApiAccess } from '../kubeconfig.ts';
 import { type Finding, fail, notApplicable, ok, warn } from './check.ts';
-import { type Exchange, type ExchangeRequest, exchange } from './exchange.ts';
+import { type Exchange, type ExchangeRequest, measuredExchange } from './exchange.ts';
 
 export interface ClusterContext {
   readonly access: ApiAccess;
@@ -35,7 +35,7 @@ const TICK_WARN_MS = 20_000;
 const TICK_FAIL_MS = 60_000;
 
 const request = ({ access }: ClusterContext, path: string, more: Partial<ExchangeRequest> = {}): Promise<Exchange> =>
-  exchange({
+  measuredExchange({
     method: 'GET',
     ca: access.ca,
     token: access.token,

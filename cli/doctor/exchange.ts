@@ -1,8 +1,8 @@
 /** One HTTP request on a new connection, with what a smoke test measures: certificate, time, Date header. */
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
-import { defined } from '../../shared/defined.ts';
+import { bytesOf } from '../../shared/host/http-body.ts';
+import { exchange } from '../../shared/host/http-exchange.ts';
 import { CommandError } from '../command.ts';
 
 export interface ExchangeRequest {
@@ -27,59 +27,35 @@ export interface Exchange {
 }
 
 const TIMEOUT_MS = 10_000;
-const BODY_CHARACTERS_MAX = 8_000_000;
+const BODY_BYTES_MAX = 8_000_000;
 const DNS_CODES = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME']);
 const TLS_CODES = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH|EPROTO)/;
 
 /** @throws CommandError with the phase that failed: DNS, connection, TLS or response */
-export function exchange(request: ExchangeRequest): Promise<Exchange> {
+export async function measuredExchange(request: ExchangeRequest): Promise<Exchange> {
   const url = new URL(request.url);
-  const payload = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
   const startedMs = performance.now();
-  return new Promise((resolve, reject) => {
-    const failed = (cause: Error): void => reject(faultOf(url, cause));
-    const outgoing = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-      method: request.method,
-      agent: false,
-      ...defined({ ca: request.ca }),
-      headers: headersOf(request, payload),
-    });
-    // The limit of the whole exchange. A `timeout` option would only limit the time without data.
-    const timer = setTimeout(
-      () => outgoing.destroy(new Error(`no response within ${TIMEOUT_MS / 1_000} s`)),
-      TIMEOUT_MS,
-    );
-    outgoing.on('error', failed);
-    outgoing.on('close', () => clearTimeout(timer));
-    outgoing.on('response', (incoming) => {
-      const tls = tlsOf(incoming);
-      let text = '';
-      incoming.setEncoding('utf8');
-      incoming.on('data', (part: string) => {
-        text += part;
-        if (text.length > BODY_CHARACTERS_MAX) incoming.destroy(new Error('the response is too long'));
-      });
-      incoming.on('error', failed);
-      incoming.on('end', () =>
-        resolve({
-          status: incoming.statusCode ?? 0,
-          object: jsonOf(text),
-          dateMs: dateOf(incoming.headers.date),
-          durationMs: performance.now() - startedMs,
-          tls,
-        }),
-      );
-    });
-    outgoing.end(payload);
-  });
+  // The limit of the whole exchange.
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const headers = { accept: 'application/json', 'user-agent': 'nodekeeper-doctor' };
+  try {
+    const options = { ...request, headers, quietMs: 2 * TIMEOUT_MS, signal, usesNewConnection: true };
+    const answer = await exchange(url, options);
+    const tls = tlsOf(answer);
+    const bytes = await bytesOf(answer, BODY_BYTES_MAX);
+    if (bytes === undefined) throw new Error('the response is too long');
+    return {
+      status: answer.statusCode ?? 0,
+      object: jsonOf(bytes.toString('utf8')),
+      dateMs: dateOf(answer.headers.date),
+      durationMs: performance.now() - startedMs,
+      tls,
+    };
+  } catch (cause) {
+    const late = new Error(`no response within ${TIMEOUT_MS / 1_000} s`, { cause });
+    throw faultOf(url, signal.aborted ? late : (cause as Error));
+  }
 }
-
-const headersOf = (request: ExchangeRequest, payload: Buffer | undefined): Record<string, string | number> => ({
-  accept: 'application/json',
-  'user-agent': 'nodekeeper-doctor',
-  ...(request.token === undefined ? {} : { authorization: `Bearer ${request.token}` }),
-  ...(payload && { 'content-type': request.contentType ?? 'application/json', 'content-length': payload.length }),
-});
 
 function tlsOf({ socket }: IncomingMessage): Exchange['tls'] {
   if (!(socket instanceof TLSSocket)) return undefined;

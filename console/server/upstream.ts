@@ -3,11 +3,10 @@
  * (docs/decisions/0002). Browsers would need CORS and a policy for its origin, so the console follows the redirect.
  */
 
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { rootCertificates } from 'node:tls';
-import { defined } from '../../shared/defined.ts';
 import { bytesOf } from '../../shared/host/http-body.ts';
+import { exchange, QuietError } from '../../shared/host/http-exchange.ts';
 import { type ConsoleAccess, ConsoleError, type RenewAccess } from './console-access.ts';
 
 export interface UpstreamRequest {
@@ -64,7 +63,7 @@ export function createUpstream(first: ConsoleAccess, renewAccess: RenewAccess, n
   async function openSignedIn(request: UpstreamRequest, timeoutMs: number): Promise<IncomingMessage> {
     const send = (): Promise<IncomingMessage> => {
       const url = new URL(`${access.url.replace(/\/$/, '')}${request.target}`);
-      return exchange(access, url, request, { token: access.token, timeoutMs });
+      return sendOnce(access, url, request, { token: access.token, timeoutMs });
     };
     const { token } = access;
     const answer = await send();
@@ -92,7 +91,7 @@ export function createUpstream(first: ConsoleAccess, renewAccess: RenewAccess, n
       const { location } = answer.headers;
       if (answer.statusCode !== 307 || location === undefined) return answer;
       answer.destroy();
-      return await exchange(access, redirectTarget(location, access), request, { timeoutMs: WATCH_QUIET_MS });
+      return await sendOnce(access, redirectTarget(location, access), request, { timeoutMs: WATCH_QUIET_MS });
     },
   };
 }
@@ -105,37 +104,32 @@ function redirectTarget(location: string, access: ConsoleAccess): URL {
   return url;
 }
 
-function exchange(
+async function sendOnce(
   { ca }: ConsoleAccess,
   url: URL,
-  { method, body, contentType = 'application/json', signal }: UpstreamRequest,
+  { method, body, contentType, signal }: UpstreamRequest,
   { token, timeoutMs }: { readonly token?: string; readonly timeoutMs: number },
 ): Promise<IncomingMessage> {
-  const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
   // The function URL of an account has a public certificate, that of local mode one of its own authority.
   const authorities = ca === undefined ? undefined : token === undefined ? [...rootCertificates, ca] : ca;
-  return new Promise((resolve, reject) => {
-    const outgoing = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, {
-      method,
-      signal,
-      timeout: timeoutMs,
-      ...defined({ ca: authorities }),
-      headers: {
-        accept: 'application/json, text/plain',
-        'accept-encoding': 'identity',
-        'user-agent': 'nodekeeper-console',
-        ...defined({ authorization: token === undefined ? undefined : `Bearer ${token}` }),
-        ...(payload && { 'content-type': contentType, 'content-length': payload.length }),
-      },
-    });
-    outgoing.on('timeout', () =>
-      outgoing.destroy(new ConsoleError(504, `the API sent nothing for ${timeoutMs / 1_000} s`)),
-    );
-    outgoing.on('error', (cause) =>
-      reject(cause instanceof ConsoleError ? cause : new ConsoleError(502, `no response: ${cause.message}`, { cause })),
-    );
-    outgoing.on('response', resolve);
-    outgoing.end(payload);
+  const headers = {
+    accept: 'application/json, text/plain',
+    'accept-encoding': 'identity',
+    'user-agent': 'nodekeeper-console',
+  };
+  const answered = exchange(url, {
+    method,
+    token,
+    headers,
+    body,
+    contentType,
+    ca: authorities,
+    quietMs: timeoutMs,
+    signal,
+  });
+  return answered.catch((cause: Error) => {
+    if (cause instanceof QuietError) throw new ConsoleError(504, `the API sent nothing for ${timeoutMs / 1_000} s`);
+    throw new ConsoleError(502, `no response: ${cause.message}`, { cause });
   });
 }
 
