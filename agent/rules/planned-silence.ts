@@ -4,13 +4,13 @@ import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import type { KubeRequest } from '../ports/kube-api.ts';
 import { nodePath } from './lease.ts';
 
-const UNITS_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+const UNITS_SECONDS: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3_600, d: 86_400 };
 
 /** Seconds of a text such as `90`, `90s`, `30m`, `2h` or `1d`; undefined for another one, and for 0. */
 export function durationSeconds(text: string): number | undefined {
   const match = /^(\d{1,9})([smhd]?)$/.exec(text);
   if (match === null) return undefined;
-  const seconds = Number(match[1]) * (UNITS_SECONDS[match[2] === '' ? 's' : match[2]!] ?? 1);
+  const seconds = Number(match[1]) * UNITS_SECONDS[match[2]!]!;
   return seconds > 0 ? seconds : undefined;
 }
 

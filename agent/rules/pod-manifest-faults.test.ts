@@ -43,6 +43,7 @@ it.each<[string, object, readonly string[]]>([
   ['resources.limits.cpu', { resources: { limits: { cpu: '-1' } } }, [`${QUANTITY}, found "-1"`]],
   ['resources.limits.cpu', { resources: { limits: { cpu: 'x' } } }, [`${QUANTITY}, found "x"`]],
   ['resources.requests.cpu', { resources: { requests: { cpu: null, memory: 1 } } }, [`${QUANTITY}, found null`]],
+  ['resources.limits.cpu', { resources: { limits: { cpu: ['1'] } } }, [`${QUANTITY}, found ["1"]`]],
   ['priority', { priority: 2 ** 31 }, [`${INTEGER}, found 2147483648`]],
   ['priority', { priority: -(2 ** 31) - 1 }, [`${INTEGER}, found -2147483649`]],
   ['priority', { priority: 1.5 }, [`${INTEGER}, found 1.5`]],

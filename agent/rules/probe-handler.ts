@@ -23,7 +23,7 @@ export type HttpTargetResult =
 
 /** @param podIp the host of a handler that names none */
 export function httpTarget(
-  { host = '', port, path = '/', scheme = 'HTTP', httpHeaders = [] }: NonNullable<LifecycleHandler['httpGet']>,
+  { host = '', port, path = '/', scheme, httpHeaders = [] }: NonNullable<LifecycleHandler['httpGet']>,
   container: Container,
   podIp: string,
 ): HttpTargetResult {
@@ -32,7 +32,7 @@ export function httpTarget(
   return {
     kind: 'target',
     target: {
-      scheme: scheme.toUpperCase() === 'HTTPS' ? 'https' : 'http',
+      scheme: scheme?.toUpperCase() === 'HTTPS' ? 'https' : 'http',
       host: host || podIp,
       port: number.port,
       path,

@@ -57,7 +57,7 @@ export const timeoutMs = ({ timeoutSeconds = 1 }: Probe): number => Math.max(1, 
 /** @param wasReady whether this run was ready already, before the agent started */
 export const initialState = (kind: ProbeKind, containerId: string, wasReady = false): ProbeState => ({
   containerId,
-  result: wasReady && kind !== 'liveness' ? 'success' : INITIAL[kind],
+  result: wasReady ? 'success' : INITIAL[kind],
   lastOutcome: undefined,
   repeated: 0,
   onHold: false,

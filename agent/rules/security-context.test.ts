@@ -34,9 +34,9 @@ describe('the security of a process', () => {
     ['new privileges', { allowPrivilegeEscalation: true, readOnlyRootFilesystem: false }, {}, {}],
     [
       'capabilities in the form of setpriv',
-      { capabilities: { drop: ['ALL'], add: ['CAP_NET_ADMIN', 'kill'] } },
+      { capabilities: { drop: ['ALL'], add: ['CAP_NET_ADMIN', 'kill', 'A_CAP_B'] } },
       {},
-      { capabilities: { dropped: ['all'], added: ['net_admin', 'kill'] } },
+      { capabilities: { dropped: ['all'], added: ['net_admin', 'kill', 'a_cap_b'] } },
     ],
     ['capabilities that are only added', { capabilities: { add: ['KILL'] } }, {}, {}],
     ['a privileged container', { privileged: true, capabilities: { drop: ['ALL'] } }, {}, {}],

@@ -33,7 +33,7 @@ function sameResources(
 const comparable = (conditions: readonly NodeCondition[] | undefined): unknown[] =>
   (conditions ?? [])
     .map(({ lastHeartbeatTime: _moves, ...rest }) => rest)
-    .sort((left, right) => (left.type < right.type ? -1 : left.type > right.type ? 1 : 0));
+    .sort((left, right) => (left.type < right.type ? -1 : 1));
 
 export function statusChanged(before: NodeStatus | undefined, after: NodeStatus | undefined): boolean {
   if (before === undefined || after === undefined) return before !== after;
