@@ -256,7 +256,8 @@ export function composeCluster(options: ClusterOptions): Cluster {
         gone.throwIfAborted();
         return api(request);
       };
-      const head = await (verb === 'list' ? takeTurn(list) : api(request));
+      const { authorization = request.sourceIp } = request.headers;
+      const head = await (verb === 'list' ? takeTurn(authorization, list) : api(request));
       // Whoever may ask is decided as for every other path.
       if (head.status === 200 && isHealthPath(request.path)) return { head: answerHealth(request, options.checks) };
       if (head.status === 101) return { head, ...defined({ upgrade: sessions.take(head) }) };
