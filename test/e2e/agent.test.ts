@@ -72,7 +72,7 @@ failSwapOn: false
     ];
     const child = spawn(process.execPath, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'] },
+      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
     });
     let output = '';
     for (const stream of [child.stdout, child.stderr]) {

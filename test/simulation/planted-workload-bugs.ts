@@ -188,7 +188,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a StatefulSet that replaces a pod while another one is not Ready',
     laws: ['L14'],
-    seed: 34,
+    seed: 42,
     plant: podsOf('StatefulSet', (pod) => ({
       ...pod,
       status: { ...pod.status, phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },

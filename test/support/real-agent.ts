@@ -81,7 +81,7 @@ nodeLeaseDurationSeconds: ${leaseSeconds}
   const options = ['--config', join(directory, 'agent.yaml'), '--hostname-override', nodeName, '--healthz-port', '0'];
   const child = spawn(process.execPath, [join(ROOT, 'agent/bin/nodekeeper-agent.ts'), ...options], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] },
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
