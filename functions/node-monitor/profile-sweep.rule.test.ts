@@ -4,7 +4,8 @@ import { defaultPolicy, type Policy } from '../../shared/fleet/policy.ts';
 import { profileSweepPart, type SweepProgress } from './profile-sweep.rule.ts';
 
 const NOW_MS = 10_000_000;
-const profilesOf = (name: string) => [{ name, nodeSelector: { pool: name } }] as unknown as Policy['profiles'];
+const profilesOf = (name: string) =>
+  [{ name, nodeSelector: { matchLabels: { pool: name } } }] as unknown as Policy['profiles'];
 const policyOf = (profiles: Policy['profiles']) => ({ ...defaultPolicy, profiles, nodeMonitorPeriodSeconds: 5 });
 const policy = policyOf(profilesOf('edge'));
 const names = (count: number) => Array.from({ length: count }, (_, index) => `n${String(index).padStart(5, '0')}`);

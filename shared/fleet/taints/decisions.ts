@@ -65,9 +65,7 @@ export const liftDraft = (node: Situation, reason: 'ready' | 'totalDisruption'):
   reason: `${reason === 'ready' ? 'Ready is True' : 'total disruption'}: our NoExecute taints are removed`,
   rule: 'noExecute',
   inputs: inputsOf(node, reason === 'totalDisruption'),
-  outcome: {
-    lift: [...(node.noExecute.unreachable ? ['unreachable'] : []), ...(node.noExecute.notReady ? ['notReady'] : [])],
-  },
+  outcome: { lift: carriedNoExecute(node.noExecute) },
 });
 
 /** Taints that follow a Node's conditions; undefined when they do not change. */
