@@ -5,6 +5,7 @@
 import { REMOVED_KINDS } from '../../functions/workloads/manifest.ts';
 import { DIGEST } from '../../shared/fleet/health/health-row.ts';
 import { objectPartition, RETRY_PREFIX } from '../../shared/store/layout.ts';
+import { OBJECT } from '../../shared/store/object-record.ts';
 import type { ItemChangeRecord } from '../../shared/ticks/item-change.ts';
 
 const OBJECT_PREFIXES = [objectPartition('nodes'), objectPartition('pods')];
@@ -28,7 +29,9 @@ export const passesWorkloadFilter = ({
   oldImage,
   newImage,
 }: Pick<ItemChangeRecord, 'type' | 'oldImage' | 'newImage'>): boolean =>
-  type === 'REMOVE' ? REMOVED.has(oldImage?.['k']) : newImage?.['w'] === 1;
+  type === 'REMOVE'
+    ? REMOVED.has(oldImage && OBJECT.kind.of(oldImage))
+    : newImage !== undefined && OBJECT.changesWorkloads.of(newImage);
 
 const SIGNING_REQUESTS = objectPartition('certificatesigningrequests');
 /** Every change of a CertificateSigningRequest but its removal. Only this home signs. */

@@ -45,6 +45,10 @@ export const text = (name: string): Attribute<string | undefined> => plain(name,
 export const number = (name: string): Attribute<number | undefined> => plain(name, isNumber);
 export const bytes = (name: string): Attribute<Uint8Array | undefined> => plain(name, isBytes);
 
+/** A text that may be stored packed (packed-text.ts). */
+export const packable = (name: string): Attribute<string | Uint8Array | undefined> =>
+  plain(name, (value): value is string | Uint8Array => isText(value) || isBytes(value));
+
 /** 1, or absent. */
 export const flag = (name: string): Attribute<boolean> => ({
   name,
@@ -134,6 +138,9 @@ export const is = (attribute: string, value: string | number | boolean | Uint8Ar
   op: '=',
   value,
 });
+/** Holds while a row has no such number, or a lower one. */
+export const below = ({ name }: Attribute<number | undefined>, value: number): Condition =>
+  any(lacks(name), { kind: 'compare', attribute: name, op: '<', value });
 export const lacks = (attribute: string): Condition => ({ kind: 'lacks', attribute });
 /** A single condition stays as it is. */
 export const all = (...of: Condition[]): Condition => (of.length === 1 ? of[0]! : { kind: 'all', of });

@@ -42,7 +42,7 @@
  * current time, as in step 2.
  */
 import type { Clock } from '../clock.ts';
-import { any, lacks } from './attributes.ts';
+import { below, changeOf, readRow } from './attributes.ts';
 import { type Item, type ItemKey, type ItemStore, StoreFault } from './item-store.ts';
 import {
   ALONE,
@@ -52,7 +52,7 @@ import {
   RESOURCE_VERSIONS_PER_MS,
   resourceVersionKey,
 } from './layout.ts';
-import { type LogEntry, logEntries, type ObjectChange } from './object-record.ts';
+import { HEAD, type LogEntry, logEntries, type ObjectChange } from './object-record.ts';
 
 /** A returned resourceVersion is never older than this. Seconds. */
 const FRESHEN_AFTER_SECONDS = 600;
@@ -205,8 +205,8 @@ async function raise(
     {
       kind: 'update',
       key: headKey(resource, head.shard),
-      set: { rv: version },
-      when: any(lacks('rv'), { kind: 'compare', attribute: 'rv', op: '<', value: version }),
+      set: changeOf(HEAD, { version }).set,
+      when: below(HEAD.version, version),
     },
     { returnItem: true },
   );
@@ -281,6 +281,6 @@ function mergeLogs(
 }
 
 function headOf(shard: number, item: Item | undefined): Head {
-  const { rv: raisedTo = 0, c: committed = 0 } = (item ?? {}) as { readonly rv?: number; readonly c?: number };
+  const { version: raisedTo = 0, committed = 0 } = readRow(HEAD, item ?? {});
   return { shard, raisedTo, committed };
 }

@@ -1,24 +1,14 @@
 /**
- * Items that hold Kubernetes objects and their changes.
+ * Items that hold Kubernetes objects and their changes: objects, the change log, its heads, and the pods of a node.
  *
- *   object  o the object as JSON, without its resourceVersion; rv resourceVersion; k kind, n name (for stream filters);
- *           ttl epoch seconds, on objects that expire (events); w 1 when the commit changed what workload
- *           controllers read (workload-change.ts)
- *   log     one change: o the object as JSON at that version (of a deleted one: its last state); t ADDED, MODIFIED or
- *           DELETED; key the object's sort key; p JSON of the labels and selectable fields before, when they differ;
- *           ttl epoch seconds
- *   log     several changes of one commit: e a JSON list of the above without ttl, each with its rv, in that order;
- *           rv the highest of them; ttl epoch seconds
- *   head    rv the version below which nothing can be committed any more; c the highest version committed
- *   pod     (per node) u uid of the pod; b when it was bound, by our clock (ms)
- *
- * Only `rv` holds the version, so a commit that retries with a higher version need not serialise the object again.
- * `o` and `e` may be compressed (packed-text.ts).
+ * Only `version` holds the version, so a commit that retries with a higher version need not serialise the object again.
  */
 import { defined } from '../defined.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../kinds/types.ts';
 import { jsonEqual } from '../kubernetes/wire/json.ts';
+import { changeOf, flag, number, packable, present, type RowValues, readRow, text, word } from './attributes.ts';
 import type { Item } from './item-store.ts';
+import { TTL_ATTRIBUTE } from './layout.ts';
 import { packText, type StoredText, unpackText } from './packed-text.ts';
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -39,9 +29,52 @@ export interface ObjectChange {
   readonly previous?: Selectable;
 }
 
-type ObjectRow = { readonly o: StoredText; readonly rv: number };
-type LogRow = ObjectRow & { readonly t: ChangeType; readonly key: string; readonly p?: string };
-type FoldedLogRow = { readonly e: StoredText; readonly rv: number };
+const version = present(number('rv'));
+
+/** An object. */
+export const OBJECT = {
+  version,
+  /** JSON, without its resourceVersion. */
+  object: present(packable('o')),
+  /** For stream filters. */
+  kind: text('k'),
+  name: text('n'),
+  /** The commit changed what workload controllers read (workload-change.ts). */
+  changesWorkloads: flag('w'),
+  /** Of objects that expire: events. */
+  expiresAtSeconds: number(TTL_ATTRIBUTE),
+};
+
+/** A change in the log, or several of one commit. All have an expiry. */
+const LOG = {
+  /** Of several the highest. */
+  version,
+  /** One change: the object at that version; of a deleted one its last state. */
+  object: OBJECT.object,
+  type: present(word<ChangeType>('t')),
+  /** Sort key of the object. */
+  key: present(text('key')),
+  /** JSON of the labels and selectable fields before, when they differ. */
+  previous: text('p'),
+  /** Several changes: JSON of a list of them in their order, each with its version and without expiry (FoldedChange). */
+  changes: packable('e'),
+};
+
+/** The head of a shard of the log. */
+export const HEAD = {
+  /** Nothing can be committed below it any more. */
+  version: number('rv'),
+  /** Highest version committed. */
+  committed: number('c'),
+};
+
+/** A pod of a node. */
+export const NODE_POD = {
+  uid: present(text('u')),
+  /** By our clock. */
+  boundAtMs: present(number('b')),
+};
+export type NodePod = RowValues<typeof NODE_POD>;
 
 /** A change to be written to the log. */
 export interface LoggedChange {
@@ -66,13 +99,15 @@ export function objectText(object: KubeObject): string {
  * Whether the object has expired. DynamoDB deletes an expired item within a few days and returns it until then
  * (Amazon DynamoDB Developer Guide, "Working with expired items and time to live (TTL)"), so every read filters.
  */
-export const isExpired = ({ ttl }: Item, nowMs: number): boolean => typeof ttl === 'number' && ttl * 1_000 <= nowMs;
+export function isExpired(item: Item, nowMs: number): boolean {
+  const atSeconds = OBJECT.expiresAtSeconds.of(item);
+  return atSeconds !== undefined && atSeconds * 1_000 <= nowMs;
+}
 
 /** The object of an object item, a log item or an image of a stream record; a copy, independent of the item. */
 export function objectOf(item: Item): KubeObject {
-  const { o, rv } = item as ObjectRow;
-  const object = JSON.parse(unpackText(o)) as KubeObject;
-  object.metadata.resourceVersion = String(rv);
+  const object = JSON.parse(unpackText(OBJECT.object.of(item))) as KubeObject;
+  object.metadata.resourceVersion = String(version.of(item));
   return object;
 }
 
@@ -94,15 +129,15 @@ export function refOf(resource: string, sortKey: string): ObjectRef {
 export function logAttributes(changes: readonly LoggedChange[]): Item {
   const last = changes.at(-1)!;
   if (changes.length === 1) {
-    const { resourceVersion: rv, type: t, key, stored: o, previous: p } = last;
-    return { rv, t, key, o, ...defined({ p }) };
+    const { resourceVersion, type, key, stored: object, previous } = last;
+    return changeOf(LOG, { version: resourceVersion, type, key, object, previous }).set;
   }
   const entries = changes.map(
     ({ resourceVersion, type, key, text, previous }) =>
       `{"rv":${resourceVersion},"t":"${type}","key":${JSON.stringify(key)},"o":${text}` +
       `${previous === undefined ? '' : `,"p":${previous}`}}`,
   );
-  return { rv: last.resourceVersion, e: packText(`[${entries.join(',')}]`) };
+  return changeOf(LOG, { version: last.resourceVersion, changes: packText(`[${entries.join(',')}]`) }).set;
 }
 
 /** A change in the log, read when it is needed. */
@@ -113,10 +148,11 @@ export interface LogEntry {
 
 /** The changes of a log item, oldest first. */
 export function logEntries(resource: string, item: Item): readonly LogEntry[] {
-  if (item['e'] === undefined) {
-    return [{ resourceVersion: (item as LogRow).rv, change: () => singleChange(resource, item as LogRow) }];
+  const changes = LOG.changes.of(item);
+  if (changes === undefined) {
+    return [{ resourceVersion: version.of(item), change: () => singleChange(resource, item) }];
   }
-  const folded = JSON.parse(unpackText((item as FoldedLogRow).e)) as readonly FoldedChange[];
+  const folded = JSON.parse(unpackText(changes)) as readonly FoldedChange[];
   return folded.map((each) => ({ resourceVersion: each.rv, change: () => foldedChange(resource, each) }));
 }
 
@@ -133,10 +169,10 @@ function foldedChange(resource: string, { rv, t: type, key, o: object, p: previo
   return { type, resourceVersion: rv, ref: refOf(resource, key), object, ...defined({ previous }) };
 }
 
-function singleChange(resource: string, row: LogRow): ObjectChange {
-  const { t: type, rv: resourceVersion, key, p } = row;
-  const previous = p === undefined ? undefined : (JSON.parse(p) as Selectable);
-  return { type, resourceVersion, ref: refOf(resource, key), object: objectOf(row), ...defined({ previous }) };
+function singleChange(resource: string, item: Item): ObjectChange {
+  const { type, version: resourceVersion, key, previous: text } = readRow(LOG, item);
+  const previous = text === undefined ? undefined : (JSON.parse(text) as Selectable);
+  return { type, resourceVersion, ref: refOf(resource, key), object: objectOf(item), ...defined({ previous }) };
 }
 
 /** The node a pod is bound to; undefined for unbound pods and everything else. */
@@ -145,7 +181,7 @@ export function nodeNameOf(resource: string, object: KubePod | undefined): strin
   return nodeName === '' ? undefined : nodeName;
 }
 
-/** `p` of a log item: undefined if no selector can distinguish the two states. */
+/** LOG.previous: undefined if no selector can distinguish the two states. */
 export const previousText = (before: Selectable, after: Selectable): string | undefined =>
   jsonEqual(before, after) ? undefined : JSON.stringify(sorted(before));
 

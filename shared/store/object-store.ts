@@ -17,7 +17,7 @@ import type { Clock } from '../clock.ts';
 import { defined } from '../defined.ts';
 import type { KubeObject, ObjectRef } from '../kinds/types.ts';
 import { utf8Bytes } from '../text.ts';
-import { any, is, lacks } from './attributes.ts';
+import { any, below, changeOf, holds, namesOf, readRow } from './attributes.ts';
 import { ITEM_BYTES_MAX, itemBytes, TRANSACT_BYTES_MAX } from './item-size.ts';
 import type { Condition, Item, ItemKey, ItemStore, TransactWrite } from './item-store.ts';
 import { StoreFault, TRANSACT_WRITES_MAX } from './item-store.ts';
@@ -32,14 +32,19 @@ import {
   RESOURCE_VERSIONS_PER_MS,
   resourceVersionKey,
   shardOf,
+  TTL_ATTRIBUTE,
 } from './layout.ts';
 import { mergePages } from './merge-pages.ts';
 import {
   type ChangeType,
+  HEAD,
   isExpired,
   type LoggedChange,
   logAttributes,
+  NODE_POD,
+  type NodePod,
   nodeNameOf,
+  OBJECT,
   objectOf,
   objectText,
   previousText,
@@ -217,6 +222,9 @@ export function objectStore(options: ObjectStoreOptions): ObjectStore {
 const liveObject = (item: Item | undefined, nowMs: number): KubeObject | undefined =>
   item === undefined || isExpired(item, nowMs) ? undefined : objectOf(item);
 
+/** What a list reads of an object's item. */
+const LISTED = namesOf({ object: OBJECT.object, version: OBJECT.version, expiry: OBJECT.expiresAtSeconds });
+
 async function listObjects(
   { items, clock, shardsOf }: ObjectStoreOptions,
   { resource, namespace = '', limit, continueAfter }: ListRequest,
@@ -228,7 +236,7 @@ async function listObjects(
         table: 'objects',
         pk: objectPartition(resource, shard),
         consistent: true,
-        attributes: ['o', 'rv', 'ttl'],
+        attributes: LISTED,
         ...(namespace === '' ? {} : { beginsWith: `${namespace}/` }),
         ...page,
       }),
@@ -245,20 +253,22 @@ async function readBoundPods(
   getMany: ObjectStore['getMany'],
 ): Promise<readonly BoundPod[]> {
   const pointers = await readPointers(items, nodeName);
-  const pods = await getMany(pointers.map(({ sk }) => refOf('pods', sk)));
+  const pods = await getMany(pointers.map(({ sk }) => refOf('pods', String(sk))));
   // Deleted, or deleted and recreated on another node, between the two reads.
   return pods.flatMap((pod, index) =>
-    pod === undefined || nodeNameOf('pods', pod) !== nodeName ? [] : [boundPod(pod, pointers[index]!)],
+    pod === undefined || nodeNameOf('pods', pod) !== nodeName
+      ? []
+      : [boundPod(pod, readRow(NODE_POD, pointers[index]!))],
   );
 }
 
-async function readPointers(items: ItemStore, nodeName: string): Promise<readonly PointerRow[]> {
-  const pointers: PointerRow[] = [];
+async function readPointers(items: ItemStore, nodeName: string): Promise<readonly Item[]> {
+  const pointers: Item[] = [];
   let after: string | undefined;
   for (let pages = 0; pages < NODE_PAGES_MAX; pages += 1) {
     const pk = nodePodsPartition(nodeName);
     const page = await items.query({ table: 'objects', pk, consistent: true, ...defined({ after }) });
-    pointers.push(...(page.items as readonly PointerRow[]));
+    pointers.push(...page.items);
     if (page.next === undefined) return pointers;
     after = page.next;
   }
@@ -291,7 +301,7 @@ async function commitObjects(
       if (answer !== undefined) return answer;
       // Only heads refused: another commit or a reader raised that shard. Its version is our lower bound.
       for (const { index, current } of outcome.failures) {
-        floors.set(plan.headAt.get(index)!, (current as { readonly rv?: number } | undefined)?.rv ?? 0);
+        floors.set(plan.headAt.get(index)!, (current && HEAD.version.of(current)) ?? 0);
       }
     }
     if (attempt < COMMIT_ATTEMPTS_MAX) await pauseAfter(attempt, outcome.kind, options);
@@ -382,15 +392,14 @@ const pointerKey = (nodeName: string, { namespace, name }: Omit<ObjectRef, 'reso
   sk: objectSortKey(namespace, name),
 });
 
-type PointerRow = { readonly sk: string; readonly u: string; readonly b: number };
-
-const bindingOf = (pod: KubeObject, boundAtMs: number): Item => ({ u: pod.metadata.uid ?? '', b: boundAtMs });
+const bindingOf = (pod: KubeObject, boundAtMs: number): Item =>
+  changeOf(NODE_POD, { uid: pod.metadata.uid ?? '', boundAtMs }).set;
 
 /**
  * A pointer with another uid belongs to an earlier pod of the same name, deleted between the two reads. The time of the
  * pod's version is never before its binding, so no eviction is early.
  */
-function boundPod(pod: KubeObject, { b: boundAtMs, u: uid }: PointerRow): BoundPod {
+function boundPod(pod: KubeObject, { boundAtMs, uid }: NodePod): BoundPod {
   return uid === pod.metadata.uid
     ? { pod, boundAtMs }
     : { pod, boundAtMs: Math.floor(resourceVersionOf(pod) / RESOURCE_VERSIONS_PER_MS) };
@@ -474,8 +483,8 @@ function planTransaction(
     writes.push({
       kind: 'update',
       key: { table: 'objects', pk, sk: ALONE },
-      set: { rv: last, c: last },
-      when: any(lacks('rv'), { kind: 'compare', attribute: 'rv', op: '<', value: first }),
+      set: changeOf(HEAD, { version: last, committed: last }).set,
+      when: below(HEAD.version, first),
     });
   }
   extra.forEach((write, index) => {
@@ -509,7 +518,7 @@ function logItem(pk: string, changes: readonly LoggedChange[]): TransactWrite {
   return {
     kind: 'put',
     key: { table: 'objects', pk, sk: resourceVersionKey(resourceVersion) },
-    item: { ...logAttributes(changes), ttl: atSeconds + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS },
+    item: { ...logAttributes(changes), [TTL_ATTRIBUTE]: atSeconds + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS },
   };
 }
 
@@ -518,7 +527,7 @@ function objectItem(draft: Draft, text: StoredText, version: number): TransactWr
   if (write.kind === 'create') {
     return { kind: 'put', key, item: attributesOf(write, text, version), when: absence(write, draft.nowMs) };
   }
-  const when = is('rv', resourceVersionOf(write.previous));
+  const when = holds(OBJECT.version, resourceVersionOf(write.previous));
   return write.kind === 'delete'
     ? { kind: 'delete', key, when }
     : { kind: 'put', key, item: attributesOf(write, text, version), when };
@@ -528,23 +537,22 @@ function objectItem(draft: Draft, text: StoredText, version: number): TransactWr
 const absence = ({ expiresAtSeconds }: { readonly expiresAtSeconds?: number }, nowMs: number): Condition =>
   expiresAtSeconds === undefined
     ? { kind: 'itemAbsent' }
-    : any({ kind: 'itemAbsent' }, { kind: 'compare', attribute: 'ttl', op: '<=', value: Math.floor(nowMs / 1_000) });
+    : any(
+        { kind: 'itemAbsent' },
+        { kind: 'compare', attribute: OBJECT.expiresAtSeconds.name, op: '<=', value: Math.floor(nowMs / 1_000) },
+      );
 
 function attributesOf(write: Exclude<ObjectWrite, { kind: 'delete' }>, text: StoredText, version: number): Item {
-  return {
-    o: text,
-    rv: version,
-    k: write.object.kind ?? write.ref.resource,
-    n: write.ref.name,
-    ...defined({ ttl: write.expiresAtSeconds, w: workloadMark(write) }),
-  };
+  const { object, ref } = write;
+  return changeOf(OBJECT, {
+    version,
+    object: text,
+    kind: object.kind ?? ref.resource,
+    name: ref.name,
+    changesWorkloads: changesWorkloads(ref.resource, write.kind === 'update' ? write.previous : undefined, object),
+    expiresAtSeconds: write.expiresAtSeconds,
+  }).set;
 }
-
-/** For the filter of the stream that starts the workload controllers. */
-const workloadMark = (write: Exclude<ObjectWrite, { kind: 'delete' }>): 1 | undefined =>
-  changesWorkloads(write.ref.resource, write.kind === 'update' ? write.previous : undefined, write.object)
-    ? 1
-    : undefined;
 
 /** The outcome for the caller; undefined if only heads refused, in which case the commit is tried again. */
 function refusalOf(

@@ -9,7 +9,7 @@
 import type { Clock } from '../clock.ts';
 import type { Item, ItemKey, ItemStore } from './item-store.ts';
 import { ALONE, headPartition, LOG_RETENTION_SECONDS, logPartition, resourceVersionKey } from './layout.ts';
-import { logEntries, type ObjectChange } from './object-record.ts';
+import { HEAD, logEntries, type ObjectChange } from './object-record.ts';
 
 /**
  * Pages of one shard's log in one read, at 1 MB. All of them are in memory at once, and a list costs less than more.
@@ -49,7 +49,7 @@ export async function readShardCursors(
     (_, shard): ItemKey => ({ table: 'objects', pk: headPartition(resource, shard), sk: ALONE }),
   );
   const heads = await items.getMany(keys, { consistent });
-  return { versions: heads.map((item) => (item?.['c'] as number | undefined) ?? 0), readAtMs };
+  return { versions: heads.map((item) => (item && HEAD.committed.of(item)) ?? 0), readAtMs };
 }
 
 /** All changes that were committed before the call, and maybe later ones. By shard, oldest first. */

@@ -6,8 +6,8 @@
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { KubeNode } from '../../shared/kinds/types.ts';
 import { objectPartition } from '../../shared/store/layout.ts';
-import { objectOf } from '../../shared/store/object-record.ts';
-import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
+import { OBJECT, objectOf } from '../../shared/store/object-record.ts';
+import { unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';
 import { STATUS_EVERY_MS } from '../machine.ts';
 import type { TimedChange } from '../recent-changes.ts';
@@ -203,8 +203,7 @@ class PodCidrsAreUnique implements CidrLaw {
   }
 
   #readEvent({ newImage }: TimedChange): void {
-    const stored = newImage?.['o'] as StoredText | undefined;
-    const text = stored === undefined ? '' : unpackText(stored);
+    const text = newImage === undefined ? '' : unpackText(OBJECT.object.of(newImage));
     if (!text.includes('cidrAllocator')) return;
     const event = JSON.parse(text) as { readonly reason: string; readonly involvedObject: { readonly uid: string } };
     this.#notified.add(`${event.involvedObject.uid} ${event.reason}`);

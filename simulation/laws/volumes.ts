@@ -7,8 +7,8 @@ import type { MemoryCloud } from '../../demo/ec2/cloud.ts';
 import type { KubeNode, KubeObject } from '../../shared/kinds/types.ts';
 import type { ConditionStatus } from '../../shared/kubernetes/kubernetes.ts';
 import { objectPartition } from '../../shared/store/layout.ts';
-import { objectOf } from '../../shared/store/object-record.ts';
-import { type StoredText, unpackText } from '../../shared/store/packed-text.ts';
+import { OBJECT, objectOf } from '../../shared/store/object-record.ts';
+import { unpackText } from '../../shared/store/packed-text.ts';
 import type { Mark } from '../coverage.ts';
 import type { TimedChange } from '../recent-changes.ts';
 import { VOLUME_ID_START, volumeIdOfPod } from '../volume-names.ts';
@@ -145,7 +145,7 @@ class VolumesAreKept implements VolumeLaw {
   }
 
   #changePod({ key, newImage, oldImage, atMs }: TimedChange): void {
-    const text = unpackText(((newImage ?? oldImage)?.['o'] as StoredText | undefined) ?? '');
+    const text = unpackText(OBJECT.object.of((newImage ?? oldImage)!));
     if (!text.includes(VOLUME_ID_START)) return;
     const pod: KubeObject = objectOf((newImage ?? oldImage)!);
     const volumeId = volumeIdOfPod(pod);
