@@ -141,7 +141,7 @@ export function spreadScores(
   const raw = new Map<string, number>(scored.map(({ node }) => [node.name, 0]));
   for (const constraint of constraints) {
     const countAt = countsByValue(constraint, snapshot);
-    const values = new Set(scored.map(({ node }) => node.labels[constraint.topologyKey] ?? ''));
+    const values = new Set(scored.map(({ node }) => node.labels[constraint.topologyKey]));
     const size = constraint.topologyKey === HOSTNAME ? scored.length : values.size;
     const weight = Math.log(size + 2);
     for (const { node } of scored) {
