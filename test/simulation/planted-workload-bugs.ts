@@ -214,13 +214,14 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a rollout that ignores total disruption',
     laws: ['L15'],
+    seed: 34,
     plant: onlyFor('workloads', seenThrough({ read: withoutTotalDisruption })),
     options: { ...PART, faults: ['siteCut'], faultsAStorm: 28 },
   },
   {
     bug: 'an eviction that ignores the gate',
     laws: ['L15'],
-    seed: 34,
+    seed: 36,
     plant: onlyFor('evictor', seenThrough({ read: withOpenGate })),
     options: { ...PART, faults: ['apiOutage'], faultsAStorm: 28 },
   },
