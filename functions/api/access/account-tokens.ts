@@ -23,9 +23,9 @@ import {
 import type { AccountKeys, AccountTokenIssuer, FindObject } from '../../../shared/access/account-tokens.ts';
 import type { Authentication } from '../../../shared/access/authenticator.ts';
 import { hasEnded } from '../../../shared/access/process-key.ts';
-import type { KeepProcessKey } from '../../../shared/access/process-keys.ts';
 import type { BearerScheme } from '../../../shared/access/tokens/bearer.ts';
 import { boundedMemory, jsonObjectIn, lookupMemory } from '../../../shared/access/tokens/bearer.ts';
+import type { KeepProcessKey } from '../../../shared/access/tokens/process-keys.ts';
 import { processKeys } from '../../../shared/access/tokens/process-keys.ts';
 import { keyObjectOf } from '../../../shared/access/tokens/public-keys.ts';
 import type { Log } from '../../../shared/observability/log.ts';

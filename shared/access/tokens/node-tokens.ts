@@ -23,9 +23,9 @@ import type { NodeKeys } from '../node-keys.ts';
 import { NODES_GROUP } from '../node-restriction.ts';
 import { NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims, nodeTokenVerdict } from '../node-token.ts';
 import { PROBE_GROUP, PROBE_USER } from '../probe-identity.ts';
-import type { ProbeKeys } from '../process-keys.ts';
 import type { UserInfo } from '../user-info.ts';
 import { type BearerScheme, boundedMemory, jsonObjectIn, lookupMemory } from './bearer.ts';
+import type { ProbeKeys } from './process-keys.ts';
 import { keyObjectOf } from './public-keys.ts';
 
 const TOKENS_MAX = 20_000;

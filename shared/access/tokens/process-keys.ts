@@ -1,13 +1,22 @@
-/**
- * The key pair of this process: created for the first signature, replaced before it expires. The private key is never
- * stored.
- */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import type { Log } from '../../observability/log.ts';
 import type { NodeKeyAlgorithm } from '../node-identity.ts';
-import { PROCESS_KEY_LIFE_SECONDS, useOfKey } from '../process-key.ts';
-import type { KeepProcessKey } from '../process-keys.ts';
+import { PROCESS_KEY_LIFE_SECONDS, type ProcessKey, useOfKey } from '../process-key.ts';
 import { readPublicKey } from './public-keys.ts';
+
+/** Stores the public half of a new key. Once it returns, every reader finds the key. */
+export type KeepProcessKey = (key: ProcessKey, nowMs: number) => Promise<void>;
+
+/** The keys that authenticate probes; the result may include expired ones. */
+export interface ProbeKeys {
+  probeKeys(options: { readonly consistent: boolean }): Promise<readonly ProcessKey[]>;
+}
+
+/** The keys that sign watch tickets. */
+export interface TicketKeys {
+  /** Strongly consistent; undefined: no key has this id, or no longer. */
+  find(keyId: string): Promise<ProcessKey | undefined>;
+}
 
 export interface SigningKey {
   readonly keyId: string;
@@ -16,6 +25,10 @@ export interface SigningKey {
   sign(text: string): string;
 }
 
+/**
+ * The key pair of this process: created for the first signature, replaced before it expires. The private key is never
+ * stored.
+ */
 export interface ProcessKeys {
   /** The signing key. Its public half is stored. Rejects if there is no key and a new one cannot be stored. */
   current(nowMs: number): Promise<SigningKey>;

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ProcessKey } from '../process-key.ts';
-import type { WatchTicketIssuer, WatchTicketVerifier } from '../watch-tickets.ts';
 import { processKeys } from './process-keys.ts';
+import type { WatchTicketIssuer, WatchTicketVerifier } from './watch-tickets.ts';
 import { TICKET_SECONDS, watchTicketIssuer, watchTicketVerifier } from './watch-tickets.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1);

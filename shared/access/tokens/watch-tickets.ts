@@ -1,8 +1,7 @@
 /**
- * Watch tickets: `key id.payload.signature`, base64url. The payload has the user, who
- * impersonates it, and the expiry. The Ed25519 signature
- * also covers the target, which is the path and query of the watch. The ticket does not contain the target, so a ticket
- * for one watch opens no other.
+ * Watch tickets: `key id.payload.signature`, base64url. The payload has the user, who impersonates it, and the expiry. The
+ * Ed25519 signature also covers the target, which is the path and query of the watch. The ticket does not contain the
+ * target, so a ticket for one watch opens no other.
  *
  * The API signs with the key of its process and stores the public half. The watch function reads the public half once.
  * It cannot issue tickets (docs/decisions/0009-keys-of-our-own-processes.md).
@@ -10,11 +9,37 @@
 import { type KeyObject, verify } from 'node:crypto';
 import { defined } from '../../defined.ts';
 import { hasEnded } from '../process-key.ts';
-import type { TicketKeys } from '../process-keys.ts';
-import type { TicketVerdict, WatchAdmission, WatchTicketIssuer, WatchTicketVerifier } from '../watch-tickets.ts';
+import type { UserInfo } from '../user-info.ts';
 import { lookupMemory } from './bearer.ts';
-import type { ProcessKeys } from './process-keys.ts';
+import type { ProcessKeys, TicketKeys } from './process-keys.ts';
 import { keyObjectOf } from './public-keys.ts';
+
+/** The one watch that a ticket permits, as the API parsed and authorized it. */
+export interface WatchAdmission {
+  readonly user: UserInfo;
+  /** Who impersonates the user; absent: the user itself was authenticated. */
+  readonly caller?: UserInfo;
+  /** Path and query, exactly as the client will request them. */
+  readonly target: string;
+}
+
+export type TicketVerdict =
+  | { readonly kind: 'valid'; readonly user: UserInfo; readonly caller?: UserInfo }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/**
+ * Short-lived, signed permission to open one watch at another endpoint. The API redirects a watch there. Clients drop
+ * their credentials on a redirect to another host, so the ticket replaces them.
+ */
+export interface WatchTicketIssuer {
+  /** Rejects if there is no key to sign with. */
+  issue(admission: WatchAdmission, nowMs: number): Promise<string>;
+}
+
+/** Verifies tickets. It has no private key, so it cannot issue one. */
+export interface WatchTicketVerifier {
+  verify(ticket: string, target: string, nowMs: number): Promise<TicketVerdict>;
+}
 
 /** Lifetime of a ticket. Clients follow a redirect at once. */
 export const TICKET_SECONDS = 60;
