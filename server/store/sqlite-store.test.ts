@@ -165,7 +165,7 @@ describe('a sync that fails', () => {
     expect(await after).toEqual({ kind: 'written' });
     expect(await store.items.get(key('a'), CONSISTENT)).toMatchObject({ n: 1 });
     expect(committed).toEqual(['before', 'a', 'b']);
-  }, 30_000);
+  });
 });
 
 describe('changes', () => {

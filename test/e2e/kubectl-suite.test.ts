@@ -738,7 +738,7 @@ const newest: Kubectl | undefined = [...all]
     undefined,
   );
 
-describe.skipIf(newest === undefined)('kubectl against a still local mode', { timeout: 30_000 }, () => {
+describe.skipIf(newest === undefined)('kubectl against a still local mode', { timeout: 90_000 }, () => {
   let local: LocalForTest;
 
   beforeAll(async () => {
