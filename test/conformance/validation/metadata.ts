@@ -102,11 +102,7 @@ export const metadataConstraints = (form: NameForm): Constraint[] => [
     rule: 'the same for updates',
   })),
   leftOut('metadata.uid', 'immutable', 'another uid in a PUT is a conflict (409), before validation'),
-  leftOut(
-    'metadata.annotations',
-    'at most 256 KiB',
-    'objects have at most 100,000 characters (413)',
-  ),
+  leftOut('metadata.annotations', 'at most 256 KiB', 'objects have at most 100,000 characters (413)'),
   leftOut(
     'metadata.managedFields',
     'known operation, version, field type and manager',
