@@ -150,7 +150,7 @@ async function perform(dependencies: WorkloadDependencies, work: Work): Promise<
   switch (work.kind) {
     case 'sync':
       return isCount(work.ref)
-        ? countSpaced(dependencies, work, () => sync(dependencies, work.ref))
+        ? countSpaced(dependencies, work, (counted) => sync(counted, work.ref))
         : sync(dependencies, work.ref);
     case 'adoptAll':
       return sync(dependencies, work.ref, await orphansFor(dependencies, work.ref));
@@ -161,12 +161,12 @@ async function perform(dependencies: WorkloadDependencies, work: Work): Promise<
     case 'nodesChanged':
       return syncDaemonSets(dependencies, (_set, placement) => isConcernedBy(placement, work.changes));
     case 'budgets':
-      return countSpaced(dependencies, work, async () =>
-        syncAll(dependencies, await budgetsSelecting(dependencies, work.ref.namespace, work.labels)),
+      return countSpaced(dependencies, work, async (counted) =>
+        syncAll(counted, await budgetsSelecting(counted, work.ref.namespace, work.labels)),
       );
     case 'services':
-      return countSpaced(dependencies, work, async () =>
-        syncAll(dependencies, await servicesSelecting(dependencies, work.ref.namespace, work.labels)),
+      return countSpaced(dependencies, work, async (counted) =>
+        syncAll(counted, await servicesSelecting(counted, work.ref.namespace, work.labels)),
       );
     case 'mirror':
       await syncMirror(dependencies, work.ref);
@@ -189,15 +189,22 @@ const isCount = (ref: ObjectRef): boolean => ref.namespace !== '' && ref.name ==
 
 /** Counts now, or stores a due time: the same one for all changes until then. */
 async function countSpaced(
-  { counts, items }: WorkloadDependencies,
+  dependencies: WorkloadDependencies,
   work: Extract<Work, { readonly kind: 'sync' | 'budgets' | 'services' }>,
-  count: () => Promise<void>,
+  count: (counted: WorkloadDependencies) => Promise<void>,
 ): Promise<void> {
-  const name = textOf(dueKeyOf(work));
-  const atMs = counts.pausedUntilMs(name);
-  if (atMs === undefined) return counts.run(name, count);
-  await addDue(items, { atMs, key: dueKeyOf(work) });
+  const key = dueKeyOf(work);
+  const atMs = dependencies.counts.pausedUntilMs(textOf(key));
+  if (atMs === undefined) return runCount(dependencies, key, count);
+  await addDue(dependencies.items, { atMs, key });
 }
+
+const runCount = (
+  dependencies: WorkloadDependencies,
+  key: DueKey,
+  count: (counted: WorkloadDependencies) => Promise<void>,
+): Promise<void> =>
+  dependencies.counts.run(textOf(key), dependencies.objects, (objects) => count({ ...dependencies, objects }));
 
 async function syncAll(dependencies: WorkloadDependencies, refs: readonly ObjectRef[]): Promise<void> {
   for (const ref of refs) await sync(dependencies, ref);
@@ -416,7 +423,7 @@ async function runDue(dependencies: WorkloadDependencies, key: DueKey): Promise<
   switch (key.kind) {
     case 'workload':
       return isCount(key.ref)
-        ? dependencies.counts.run(textOf(key), () => sync(dependencies, key.ref))
+        ? runCount(dependencies, key, (counted) => sync(counted, key.ref))
         : sync(dependencies, key.ref);
     case 'finish':
       return finishDeletion(dependencies, key.ref);

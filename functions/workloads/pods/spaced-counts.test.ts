@@ -1,32 +1,48 @@
 import { expect, it } from 'vitest';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
+import { controlledFleet } from '../../../test/support/controlled-fleet.ts';
 import { spacedCounts } from './spaced-counts.ts';
 
+const START_MS = 1_000;
+
 function counting() {
-  let nowMs = 1_000;
+  let nowMs = START_MS;
   const counts = spacedCounts({ nowMs: () => nowMs });
+  const { objects } = controlledFleet();
+  /** A store with so many pods in one page. */
+  const having = (pods: number) => ({
+    ...objects,
+    list: async () => ({ objects: Array.from({ length: pods }, (): KubeObject => ({ metadata: {} })) }),
+  });
   return {
     counts,
     advance(ms: number) {
       nowMs += ms;
     },
-    count: (name: string, tookMs: number) =>
-      counts.run(name, async () => {
-        nowMs += tookMs;
+    /** Reads the pods so many times. */
+    count: (name: string, pods: number, times = 1) =>
+      counts.run(name, having(pods), async ({ list }) => {
+        for (let time = 0; time < times; time += 1) await list({ resource: 'pods', limit: 500 });
+      }),
+    fail: (name: string, pods: number) =>
+      counts.run(name, having(pods), async ({ list }) => {
+        await list({ resource: 'pods', limit: 500 });
+        throw new Error('no answer');
       }),
   };
 }
 
 it.each([
-  [249, undefined],
-  [250, 2_250],
-  [1_000, 9_000],
-  [60_000, 30_000],
-])('pauses after a count of %d ms for %s ms', async (tookMs, pauseMs) => {
+  [5_000, 1, undefined],
+  [5_001, 1, 5_001],
+  [2_500, 4, 10_000],
+  [100_000, 1, 30_000],
+])('pauses after a count of %d objects, %d times, for %s ms', async (pods, times, pauseMs) => {
   const { counts, count, advance } = counting();
   expect(counts.pausedUntilMs('a')).toBeUndefined();
-  await count('a', tookMs);
+  await count('a', pods, times);
   expect(counts.pausedUntilMs('b')).toBeUndefined();
-  expect(counts.pausedUntilMs('a')).toBe(pauseMs === undefined ? undefined : 1_000 + tookMs + pauseMs);
+  expect(counts.pausedUntilMs('a')).toBe(pauseMs === undefined ? undefined : START_MS + pauseMs);
   advance((pauseMs ?? 0) - 1);
   expect(counts.pausedUntilMs('a') === undefined).toBe(pauseMs === undefined);
   advance(1);
@@ -34,26 +50,21 @@ it.each([
 });
 
 it('pauses after a count that failed', async () => {
-  const { counts, advance } = counting();
-  const failing = counts.run('a', () => {
-    advance(1_000);
-    return Promise.reject(new Error('no answer'));
-  });
-  await expect(failing).rejects.toThrow('no answer');
-  expect(counts.pausedUntilMs('a')).toBe(11_000);
+  const { counts, fail } = counting();
+  await expect(fail('a', 9_000)).rejects.toThrow('no answer');
+  expect(counts.pausedUntilMs('a')).toBe(START_MS + 9_000);
 });
 
 it('pauses no longer after a count that became short', async () => {
   const { counts, count } = counting();
-  await count('a', 1_000);
+  await count('a', 9_000);
   await count('a', 10);
   expect(counts.pausedUntilMs('a')).toBeUndefined();
 });
 
 it('remembers a bounded number of counts', async () => {
   const { counts, count } = counting();
-  for (let index = 0; index <= 1_000; index += 1) await count(`n${index}`, 250);
-  await count('last', 60_000);
-  expect(counts.pausedUntilMs('last')).toBeDefined();
+  for (let index = 0; index <= 1_000; index += 1) await count(`n${index}`, 5_001);
+  expect(counts.pausedUntilMs('n1000')).toBeDefined();
   expect(counts.pausedUntilMs('n0')).toBeUndefined();
 });
