@@ -72,7 +72,7 @@ it('20 abandoned watches refuse no heartbeat and no tick, and their executions e
   await until(async () => (await heldWatches(system)) === 0, { withinMs: WITHIN_MS, what: 'the end of every watch' });
   const after = await system.counters();
 
-  const throttles = Object.entries(after.functions).map(([name, fn]) => [
+  const throttles = Object.entries(after.functions).map(([name, fn]): [string, number] => [
     name,
     fn.throttles - (before.functions[name]?.throttles ?? 0),
   ]);
@@ -95,7 +95,10 @@ it('20 abandoned watches refuse no heartbeat and no tick, and their executions e
   const accepted = answers.filter((status) => status === 200).length;
   expect(accepted).toBeGreaterThanOrEqual(WATCHES);
   expect(accepted).toBeLessThanOrEqual(WATCHES * (1 + Math.floor(openingSeconds / QUIET_SECONDS)));
-  expect(answers.filter((status) => status === 429)).toHaveLength(ABANDONED - accepted);
+  // A busy machine may have all ten executions in use when `api` is asked for the address of a watch: 503, as on AWS.
+  const refused = answers.filter((status) => status === 429).length;
+  expect(ABANDONED - accepted - refused).toBeLessThanOrEqual(Number(new Map(throttles).get('api')));
+  expect(answers.filter((status) => ![200, 429, 503].includes(status))).toEqual([]);
   const neverThrottled = ['heartbeat', 'node-monitor'];
   expect(throttles.filter(([name, count]) => neverThrottled.includes(String(name)) && count !== 0)).toEqual([]);
 
