@@ -68,9 +68,14 @@ function main(): number {
       name: { type: 'string', default: 'agent' },
       'allow-downgrade': { type: 'boolean', default: false },
       'new-key': { type: 'string' },
+      help: { type: 'boolean', default: false },
     },
   });
   const { file, url, key, name, 'new-key': newKey, 'allow-downgrade': allowsDowngrade } = values;
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return 0;
+  }
   if (newKey !== undefined) {
     makeKey(newKey);
     return 0;

@@ -1,7 +1,7 @@
 /**
  * npm run iam-proof: runs the whole system on this machine, records every call of each function to AWS, and compares
  * the calls with the policies of the synthesised template. Exit code 1 when a function lacks a permission that it
- * needs, or has one that it does not need. `-- --record FILE` evaluates an existing record.
+ * needs, or has one that it does not need.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,17 @@ import { rolePolicies } from './role-policies.ts';
 import { tableOf } from './table.ts';
 import { judge } from './verdicts.ts';
 
-const { values } = parseArgs({ options: { record: { type: 'string' } } });
+const USAGE = `Usage: npm run iam-proof [-- --record FILE]
+
+  --record FILE  evaluates an existing record (npm run start:aws -- --record-calls FILE)`;
+
+const { values } = parseArgs({
+  options: { record: { type: 'string' }, help: { type: 'boolean', default: false } },
+});
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
 const folder = mkdtempSync(join(tmpdir(), 'nk-iam-'));
 try {
   const file = values.record ?? join(folder, 'calls.jsonl');

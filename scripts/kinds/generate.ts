@@ -11,10 +11,19 @@ import { differingFiles, generatedFiles } from './files.ts';
 import { pairFaults } from './pairs.ts';
 import { WANTED } from './roots.ts';
 
+const USAGE = `Usage: npm run kinds -- API APIMACHINERY [--check]
+
+  API, APIMACHINERY  folders of kubernetes/api and kubernetes/apimachinery, at one tag
+  --check            writes nothing; exit code 1 if shared/kinds/generated differs`;
+
 const words = process.argv.slice(2);
+if (words.includes('--help')) {
+  console.log(USAGE);
+  process.exit(0);
+}
 const [api, apimachinery, ...others] = words.filter((word) => word !== '--check');
 if (api === undefined || apimachinery === undefined || others.length > 0) {
-  console.error('usage: npm run kinds -- API APIMACHINERY [--check]');
+  console.error(USAGE);
   process.exit(2);
 }
 

@@ -3,12 +3,6 @@
  *
  * Stryker changes the code a little, one mutant at a time, and runs the near tests that reach the change: a mutant that
  * no test detects shows a test that is missing. Prints each survivor, then the score of each file. Exit code 1 below 92 %.
- *
- * AREA       controllers, store, access or agent
- * --files N  this many files of the area, chosen by the seed (default 3)
- * --lines L  of each chosen file only this many successive lines, chosen by the seed (default: all)
- * --seed S   another choice (default 1)
- * --file F   this file instead, which may lie outside of all areas; repeatable
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,6 +16,15 @@ import { nearTests } from './near-tests.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SCORE_MIN = 0.92;
 
+const USAGE = `Usage: npm run mutants -- AREA [--files N] [--lines L] [--seed S]
+       npm run mutants -- --file FILE…
+
+  AREA         controllers, store, access or agent
+  --files N    this many files of the area, chosen by the seed (3)
+  --lines L    of each chosen file only this many successive lines, chosen by the seed (all)
+  --seed S     another choice (1)
+  --file FILE  this file instead, which may lie outside of all areas; repeatable`;
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -29,8 +32,13 @@ const { values, positionals } = parseArgs({
     lines: { type: 'string' },
     seed: { type: 'string', default: '1' },
     file: { type: 'string', multiple: true },
+    help: { type: 'boolean', default: false },
   },
 });
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
 
 const nextFraction = randomFrom(Number(values.seed));
 
