@@ -24,10 +24,10 @@ import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ItemStore, TableName } from '../../shared/store/item-store.ts';
 import { TABLE_FEATURES, TTL_ATTRIBUTE } from '../../shared/store/layout.ts';
-import { FENCE_KEY, fenceItem, fenceOf } from '../../shared/store/move-rows.ts';
 import { type DeployedTables, openDeployedTables, type StackName } from '../tables/deployed-tables.ts';
 import { TABLES } from './copy-rows.ts';
 import { type MoveDestination, MoveError, type MoveSource } from './move.ts';
+import { tableSource } from './table-source.ts';
 
 /** A table is made in seconds. */
 const ACTIVE_POLLS_MAX = 120;
@@ -57,24 +57,7 @@ export async function openAwsSource(
         `this again after ${STOPPED_MS / 1_000} s (docs/one-machine.md, "From and to AWS")`,
     );
   };
-  const source: MoveSource = {
-    fence: async () => fenceOf(await items.get(FENCE_KEY, { consistent: true })),
-    async setFence(fence, expected) {
-      if (fence !== undefined) await requireStopped();
-      const when =
-        expected === undefined
-          ? ({ kind: 'itemAbsent' } as const)
-          : ({ kind: 'compare', attribute: 'moveId', op: '=', value: expected } as const);
-      const outcome = await items.write(
-        fence === undefined
-          ? { kind: 'delete', key: FENCE_KEY, when }
-          : { kind: 'put', key: FENCE_KEY, item: fenceItem(fence), when },
-      );
-      return outcome.kind === 'written';
-    },
-    rows: async () => ({ items, waiting: 0, close: async () => {} }),
-  };
-  return { source, clusterId, close };
+  return { source: tableSource(items, requireStopped), clusterId, close };
 }
 
 export interface AwsDestination {

@@ -1,6 +1,6 @@
 /** Sets and lifts the fence of a cluster that is served (docs/decisions/0059-moving-a-cluster.md). */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Fence } from '../../shared/store/move-rows.ts';
+import type { Fence, FenceState } from '../../shared/store/move-rows.ts';
 import type { SqliteStore } from '../store/sqlite-store.ts';
 
 /** Longest wait for functions before a fence, and between two looks at them. Milliseconds. */
@@ -21,7 +21,7 @@ export interface FencedWork {
 /** Before a fence everything that was committed is worked on: a row of a change does not move. */
 export const fenceChange =
   ({ consumers, onDraining, stopWork, startWork }: FencedWork) =>
-  async (store: SqliteStore, next: Fence | undefined, expected: string | undefined): Promise<boolean> => {
+  async (store: SqliteStore, next: Fence | undefined, expected: FenceState | undefined): Promise<boolean> => {
     try {
       if (store.fence() === undefined) {
         onDraining(true);

@@ -112,7 +112,7 @@ async function move(args: readonly string[], io: MoveIo): Promise<void> {
     else {
       const fence = await requireSource(source, name, values.abandon === true);
       if (to !== undefined && address !== undefined && fence?.isReady === true && isServed(to)) {
-        await changeFence(source, { ...fence, address }, fence.moveId);
+        await changeFence(source, { ...fence, address }, fence);
         io.print(announced(address));
         return;
       }

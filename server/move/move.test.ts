@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Item, ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
-import { ARRIVAL_KEY, arrivalOf, type Fence } from '../../shared/store/move-rows.ts';
+import { ARRIVAL_KEY, arrivalOf, type Fence, isInState } from '../../shared/store/move-rows.ts';
 import { rowSums } from './copy-rows.ts';
 import { abandonMove, type MoveDestination, type MoveOptions, type MoveSource, moveCluster } from './move.ts';
 import { openArrival } from './open-arrival.ts';
+import { tableSource } from './table-source.ts';
 
 const NOW_MS = 1_790_000_000_000;
 const STEPS = ['fenced', 'copying', 'copied', 'compared', 'credentials', 'ready at the source', 'ready', 'announced'];
@@ -39,7 +40,7 @@ beforeEach(async () => {
 const source: MoveSource = {
   fence: async () => fence,
   async setFence(next, expected) {
-    if (fence?.moveId !== expected) return false;
+    if (!isInState(fence, expected)) return false;
     fence = next;
     return true;
   },
@@ -147,6 +148,40 @@ describe('a move', () => {
     const placing = { ...destinationOf(), placeCredentials: () => abandonMove(source, destinationOf()) };
     await expect(move({ destination: placing })).rejects.toThrow('another command has changed the move');
     expect(fence).toBeUndefined();
+  });
+
+  it.each(['the destination is empty', 'the destination is not there'])(
+    'is not abandoned by a command that read long ago that %s',
+    async (answer) => {
+      const tables = tableSource(rows, async () => {});
+      await expect(move({ source: tables, onStep: killedAfter('fenced') })).rejects.toThrow(Killed);
+      const { promise: delay, resolve: release } = Promise.withResolvers<void>();
+      const delayed = async <T>(reading: Promise<T>): Promise<T> => {
+        const found = await reading;
+        await delay;
+        return found;
+      };
+      const abandoning =
+        answer === 'the destination is empty'
+          ? abandonMove(tables, {
+              ...destinationOf(),
+              items: { ...arrived, get: (key, options) => delayed(arrived.get(key, options)) },
+            })
+          : abandonMove({ ...tables, fence: () => delayed(tables.fence()) }, undefined);
+      await move({ source: tables });
+      await open();
+      release();
+      await expect(abandoning).rejects.toThrow('another command has changed the move');
+      expect(await tables.fence()).toMatchObject({ moveId: 'm1', isReady: true });
+      expect(await phase()).toBe('open');
+    },
+  );
+
+  it('that was abandoned without its destination while it copies is never opened', async () => {
+    const placing = { ...destinationOf(), placeCredentials: () => abandonMove(source, undefined) };
+    await expect(move({ destination: placing })).rejects.toThrow('another command has changed the move');
+    expect(fence).toBeUndefined();
+    await expect(open()).rejects.toThrow('is not complete');
   });
 
   it('begins neither twice nor into a store with rows, and changes nothing then', async () => {

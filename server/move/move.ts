@@ -9,10 +9,28 @@
  *   5. Destination: `ready`. Whoever opens it changes `ready` to `open`; whoever abandons the move changes it to
  *      `abandoned`. One conditional write decides, so there are never two clusters.
  *   6. Source: names the new address to its clients.
+ *
+ * Why a fence that was lifted never has an open destination:
+ *
+ * - The fence changes from absent to {id, not ready}, then to {id, ready}, then to absent again. The id is new for each
+ *   move. Every change of it is one conditional write on the whole former state, so a command that acts on an
+ *   older state changes nothing.
+ * - A destination is opened only when it is `ready`, and `ready` is written after step 4.
+ * - `--abandon` lifts {id, not ready} without a decision at the destination. Of this write and step 4 only one
+ *   succeeds: both expect the same state. If the fence is lifted, the move ends at step 4 and is never `ready`. If step
+ *   4 succeeds, the fence stays, however long ago `--abandon` read it and the destination.
+ * - `--abandon` lifts {id, ready} after it has written `abandoned` at the destination. No write leaves `abandoned`.
  */
 import type { ClusterAddress } from '../../shared/agents/moved-cluster.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
-import { ARRIVAL_KEY, type Arrival, type ArrivalPhase, arrivalOf, type Fence } from '../../shared/store/move-rows.ts';
+import {
+  ARRIVAL_KEY,
+  type Arrival,
+  type ArrivalPhase,
+  arrivalOf,
+  type Fence,
+  type FenceState,
+} from '../../shared/store/move-rows.ts';
 import { copyRows, differenceOf, isEmpty, type RowSums, rowSums } from './copy-rows.ts';
 
 /** Rows that expire within this time may be deleted while they are compared. Seconds. */
@@ -26,10 +44,10 @@ export class MoveError extends Error {
 export interface MoveSource {
   fence(): Promise<Fence | undefined>;
   /**
-   * Sets the fence, or lifts it with undefined, if it is of the move `expected` now; undefined: if there is none.
+   * Sets the fence, or lifts it with undefined, if it is in the state `expected` now; undefined: if there is none.
    * Durable when it resolves; no write is accepted after that. @returns false when another command has changed it
    */
-  setFence(fence: Fence | undefined, expected: string | undefined): Promise<boolean>;
+  setFence(fence: Fence | undefined, expected: FenceState | undefined): Promise<boolean>;
   /** The rows behind the fence. `waiting`: changes that functions have not processed. */
   rows(): Promise<{ readonly items: Pick<ItemStore, 'scan'>; readonly waiting: number; close(): Promise<void> }>;
 }
@@ -82,15 +100,16 @@ export async function moveCluster(options: MoveOptions): Promise<Moved> {
     sums = await copied(source, destination, nowMs, onStep);
     await destination.placeCredentials();
     onStep('credentials');
-    fence = { ...fence, isReady: true };
-    await changeFence(source, fence, moveId);
+    const ready = { ...fence, isReady: true };
+    await changeFence(source, ready, fence);
+    fence = ready;
     onStep('ready at the source');
     await changeArrival(destination, 'copying', { moveId, phase: 'ready' });
     arrival = { moveId, phase: 'ready' };
     onStep('ready');
   }
   if (address !== undefined) {
-    await changeFence(source, { ...fence, isReady: true, address }, moveId);
+    await changeFence(source, { ...fence, isReady: true, address }, fence);
     onStep('announced');
   }
   return { sums, phase: arrival.phase };
@@ -105,14 +124,15 @@ export async function abandonMove(source: MoveSource, destination: MoveDestinati
   }
   const arrival = destination && (await arrivalAt(destination));
   if (destination === undefined || arrival?.moveId !== fence.moveId) {
-    if (!fence.isReady) return changeFence(source, undefined, fence.moveId);
+    // It may be ready by now: the fence decides, which is lifted only while it is not.
+    if (!fence.isReady) return changeFence(source, undefined, fence);
     throw new MoveError(`${fence.to} may have been opened, and cannot be asked: the fence stays`);
   }
   if (arrival.phase === 'open') throw new MoveError(`${fence.to} was opened: it is the cluster now`);
   if (arrival.phase !== 'abandoned') {
     await changeArrival(destination, arrival.phase, { ...arrival, phase: 'abandoned' });
   }
-  await changeFence(source, undefined, fence.moveId);
+  await changeFence(source, undefined, fence);
 }
 
 /** @throws MoveError for a cluster that is moved elsewhere */
@@ -130,7 +150,7 @@ export function requireSameMove(fence: Fence | undefined, to: string): void {
 export async function changeFence(
   source: Pick<MoveSource, 'setFence'>,
   fence: Fence | undefined,
-  expected: string | undefined,
+  expected: FenceState | undefined,
 ): Promise<void> {
   if (await source.setFence(fence, expected)) return;
   throw new MoveError('another command has changed the move of this cluster: look at both, and run one of them again');

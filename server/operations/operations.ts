@@ -1,7 +1,7 @@
 /** Commands of this machine to the store of a running cluster, over the control socket of its data directory. */
 import { isAbsolute } from 'node:path';
 import { type Control, type ControlOutcome, sendControl, serveControl } from '../../shared/host/control-socket.ts';
-import { type Fence, fenceItem, fenceOf } from '../../shared/store/move-rows.ts';
+import { type Fence, type FenceState, fenceItem, fenceOf } from '../../shared/store/move-rows.ts';
 import type { FileCheck, RowCounts, SqliteStore } from '../store/sqlite-store.ts';
 
 /** File name of the socket inside the data directory. */
@@ -14,8 +14,8 @@ export type Operation =
   | { readonly verb: 'backup'; readonly file: string }
   | { readonly verb: 'check' }
   | { readonly verb: 'fence' }
-  /** `fence` undefined: lifts it. `expected`: the move of the present one; undefined: there is none. */
-  | { readonly verb: 'setFence'; readonly fence: Fence | undefined; readonly expected: string | undefined };
+  /** `fence` undefined: lifts it. `expected`: the state of the present one; undefined: there is none. */
+  | { readonly verb: 'setFence'; readonly fence: Fence | undefined; readonly expected: FenceState | undefined };
 
 export type OperationReply =
   | { readonly kind: 'backedUp'; readonly rows: RowCounts }
@@ -58,9 +58,18 @@ function parsed(command: unknown): Operation | undefined {
     verb?: unknown;
     file?: unknown;
     fence?: Fence;
-    expected?: string;
+    expected?: unknown;
   };
   if (verb === 'check' || verb === 'fence') return { verb };
-  if (verb === 'setFence') return { verb, fence: fenceOf(fence && fenceItem(fence)), expected };
+  if (verb === 'setFence' && isState(expected)) {
+    return { verb, fence: fenceOf(fence && fenceItem(fence)), expected };
+  }
   return verb === 'backup' && typeof file === 'string' && isAbsolute(file) ? { verb, file } : undefined;
+}
+
+/** A fence is never changed on a state that was not understood. */
+function isState(value: unknown): value is FenceState | undefined {
+  if (value === undefined) return true;
+  const { moveId, isReady } = (value ?? {}) as { readonly moveId?: unknown; readonly isReady?: unknown };
+  return typeof moveId === 'string' && typeof isReady === 'boolean';
 }

@@ -529,9 +529,11 @@ describe('a fence', () => {
     await opened.store.close();
     const store = opened.reopen();
     expect(await outcomeOf(store.items.write(put('k')))).toBe('unreachable');
-    expect(await store.setFence(undefined, 'other')).toBe(false);
+    expect(await store.setFence(undefined, { ...fence, moveId: 'other' })).toBe(false);
+    expect(await store.setFence(undefined, { ...fence, isReady: true })).toBe(false);
+    expect(await store.setFence(undefined, undefined)).toBe(false);
     expect(store.fence()).toEqual(fence);
-    expect(await store.setFence(undefined, fence.moveId)).toBe(true);
+    expect(await store.setFence(undefined, fence)).toBe(true);
     expect(store.fence()).toBeUndefined();
     expect(await outcomeOf(store.items.write(put('k')))).toBe('written');
   });

@@ -16,7 +16,7 @@ import {
   StoreFault,
   type Write,
 } from '../../shared/store/item-store.ts';
-import { FENCE_KEY, type Fence, fenceItem, fenceOf } from '../../shared/store/move-rows.ts';
+import { FENCE_KEY, type Fence, type FenceState, fenceItem, fenceOf, isInState } from '../../shared/store/move-rows.ts';
 import { checkSegment } from '../../shared/store/request-limits.ts';
 import { PageItems } from '../../shared/store/writes/page-items.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
@@ -108,10 +108,10 @@ export interface SqliteStore {
   /**
    * Durable when it resolves. Every write before it is, and none after it is accepted; undefined lifts it.
    *
-   * @param expected the move of the present fence; undefined: there is none
-   * @returns false when the present fence is another one: nothing has changed
+   * @param expected the state of the present fence; undefined: there is none
+   * @returns false when the present fence is another one, or in another state: nothing has changed
    */
-  setFence(fence: Fence | undefined, expected: string | undefined): Promise<boolean>;
+  setFence(fence: Fence | undefined, expected: FenceState | undefined): Promise<boolean>;
   metrics(): StoreMetrics;
   /** Cached items that differ from their rows; for tests. */
   wrongCacheEntries(): readonly string[];
@@ -161,7 +161,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
       const previous = fence;
       try {
         return await groups.submit((read) => {
-          if (fence?.moveId !== expected) return { outcome: false, effects: [] };
+          if (!isInState(fence, expected)) return { outcome: false, effects: [] };
           const write: Write =
             next === undefined
               ? { kind: 'delete', key: FENCE_KEY }

@@ -23,6 +23,15 @@ export interface Fence {
   readonly address?: ClusterAddress;
 }
 
+/**
+ * What a change of the fence expects to find; undefined: no fence. The id alone is not enough: a fence that says
+ * `isReady` meanwhile belongs to a destination that may be open (server/move/move.ts).
+ */
+export type FenceState = Pick<Fence, 'moveId' | 'isReady'>;
+
+export const isInState = (fence: Fence | undefined, expected: FenceState | undefined): boolean =>
+  fence?.moveId === expected?.moveId && fence?.isReady === expected?.isReady;
+
 export function fenceItem({ moveId, to, sinceMs, isReady, address }: Fence): Item {
   const { endpoint, certificateAuthority } = address ?? {};
   return {
