@@ -39,7 +39,7 @@ function started(run: (name: TickingFunction, slot: number) => Promise<string | 
   ) as unknown as Parameters<typeof timers.start>[0];
   timers.start(ticks);
   const runsOf = (wanted: TickingFunction) => ran.filter(([name]) => name === wanted).map(([, slot]) => slot);
-  return { timers, ran, errors, warnings, runsOf };
+  return { timers, ticks, ran, errors, warnings, runsOf };
 }
 
 it('node-monitor ticks at the start of each slot, the others once per minute', async () => {
@@ -52,6 +52,22 @@ it('node-monitor ticks at the start of each slot, the others once per minute', a
   const before = runsOf('node-monitor').length;
   await vi.advanceTimersByTimeAsync(60_000);
   expect(runsOf('node-monitor')).toHaveLength(before);
+});
+
+it('a second start changes nothing, and nothing ticks after the stop', async () => {
+  const { timers, ticks, ran, runsOf } = started();
+  timers.start(ticks);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(runsOf('node-monitor')).toHaveLength(1);
+  await timers.stop();
+  const before = ran.length;
+  expect(vi.getTimerCount()).toBe(0);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(ran).toHaveLength(before);
+  timers.start(ticks);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(ran.length).toBeGreaterThan(before);
+  await timers.stop();
 });
 
 it('a function that is woken while it works runs once more, for the newest slot', async () => {

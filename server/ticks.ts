@@ -32,6 +32,7 @@ export interface TickOptions {
 }
 
 export interface TickTimers extends Waker {
+  /** Without effect while it ticks. */
   start(ticks: Ticks): void;
   /** Ends after the ticks that run. */
   stop(): Promise<void>;
@@ -122,6 +123,8 @@ export function tickTimers({ policy, clock, log, meter }: TickOptions): TickTime
       return [];
     },
     start(started) {
+      // Each monitor arms the next one: a second chain would outlive its timer here.
+      if (ticks !== undefined) return;
       ticks = started;
       sweepTimer = setInterval(sweep, SWEEP_MS);
       monitor();
