@@ -1,5 +1,6 @@
 /** Reads one YAML document as clients of the Kubernetes API write it. */
-import { Composer, CST, type Document, isAlias, isCollection, isMap, isScalar, Lexer, Parser, type Tags } from 'yaml';
+import { Composer, CST, type Document, Lexer, Parser } from 'yaml';
+import { keyFaults, ofJson } from '../../shared/config/yaml-documents.ts';
 
 export type YamlResult =
   | { readonly kind: 'read'; readonly value: unknown }
@@ -12,14 +13,6 @@ const LEXEMES_MAX = 120_000;
 /** Maximum nesting of lists and maps, as of JSON bodies (BODY_DEPTH_MAX). The library composes them recursively. */
 const DEPTH_MAX = 200;
 const TOO_DEEP = `a YAML document nests at most ${DEPTH_MAX} levels deep`;
-
-/** Types of YAML 1.1 without a JSON equivalent. They are read as text, as in Kubernetes. */
-const NOT_OF_JSON = new Set(['timestamp', 'binary', 'omap', 'pairs', 'set'].map((name) => `tag:yaml.org,2002:${name}`));
-
-const ofJson = (tags: Tags): Tags =>
-  tags.filter(
-    (tag) => typeof tag === 'string' || !(NOT_OF_JSON.has(tag.tag) || ('format' in tag && tag.format === 'TIME')),
-  );
 
 /** YAML 1.1, as Kubernetes reads it: `yes` and `on` are true. A duplicate key is malformed. */
 export function readYaml(text: string): YamlResult {
@@ -51,7 +44,7 @@ class FirstFault extends Error {}
  * column of each by reading the text from its beginning: the square of a body of faults.
  */
 function compose(tokens: readonly CST.Token[], text: string): Document.Parsed | string {
-  // The library would compare every pair of keys, so keyFault finds duplicates instead.
+  // The library would compare every pair of keys, so keyFaults finds duplicates instead.
   const composer = new Composer({
     version: '1.1',
     uniqueKeys: false,
@@ -124,23 +117,7 @@ function excessOf(text: string): string | undefined {
 
 /** A duplicate key, or one that is neither a text nor a number. */
 function keyFault(document: Document): string | undefined {
-  const waiting: unknown[] = [document.contents];
-  while (waiting.length > 0) {
-    const node = waiting.pop();
-    if (!isCollection(node)) continue;
-    if (!isMap(node)) {
-      for (const item of node.items) waiting.push(item);
-      continue;
-    }
-    const keys = new Set<string>();
-    for (const { key, value } of node.items) {
-      waiting.push(value);
-      const named = isAlias(key) ? key.resolve(document) : key;
-      if (!isScalar(named)) return 'a key of a map must be a text';
-      const name = String(named.value);
-      if (keys.has(name) && name !== '<<') return `Map keys must be unique: ${JSON.stringify(name.slice(0, 100))}`;
-      keys.add(name);
-    }
-  }
-  return undefined;
+  const { value: fault } = keyFaults(document).next();
+  if (fault?.name === undefined) return fault?.message;
+  return `${fault.message}: ${JSON.stringify(fault.name.slice(0, 100))}`;
 }

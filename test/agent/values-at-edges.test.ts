@@ -31,6 +31,25 @@ it('a manifest may set requests and limits to null', () => {
   expect(podsOf([{ value, at: () => 'file:1' }]).faults).toEqual([]);
 });
 
+it('dates and times in a manifest are texts, as the API stores them', () => {
+  const text = [
+    'apiVersion: v1',
+    'kind: Pod',
+    'metadata: {name: p, annotations: {built: 2024-01-01, at: 12:30:00}}',
+    'spec: {containers: [{name: c, image: i, args: [2024-01-01, 12:30:00]}]}',
+  ].join('\n');
+  const read = readYaml(text, 'p.yaml', KUBERNETES_YAML);
+  if (read.kind !== 'read') throw new Error(read.kind);
+  const { pods, faults } = podsOf(read.documents);
+  expect(faults).toEqual([]);
+  expect(pods).toMatchObject([
+    {
+      metadata: { annotations: { built: '2024-01-01', at: '12:30:00' } },
+      spec: { containers: [{ args: ['2024-01-01', '12:30:00'] }] },
+    },
+  ]);
+});
+
 it('names each swap device, whatever blanks surround it', () => {
   const procSwaps = 'Filename Type Size\n/swap-1 file 1\n  /dev/sda2  partition 2\n';
   expect(swapStartFault(true, procSwaps)).toMatch(/lists \/swap-1, \/dev\/sda2$/);
