@@ -45,6 +45,12 @@ describe('a policy file', () => {
     ]);
   });
 
+  it('names the line of an unknown field with a dot in its name', () => {
+    expect(linesOf('watchMode: stream\nnode.monitor: 5\n')[0]).toMatch(
+      /^policy\.yaml:2 node\.monitor 5 is no policy field/,
+    );
+  });
+
   it('names the line of the written field when a default breaks a relation with it', () => {
     const text = 'watchMode: stream\nnodeMonitorPeriodSeconds: 30\n';
     expect(linesOf(text)).toEqual([

@@ -48,7 +48,9 @@ function located(document: YamlDocument, fields: JsonObject, prefix: YamlPath): 
  * that the file sets: then the path of that one.
  */
 function writtenPath(fields: JsonObject, { field, other }: PolicyFault): YamlPath {
-  const path = field.split(/[.[\]]+/).flatMap((part) => (part === '' ? [] : /^\d+$/.test(part) ? Number(part) : part));
+  // A fault inside a list has brackets. Without them a dot is part of the key, which is then no policy field.
+  const parts = field.includes('[') ? field.split(/[.[\]]+/) : [field];
+  const path = parts.flatMap((part) => (part === '' ? [] : /^\d+$/.test(part) ? Number(part) : part));
   const ofOther = other === undefined ? path : [...path.slice(0, -1), other];
   return isWritten(fields, path) ? path : ofOther;
 }
