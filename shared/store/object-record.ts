@@ -9,7 +9,7 @@ import { jsonEqual } from '../kubernetes/wire/json.ts';
 import { changeOf, flag, number, packable, present, type RowValues, readRow, text, word } from './attributes.ts';
 import type { Item } from './item-store.ts';
 import { TTL_ATTRIBUTE } from './layout.ts';
-import { packText, type StoredText, unpackText } from './packed-text.ts';
+import { packObjectText, type StoredText, unpackText } from './packed-text.ts';
 
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
@@ -137,7 +137,7 @@ export function logAttributes(changes: readonly LoggedChange[]): Item {
       `{"rv":${resourceVersion},"t":"${type}","key":${JSON.stringify(key)},"o":${text}` +
       `${previous === undefined ? '' : `,"p":${previous}`}}`,
   );
-  return changeOf(LOG, { version: last.resourceVersion, changes: packText(`[${entries.join(',')}]`) }).set;
+  return changeOf(LOG, { version: last.resourceVersion, changes: packObjectText(`[${entries.join(',')}]`) }).set;
 }
 
 /** A change in the log, read when it is needed. */

@@ -53,7 +53,7 @@ import {
   type Selectable,
 } from './object-record.ts';
 import { ownerIndexWrites } from './owner-index.ts';
-import { packText, type StoredText } from './packed-text.ts';
+import { packObjectText, type StoredText } from './packed-text.ts';
 import { changesWorkloads } from './workload-change.ts';
 
 /** Objects in one commit that always fit a transaction (object, log, pod pointer and head each), without `extra`. */
@@ -288,7 +288,7 @@ async function commitObjects(
   if (isOverfull(drafts, extra)) return { kind: 'overfull' };
   /** By head: a version that the next attempt must exceed. */
   const floors = new Map<string, number>();
-  const stored = drafts.map(({ text }) => packText(text));
+  const stored = drafts.map(({ text }) => packObjectText(text));
   for (let attempt = 1; attempt <= COMMIT_ATTEMPTS_MAX; attempt += 1) {
     const plan = planTransaction({ drafts, stored, extra }, issuer, floors);
     if (plan.writes.length > TRANSACT_WRITES_MAX) return { kind: 'overfull' };

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { StoreFault } from './item-store.ts';
 import { OBJECT_DICTIONARY_1 } from './object-dictionary.ts';
-import { packText, unpackText } from './packed-text.ts';
+import { packObjectText, packText, unpackText } from './packed-text.ts';
 
 vi.mock('node:zlib', { spy: true });
 
@@ -15,7 +15,7 @@ let forgotten = 0;
 function forgetKept(): void {
   for (let text = 0; text < 2; text += 1) {
     forgotten += 1;
-    packText(`${forgotten}`.padEnd(2_500_000, ' '));
+    packObjectText(`${forgotten}`.padEnd(2_500_000, ' '));
   }
 }
 
@@ -27,7 +27,7 @@ describe('a compressed text', () => {
     );
     fc.assert(
       fc.property(fc.array(texts, { minLength: 20, maxLength: 20 }), (some) => {
-        const packed = some.map(packText);
+        const packed = some.map(packObjectText);
         expect(packed.map(unpackText)).toEqual(some);
         forgetKept();
         expect(packed.map(unpackText)).toEqual(some);
@@ -37,13 +37,13 @@ describe('a compressed text', () => {
   });
 
   it('with half of a character is read as UTF-8 has it, whether it is kept or not', () => {
-    const packed = packText(`${LONG}\ud800`);
+    const packed = packObjectText(`${LONG}\ud800`);
     expect([unpackText(packed), unpackText(packed)]).toEqual([`${LONG}\ufffd`, `${LONG}\ufffd`]);
   });
 
   it('stays a string if it is short', () => {
-    expect(packText('x'.repeat(700))).toBe('x'.repeat(700));
-    expect(packText(LONG)).toBeInstanceOf(Uint8Array);
+    expect(packObjectText('x'.repeat(700))).toBe('x'.repeat(700));
+    expect(packObjectText(LONG)).toBeInstanceOf(Uint8Array);
   });
 
   it('depends on a dictionary that never changes', () => {
@@ -54,7 +54,7 @@ describe('a compressed text', () => {
 
   it('is that of its own bytes, however often and in whatever order texts are read', () => {
     const textOf = (index: number) => LONG.replace('xx', `x${index}`);
-    const packed = Array.from({ length: 20 }, (_, index) => packText(textOf(index)));
+    const packed = Array.from({ length: 20 }, (_, index) => packObjectText(textOf(index)));
     for (const order of [packed, packed.toReversed(), packed]) {
       for (const stored of order) expect(unpackText(stored)).toBe(textOf(packed.indexOf(stored)));
     }
@@ -69,7 +69,7 @@ describe('a compressed text', () => {
   it('is not decompressed while it is kept, and once after many other texts', () => {
     const inflate = vi.mocked(inflateRawSync);
     inflate.mockClear();
-    const packed = packText(LONG);
+    const packed = packObjectText(LONG);
     unpackText(packed);
     expect(inflate).not.toHaveBeenCalled();
     forgetKept();
@@ -77,8 +77,18 @@ describe('a compressed text', () => {
     expect(inflate).toHaveBeenCalledTimes(1);
   });
 
+  it('of an object is not displaced by texts of other records', () => {
+    forgetKept();
+    const packed = packObjectText(LONG);
+    for (const record of ['a', 'b']) packText(record.padEnd(2_500_000, ' '));
+    const inflate = vi.mocked(inflateRawSync);
+    inflate.mockClear();
+    expect(unpackText(packed)).toBe(LONG);
+    expect(inflate).not.toHaveBeenCalled();
+  });
+
   it('is refused when a newer release wrote it, or when it is damaged', () => {
-    const packed = packText(LONG) as Uint8Array;
+    const packed = packObjectText(LONG) as Uint8Array;
     const refused = (stored: Uint8Array): unknown => {
       try {
         return unpackText(stored);
