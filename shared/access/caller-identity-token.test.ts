@@ -24,6 +24,7 @@ describe('readCallerIdentityToken', () => {
     'https://sts.us-gov-west-1.amazonaws.com/',
     'https://sts-fips.us-east-1.amazonaws.com/',
     'https://sts.cn-north-1.amazonaws.com.cn/',
+    'https://sts.eusc-de-east-1.amazonaws.eu/',
   ])('accepts a request signed for %s', (base) => {
     const url = urlWith({}, base);
     expect(read(url)).toEqual({ kind: 'askable', url, host: new URL(base).host, goodUntilMs: SIGNED_MS + 900_000 });
@@ -35,6 +36,9 @@ describe('readCallerIdentityToken', () => {
     ['a subdomain in front', 'https://a.sts.amazonaws.com/'],
     ['a suffix behind', 'https://sts.amazonaws.com.evil.example/'],
     ['the metadata service', 'https://169.254.169.254/'],
+    ['the domain of another partition', 'https://sts.eu-west-1.amazonaws.com.cn/'],
+    ['a domain that does not exist', 'https://sts.eusc-de-east-1.amazonaws.example/'],
+    ['a suffix behind a region', 'https://sts.eu-west-1.amazonaws.com.evil.example/'],
     ['a region of two labels', 'https://sts.evil.example-1.amazonaws.com/'],
     ['plain http', 'http://sts.amazonaws.com/'],
     ['a port', 'https://sts.amazonaws.com:8443/'],

@@ -7,6 +7,7 @@
  *
  * Source: kubernetes-sigs/aws-iam-authenticator pkg/token; IAM User Guide, "Signature Version 4: query string".
  */
+import { awsHost, REGION_PATTERN } from '../aws/connection/connection.ts';
 import { parseRfc3339 } from '../kubernetes/rfc3339.ts';
 
 export const CALLER_IDENTITY_PREFIX = 'k8s-aws-v1.';
@@ -31,8 +32,15 @@ const PARAMETERS = new Set([
   'x-amz-signature',
   'x-amz-signedheaders',
 ]);
-/** Host names of STS: the global endpoint, regional and FIPS endpoints, and those in China. */
-const STS_HOST = /^sts(?:-fips)?(?:\.[a-z]{2}(?:-[a-z]+)+-\d)?\.amazonaws\.com(?:\.cn)?$/;
+const GLOBAL_STS_HOST = 'sts.amazonaws.com';
+const REGIONAL_STS_HOST = new RegExp(`^(sts(?:-fips)?)\\.(${REGION_PATTERN})\\.`);
+
+/** Whether a host is the global endpoint of STS, or a regional or FIPS endpoint in the domain of its region. */
+function isStsHost(host: string): boolean {
+  const [, service, region] = REGIONAL_STS_HOST.exec(host) ?? [];
+  if (service === undefined || region === undefined) return host === GLOBAL_STS_HOST;
+  return host === awsHost(service, region);
+}
 
 export type CallerIdentityToken =
   | {
@@ -73,7 +81,7 @@ export function readCallerIdentityToken(token: string, nowMs: number): CallerIde
   const match = /^https:\/\/([a-z0-9.-]+)\/\?([!-~]+)$/.exec(text);
   const [, host = '', query = ''] = match ?? [];
   if (match === null) return refused('not an https URL of a host, the root path and a query');
-  if (!STS_HOST.test(host)) return refused('host is not STS');
+  if (!isStsHost(host)) return refused('host is not STS');
 
   const parameters = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(query)) {

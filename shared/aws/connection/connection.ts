@@ -38,6 +38,9 @@ export function awsConnectionFrom(
   };
 }
 
+/** The name of a region, for patterns: eu-west-1, us-gov-west-1, eusc-de-east-1. */
+export const REGION_PATTERN = String.raw`[a-z]{2,4}(?:-[a-z]+)+-\d+`;
+
 /**
  * Domains by the beginning of the region's name. Source: partitions of the AWS SDK and `RegionInfo` of the AWS CDK. No
  * prefix is the beginning of another.

@@ -11,6 +11,7 @@ describe('parseProviderId', () => {
     [`aws:///${id}`, undefined, undefined],
     [id, undefined, undefined],
     [`aws:///us-gov-west-1b/${id}`, 'us-gov-west-1b', 'us-gov-west-1'],
+    [`aws:///eusc-de-east-1a/${id}`, 'eusc-de-east-1a', 'eusc-de-east-1'],
     [`aws:///us-west-2-lax-1a/${id}`, 'us-west-2-lax-1a', 'us-west-2'],
     [`aws:///us-east-1-wl1-bos-wlz-1/${id}`, 'us-east-1-wl1-bos-wlz-1', 'us-east-1'],
   ])('reads %s', (text, zone, region) => {

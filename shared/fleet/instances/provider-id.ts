@@ -3,6 +3,7 @@
  * id>`, `aws://<zone>/<instance id>`, `aws:////<instance id>` and an instance id alone. Any other text is refused with
  * a reason. It is never sent to EC2, which would respond that the instance does not exist.
  */
+import { REGION_PATTERN } from '../../aws/connection/connection.ts';
 
 export interface Ec2Instance {
   readonly instanceId: string;
@@ -23,7 +24,7 @@ const INSTANCE_ID = /^i-(?:[0-9a-f]{8}|[0-9a-f]{17})$/;
 /**
  * us-east-1a, us-gov-west-1b, us-west-2-lax-1a, us-east-1-wl1-bos-wlz-1: the region is the part up to the first number.
  */
-const ZONE = /^([a-z]{2}(?:-[a-z]+)+-\d+)(?:[a-z]|(?:-[a-z0-9]+)+)$/;
+const ZONE = new RegExp(`^(${REGION_PATTERN})(?:[a-z]|(?:-[a-z0-9]+)+)$`);
 
 const refused = (refusal: ProviderIdRefusal, reason: string): ProviderId => ({ kind: 'refused', refusal, reason });
 
