@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { configmaps } from '../../kinds/configmaps/serve.ts';
 import { negotiateShape } from '../request/response-shape.ts';
 import { watchEventLine } from './watch-line.ts';
@@ -13,5 +13,16 @@ describe('the line of an event', () => {
         .type;
     const seen = ['MODIFIED', 'ADDED', 'ADDED', 'MODIFIED', 'DELETED'] as const;
     expect(seen.map(typeIn)).toEqual(seen);
+  });
+
+  it('is written once for each type, in whatever order watches see them', () => {
+    const toJSON = vi.fn(() => ({ name: 'a', resourceVersion: '7' }));
+    const metadata = { name: 'a', resourceVersion: '7', toJSON };
+    const object = { kind: 'ConfigMap', apiVersion: 'v1', metadata };
+    for (let watch = 0; watch < 10; watch += 1) {
+      const type = watch % 2 === 0 ? 'ADDED' : 'MODIFIED';
+      watchEventLine(configmaps, { type, object, fromState: false }, SHAPE, { nowMs: 0, first: false });
+    }
+    expect(toJSON).toHaveBeenCalledTimes(2);
   });
 });

@@ -13,12 +13,12 @@ export interface LineOptions {
 }
 
 /**
- * Lines of changed objects. A process that reads the change log once for all its watches writes a line once for them, not
- * once for each: 500 watches then send one text, which V8 need not copy. A line is kept as long as its object, which
- * nothing changes in place. One watch may see a change as an addition to its selection that is a modification to others:
- * such a line replaces the other.
+ * Lines of changed objects, by type: one watch may see a change as an addition to its selection that is a modification
+ * to others. A process that reads the change log once for all its watches writes a line once for them, not once for
+ * each: 500 watches then send one text, which V8 need not copy. A line is kept as long as its object, which nothing
+ * changes in place.
  */
-const lines = new WeakMap<KubeObject, { readonly type: string; readonly line: string }>();
+const lines = new WeakMap<KubeObject, Partial<Record<WatchEvent['type'], string>>>();
 
 /** One event as a line of JSON. Kubernetes: "API concepts", watch. A watch of Tables carries tables of one row. */
 export function watchEventLine(
@@ -35,9 +35,10 @@ export function watchEventLine(
   // The state is read for each watch. A kind that is served from another one has another text.
   const isShared = shape.form.kind === 'object' && !fromState && descriptor.servedFrom === undefined;
   const known = isShared ? lines.get(object) : undefined;
-  if (known?.type === type) return known.line;
+  const kept = known?.[type];
+  if (kept !== undefined) return kept;
   const line = lineOf(type, shaped(descriptor, type, object, shape, options));
-  if (isShared) lines.set(object, { type, line });
+  if (isShared) lines.set(object, { ...known, [type]: line });
   return line;
 }
 
