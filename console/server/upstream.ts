@@ -44,7 +44,12 @@ const RENEWAL_MS_MIN = 10_000;
 /** Watches send a bookmark per minute, and end after 15 minutes. */
 const WATCH_QUIET_MS = 6 * 60_000;
 
-export function createUpstream(first: ConsoleAccess, renewAccess: RenewAccess, nowMs: () => number): Upstream {
+export function createUpstream(
+  first: ConsoleAccess,
+  renewAccess: RenewAccess,
+  nowMs: () => number,
+  quietMs = TIMEOUT_MS,
+): Upstream {
   let access = first;
   let renewedAtMs = Number.NEGATIVE_INFINITY;
   /** undefined: there is no other credential, or it was read a moment ago. Exec plugins run for a second or more. */
@@ -78,7 +83,7 @@ export function createUpstream(first: ConsoleAccess, renewAccess: RenewAccess, n
   return {
     access: () => access,
     async send(request) {
-      const incoming = await openSignedIn(request, TIMEOUT_MS);
+      const incoming = await openSignedIn(request, quietMs);
       return {
         status: incoming.statusCode ?? 502,
         contentType: incoming.headers['content-type'] ?? 'text/plain',
@@ -128,14 +133,18 @@ async function sendOnce(
     signal,
   });
   return answered.catch((cause: Error) => {
-    if (cause instanceof QuietError) throw new ConsoleError(504, `the API sent nothing for ${timeoutMs / 1_000} s`);
+    if (cause instanceof QuietError) throw quietApi(cause);
     throw new ConsoleError(502, `no response: ${cause.message}`, { cause });
   });
 }
 
-/** @throws ConsoleError 502 as soon as there are more bytes */
+const quietApi = (cause: QuietError): ConsoleError =>
+  new ConsoleError(504, `no response of the API: ${cause.message}`, { cause });
+
+/** @throws ConsoleError 502 as soon as there are more bytes, 504 when no more arrive */
 async function boundedText(incoming: IncomingMessage, bytesMax: number): Promise<string> {
   const bytes = await bytesOf(incoming, bytesMax).catch((cause: unknown) => {
+    if (cause instanceof QuietError) throw quietApi(cause);
     throw new ConsoleError(502, 'the response of the API broke off', { cause });
   });
   if (bytes === undefined) throw new ConsoleError(502, `the response of the API has more than ${bytesMax} bytes`);

@@ -17,7 +17,7 @@ export interface HttpExchange {
   readonly quietMs: number;
   /** Ends the request, and its answer. */
   readonly signal?: AbortSignal | undefined;
-  /** A connection of its own, for who measures it. @default false */
+  /** A connection of its own, for callers that measure it. @default false */
   readonly usesNewConnection?: boolean;
 }
 
@@ -29,7 +29,10 @@ export class QuietError extends Error {
   }
 }
 
-/** The head of the answer. Its body follows: http-body.ts has readers. Rejects with Node's error, or QuietError. */
+/**
+ * The head of the answer. Its body follows: http-body.ts has readers. Rejects with Node's error, or QuietError. The body
+ * fails with the same errors.
+ */
 export function exchange(url: URL, options: HttpExchange): Promise<IncomingMessage> {
   const { method, token, headers, body, contentType = 'application/json', ca, quietMs, signal } = options;
   const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
@@ -44,9 +47,14 @@ export function exchange(url: URL, options: HttpExchange): Promise<IncomingMessa
         ...(payload && { 'content-type': contentType, 'content-length': payload.length }),
       },
     });
-    outgoing.on('timeout', () => outgoing.destroy(new QuietError(quietMs)));
+    let incoming: IncomingMessage | undefined;
+    // An error of the request alone would reach readers of the body as ECONNRESET.
+    outgoing.on('timeout', () => (incoming ?? outgoing).destroy(new QuietError(quietMs)));
     outgoing.on('error', reject);
-    outgoing.on('response', resolve);
+    outgoing.on('response', (answer) => {
+      incoming = answer;
+      resolve(answer);
+    });
     outgoing.end(payload);
   });
 }
