@@ -10,6 +10,7 @@
  * bound to one request body, because each is used once.
  */
 import { createHash, type KeyObject, verify } from 'node:crypto';
+import { defined } from '../../defined.ts';
 import type { Authentication } from '../authenticator.ts';
 import {
   algorithmOf,
@@ -23,6 +24,7 @@ import type { NodeKeys } from '../node-keys.ts';
 import { NODES_GROUP } from '../node-restriction.ts';
 import { NODE_TOKEN_CHARACTERS_MAX, type NodeTokenClaims, nodeTokenVerdict } from '../node-token.ts';
 import { PROBE_GROUP, PROBE_USER } from '../probe-identity.ts';
+import { hasEnded } from '../process-key.ts';
 import type { UserInfo } from '../user-info.ts';
 import { type BearerScheme, boundedMemory, jsonObjectIn, lookupMemory } from './bearer.ts';
 import type { ProbeKeys } from './process-keys.ts';
@@ -130,8 +132,8 @@ export type KeySubject = Pick<NodeTokenClaims, 'username' | 'nodeName' | 'keyId'
 export interface KnownKey {
   readonly algorithm: NodeKeyAlgorithm;
   readonly key: KeyObject;
-  /** Expiry, independent of the cache; a node's key does not expire. Epoch milliseconds. */
-  readonly throughMs: number;
+  /** Expiry, independent of the cache. Epoch milliseconds. Absent: a node's key does not expire. */
+  readonly throughMs?: number;
 }
 
 /** A node, or the probe. */
@@ -164,8 +166,8 @@ export function knownKeys(
         ? ((await options.probeKeys?.probeKeys({ consistent })) ?? [])
         : await options.keys.keysOf(subject.nodeName, { consistent });
     const keys = new Map<string, KnownKey>();
-    for (const { keyId, publicKey, throughMs = Number.POSITIVE_INFINITY } of stored) {
-      keys.set(keyId, { algorithm: algorithmOf(publicKey), key: keyObjectOf(publicKey), throughMs });
+    for (const { keyId, publicKey, throughMs } of stored) {
+      keys.set(keyId, { algorithm: algorithmOf(publicKey), key: keyObjectOf(publicKey), ...defined({ throughMs }) });
     }
     const known = { keys, readAtMs: nowMs, isConsistent: consistent };
     nodes.keep(subject.username, known);
@@ -188,5 +190,7 @@ export function knownKeys(
   };
 }
 
-const unexpired = (key: KnownKey | undefined, nowMs: number): KnownKey | undefined =>
-  key === undefined || nowMs > key.throughMs ? undefined : key;
+function unexpired(key: KnownKey | undefined, nowMs: number): KnownKey | undefined {
+  const throughMs = key?.throughMs;
+  return throughMs !== undefined && hasEnded({ throughMs }, nowMs) ? undefined : key;
+}
