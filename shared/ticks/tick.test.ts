@@ -39,7 +39,13 @@ describe('slots', () => {
 
   it('are claimed forward only', () => {
     expect(claimSlot(7)).toMatchObject({ set: { slot: 7 }, add: { fence: 1 } });
-    expect(claimSlot(7).when.of[1]).toMatchObject({ attribute: 'slot', op: '<', value: 7 });
+    expect(claimSlot(7).when).toMatchObject({
+      kind: 'any',
+      of: [
+        { kind: 'lacks', attribute: 'slot' },
+        { attribute: 'slot', op: '<', value: 7 },
+      ],
+    });
   });
 });
 

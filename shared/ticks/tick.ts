@@ -8,6 +8,7 @@
 
 import type { Clock } from '../clock.ts';
 import type { Policy } from '../fleet/policy.ts';
+import { below, number } from '../store/attributes.ts';
 import { type WorkBudget, workUntil } from './bounded-work.ts';
 
 /**
@@ -82,18 +83,7 @@ export const reportsAge = (at: {
  * The claim as data, in the words of the item store: written, the answer's `fence` is the fencing number; refused,
  * exit.
  */
-export const claimSlot = (slot: number) =>
-  ({
-    set: { slot },
-    add: { fence: 1 },
-    when: {
-      kind: 'any',
-      of: [
-        { kind: 'lacks', attribute: 'slot' },
-        { kind: 'compare', attribute: 'slot', op: '<', value: slot },
-      ],
-    },
-  }) as const;
+export const claimSlot = (slot: number) => ({ set: { slot }, add: { fence: 1 }, when: below(number('slot'), slot) });
 
 /**
  * Whole periods between two ticks, by our clock, rounded: a tick comes some tenths of a second early or late, and that

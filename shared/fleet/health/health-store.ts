@@ -7,7 +7,7 @@
  * different attributes, so neither overwrites the other.
  */
 import { defined } from '../../defined.ts';
-import { all, any, type ChangedValues, changeOf, holds, namesOf } from '../../store/attributes.ts';
+import { all, below, type ChangedValues, changeOf, holds, namesOf } from '../../store/attributes.ts';
 import { readAll } from '../../store/bounded-reads.ts';
 import type { Condition, DeleteWrite, Item, ItemPosition, ItemStore, UpdateWrite } from '../../store/item-store.ts';
 import { SCAN_SEGMENTS_MAX, StoreFault } from '../../store/item-store.ts';
@@ -157,11 +157,8 @@ export const unchangedSince = (seen: NodeHealth): Condition =>
   all(
     holds(DIGEST.uid, seen.uid),
     seen.renewedAtMs === undefined
-      ? any(
-          holds(DIGEST.renewedAtMs, undefined),
-          // A beat of an earlier Node.
-          { kind: 'compare', attribute: DIGEST.renewedAtMs.name, op: '<', value: seen.createdAtMs },
-        )
+      ? // A beat of an earlier Node may remain.
+        below(DIGEST.renewedAtMs, seen.createdAtMs)
       : holds(DIGEST.renewedAtMs, seen.renewedAtMs),
     holds(DIGEST.statusAtMs, seen.statusAtMs),
     samePromise(seen),

@@ -24,6 +24,7 @@ import {
   type Attribute,
   all,
   any,
+  below,
   changeOf,
   flag,
   holds,
@@ -38,7 +39,6 @@ import {
 import { controlPages } from '../../store/control-pages.ts';
 import type {
   CheckWrite,
-  Condition,
   DeleteWrite,
   Item,
   ItemKey,
@@ -306,7 +306,7 @@ function claimWrite({ slot, seenFence, nowMs, claimId, gate, disruption, nodes, 
     set: { ...next.set, ...set },
     add: next.add,
     remove,
-    when: all(next.when as Condition, holds(STATE_ROW.fence, seenFence === 0 ? undefined : seenFence)),
+    when: all(next.when, holds(STATE_ROW.fence, seenFence === 0 ? undefined : seenFence)),
   };
 }
 
@@ -333,7 +333,7 @@ async function claimBareTick(
     key: { table: 'control', pk: `tick#${controller}`, sk: ALONE },
     set: { ...set, [STATE_ROW.claimedAtMs.name]: nowMs },
     add,
-    when: when as Condition,
+    when,
   });
   return outcome.kind === 'written' ? 'claimed' : 'lost';
 }
@@ -382,12 +382,7 @@ export const fleetStore = (items: ItemStore): FleetStore => ({
       kind: 'update',
       key: stateKey,
       set: changeOf(STATE_ROW, { doneAtMs: beganAtMs, ...defined({ sent }) }).set,
-      when: any(holds(STATE_ROW.doneAtMs, undefined), {
-        kind: 'compare',
-        attribute: STATE_ROW.doneAtMs.name,
-        op: '<',
-        value: beganAtMs,
-      }),
+      when: below(STATE_ROW.doneAtMs, beganAtMs),
     });
   },
 
@@ -450,7 +445,7 @@ function refusedClaim(state: FleetState, { slot, claimId }: MonitorClaim): Monit
 }
 
 const writeOf = ({ when, set }: LimiterUpdate): Pick<UpdateWrite, 'when' | 'set'> => ({
-  when: when as Condition,
+  when,
   set: { ...set } as Item,
 });
 
