@@ -549,4 +549,23 @@ describe('a fence', () => {
     (await disk.underWay()).end();
     expect(await write).toBe('written');
   });
+
+  it('is as its row says when the disk failed behind its commit', async () => {
+    const disk = slowDisk();
+    opened = sqliteStoreForTest({ fdatasync: disk.fdatasync });
+    const { store } = opened;
+    // Another program that reads the log: the checkpoint after the sync fails as well.
+    const reader = new DatabaseSync(opened.file);
+    reader.exec('BEGIN; SELECT * FROM objects');
+    const set = outcomeOf(store.setFence(fence, undefined));
+    (await disk.underWay()).fail();
+    expect(await set).toBe('unreachable');
+    expect(store.fence()).toEqual(fence);
+    reader.close();
+    await expect(store.items.write(put('k'))).rejects.toThrow('being moved');
+    expect(await store.setFence({ ...fence, moveId: 'other' }, undefined)).toBe(false);
+    expect(store.fence()).toEqual(fence);
+    await store.close();
+    expect(opened.reopen().fence()).toEqual(fence);
+  });
 });

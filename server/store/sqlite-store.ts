@@ -158,21 +158,22 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     items: itemStore(tables, groups, refuseFenced),
     fence: () => fence,
     async setFence(next, expected) {
-      const previous = fence;
       try {
         return await groups.submit((read) => {
-          if (!isInState(fence, expected)) return { outcome: false, effects: [] };
+          const row = read(FENCE_KEY);
+          if (!isInState(fenceOf(row), expected)) return { outcome: false, effects: [] };
           const write: Write =
             next === undefined
               ? { kind: 'delete', key: FENCE_KEY }
               : { kind: 'put', key: FENCE_KEY, item: fenceItem(next) };
-          const { effect } = decideWrite(write, read(FENCE_KEY), {});
+          const { effect } = decideWrite(write, row, {});
           // Requests behind this one in the same group are decided after it.
           fence = next;
           return { outcome: true, effects: [effect] };
         });
       } catch (error) {
-        fence = previous;
+        // Its transaction was undone, or is there and only its sync failed.
+        fence = faultsOf(() => fenceOf(tables.read(FENCE_KEY)));
         throw error;
       }
     },
