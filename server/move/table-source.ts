@@ -1,4 +1,5 @@
 /** A cluster in tables as the source of a move (docs/decisions/0059-moving-a-cluster.md). */
+import { isDeepStrictEqual } from 'node:util';
 import type { Condition, ItemStore } from '../../shared/store/item-store.ts';
 import { FENCE_KEY, type FenceState, fenceItem, fenceOf } from '../../shared/store/move-rows.ts';
 import type { MoveSource } from './move.ts';
@@ -14,7 +15,9 @@ export const tableSource = (items: ItemStore, requireStopped: () => Promise<void
         ? { kind: 'delete', key: FENCE_KEY, when }
         : { kind: 'put', key: FENCE_KEY, item: fenceItem(fence), when },
     );
-    return outcome.kind === 'written';
+    if (outcome.kind === 'written') return true;
+    // A repeated request finds its own success.
+    return isDeepStrictEqual(fenceOf(outcome.current), fence && fenceOf(fenceItem(fence)));
   },
   rows: async () => ({ items, waiting: 0, close: async () => {} }),
 });
