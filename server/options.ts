@@ -61,7 +61,7 @@ export const SERVE_USAGE = `usage: nodekeeper serve [options]
   --cluster-id ID    names the cluster in tokens (${DEFAULT_CLUSTER_ID})
   --store sqlite|dynamodb
                      dynamodb: the tables of a deployed stack; its functions keep doing the work (sqlite)
-  --region REGION    of the stack (AWS_REGION)
+  --region REGION    of the stack (AWS_REGION, else AWS_DEFAULT_REGION)
   --stack NAME       (${DEFAULT_STACK})
   --print-policy     prints what this process needs to be allowed by IAM, and ends
   --no-controllers   no ticks, and no work after changes: nothing changes by itself

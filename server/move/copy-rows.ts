@@ -19,7 +19,7 @@ export const TABLES: readonly TableName[] = ['objects', 'control', 'health'];
 const WRITES_MAX = 64;
 const PAGE_ITEMS = 500;
 const ATTEMPTS_MAX = 6;
-const PAUSES: Backoff = { firstMs: 100, limitMs: 60_000 };
+const PAUSES: Backoff = { firstMs: 100, limitMs: 1_600 };
 const HASH_WORDS = 4;
 
 export interface RowSum {

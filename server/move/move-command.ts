@@ -30,7 +30,7 @@ export const MOVE_USAGE = `usage: nodekeeper move --from DIR|FILE|aws --to DIR|F
 
   --from DIR|FILE    data directory or database of the cluster, also while it is served
   --to DIR|FILE      a data directory or a database (*.db) that does not exist yet
-  --region REGION    of \`aws\` (AWS_REGION)
+  --region REGION    of \`aws\` (AWS_REGION, else AWS_DEFAULT_REGION)
   --stack NAME       of \`aws\`: a deployed stack (Nodekeeper)
   --tables NAME      to \`aws\`: the beginning of the names of new tables (STACK-moved)
   --open             to \`aws\`: opens the new tables; deploy the stack with them afterwards
