@@ -9,7 +9,7 @@ import { redirectLogs } from '../functions/api/logs/log-redirect.ts';
 import type { MetricFamily } from '../functions/api/metrics/open-metrics.ts';
 import { enrolmentOver } from '../functions/api/work.ts';
 import { leaseProbe, probeTokens } from '../functions/node-monitor/probes.ts';
-import { resourceVerb, type StreamedAnswer, serveWatch } from '../functions/watch/work.ts';
+import { isWatch, type StreamedAnswer, serveWatch } from '../functions/watch/work.ts';
 import type { AuditTrail } from '../shared/access/audit-trail.ts';
 import { bootstrapTokenStore } from '../shared/access/bootstrap-token-store.ts';
 import { KEY_ID_EXTRA } from '../shared/access/node-identity.ts';
@@ -44,7 +44,7 @@ import type { Authority } from '../shared/host/certificate.ts';
 import { certificatesigningrequests } from '../shared/kinds/certificates/serve.ts';
 import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
-import type { HttpRequest, HttpResponse } from '../shared/kubernetes/request/http.ts';
+import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
 import { failedRequests } from '../shared/kubernetes/request/log-throttle.ts';
 import { refusedRequests } from '../shared/kubernetes/request/refused-requests.ts';
 import { withoutWatchPrefix } from '../shared/kubernetes/request/request.ts';
@@ -63,7 +63,6 @@ import { type PodSessions, podSessions } from './sessions/pod-sessions.ts';
 import { type AcceptUpgrade, isWebSocket, upgradeOf } from './sessions/upgrades.ts';
 import { webSocketStream } from './sessions/websocket-stream.ts';
 import { composeSystem, inProcess } from './system.ts';
-import { turns } from './turns.ts';
 import type { ChangeSignals } from './watches/change-signals.ts';
 import { sharedChanges } from './watches/shared-changes.ts';
 import { WATCHES_MAX, watchLimits } from './watches/watch-limits.ts';
@@ -74,8 +73,6 @@ const KEYS_LIVE_MS = 60_000;
 const WATCH_MS_MIN = 1_800_000;
 /** Between two reads of the log by a watch that no commit wakes. Milliseconds. */
 const WATCH_POLL_MS = 60_000;
-/** Lists that are read at once. A second one continues while the first one waits for a write to be durable. */
-const LISTS_AT_ONCE = 2;
 /** A redirect to this origin never leaves the process. */
 const OWN_ORIGIN = 'https://process.invalid';
 
@@ -233,7 +230,6 @@ export function composeCluster(options: ClusterOptions): Cluster {
     if (parts === undefined || !isWebSocket(request)) return answer;
     return { head: answer.head, upgrade: webSocketStream(request, parts) };
   }
-  const takeTurn = turns(LISTS_AT_ONCE);
   return {
     controllers,
     signingRequests: signingRequests({
@@ -250,14 +246,8 @@ export function composeCluster(options: ClusterOptions): Cluster {
     async serve(received, gone) {
       if (isRenewal(received)) return { head: await heartbeat(received) };
       const request = received.method === 'GET' ? withoutWatchPrefix(received) : received;
-      const verb = resourceVerb(request);
-      if (verb === 'watch') return streamed(request, request, gone);
-      const list = async (): Promise<HttpResponse> => {
-        gone.throwIfAborted();
-        return api(request);
-      };
-      const { authorization = request.sourceIp } = request.headers;
-      const head = await (verb === 'list' ? takeTurn(authorization, list) : api(request));
+      if (isWatch(request)) return streamed(request, request, gone);
+      const head = await api(request);
       // Whoever may ask is decided as for every other path.
       if (head.status === 200 && isHealthPath(request.path)) return { head: answerHealth(request, options.checks) };
       if (head.status === 101) return { head, ...defined({ upgrade: sessions.take(head) }) };

@@ -3,16 +3,16 @@ import type { KubeNode } from '../../shared/kinds/types.ts';
 import { labelsToSet, nodeChanged, statusChanged } from './status-report.ts';
 
 const ready = { type: 'Ready', status: 'True', lastHeartbeatTime: '2026-01-01T00:00:00Z', lastTransitionTime: null };
-const pressure = { ...ready, type: 'DiskPressure', status: 'False' };
-const disk = { ...ready, type: 'MemoryPressure', status: 'False' };
-const status = { conditions: [ready, pressure, disk], capacity: { cpu: '1' }, allocatable: { cpu: '1' }, phase: 'x' };
+const disk = { ...ready, type: 'DiskPressure', status: 'False' };
+const memory = { ...ready, type: 'MemoryPressure', status: 'False' };
+const status = { conditions: [ready, disk, memory], capacity: { cpu: '1' }, allocatable: { cpu: '1' }, phase: 'x' };
 
 it.each<[string, object]>([
-  ['the order of conditions', { conditions: [disk, ready, pressure] }],
-  ['the order of conditions', { conditions: [pressure, disk, ready] }],
+  ['the order of conditions', { conditions: [memory, ready, disk] }],
+  ['the order of conditions', { conditions: [disk, memory, ready] }],
   [
     'the time of a heartbeat',
-    { conditions: [{ ...ready, lastHeartbeatTime: '2026-01-02T00:00:00Z' }, pressure, disk] },
+    { conditions: [{ ...ready, lastHeartbeatTime: '2026-01-02T00:00:00Z' }, disk, memory] },
   ],
   ['how a quantity is written', { capacity: { cpu: '1000m' }, allocatable: { cpu: '1000m' } }],
 ])('a status does not change with %s', (_what, over) => {
@@ -20,8 +20,8 @@ it.each<[string, object]>([
 });
 
 it.each<[string, object]>([
-  ['a condition', { conditions: [{ ...ready, status: 'False' }, pressure, disk] }],
-  ['a condition less', { conditions: [ready, pressure] }],
+  ['a condition', { conditions: [{ ...ready, status: 'False' }, disk, memory] }],
+  ['a condition less', { conditions: [ready, disk] }],
   ['no conditions', { conditions: undefined }],
   ['a capacity', { capacity: { cpu: '2' } }],
   ['a resource more', { capacity: { cpu: '1', memory: '1' } }],

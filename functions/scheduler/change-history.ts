@@ -86,9 +86,9 @@ export class ChangeHistory {
   }
 
   /**
-   * Whether a change may help a pod that was tried when `seen` changes were known. `helps` answers the same for the
-   * same change until the pod is tried again, and then `seen` is later. So after a "no" only later changes are looked
-   * at.
+   * Whether a change may help a pod that was tried when `seen` changes were known. A change is looked at once: after a
+   * "no" only later ones are, until the pod is tried again and `seen` is later. What changes the answer is a change
+   * of the pod itself, or of the labels of a namespace. The latter starts no attempt, as upstream.
    */
   mayHelp(key: string, seen: number, helps: (change: WorldChange) => boolean): boolean {
     const pod = this.#waiting.get(key);

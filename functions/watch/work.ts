@@ -16,7 +16,6 @@ import { STATE_VERSION_PARAMETER, TICKET_PARAMETER, watchTarget } from '../../sh
 import type { WatchCall, WatchSource } from '../../shared/api/watch/watch-request.ts';
 import { defined } from '../../shared/defined.ts';
 import { clusterObjects } from '../../shared/kinds/cluster-objects.ts';
-import type { Verb } from '../../shared/kinds/stored-resource.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
 import { parsePath, verbOf } from '../../shared/kubernetes/request/request.ts';
 import { statusResponse } from '../../shared/kubernetes/request/respond.ts';
@@ -305,17 +304,16 @@ function logAnswerer(
   };
 }
 
-/** undefined: the path is of no resource, or has no such verb. */
-export function resourceVerb({ method, path, query }: HttpRequest): Verb | undefined {
+export function isWatch({ method, path, query }: HttpRequest): boolean {
   const parsed = parsePath(path);
-  return parsed.kind === 'resource' ? verbOf(method, parsed.target, query) : undefined;
+  return parsed.kind === 'resource' && verbOf(method, parsed.target, query) === 'watch';
 }
 
-function isStreamed({ method, path, query }: HttpRequest): boolean {
+function isStreamed(request: HttpRequest): boolean {
+  const { method, path, query } = request;
   const parsed = parsePath(path);
   if (parsed.kind !== 'resource') return false;
-  const verb = verbOf(method, parsed.target, query);
-  return verb === 'watch' || (verb === 'get' && isPodLog(parsed.target));
+  return isWatch(request) || (verbOf(method, parsed.target, query) === 'get' && isPodLog(parsed.target));
 }
 
 async function authenticateByTicket(

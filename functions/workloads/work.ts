@@ -96,6 +96,8 @@ const SWEEP_PART = 200;
 /** Until a failed work is repeated: by the first tick after this time, and then at this interval. */
 const REPEAT_MS = 10_000;
 const REPEAT_DUE_MS = 60_000;
+/** Clocks of two processes differ by less. Milliseconds. */
+const CLOCK_SKEW_MS = 2_000;
 
 export const onWorkloadChange = (
   dependencies: WorkloadDependencies,
@@ -187,7 +189,10 @@ async function perform(dependencies: WorkloadDependencies, work: Work): Promise<
 /** Quotas, budgets or Services of a namespace: each sync reads all pods of it. */
 const isCount = (ref: ObjectRef): boolean => ref.namespace !== '' && ref.name === '';
 
-/** Counts now, or stores a due time: the same one for all changes until then. */
+/**
+ * Counts now, or stores a due time: the same one for all changes until then. The tick that removes the row reads the
+ * pods CLOCK_SKEW_MS after the last change that stored it, so it counts that change, also by the clock of another process.
+ */
 async function countSpaced(
   dependencies: WorkloadDependencies,
   work: Extract<Work, { readonly kind: 'sync' | 'budgets' | 'services' }>,
@@ -196,7 +201,7 @@ async function countSpaced(
   const key = dueKeyOf(work);
   const atMs = dependencies.counts.pausedUntilMs(textOf(key));
   if (atMs === undefined) return runCount(dependencies, key, count);
-  await addDue(dependencies.items, { atMs, key });
+  await addDue(dependencies.items, { atMs: atMs + CLOCK_SKEW_MS, key });
 }
 
 const runCount = (

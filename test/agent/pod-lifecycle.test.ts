@@ -48,7 +48,8 @@ describe('a preStop hook', () => {
     const trap = 'trap "echo term; exit 0" TERM; echo up; while :; do sleep 0.05; done';
     const container = (name: string, preStop: unknown) => ({ name, ...shell(trap), lifecycle: { preStop } });
     const pod = await agent.bind('web', {
-      terminationGracePeriodSeconds: 20,
+      // Longer than the wait: a kill must not pass for an end by SIGTERM.
+      terminationGracePeriodSeconds: 60,
       containers: [
         container('command', exec('echo hook')),
         container('http', { httpGet: { path: '/bye', port } }),

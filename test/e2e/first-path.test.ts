@@ -22,9 +22,7 @@ const MACHINES = ['edge-a-0', 'edge-a-1', 'edge-b-0', 'edge-b-1', 'edge-c-0', 'e
 const tested = kubectlOf(32);
 const releases = findKubectls();
 /** Both homes serve the same API: one of them is asked by every release. */
-const oldestAndNewest = [releases[0], releases.filter(({ name }) => name !== 'kubectl').at(-1)].filter(
-  (each) => each !== undefined,
-);
+const oldestAndNewest = oldestAndNewestOf(releases);
 
 describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] as const)(
   'the first path in $home',
@@ -204,7 +202,8 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
             ? seen
             : undefined;
         },
-        { withinMs: (GRACE_SECONDS + PERIOD_SECONDS) * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 marked' },
+        // Below the 35 s in which the default policy marks nothing.
+        { withinMs: (GRACE_SECONDS + PERIOD_SECONDS + 15) * 1_000, everyMs: 300, what: 'edge-b-0 marked' },
       );
       // Its last heartbeat was at most one interval before it was silenced.
       expect(performance.now() - silencedAtMs).toBeGreaterThan((GRACE_SECONDS - BEAT_SECONDS - 1) * 1_000);

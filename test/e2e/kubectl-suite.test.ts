@@ -780,14 +780,16 @@ describe.skipIf(newest === undefined)('kubectl against a still local mode', { ti
     for (const [title, rows] of Object.entries(TABLES)) describe(title, () => runs(newest!, rows, () => place));
 
     // By selector: when a node is watched by name, kubectl swallows the first event.
-    it('shows changes of a node within ten seconds each, on one watch', async () => {
+    it('shows changes of a node, one of three within two seconds, on one watch', async () => {
       const watch = startKubectl(newest!, words('get nodes -l at=c -w --no-headers -L seen'), {
         kubeconfig: local.kubeconfig,
         place,
       });
       try {
         await until(() => watch.lines() >= 1, { withinMs: 30_000, what: 'the node itself' });
+        const delaysMs: number[] = [];
         for (const seen of ['first', 'second', 'third']) {
+          const sentMs = performance.now();
           const answer = await local.client.send({
             method: 'PATCH',
             path: '/api/v1/nodes/suite-c',
@@ -796,7 +798,10 @@ describe.skipIf(newest === undefined)('kubectl against a still local mode', { ti
           });
           expect(answer).toMatchObject({ status: 200 });
           await until(() => watch.stdout().includes(` ${seen}`), { withinMs: 10_000, everyMs: 20, what: seen });
+          delaysMs.push(performance.now() - sentMs);
         }
+        // A busy machine delays some of them.
+        expect(Math.min(...delaysMs)).toBeLessThan(2_000);
         expect(watch.child.exitCode).toBeNull();
       } finally {
         watch.interrupt();

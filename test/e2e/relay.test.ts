@@ -133,7 +133,7 @@ healthzPort: ${healthzPort}
     // Far from the grace period of 40 s.
     await until(
       async () => (await Promise.all(MACHINES.map(versionOf))).every((version, index) => version > before[index]!),
-      { withinMs: 30_000, everyMs: 250, what: 'direct heartbeats' },
+      { withinMs: 20_000, everyMs: 250, what: 'direct heartbeats' },
     );
     for (const name of MACHINES) {
       expect(await readyOf(name)).toBe('True');

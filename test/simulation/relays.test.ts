@@ -11,6 +11,8 @@ import type { SimOptions } from '../../simulation/sim-options.ts';
 const TIMEOUT_MS = 240_000;
 const SEEDS_MAX = 8;
 const SITES = { hours: 0.4, nodes: 16, parts: ['relays'], faults: RELAY_FAULTS, faultsAStorm: 20 } as const;
+/** Time enough for faults of which few can strike at once. */
+const LONGER = { hours: 0.75, nodes: 24 };
 
 describe('the laws of a fleet with relays', () => {
   it('hold without faults, and machines use their relays', { timeout: TIMEOUT_MS }, async () => {
@@ -33,9 +35,9 @@ describe('the laws of a fleet with relays', () => {
     timeout: TIMEOUT_MS,
   }, async () => {
     const policy = { nodeMonitorGracePeriodSeconds: 23 };
-    const result = await runSim({ ...SITES, seed: 5, policy, faults: ['waysHang'] });
+    const result = await runSim({ ...SITES, ...LONGER, seed: 5, policy, faults: ['waysHang'] });
     expect(result.failure).toBeUndefined();
-    expect(result.faults.waysHang).toBeGreaterThan(10);
+    expect(result.faults.waysHang).toBeGreaterThan(20);
   });
 
   it('hold with an interval that is too short for a relay, and no machine uses its relay', {
