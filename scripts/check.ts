@@ -5,21 +5,23 @@ import { availableParallelism } from 'node:os';
 /** Scripts of package.json, the longest first. */
 const CHECKS = ['typecheck', 'lint', 'imports', 'reach', 'wording'] as const;
 
+const CHECK_MS_MAX = 600_000;
+
 interface Outcome {
   readonly succeeded: boolean;
   readonly output: string;
 }
 
 function run(check: (typeof CHECKS)[number]): Promise<Outcome> {
-  const child = spawn('npm', ['run', '--silent', check], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('npm', ['run', '--silent', check], { stdio: ['ignore', 'pipe', 'pipe'], timeout: CHECK_MS_MAX });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk: string) => {
       output += chunk;
     });
   }
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
+  return new Promise((resolve) => {
+    child.once('error', ({ message }) => resolve({ succeeded: false, output: `npm run ${check}: ${message}\n` }));
     child.once('close', (code, signal) => {
       const end = signal === null ? `exit code ${code}` : signal;
       resolve({ succeeded: code === 0, output: code === 0 ? output : `${output}npm run ${check}: ${end}\n` });

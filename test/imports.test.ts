@@ -6,6 +6,22 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+/** Something small of each folder that is checked. */
+const PARTS: Readonly<Record<string, string>> = {
+  agent: 'agent/rules/topology',
+  'aws-local': 'aws-local/queues',
+  bench: 'bench/slope.ts',
+  cdk: 'cdk/bin',
+  cli: 'cli/doctor/exchange.ts',
+  console: 'console/server',
+  demo: 'demo/greeting.ts',
+  functions: 'functions/heartbeat',
+  scripts: 'scripts/wording',
+  server: 'server/readiness.ts',
+  shared: 'shared/decisions',
+  simulation: 'simulation/glob.ts',
+  test: 'test/support/until.ts',
+};
 /** The folders on the command line of `npm run imports`. */
 const FOLDERS = importsCommand().split('--output-type err ')[1]?.split(' ') ?? [];
 

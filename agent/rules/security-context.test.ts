@@ -1,16 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Container, KubePod } from '../../shared/kinds/types.ts';
+import { NO_SECURITY } from '../../test/support/no-security.ts';
 import { processSecurity } from './security-context.ts';
 
-const NONE = {
-  kind: 'security',
-  userId: undefined,
-  groupId: undefined,
-  supplementalGroups: [],
-  readOnlyRoot: false,
-  noNewPrivileges: false,
-  capabilities: undefined,
-};
 const securityOf = (ofContainer?: object, ofPod?: object, agentUserId = 0) =>
   processSecurity(
     { metadata: { name: 'p', namespace: 'd', uid: 'u' }, spec: { securityContext: ofPod } } as unknown as KubePod,
@@ -45,7 +37,7 @@ describe('the security of a process', () => {
     ['profiles of the runtime', { seccompProfile: { type: 'RuntimeDefault' }, procMount: 'Default' }, {}, {}],
     ['empty options', { seLinuxOptions: {}, windowsOptions: {}, appArmorProfile: {} }, { sysctls: [] }, {}],
   ])('of %s', (_what, ofContainer, ofPod, over) => {
-    expect(securityOf(ofContainer, ofPod)).toEqual({ ...NONE, ...over });
+    expect(securityOf(ofContainer, ofPod)).toEqual({ ...NO_SECURITY, ...over });
   });
 
   it.each([
@@ -69,11 +61,11 @@ describe('the security of a process', () => {
     ['no user, for an agent of a user', {}, 5, undefined],
   ])('refuses runAsNonRoot with %s', (_what, context, agentUserId, message) => {
     const security = securityOf({ runAsNonRoot: true, ...context }, {}, agentUserId);
-    expect(security).toEqual(message === undefined ? NONE : { kind: 'refused', message });
+    expect(security).toEqual(message === undefined ? NO_SECURITY : { kind: 'refused', message });
   });
 
   it('has the user of an agent that is not root, and no other one', () => {
-    expect(securityOf({ runAsUser: 5 }, {}, 5)).toEqual({ ...NONE, userId: 5 });
+    expect(securityOf({ runAsUser: 5 }, {}, 5)).toEqual({ ...NO_SECURITY, userId: 5 });
     const message = 'securityContext.runAsUser 6 is not supported on this node: its agent does not run as root';
     expect(securityOf({ runAsUser: 6 }, {}, 5)).toEqual({ kind: 'refused', message });
   });

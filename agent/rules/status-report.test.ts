@@ -10,10 +10,7 @@ const status = { conditions: [ready, disk, memory], capacity: { cpu: '1' }, allo
 it.each<[string, object]>([
   ['the order of conditions', { conditions: [memory, ready, disk] }],
   ['the order of conditions', { conditions: [disk, memory, ready] }],
-  [
-    'the time of a heartbeat',
-    { conditions: [{ ...ready, lastHeartbeatTime: '2026-01-02T00:00:00Z' }, disk, memory] },
-  ],
+  ['the time of a heartbeat', { conditions: [{ ...ready, lastHeartbeatTime: '2026-01-02T00:00:00Z' }, disk, memory] }],
   ['how a quantity is written', { capacity: { cpu: '1000m' }, allocatable: { cpu: '1000m' } }],
 ])('a status does not change with %s', (_what, over) => {
   expect(statusChanged(status as never, { ...status, ...over } as never)).toBe(false);

@@ -56,8 +56,8 @@ function partOf(file: string): string {
   if (values.lines === undefined) return file;
   const linesTotal = readFileSync(join(ROOT, file), 'utf8').split('\n').length;
   const lines = Number(values.lines);
-  const first = 1 + Math.floor(nextFraction() * Math.max(1, linesTotal - lines));
-  return `${file}:${first}-${first + lines}`;
+  const first = 1 + Math.floor(nextFraction() * Math.max(1, linesTotal - lines + 1));
+  return `${file}:${first}-${first + lines - 1}`;
 }
 
 const all = filesOf(ROOT, TESTS);

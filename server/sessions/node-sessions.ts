@@ -6,6 +6,7 @@ import type { UserInfo } from '../../shared/access/user-info.ts';
 import type { MessageSocket } from '../../shared/host/message-socket.ts';
 import * as status from '../../shared/kubernetes/status.ts';
 import type { LineMessage, SessionPurpose, SessionRequest } from '../../shared/sessions/session-request.ts';
+import { UNBOUNDED, workThrough } from '../../shared/ticks/bounded-work.ts';
 
 /** Lines at once. 1,000 took 60 KB each, with their TLS connections (2026-11-28, resident memory). */
 const LINES_MAX = 5_000;
@@ -15,6 +16,8 @@ const LINE_WITHIN_MS = 5_000;
 const SESSION_WITHIN_MS = 10_000;
 /** Between two pings of a line. One without an answer is dead. Milliseconds. */
 const PING_EVERY_MS = 30_000;
+/** Keys that are looked up at once. */
+const KEY_READS_MAX = 8;
 /** Then the agent opens another one, with the key that it has then. Milliseconds. */
 const LINE_MS_MAX = 30 * 60_000;
 
@@ -47,6 +50,7 @@ export class NodeSessions {
   readonly #awaited = new Map<string, AwaitedSession>();
   readonly #sockets = new Map<string, Set<MessageSocket>>();
   readonly #timer: NodeJS.Timeout;
+  #isEndingUnknown = false;
 
   constructor(options: NodeSessionsOptions) {
     this.#options = options;
@@ -179,11 +183,20 @@ export class NodeSessions {
         this.#endSessions(nodeName);
         continue;
       }
-      void this.#endUnknown(line);
       if (nowMs >= line.endsAtMs) line.socket.close(1_000, 'open another line');
       line.isAnswered = false;
       line.socket.ping();
     }
+    void this.#endAllUnknown();
+  }
+
+  /** A few at a time: thousands of reads at once would stand before the heartbeats. */
+  async #endAllUnknown(): Promise<void> {
+    if (this.#isEndingUnknown) return;
+    this.#isEndingUnknown = true;
+    const options = { concurrencyMax: KEY_READS_MAX, budget: UNBOUNDED };
+    await workThrough([...this.#lines.values()], options, (line) => this.#endUnknown(line));
+    this.#isEndingUnknown = false;
   }
 }
 

@@ -42,36 +42,34 @@ export class SpdyFault extends Error {
 }
 
 /**
- * Divides bytes into frames. It keeps one frame at most. What it keeps is joined once its head has arrived, and once it
- * is whole, not for each piece: the cost is linear, however small the pieces are.
+ * Divides bytes into frames. It keeps one frame at most, in one buffer of the length that its head states. So its time and
+ * its memory are those of its bytes, however small the pieces are in which they arrive.
  */
 export class FrameReader {
-  #kept: Buffer[] = [];
-  #keptBytes = 0;
-  /** With fewer bytes there is nothing to be read. */
-  #neededBytes = HEAD_BYTES;
+  #frame = Buffer.allocUnsafe(HEAD_BYTES);
+  #filled = 0;
 
   /** @throws SpdyFault */
   *read(bytes: Buffer): Generator<SpdyFrame> {
-    this.#kept.push(bytes);
-    this.#keptBytes += bytes.length;
-    if (this.#keptBytes < this.#neededBytes) return;
-    let rest = this.#kept.length === 1 ? bytes : Buffer.concat(this.#kept);
-    this.#neededBytes = HEAD_BYTES;
-    while (rest.length >= HEAD_BYTES) {
-      const length = rest.readUIntBE(5, 3);
+    let rest = bytes;
+    while (rest.length > 0) {
+      const copied = rest.copy(this.#frame, this.#filled);
+      this.#filled += copied;
+      rest = rest.subarray(copied);
+      if (this.#filled < this.#frame.length) return;
+      const length = this.#frame.readUIntBE(5, 3);
       if (length > FRAME_BYTES_MAX) throw new SpdyFault(`a frame has ${length} bytes, and may have ${FRAME_BYTES_MAX}`);
-      const end = HEAD_BYTES + length;
-      if (rest.length < end) {
-        this.#neededBytes = end;
-        break;
+      if (this.#filled < HEAD_BYTES + length) {
+        const head = this.#frame;
+        this.#frame = Buffer.allocUnsafe(HEAD_BYTES + length);
+        head.copy(this.#frame);
+        continue;
       }
-      const frame = frameOf(rest.readUInt32BE(0), rest.readUInt8(4), rest.subarray(HEAD_BYTES, end));
-      rest = rest.subarray(end);
-      yield frame;
+      const frame = this.#frame;
+      this.#frame = Buffer.allocUnsafe(HEAD_BYTES);
+      this.#filled = 0;
+      yield frameOf(frame.readUInt32BE(0), frame.readUInt8(4), frame.subarray(HEAD_BYTES));
     }
-    this.#kept = rest.length === 0 ? [] : [rest];
-    this.#keptBytes = rest.length;
   }
 }
 

@@ -7,6 +7,7 @@ import {
   type KubectlResult,
   kubectlOf,
   makePlace,
+  oldestAndNewest,
   runKubectl,
 } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
@@ -20,9 +21,6 @@ const SLACK_MS = 30_000;
 const MACHINES = ['edge-a-0', 'edge-a-1', 'edge-b-0', 'edge-b-1', 'edge-c-0', 'edge-c-1'];
 
 const tested = kubectlOf(32);
-const releases = findKubectls();
-/** Both homes serve the same API: one of them is asked by every release. */
-const oldestAndNewest = oldestAndNewestOf(releases);
 
 describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] as const)(
   'the first path in $home',
@@ -41,13 +39,7 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
       return stdout;
     }
 
-    const read = async (path: string): Promise<unknown> => {
-      const answer = await local.client.send({ method: 'GET', path: `/api/v1/${path}` });
-      if (answer.kind !== 'answered' || answer.status !== 200) throw new Error(`${path}: ${JSON.stringify(answer)}`);
-      return answer.body;
-    };
-    /** By a request of this process: looks that are repeated would start hundreds of kubectl. */
-    const node = async (name: string) => (await read(`nodes/${name}`)) as KubeNode;
+    const node = async (name: string) => (await local.read(`/api/v1/nodes/${name}`)) as KubeNode;
     const readyOf = (object: KubeNode) => object.status?.conditions?.find(({ type }) => type === 'Ready');
     const taintsOf = (object: KubeNode): string[] =>
       (object.spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`).sort();
@@ -66,7 +58,7 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
       });
       await until(
         async () => {
-          const { items } = (await read('nodes')) as { readonly items: readonly KubeNode[] };
+          const { items } = (await local.read('/api/v1/nodes')) as { readonly items: readonly KubeNode[] };
           const clean = items.filter((item) => readyOf(item)?.status === 'True' && taintsOf(item).length === 0);
           if (clean.length === MACHINES.length) return true;
           throw new Error(`${clean.length} of ${items.length}:\n${JSON.stringify(items)}\n${local.output()}`);
@@ -80,7 +72,7 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
       place?.remove();
     });
 
-    describe.each(home === 'serve' ? releases : oldestAndNewest)('with $name', (each) => {
+    describe.each(home === 'serve' ? findKubectls() : oldestAndNewest())('with $name', (each) => {
       it('lists, describes and discovers the resources', async () => {
         const own = makePlace();
         const ask = (...args: readonly string[]) =>

@@ -1,6 +1,6 @@
 /** kubectl logs of pods of a real agent, which has no port, against local mode: every release of kubectl. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findKubectls, type Kubectl, kubectlOf, oldestAndNewestOf, startKubectl } from '../support/kubectl.ts';
+import { findKubectls, type Kubectl, kubectlOf, oldestAndNewest, startKubectl } from '../support/kubectl.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { podOf, type RealAgent, startRealAgent } from '../support/real-agent.ts';
 
@@ -8,7 +8,6 @@ const NODE = 'edge-1';
 const PODS = '/api/v1/namespaces/default/pods';
 const kubectls = findKubectls();
 const one = kubectlOf(33);
-const oldestAndNewest = oldestAndNewestOf(kubectls);
 /** An agent learns of requests by its heartbeats: four in this time. */
 const LEASE_SECONDS = 4;
 /** Commands at a time: a user may read five logs of a node at once. */
@@ -58,7 +57,7 @@ describe.skipIf(one === undefined)('kubectl logs', { timeout: 120_000 }, () => {
     }
   });
 
-  it.each(oldestAndNewest)('$name follows the log without a gap', async (kubectl) => {
+  it.each(oldestAndNewest())('$name follows the log without a gap', async (kubectl) => {
     const following = startKubectl(kubectl, ['logs', '-f', '--tail=1', 'ticks'], { kubeconfig: local.kubeconfig });
     await following.untilLines(2);
     await following.untilLines(8);

@@ -35,12 +35,8 @@ async function run(args: string): Promise<string> {
   return stdout;
 }
 
-/** By a request of this process: looks that are repeated would start hundreds of kubectl. */
-async function list<T = KubeObject>(path: string): Promise<readonly T[]> {
-  const answer = await local.client.send({ method: 'GET', path });
-  if (answer.kind !== 'answered' || answer.status !== 200) throw new Error(`${path}: ${JSON.stringify(answer)}`);
-  return (answer.body as { readonly items: readonly T[] }).items;
-}
+const list = async <T = KubeObject>(path: string): Promise<readonly T[]> =>
+  ((await local.read(path)) as { readonly items: readonly T[] }).items;
 const NAMESPACE = '/api/v1/namespaces/default';
 const SETS_OF_DEPLOYMENTS = '/apis/apps/v1/namespaces/default/replicasets';
 const allPods = () => list<KubePod>(`${NAMESPACE}/pods`);

@@ -118,6 +118,10 @@ function plainOne(): readonly Kubectl[] {
   return [{ name: 'kubectl', path, minor: minorOf(path) }];
 }
 
+/** For an API that every release asks elsewhere. */
+export const oldestAndNewest = (): readonly Kubectl[] =>
+  [...new Set([releases().at(0), releases().at(-1)])].filter((each) => each !== undefined);
+
 /** The release for tests that need only one: the requested minor, or else the newest, or else undefined. */
 export function kubectlOf(minor: number): Kubectl | undefined {
   const all = findKubectls();

@@ -48,6 +48,8 @@ export interface LocalForTest {
   output(): string;
   /** A client for requests that kubectl would be too slow for. Closed by stop() and kill(). */
   readonly client: ApiClient;
+  /** Body of a GET that must succeed. For looks that are repeated: they would start hundreds of kubectl. */
+  read(path: string): Promise<unknown>;
   /** Runs `npm run fleet -- …` against it. */
   fleet(...args: readonly string[]): Promise<{ exitCode: number; stdout: string; stderr: string }>;
   /** Requests its exit and waits; removes the data directory unless the caller passed it. */
@@ -123,6 +125,11 @@ export async function startLocalForTest(options: LocalForTestOptions): Promise<L
     pid: child.pid!,
     output: () => output,
     client: client!,
+    async read(path) {
+      const answer = await client!.send({ method: 'GET', path });
+      if (answer.kind !== 'answered' || answer.status !== 200) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+      return answer.body;
+    },
     fleet: (...fleetArgs) =>
       new Promise((resolve) => {
         const program = join(ROOT, 'demo', 'bin', 'fleet.ts');

@@ -3,19 +3,10 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { NO_SECURITY } from '../../../test/support/no-security.ts';
 import type { ContainerMount } from '../../ports/container-inputs.ts';
 import type { ProcessSecurity } from '../../rules/security-context.ts';
 import { EXIT_NOT_SET_UP, isolated } from './isolation.ts';
-
-const NO_SECURITY: ProcessSecurity = {
-  kind: 'security',
-  userId: undefined,
-  groupId: undefined,
-  supplementalGroups: [],
-  readOnlyRoot: false,
-  noNewPrivileges: false,
-  capabilities: undefined,
-};
 
 let directory: string;
 beforeEach(() => {
