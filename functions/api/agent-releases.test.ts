@@ -413,6 +413,16 @@ describe('the nodes are listed twice per hour', () => {
     expect(await listsPerHour(NAMES, 'none', report)).toBe(2);
   });
 
+  it.each([
+    ['the release is complete', NAMES],
+    ['the last node has its place and does not update', NAMES.slice(0, 3)],
+  ])('while %s', async (_, done) => {
+    const { action, updated, listsPerHour } = await cluster({ maxUnavailable: 4 });
+    for (const name of NAMES) await action(name);
+    for (const name of done) await updated(name);
+    expect(await listsPerHour(done, 'none', { version: '2.0.0' })).toBe(2);
+  });
+
   it('while a node that was granted the update asks again', async () => {
     const { action, listsPerHour } = await cluster({ maxUnavailable: 2 });
     expect(await action('n2')).toBe('update');

@@ -16,7 +16,7 @@ import type { ClusterCopy } from './cluster-copy.ts';
 import { heldDraft, preemptionDraft, type QueueHistory, rejectionDraft, withPreemption } from './decisions.ts';
 import * as metric from './metrics.ts';
 import { clearNominations, deleteVictims, readBudgets } from './preempt-pods.ts';
-import { mayPreempt, type PreemptionBudget, type PreemptionOutcome, preempt } from './preemption.rule.ts';
+import { hasPossibleVictims, type PreemptionBudget, type PreemptionOutcome, preempt } from './preemption.rule.ts';
 import { reportRejection } from './report-rejection.ts';
 import { type CycleOptions, type NoFit, schedulePod } from './rule.ts';
 
@@ -274,7 +274,8 @@ class Attempts {
     dependencies.meter.add(metric.PREEMPTION_ATTEMPTS, 1, 'Count');
     const asked = { ...options, ...(refusal === undefined ? {} : { refusal }) };
     // A count of all pods of their namespaces: not for a pod that cannot preempt anyway.
-    if (mayPreempt(pod, copy.snapshot, { noFit, options: asked })) this.#budgets ??= await readBudgets(dependencies);
+    if (hasPossibleVictims(pod, copy.snapshot, { noFit, options: asked }))
+      this.#budgets ??= await readBudgets(dependencies);
     return preempt(pod, copy.snapshot, { noFit, options: { ...asked, budgets: this.#budgets ?? [] } });
   }
 
@@ -296,7 +297,7 @@ class Attempts {
       queuedAtMs,
       eventAtMs: of.eventAtMs,
       process: copy.process,
-      changesSeen: copy.history.seen,
+      changesSeen: copy.history.changeCount,
     };
     rows.set(pod.key, next);
     await queue.putRow(next);

@@ -37,9 +37,9 @@ function asked(history: ChangeHistory, key: string, seen: number): readonly Worl
 describe('the history of changes', () => {
   it('asks a pod about its own changes and about those that concern others, once', () => {
     const history = new ChangeHistory();
-    history.waits('default/p');
+    history.startWaiting('default/p');
     for (const change of [created('q'), bound('r'), changed('p'), changed('q')]) history.add(change);
-    expect(history.seen).toBe(4);
+    expect(history.changeCount).toBe(4);
     expect(asked(history, 'default/p', 0)).toEqual([bound('r'), changed('p')]);
     expect(asked(history, 'default/p', 0)).toEqual([]);
     history.add(bound('s'));
@@ -48,7 +48,7 @@ describe('the history of changes', () => {
 
   it('asks about no change that the last attempt has seen', () => {
     const history = new ChangeHistory();
-    history.waits('default/p');
+    history.startWaiting('default/p');
     history.add(bound('r'));
     history.add(changed('p'));
     expect(asked(history, 'default/p', 2)).toEqual([]);
@@ -57,28 +57,28 @@ describe('the history of changes', () => {
 
   it('asks again about a change that helped, until the pod was tried', () => {
     const history = new ChangeHistory();
-    history.waits('default/p');
+    history.startWaiting('default/p');
     history.add(bound('r'));
     for (let time = 0; time < 2; time += 1) expect(history.mayHelp('default/p', 0, () => true)).toBe(true);
   });
 
   it('keeps a bounded number of changes, and helps pods that were tried before them', () => {
     const history = new ChangeHistory();
-    history.waits('default/p');
+    history.startWaiting('default/p');
     for (let index = 0; index < 8_192; index += 1) history.add(bound('r'));
     expect(history.mayHelp('default/p', 0, () => false)).toBe(false);
-    history.waits('default/q');
+    history.startWaiting('default/q');
     history.add(bound('r'));
     expect(asked(history, 'default/p', 4_096)).toHaveLength(1);
     expect(asked(history, 'default/q', 8_192)).toHaveLength(1);
-    history.left('default/p');
-    history.waits('default/p');
+    history.stopWaiting('default/p');
+    history.startWaiting('default/p');
     expect(asked(history, 'default/p', 4_096)).toBe('everything');
   });
 
   it('does not forget for others when one pod changes often', () => {
     const history = new ChangeHistory();
-    for (const name of ['p', 'q']) history.waits(`default/${name}`);
+    for (const name of ['p', 'q']) history.startWaiting(`default/${name}`);
     history.add(bound('r'));
     for (let index = 0; index < 10_000; index += 1) history.add(changed('q'));
     expect(asked(history, 'default/p', 0)).toEqual([bound('r')]);
@@ -88,10 +88,10 @@ describe('the history of changes', () => {
 
   it('knows nothing of a time that was not observed', () => {
     const history = new ChangeHistory();
-    history.waits('default/p');
+    history.startWaiting('default/p');
     history.forget(['default/p']);
     expect(asked(history, 'default/p', 0)).toBe('everything');
-    expect(asked(history, 'default/p', history.seen)).toEqual([]);
+    expect(asked(history, 'default/p', history.changeCount)).toEqual([]);
   });
 });
 

@@ -45,44 +45,44 @@ class Newest {
 interface WaitingPod {
   readonly own: Newest;
   /** No change before this number helps. */
-  unhelpedTo: number;
+  noHelpBefore: number;
 }
 
 export class ChangeHistory {
-  #seen = 0;
+  #changeCount = 0;
   #common = new Newest(COMMON_MAX, 0);
   #waiting = new Map<string, WaitingPod>();
 
   /** Number of changes since the process began. */
-  get seen(): number {
-    return this.#seen;
+  get changeCount(): number {
+    return this.#changeCount;
   }
 
   add(change: WorldChange): void {
-    const changed = { number: this.#seen, change };
-    this.#seen += 1;
+    const changed = { number: this.#changeCount, change };
+    this.#changeCount += 1;
     if (concernsOthers(change)) this.#common.add(changed);
     if (change.kind === 'node') return;
-    const key = (change.after ?? change.before)?.key ?? '';
-    this.#waiting.get(key)?.own.add(changed);
+    for (const key of new Set([change.before?.key, change.after?.key])) {
+      if (key !== undefined) this.#waiting.get(key)?.own.add(changed);
+    }
   }
 
-  /** A pod waits from now on. */
-  waits(key: string): void {
-    if (!this.#waiting.has(key)) this.#waiting.set(key, { own: new Newest(OWN_MAX, this.#seen), unhelpedTo: 0 });
+  startWaiting(key: string): void {
+    if (!this.#waiting.has(key))
+      this.#waiting.set(key, { own: new Newest(OWN_MAX, this.#changeCount), noHelpBefore: 0 });
   }
 
-  /** A pod waits no more. */
-  left(key: string): void {
+  stopWaiting(key: string): void {
     this.#waiting.delete(key);
   }
 
   /** Something may have changed that is not known. `waiting`: keys of the pods that wait now. */
   forget(waiting: Iterable<string>): void {
-    this.#seen += 1;
-    this.#common = new Newest(COMMON_MAX, this.#seen);
+    this.#changeCount += 1;
+    this.#common = new Newest(COMMON_MAX, this.#changeCount);
     this.#waiting = new Map();
-    for (const key of waiting) this.waits(key);
+    for (const key of waiting) this.startWaiting(key);
   }
 
   /**
@@ -93,10 +93,10 @@ export class ChangeHistory {
   mayHelp(key: string, seen: number, helps: (change: WorldChange) => boolean): boolean {
     const pod = this.#waiting.get(key);
     if (pod === undefined) return true;
-    const from = Math.max(seen, pod.unhelpedTo);
+    const from = Math.max(seen, pod.noHelpBefore);
     const [common, own] = [this.#common.since(from), pod.own.since(from)];
     if (common === undefined || own === undefined || common.some(helps) || own.some(helps)) return true;
-    pod.unhelpedTo = this.#seen;
+    pod.noHelpBefore = this.#changeCount;
     return false;
   }
 }

@@ -198,7 +198,7 @@ export class ClusterCopy {
     this.snapshot.setPod(after);
     if (isPending(after)) {
       this.#pending.set(after.key, pod);
-      this.history.waits(after.key);
+      this.history.startWaiting(after.key);
     } else this.#waitsNoMore(after.key);
     if (before !== undefined && before.uid !== after.uid) {
       this.history.add({ kind: 'pod', before, after: undefined });
@@ -228,7 +228,7 @@ export class ClusterCopy {
 
   #waitsNoMore(key: string): void {
     this.#pending.delete(key);
-    this.history.left(key);
+    this.history.stopWaiting(key);
   }
 
   /** One object that cannot be read concerns only itself. */

@@ -154,7 +154,7 @@ function candidateNodes(pod: SchedulablePod, snapshot: Snapshot, { rejections }:
 }
 
 /** Whether the pod may evict others, and pods of lower priority are on a node where that may help. */
-export const mayPreempt = (
+export const hasPossibleVictims = (
   pod: SchedulablePod,
   snapshot: Snapshot,
   { noFit, options }: { readonly noFit: NoFit; readonly options: Pick<PreemptionOptions, 'refusal'> },

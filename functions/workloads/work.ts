@@ -52,13 +52,14 @@ import { syncDaemonSet } from './daemonsets/reconcile.ts';
 import { isDaemonSetSettled } from './daemonsets/rule.ts';
 import type { WorkloadDependencies } from './dependencies.ts';
 import { syncDeployment } from './deployments/reconcile.ts';
-import { budgetsSelecting, syncBudgets } from './disruption/reconcile.ts';
+import { budgetsSelecting, syncBudget, unsettledBudgets } from './disruption/reconcile.ts';
 import { servicesSelecting, syncEndpoints, syncMirror, unfilledServices } from './endpoints/reconcile.ts';
 import { checkOwner, collectDependents, finishDeletion, ownerRef } from './garbage-collector/reconcile.ts';
 import { finishedCondition } from './jobs/outcome.rule.ts';
 import { stopTracking, syncJob } from './jobs/reconcile.ts';
 import * as metric from './metrics.ts';
 import { syncNamespace } from './namespaces/reconcile.ts';
+import { KNOWN_FOR_MS } from './pods/known-selectors.ts';
 import { listObjects } from './pods/list-objects.ts';
 import { controllerOf } from './pods/owned-pod.rule.ts';
 import { refOfObject, type SyncReport } from './pods/owner.ts';
@@ -152,7 +153,7 @@ async function perform(dependencies: WorkloadDependencies, work: Work): Promise<
   switch (work.kind) {
     case 'sync':
       return isCount(work.ref)
-        ? countSpaced(dependencies, work, (counted) => sync(counted, work.ref))
+        ? countSpaced(dependencies, dueKeyOf(work), (counted) => sync(counted, work.ref))
         : sync(dependencies, work.ref);
     case 'adoptAll':
       return sync(dependencies, work.ref, await orphansFor(dependencies, work.ref));
@@ -163,13 +164,17 @@ async function perform(dependencies: WorkloadDependencies, work: Work): Promise<
     case 'nodesChanged':
       return syncDaemonSets(dependencies, (_set, placement) => isConcernedBy(placement, work.changes));
     case 'budgets':
-      return countSpaced(dependencies, work, async (counted) =>
+      return countSpaced(dependencies, dueKeyOf(work), async (counted) =>
         syncAll(counted, await budgetsSelecting(counted, work.ref.namespace, work.labels)),
       );
     case 'services':
-      return countSpaced(dependencies, work, async (counted) =>
+      return countSpaced(dependencies, dueKeyOf(work), async (counted) =>
         syncAll(counted, await servicesSelecting(counted, work.ref.namespace, work.labels)),
       );
+    case 'reselect':
+      dependencies.services.forget();
+      // Another process may know the former selector until then.
+      return addDue(dependencies.items, { atMs: dependencies.clock.nowMs() + KNOWN_FOR_MS, key: dueKeyOf(work) });
     case 'mirror':
       await syncMirror(dependencies, work.ref);
       return;
@@ -194,25 +199,21 @@ const isCount = (ref: ObjectRef): boolean => ref.namespace !== '' && ref.name ==
  * pods CLOCK_SKEW_MS after the last change that stored it, so it counts that change, also by the clock of another process.
  */
 async function countSpaced(
-  dependencies: WorkloadDependencies,
-  work: Extract<Work, { readonly kind: 'sync' | 'budgets' | 'services' }>,
-  count: (counted: WorkloadDependencies) => Promise<void>,
-): Promise<void> {
-  const key = dueKeyOf(work);
-  const atMs = dependencies.counts.pausedUntilMs(textOf(key));
-  if (atMs === undefined) return runCount(dependencies, key, count);
-  await addDue(dependencies.items, { atMs: atMs + CLOCK_SKEW_MS, key });
-}
-
-const runCount = (
-  dependencies: WorkloadDependencies,
+  { counts, items, objects, ...others }: WorkloadDependencies,
   key: DueKey,
   count: (counted: WorkloadDependencies) => Promise<void>,
-): Promise<void> =>
-  dependencies.counts.run(textOf(key), dependencies.objects, (objects) => count({ ...dependencies, objects }));
+): Promise<void> {
+  const name = textOf(key);
+  const atMs = counts.pausedUntilMs(name);
+  if (atMs !== undefined) return addDue(items, { atMs: atMs + CLOCK_SKEW_MS, key });
+  await counts.run(name, objects, (counted) => count({ counts, items, ...others, objects: counted }));
+}
 
 async function syncAll(dependencies: WorkloadDependencies, refs: readonly ObjectRef[]): Promise<void> {
-  for (const ref of refs) await sync(dependencies, ref);
+  // What keeps one from being synced keeps none of the others.
+  const one = { concurrencyMax: 1, budget: UNBOUNDED };
+  const { faults } = await workThrough(refs, one, (ref) => sync(dependencies, ref));
+  if (faults.length > 0) throw new AggregateError(faults, `${faults.length} of ${refs.length} could not be synced`);
 }
 
 type Sync = (
@@ -233,7 +234,7 @@ const SYNCS: Readonly<Record<WorkloadResource | 'namespaces' | 'resourcequotas',
   namespaces: (dependencies, ref) => syncNamespace(dependencies, ref.name),
   resourcequotas: syncQuota,
   statefulsets: syncStatefulSet,
-  poddisruptionbudgets: syncBudgets,
+  poddisruptionbudgets: syncBudget,
   services: syncEndpoints,
 };
 
@@ -243,7 +244,7 @@ async function sync(
   orphans?: readonly KubeObject[],
   nodes?: readonly DaemonNode[],
 ): Promise<void> {
-  if (ref.resource === 'resourcequotas' && ref.name === '') return syncQuotas(dependencies, ref.namespace);
+  if (isCount(ref)) return syncAll(dependencies, await unsettledIn(dependencies, ref));
   const report = await syncOf(ref.resource)(dependencies, ref, orphans, nodes);
   if (report?.needsOrphans === true) return sync(dependencies, ref, await orphansFor(dependencies, ref), nodes);
   if (report?.lookAgainAtMs === undefined) return;
@@ -256,10 +257,21 @@ function syncOf(resource: string): Sync {
   return SYNCS[resource as keyof typeof SYNCS];
 }
 
-/** All quotas of a namespace, after an object of it was removed. That there are none is remembered for a moment. */
-async function syncQuotas(dependencies: WorkloadDependencies, namespace: string): Promise<void> {
-  const quotas = await dependencies.namespacePolicies.quotas(namespace);
-  for (const quota of quotas) await sync(dependencies, refOfObject('resourcequotas', quota));
+/** What a count of the namespace must write. Its pods are read once for all budgets, and once for all Services. */
+async function unsettledIn(
+  dependencies: WorkloadDependencies,
+  { resource, namespace }: ObjectRef,
+): Promise<readonly ObjectRef[]> {
+  const refs = (objects: Iterable<KubeObject>) => [...objects].map((each) => refOfObject(resource, each));
+  switch (resource) {
+    case 'resourcequotas':
+      // That there are none is remembered for a moment.
+      return refs(await dependencies.namespacePolicies.quotas(namespace));
+    case 'poddisruptionbudgets':
+      return refs(await unsettledBudgets(dependencies, namespace));
+    default:
+      return refs(await unfilledServices(dependencies, await listObjects(dependencies, 'services', namespace)));
+  }
 }
 
 /** A ReplicaSet lost a pod: only with the strategy Recreate does its Deployment wait for that. */
@@ -428,7 +440,7 @@ async function runDue(dependencies: WorkloadDependencies, key: DueKey): Promise<
   switch (key.kind) {
     case 'workload':
       return isCount(key.ref)
-        ? runCount(dependencies, key, (counted) => sync(counted, key.ref))
+        ? countSpaced(dependencies, key, (counted) => sync(counted, key.ref))
         : sync(dependencies, key.ref);
     case 'finish':
       return finishDeletion(dependencies, key.ref);

@@ -3,6 +3,7 @@ import { defined } from '../../shared/defined.ts';
 import { isNamespaceContent } from '../../shared/kinds/namespaces/content-names.ts';
 import { isTerminated } from '../../shared/kinds/pods/phase.ts';
 import type { KubeNode, KubeObject, KubePod, ObjectRef, OwnerReference } from '../../shared/kinds/types.ts';
+import { jsonEqual } from '../../shared/kubernetes/wire/json.ts';
 import { labelsOfConcern } from './disruption/rule.ts';
 import { labelsOfEndpoints, SERVICE_NAME_LABEL } from './endpoints/rule.ts';
 import type { OwnerCoordinates } from './garbage-collector/rule.ts';
@@ -38,6 +39,8 @@ export type Work =
   | { readonly kind: 'budgets'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
   /** Services that select pods with some of these labels write their endpoints. `ref` names all of the namespace. */
   | { readonly kind: 'services'; readonly ref: ObjectRef; readonly labels: readonly Labels[] }
+  /** A Service selects other pods than before. */
+  | { readonly kind: 'reselect'; readonly ref: ObjectRef }
   /** Endpoints that a client wrote are mirrored into EndpointSlices. `ref`: their Service. */
   | { readonly kind: 'mirror'; readonly ref: ObjectRef }
   /** A new owner: objects that it selects may be there already. */
@@ -188,13 +191,19 @@ function ofOwners(
   ];
 }
 
-/** Services of a changed pod; the Service of removed endpoints, and a removed Service, which leaves its Endpoints. */
+/**
+ * Services of a changed pod; a Service with another selector; the Service of removed endpoints, and a removed Service,
+ * which leaves its Endpoints.
+ */
 function ofServices(ref: ObjectRef, before: KubeObject | undefined, after: KubeObject | undefined): readonly Work[] {
   const { resource, namespace } = ref;
   const service = (name: string): ObjectRef => ({ resource: 'services', namespace, name });
   if (resource === 'pods') {
     const labels = labelsOfEndpoints(before, after);
     return labels.length === 0 ? [] : [{ kind: 'services', ref: service(''), labels }];
+  }
+  if (resource === 'services' && before !== undefined && after !== undefined) {
+    return jsonEqual(before.spec?.['selector'], after.spec?.['selector']) ? [] : [{ kind: 'reselect', ref }];
   }
   if (resource === 'endpoints' && after !== undefined) return [{ kind: 'mirror', ref: service(ref.name) }];
   if (after !== undefined) return [];

@@ -65,6 +65,37 @@ describe('one namespace with many pods', () => {
     expect((await cluster.ok('GET', `${budgets}/b`)).status.expectedPods).toBe(PODS_COUNTED + 20);
   });
 
+  it('has its pods read once for all Services, and for each one with other endpoints', async () => {
+    const { state, store } = readingPods();
+    const cluster = servedWorkloads({ controllerStore: store });
+    for (let index = 0; index < 150; index += 1) await cluster.api.send('POST', PODS, { body: pod(`p${index}`) });
+    const selector = (index: number) => ({ app: index === 0 ? 'y' : 'x' });
+    for (let index = 0; index < 40; index += 1) {
+      const body = { metadata: { name: `s${index}` }, spec: { selector: selector(index), ports: [{ port: 80 }] } };
+      await cluster.ok('POST', `${NAMESPACE}/services`, body);
+    }
+    await cluster.settle();
+    for (let minute = 0; minute < 3; minute += 1) await cluster.tickAfter(60_000);
+    const address = async (name: string, ip: string) => {
+      const stored = await cluster.ok('GET', `${PODS}/${name}`);
+      const status = { ...stored.status, phase: 'Running', podIP: ip, podIPs: [{ ip }] };
+      await cluster.ok('PUT', `${PODS}/${name}/status`, { ...stored, status });
+    };
+    // 39 counts of 150 pods: the next one waits.
+    await address('p0', '10.0.0.1');
+    await cluster.settle();
+    await cluster.api.send('POST', PODS, { body: { ...pod('q'), metadata: { name: 'q', labels: { app: 'y' } } } });
+    await address('q', '10.0.0.2');
+    state.reads = 0;
+    await cluster.settle();
+    expect(state.reads).toBe(0);
+    await cluster.tickAfter(35_000);
+    // For all, for `s0`, and for its former slice, which is removed.
+    expect(state.reads).toBe(3);
+    const { subsets } = await cluster.ok('GET', `${NAMESPACE}/endpoints/s0`);
+    expect(subsets[0].notReadyAddresses[0].ip).toBe('10.0.0.2');
+  });
+
   it('has its budgets counted for no pod that nothing can be evicted for', async () => {
     const { state, store } = readingPods();
     const cluster = new ScheduledCluster({ between: store });

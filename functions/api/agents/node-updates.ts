@@ -278,9 +278,11 @@ async function knownCounts(
   if (fleet === undefined) return undefined;
   const ageMs = nowMs - (parseTimeMs(release.status?.refreshedAt) ?? 0);
   if (ageMs < REFRESH_MS) return { fleet };
-  const isLast = report.version === spec.version && fleet.updated + fleet.skipped >= fleet.nodes;
-  if (isLast) return fleet.wave >= wavesOf(spec).length ? { fleet } : undefined;
-  if (ageMs >= QUIET_REFRESH_MS) return undefined;
+  const mayBeComplete =
+    fleet.wave < wavesOf(spec).length &&
+    fleet.updated + fleet.skipped >= fleet.nodes &&
+    state.updating.length + state.failed.length === 0;
+  if (mayBeComplete || ageMs >= QUIET_REFRESH_MS) return undefined;
   if (!needsCounts(spec, report, state)) return { fleet };
   const names = holdersAt(state, Math.floor(nowMs / HOLDERS_MS));
   const holders = (await dependencies.readHolders(names, nowMs)).map((holder) =>

@@ -17,17 +17,26 @@ import { nextDisruptionEndMs, storedStatus } from './rule.ts';
 const CONTROLLER = 'controllermanager';
 const BUDGETS = 'poddisruptionbudgets';
 
-/** One budget; without a name all of the namespace. */
-export async function syncBudgets(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport> {
-  if (ref.name !== '') return syncBudget(dependencies, ref);
-  for (const budget of await dependencies.budgets.in(ref.namespace)) {
-    await syncBudget(dependencies, refOfObject(BUDGETS, budget));
-  }
-  return {};
-}
-
-const syncBudget = (dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport> =>
+export const syncBudget = (dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport> =>
   syncUnlessOvertaken('PodDisruptionBudget', () => attemptSync(dependencies, ref));
+
+/** The budgets of a namespace with another status than they must have. Its pods are read once. */
+export async function unsettledBudgets(
+  dependencies: WorkloadDependencies,
+  namespace: string,
+): Promise<readonly KubePodDisruptionBudget[]> {
+  const { objects, clock } = dependencies;
+  const budgets: readonly KubePodDisruptionBudget[] = await listObjects(dependencies, BUDGETS, namespace);
+  if (budgets.length === 0) return [];
+  const pods = await listObjects(dependencies, 'pods', namespace);
+  const unsettled: KubePodDisruptionBudget[] = [];
+  for (const budget of budgets) {
+    const expected = await expectedPodsOf(budget, pods, (owner) => objects.get(owner));
+    const status = storedStatus({ budget, pods, expected, nowMs: clock.nowMs() });
+    if (!jsonEqual(status, budget.status ?? {})) unsettled.push(budget);
+  }
+  return unsettled;
+}
 
 async function attemptSync(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<SyncReport | 'overtaken'> {
   const { objects, clock } = dependencies;

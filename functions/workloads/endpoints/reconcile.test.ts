@@ -129,6 +129,25 @@ describe('the endpoints of a Service', () => {
     expect(await slices()).toEqual([]);
   });
 
+  it.each([0, 5_000])(
+    'have pods that a changed selector selects, %d ms after a pod without it was seen',
+    async (ageMs) => {
+      const { cluster, endpoints } = await withService({ selector: { app: 'other' } });
+      await createPod(cluster, 'a');
+      await cluster.settle();
+      await cluster.tickAfter(31_000);
+      await report(cluster, 'a', '10.0.0.1');
+      await cluster.settle();
+      cluster.api.advance(ageMs);
+      const stored = await cluster.ok('GET', `${DEFAULT}/services/web`);
+      await cluster.ok('PUT', `${DEFAULT}/services/web`, { ...stored, spec: { ...stored.spec, selector: LABELS } });
+      await cluster.settle();
+      await report(cluster, 'a', '10.0.0.2');
+      await cluster.settle();
+      expect((await endpoints())?.[0].addresses[0].ip).toBe('10.0.0.2');
+    },
+  );
+
   it('are created again after a deletion, and by the sweep where records were lost', async () => {
     const { cluster, endpoints, slices } = await withService();
     await createPod(cluster, 'a');

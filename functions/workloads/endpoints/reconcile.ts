@@ -53,19 +53,8 @@ const endpointsRef = ({ namespace, name }: ObjectRef): ObjectRef => ({
   name,
 });
 
-/**
- * One Service; without a name all of the namespace. A removed one leaves Endpoints, which are removed; its slices have
- * an owner reference.
- */
-export async function syncEndpoints(dependencies: Dependencies, ref: ObjectRef): Promise<SyncReport> {
-  if (ref.name !== '') return syncService(dependencies, ref);
-  for (const service of await dependencies.services.in(ref.namespace)) {
-    await syncService(dependencies, refOfObject('services', service));
-  }
-  return {};
-}
-
-const syncService = (dependencies: Dependencies, ref: ObjectRef): Promise<SyncReport> =>
+/** One Service. A removed one leaves Endpoints, which are removed; its slices have an owner reference. */
+export const syncEndpoints = (dependencies: Dependencies, ref: ObjectRef): Promise<SyncReport> =>
   syncUnlessOvertaken('Service', () => attemptSync(dependencies, ref));
 
 async function attemptSync(dependencies: Dependencies, ref: ObjectRef): Promise<SyncReport | 'overtaken'> {
