@@ -207,9 +207,7 @@ class World {
   }
 
   async #tickNodeMonitor(): Promise<void> {
-    const minuteMs = Math.floor(nowMs / 60_000) * 60_000;
-    const offsetSeconds = Math.floor((nowMs - minuteMs) / PERIOD_MS) * (PERIOD_MS / 1_000);
-    const body = JSON.stringify({ scheduledAt: new Date(minuteMs).toISOString(), offsetSeconds });
+    const body = JSON.stringify({ slot: Math.floor(nowMs / PERIOD_MS) });
     const outcome = await this.#invoke('node-monitor', { Records: [{ messageId: 'tick', body }] });
     const { batchItemFailures } = outcome as { readonly batchItemFailures: readonly unknown[] };
     if (batchItemFailures.length > 0) throw new Error('a tick failed');

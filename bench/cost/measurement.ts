@@ -65,7 +65,7 @@ export interface Measurement {
   readonly idle: Window;
   /** Fleets of different size that only send heartbeats. */
   readonly fleets: readonly (Window & { readonly nodes: number; readonly beats: number })[];
-  /** Batches of heartbeats, as relays send them, of two sizes: ascending. Absent in records of earlier versions. */
+  /** Batches of heartbeats, as relays send them, of two sizes: ascending. Absent: not measured. */
   readonly batches?: readonly { readonly items: number; readonly taken: Taken }[];
   /** The cost of one operation, beyond the background load. */
   readonly each: {

@@ -1,5 +1,5 @@
 /**
- * node-marker: the marks of a mass failure, in parts that node-monitor sends (node-monitor/mark-parts.ts).
+ * node-marker: the marks of a mass failure, in parts that node-monitor sends (shared/fleet/marks/mark-parts.ts).
  *
  *   a part of nodes ── still valid? ── gate open? ── read the nodes again ── mark those that are silent ── send the follow-up
  *   a follow-up     ── record the events of these marks ── mark the pods of these nodes

@@ -27,7 +27,6 @@ describe('messages of the tick queue', () => {
   it.each([
     ['{"slot":3}', 'tick'],
     ['{"watchdog":"2026-01-01T00:00:00Z"}', 'watchdog'],
-    ['{"scheduledAt":"2026-01-01T00:01:00Z","offsetSeconds":5}', 'tick'],
     ['', undefined],
     ['null', undefined],
     ['{}', undefined],

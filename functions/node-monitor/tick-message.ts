@@ -93,7 +93,7 @@ export async function handleTickMessages(event: SQSEvent, handling: TickMessageH
   return { batchItemFailures };
 }
 
-/** undefined for a malformed message. Messages of earlier versions, `{scheduledAt, offsetSeconds}`, are ticks. */
+/** undefined for a malformed message. */
 export function kindOfMessage(body: string): TickMessageKind | undefined {
   let message: unknown;
   try {
@@ -103,7 +103,7 @@ export function kindOfMessage(body: string): TickMessageKind | undefined {
   }
   if (typeof message !== 'object' || message === null) return undefined;
   if ('watchdog' in message) return 'watchdog';
-  return 'slot' in message || 'scheduledAt' in message ? 'tick' : undefined;
+  return 'slot' in message ? 'tick' : undefined;
 }
 
 const causesOf = (error: unknown): string[] =>

@@ -2,13 +2,13 @@
  * Immediate reactions to changes of Nodes and Pods. Records are delivered at least once, in order for each object.
  * Every work decides on what is stored when it runs, so a repetition finds nothing to do.
  *
- * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels (node-reconciler/reconcile.ts);
+ * Node  events RegisteredNode and RemovingNode, once for each uid; taints and labels (node-taints/reconcile.ts);
  *       removal from the eviction queue when Ready; evictions of its pods when its NoExecute taints changed; pod CIDRs
- *       (cidr-allocator/reconcile.ts); the list of nodes that EC2 is asked about (cloud-node/maintain-watch-list.ts); the
- *       quarantine of missing node names (pod-gc/maintain-work-list.ts)
+ *       (cidrs/reconcile.ts); the list of nodes that EC2 is asked about (maintain-watch-list.ts); the quarantine of
+ *       missing node names (maintain-work-list.ts)
  * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; a not-ready mark when it is bound to
  *       a node that is not Ready; the work list of pod-gc; the pods version of its node, unless only its status changed
- * both  a pass of the scheduler (scheduler/requests.ts)
+ * both  a pass of the scheduler (scheduling-requests.ts)
  *
  * A fault of one record concerns that record only. If it may pass, its works are parked and retried (parked-works.ts).
  * If it can never pass, the record is given up and counted (shared/ticks/item-change.ts).

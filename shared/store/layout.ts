@@ -18,10 +18,10 @@
  *          pk `silences` sk <hour>-<hash>-<slot>    silences of live machines in an hour, TTL (silence-store.ts)
  *          pk `refusals` sk <minute>-<hash>          refused requests of an identity, TTL (refusal-store.ts)
  *          pk `tick#<controller>` sk `-`            the last claim of a controller that stores nothing with it
- *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (eviction-timer-store.ts)
+ *          pk `evictions#<node name>` sk `-`, `p1` …   eviction timers of the node's pods (timer-store.ts)
  *          pk `evictions-due` sk `<due, 14 digits>#<node name>`   which nodes have one that is due
  *          pk `parked` sk `<resource>#<key>#<uid>`  works of object-stream that are retried (parked-store.ts)
- *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   pod-gc's work list (pod-gc-store.ts)
+ *          pk `pod-gc` sk `pod#`, `missing#`, `volumes#` and a name, `sweep`   pod-gc's work list (work-list-store.ts)
  *          pk `scheduler` sk `turn`, `order`, `pod#…`       queue of the scheduler (shared/scheduling/queue-store.ts)
  *          pk `use#<shard>` sk <node name>          how often a pod was added to the node (node-use.ts)
  *          pk `node-keys#<shard>` sk <node name>    public keys that may sign in as the node (node-key-store.ts)

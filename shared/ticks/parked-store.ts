@@ -165,8 +165,7 @@ export function parkedStore(items: ItemStore): ParkedStore {
 function rowOf(item: Item): ParkedRow {
   const firstMs = item['first'] as number;
   const parkedAtMs = Object.entries(item).flatMap(([name, value]) =>
-    // A row of an earlier version has a 1 in place of the time.
-    name.startsWith(WORK_PREFIX) ? [[name.slice(WORK_PREFIX.length), Math.max(firstMs, Number(value))] as const] : [],
+    name.startsWith(WORK_PREFIX) ? [[name.slice(WORK_PREFIX.length), Number(value)] as const] : [],
   );
   return {
     id: item['sk'] as string,

@@ -113,7 +113,7 @@ interface UnknownPods {
   readonly log: Log;
 }
 
-/** Removes once the pods of podman without a record: earlier versions of the agent started pods in another way. */
+/** Removes once the pods of podman without a record, as after a loss of the state directory. */
 async function removeUnknownPods(parts: UnknownPods, closed: AbortSignal): Promise<void> {
   const { podman, recorded, rootDirectory, time, log } = parts;
   while (!closed.aborted) {

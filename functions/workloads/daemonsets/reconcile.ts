@@ -2,10 +2,10 @@
  * One sync of a DaemonSet: read, decide, apply.
  *
  * At most one pod of a node that is not being deleted, two with a surge. Each transaction is under the claim of the
- * DaemonSet (workload-rules/pod-commits.ts), so the pods of a node are those that were read, or fewer. A Node that was
+ * DaemonSet (pods/pod-commits.ts), so the pods of a node are those that were read, or fewer. A Node that was
  * removed since it was read leaves a pod that the record of the removal deletes.
  *
- * While rollouts are held (workload-rules/hold.rule.ts), a rolling update replaces nothing, and no pod is deleted
+ * While rollouts are held (pods/hold.rule.ts), a rolling update replaces nothing, and no pod is deleted
  * because of a taint of our own.
  */
 import { defined } from '../../../shared/defined.ts';

@@ -1,7 +1,7 @@
 /**
  * One sync of a ReplicaSet or ReplicationController: read, decide, apply.
  *
- * Never more pods than wanted (L14): each transaction is under the claim of the owner (workload-rules/pod-commits.ts),
+ * Never more pods than wanted (L14): each transaction is under the claim of the owner (pods/pod-commits.ts),
  * so when it commits, no other worker has changed the set of pods since it was read, and spec.replicas is still what
  * was read. Names of pods follow from the claim, so nothing depends on a random number.
  */

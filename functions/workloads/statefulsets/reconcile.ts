@@ -5,8 +5,8 @@
  * name. A pod of a silent node keeps its name until its object is removed: by its machine, by a person, or because the
  * Node no longer exists. No time limit of ours shortens this.
  *
- * Each transaction is under the claim of the StatefulSet (workload-rules/pod-commits.ts), so two workers never delete
- * two pods where the rule allows one. While rollouts are held (workload-rules/hold.rule.ts), a rolling update replaces
+ * Each transaction is under the claim of the StatefulSet (pods/pod-commits.ts), so two workers never delete
+ * two pods where the rule allows one. While rollouts are held (pods/hold.rule.ts), a rolling update replaces
  * nothing.
  */
 

@@ -49,7 +49,7 @@ export interface ProfileGate {
   readonly sinceMs: number;
   readonly freshSinceMs: number;
   readonly provenAtMs: number | undefined;
-  /** Heartbeat interval of the profile at this tick. Seconds; absent in records of earlier versions. */
+  /** Heartbeat interval of the profile at this tick. Seconds; absent: not known yet. */
   readonly beatSeconds?: number | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface GateRecord extends ProfileGate {
   readonly provenAtMs: number | undefined;
   /** When the gate of any profile last closed for `failingPath`; absent: never. Epoch milliseconds. */
   readonly pathFailedAtMs?: number | undefined;
-  /** When it closed for that before, newest first; absent: never, or in an earlier version (zone-state.ts). */
+  /** When it closed for that before, newest first; absent: never. */
   readonly earlierPathFailuresMs?: readonly number[] | undefined;
   /** The gate of each profile, `default` included; absent without profiles: this record is the gate of all nodes. */
   readonly profiles?: Readonly<Record<string, ProfileGate>> | undefined;

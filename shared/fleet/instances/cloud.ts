@@ -1,7 +1,7 @@
 /**
  * Requests of the controllers to the cloud that runs some of the machines. A refusal, a throttled call or a missing
- * response is an outcome and not an exception; the rules evaluate it (shared/fleet/instances/rule.ts,
- * volume-detach.ts).
+ * response is an outcome and not an exception; the rules evaluate it (rule.ts,
+ * functions/pod-gc/volumes/rule.ts).
  */
 import type { CloudAnswer, InstanceMetadata } from './instance.ts';
 import type { Ec2Instance } from './provider-id.ts';

@@ -28,7 +28,7 @@ export interface ZoneRecord {
   /** Undefined while the zone has no counted node. */
   readonly state: ZoneState | undefined;
   readonly limiter: Limiter;
-  /** When the zone got its first node. Epoch milliseconds. Absent in a record of an earlier version. */
+  /** When the zone got its first node. Epoch milliseconds; absent: not known. */
   readonly createdAtMs?: number;
 }
 

@@ -105,7 +105,7 @@ export interface ProfileSweep {
   readonly round: 1 | 2 | 3;
   /** Name of the last Node that was evaluated in this round; '' before the first. */
   readonly after: string;
-  /** A Node failed in this round; absent: none, or in an earlier version. */
+  /** A Node failed in this round; absent: none. */
   readonly failed?: true | undefined;
   /** A repeated round begins at this time; absent: the round is not repeated. Epoch milliseconds. */
   readonly againAtMs?: number | undefined;

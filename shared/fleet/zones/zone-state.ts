@@ -114,7 +114,7 @@ export interface DisruptionRecord {
    */
   readonly freshSinceMs: number;
   /**
-   * When the current or the last total disruption began; absent: never, or in an earlier version. Epoch milliseconds.
+   * When the current or the last total disruption began; absent: never. Epoch milliseconds.
    */
   readonly startedAtMs?: number | undefined;
   /** When earlier ones began, newest first; absent: none is known. */
