@@ -11,7 +11,7 @@ import type { SimOptions } from '../../simulation/sim-options.ts';
 const TIMEOUT_MS = 240_000;
 const SEEDS_MAX = 8;
 const SITES = { hours: 0.4, nodes: 16, parts: ['relays'], faults: RELAY_FAULTS, faultsAStorm: 20 } as const;
-/** Time enough for faults of which few can strike at once. */
+/** Time enough for faults that rarely strike at the same time. */
 const LONGER = { hours: 0.75, nodes: 24 };
 
 describe('the laws of a fleet with relays', () => {
