@@ -5,6 +5,7 @@ import { withCondition } from '../../agent/rules/node-conditions.ts';
 import { initialNode } from '../../agent/rules/node-registration.ts';
 import { withPressures, withReady } from '../../agent/rules/reported-conditions.ts';
 import { labelsToSet } from '../../agent/rules/status-report.ts';
+import { SIMULATED_RUNTIME } from '../../shared/api/logs/without-agent.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import type { KubeNode, NodeCondition, NodeStatus } from '../../shared/kinds/types.ts';
 import { formatTime } from '../../shared/kubernetes/time.ts';
@@ -73,7 +74,7 @@ const describedStatus = (machine: MachineIdentity): NodeStatus => ({
   nodeInfo: {
     architecture: PLATFORM.architecture,
     bootID: uuidOf(boardId(machine.name, 'boot')),
-    containerRuntimeVersion: 'containerd://2.1.4',
+    containerRuntimeVersion: `${SIMULATED_RUNTIME}1`,
     kernelVersion: '6.12.48+deb13-arm64',
     kubeProxyVersion: '',
     kubeletVersion: KUBERNETES_VERSION,

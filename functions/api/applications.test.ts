@@ -397,7 +397,7 @@ describe('a workload', () => {
     const refused = await api.send('POST', path, { body });
     expect([refused.code, refused.body.message]).toEqual([
       422,
-      'StatefulSet.apps "a" is invalid: spec.volumeClaimTemplates: Forbidden: persistent volume claims are not served here',
+      'StatefulSet.apps "a" is invalid: spec.volumeClaimTemplates: Forbidden: nothing binds or provisions volumes here: use a volume of another type in the template',
     ]);
     const empty = { ...given, spec: { ...(given['spec'] as object), volumeClaimTemplates: [] } };
     expect((await api.send('POST', path, { body: empty })).code).toBe(201);

@@ -1,6 +1,7 @@
 import type { AccountTokenIssuer } from '../../shared/access/account-tokens.ts';
 import type { Call, ReadDependencies } from '../../shared/api/request/call.ts';
 import type { CidrSet } from '../../shared/fleet/cidrs/cidr-set.ts';
+import type { Policy } from '../../shared/fleet/policy.ts';
 import type { NamespacePolicies } from '../../shared/kinds/quotas/namespace-policies.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import type { HttpRequest, HttpResponse } from '../../shared/kubernetes/request/http.ts';
@@ -20,6 +21,8 @@ export interface ApiDependencies extends Pick<ReadDependencies, 'storageOf' | 'r
   readonly podEvictionTimeoutSeconds: number;
   /** How far ahead a node may promise silence of its own. Seconds; 0: it may not. */
   readonly maxPlannedSilenceSeconds: number;
+  /** Whether kinds that nothing acts on are stored with a warning, or refused. */
+  readonly unenforcedKinds: Policy['unenforcedKinds'];
   /** The same for a node with these labels. Seconds. Absent: no profile has other seconds. */
   readonly podEvictionTimeoutOn?: (nodeLabels: Readonly<Record<string, string>> | undefined) => number;
   /** The disruption budgets of a pod, each with its current status. */

@@ -73,6 +73,7 @@ function serveDependencies(options: ApiOptions): ServeDependencies {
     readHolders: releaseHolders({ storageOf }),
     podEvictionTimeoutSeconds: policy.podEvictionTimeoutSeconds,
     maxPlannedSilenceSeconds: policy.maxPlannedSilenceSeconds,
+    unenforcedKinds: policy.unenforcedKinds,
     ...defined({ podEvictionTimeoutOn: podEvictionTimeoutOn(policy) }),
     cidrSets: cidrSetsOf(policy),
     answerWatch: options.answerWatch ?? answerLongPoll,

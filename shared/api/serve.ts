@@ -13,6 +13,7 @@ import type { Visit } from '../access/request-throttle.ts';
 import type { UserInfo } from '../access/user-info.ts';
 import { defined } from '../defined.ts';
 import type { ResourceDescriptor } from '../kinds/descriptor.ts';
+import { writeRefusal } from '../kinds/effects.ts';
 import { namespaces } from '../kinds/registry.ts';
 import type { Verb } from '../kinds/stored-resource.ts';
 import { NAME_LENGTH_MAX } from '../kubernetes/kubernetes.ts';
@@ -242,8 +243,10 @@ function refuseMisplaced(descriptor: ResourceDescriptor, target: ResourceTarget,
   if (descriptor.namespaced && needsNamespace && target.namespace === '') throw status.methodNotAllowedHere();
   if (target.subresource === '') {
     const addressed = target.name === '' ? verb !== 'update' && verb !== 'patch' : verb !== 'create';
-    if (!addressed || !descriptor.verbs.includes(verb)) throw status.methodNotAllowedHere();
-    return;
+    if (!addressed) throw status.methodNotAllowedHere();
+    if (descriptor.verbs.includes(verb)) return;
+    const why = writeRefusal(descriptor);
+    throw why === undefined ? status.methodNotAllowedHere() : status.notServed(why);
   }
   const subresource = descriptor.subresources.find((each) => each.name === target.subresource);
   if (subresource === undefined) throw status.unknownPath();

@@ -79,6 +79,7 @@ describe('a policy', () => {
     ['disableForceDetachOnTimeout', [true, false], ['false', 0]],
     ['podGcPeriodSeconds', [1, 15, 20, 60], [0, -20, 7, 25, 1.5, 120, '20']],
     ['orphanQuarantineSeconds', [0, 40], [-1]],
+    ['unenforcedKinds', ['warn', 'refuse'], ['Warn', true, '']],
     ['concurrentWatchesMax', [1, 100, 1_000], [0, -1, 1_001, 1.5, '3']],
     ['pendingPodAlarmSeconds', [60, 300, 3_600], [59, 0, 90.5, '300']],
     ['workloadShortageAlarmSeconds', [60, 1_800], [59, 0, 90.5, '300']],

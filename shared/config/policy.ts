@@ -111,6 +111,7 @@ const fieldRules: { readonly [Field in keyof Policy]: FieldRule<Policy[Field]> }
   serviceClusterIPRanges: cidrs,
   nodeCIDRMaskSizeIPv4: maskBits(32),
   nodeCIDRMaskSizeIPv6: maskBits(128),
+  unenforcedKinds: oneOf(['warn', 'refuse']),
   watchMode: oneOf(['stream', 'longPoll']),
   heartbeatUrl: oneOf(['on', 'off']),
   concurrentWatchesMax: {

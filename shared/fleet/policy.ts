@@ -103,6 +103,8 @@ export interface Policy {
   readonly serviceClusterIPRanges: readonly string[];
   readonly nodeCIDRMaskSizeIPv4: number;
   readonly nodeCIDRMaskSizeIPv6: number;
+  /** The creation of a kind that nothing acts on, such as NetworkPolicy, is answered with a warning, or refused. */
+  readonly unenforcedKinds: 'warn' | 'refuse';
   /** stream: watches are redirected to the streaming function. longPoll: held on the HTTP API, 20 s at most. */
   readonly watchMode: 'stream' | 'longPoll';
   /**
@@ -201,6 +203,7 @@ export const defaultPolicy: Policy = Object.freeze({
   serviceClusterIPRanges: [],
   nodeCIDRMaskSizeIPv4: 24,
   nodeCIDRMaskSizeIPv6: 64,
+  unenforcedKinds: 'warn',
   watchMode: 'stream',
   heartbeatUrl: 'off',
   concurrentWatchesMax: 40,

@@ -87,8 +87,6 @@ export interface ResourceDescriptor extends StoredResource {
   prepareForUpdate(next: KubeObject, old: KubeObject, context: PrepareUpdateContext): KubeObject;
   /** Empty when the object may be stored. Call after preparing. */
   validate(object: KubeObject, context: ValidateContext): Cause[];
-  /** Sent with the answer to a creation, for a kind that is stored and that nothing acts on. Absent: none. */
-  readonly creationWarning?: string;
   /** Set for a resource that is stored in another version (events.k8s.io/v1 of v1 events). */
   readonly servedFrom?: {
     /** The descriptor under which objects are stored, selected and watched. */

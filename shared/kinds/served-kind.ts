@@ -16,9 +16,7 @@ export const SCALE_PART: Subresource = {
 };
 
 export interface ServedKind
-  extends Partial<
-    Pick<ResourceDescriptor, 'shortNames' | 'categories' | 'createOnUpdate' | 'servedFrom' | 'creationWarning'>
-  > {
+  extends Partial<Pick<ResourceDescriptor, 'shortNames' | 'categories' | 'createOnUpdate' | 'servedFrom'>> {
   readonly subresources?: readonly Subresource[];
   readonly columns: readonly Column[];
   row(object: KubeObject, nowMs: number): unknown[];

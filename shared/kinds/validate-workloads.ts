@@ -218,7 +218,12 @@ function validateStatefulSpec(spec: StatefulSetSpec): Cause[] {
     }
   }
   if ((spec.volumeClaimTemplates ?? []).length > 0) {
-    causes.push(forbiddenField('spec.volumeClaimTemplates', 'persistent volume claims are not served here'));
+    causes.push(
+      forbiddenField(
+        'spec.volumeClaimTemplates',
+        'nothing binds or provisions volumes here: use a volume of another type in the template',
+      ),
+    );
   }
   for (const name of ['whenDeleted', 'whenScaled'] as const) {
     const policy = spec.persistentVolumeClaimRetentionPolicy?.[name];

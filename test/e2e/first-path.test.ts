@@ -104,7 +104,7 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
     it('shows addresses and machine facts in the wide list', async () => {
       const [header, first] = (await kubectl('get', 'nodes', '-o', 'wide')).split('\n');
       expect(header).toMatch(/INTERNAL-IP +EXTERNAL-IP +OS-IMAGE +KERNEL-VERSION +CONTAINER-RUNTIME/);
-      expect(first).toMatch(/^edge-a-0 .* 10\.\d+\.\d+\.\d+ +<none> +Debian .* containerd:\/\//);
+      expect(first).toMatch(/^edge-a-0 .* 10\.\d+\.\d+\.\d+ +<none> +Debian .* simulated:\/\//);
     });
 
     it('prints nodes as YAML', async () => {
@@ -161,6 +161,74 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
         exitCode: 1,
         stderr: 'Error from server (NotFound): nodes "by-hand" not found\n',
       });
+    });
+
+    it('says why there are no logs of a simulated machine', async () => {
+      await kubectl('run', 'quiet', '--image=none', '--overrides', JSON.stringify({ spec: { nodeName: 'edge-a-0' } }));
+      expect((await run('logs', 'quiet')).stderr).toContain(
+        'node "edge-a-0" is simulated, and none of its containers runs; logs are available from nodes that run the nodekeeper agent',
+      );
+      await kubectl('delete', 'pod', 'quiet', '--wait=false');
+    });
+
+    it('warns of what nothing acts on, and says what cannot be done here', async () => {
+      const manifests = [
+        {
+          apiVersion: 'networking.k8s.io/v1',
+          kind: 'NetworkPolicy',
+          spec: { podSelector: {}, policyTypes: ['Ingress'] },
+        },
+        {
+          apiVersion: 'networking.k8s.io/v1',
+          kind: 'Ingress',
+          spec: { defaultBackend: { service: { name: 's', port: { number: 80 } } } },
+        },
+        {
+          apiVersion: 'v1',
+          kind: 'PersistentVolumeClaim',
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+        },
+      ].map((each) => ({ ...each, metadata: { name: 'inert' } }));
+      const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests });
+      const applied = await runKubectl(tested!, ['apply', '-f', '-'], { kubeconfig: local.kubeconfig, place, stdin });
+      expect(applied).toMatchObject({
+        exitCode: 0,
+        stderr: [
+          'Warning: the NetworkPolicy is stored: no traffic is filtered by it',
+          'Warning: the Ingress is stored: no traffic is routed by it',
+          'Warning: the PersistentVolumeClaim is stored: no claim is bound to a volume, and a pod that uses a claim stays Pending',
+          '',
+        ].join('\n'),
+      });
+      await kubectl('delete', 'networkpolicy/inert', 'ingress/inert', 'pvc/inert');
+
+      const crd = {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: 'foos.example.com' },
+        spec: { group: 'example.com', names: { kind: 'Foo', plural: 'foos' }, scope: 'Namespaced', versions: [] },
+      };
+      const refused = await runKubectl(tested!, ['create', '-f', '-'], {
+        kubeconfig: local.kubeconfig,
+        place,
+        stdin: JSON.stringify(crd),
+      });
+      expect(refused.stderr).toContain(
+        'customresourcedefinitions.apiextensions.k8s.io can be listed here, not written: no kind can be added',
+      );
+      const mayCreate = await run('auth', 'can-i', 'create', 'customresourcedefinitions');
+      expect([mayCreate.exitCode, mayCreate.stdout]).toEqual([
+        1,
+        expect.stringMatching(/^no - customresourcedefinitions/),
+      ]);
+      expect(await run('auth', 'can-i', 'list', 'customresourcedefinitions')).toMatchObject({
+        exitCode: 0,
+        stdout: 'yes\n',
+      });
+
+      expect((await run('top', 'pods', '-A')).stderr).toMatch(
+        /^Warning: pods are not measured here; kubectl top nodes/,
+      );
     });
 
     it('reports an unknown resource', async () => {

@@ -7,6 +7,9 @@ import type { Authorizer } from '../../../shared/access/authorizer.ts';
 import type { UserInfo } from '../../../shared/access/user-info.ts';
 import { refuseUnacceptable } from '../../../shared/api/request/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
+import { writeRefusal } from '../../../shared/kinds/effects.ts';
+import { resources } from '../../../shared/kinds/registry.ts';
+import { ALL_VERBS } from '../../../shared/kinds/stored-resource.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import { isRecord, recordOf, textOf } from '../../../shared/kubernetes/normal-form.ts';
 import { json } from '../../../shared/kubernetes/request/respond.ts';
@@ -98,7 +101,19 @@ export async function accessStatus(
         nowMs,
       )
     : await authorizer.authorizePath(user, { verb: textOf(verb), path: textOf(path) }, nowMs);
+  const notServed = isRecord(resource)
+    ? notServedReason({ group: textOf(group), resource: textOf(plural) }, textOf(subresource), textOf(verb))
+    : undefined;
+  if (notServed !== undefined) return { allowed: false, reason: notServed };
   return { allowed: answer.allowed, ...defined({ reason: answer.reason === '' ? undefined : answer.reason }) };
+}
+
+/** No user may do what is not served, whatever the roles grant. undefined: it is, or the resource is not known. */
+function notServedReason(resource: status.ResourceName, subresource: string, verb: string): string | undefined {
+  const known = resources.find((each) => each.group === resource.group && each.resource === resource.resource);
+  if (known === undefined || subresource !== '') return undefined;
+  const isServed = !ALL_VERBS.some((each) => each === verb) || known.verbs.some((each) => each === verb);
+  return isServed ? undefined : (writeRefusal(known) ?? status.methodNotAllowed(known, verb).message);
 }
 
 /** @throws StatusError 400 without a namespace */

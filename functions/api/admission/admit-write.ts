@@ -4,7 +4,9 @@ import { NODES_GROUP } from '../../../shared/access/node-restriction.ts';
 import type { Call } from '../../../shared/api/request/call.ts';
 import { PLANNED_SILENCE_SECONDS_MAX, promiseFault } from '../../../shared/fleet/silences/planned-silence.ts';
 import { certificatesigningrequests } from '../../../shared/kinds/certificates/serve.ts';
+import { effectOf } from '../../../shared/kinds/effects.ts';
 import { nodes, priorityclasses } from '../../../shared/kinds/registry.ts';
+import type { KubeObject } from '../../../shared/kinds/types.ts';
 import { invalidValue } from '../../../shared/kubernetes/causes.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import type { ServeDependencies } from '../dependencies.ts';
@@ -19,14 +21,29 @@ type Admission = Pick<WriteOptions, 'admit' | 'admitStored'>;
 /** Refusals that depend on stored objects. */
 export function admitWrite(dependencies: ServeDependencies, call: Call, verb: RestrictedVerb): Admission {
   const admission = admissionOf(dependencies, call, verb);
-  if (verb === 'create' || verb === 'delete') return admission;
+  if (verb === 'delete') return admission;
   return {
     ...admission,
     async admit(next, stored) {
-      if (stored === undefined) await requireCreate(dependencies, call);
+      if (stored === undefined) {
+        if (verb !== 'create') await requireCreate(dependencies, call);
+        refuseUnenforced(dependencies, call, next);
+      }
       await admission.admit?.(next, stored);
     },
   };
+}
+
+/** Policy `unenforcedKinds: refuse`. */
+function refuseUnenforced(
+  { unenforcedKinds }: ServeDependencies,
+  { descriptor, target }: Call,
+  next: KubeObject | undefined,
+): void {
+  const { effect, what } = effectOf(descriptor) ?? {};
+  if (unenforcedKinds !== 'refuse' || effect !== 'unenforced') return;
+  const name = target.name === '' ? (next?.metadata.name ?? '') : target.name;
+  throw status.forbidden(descriptor, name, `the policy has unenforcedKinds: refuse, and nothing acts on it: ${what}`);
 }
 
 /** An update or an apply that creates needs the verb `create` too, as upstream. */

@@ -9,10 +9,11 @@ import {
   payloadBytes,
   RESPONSE_BYTES_MAX,
 } from '../../../shared/api/request/response-size.ts';
+import { effectOf } from '../../../shared/kinds/effects.ts';
 import type { HttpResponse } from '../../../shared/kubernetes/request/http.ts';
 import { checkListOptions, refuseFutureVersion } from '../../../shared/kubernetes/request/list-options.ts';
 import { limitOf } from '../../../shared/kubernetes/request/request.ts';
-import { json } from '../../../shared/kubernetes/request/respond.ts';
+import { json, warningHeaders } from '../../../shared/kubernetes/request/respond.ts';
 import * as status from '../../../shared/kubernetes/status.ts';
 import { refuseForeign } from '../admission/restrict-node.ts';
 
@@ -37,6 +38,8 @@ export async function list(dependencies: ReadDependencies, call: Call): Promise<
   const { descriptor, target, request } = call;
   checkListOptions(request.query, call.nowMs);
   let limit = limitOf(request.query);
+  const { listWarning } = effectOf(descriptor) ?? {};
+  const headers = warningHeaders(listWarning === undefined ? [] : [listWarning]);
   for (let attempt = 1; attempt <= FIT_ATTEMPTS_MAX; attempt += 1) {
     const listed = await listObjects(dependencies.storageOf(descriptor), descriptor, {
       namespace: target.namespace,
@@ -48,7 +51,7 @@ export async function list(dependencies: ReadDependencies, call: Call): Promise<
     });
     const answer = compressedIfLarge(
       request,
-      json(200, shapeList(descriptor, listed, call.shape, call.nowMs)),
+      json(200, shapeList(descriptor, listed, call.shape, call.nowMs), headers),
       dependencies.gzip,
     );
     const bytes = payloadBytes(answer);

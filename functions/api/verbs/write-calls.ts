@@ -5,6 +5,7 @@ import type { Call } from '../../../shared/api/request/call.ts';
 import { shapeObject } from '../../../shared/api/request/response-shape.ts';
 import { defined } from '../../../shared/defined.ts';
 import type { ResourceDescriptor } from '../../../shared/kinds/descriptor.ts';
+import { creationWarning } from '../../../shared/kinds/effects.ts';
 import { nodeidentities, nodes, storedAs } from '../../../shared/kinds/registry.ts';
 import { schemaFor } from '../../../shared/kinds/schemas.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
@@ -63,8 +64,8 @@ const writtenResponse = (
   { object, created }: WrittenObject,
   warnings: readonly string[],
 ): HttpResponse => {
-  const ofKind = created && descriptor.creationWarning !== undefined ? [descriptor.creationWarning] : [];
-  const headers = warningHeaders([...warnings, ...ofKind]);
+  const ofKind = created ? creationWarning(descriptor) : undefined;
+  const headers = warningHeaders(ofKind === undefined ? warnings : [...warnings, ofKind]);
   return json(created ? 201 : 200, shapeObject(descriptor, object, shape, nowMs), headers);
 };
 

@@ -1,13 +1,17 @@
 import { nodes } from '../../kinds/nodes/serve.ts';
+import type { KubeNode } from '../../kinds/types.ts';
 import * as status from '../../kubernetes/status.ts';
 import type { ReadDependencies } from '../request/call.ts';
 
 /** The agent reports itself as a kubelet of this build (agent/bin/agent-process.ts). */
 const AGENT_BUILD = '-nodekeeper.';
+/** Begins the version of the runtime of a simulated machine (demo). */
+export const SIMULATED_RUNTIME = 'simulated://';
 
 /**
  * @param what in the plural
- * @throws StatusError 404 without the Node, as upstream; 405 if the node runs a kubelet, which waits for connections
+ * @throws StatusError 404 without the Node, as upstream; 405 if it is simulated or runs a kubelet, which waits for
+ * connections
  */
 export async function refuseWithoutAgent(
   dependencies: Pick<ReadDependencies, 'storageOf'>,
@@ -16,9 +20,14 @@ export async function refuseWithoutAgent(
 ): Promise<void> {
   const node = await dependencies.storageOf(nodes).get('', nodeName);
   if (node === undefined) throw status.notFound(nodes, nodeName);
-  const info = node.status?.['nodeInfo'] as { readonly kubeletVersion?: string } | undefined;
-  const version = info?.kubeletVersion ?? '';
+  const { kubeletVersion: version = '', containerRuntimeVersion = '' } = (node as KubeNode).status?.nodeInfo ?? {};
   if (version === '' || version.includes(AGENT_BUILD)) return;
+  if (containerRuntimeVersion.startsWith(SIMULATED_RUNTIME)) {
+    throw status.notServed(
+      `node ${status.quote(nodeName)} is simulated, and none of its containers runs; ${what} are available from nodes that ` +
+        'run the nodekeeper agent (nodekeeper join-command)',
+    );
+  }
   throw status.notServed(
     `node ${status.quote(nodeName)} runs a kubelet (${version}), which serves ${what} only on its own port; ` +
       `${what} are available from nodes that run the nodekeeper agent`,

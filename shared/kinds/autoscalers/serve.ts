@@ -40,7 +40,6 @@ function targetCell(metric: MetricSpec): string {
 const KIND: ServedKind = {
   shortNames: ['hpa'],
   categories: ['all'],
-  creationWarning: 'the HorizontalPodAutoscaler is stored: nothing scales by it',
   subresources: [STATUS_PART],
   columns: [
     nameColumn,

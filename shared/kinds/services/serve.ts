@@ -30,7 +30,6 @@ const portsCell = (ports: readonly ServicePort[] = []): string =>
 export const services: ResourceDescriptor = servedKind(SERVICES, {
   shortNames: ['svc'],
   categories: ['all'],
-  creationWarning: 'no traffic is routed to the address of the Service',
   subresources: [STATUS_PART],
   columns: [
     nameColumn,

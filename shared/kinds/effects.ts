@@ -1,0 +1,200 @@
+/**
+ * What follows from an object of each kind: one table. The API warns and refuses by it, and the tables
+ * of kinds in README.md, docs/clients.md and docs/kubectl.md are written from it (effects.test.ts).
+ */
+import { qualifiedResource, type ResourceName } from '../kubernetes/status.ts';
+
+export type Effect =
+  /** Something here acts on it. */
+  | 'acts'
+  /** Read by people, pods or clients, as upstream. Nothing has to act on it. */
+  | 'data'
+  /** With upstream something acts on it. Here it is stored, and nothing does. */
+  | 'unenforced'
+  /** Can be listed, and is empty. Writes are refused. */
+  | 'empty';
+
+export interface KindEffect {
+  /** Plural names, with the group where it is not the core group. */
+  readonly kinds: readonly string[];
+  readonly effect: Effect;
+  /** A cell of docs/clients.md. Links are those of that page. */
+  readonly what: string;
+  /** Sent with the answer to a creation. A kind that is `unenforced` has one. */
+  readonly warning?: string;
+  /** Sent with a list, which is empty. */
+  readonly listWarning?: string;
+}
+
+export const KIND_EFFECTS: readonly KindEffect[] = [
+  {
+    kinds: ['nodes', 'leases.coordination.k8s.io'],
+    effect: 'acts',
+    what: 'a Node without heartbeats is marked and tainted, and its pods are evicted',
+  },
+  {
+    kinds: ['pods', 'priorityclasses.scheduling.k8s.io'],
+    effect: 'acts',
+    what: '[scheduled](scheduler.md), and run by [agents](agent.md) and kubelets',
+  },
+  {
+    kinds: [
+      'deployments.apps',
+      'replicasets.apps',
+      'statefulsets.apps',
+      'daemonsets.apps',
+      'replicationcontrollers',
+      'jobs.batch',
+      'cronjobs.batch',
+    ],
+    effect: 'acts',
+    what: '[they make and replace pods](workloads.md); a StatefulSet with `volumeClaimTemplates` is refused',
+  },
+  {
+    kinds: ['poddisruptionbudgets.policy'],
+    effect: 'acts',
+    what: 'v1 and v1beta1; evaluated at evictions; [status](workloads.md#poddisruptionbudgets)',
+  },
+  {
+    kinds: ['resourcequotas', 'limitranges'],
+    effect: 'acts',
+    what: 'enforced; a namespace without them costs nothing',
+  },
+  {
+    kinds: ['namespaces'],
+    effect: 'acts',
+    what: 'each has the account `default` and the ConfigMap `kube-root-ca.crt` with the authorities of the endpoint',
+  },
+  {
+    kinds: ['runtimeclasses.node.k8s.io'],
+    effect: 'acts',
+    what: 'a pod gets overhead, node selector and tolerations of its class',
+  },
+  {
+    kinds: ['serviceaccounts'],
+    effect: 'acts',
+    what: 'sign in with [tokens](access.md#service-accounts); each pod has one, with a volume of its token',
+  },
+  {
+    kinds: [
+      'roles.rbac.authorization.k8s.io',
+      'clusterroles.rbac.authorization.k8s.io',
+      'rolebindings.rbac.authorization.k8s.io',
+      'clusterrolebindings.rbac.authorization.k8s.io',
+    ],
+    effect: 'acts',
+    what: '[evaluated](access.md#roles); aggregated; checked against escalation',
+  },
+  {
+    kinds: ['certificatesigningrequests.certificates.k8s.io'],
+    effect: 'acts',
+    what: 'signed by `nodekeeper serve` ([one-machine.md](one-machine.md#certificates)); on AWS stored and approved, and nothing is signed',
+  },
+  {
+    kinds: ['endpoints', 'endpointslices.discovery.k8s.io'],
+    effect: 'acts',
+    what: 'of Services with a selector written from their pods; other Endpoints stored as sent, and mirrored into EndpointSlices; `default/kubernetes` exists, with the address of its Service',
+  },
+  {
+    kinds: ['services'],
+    effect: 'acts',
+    what: 'an address of 10.96.0.0/16, and Endpoints; no traffic is routed to the address, and no node port is assigned',
+    warning: 'no traffic is routed to the address of the Service',
+  },
+  {
+    kinds: ['volumeattachments.storage.k8s.io', 'csinodes.storage.k8s.io'],
+    effect: 'acts',
+    what: 'written by kubelets and CSI drivers; volumes that no pod uses are detached from dead nodes',
+  },
+  {
+    kinds: ['agentreleases.nodekeeper.dev'],
+    effect: 'acts',
+    what: 'versions that [agents install themselves](agent.md#updates)',
+  },
+  {
+    kinds: ['nodeidentities.nodekeeper.dev', 'bootstraptokens.nodekeeper.dev'],
+    effect: 'acts',
+    what: 'who may sign in [as a node](security.md)',
+  },
+  { kinds: ['configmaps', 'secrets'], effect: 'data', what: 'stored; nodes read what their pods refer to' },
+  { kinds: ['events', 'events.events.k8s.io'], effect: 'data', what: 'one object in two forms, for an hour' },
+  { kinds: ['controllerrevisions.apps', 'podtemplates'], effect: 'data', what: 'stored' },
+  { kinds: ['nodes.metrics.k8s.io'], effect: 'data', what: 'what agents report; a kubelet reports nothing here' },
+  {
+    kinds: ['pods.metrics.k8s.io'],
+    effect: 'empty',
+    what: 'pods are not measured',
+    listWarning: 'pods are not measured here; kubectl top nodes has what agents report of their nodes',
+  },
+  {
+    kinds: [
+      'decisions.nodekeeper.dev',
+      'clusterstatuses.nodekeeper.dev',
+      'silencehistograms.nodekeeper.dev',
+      'componentstatuses',
+    ],
+    effect: 'data',
+    what: 'read-only: what the controllers [decided](explain.md), and their state',
+  },
+  {
+    kinds: ['networkpolicies.networking.k8s.io'],
+    effect: 'unenforced',
+    what: 'no traffic is filtered, not even by a policy that denies all',
+    warning: 'no traffic is filtered by it',
+  },
+  {
+    kinds: ['ingresses.networking.k8s.io', 'ingressclasses.networking.k8s.io'],
+    effect: 'unenforced',
+    what: 'no traffic is routed, unless a controller of your own does it',
+    warning: 'no traffic is routed by it',
+  },
+  {
+    kinds: ['persistentvolumes', 'persistentvolumeclaims'],
+    effect: 'unenforced',
+    what: 'no claim is bound, and a pod that uses one stays Pending',
+    warning: 'no claim is bound to a volume, and a pod that uses a claim stays Pending',
+  },
+  {
+    kinds: ['storageclasses.storage.k8s.io', 'csidrivers.storage.k8s.io', 'csistoragecapacities.storage.k8s.io'],
+    effect: 'unenforced',
+    what: 'no volume is provisioned',
+    warning: 'no volume is provisioned by it',
+  },
+  {
+    kinds: ['horizontalpodautoscalers.autoscaling'],
+    effect: 'unenforced',
+    what: 'v1 and v2; nothing scales',
+    warning: 'nothing scales by it',
+  },
+  {
+    kinds: ['customresourcedefinitions.apiextensions.k8s.io', 'apiservices.apiregistration.k8s.io'],
+    effect: 'empty',
+    what: 'no kind can be added',
+  },
+  {
+    kinds: [
+      'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+      'validatingwebhookconfigurations.admissionregistration.k8s.io',
+      'validatingadmissionpolicies.admissionregistration.k8s.io',
+      'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+    ],
+    effect: 'empty',
+    what: 'no request is checked or changed by another server or by a policy of your own',
+  },
+];
+
+const byResource = new Map(KIND_EFFECTS.flatMap((each) => each.kinds.map((kind) => [kind, each] as const)));
+
+export const effectOf = (resource: ResourceName): KindEffect | undefined => byResource.get(qualifiedResource(resource));
+
+/** What the answer to a creation warns of. */
+export function creationWarning(resource: ResourceName & { readonly kind: string }): string | undefined {
+  const { effect, warning } = effectOf(resource) ?? {};
+  return warning !== undefined && effect === 'unenforced' ? `the ${resource.kind} is stored: ${warning}` : warning;
+}
+
+/** Why no object of this kind is written; undefined: it may be. */
+export function writeRefusal(resource: ResourceName): string | undefined {
+  const { effect, what } = effectOf(resource) ?? {};
+  return effect === 'empty' ? `${qualifiedResource(resource)} can be listed here, not written: ${what}` : undefined;
+}
