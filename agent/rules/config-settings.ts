@@ -4,6 +4,8 @@
  * pkg/kubelet/eviction/defaults_linux.go).
  */
 import { defined } from '../../shared/defined.ts';
+import { NODE_RUNTIME } from '../../shared/fleet/taints/taint.ts';
+import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validation/names.ts';
 import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
 import type { AgentConfig, EvictionThresholds, RuntimeName, TopologyPolicy } from '../config.ts';
@@ -93,6 +95,8 @@ const DEFAULT_EVICTION_HARD: EvictionThresholds = {
   'imagefs.inodesFree': { kind: 'percent', percent: 5 },
 };
 
+/** Default of `registerWithTaints` with the runtime `exec`. */
+const PROCESSES_ONLY: Taint = { key: NODE_RUNTIME, value: 'exec', effect: 'NoSchedule' };
 const RUNTIMES: readonly RuntimeName[] = ['none', 'exec', 'podman'];
 const TOPOLOGY_POLICIES: readonly TopologyPolicy[] = ['none', 'best-effort', 'restricted', 'single-numa-node'];
 
@@ -271,6 +275,7 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     settings.evictionHard === undefined || settings.mergeDefaultEvictionSettings === true
       ? { ...DEFAULT_EVICTION_HARD, ...settings.evictionHard }
       : settings.evictionHard;
+  const runtime = oneOf(gathering, 'runtime', RUNTIMES, 'none');
   const config: AgentConfig = {
     endpoint: checkedEndpoint(gathering),
     ...defined({
@@ -286,12 +291,12 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     keyRotationPeriodMs: checkedKeyRotationPeriod(gathering),
     updateCheckPeriodMs: checkedUpdateCheckPeriod(gathering),
     rootDirectory: checkedRootDirectory(gathering),
-    runtime: oneOf(gathering, 'runtime', RUNTIMES, 'none'),
+    runtime,
     nodeName: checkedNodeName(gathering, hostname),
     registerNode: settings.registerNode ?? true,
     registerSchedulable: settings.registerSchedulable ?? true,
-    registerWithTaints: settings.registerWithTaints ?? [],
-    nodeLabels: settings.nodeLabels ?? {},
+    registerWithTaints: settings.registerWithTaints ?? (runtime === 'exec' ? [PROCESSES_ONLY] : []),
+    nodeLabels: { ...(runtime === 'none' ? {} : { [NODE_RUNTIME]: runtime }), ...settings.nodeLabels },
     nodeIp: settings.nodeIP ?? '',
     providerId: settings.providerID ?? '',
     cloudProvider: oneOf(gathering, 'cloudProvider', ['', 'external'] as const, ''),

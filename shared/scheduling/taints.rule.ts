@@ -5,7 +5,7 @@
  * pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go.
  */
 
-import { TAINT_UNSCHEDULABLE } from '../fleet/taints/taint.ts';
+import { NODE_RUNTIME, TAINT_UNSCHEDULABLE } from '../fleet/taints/taint.ts';
 import { tolerates } from '../fleet/taints/toleration.ts';
 import type { Taint, Toleration } from '../kubernetes/kubernetes.ts';
 import type { Filter, Rejection } from './filter.rule.ts';
@@ -20,6 +20,11 @@ const UNTOLERATED: Rejection = {
   plugin: 'TaintToleration',
   reasons: ['node(s) had untolerated taint(s)'],
   isResolvable: false,
+};
+/** Our agent keeps pods with images away by this taint. */
+const RUNS_PROCESSES: Rejection = {
+  ...UNTOLERATED,
+  reasons: [`node(s) run processes, not images (untolerated taint ${NODE_RUNTIME})`],
 };
 const CORDONED: Taint = { key: TAINT_UNSCHEDULABLE, effect: 'NoSchedule' };
 
@@ -43,8 +48,13 @@ export const unschedulableFilter = (pod: SchedulablePod): Filter => {
 
 export const taintFilter =
   (pod: SchedulablePod): Filter =>
-  ({ node }) =>
-    toleratesTaints(pod, node) ? undefined : UNTOLERATED;
+  ({ node }) => {
+    if (toleratesTaints(pod, node)) return undefined;
+    return node.taints.some(({ key }) => key === NODE_RUNTIME) &&
+      !pod.tolerations.some(({ key }) => key === NODE_RUNTIME)
+      ? RUNS_PROCESSES
+      : UNTOLERATED;
+  };
 
 /** Number of PreferNoSchedule taints that the pod does not tolerate. */
 export function preferNoScheduleTaints(pod: SchedulablePod, { taints }: SchedulableNode): number {

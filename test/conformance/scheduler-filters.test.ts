@@ -254,6 +254,16 @@ describe('ST taints', () => {
     expect(await placed(on)).toBe(UNTOLERATED);
   });
 
+  it('names the runtime of machines that run processes', async () => {
+    const on = await cluster({
+      n1: { taints: [{ key: 'nodekeeper.dev/runtime', value: 'exec', effect: 'NoSchedule' }] },
+    });
+    expect(await placed(on)).toBe(
+      'waits: 1 node(s) run processes, not images (untolerated taint nodekeeper.dev/runtime).',
+    );
+    expect(await on.feasible(tolerating({ key: 'nodekeeper.dev/runtime', operator: 'Exists' }))).toEqual(['n1']);
+  });
+
   it('ST-03 another value', async () => {
     const on = await cluster({ n1: { taints: [dedicated('user1')] } });
     const parts = tolerating({ key: 'dedicated', operator: 'Equal', value: 'user2', effect: 'NoSchedule' });

@@ -124,7 +124,21 @@ failSwapOn: false
       operatingSystem: 'linux',
     });
     expect(node.status?.['allocatable']).toMatchObject({ pods: '110' });
+    expect(node.metadata.labels).toMatchObject({ 'nodekeeper.dev/runtime': 'exec' });
     await eventually('a lease', () => get(`/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${NODE}`));
+  });
+
+  it('attracts no pod that needs an image, and its reason is in the events', async () => {
+    const path = '/api/v1/namespaces/default/pods';
+    const body = { metadata: { name: 'imaged' }, spec: { containers: [{ name: 'main', image: 'nginx' }] } };
+    await local.client.send({ method: 'POST', path, body });
+    await eventually('the reason', async () => {
+      const events = (await get('/api/v1/namespaces/default/events')) as unknown as { items: { message: string }[] };
+      return events.items.some(({ message }) =>
+        message.includes('1 node(s) run processes, not images (untolerated taint nodekeeper.dev/runtime)'),
+      );
+    });
+    await local.client.send({ method: 'DELETE', path: `${path}/imaged` });
   });
 
   it('runs a pod that is bound to it', async () => {

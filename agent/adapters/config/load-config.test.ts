@@ -120,7 +120,7 @@ runtime: exec
       clusterId: 'edge',
       certificateAuthority: CA,
       bootstrapToken: 'abc.def',
-      nodeLabels: { site: 'b' },
+      nodeLabels: { 'nodekeeper.dev/runtime': 'exec', site: 'b' },
       registerNode: false,
       registerSchedulable: true,
       plannedSilenceOnSleepSeconds: 28_800,
@@ -134,6 +134,17 @@ runtime: exec
       registerWithTaints: [{ key: 'a', value: 'b', effect: 'NoSchedule' }],
     });
     expect(Object.keys(config.evictionHard)).toEqual(['memory.available']);
+  });
+
+  it('keeps pods with images away from a machine that runs processes, unless other taints are configured', () => {
+    const taint = { key: 'nodekeeper.dev/runtime', value: 'exec', effect: 'NoSchedule' };
+    expect(configOf([ENDPOINT, '--runtime=exec']).registerWithTaints).toEqual([taint]);
+    expect(configOf([ENDPOINT, '--runtime=exec', '--register-with-taints=']).registerWithTaints).toEqual([]);
+    expect(configOf([ENDPOINT, '--runtime=podman'])).toMatchObject({
+      registerWithTaints: [],
+      nodeLabels: { 'nodekeeper.dev/runtime': 'podman' },
+    });
+    expect(configOf([ENDPOINT])).toMatchObject({ registerWithTaints: [], nodeLabels: {} });
   });
 
   it('reads JSON, and the default thresholds with those of the file where asked to', () => {
