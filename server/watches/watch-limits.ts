@@ -5,7 +5,7 @@
 import type { WatchSlots } from '../../functions/watch/watch-slot-store.ts';
 import { quarterShares } from '../quarter-shares.ts';
 
-/** 2,000 idle watches took 25 KB each, and 100 KB with a TLS connection for each (2026-11-28, resident memory). */
+/** An idle watch takes about 35 KB, and 100 KB with a TLS connection of its own (docs/quality.md, resident memory). */
 export const WATCHES_MAX = 5_000;
 
 export function watchLimits(watchesMax: number): WatchSlots & { held(): number } {
