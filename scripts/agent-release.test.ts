@@ -11,11 +11,6 @@ import { apiInMemory } from '../test/support/api-in-memory.ts';
 
 const SCRIPT = fileURLToPath(new URL('agent-release.ts', import.meta.url));
 
-it('prints its options', () => {
-  const usage = execFileSync(process.execPath, [SCRIPT, '--help'], { encoding: 'utf8' });
-  expect(usage).toMatch(/^Usage: npm run --silent agent:release -- --file FILE --url URL --key FILE/);
-});
-
 it('prints a release that the API stores and a machine accepts', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'nodekeeper-release-'));
   const at = (name: string): string => join(directory, name);

@@ -75,7 +75,14 @@ function compile(directory: string): void {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const directory = resolve(process.argv[2] ?? join(ROOT, DIRECTORY));
-  buildPackage(directory);
-  console.log(directory);
+  const [word = join(ROOT, DIRECTORY)] = process.argv.slice(2);
+  const directory = resolve(word);
+  // The folder is emptied first: an option is none.
+  if (word.startsWith('-')) {
+    console.log('Usage: npm run package [-- DIRECTORY]');
+    process.exitCode = word === '--help' ? 0 : 2;
+  } else {
+    buildPackage(directory);
+    console.log(directory);
+  }
 }

@@ -22,7 +22,7 @@ if (process.argv[2] === 'serve') {
   process.exit(await serveCommand(process.argv.slice(3)));
 }
 
-if (OPERATIONS.includes(process.argv[2] ?? '')) {
+if (OPERATIONS.includes(process.argv[2] ?? '') && !process.argv.includes('--help')) {
   const { operationCommand } = await import('../../server/operations/commands.ts');
   const io = { print: (line: string) => console.log(line), nowMs: Date.now() };
   process.exit(await operationCommand(process.argv[2]!, process.argv.slice(3), io));
@@ -56,8 +56,8 @@ const USAGE = ['usage:', ...usages.map((line) => `  ${line}`)].join('\n');
 
 const [name = '', ...args] = process.argv.slice(2);
 const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-if (command === undefined) {
-  const isHelp = name === '--help' || name === '-h' || name === 'help';
+const isHelp = name === '-h' || name === 'help' || process.argv.includes('--help');
+if (command === undefined || isHelp) {
   (isHelp ? console.log : console.error)(name === '' || isHelp ? USAGE : `unknown command: ${name}\n${USAGE}`);
   process.exitCode = isHelp ? 0 : 2;
 } else {

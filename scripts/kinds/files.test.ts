@@ -1,6 +1,4 @@
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { KUBERNETES_MINOR, KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import { differingFiles, generatedFiles } from './files.ts';
@@ -78,12 +76,6 @@ const filesOf = (core: string, goMod = '\tk8s.io/apimachinery v0.7.2\n', leftOut
     leftOut,
   });
 };
-
-it('prints its options', () => {
-  const program = fileURLToPath(new URL('generate.ts', import.meta.url));
-  const usage = execFileSync(process.execPath, [program, '--help'], { encoding: 'utf8' });
-  expect(usage).toMatch(/^Usage: npm run kinds -- API APIMACHINERY/);
-});
 
 it('writes what tags and markers say of each field, and the release of the sources', () => {
   const files = filesOf(CORE, undefined, { 'core/v1.Flag.secret': 'not kept' });

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,11 +12,6 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 it.each(Object.keys(AREAS))('the area %s has files, and each of its globs matches', (area) => {
   expect(sourcesOf(ROOT, area).length).toBeGreaterThan(20);
-});
-
-it('prints its options', () => {
-  const usage = execFileSync(process.execPath, [join(ROOT, 'scripts/mutants/run.ts'), '--help'], { encoding: 'utf8' });
-  expect(usage).toMatch(/^Usage: npm run mutants -- AREA/);
 });
 
 it('refuses an unknown area', () => {

@@ -15,8 +15,9 @@ const COMMANDS: Readonly<Record<string, Command>> = { scheduler, workloads, e2e,
 async function main([name = '', ...args]: readonly string[]): Promise<number> {
   const command = COMMANDS[name];
   if (command === undefined) {
-    console.error(`npm run peer -- ${Object.keys(COMMANDS).join('|')} [options]`);
-    return 2;
+    const isHelp = name === '--help';
+    (isHelp ? console.log : console.error)(`Usage: npm run peer -- ${Object.keys(COMMANDS).join('|')} [options]`);
+    return isHelp ? 0 : 2;
   }
   if (args.includes('--help')) {
     console.log(command.usage);
