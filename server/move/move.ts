@@ -20,6 +20,7 @@
  *   succeeds: both expect the same state. If the fence is lifted, the move ends at step 4 and is never `ready`. If step
  *   4 succeeds, the fence stays, however long ago `--abandon` read it and the destination.
  * - `--abandon` lifts {id, ready} after it has written `abandoned` at the destination. No write leaves `abandoned`.
+ * - A destination that is not `open` is never fenced, so its rows are not copied to a third place behind this argument.
  */
 import type { ClusterAddress } from '../../shared/agents/moved-cluster.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
-import type { Fence } from '../../shared/store/move-rows.ts';
+import { ARRIVAL_KEY, type Fence } from '../../shared/store/move-rows.ts';
 import { tableSource } from './table-source.ts';
 
 const FENCE: Fence = { moveId: 'm1', to: '/new', sinceMs: 7, isReady: false };
@@ -43,3 +43,14 @@ it('reports the change of another command, also when an answer is lost', async (
   expect(await tableSource(losing, async () => {}).setFence(READY, FENCE)).toBe(false);
   expect(await plain.fence()).toBeUndefined();
 });
+
+it.each(['copying', 'ready', 'abandoned', 'open'])(
+  'are no cluster before they are open: the move into them is %s',
+  async (phase) => {
+    const items = memoryItemStore();
+    await items.write({ kind: 'put', key: ARRIVAL_KEY, item: { moveId: 'm0', phase } });
+    const source = tableSource(items, async () => {});
+    if (phase === 'open') expect(await source.setFence(FENCE, undefined)).toBe(true);
+    else await expect(source.setFence(FENCE, undefined)).rejects.toThrow('never opened');
+  },
+);

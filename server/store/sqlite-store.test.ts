@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Item, type ItemKey, StoreFault } from '../../shared/store/item-store.ts';
+import { ARRIVAL_KEY } from '../../shared/store/move-rows.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
 import { sqliteStoreForTest, type TestSqliteStore } from '../../test/support/sqlite-store.ts';
 import { until } from '../../test/support/until.ts';
@@ -536,6 +537,20 @@ describe('a fence', () => {
     expect(await store.setFence(undefined, fence)).toBe(true);
     expect(store.fence()).toBeUndefined();
     expect(await outcomeOf(store.items.write(put('k')))).toBe('written');
+  });
+
+  it('is of a cluster only: not of a copy that was never opened', async () => {
+    opened = sqliteStoreForTest();
+    const { store } = opened;
+    const arrival = (phase: string) =>
+      store.items.write({ kind: 'put', key: ARRIVAL_KEY, item: { moveId: 'm0', phase } });
+    for (const phase of ['copying', 'ready', 'abandoned']) {
+      await arrival(phase);
+      expect(await outcomeOf(store.setFence(fence, undefined)), phase).toBe('rejected');
+      expect(store.fence()).toBeUndefined();
+    }
+    await arrival('open');
+    expect(await store.setFence(fence, undefined)).toBe(true);
   });
 
   it('that the disk refused is none', async () => {

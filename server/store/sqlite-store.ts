@@ -16,7 +16,17 @@ import {
   StoreFault,
   type Write,
 } from '../../shared/store/item-store.ts';
-import { FENCE_KEY, type Fence, type FenceState, fenceItem, fenceOf, isInState } from '../../shared/store/move-rows.ts';
+import {
+  ARRIVAL_KEY,
+  arrivalOf,
+  FENCE_KEY,
+  type Fence,
+  type FenceState,
+  fenceItem,
+  fenceOf,
+  isCluster,
+  isInState,
+} from '../../shared/store/move-rows.ts';
 import { checkSegment } from '../../shared/store/request-limits.ts';
 import { PageItems } from '../../shared/store/writes/page-items.ts';
 import type { StoreChange } from '../../shared/store/writes/store-change.ts';
@@ -42,6 +52,7 @@ const CACHE_BYTES = 32 * 1_024 * 1_024;
 const ROWS_PER_TURN = 200;
 const BYTES_PER_TURN = 128 * 1_024;
 const MOVING = 'this cluster is being moved: writes are refused';
+const NO_CLUSTER = 'it is the destination of another move, and was never started: it is no cluster';
 /** Expired items deleted by one sweep, of each table. */
 const SWEPT_MAX = 200;
 
@@ -110,6 +121,7 @@ export interface SqliteStore {
    *
    * @param expected the state of the present fence; undefined: there is none
    * @returns false when the present fence is another one, or in another state: nothing has changed
+   * @throws StoreFault `rejected` for a store that is no cluster
    */
   setFence(fence: Fence | undefined, expected: FenceState | undefined): Promise<boolean>;
   metrics(): StoreMetrics;
@@ -162,6 +174,9 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
         return await groups.submit((read) => {
           const row = read(FENCE_KEY);
           if (!isInState(fenceOf(row), expected)) return { outcome: false, effects: [] };
+          if (row === undefined && !isCluster(arrivalOf(read(ARRIVAL_KEY)))) {
+            throw new StoreFault('rejected', NO_CLUSTER, { retryable: false });
+          }
           const write: Write =
             next === undefined
               ? { kind: 'delete', key: FENCE_KEY }

@@ -73,3 +73,9 @@ export interface Arrival {
 export function arrivalOf(item: Item | undefined): Arrival | undefined {
   return item === undefined ? undefined : { moveId: String(item['moveId']), phase: item['phase'] as ArrivalPhase };
 }
+
+/**
+ * Whether the store is a cluster. Only such a store is moved: what is copied from another one would be opened beside
+ * the source of that one. `open` is final, and a store with rows never becomes a destination.
+ */
+export const isCluster = (arrival: Arrival | undefined): boolean => arrival === undefined || arrival.phase === 'open';
