@@ -539,6 +539,19 @@ describe('a fence', () => {
     expect(await outcomeOf(store.items.write(put('k')))).toBe('written');
   });
 
+  it('is not passed by the deletion of expired items', async () => {
+    opened = sqliteStoreForTest();
+    const { store } = opened;
+    await store.items.write(put('k', { ttl: 7 }));
+    const set = store.setFence(fence, undefined);
+    expect(await store.sweepExpired()).toBe(0);
+    await set;
+    expect(await store.sweepExpired()).toBe(0);
+    expect(await store.items.get(key('k'), CONSISTENT)).toBeDefined();
+    await store.setFence(undefined, fence);
+    expect(await store.sweepExpired()).toBe(1);
+  });
+
   it('is of a cluster only: not of a copy that was never opened', async () => {
     opened = sqliteStoreForTest();
     const { store } = opened;

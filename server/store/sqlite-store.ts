@@ -194,7 +194,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     },
     pending: (consumer, limit) => faultsOf(() => tables.pendingOf(consumer, limit)),
     processed: (ids) => groups.processed(ids),
-    sweepExpired: async () => (fence === undefined ? sweepExpired(tables, groups, clock) : 0),
+    sweepExpired: () => sweepExpired(tables, groups, clock, () => fence !== undefined),
     backup: (to) => worker.do({ kind: 'backup', to }),
     check: () => worker.do({ kind: 'check' }),
     metrics: () => metricsOf(file, cache, groups, checkpoints),
@@ -314,7 +314,12 @@ function readPart(page: PageItems, rows: ReturnType<Tables['rows']>, tables: Tab
   return { kind: 'end' };
 }
 
-async function sweepExpired(tables: Tables, groups: GroupCommit, clock: Clock): Promise<number> {
+async function sweepExpired(
+  tables: Tables,
+  groups: GroupCommit,
+  clock: Clock,
+  isFenced: () => boolean,
+): Promise<number> {
   let swept = 0;
   for (const table of TABLES) {
     const nowSeconds = clock.nowMs() / 1_000;
@@ -323,6 +328,8 @@ async function sweepExpired(tables: Tables, groups: GroupCommit, clock: Clock): 
     // A write since then may have extended it.
     const isDue = (item: Item | undefined): boolean => typeof item?.['ttl'] === 'number' && item['ttl'] <= nowSeconds;
     swept += await groups.submit((read) => {
+      // Behind a fence nothing works on the change, so it would stay with this store.
+      if (isFenced()) return { outcome: 0, effects: [] };
       const effects = keys.flatMap((key: ItemKey) => {
         const before = read(key);
         return isDue(before) ? [{ key, before, after: undefined }] : [];
