@@ -11,7 +11,7 @@ import type { Fence } from '../../shared/store/move-rows.ts';
 import { operateOn } from '../operations/commands.ts';
 import { syncDirectory, syncFile } from '../store/open-database.ts';
 import { openSqliteStore, StoreOpenError } from '../store/sqlite-store.ts';
-import { lockStore } from '../store/store-lock.ts';
+import { lockStore, type StoreLock } from '../store/store-lock.ts';
 import type { StackName } from '../tables/deployed-tables.ts';
 import { stackIn } from '../tables/stack-options.ts';
 import { TABLES } from './copy-rows.ts';
@@ -265,8 +265,17 @@ function readPem(file: string): string {
   throw new StartError(`--authority: ${file} has no certificate in PEM`);
 }
 
-/** The process that serves it does what is asked, or this one, on the file. */
+/**
+ * The process that serves it does what is asked, or this one, on the file. One command at a time:
+ *
+ * - Two would use the same copy of the database.
+ * - A command that is slow would copy its rows into tables that the other one has opened. A destination in a file is
+ *   locked as long as it is open; tables are not.
+ *
+ * @throws MoveError while another command runs
+ */
 function fileSource({ database }: Place): Source {
+  const lock = lockCommand(database);
   const source: MoveSource = {
     async fence() {
       const reply = await operateOn(database, { verb: 'fence' });
@@ -292,7 +301,17 @@ function fileSource({ database }: Place): Source {
       };
     },
   };
-  return { source, clusterId: undefined, close() {} };
+  return { source, clusterId: undefined, close: () => lock.release() };
+}
+
+function lockCommand(database: string): StoreLock {
+  try {
+    return lockStore(`${database}.move`);
+  } catch (cause) {
+    if (!(cause instanceof StoreOpenError && cause.code === 'in-use')) throw cause;
+    const process = cause.pid === undefined ? 'another process' : `process ${cause.pid}`;
+    throw new MoveError(`${process} moves ${database}: wait until it ends`, { cause });
+  }
 }
 
 function removeDatabase(file: string): void {
