@@ -13,6 +13,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import {
   CreateTableCommand,
   DescribeTableCommand,
+  DescribeTimeToLiveCommand,
   type DynamoDBClient,
   ResourceInUseException,
   ResourceNotFoundException,
@@ -84,7 +85,7 @@ export async function openAwsDestination(
     });
     const items: ItemStore = dynamoDbItemStore({ client, tables: names });
     return {
-      destination: { name, items, placeCredentials: async () => {} },
+      destination: { name, items, complete: () => expireAll(client, names) },
       endpoint,
       restoredTables: Object.fromEntries(restored),
       close,
@@ -97,14 +98,10 @@ export async function openAwsDestination(
 }
 
 async function tableOf(client: DynamoDBClient, table: TableName, name: string): Promise<TableDescription> {
-  const isNew = (await describe(client, name)) === undefined;
-  if (isNew) await create(client, table, name);
+  if ((await describe(client, name)) === undefined) await create(client, table, name);
   for (let polls = 0; polls < ACTIVE_POLLS_MAX; polls += 1) {
     const found = await describe(client, name);
-    if (found?.TableStatus === 'ACTIVE') {
-      if (isNew && TABLE_FEATURES[table].hasExpiry) await expire(client, name);
-      return found;
-    }
+    if (found?.TableStatus === 'ACTIVE') return found;
     await pause(ACTIVE_POLL_MS);
   }
   throw new StartError(`the table ${name} did not become active`);
@@ -143,10 +140,21 @@ async function create(client: DynamoDBClient, table: TableName, name: string): P
   }
 }
 
-const expire = (client: DynamoDBClient, name: string): Promise<unknown> =>
-  client.send(
-    new UpdateTimeToLiveCommand({
-      TableName: name,
-      TimeToLiveSpecification: { AttributeName: TTL_ATTRIBUTE, Enabled: true },
-    }),
-  );
+/**
+ * Rows expire from here on. Not when a table is made: a command that was killed in between would leave it without, and a
+ * table that was there may be of another program.
+ */
+async function expireAll(client: DynamoDBClient, names: DeployedTables['tables']): Promise<void> {
+  for (const table of TABLES) {
+    if (!TABLE_FEATURES[table].hasExpiry) continue;
+    const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName: names[table] }));
+    // A second request for it is an error.
+    if (/^ENABL/.test(TimeToLiveDescription?.TimeToLiveStatus ?? '')) continue;
+    await client.send(
+      new UpdateTimeToLiveCommand({
+        TableName: names[table],
+        TimeToLiveSpecification: { AttributeName: TTL_ATTRIBUTE, Enabled: true },
+      }),
+    );
+  }
+}

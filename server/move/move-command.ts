@@ -324,7 +324,7 @@ function fileDestination(from: Place | undefined, to: Place): Opened {
     for (const each of [directory, dirname(database)]) mkdirSync(each, { recursive: true, mode: PRIVATE });
   }
   const { items, close } = openSqliteStore({ file: database, clock: systemClock, synchronous: 'full' });
-  return { destination: { name, items, placeCredentials: () => placeCredentials(from, to) }, close };
+  return { destination: { name, items, complete: () => placeCredentials(from, to) }, close };
 }
 
 /** The users of AWS are those of IAM: a directory that comes from there gets new tokens. */

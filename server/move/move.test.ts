@@ -8,21 +8,21 @@ import { openArrival } from './open-arrival.ts';
 import { tableSource } from './table-source.ts';
 
 const NOW_MS = 1_790_000_000_000;
-const STEPS = ['fenced', 'copying', 'copied', 'compared', 'credentials', 'ready at the source', 'ready', 'announced'];
+const STEPS = ['fenced', 'copying', 'copied', 'compared', 'completed', 'ready at the source', 'ready', 'announced'];
 const ADDRESS = { endpoint: 'https://192.0.2.9:6443', certificateAuthority: 'PEM' };
 
 let rows: ItemStore;
 let fence: Fence | undefined;
 let waiting: number;
 let arrived: ItemStore;
-let placed: number;
+let completed: number;
 
 beforeEach(async () => {
   rows = memoryItemStore();
   arrived = memoryItemStore();
   fence = undefined;
   waiting = 0;
-  placed = 0;
+  completed = 0;
   const put = (table: 'objects' | 'health' | 'control', pk: string, sk: string, item: Item) =>
     rows.write({ kind: 'put', key: { table, pk, sk }, item });
   for (let index = 0; index < 1_200; index += 1) {
@@ -49,8 +49,8 @@ const source: MoveSource = {
 const destinationOf = (name = '/new'): MoveDestination => ({
   name,
   items: arrived,
-  async placeCredentials() {
-    placed += 1;
+  async complete() {
+    completed += 1;
   },
 });
 const move = (more: Partial<MoveOptions> = {}) =>
@@ -72,7 +72,7 @@ describe('a move', () => {
     expect(moved).toMatchObject({ phase: 'ready', sums: { objects: { rows: 1_200 }, health: { rows: 1 } } });
     expect(await rowSums(arrived, 0)).toEqual(await rowSums(rows, 0));
     expect(fence).toEqual({ moveId: 'm1', to: '/new', sinceMs: NOW_MS, isReady: true, address: ADDRESS });
-    expect(placed).toBe(1);
+    expect(completed).toBe(1);
   });
 
   it.each(STEPS)('that is killed after the step "%s" is finished by the same command', async (step) => {
@@ -145,7 +145,7 @@ describe('a move', () => {
   });
 
   it('that was abandoned by another command while it copies fences nothing again', async () => {
-    const placing = { ...destinationOf(), placeCredentials: () => abandonMove(source, destinationOf()) };
+    const placing = { ...destinationOf(), complete: () => abandonMove(source, destinationOf()) };
     await expect(move({ destination: placing })).rejects.toThrow('another command has changed the move');
     expect(fence).toBeUndefined();
   });
@@ -178,7 +178,7 @@ describe('a move', () => {
   );
 
   it('that was abandoned without its destination while it copies is never opened', async () => {
-    const placing = { ...destinationOf(), placeCredentials: () => abandonMove(source, undefined) };
+    const placing = { ...destinationOf(), complete: () => abandonMove(source, undefined) };
     await expect(move({ destination: placing })).rejects.toThrow('another command has changed the move');
     expect(fence).toBeUndefined();
     await expect(open()).rejects.toThrow('is not complete');

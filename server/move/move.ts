@@ -57,8 +57,8 @@ export interface MoveDestination {
   /** The place as the fence names it. */
   readonly name: string;
   readonly items: ItemStore;
-  /** Everything of the cluster that is no row: keys and tokens. Can be repeated. */
-  placeCredentials(): Promise<void>;
+  /** Everything of the cluster that is no row: keys and tokens, the expiry of tables. Can be repeated. */
+  complete(): Promise<void>;
 }
 
 export interface MoveOptions {
@@ -99,8 +99,8 @@ export async function moveCluster(options: MoveOptions): Promise<Moved> {
   let sums: RowSums | undefined;
   if (arrival.phase === 'copying') {
     sums = await copied(source, destination, nowMs, onStep);
-    await destination.placeCredentials();
-    onStep('credentials');
+    await destination.complete();
+    onStep('completed');
     const ready = { ...fence, isReady: true };
     await changeFence(source, ready, fence);
     fence = ready;

@@ -7,6 +7,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CreateTableCommand, DescribeTimeToLiveCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
@@ -130,9 +131,24 @@ describe('nodekeeper move to AWS and back', { timeout: 180_000 }, () => {
     const beating = machines.map((machine) => machine.run(2_000, stop.signal));
     const before = await list(first);
 
+    // A command was killed when it had made one of the tables.
+    await engine.client.send(
+      new CreateTableCommand({
+        ...{ TableName: MOVED.control, BillingMode: 'PAY_PER_REQUEST' },
+        AttributeDefinitions: ['pk', 'sk'].map((key) => ({ AttributeName: key, AttributeType: 'S' as const })),
+        KeySchema: [
+          { AttributeName: 'pk', KeyType: 'HASH' },
+          { AttributeName: 'sk', KeyType: 'RANGE' },
+        ],
+      }),
+    );
     const moved = await nodekeeper('move', '--from', a, '--to', 'aws', ...aws);
     expect(moved).toMatchObject({ exitCode: 0, output: expect.stringContaining('compared by their hashes') });
     expect(await create(first, 'refused')).toBe(503);
+    for (const name of [MOVED.objects, MOVED.control]) {
+      const { TimeToLiveDescription } = await engine.client.send(new DescribeTimeToLiveCommand({ TableName: name }));
+      expect(TimeToLiveDescription, name).toMatchObject({ TimeToLiveStatus: 'ENABLED', AttributeName: 'ttl' });
+    }
     // The tables of the stack have the keys of the directory here: this process stands for the stack.
     mkdirSync(join(directory, 'c'), { mode: 0o700 });
     for (const name of CREDENTIALS) copyFileSync(join(a, name), join(directory, 'c', name));
