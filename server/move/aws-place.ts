@@ -21,6 +21,7 @@ import {
   UpdateTimeToLiveCommand,
 } from '@aws-sdk/client-dynamodb';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
+import { serviceTimeMs } from '../../shared/aws/dynamodb/service-time.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import type { ItemStore, TableName } from '../../shared/store/item-store.ts';
@@ -45,16 +46,16 @@ export interface AwsSource {
 }
 
 /** @throws StartError */
-export async function openAwsSource(
-  stack: StackName,
-  { environment, nowMs }: { readonly environment: Environment; readonly nowMs: () => number },
-): Promise<AwsSource> {
-  const { items, clusterId, close } = await openDeployedTables(stack, environment);
+export async function openAwsSource(stack: StackName, environment: Environment): Promise<AwsSource> {
+  const { items, client, tables, clusterId, close } = await openDeployedTables(stack, environment);
   const requireStopped = async (): Promise<void> => {
     const { claimedAtMs } = await fleetStore(items).readState();
-    if (claimedAtMs === undefined || nowMs() - claimedAtMs > STOPPED_MS) return;
+    if (claimedAtMs === undefined) return;
+    // By a clock of this machine that is ahead, functions that work would have stopped.
+    const idleMs = (await serviceTimeMs(client, tables.control)) - claimedAtMs;
+    if (idleMs > STOPPED_MS) return;
     throw new MoveError(
-      `the functions of ${stack.stack} worked ${Math.round((nowMs() - claimedAtMs) / 1_000)} s ago: stop them, and run ` +
+      `the functions of ${stack.stack} worked ${Math.max(0, Math.round(idleMs / 1_000))} s ago: stop them, and run ` +
         `this again after ${STOPPED_MS / 1_000} s (docs/one-machine.md, "From and to AWS")`,
     );
   };

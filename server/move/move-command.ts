@@ -186,7 +186,7 @@ async function moveInto(
 /** The SDK of AWS is loaded when it is needed. */
 async function openAwsSource(stack: StackName) {
   const { openAwsSource: open } = await import('./aws-place.ts');
-  return open(stack, { environment: process.env, nowMs: systemClock.nowMs });
+  return open(stack, process.env);
 }
 
 async function openAwsDestination(stack: StackName, named: { readonly name: string; readonly prefix: string }) {
