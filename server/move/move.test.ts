@@ -184,6 +184,12 @@ describe('a move', () => {
     await expect(open()).rejects.toThrow('is not complete');
   });
 
+  it('is opened by two commands at once, by one of them', async () => {
+    await move();
+    await Promise.all([open(), open()]);
+    expect(await phase()).toBe('open');
+  });
+
   it('begins neither twice nor into a store with rows, and changes nothing then', async () => {
     await arrived.write({ kind: 'put', key: { table: 'health', pk: 's01', sk: 'n1' }, item: { a: 1 } });
     await expect(move()).rejects.toThrow('/new is not empty');

@@ -28,5 +28,8 @@ export async function openArrival(
     },
     ...(hasTicked ? [grace] : []),
   ]);
-  if (outcome.kind !== 'written') throw new StartError(`the move to ${file} was abandoned meanwhile`);
+  if (outcome.kind === 'written') return;
+  // Another command may have opened it.
+  const now = arrivalOf(await items.get(ARRIVAL_KEY, { consistent: true }));
+  if (now?.phase !== 'open') throw new StartError(`the move to ${file} was abandoned meanwhile`);
 }
