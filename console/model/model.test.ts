@@ -228,9 +228,9 @@ it('costs what heartbeats, status posts, ticks and the own watch cost', () => {
 
 describe('the heartbeat intervals of the estimate', () => {
   const heartbeats = [
-    { profile: 'cell', intervalSeconds: 60 },
-    { profile: 'gpu', intervalSeconds: 15 },
-    { profile: 'default', intervalSeconds: 15 },
+    { profile: 'cell', intervalSeconds: 60, graceSeconds: 240 },
+    { profile: 'gpu', intervalSeconds: 15, graceSeconds: 60 },
+    { profile: 'default', intervalSeconds: 15, graceSeconds: 60 },
   ];
   const nodes = [{ profile: undefined }, { profile: 'cell' }, { profile: 'cell' }, { profile: 'removed' }];
 

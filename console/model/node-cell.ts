@@ -7,10 +7,12 @@ import {
   PLANNED_SILENCE_CONDITION,
   plannedUntilMs,
 } from '../../shared/fleet/silences/planned-silence.ts';
+import { type NoExecuteTaint, noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
 import { zoneKeyOf } from '../../shared/fleet/zones/zone.ts';
 import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
+import { type Amounts, amountOf } from '../../shared/scheduling/requests.rule.ts';
 
 export type NodeState = 'Ready' | 'NotReady' | 'Unknown';
 
@@ -28,6 +30,17 @@ export interface NodeCell {
   readonly isFlapping: boolean;
   /** Undefined: `default`. */
   readonly profile: string | undefined;
+  /** Last transition of the Ready condition. Epoch milliseconds. */
+  readonly readySinceMs: number | undefined;
+  readonly createdAtMs: number | undefined;
+  readonly noExecute: readonly NoExecuteTaint[];
+  /** `key:effect` of each. */
+  readonly taints: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  /** Of the kubelet or the agent. */
+  readonly version: string;
+  /** What pods may request: cpu in millicores, memory in bytes. */
+  readonly allocatable: Pick<Amounts, 'cpu' | 'memory'>;
 }
 
 export interface PlannedSilence {
@@ -45,16 +58,16 @@ const EVICTION_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 export function cellOf({ metadata, spec, status }: KubeNode): NodeCell {
-  const statusOf = (wanted: string): string | undefined =>
-    status?.conditions?.find(({ type }) => type === wanted)?.status;
-  const ready = statusOf('Ready');
+  const conditionOf = (wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
+  const statusOf = (wanted: string): string | undefined => conditionOf(wanted)?.status;
+  const ready = conditionOf('Ready');
   const taint = spec?.taints?.find(isEviction);
   const { annotations } = metadata;
   const profile = annotations?.[PROFILE_ANNOTATION];
   return {
     name: metadata.name ?? '',
     zone: zoneKeyOf(metadata.labels),
-    state: ready === 'True' ? 'Ready' : ready === 'False' ? 'NotReady' : 'Unknown',
+    state: ready?.status === 'True' ? 'Ready' : ready?.status === 'False' ? 'NotReady' : 'Unknown',
     isCordoned: spec?.unschedulable === true,
     isEvicting: taint !== undefined,
     evictingSinceMs: parseTimeMs(taint?.timeAdded),
@@ -64,8 +77,20 @@ export function cellOf({ metadata, spec, status }: KubeNode): NodeCell {
         : undefined,
     isFlapping: statusOf(FLAPPING_CONDITION) === 'True',
     profile: profile === DEFAULT_PROFILE ? undefined : profile,
+    readySinceMs: parseTimeMs(ready?.lastTransitionTime),
+    createdAtMs: parseTimeMs(metadata.creationTimestamp),
+    noExecute: noExecuteTaints(spec?.taints ?? []),
+    taints: (spec?.taints ?? []).map(({ key, effect }) => `${key}:${effect}`),
+    labels: metadata.labels ?? NO_LABELS,
+    version: status?.nodeInfo?.kubeletVersion ?? '',
+    allocatable: {
+      cpu: amountOf('cpu', status?.allocatable?.['cpu'] ?? '0'),
+      memory: amountOf('memory', status?.allocatable?.['memory'] ?? '0'),
+    },
   };
 }
+
+const NO_LABELS: NodeCell['labels'] = Object.freeze({});
 
 const isEviction = ({ key, effect }: Taint): boolean => effect === 'NoExecute' && EVICTION_KEYS.has(key);
 

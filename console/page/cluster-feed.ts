@@ -2,11 +2,13 @@
 import type { KubeClusterStatus, KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { parseMetrics, type Samples } from '../model/metrics-text.ts';
 import { byName, cellOf, type NodeCell } from '../model/node-cell.ts';
+import type { Problem } from '../model/page-health.ts';
 import { oldestPending, podSummaryOf } from '../model/pods.ts';
 import type { PodSummary } from '../model/replacements.ts';
 import { type ResourceRule, whyNodesAreReadOnly } from '../model/rights.ts';
+import { clusterClock } from './clock.ts';
 import { whileShown } from './page-visibility.ts';
-import { API, readObject, readPages, readText } from './requests.ts';
+import { API, RequestError, readObject, readPages, readText } from './requests.ts';
 import { listAndWatch } from './watch.ts';
 
 export interface ClusterView {
@@ -23,12 +25,8 @@ export interface ClusterView {
   readonly oldestPendingPod: PodSummary | undefined;
   /** What is stale and why, by source. */
   readonly problems: ReadonlyMap<string, Problem>;
-}
-
-export interface Problem {
-  readonly message: string;
-  /** Epoch milliseconds. */
-  readonly sinceMs: number;
+  /** When the status of the cluster was last read. Epoch milliseconds. */
+  readonly goodAtMs: number | undefined;
 }
 
 export interface ClusterFeed {
@@ -40,7 +38,7 @@ export interface ClusterFeed {
 
 const STATUS_MS = 5_000;
 const METRICS_MS = 10_000;
-const PENDING_MS = 30_000;
+const PENDING_MS = 15_000;
 /** A view that changes with each event of a failing zone would occupy the page. */
 const NOTIFY_MS = 200;
 const NODE_PAGES_MAX = 40;
@@ -56,6 +54,7 @@ export function startClusterFeed(): ClusterFeed {
     metrics: new Map(),
     oldestPendingPod: undefined,
     problems: new Map(),
+    goodAtMs: undefined,
   };
   let version = 0;
   let isNotifying = false;
@@ -70,11 +69,11 @@ export function startClusterFeed(): ClusterFeed {
       for (const listener of listeners) listener();
     }, NOTIFY_MS);
   };
-  const report = (source: string, message: string | undefined): void => {
-    if (view.problems.get(source)?.message === message) return;
+  const report = (source: string, error: unknown): void => {
+    if (error === undefined && !view.problems.has(source)) return;
     const problems = new Map(view.problems);
-    if (message === undefined) problems.delete(source);
-    else problems.set(source, { message, sinceMs: problems.get(source)?.sinceMs ?? Date.now() });
+    if (error === undefined) problems.delete(source);
+    else problems.set(source, problemOf(error, problems.get(source)?.sinceMs ?? clusterClock.nowMs()));
     change({ problems });
   };
 
@@ -97,7 +96,15 @@ export function startClusterFeed(): ClusterFeed {
 }
 
 type Change = (part: Partial<ClusterView>) => void;
-type Report = (source: string, message: string | undefined) => void;
+/** `error`: undefined when the source was read. */
+type Report = (source: string, error: unknown) => void;
+
+const problemOf = (error: unknown, sinceMs: number): Problem => ({
+  message: messageOf(error),
+  status: error instanceof RequestError ? error.status : 0,
+  isOfApi: error instanceof RequestError && error.isOfApi,
+  sinceMs,
+});
 
 async function readCluster(change: Change, report: Report): Promise<void> {
   try {
@@ -106,11 +113,10 @@ async function readCluster(change: Change, report: Report): Promise<void> {
       endpoint: string;
       rules: readonly ResourceRule[];
     }>('/cluster');
-    document.title = `${cluster} – Nodekeeper`;
     change({ cluster, endpoint, readOnly: whyNodesAreReadOnly(rules) });
     report('The cluster', undefined);
   } catch (error) {
-    report('The cluster', messageOf(error));
+    report('The cluster', error);
   }
 }
 
@@ -144,7 +150,7 @@ function nodeTarget(view: () => ClusterView, change: Change, report: Report) {
       if (isNew) nodes = inOrder();
       change({ nodes });
     },
-    onState: (problem: string | undefined) => report('Nodes', problem),
+    onState: (problem: unknown) => report('Nodes', problem),
   };
 }
 
@@ -158,7 +164,7 @@ const pollsOf = (change: Change): readonly Poll[] => [
       const { status } = await readObject<KubeClusterStatus>(
         `${API}/apis/nodekeeper.dev/v1alpha1/clusterstatuses/cluster`,
       );
-      change({ status });
+      change({ status, goodAtMs: clusterClock.nowMs() });
     },
   ],
   [
@@ -189,7 +195,7 @@ function poll(source: string, periodMs: number, read: () => Promise<void>, repor
       await read();
       report(source, undefined);
     } catch (error) {
-      report(source, messageOf(error));
+      report(source, error);
     }
     if (!signal.aborted) setTimeout(run, periodMs);
   };

@@ -2,16 +2,22 @@
 import { h, type JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { DECISION_ACTS } from '../../shared/decisions/decision-record.ts';
+import { clusterClock } from './clock.ts';
 import type { ClusterView } from './cluster-feed.ts';
-import { DECISION_COLUMNS, decisionRows, type NamedDecision, readDecisions } from './decisions.ts';
-import { Failure, Table } from './elements.ts';
+import {
+  DECISION_COLUMNS,
+  decisionRows,
+  type NamedDecision,
+  readClusterDecisions,
+  readDecisions,
+} from './decisions.ts';
+import { Choice, Failure, type Option, Table } from './elements.ts';
 import { usePoll } from './use-poll.ts';
 
 const POLL_MS = 5_000;
 /** Reading the decisions of all objects reads every record of the last 30 days. */
 const POLL_ALL_MS = 30_000;
 const ROWS_MAX = 300;
-const ZONES_MAX = 26;
 
 /** Hours. */
 const SPANS: readonly (readonly [hours: number, text: string])[] = [
@@ -30,13 +36,10 @@ interface Filter {
 }
 
 async function read({ about, name, hours, zone }: Filter, zones: readonly string[]): Promise<readonly NamedDecision[]> {
-  const sinceMs = Date.now() - hours * HOUR_MS;
+  const sinceMs = clusterClock.nowMs() - hours * HOUR_MS;
   if (about === 'all') return await readDecisions('', sinceMs);
   if (about !== 'cluster') return name === '' ? [] : await readDecisions(`${about}=${name}`, sinceMs);
-  const chosen = zone === '' ? zones.slice(0, ZONES_MAX) : [zone];
-  const selectors = ['about.kind=Fleet', ...chosen.filter((each) => each !== '').map((each) => `zone=${each}`)];
-  const found = await Promise.all(selectors.map((selector) => readDecisions(selector, sinceMs)));
-  return found.flat().sort((one, other) => other.record.atMs - one.record.atMs);
+  return await readClusterDecisions(zone === '' ? zones : [zone], sinceMs);
 }
 
 export function DecisionsView({ view }: { readonly view: ClusterView }): JSX.Element {
@@ -71,29 +74,6 @@ interface FormProps {
   readonly filter: Filter;
   readonly zones: readonly string[];
   readonly set: (part: Partial<Filter>) => void;
-}
-
-type Option = readonly [value: string, text: string];
-
-function Choice(props: {
-  readonly label: string;
-  readonly value: string;
-  readonly options: readonly Option[];
-  readonly onChoose: (value: string) => void;
-}): JSX.Element {
-  return h(
-    'label',
-    null,
-    `${props.label} `,
-    h(
-      'select',
-      {
-        value: props.value,
-        onChange: (event: Event) => props.onChoose((event.currentTarget as HTMLSelectElement).value),
-      },
-      ...props.options.map(([value, text]) => h('option', { value }, text)),
-    ),
-  );
 }
 
 const ABOUT: readonly Option[] = [

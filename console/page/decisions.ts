@@ -31,6 +31,20 @@ export async function readDecisions(selector: string, sinceMs: number): Promise<
   return found.sort((one, other) => other.record.atMs - one.record.atMs);
 }
 
+/** Reading the decisions of more zones would be too many queries. */
+const ZONES_MAX = 26;
+
+/** Those about the whole cluster and about these zones, the newest first. */
+export async function readClusterDecisions(
+  zones: readonly string[],
+  sinceMs: number,
+): Promise<readonly NamedDecision[]> {
+  const named = zones.filter((zone) => zone !== '').slice(0, ZONES_MAX);
+  const selectors = ['about.kind=Fleet', ...named.map((zone) => `zone=${zone}`)];
+  const found = await Promise.all(selectors.map((selector) => readDecisions(selector, sinceMs)));
+  return found.flat().sort((one, other) => other.record.atMs - one.record.atMs);
+}
+
 function aboutOf({ about }: DecisionRecord): JSX.Element | string {
   if (about.kind === 'Node') return nodeLink(about.name);
   if (about.kind === 'Fleet') return 'cluster';

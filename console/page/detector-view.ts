@@ -11,6 +11,7 @@ import { recommendation, roundedText } from '../../shared/fleet/silences/advice-
 import type { AdviceReport, GraceAdvice, GraceCandidate } from '../../shared/fleet/silences/advise-grace.ts';
 import type { KubeEvent } from '../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
+import { clusterClock } from './clock.ts';
 import { readDecisions } from './decisions.ts';
 import { Failure, nodeLink, Table, Time } from './elements.ts';
 import { readObject, readPages } from './requests.ts';
@@ -170,7 +171,7 @@ async function readMarks(): Promise<readonly Mark[]> {
 }
 
 async function marksOf(node: string): Promise<readonly Mark[]> {
-  const decisions = await readDecisions(`node=${node}`, Date.now() - DAY_MS);
+  const decisions = await readDecisions(`node=${node}`, clusterClock.nowMs() - DAY_MS);
   return decisions
     .filter(({ record }) => record.act === 'MarkUnknown')
     .map(({ record: { atMs, outcome } }) => {

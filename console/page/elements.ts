@@ -2,15 +2,23 @@
 import { type ComponentChildren, h, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { formatAge } from '../../shared/kubernetes/age.ts';
+import { TERMS, type Term } from '../model/terms.ts';
+import { clusterClock } from './clock.ts';
 
 const SECOND_MS = 1_000;
 
-/** The clock of the page, which ticks once per second. */
+const onSecond = new Set<() => void>();
+setInterval(() => {
+  if (!document.hidden) for (const run of onSecond) run();
+}, SECOND_MS);
+
+/** The clock of the cluster, which ticks once per second, for all parts of the page together. */
 export function useNowMs(): number {
-  const [nowMs, setNowMs] = useState(() => Date.now());
+  const [nowMs, setNowMs] = useState(() => clusterClock.nowMs());
   useEffect(() => {
-    const timer = setInterval(() => setNowMs(Date.now()), SECOND_MS);
-    return () => clearInterval(timer);
+    const run = (): void => setNowMs(clusterClock.nowMs());
+    onSecond.add(run);
+    return () => void onSecond.delete(run);
   }, []);
   return nowMs;
 }
@@ -32,12 +40,24 @@ export function Age({ sinceMs }: { readonly sinceMs: number }): JSX.Element {
   );
 }
 
+/** The time of day, with the date where it is another day. */
+export function ClockTime({ atMs }: { readonly atMs: number }): JSX.Element {
+  const date = new Date(atMs);
+  const isToday = date.toDateString() === new Date(clusterClock.nowMs()).toDateString();
+  const text = isToday ? date.toLocaleTimeString() : date.toLocaleString();
+  return h('time', { dateTime: date.toISOString(), title: date.toISOString() }, text);
+}
+
+/** A word of ours with its explanation, for the pointer and for the keyboard. */
+export const Explained = ({ term, text = term }: { readonly term: Term; readonly text?: string }): JSX.Element =>
+  h('abbr', { title: TERMS[term], tabIndex: 0 }, text);
+
 /** One figure with its name. */
 export const Fact = ({
   name,
   children,
 }: {
-  readonly name: string;
+  readonly name: ComponentChildren;
   readonly children?: ComponentChildren;
 }): JSX.Element => h('div', { class: 'fact' }, h('dt', null, name), h('dd', null, children));
 
@@ -86,3 +106,27 @@ export const Failure = ({ message }: { readonly message: string | undefined }): 
   message === undefined ? null : h('p', { class: 'failure', role: 'alert' }, message);
 
 export const nodeLink = (name: string): JSX.Element => h('a', { href: `#/node/${encodeURIComponent(name)}` }, name);
+
+/** Of a choice. */
+export type Option = readonly [value: string, text: string];
+
+export function Choice(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly Option[];
+  readonly onChoose: (value: string) => void;
+}): JSX.Element {
+  return h(
+    'label',
+    null,
+    `${props.label} `,
+    h(
+      'select',
+      {
+        value: props.value,
+        onChange: (event: Event) => props.onChoose((event.currentTarget as HTMLSelectElement).value),
+      },
+      ...props.options.map(([value, text]) => h('option', { value }, text)),
+    ),
+  );
+}

@@ -1,48 +1,56 @@
-/** What an on-call person looks at first: is the data live, is the gate open, how many nodes are Ready. */
+/** Which cluster this is, how current the page is, and on other views the worst trouble in one line. */
 import { h, type JSX } from 'preact';
-import { formatAge } from '../../shared/kubernetes/age.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
-import { sampleValue } from '../model/metrics-text.ts';
+import { type PageHealth, skewText } from '../model/page-health.ts';
 import { podKeyOf } from '../model/pods.ts';
+import { clusterClock } from './clock.ts';
 import type { ClusterView } from './cluster-feed.ts';
-import { Age, Fact, useNowMs } from './elements.ts';
+import { Age, ClockTime, Explained, Fact, useNowMs } from './elements.ts';
 
-/** Ticks run every 5 s. Seconds. */
-const TICK_LATE_MS = 30_000;
+interface HeaderProps {
+  readonly view: ClusterView;
+  readonly health: PageHealth;
+}
 
-const GATE_REASONS: Readonly<Record<string, string>> = {
-  missedTicks: 'ticks of node-monitor are missing',
-  failingPath: 'our own heartbeats fail',
-};
-
-export const Header = ({ view }: { readonly view: ClusterView }): JSX.Element =>
+export const Header = ({ view, health }: HeaderProps): JSX.Element =>
   h(
     'header',
     null,
     h('h1', null, 'Nodekeeper ', h('span', { class: 'cluster' }, view.cluster)),
     h('p', { class: 'endpoint' }, view.endpoint),
-    h(Gate, { view }),
-    h('dl', { class: 'facts' }, h(NodeCounts, { view }), h(Ticks, { view }), h(Probes, { view }), h(Pending, { view })),
-    h(Problems, { view }),
+    h(Banner, { health }),
+    h('dl', { class: 'facts' }, h(NodeCounts, { view }), h(Gate, { view }), h(Ticks, { view }), h(Pending, { view })),
   );
 
-function Gate({ view: { status } }: { readonly view: ClusterView }): JSX.Element {
-  const gate = status?.gate;
-  const sinceMs = parseTimeMs(gate?.since);
-  const since = sinceMs === undefined ? [] : [' for ', h(Age, { sinceMs })];
-  const total = status?.totalDisruption === true;
-  const isClosed = gate?.state === 'Closed';
-  const reasons = (gate?.reasons ?? []).map((reason) => GATE_REASONS[reason] ?? reason).join(', ');
-  return h(
+/** Values below it are old: the page is grey while it is shown. */
+const Banner = ({ health: { banner, goodAtMs, notices } }: { readonly health: PageHealth }): JSX.Element =>
+  h(
     'div',
-    { role: 'status', class: 'states' },
-    gate === undefined
-      ? h('p', { class: 'state' }, 'Gate: not known yet')
-      : isClosed
-        ? h('p', { class: 'state bad' }, '✕ Gate closed', ...since, `: ${reasons}. No node is marked or evicted.`)
-        : h('p', { class: 'state good' }, '✓ Gate open'),
-    total ? h('p', { class: 'state bad' }, '✕ Total disruption: no zone has a Ready node. No pod is evicted.') : null,
+    null,
+    h(
+      'div',
+      { role: 'alert' },
+      banner === undefined
+        ? null
+        : h(
+            'p',
+            { class: 'banner' },
+            `✕ ${banner}`,
+            ...(goodAtMs === undefined ? [] : [' Last good data: ', h(ClockTime, { atMs: goodAtMs }), '.']),
+          ),
+    ),
+    h(
+      'div',
+      { role: 'status', class: 'problems' },
+      ...notices.map((notice) => h('p', { class: 'stale', key: notice.split(':')[0] }, `⚠ ${notice}`)),
+    ),
+    h(Skew, null),
   );
+
+function Skew(): JSX.Element | null {
+  useNowMs();
+  const text = skewText(clusterClock.skewMs());
+  return text === undefined ? null : h('p', { class: 'stale' }, `⚠ ${text}`);
 }
 
 function NodeCounts({ view: { nodes, isListed } }: { readonly view: ClusterView }): JSX.Element {
@@ -56,25 +64,25 @@ function NodeCounts({ view: { nodes, isListed } }: { readonly view: ClusterView 
   return h(Fact, { name: 'Nodes Ready' }, `${ready} of ${nodes.size}${plannedText}${isListed ? '' : ' …'}`);
 }
 
-function Ticks({ view: { status } }: { readonly view: ClusterView }): JSX.Element {
-  const nowMs = useNowMs();
-  const lastMs = parseTimeMs(status?.lastTickTime);
-  if (lastMs === undefined) return h(Fact, { name: 'Last tick' }, status === undefined ? '…' : 'none yet');
-  const isLate = nowMs - lastMs > TICK_LATE_MS;
+function Gate({ view: { status } }: { readonly view: ClusterView }): JSX.Element {
+  const { state } = status?.gate ?? {};
   return h(
     Fact,
-    { name: 'Last tick' },
-    h('span', { class: isLate ? 'warn' : '' }, h(Age, { sinceMs: lastMs }), ' ago', isLate ? ' (late)' : ''),
+    { name: h(Explained, { term: 'gate', text: 'Gate' }) },
+    h(
+      'span',
+      { class: state === 'Closed' ? 'worse' : '' },
+      state === undefined ? '…' : state === 'Closed' ? '✕ closed' : 'open',
+    ),
   );
 }
 
-/** Probes of the last two heartbeat intervals: what the gate rests on. */
-function Probes({ view: { metrics } }: { readonly view: ClusterView }): JSX.Element {
-  const accepted = sampleValue(metrics, 'nodekeeper_probes', { result: 'accepted' });
-  const failed = sampleValue(metrics, 'nodekeeper_probes', { result: 'failed' });
-  if (accepted === undefined || failed === undefined) return h(Fact, { name: 'Own heartbeats' }, '…');
-  const text = accepted + failed === 0 ? 'none yet' : `${accepted} of ${accepted + failed} accepted`;
-  return h(Fact, { name: 'Own heartbeats' }, h('span', { class: failed > 0 ? 'warn' : '' }, text));
+function Ticks({ view: { status } }: { readonly view: ClusterView }): JSX.Element {
+  const lastMs = parseTimeMs(status?.lastTickTime);
+  const name = h(Explained, { term: 'tick', text: 'Last tick' });
+  return lastMs === undefined
+    ? h(Fact, { name }, status === undefined ? '…' : 'none yet')
+    : h(Fact, { name }, h(Age, { sinceMs: lastMs }), ' ago');
 }
 
 function Pending({ view: { oldestPendingPod: pod } }: { readonly view: ClusterView }): JSX.Element {
@@ -82,19 +90,8 @@ function Pending({ view: { oldestPendingPod: pod } }: { readonly view: ClusterVi
   return h(
     Fact,
     { name: 'Oldest pending pod' },
-    h('a', { href: '#/pods' }, podKeyOf(pod)),
+    h('a', { href: '#/pods?q=Pending' }, podKeyOf(pod)),
     ', ',
     h(Age, { sinceMs: pod.createdAtMs }),
-  );
-}
-
-function Problems({ view: { problems } }: { readonly view: ClusterView }): JSX.Element {
-  const nowMs = useNowMs();
-  return h(
-    'div',
-    { role: 'status', class: 'problems' },
-    ...[...problems].map(([source, { message, sinceMs }]) =>
-      h('p', { class: 'stale', key: source }, `⚠ ${source}: stale for ${formatAge(nowMs - sinceMs)}. ${message}`),
-    ),
   );
 }

@@ -1,18 +1,20 @@
 /** The page: a header and one of its views, chosen by the fragment of the address. */
 import { h, type JSX, render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { pageHealthOf, SIGN_IN } from '../model/page-health.ts';
 import { type ClusterFeed, messageOf, startClusterFeed } from './cluster-feed.ts';
 import { CostView } from './cost-view.ts';
 import { DecisionsView } from './decisions-view.ts';
 import { DetectorView } from './detector-view.ts';
+import { useNowMs } from './elements.ts';
 import { Header } from './header.ts';
 import { NodeView } from './node-view.ts';
+import { NowView } from './now-view.ts';
 import { PodsView } from './pods-view.ts';
-import { signIn } from './requests.ts';
-import { ZonesView } from './zones-view.ts';
+import { RequestError, signIn } from './requests.ts';
 
 const VIEWS = [
-  ['#/zones', 'Zones'],
+  ['#/now', 'Now'],
   ['#/decisions', 'Decisions'],
   ['#/pods', 'Pods'],
   ['#/detector', 'Detector'],
@@ -39,12 +41,13 @@ function Page({ feed }: { readonly feed: ClusterFeed }): JSX.Element {
   useEffect(() => feed.subscribe(() => setVersion(feed.version())), [feed]);
   const hash = useHash();
   const view = feed.view();
-  const [, route = 'zones', name = ''] = hash.split('/');
+  const [, route = 'now', name = ''] = hash.split('/');
+  const health = pageHealthOf(view.problems, view.goodAtMs, useNowMs());
   return h(
     'div',
-    { class: 'page' },
+    { class: health.banner === undefined ? 'page' : 'page old' },
     h('a', { class: 'skip', href: '#main', onClick: focusMain }, 'Skip to the content'),
-    h(Header, { view }),
+    h(Header, { view, health }),
     h(Navigation, { route }),
     h(
       'main',
@@ -59,7 +62,7 @@ function Page({ feed }: { readonly feed: ClusterFeed }): JSX.Element {
               ? h(DetectorView, null)
               : route === 'cost'
                 ? h(CostView, { view })
-                : h(ZonesView, { view }),
+                : h(NowView, { view }),
     ),
   );
 }
@@ -75,7 +78,7 @@ const Navigation = ({ route }: { readonly route: string }): JSX.Element =>
     'nav',
     { 'aria-label': 'Views' },
     ...VIEWS.map(([href, text]) =>
-      h('a', { href, 'aria-current': href === `#/${route || 'zones'}` ? 'page' : undefined }, text),
+      h('a', { href, 'aria-current': href === `#/${route || 'now'}` ? 'page' : undefined }, text),
     ),
     h(FindNode, null),
   );
@@ -102,5 +105,12 @@ try {
   await signIn();
   render(h(Page, { feed: startClusterFeed() }), root);
 } catch (error) {
-  render(h('p', { class: 'failure', role: 'alert' }, messageOf(error)), root);
+  const isRefused = error instanceof RequestError && error.status === 401;
+  const text = isRefused
+    ? `This address is that of another console, or of one that has ended. ${SIGN_IN}`
+    : messageOf(error);
+  render(
+    h('main', { class: 'page' }, h('h1', null, 'Nodekeeper'), h('p', { class: 'banner', role: 'alert' }, text)),
+    root,
+  );
 }

@@ -8,9 +8,11 @@ import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { cellOf } from '../model/node-cell.ts';
 import { podKeyOf, podSummaryOf } from '../model/pods.ts';
 import type { PodSummary } from '../model/replacements.ts';
+import { clusterClock } from './clock.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { DECISION_COLUMNS, decisionRows, type NamedDecision, readDecisions, Timeline } from './decisions.ts';
 import { Age, Fact, Failure, Table, Time } from './elements.ts';
+import { LEASES } from './heartbeats.ts';
 import { NodeActions } from './node-actions.ts';
 import { API, RequestError, readObject, readPages, readText } from './requests.ts';
 import { usePoll } from './use-poll.ts';
@@ -18,7 +20,7 @@ import { usePoll } from './use-poll.ts';
 const POLL_MS = 5_000;
 const DECISIONS_MS = 86_400_000;
 const POD_PAGES_MAX = 4;
-const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+
 /** Acts that record what EC2 answered. */
 const CLOUD_ACTS: ReadonlySet<string> = new Set([
   'NodeKept',
@@ -41,7 +43,7 @@ async function readNode(name: string): Promise<NodeFacts> {
   const [node, lease, decisions] = await Promise.all([
     ifPresent(readObject<KubeNode>(`${API}/api/v1/nodes/${name}`)),
     ifPresent(readObject<KubeLease>(`${API}${LEASES}/${name}`)),
-    readDecisions(`node=${name}`, Date.now() - DECISIONS_MS),
+    readDecisions(`node=${name}`, clusterClock.nowMs() - DECISIONS_MS),
     readPages<KubePod>(
       '/api/v1/pods',
       { fieldSelector: `spec.nodeName=${name}` },
@@ -66,7 +68,7 @@ export function NodeView({ name, view }: { readonly name: string; readonly view:
     'section',
     { 'aria-labelledby': 'node-title' },
     h('h2', { id: 'node-title' }, 'Node ', name),
-    h('p', null, h('a', { href: '#/zones' }, '← Zones')),
+    h('p', null, h('a', { href: '#/now' }, '← Now')),
     h(Failure, { message: failure }),
     value === undefined
       ? h('p', { class: 'empty' }, failure === undefined ? 'The node is being read…' : '')
@@ -101,7 +103,7 @@ const NodeParts = ({ name, view, facts }: PartsProps): JSX.Element =>
     h('h3', null, 'Decisions of the last 24 hours'),
     facts.decisions.length === 0
       ? null
-      : h(Timeline, { decisions: facts.decisions, spanMs: DECISIONS_MS, nowMs: Date.now() }),
+      : h(Timeline, { decisions: facts.decisions, spanMs: DECISIONS_MS, nowMs: clusterClock.nowMs() }),
     h(Table, {
       caption: `Decisions about ${name}`,
       columns: DECISION_COLUMNS,

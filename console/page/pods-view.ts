@@ -5,6 +5,7 @@ import type { KubeEvent, KubeObject, KubePod } from '../../shared/kinds/types.ts
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { type DeploymentSummary, deploymentSummaryOf, pendingPods, podKeyOf, podSummaryOf } from '../model/pods.ts';
 import { type EvictedPod, type PodSummary, type Replacement, replacementsOf } from '../model/replacements.ts';
+import { messageOf } from './cluster-feed.ts';
 import { readDecisions } from './decisions.ts';
 import { Age, Failure, nodeLink, Table } from './elements.ts';
 import { whileShown } from './page-visibility.ts';
@@ -120,7 +121,7 @@ function usePods(): { readonly pods: readonly PodSummary[]; readonly problem: st
         change();
       },
       onState(message) {
-        problem = message;
+        problem = message === undefined ? undefined : messageOf(message);
         change();
       },
     };

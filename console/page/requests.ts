@@ -1,13 +1,18 @@
 /** Requests of the page to the server of the console. */
 
+import { clusterClock } from './clock.ts';
+
 /** The console or the API refused a request, or there was no response. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   /** HTTP status; 0 without a response. */
   readonly status: number;
-  constructor(status: number, message: string, options: { readonly cause?: unknown } = {}) {
+  /** The API answered, and not the server of the page. */
+  readonly isOfApi: boolean;
+  constructor(status: number, message: string, options: { readonly cause?: unknown; readonly isOfApi?: boolean } = {}) {
     super(message, options);
     this.status = status;
+    this.isOfApi = options.isOfApi ?? false;
   }
 }
 
@@ -42,20 +47,24 @@ async function send(path: string, { method = 'GET', body }: Send = {}): Promise<
   } catch (cause) {
     throw new RequestError(0, 'The console does not answer. Is the command still running?', { cause });
   }
-  if (response.ok) return response;
-  throw new RequestError(response.status, await refusalOf(response));
+  if (response.ok) {
+    if (path.startsWith(API)) clusterClock.compare(response.headers.get('date'));
+    return response;
+  }
+  throw await refusalOf(response);
 }
 
-/** The message of a Kubernetes Status, or the text of the console. */
-export async function refusalOf(response: Response): Promise<string> {
+/** With the message of a Kubernetes Status, or the text of the console. */
+export async function refusalOf(response: Response): Promise<RequestError> {
+  const { status } = response;
   const text = await response.text();
   try {
     const { message } = JSON.parse(text) as { message?: unknown };
-    if (typeof message === 'string') return message;
+    if (typeof message === 'string') return new RequestError(status, message, { isOfApi: true });
   } catch {
     // Not a Status.
   }
-  return text === '' ? `HTTP status ${response.status}` : text;
+  return new RequestError(status, text === '' ? `HTTP status ${status}` : text);
 }
 
 export const readText = async (path: string): Promise<string> => await (await send(path)).text();

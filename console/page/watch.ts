@@ -11,7 +11,7 @@ export interface WatchTarget<T> {
   onListEnd(): void;
   onChange(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): void;
   /** `undefined`: changes arrive. Otherwise why they do not. */
-  onState(problem: string | undefined): void;
+  onState(problem: unknown): void;
 }
 
 interface WatchLine<T> {
@@ -39,7 +39,7 @@ export async function listAndWatch<T>(target: WatchTarget<T>, signal: AbortSigna
       if (signal.aborted) return;
       const isExpired = error instanceof Expired || (error instanceof RequestError && error.status === 410);
       if (isExpired) version = '';
-      else target.onState(error instanceof Error ? error.message : String(error));
+      else target.onState(error);
       failures += 1;
       // Without the random part, all pages would return at once.
       await pause(backoffMs(PAUSES, failures - 1, Math.random()), signal);
@@ -63,7 +63,7 @@ async function watchOnce<T>(target: WatchTarget<T>, from: string, signal: AbortS
   let version = from;
   try {
     const response = await fetch(`${API}${target.path}?${query}`, { signal: AbortSignal.any([signal, quiet.signal]) });
-    if (!response.ok) throw new RequestError(response.status, await refusalOf(response));
+    if (!response.ok) throw await refusalOf(response);
     if (response.body === null) throw new RequestError(0, 'The watch has no body.');
     target.onState(undefined);
     for await (const line of linesOf(response.body)) {

@@ -1,34 +1,38 @@
 /** One card per zone. */
-import { h, type JSX } from 'preact';
+import { type ComponentChildren, h, type JSX } from 'preact';
 import { formatAge } from '../../shared/kubernetes/age.ts';
 import type { NodeCell } from '../model/node-cell.ts';
-import { rateText, type ZoneSummary, zonesOf } from '../model/zone-summary.ts';
+import { isTerm } from '../model/terms.ts';
+import { rateText, type ZoneSummary } from '../model/zone-summary.ts';
 import type { ClusterView } from './cluster-feed.ts';
-import { Fact, nodeLink, Table, Time, useNowMs } from './elements.ts';
+import { Explained, Fact, nodeLink, Table, Time, useNowMs } from './elements.ts';
 import { NodeStrip } from './node-strip.ts';
 
 /** Rows per zone. */
 const LISTED_MAX = 50;
 
-export function ZonesView({ view }: { readonly view: ClusterView }): JSX.Element {
-  const zones = zonesOf(view.nodes.values(), view.metrics, Date.now());
-  return h(
+interface ZonesProps {
+  readonly view: ClusterView;
+  /** The worst first. */
+  readonly zones: readonly ZoneSummary[];
+}
+
+export const Zones = ({ view, zones }: ZonesProps): JSX.Element =>
+  h(
     'section',
     { 'aria-labelledby': 'zones-title' },
-    h('h2', { id: 'zones-title' }, 'Zones'),
-    h(Legend, null),
+    h('div', { class: 'section-head' }, h('h3', { id: 'zones-title' }, 'Zones'), h(Legend, null)),
     zones.length === 0
       ? h('p', { class: 'empty' }, view.isListed ? 'There are no nodes.' : 'The nodes are being read…')
       : h('div', { class: 'cards' }, ...zones.map((zone) => h(ZoneCard, { key: zone.zone, zone }))),
   );
-}
 
 const LEGEND = [
   ['ready', '', 'Ready'],
   ['cordoned', 'C', 'Ready, cordoned'],
   ['not-ready', 'N', 'NotReady'],
   ['unknown', 'U', 'Unknown'],
-  ['unknown evicting', 'U', 'pods are evicted'],
+  ['unknown evicting', 'U', 'tainted: its pods have to leave'],
   ['flapping', 'F', 'Ready, flapping'],
   ['planned', 'P', 'planned silence'],
 ] as const;
@@ -45,29 +49,50 @@ const Legend = (): JSX.Element =>
 const STATE_CLASSES: Readonly<Record<string, string>> = { Normal: 'good', Initial: 'good', FullDisruption: 'bad' };
 const STATE_SIGNS: Readonly<Record<string, string>> = { good: '✓', bad: '✕', warn: '⚠' };
 
+/** Shown when they are not 0. */
+const COUNTS: readonly (readonly [name: ComponentChildren, count: (zone: ZoneSummary) => number | undefined])[] = [
+  ['NotReady', ({ notReady }) => notReady],
+  ['Unknown', ({ unknown }) => unknown],
+  [h(Explained, { term: 'planned silence', text: 'Planned silence' }), ({ plannedSilence }) => plannedSilence.length],
+  [h(Explained, { term: 'flapping', text: 'Flapping' }), ({ flapping }) => flapping.length],
+  [h(Explained, { term: 'eviction queue', text: 'In the eviction queue' }), ({ queued }) => queued],
+  ['Tainted in the last hour', ({ taintedInHour }) => taintedInHour],
+];
+
 function ZoneCard({ zone: of }: { readonly zone: ZoneSummary }): JSX.Element {
   const style = of.state === undefined ? '' : (STATE_CLASSES[of.state] ?? 'warn');
   return h(
     'article',
     { class: 'card', 'aria-label': of.zone === '' ? 'Nodes without a zone' : `Zone ${of.zone}` },
     h(
-      'h3',
+      'h4',
       null,
       of.zone === '' ? 'without a zone' : of.zone,
       ' ',
-      of.state === undefined ? null : h('span', { class: `badge ${style}` }, `${STATE_SIGNS[style] ?? ''} ${of.state}`),
+      of.state === undefined
+        ? null
+        : h(
+            'span',
+            { class: `badge ${style}` },
+            `${STATE_SIGNS[style] ?? ''} `,
+            isTerm(of.state) ? h(Explained, { term: of.state }) : of.state,
+          ),
     ),
     h(
       'dl',
       { class: 'facts' },
-      h(Fact, { name: 'Ready' }, of.ready),
-      h(Fact, { name: 'NotReady' }, of.notReady),
-      h(Fact, { name: 'Unknown' }, of.unknown),
-      h(Fact, { name: 'Planned silence' }, of.plannedSilence.length),
-      h(Fact, { name: 'Flapping' }, of.flapping.length),
-      h(Fact, { name: 'In the eviction queue' }, of.queued ?? '…'),
-      h(Fact, { name: 'Tainted in the last hour' }, of.taintedInHour),
-      h(Fact, { name: 'Limiter' }, of.ratePerSecond === undefined ? '…' : h(Limiter, { of, rate: of.ratePerSecond })),
+      h(Fact, { name: 'Ready' }, `${of.ready} of ${of.cells.length}`),
+      ...COUNTS.map(([name, count]) => {
+        const value = count(of);
+        return value === 0 || value === undefined ? null : h(Fact, { name }, value);
+      }),
+      of.ratePerSecond === undefined || of.ready === of.cells.length
+        ? null
+        : h(
+            Fact,
+            { name: h(Explained, { term: 'limiter', text: 'Limiter' }) },
+            h(Limiter, { of, rate: of.ratePerSecond }),
+          ),
     ),
     h(NodeStrip, { zone: of.zone, cells: of.cells }),
     h(Announced, { cells: of.plannedSilence }),

@@ -263,8 +263,11 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-function sendAnswer(response: ServerResponse, { status, contentType, retryAfter, text }: UpstreamAnswer): void {
-  response.writeHead(status, { 'content-type': contentType, ...defined({ 'retry-after': retryAfter }) }).end(text);
+/** `date` is that of the API: the page compares the clocks. */
+function sendAnswer(response: ServerResponse, { status, contentType, retryAfter, date, text }: UpstreamAnswer): void {
+  response
+    .writeHead(status, { 'content-type': contentType, ...defined({ 'retry-after': retryAfter, date }) })
+    .end(text);
 }
 
 const sendJson = (response: ServerResponse, body: unknown): void => {

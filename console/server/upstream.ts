@@ -24,6 +24,8 @@ export interface UpstreamAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly retryAfter: string | undefined;
+  /** When the API answered, by its clock. */
+  readonly date: string | undefined;
   readonly text: string;
 }
 
@@ -88,6 +90,7 @@ export function createUpstream(
         status: incoming.statusCode ?? 502,
         contentType: incoming.headers['content-type'] ?? 'text/plain',
         retryAfter: incoming.headers['retry-after'],
+        date: incoming.headers.date,
         text: await boundedText(incoming, RESPONSE_BYTES_MAX),
       };
     },

@@ -87,7 +87,7 @@ export interface KubeClusterStatus extends KubeObject {
     nodes?: number;
     gate?: { state: 'Open' | 'Closed'; reasons?: string[]; since?: string };
     totalDisruption?: boolean;
-    heartbeats?: { profile: string; intervalSeconds: number }[];
+    heartbeats?: { profile: string; intervalSeconds: number; graceSeconds: number }[];
     /** Absent: they were not measured. */
     watches?: { form: 'Stream' | 'LongPoll'; paddingBytes?: number; measuredTime: string };
   };

@@ -149,7 +149,7 @@ it('shows the closed gate with its reason, and that it is open again', async () 
   await createNodes('a', 2);
   await tick(1, ['failingPath']);
   const { page } = await open();
-  await seen(page, 'our own heartbeats fail. No node is marked or evicted.');
+  await seen(page, 'our own heartbeats fail. No node is newly marked, tainted or evicted.');
   expect(await flawsOf(page, 'gate-closed')).toEqual([]);
   await tick(2);
   await seen(page, 'Gate open');
@@ -311,14 +311,14 @@ it('says when its data is stale, and resumes the watch without another list', as
   await seen(page, '30 of 30');
   await expect.poll(() => standIn.api.watches(), WAIT).toBe(1);
   standIn.api.cutWatches();
-  await seen(page, 'Nodes: stale for');
+  await seen(page, 'Nodes: no changes for');
   expect(await flawsOf(page, 'watch-lost')).toEqual([]);
   standIn.api.setReady(4, 'Unknown');
   standIn.api.restoreWatches();
   await expect.poll(() => standIn.api.watches(), WAIT).toBe(1);
   standIn.api.setReady(5, 'Unknown');
   await seen(page, '28 of 30');
-  await expect.poll(() => page.getByText('stale for').count(), WAIT).toBe(0);
+  await expect.poll(() => page.getByText('no changes for').count(), WAIT).toBe(0);
   expect(standIn.api.lists()).toBe(1);
 });
 
@@ -418,5 +418,5 @@ it('keeps a view that was opened while the token was exchanged', async () => {
 it('refuses an address without its token', async () => {
   const running = await openConsole({ port: 0, values: { kubeconfig: api.kubeconfig }, environment: {} });
   const { page } = await show({ ...running, address: new URL('/#token=wrong', running.address).href });
-  await seen(page, 'the token is not that of this console');
+  await seen(page, 'This address is that of another console, or of one that has ended.');
 });

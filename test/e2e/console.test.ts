@@ -68,7 +68,7 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
   await seen(page, `${REPLICAS} of ${REPLICAS}`);
 
   expect((await local.fleet('silence', 'edge-a-*')).exitCode).toBe(0);
-  await page.getByRole('link', { name: 'Zones' }).click();
+  await page.getByRole('link', { name: 'Now', exact: true }).click();
   await seen(page, '4 of 6');
   await page.getByRole('article', { name: 'Zone local/local-a' }).getByText('FullDisruption').waitFor(WAIT);
   expect(await flawsOf(page, 'local-zone-dark')).toEqual([]);
@@ -99,7 +99,7 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
   expect(await flawsOf(page, 'local-marks')).toEqual([]);
 
   expect((await local.fleet('beat', 'edge-a-*')).exitCode).toBe(0);
-  await page.getByRole('link', { name: 'Zones', exact: true }).click();
+  await page.getByRole('link', { name: 'Now', exact: true }).click();
   await seen(page, '6 of 6');
   await page.getByRole('article', { name: 'Zone local/local-a' }).getByText('Normal').waitFor(WAIT);
   await page.getByRole('link', { name: 'Decisions' }).click();

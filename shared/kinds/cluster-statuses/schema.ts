@@ -24,6 +24,7 @@ const gate = struct(`${OURS}.ClusterGate`, 'The safety gate.', {
 const heartbeats = struct(`${OURS}.ProfileHeartbeats`, 'Heartbeats of the nodes with a profile.', {
   profile: text('Name of the profile; default: nodes without another one.'),
   intervalSeconds: int64('Time between two heartbeats of a node. Seconds.'),
+  graceSeconds: int64('Silence after which a node is marked. Seconds.'),
 });
 
 const watches = struct(`${OURS}.WatchForm`, 'How watches are sent, as measured at the function URL.', {

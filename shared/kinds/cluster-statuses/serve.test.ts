@@ -36,23 +36,28 @@ describe('the status of the cluster', () => {
         ticks: 1,
         gate: { state: 'Open', reasons: [] },
         totalDisruption: false,
-        heartbeats: [{ profile: 'default', intervalSeconds: 10 }],
+        heartbeats: [{ profile: 'default', intervalSeconds: 10, graceSeconds: 40 }],
       },
     });
     const { rows } = (await api.send('GET', PATH, { accept: TABLE })).body;
     expect(rows[0].cells).toEqual(['cluster', 'Open', '4s', '7']);
   });
 
-  it('has the heartbeat interval of each profile, also one that has only the default', async () => {
+  it('has the heartbeat interval and the grace period of each profile, also one that has only the default', async () => {
     const profiles = [
-      { name: 'cell', nodeSelector: { matchLabels: { link: 'cell' } }, beatIntervalSeconds: 20 },
+      {
+        name: 'cell',
+        nodeSelector: { matchLabels: { link: 'cell' } },
+        beatIntervalSeconds: 20,
+        nodeMonitorGracePeriodSeconds: 90,
+      },
       { name: 'gpu', nodeSelector: { matchLabels: { gpu: 'yes' } }, podEvictionTimeoutSeconds: 900 },
     ];
     api = apiInMemory({ policy: { profiles, beatIntervalSeconds: 15 } });
     expect((await api.send('GET', `${PATH}/cluster`)).body.status.heartbeats).toEqual([
-      { profile: 'cell', intervalSeconds: 20 },
-      { profile: 'gpu', intervalSeconds: 15 },
-      { profile: 'default', intervalSeconds: 15 },
+      { profile: 'cell', intervalSeconds: 20, graceSeconds: 90 },
+      { profile: 'gpu', intervalSeconds: 15, graceSeconds: 40 },
+      { profile: 'default', intervalSeconds: 15, graceSeconds: 40 },
     ]);
   });
 

@@ -63,10 +63,10 @@ export function clusterStatusObject(
         ...defined({ since: sinceMs === 0 ? undefined : formatTime(sinceMs) }),
       },
       totalDisruption: disruption.total,
-      heartbeats: profileNames(at.policy).map((profile) => ({
-        profile,
-        intervalSeconds: policyOf(at.policy, profile).beatIntervalSeconds,
-      })),
+      heartbeats: profileNames(at.policy).map((profile) => {
+        const { beatIntervalSeconds, nodeMonitorGracePeriodSeconds } = policyOf(at.policy, profile);
+        return { profile, intervalSeconds: beatIntervalSeconds, graceSeconds: nodeMonitorGracePeriodSeconds };
+      }),
       ...(at.watches === undefined ? {} : { watches: watchesStatus(at.watches) }),
     },
   };
