@@ -10,7 +10,7 @@
  *      `abandoned`. One conditional write decides, so there are never two clusters.
  *   6. Source: names the new address to its clients.
  *
- * Why a fence that was lifted never has an open destination:
+ * Why a fence that was lifted never has an open destination (interleavings.test.ts searches for one):
  *
  * - The fence changes from absent to {id, not ready}, then to {id, ready}, then to absent again. The id is new for each
  *   move. Every change of it is one conditional write on the whole former state, so a command that acts on an
