@@ -24,6 +24,7 @@ import {
   ticketKeys,
 } from '../shared/access/process-key-store.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
+import { refusedRequests } from '../shared/access/refused-requests.ts';
 import { CONCURRENT_API_LIMITS, HEARTBEAT_LIMITS, requestThrottle } from '../shared/access/request-throttle.ts';
 import { bearerSchemes } from '../shared/access/tokens/bearer.ts';
 import { knownKeys, nodeTokens } from '../shared/access/tokens/node-tokens.ts';
@@ -46,7 +47,6 @@ import { clusterObjects } from '../shared/kinds/cluster-objects.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
 import type { HttpRequest } from '../shared/kubernetes/request/http.ts';
 import { failedRequests } from '../shared/kubernetes/request/log-throttle.ts';
-import { refusedRequests } from '../shared/kubernetes/request/refused-requests.ts';
 import { withoutWatchPrefix } from '../shared/kubernetes/request/request.ts';
 import { statusResponse } from '../shared/kubernetes/request/respond.ts';
 import * as status from '../shared/kubernetes/status.ts';

@@ -6,6 +6,7 @@ import { readYaml } from '../functions/api/read-yaml.ts';
 import { everyProbe } from '../functions/node-monitor/probes.ts';
 import { composeSystem } from '../server/system.ts';
 import { refusalsAdded } from '../shared/access/refusal-store.ts';
+import { refusedRequests } from '../shared/access/refused-requests.ts';
 import {
   API_LIMITS,
   HEARTBEAT_LIMITS,
@@ -14,7 +15,6 @@ import {
   requestThrottle,
 } from '../shared/access/request-throttle.ts';
 import type { RandomSource } from '../shared/clock.ts';
-import { refusedRequests } from '../shared/kubernetes/request/refused-requests.ts';
 import type { Log } from '../shared/observability/log.ts';
 import type { ItemStore } from '../shared/store/item-store.ts';
 import { simulationAuthenticator } from './access.ts';

@@ -1,6 +1,7 @@
 import { nodeKeys } from '../../shared/access/node-key-store.ts';
 import { probeKeys } from '../../shared/access/process-key-store.ts';
 import { refusalsAdded } from '../../shared/access/refusal-store.ts';
+import { refusedRequests } from '../../shared/access/refused-requests.ts';
 import { HEARTBEAT_LIMITS, requestThrottle } from '../../shared/access/request-throttle.ts';
 import { bearerSchemes } from '../../shared/access/tokens/bearer.ts';
 import { nodeTokens } from '../../shared/access/tokens/node-tokens.ts';
@@ -9,7 +10,6 @@ import { clientOptionsFrom } from '../../shared/aws/dynamodb/client.ts';
 import type { Environment } from '../../shared/aws/lambda/controllers.ts';
 import { systemBusyMs, systemClock, systemRandom, systemTimeLimit } from '../../shared/clock.ts';
 import { failedRequests } from '../../shared/kubernetes/request/log-throttle.ts';
-import { refusedRequests } from '../../shared/kubernetes/request/refused-requests.ts';
 import { log } from '../../shared/observability/logger.ts';
 import { loadHeartbeatConfig } from './environment.ts';
 import { leanUpdater } from './lean-updater.ts';

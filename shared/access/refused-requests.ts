@@ -4,9 +4,9 @@
  * before.
  */
 
-import type { RefusedRequest } from '../../access/request-throttle.ts';
-import type { Log } from '../../observability/log.ts';
-import type { NoteFault } from './log-throttle.ts';
+import type { NoteFault } from '../kubernetes/request/log-throttle.ts';
+import type { Log } from '../observability/log.ts';
+import type { RefusedRequest } from './request-throttle.ts';
 
 const EVERY_MS = 60_000;
 /** Identities in memory. The one that was reported longest ago is dropped first, with what it has not reported. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../observability/log.ts';
 import { type Refusals, refusedRequests } from './refused-requests.ts';
 
 const GREEDY = { kind: 'node', username: 'system:node:greedy', over: 'time' } as const;
