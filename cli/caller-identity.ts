@@ -9,7 +9,7 @@ import {
   CLUSTER_HEADER,
 } from '../shared/access/caller-identity-token.ts';
 import { type AwsCredentials, awsHost } from '../shared/aws/connection/connection.ts';
-import { Sha256 } from '../shared/aws/connection/sha256.ts';
+import { Sha256 } from './sha256.ts';
 
 export interface CallerIdentityRequest {
   readonly credentials: AwsCredentials;
