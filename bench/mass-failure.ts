@@ -13,7 +13,6 @@ import type { PartQueue } from '../shared/fleet/marks/part-queue.ts';
 import { defaultPolicy } from '../shared/fleet/policy.ts';
 import { shardsOf } from '../shared/kinds/resources.ts';
 import type { ConsumedUnits, ItemStore, TransactWrite } from '../shared/store/item-store.ts';
-import { conflictingStore } from '../shared/store/memory/conflicting-store.ts';
 import { type MemoryItemStore, memoryItemStore } from '../shared/store/memory/item-store.ts';
 import { objectText } from '../shared/store/object-record.ts';
 import { objectKey } from '../shared/store/object-store.ts';
@@ -21,6 +20,7 @@ import { packText } from '../shared/store/packed-text.ts';
 import { slotOf, TickFault } from '../shared/ticks/tick.ts';
 import { readyNode } from '../simulation/ready-node.ts';
 import { seededFraction, seededUuid } from '../simulation/seeded-random.ts';
+import { conflictingStore } from '../test/support/conflicting-store.ts';
 import {
   type Benchmark,
   percentile,

@@ -12,7 +12,6 @@
 import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { listenOnLoopback } from '../../shared/host/loopback.ts';
-import { transactionLocks } from '../../shared/store/memory/transaction-locks.ts';
 import {
   type PartitionCapacity,
   partitionCapacity,
@@ -20,6 +19,7 @@ import {
   type ThrottlingLimit,
 } from './partition-capacity.ts';
 import { type ItemAccess, itemAccesses, type KeyNames } from './table-request.ts';
+import { transactionLocks } from './transaction-locks.ts';
 
 export interface FrontTable {
   readonly tableName: string;

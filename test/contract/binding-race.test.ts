@@ -30,11 +30,11 @@ import {
   schedulablePod,
 } from '../../shared/scheduling/world.rule.ts';
 import { type ItemStore, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
-import { conflictingStore } from '../../shared/store/memory/conflicting-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import { objectOf } from '../../shared/store/object-record.ts';
 import type { ObjectWrite } from '../../shared/store/object-store.ts';
 import { TickFault } from '../../shared/ticks/tick.ts';
+import { conflictingStore } from '../support/conflicting-store.ts';
 import { randomFrom } from '../support/seeded.ts';
 
 const SCHEDULERS = 16;

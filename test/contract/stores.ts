@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { dynamoDbItemStore } from '../../shared/aws/dynamodb/item-store.ts';
 import type { ConsumedUnits, ItemStore } from '../../shared/store/item-store.ts';
-import { conflictingStore } from '../../shared/store/memory/conflicting-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { conflictingStore } from '../support/conflicting-store.ts';
 import { startEngine, type TestEngine } from '../support/engine.ts';
 import { type ShadowedStore, shadowedStore } from '../support/shadowed-store.ts';
 import { sqliteStoreForTest, type TestSqliteStore } from '../support/sqlite-store.ts';

@@ -4,7 +4,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ItemStore } from '../../shared/store/item-store.ts';
-import { conflictingStore } from '../../shared/store/memory/conflicting-store.ts';
+import { conflictingStore } from './conflicting-store.ts';
 import { dyingStore } from './failing-store.ts';
 import type { WorkloadCluster } from './workload-cluster.ts';
 

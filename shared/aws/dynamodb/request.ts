@@ -60,7 +60,7 @@ export interface DynamoDbOptions extends RequestOptions {
 
 /** Attempts at a write that conflicts with a transaction, and at keys that a batch did not process. */
 export const CONFLICT_ATTEMPTS_MAX = 6;
-const CONFLICT_PAUSES: Backoff = { firstMs: 20, limitMs: 640, jitter: [0.5, 1] };
+export const CONFLICT_PAUSES: Backoff = { firstMs: 20, limitMs: 640, jitter: [0.5, 1] };
 
 export function tableNameOf(options: RequestOptions, table: TableName): string {
   const name = options.tables[table];
@@ -143,8 +143,8 @@ export function reportRefused(
   options.onConsumed({ table, operation, readUnits: 0, writeUnits });
 }
 
-// Errors are classified by name and code, never by the text of a message. The SDK has already made `maxAttempts` attempts
-// after throttling and connection errors when an error arrives here.
+// Errors are classified by name and code, never by the text of a message. The SDK has already made `maxAttempts`
+// attempts after throttling and connection errors when an error arrives here.
 const THROTTLED = new Set([
   'ProvisionedThroughputExceededException',
   'ThrottlingException',

@@ -1,19 +1,17 @@
 /**
  * An item store in which concurrent transactions conflict, as in DynamoDB. A transaction is in progress for some time,
- * on the clock of `pause`: virtual time in a benchmark or a test. Another transaction on one of its items is cancelled, and
- * a plain write to one is refused. The memory store alone applies every write at once, so nothing ever overlaps.
+ * on the clock of `pause`: virtual time in a benchmark or a test. Another transaction on one of its items is cancelled,
+ * and a plain write to one is refused. The memory store alone applies every write at once, so nothing ever overlaps.
  *
  * A plain write is repeated as the DynamoDB adapter does it: bounded, with jitter.
  *
- * Source: Amazon DynamoDB Developer Guide, "Amazon DynamoDB Transactions: How it works", "Transaction conflict handling".
+ * Source: Amazon DynamoDB Developer Guide, "Amazon DynamoDB Transactions: How it works", "Transaction conflict
+ * handling".
  */
-import { type Backoff, backoffMs } from '../../backoff.ts';
-import { type ItemKey, type ItemStore, StoreFault } from '../item-store.ts';
-import { transactionLocks } from './transaction-locks.ts';
-
-/** The DynamoDB adapter has the same: CONFLICT_ATTEMPTS_MAX and its pauses. */
-const WRITE_ATTEMPTS_MAX = 6;
-const WRITE_PAUSES: Backoff = { firstMs: 20, limitMs: 640, jitter: [0.5, 1] };
+import { transactionLocks } from '../../aws-local/dynamodb/transaction-locks.ts';
+import { CONFLICT_ATTEMPTS_MAX, CONFLICT_PAUSES } from '../../shared/aws/dynamodb/request.ts';
+import { backoffMs } from '../../shared/backoff.ts';
+import { type ItemKey, type ItemStore, StoreFault } from '../../shared/store/item-store.ts';
 
 export interface ConflictOptions {
   /** How long a transaction is in progress. Milliseconds; some 10 on AWS. */
@@ -40,10 +38,10 @@ export function conflictingStore(
     async write(write, options) {
       for (let attempt = 1; locks.isLocked(nameOf(write.key)); attempt += 1) {
         counters.conflicts += 1;
-        if (attempt >= WRITE_ATTEMPTS_MAX) {
+        if (attempt >= CONFLICT_ATTEMPTS_MAX) {
           throw new StoreFault('throttled', 'transactions kept conflicting with a write', { retryable: true });
         }
-        await pause(backoffMs(WRITE_PAUSES, attempt - 1, random()));
+        await pause(backoffMs(CONFLICT_PAUSES, attempt - 1, random()));
       }
       return items.write(write, options);
     },

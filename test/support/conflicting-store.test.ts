@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { type ItemKey, type ItemStore, StoreFault, type TransactWrite } from '../item-store.ts';
-import { objectStore } from '../object-store.ts';
+import { type ItemKey, type ItemStore, StoreFault, type TransactWrite } from '../../shared/store/item-store.ts';
+import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
+import { objectStore } from '../../shared/store/object-store.ts';
 import { conflictingStore } from './conflicting-store.ts';
-import { memoryItemStore } from './item-store.ts';
 
 const key = (sk: string): ItemKey => ({ table: 'control', pk: 'p', sk });
 const put = (sk: string): TransactWrite => ({ kind: 'put', key: key(sk), item: { v: 1 } });
