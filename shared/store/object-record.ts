@@ -1,7 +1,8 @@
 /**
  * Items that hold Kubernetes objects and their changes: objects, the change log, its heads, and the pods of a node.
  *
- * Only `version` holds the version, so a commit that retries with a higher version need not serialise the object again.
+ * Only attribute `rv` holds the version, so a commit that retries with a higher version need not serialise the object
+ * again.
  */
 import { defined } from '../defined.ts';
 import type { KubeObject, KubePod, ObjectRef } from '../kinds/types.ts';
@@ -45,7 +46,7 @@ export const OBJECT = {
   expiresAtSeconds: number(TTL_ATTRIBUTE),
 };
 
-/** A change in the log, or several of one commit. All have an expiry. */
+/** A change in the log, or several of one commit. */
 const LOG = {
   /** Of several the highest. */
   version,
@@ -56,8 +57,9 @@ const LOG = {
   key: present(text('key')),
   /** JSON of the labels and selectable fields before, when they differ. */
   previous: text('p'),
-  /** Several changes: JSON of a list of them in their order, each with its version and without expiry (FoldedChange). */
+  /** Several changes: JSON of a list of them in their order, each with its version, without expiry (FoldedChange). */
   changes: packable('e'),
+  expiresAtSeconds: present(number(TTL_ATTRIBUTE)),
 };
 
 /** The head of a shard of the log. */
@@ -125,19 +127,20 @@ export function refOf(resource: string, sortKey: string): ObjectRef {
     : { resource, namespace: sortKey.slice(0, slash), name: sortKey.slice(slash + 1) };
 }
 
-/** The attributes of a log item with these changes of one shard, oldest first. */
-export function logAttributes(changes: readonly LoggedChange[]): Item {
+/** A log item without its key, with these changes of one shard, oldest first. */
+export function logAttributes(changes: readonly LoggedChange[], expiresAtSeconds: number): Item {
   const last = changes.at(-1)!;
+  const common = { version: last.resourceVersion, expiresAtSeconds };
   if (changes.length === 1) {
-    const { resourceVersion, type, key, stored: object, previous } = last;
-    return changeOf(LOG, { version: resourceVersion, type, key, object, previous }).set;
+    const { type, key, stored: object, previous } = last;
+    return changeOf(LOG, { ...common, type, key, object, previous }).set;
   }
   const entries = changes.map(
     ({ resourceVersion, type, key, text, previous }) =>
       `{"rv":${resourceVersion},"t":"${type}","key":${JSON.stringify(key)},"o":${text}` +
       `${previous === undefined ? '' : `,"p":${previous}`}}`,
   );
-  return changeOf(LOG, { version: last.resourceVersion, changes: packObjectText(`[${entries.join(',')}]`) }).set;
+  return changeOf(LOG, { ...common, changes: packObjectText(`[${entries.join(',')}]`) }).set;
 }
 
 /** A change in the log, read when it is needed. */
@@ -170,8 +173,8 @@ function foldedChange(resource: string, { rv, t: type, key, o: object, p: previo
 }
 
 function singleChange(resource: string, item: Item): ObjectChange {
-  const { type, version: resourceVersion, key, previous: text } = readRow(LOG, item);
-  const previous = text === undefined ? undefined : (JSON.parse(text) as Selectable);
+  const { type, version: resourceVersion, key, previous: previousJson } = readRow(LOG, item);
+  const previous = previousJson === undefined ? undefined : (JSON.parse(previousJson) as Selectable);
   return { type, resourceVersion, ref: refOf(resource, key), object: objectOf(item), ...defined({ previous }) };
 }
 

@@ -32,7 +32,6 @@ import {
   RESOURCE_VERSIONS_PER_MS,
   resourceVersionKey,
   shardOf,
-  TTL_ATTRIBUTE,
 } from './layout.ts';
 import { mergePages } from './merge-pages.ts';
 import {
@@ -106,8 +105,8 @@ export type ObjectWrite =
 
 export interface Commit {
   /**
-   * On distinct objects; 1 to COMMIT_OBJECTS_MAX, or more. A transaction has room for TRANSACT_WRITES_MAX items: one for
-   * each object, extra write, bound or removed pod, log item and head.
+   * On distinct objects; 1 to COMMIT_OBJECTS_MAX, or more. A transaction has room for TRANSACT_WRITES_MAX items: one
+   * for each object, extra write, bound or removed pod, log item and head.
    */
   readonly writes: readonly ObjectWrite[];
   /** Written in the same transaction as the objects, to other items. */
@@ -518,7 +517,7 @@ function logItem(pk: string, changes: readonly LoggedChange[]): TransactWrite {
   return {
     kind: 'put',
     key: { table: 'objects', pk, sk: resourceVersionKey(resourceVersion) },
-    item: { ...logAttributes(changes), [TTL_ATTRIBUTE]: atSeconds + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS },
+    item: logAttributes(changes, atSeconds + LOG_RETENTION_SECONDS + LOG_MARGIN_SECONDS),
   };
 }
 
@@ -604,8 +603,9 @@ interface HeadTurns {
 }
 
 /**
- * Commits of one process on one head follow each other. In DynamoDB concurrent transactions on an item cancel each other,
- * and each cancelled one is billed. A commit asks for all of its heads at once, so no two commits wait for each other.
+ * Commits of one process on one head follow each other. In DynamoDB concurrent transactions on an item cancel each
+ * other, and each cancelled one is billed. A commit asks for all of its heads at once, so no two commits wait for each
+ * other.
  */
 function headTurns(): HeadTurns {
   const last = new Map<string, Promise<unknown>>();
