@@ -1,5 +1,7 @@
 /** What a tick decides, from what it has read: gate, marks, zones, total disruption, and the records of that. */
 import type { DecisionDraft } from '../../shared/decisions/decision-record.ts';
+import { defined } from '../../shared/defined.ts';
+import { rememberedFaults } from '../../shared/fleet/gate/fault-times.ts';
 import { decideGate, type GateRecord, type Probe } from '../../shared/fleet/gate/gate.ts';
 import type { NodeHealth } from '../../shared/fleet/health/health-row.ts';
 import { disruptionDraft, gateDraft } from '../../shared/fleet/marks/decisions.ts';
@@ -7,7 +9,6 @@ import { decideMonitor, type MonitorOutcome } from '../../shared/fleet/marks/rul
 import { DEFAULT_PROFILE, policyOf, profileNames } from '../../shared/fleet/nodes/node-profile.ts';
 import type { Policy } from '../../shared/fleet/policy.ts';
 import type { FleetRecords, FleetState } from '../../shared/fleet/zones/fleet-store.ts';
-import { withoutOldStarts } from '../../shared/fleet/zones/zone-state.ts';
 import type { ObservedTick } from './silence-watch.ts';
 
 export interface Decided {
@@ -54,7 +55,9 @@ function disruptionAfter(outcome: MonitorOutcome, state: FleetState, nowMs: numb
     if (decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption')
       return decision.disruption;
   }
-  return withoutOldStarts(state.disruption, nowMs);
+  // Starts that no longer count would be bytes in a row that each tick writes.
+  const { earlierStartsMs: known, ...disruption } = state.disruption;
+  return { ...disruption, ...defined({ earlierStartsMs: known && rememberedFaults(known, nowMs) }) };
 }
 
 /** Records about the whole fleet: safety gate and total disruption. */

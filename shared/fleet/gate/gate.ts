@@ -2,10 +2,10 @@
  * The safety gate (D9). A node is called silent only while two things are true of the controller: its ticks ran, and a
  * heartbeat sent to it would have arrived.
  *
- * missedTicks   No finished tick for more than half a grace period (tickGapMaxMs). Before the first finished tick the gap
- *               is counted from the first tick. Closes the gate for the tick that detects it. Every node has a full
- *               grace period from then. A shorter gap cannot exceed a grace period by itself, so it does not matter
- *               how many ticks were late or lost.
+ * missedTicks   No finished tick for more than half a grace period (tickGapMaxMs). Before the first finished tick the
+ *               gap is counted from the first tick. Closes the gate for the tick that detects it. Every node has a
+ *               full grace period from then. A shorter gap cannot exceed a grace period by itself, so it does not
+ *               matter how many ticks were late or lost.
  * failingPath   At least half of the probe heartbeats of the last two heartbeat intervals failed. The gate opens when
  *               fewer failed and none failed for a whole heartbeat interval: a path that loses half of all heartbeats
  *               also accepts half of the probes, and must not open the gate by chance. Every node has a full grace
@@ -32,7 +32,7 @@ import { defined } from '../../defined.ts';
 import { periodsBetween, tickGapMaxMs, ticksWereMissing } from '../../ticks/tick.ts';
 import { DEFAULT_PROFILE, overProfiles, policyOf, profileNames } from '../nodes/node-profile.ts';
 import { INTERVAL_JITTER, type Policy } from '../policy.ts';
-import { earlierFaults, rememberedFaults } from '../zones/zone-state.ts';
+import { earlierFaults, rememberedFaults } from './fault-times.ts';
 
 export type GateReason = 'missedTicks' | 'failingPath';
 
@@ -206,7 +206,7 @@ function withPathFailure(gate: GateRecord, before: GateRecord, nowMs: number): G
   const { pathFailedAtMs, earlierPathFailuresMs } = before;
   const earlier = isNew
     ? earlierFaults(pathFailedAtMs, earlierPathFailuresMs, nowMs)
-    : rememberedFaults(earlierPathFailuresMs, nowMs);
+    : earlierPathFailuresMs && rememberedFaults(earlierPathFailuresMs, nowMs);
   return { ...gate, ...defined({ pathFailedAtMs: isNew ? nowMs : pathFailedAtMs, earlierPathFailuresMs: earlier }) };
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { defined } from '../../defined.ts';
+import { earlierFaults } from '../gate/fault-times.ts';
 import type { Policy } from '../policy.ts';
 
 /** Initial: the zone has a record but was not evaluated yet. */
@@ -149,38 +150,3 @@ export function applyDisruption(record: DisruptionRecord, verdict: DisruptionVer
       return { ...record, total: false, sinceMs: nowMs, freshSinceMs: nowMs };
   }
 }
-
-/** Without starts that no longer count: they would be bytes in a row that each tick writes. */
-export const withoutOldStarts = (
-  { earlierStartsMs, ...record }: DisruptionRecord,
-  nowMs: number,
-): DisruptionRecord => ({
-  ...record,
-  ...defined({ earlierStartsMs: rememberedFaults(earlierStartsMs, nowMs) }),
-});
-
-/** Earlier times in one record. The record is written with each tick, so it stays small. */
-const EARLIER_MAX = 7;
-/** Marks count together for up to a day, and the longest grace period before a fault belongs to it. Milliseconds. */
-const REMEMBERED_MS = 86_400_000 + 3_600_000;
-
-/**
- * Times of faults of ours that still count, newest first; undefined: none does. Marks shortly before each of them do
- * not count for flapping (silences/flapping.ts). One incident often consists of several: a path that recovers and fails
- * again must not make earlier marks count. Epoch milliseconds.
- */
-export function rememberedFaults(
-  earlierMs: readonly number[] | undefined,
-  nowMs: number,
-): readonly number[] | undefined {
-  const recent = (earlierMs ?? []).filter((atMs) => nowMs - atMs <= REMEMBERED_MS);
-  return recent.length === 0 ? undefined : recent.slice(0, EARLIER_MAX);
-}
-
-/** The same for the times before a new one. `lastAtMs`: the latest of them. */
-export const earlierFaults = (
-  lastAtMs: number | undefined,
-  earlierMs: readonly number[] | undefined,
-  nowMs: number,
-): readonly number[] | undefined =>
-  rememberedFaults(lastAtMs === undefined ? earlierMs : [lastAtMs, ...(earlierMs ?? [])], nowMs);
