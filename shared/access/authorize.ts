@@ -4,9 +4,9 @@
  *
  * system:masters, nodekeeper:admins   everything
  * nodekeeper:viewers                  reading, but no Secrets
- * system:nodes                        NODE_RULES, limited to the node's own objects: the name in the request, or the field
- *                                     selector of a list, must be its own. restrict-node.ts checks the changes of a write,
- *                                     once the objects are known.
+ * system:nodes                        NODE_RULES, limited to the node's own objects: the name in the request, or the
+ *                                     field selector of a list, must be its own. restrict-node.ts checks the changes
+ *                                     of a write, once the objects are known.
  * system:bootstrappers                creating one node identity
  * nodekeeper:probes                   the Lease that the probes of node-monitor renew, which belongs to no node
  * system:authenticated                own identity and permissions; discovery

@@ -14,7 +14,8 @@
  * together they compress to a tenth. The shard is that of each of the Nodes by its name. <node> is the first of them: a
  * commit marks a Node once, so no other item has this key.
  *
- *   pk `dp#<shard>` sk <set>.<time before the end of time, 13 digits>-<hash>   d JSON of several records, compressed; ttl
+ *   pk `dp#<shard>` sk <set>.<time before the end of time, 13 digits>-<hash>
+ *                   d JSON of several records, compressed; ttl
  *
  * Records of one commit about pods of one set share an item (docs/decisions/0046). The set is the namespace and the
  * name up to its last hyphen: pods of a ReplicaSet have it in common, and it follows from the name of a deleted pod.

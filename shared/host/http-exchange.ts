@@ -30,8 +30,8 @@ export class QuietError extends Error {
 }
 
 /**
- * The head of the answer. Its body follows: http-body.ts has readers. Rejects with Node's error, or QuietError. The body
- * fails with the same errors.
+ * The head of the answer. Its body follows: http-body.ts has readers. Rejects with Node's error, or QuietError. The
+ * body fails with the same errors.
  */
 export function exchange(url: URL, options: HttpExchange): Promise<IncomingMessage> {
   const { method, token, headers, body, contentType = 'application/json', ca, quietMs, signal } = options;

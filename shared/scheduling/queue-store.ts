@@ -1,9 +1,9 @@
 /**
  * State of the scheduler in the `control` table:
  *
- *   pk `scheduler` sk `turn`               wanted counts requests for a pass; done the requests that passes have served;
- *                                          busyUntil end of the running pass at the latest (ms), 0 without one; by its id;
- *                                          due when a waiting pod is tried next (ms), absent: none is
+ *   pk `scheduler` sk `turn`               wanted counts requests for a pass; done the requests that passes have
+ *                                          served; busyUntil end of the running pass at the latest (ms), 0 without
+ *                                          one; by its id; due when a waiting pod is tried next (ms), absent: none is
  *                  sk `order`              v: incremented by every transaction that binds pods
  *                  sk `pod#<ns>/<name>`    a pod that was tried and is not bound
  *

@@ -3,16 +3,17 @@
  * of the `control` table:
  *
  *   pk `parked` sk `<resource>#[<namespace>/]<name>#<uid>`
- *      o JSON of what the works need of the object, rv its resourceVersion; one attribute `w-<work>` for each work: when
- *      it was parked first (ms); first when the row was written first (ms); due when it is retried next (ms); tries
- *      retries so far; version grows with every change of the works
+ *      o JSON of what the works need of the object, rv its resourceVersion; one attribute `w-<work>` for each work:
+ *      when it was parked first (ms); first when the row was written first (ms); due when it is retried next (ms);
+ *      tries retries so far; version grows with every change of the works
  *
  * A row belongs to one uid: a Node that was deleted and created again has two rows. So the work for the earlier Node
  * (the release of its pod CIDRs) is never mixed with the work for the later one.
  *
  * Concurrency. Every write is one conditional update or delete:
  *   - `park` adds works and keeps due time, tries and times of a row and of works that exist. Repeated or concurrent
- *     calls lead to the same row. Its `o` is replaced only by a newer state of the object, so a late record loses nothing.
+ *     calls lead to the same row. Its `o` is replaced only by a newer state of the object, so a late record loses
+ *     nothing.
  *   - `settle` removes works, or the row, unless works were parked since the row was read. A row that was deleted and
  *     written again has another first time, although its version may be the same.
  *   - `postpone` moves the due time, unless another caller did.

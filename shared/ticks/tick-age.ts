@@ -2,10 +2,7 @@ import { TICK_AGE } from '../functions/tick-metrics.ts';
 import type { Meter } from '../observability/log.ts';
 import { reportsAge, slotStartMs } from './tick.ts';
 
-/**
- * Emits the delay of a tick when it is due. An alarm treats a missing metric as a controller that
- * stopped.
- */
+/** Emits the delay of a tick when it is due. An alarm treats a missing metric as a controller that stopped. */
 export function reportTickAge(
   meter: Meter,
   at: {

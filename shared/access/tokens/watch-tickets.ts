@@ -1,7 +1,7 @@
 /**
- * Watch tickets: `key id.payload.signature`, base64url. The payload has the user, who impersonates it, and the expiry. The
- * Ed25519 signature also covers the target, which is the path and query of the watch. The ticket does not contain the
- * target, so a ticket for one watch opens no other.
+ * Watch tickets: `key id.payload.signature`, base64url. The payload has the user, who impersonates it, and the expiry.
+ * The Ed25519 signature also covers the target, which is the path and query of the watch. The ticket does not contain
+ * the target, so a ticket for one watch opens no other.
  *
  * The API signs with the key of its process and stores the public half. The watch function reads the public half once.
  * It cannot issue tickets (docs/decisions/0009-keys-of-our-own-processes.md).

@@ -9,8 +9,8 @@
  * L1 (no node with heartbeats is marked): a node sends a heartbeat at least every (grace − period). Its silence is at
  *     most grace − period plus the time until the heartbeat is stored, which may be up to one period. That is at most
  *     grace, and only a silence longer than grace counts.
- * L2 (a silent node is marked in time): let b be the last heartbeat. A tick at exactly b + grace does not mark the node.
- *     The next tick does, at most one period later. So the mark is in (b + grace, b + grace + period].
+ * L2 (a silent node is marked in time): let b be the last heartbeat. A tick at exactly b + grace does not mark the
+ *     node. The next tick does, at most one period later. So the mark is in (b + grace, b + grace + period].
  * If a silence of exactly grace counted, a heartbeat exactly one grace period after the last one would be too late. L1
  * would then depend on the order of two events in the same millisecond.
  *

@@ -4,7 +4,8 @@
  *
  *   state            the last claim, and what it decided (STATE_ROW)
  *   zone#<zone>      state and limiter of a zone (ZONE_ROW)
- *   profiles         progress of the evaluation of Nodes after a change of the policy's profiles: of, sinceMs, round, after
+ *   profiles         progress of the evaluation of Nodes after a change of the policy's profiles: of, sinceMs, round,
+ *                    after
  *   queue#<zone>#<node>   a node that waits for its zone's limiter (QUEUE_ROW)
  *
  * The claim of a node-monitor tick also stores what the tick decided about our own health: gate, probes, total
