@@ -37,6 +37,8 @@ export interface AgentConfig {
   readonly configuredEndpoint?: string;
   /** PEM text of the authority that signed the server's certificate; the system's when absent. */
   readonly certificateAuthority?: string;
+  /** `sha256:` and the hash of the public key of that authority, which is then read from the server. */
+  readonly caHash?: string;
   /** Base URL of the relay of this site. Absent: heartbeats are sent directly. */
   readonly heartbeatEndpoint?: string;
   /** PEM text of the site CA; the authorities of the system when absent. */

@@ -9,6 +9,7 @@ import { defined } from '../shared/defined.ts';
 import { rfc3339 } from '../shared/kubernetes/rfc3339.ts';
 import { type ApiRequest, type SendToApi, sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
+import { installLine } from './join-line.ts';
 import { apiAccess } from './kubeconfig.ts';
 
 export const BOOTSTRAP_TOKEN_USAGE = [
@@ -37,16 +38,24 @@ interface BootstrapToken {
 
 export async function bootstrapTokenCommand(
   args: readonly string[],
-  { environment, nowMs, print }: CommandIo,
+  io: CommandIo,
   send: SendToApi = sendToApi,
 ): Promise<void> {
+  const { environment, nowMs, print, note } = io;
   const { values, positionals } = parse(args);
+  const access = () => apiAccess(values, environment);
   const [verb, ...names] = positionals;
-  const request = (call: ApiRequest) => send(apiAccess(values, environment), call);
+  const request = (call: ApiRequest) => send(access(), call);
   switch (verb) {
     case 'create':
       if (names.length > 0) throw new CommandError(`create accepts no argument: ${names[0]}`, BOOTSTRAP_TOKEN_USAGE);
-      return create(values, nowMs, request, print);
+      {
+        const token = await createToken(values, nowMs, request);
+        // Alone on its line, for scripts. It is stored nowhere.
+        print(token);
+        note?.(`To join another machine, with agent/dist on it: ${installLine({ access: access(), token })}`);
+      }
+      return;
     case 'list':
       return list(request, print);
     case 'revoke':
@@ -61,9 +70,17 @@ export async function bootstrapTokenCommand(
 }
 
 type Send = (call: ApiRequest) => Promise<unknown>;
-type Values = ReturnType<typeof parse>['values'];
 
-async function create(values: Values, nowMs: number, request: Send, print: CommandIo['print']): Promise<void> {
+export interface TokenOptions {
+  readonly uses?: string | undefined;
+  readonly hours?: string | undefined;
+  readonly nodes?: string | undefined;
+  readonly label?: readonly string[] | undefined;
+  readonly reissue?: boolean | undefined;
+}
+
+/** @returns the token, which is stored nowhere */
+export async function createToken(values: TokenOptions, nowMs: number, request: Send): Promise<string> {
   const { id, secret, secretSha256 } = newToken();
   const expiresAtMs = nowMs + wholeNumber('hours', values.hours, HOURS) * 3_600_000;
   await request({
@@ -85,8 +102,7 @@ async function create(values: Values, nowMs: number, request: Send, print: Comma
       },
     },
   });
-  // Alone on its line, for scripts. It is stored nowhere.
-  print(`${id}.${secret}`);
+  return `${id}.${secret}`;
 }
 
 async function list(request: Send, print: CommandIo['print']): Promise<void> {

@@ -4,6 +4,8 @@ export interface CommandIo {
   readonly nowMs: number;
   /** Writes one line to standard output. */
   readonly print: (line: string) => void;
+  /** Writes one line to standard error, beside what a script reads. Absent: no one reads it. */
+  readonly note?: (line: string) => void;
 }
 
 /** An expected failure of a command: exit code 1 without a stack trace. */

@@ -50,6 +50,7 @@ export class LeaseClient {
   readonly #dependencies: LeaseClientDependencies;
   /** The earliest time at which the last accepted heartbeat was stored. Monotonic milliseconds. */
   #storedAtMs: number | undefined;
+  #hasReadNode = false;
 
   constructor(dependencies: LeaseClientDependencies) {
     this.#dependencies = dependencies;
@@ -139,14 +140,17 @@ export class LeaseClient {
       log.warn('the Node that owns the Lease cannot be read', { node: nodeName, why: describeAnswer(answer) });
       return undefined;
     }
-    log.warn('the Node does not exist', { node: nodeName });
+    // At a first start, the loops begin side by side.
+    if (this.#hasReadNode) log.warn('the Node no longer exists', { node: nodeName });
     return (await registerAgain()) ? (await this.#readNode()).node : undefined;
   }
 
   async #readNode(): Promise<{ readonly answer: KubeAnswer; readonly node: KubeNode | undefined }> {
     const { nodeName } = this.#dependencies;
     const answer = await this.#send({ method: 'GET', path: nodePath(nodeName) });
-    return { answer, node: answeredWith(answer, 200) ? nodeIn(answer, nodeName) : undefined };
+    const node = answeredWith(answer, 200) ? nodeIn(answer, nodeName) : undefined;
+    this.#hasReadNode ||= node !== undefined;
+    return { answer, node };
   }
 
   #send(request: KubeRequest): Promise<KubeAnswer> {

@@ -9,6 +9,7 @@ import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
 import { MetricRegistry } from '../adapters/healthz/registry.ts';
 import { createHttpKubeApi, type HttpKubeApi } from '../adapters/http/kube-api.ts';
 import { createSessionClient } from '../adapters/http/session-client.ts';
+import { EnrolmentError } from '../adapters/identity/enroller.ts';
 import { presentMachineKey, UnfitKeyError } from '../adapters/identity/key-file.ts';
 import { createNodeIdentity, type NodeIdentity, staticToken } from '../adapters/identity/node-identity.ts';
 import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
@@ -60,10 +61,26 @@ const RELAY_CONNECTIONS_MAX = 4;
 const SLEEP_TIMEOUT_MS = 10_000;
 const NO_NUMA = { nodes: [], distances: undefined };
 
+export interface AgentProcessOptions {
+  /** Ends the start when the cluster refuses the bootstrap token: a person reads the reason. A service tries again. */
+  readonly endsWhenRefused?: boolean;
+}
+
+/** @throws AgentStartError */
+async function refuseWithoutEnrolment(identity: NodeIdentity): Promise<void> {
+  try {
+    await identity.nodeLabels();
+  } catch (error) {
+    if (!(error instanceof EnrolmentError) || !error.isRefused) return;
+    throw new AgentStartError(`${error.message}. \`nodekeeper join-command\` prints a new line`, { cause: error });
+  }
+}
+
 /** The agent with its adapters: its connections, its metrics and its identity. */
 export class AgentProcess {
   readonly #config: AgentConfig;
   readonly #log: Log;
+  readonly #options: AgentProcessOptions;
   readonly #probes = probeClient();
   readonly #metrics = new MetricRegistry(AGENT_METRICS);
   readonly #clients: HttpKubeApi[] = [];
@@ -73,9 +90,10 @@ export class AgentProcess {
   /** Address of the pods of this machine: that of its default route. */
   #hostIp: string | undefined;
 
-  constructor(config: AgentConfig, log: Log) {
+  constructor(config: AgentConfig, log: Log, options: AgentProcessOptions = {}) {
     this.#config = config;
     this.#log = log;
+    this.#options = options;
   }
 
   /** Runs until it is stopped. @throws AgentStartError for a fault that only an administrator can repair */
@@ -85,6 +103,7 @@ export class AgentProcess {
     const bootstrapApi =
       this.#config.bootstrapToken === undefined ? undefined : this.#client(staticToken(this.#config.bootstrapToken), 1);
     const identity = createNodeIdentity(this.#config, { time: systemTime, log: this.#log, bootstrapApi });
+    if (this.#options.endsWhenRefused === true) await refuseWithoutEnrolment(identity);
     const machine = new LinuxMachine({ rootDirectory: this.#config.rootDirectory });
     this.#hostIp =
       this.#config.nodeIp.split(',', 1)[0]?.trim() ||

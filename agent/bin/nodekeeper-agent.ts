@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { loadConfig } from '../adapters/config/load-config.ts';
+import { withPinnedAuthority } from '../adapters/http/pinned-authority.ts';
 import { mountMode } from '../adapters/runtime-exec/isolation.ts';
 import { jsonLog } from '../adapters/system/json-log.ts';
 import { AgentStartError } from '../app/start-checks.ts';
@@ -59,8 +60,15 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 
 async function runAgent(args: readonly string[]): Promise<number> {
   const log = openLog();
-  const config = readConfig(args, log);
-  const agent = new AgentProcess(config, log);
+  let config = readConfig(args, log);
+  try {
+    config = await withPinnedAuthority(config);
+  } catch (error) {
+    if (!(error instanceof AgentStartError)) throw error;
+    printError(`nodekeeper-agent: ${error.message}`);
+    return 1;
+  }
+  const agent = new AgentProcess(config, log, { endsWhenRefused: !isService() });
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.once(name, () => {
       log.info('stopping; pods stay', { signal: name });
@@ -81,13 +89,16 @@ async function runAgent(args: readonly string[]): Promise<number> {
   }
 }
 
+/** systemd starts the agent again, and shows its log. */
+const isService = (): boolean => process.env['JOURNAL_STREAM'] !== undefined;
+
 function openLog() {
   // If the log cannot be written, an unhandled error event would terminate the process.
   process.stderr.on('error', () => undefined);
   return jsonLog({
     write: (line) => process.stderr.write(line),
     nowMs: Date.now,
-    priorities: process.env['JOURNAL_STREAM'] !== undefined,
+    priorities: isService(),
     debug: process.env['NODEKEEPER_DEBUG'] === '1',
   });
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the agent on this machine, from the files beside this script. Downloads nothing. Can be repeated.
 #
-#   install.sh --endpoint URL (--bootstrap-token-file FILE | --token-file FILE)
-#              [--certificate-authority FILE] [--cluster-id ID] [--node-name NAME] [--runtime none|exec|podman]
+#   install.sh --endpoint URL (--bootstrap-token TOKEN | --bootstrap-token-file FILE | --token-file FILE)
+#              [--certificate-authority FILE | --ca-hash HASH] [--cluster-id ID] [--node-name NAME] [--runtime none|exec|podman]
 #              [--update-key FILE] [--root DIR] [--no-start]
 #   install.sh --uninstall [--purge] [--root DIR]
 #
@@ -16,7 +16,7 @@ die() { echo "install.sh: $*" >&2; exit 1; }
 usage() { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit "${1:-2}"; }
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-root='' endpoint='' cluster='' name='' runtime='' authority='' bootstrap='' token='' update_key='' start=yes
+root='' endpoint='' cluster='' name='' runtime='' authority='' ca_hash='' bootstrap='' bootstrap_text='' token='' update_key='' start=yes
 action=install purge=no
 while [ $# -gt 0 ]; do
   case $1 in
@@ -32,6 +32,8 @@ while [ $# -gt 0 ]; do
     --node-name) name=$2 ;;
     --runtime) runtime=$2 ;;
     --certificate-authority) authority=$2 ;;
+    --ca-hash) ca_hash=$2 ;;
+    --bootstrap-token) bootstrap_text=$2 ;;
     --bootstrap-token-file) bootstrap=$2 ;;
     --token-file) token=$2 ;;
     --update-key) update_key=$2 ;;
@@ -107,11 +109,11 @@ case $runtime in
   none|exec|podman) ;;
   *) die "--runtime has to be none, exec or podman; found $runtime" ;;
 esac
-case $endpoint$cluster$name$runtime in *'"'*|*'
+case $endpoint$cluster$name$runtime$ca_hash$bootstrap_text in *'"'*|*'
 '*) die "quotes and line breaks cannot stand in a setting" ;; esac
 if [ ! -e "$config" ]; then
   [ -n "$endpoint" ] || die "--endpoint is needed"
-  [ -n "$bootstrap$token" ] || die "--bootstrap-token-file or --token-file is needed"
+  [ -n "$bootstrap$bootstrap_text$token" ] || die "--bootstrap-token, --bootstrap-token-file or --token-file is needed"
 fi
 for file in "$authority" "$bootstrap" "$token" "$update_key"; do
   [ -z "$file" ] || [ -r "$file" ] || die "$file cannot be read"
@@ -175,12 +177,17 @@ if [ -e "$config" ]; then
 else
   [ -z "$authority" ] || put 0644 "$authority" "$root/etc/nodekeeper/ca.pem"
   [ -z "$bootstrap" ] || put 0600 "$bootstrap" "$root/etc/nodekeeper/bootstrap-token"
+  if [ -n "$bootstrap_text" ]; then
+    (umask 077; printf '%s\n' "$bootstrap_text" > "$root/etc/nodekeeper/bootstrap-token")
+    bootstrap=given
+  fi
   [ -z "$token" ] || put 0600 "$token" "$root/etc/nodekeeper/token"
   {
     echo 'apiVersion: nodekeeper.dev/v1alpha1'
     echo 'kind: AgentConfiguration'
     echo "endpoint: \"$endpoint\""
     [ -z "$authority" ] || echo 'certificateAuthorityFile: /etc/nodekeeper/ca.pem'
+    [ -z "$ca_hash" ] || echo "caHash: \"$ca_hash\""
     [ -z "$bootstrap" ] || echo 'bootstrapTokenFile: /etc/nodekeeper/bootstrap-token'
     [ -z "$token" ] || echo 'tokenFile: /etc/nodekeeper/token'
     [ -z "$cluster" ] || echo "clusterId: \"$cluster\""

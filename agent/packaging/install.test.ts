@@ -73,6 +73,13 @@ describe('install.sh', () => {
     });
   });
 
+  it('accepts what `nodekeeper join-command --install` prints', () => {
+    const hash = `sha256:${'a'.repeat(64)}`;
+    install('--endpoint', 'https://api.example', '--ca-hash', hash, '--bootstrap-token', 'abc.def');
+    expect(load()).toMatchObject({ kind: 'ok', config: { caHash: hash, bootstrapToken: 'abc.def' } });
+    expect(statSync(join(root, 'etc/nodekeeper/bootstrap-token')).mode & 0o777).toBe(0o600);
+  });
+
   it.each([[[]], [['--runtime', 'none']], [['--runtime', 'exec']], [['--runtime', 'podman']]])(
     'turns graceful shutdown on, with the default grace for ordinary pods (%j)',
     async (runtime) => {

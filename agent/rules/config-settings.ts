@@ -280,6 +280,7 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     endpoint: checkedEndpoint(gathering),
     ...defined({
       certificateAuthority: settings.certificateAuthority,
+      caHash: checkedCaHash(gathering),
       heartbeatEndpoint: checkedHeartbeatEndpoint(gathering),
       heartbeatCertificateAuthority: settings.heartbeatCertificateAuthority,
       relay: settings.relay,
@@ -418,6 +419,17 @@ function checkedUpdateCheckPeriod(gathering: Gathering): number {
     gathering.fault('updateCheckPeriod', 'updateCheckPeriod: expected at least 10s');
   }
   return periodMs;
+}
+
+/** Absent with an authority: that one is used. */
+function checkedCaHash(gathering: Gathering): string | undefined {
+  const { caHash, certificateAuthority, certificateAuthorityFile } = gathering.settings;
+  if (caHash === undefined || certificateAuthority !== undefined || certificateAuthorityFile !== undefined)
+    return undefined;
+  if (!/^sha256:[0-9a-f]{64}$/.test(caHash)) {
+    gathering.fault('caHash', `caHash ${shown(caHash)}: expected sha256: and 64 hexadecimal digits`);
+  }
+  return caHash;
 }
 
 function checkedRootDirectory(gathering: Gathering): string {

@@ -5,6 +5,7 @@ import { CommandError, type CommandIo } from '../command.ts';
 import { CONSOLE_USAGE, consoleCommand } from '../console.ts';
 import { DOCTOR_USAGE, doctorCommand } from '../doctor.ts';
 import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
+import { JOIN_USAGE, joinCommand } from '../join-command.ts';
 import { KUBECONFIG_USAGE, kubeconfigCommand } from '../kubeconfig-command.ts';
 import { TOKEN_USAGE, tokenCommand } from '../token.ts';
 
@@ -37,6 +38,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo)
   kubeconfig: kubeconfigCommand,
   token: tokenCommand,
   'bootstrap-token': bootstrapTokenCommand,
+  'join-command': joinCommand,
   explain: explainCommand,
   advise: adviseCommand,
   doctor: doctorCommand,
@@ -47,6 +49,7 @@ const usages = [
   KUBECONFIG_USAGE,
   TOKEN_USAGE,
   BOOTSTRAP_TOKEN_USAGE,
+  JOIN_USAGE,
   EXPLAIN_USAGE,
   ADVISE_USAGE,
   DOCTOR_USAGE,
@@ -62,7 +65,12 @@ if (command === undefined || isHelp) {
   process.exitCode = isHelp ? 0 : 2;
 } else {
   try {
-    await command(args, { environment: process.env, nowMs: Date.now(), print: (line) => console.log(line) });
+    await command(args, {
+      environment: process.env,
+      nowMs: Date.now(),
+      print: (line) => console.log(line),
+      note: (line) => console.error(line),
+    });
   } catch (error) {
     const isUsage = error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
     if (!(error instanceof CommandError) && !isUsage) throw error;

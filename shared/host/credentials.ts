@@ -68,8 +68,11 @@ export async function openCredentials(
   const newTokens = () => JSON.stringify({ admin: newToken(), fleet: newToken() });
   const tokens = JSON.parse(await keep('tokens.json', TOKENS_PATTERN, newTokens)) as { admin: string; fleet: string };
   const serverNames = [...new Set([...LOOPBACK_NAMES, ...names])];
-  const signServer = (atMs: number): Promise<CertifiedKey> =>
-    makeServerCertificate(kept, { names: serverNames, nowMs: atMs, validDays: SERVER_VALID_DAYS });
+  /** With the authority behind it: a machine that joins knows the hash of its key alone. */
+  const signServer = async (atMs: number): Promise<CertifiedKey> => {
+    const made = await makeServerCertificate(kept, { names: serverNames, nowMs: atMs, validDays: SERVER_VALID_DAYS });
+    return { ...made, certificatePem: made.certificatePem + certificatePem };
+  };
   const viewerToken = await keep('viewer-token', TOKEN_PATTERN, newToken);
   return {
     authority: kept,

@@ -1,5 +1,6 @@
 /** The agent as a process against local mode: from a bootstrap token to a pod and a key that survive the agent. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -218,5 +219,110 @@ failSwapOn: false
     await eventually('a beat by the next agent', async () => (await versionOf()) > before);
     expect(await keyIds()).not.toContain(old);
     expect(agent?.output()).not.toContain('refused');
+  });
+
+  describe('by the line of nodekeeper join-command', () => {
+    let line: string;
+
+    beforeAll(async () => {
+      const { stdout } = await cli('join-command', '--node-name', 'my-1', '--nodes', 'my-*');
+      line = stdout.trim();
+    });
+
+    const cli = (...args: readonly string[]) =>
+      promisify(execFile)(
+        process.execPath,
+        [join(ROOT, 'cli/bin/nodekeeper.ts'), ...args, '--kubeconfig', local.kubeconfig],
+        { cwd: directory },
+      );
+
+    /** The line as it is typed, in the directory of the project. `stop` ends it with Ctrl-C. */
+    function typed(text: string) {
+      const child = spawn('sh', ['-c', text], { cwd: ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+      let output = '';
+      for (const stream of [child.stdout, child.stderr]) {
+        stream.setEncoding('utf8').on('data', (part: string) => {
+          output += part;
+        });
+      }
+      const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+      return { output: () => output, ended, stop: () => process.kill(-child.pid!, 'SIGINT') };
+    }
+
+    it('joins, without a warning about its Node', async () => {
+      const joined = typed(line);
+      try {
+        await eventually('my-1 Ready', async () => {
+          const found = await get('/api/v1/nodes/my-1');
+          return conditionOf(found, 'Ready')?.['status'] === 'True';
+        });
+      } finally {
+        joined.stop();
+        await joined.ended;
+      }
+      expect(joined.output()).not.toMatch(/does not exist|no longer exists|EBADENGINE/);
+    });
+
+    it.each([
+      [
+        'was used',
+        (text: string) => text.replaceAll('my-1', 'my-2'),
+        /^nodekeeper-agent: my-2 could not be enrolled: 403 .* has no uses left\. `nodekeeper join-command` prints a new line$/m,
+      ],
+      [
+        'has the hash of another authority',
+        (text: string) => text.replaceAll('my-1', 'my-3').replace(/sha256:\w+/, `sha256:${'0'.repeat(64)}`),
+        /^nodekeeper-agent: https:\S+ presents no authority with sha256:0+: the join line belongs to another cluster, .* Nothing was sent\./m,
+      ],
+      [
+        'has the address of no cluster',
+        (text: string) => text.replaceAll('my-1', 'my-4').replace(/(https:\/\/[^:]+):\d+/, '$1:1'),
+        /^nodekeeper-agent: https:\S+ does not answer: connect ECONNREFUSED \S+ Check the address of the join line$/m,
+      ],
+    ])('that %s ends with one sentence', async (_, changed, sentence) => {
+      const refused = typed(changed(line));
+      expect(await refused.ended).toBe(1);
+      expect(refused.output()).toMatch(sentence);
+      expect(refused.output()).not.toContain('"level":"error"');
+    });
+
+    it('that has run out ends with one sentence', async () => {
+      const secretSha256 = createHash('sha256').update('secret').digest('hex');
+      const expires = new Date(Date.now() + 1_500).toISOString();
+      const body = { metadata: { name: 'expiring2' }, spec: { secretSha256, expires, uses: 1 } };
+      const created = await local.client.send({
+        method: 'POST',
+        path: '/apis/nodekeeper.dev/v1alpha1/bootstraptokens',
+        body,
+      });
+      expect(created).toMatchObject({ status: 201 });
+      await until(() => Date.now() > Date.parse(expires) + 1_000, { ...soon, what: 'the end of the token' });
+      const late = typed(
+        line.replace(/--bootstrap-token \S+/, '--bootstrap-token expiring2.secret').replaceAll('my-1', 'my-5'),
+      );
+      expect(await late.ended).toBe(1);
+      expect(late.output()).toMatch(/^nodekeeper-agent: my-5 could not be enrolled: .*expired.* prints a new line$/m);
+    });
+
+    it('is refused for another machine while only this one can reach the cluster', async () => {
+      await expect(cli('join-command', '--install')).rejects.toThrow(
+        /which other machines cannot reach\nstart it with/,
+      );
+      const { stdout, stderr } = await cli(
+        'join-command',
+        '--install',
+        '--endpoint',
+        'https://192.0.2.7:6443',
+        '--uses',
+        '50',
+      );
+      expect(stdout).toMatch(
+        /^dist\/install\.sh --endpoint https:\/\/192\.0\.2\.7:6443 --ca-hash sha256:[0-9a-f]{64} --bootstrap-token \w+\.\S+\n$/,
+      );
+      expect(stderr).toContain('# valid 50 times, for 1 h');
+      expect((await cli('bootstrap-token', 'create')).stderr).toMatch(
+        /^To join another machine, .*: dist\/install\.sh --endpoint/,
+      );
+    });
   });
 });

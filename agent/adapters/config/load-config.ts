@@ -7,10 +7,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { KUBERNETES_YAML, readYaml } from '../../../shared/config/yaml-documents.ts';
 import { defined } from '../../../shared/defined.ts';
+import { authorityHash } from '../../../shared/host/authority-hash.ts';
 import type { AgentConfig } from '../../config.ts';
 import { BOOLEAN_FLAGS, FLAGS } from '../../rules/config-fields.ts';
 import { type CheckedConfig, type ConfigFault, checkConfig, type FileSetting } from '../../rules/config-settings.ts';
 import { atNewAddress, MOVED_FILE } from '../../rules/moved.ts';
+import { PINNED_AUTHORITY_FILE } from '../http/pinned-authority.ts';
 import { updateKeyOf } from '../updates/update-source.ts';
 
 export type LoadedConfig =
@@ -64,8 +66,19 @@ export function loadConfig(args: readonly string[], sources: ConfigSources = SYS
   const faults = [...line.faults, ...file.faults, ...own, ...named.faults, ...inline];
   const { warnings } = checked;
   if (faults.length > 0) return { kind: 'faults', faults, warnings };
-  const config = { ...checked.config, ...named.texts };
+  const config = withKeptAuthority({ ...checked.config, ...named.texts }, sources);
   return { kind: 'ok', config: Object.freeze(atNewAddress(config, movedTextIn(config, sources))), warnings };
+}
+
+/** The authority that was found by its hash is on the disk. */
+function withKeptAuthority(config: AgentConfig, { readText }: ConfigSources): AgentConfig {
+  if (config.caHash === undefined) return config;
+  try {
+    const certificateAuthority = readText(join(config.rootDirectory, PINNED_AUTHORITY_FILE));
+    return authorityHash(certificateAuthority) === config.caHash ? { ...config, certificateAuthority } : config;
+  } catch {
+    return config;
+  }
 }
 
 /** Undefined: the cluster did not move, as far as this machine knows. */

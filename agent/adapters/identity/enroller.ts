@@ -16,8 +16,17 @@ import { answeredWith, describeAnswer, isTransient } from '../../rules/kube-answ
 import { type Enrolment, readEnrolment, writeEnrolment } from './enrolment-file.ts';
 import type { MachineKey } from './key-file.ts';
 
+/** The API does not say which of them. */
+const UNKNOWN_TOKEN = '401 the bootstrap token has expired, was revoked, or belongs to another cluster';
+
 export class EnrolmentError extends Error {
   override readonly name = 'EnrolmentError';
+  /** The cluster refused the bootstrap token; a repetition does not help. */
+  readonly isRefused: boolean;
+  constructor(message: string, { isRefused = false } = {}) {
+    super(message);
+    this.isRefused = isRefused;
+  }
 }
 
 export interface KeyPair {
@@ -103,8 +112,10 @@ export class Enroller {
     if (this.#refusal !== undefined && !isWorthATry(this.#refusal.atMs, time.monotonicMs())) throw this.#refusal.error;
     const answer = await api.send(enrolRequest(nodeName, key.publicKey));
     if (!answeredWith(answer, 200, 201)) {
-      const error = new EnrolmentError(`${nodeName} could not be enrolled: ${describeAnswer(answer)}`);
-      if (!isTransient(answer)) this.#refusal = { error, atMs: time.monotonicMs() };
+      const isRefused = !isTransient(answer);
+      const why = answeredWith(answer, 401) ? UNKNOWN_TOKEN : describeAnswer(answer);
+      const error = new EnrolmentError(`${nodeName} could not be enrolled: ${why}`, { isRefused });
+      if (isRefused) this.#refusal = { error, atMs: time.monotonicMs() };
       throw error;
     }
     this.#refusal = undefined;
