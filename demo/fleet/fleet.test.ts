@@ -382,7 +382,12 @@ describe('silence and beat', () => {
     const before = world.api.log.length;
     fleet.beat(['edge-a-0']);
     await world.settle();
-    expect(world.api.log.slice(before)).toEqual([`PUT ${LEASE}`, `GET ${NODE}`, `PATCH ${NODE}/status`]);
+    expect(world.api.log.slice(before)).toEqual([
+      `PUT ${LEASE}`,
+      `GET ${NODE}`,
+      `PATCH ${NODE}/status`,
+      'POST /api/v1/namespaces/default/events',
+    ]);
     expect(readyOf(world.api.objects.get(NODE))?.status).toBe('True');
     await world.runTo(70.3);
     expect(world.api.requests.filter((request) => request.method === 'PUT').at(-1)?.atMs).toBe(70_200);

@@ -1,8 +1,11 @@
 /** A simulated machine reads its Node and reports its status. */
+import { eventName, eventRequest } from '../../agent/rules/event-request.ts';
 import { nodePath } from '../../agent/rules/lease.ts';
 import { nodeAnswer } from '../../agent/rules/node-answers.ts';
+import { conditionOf } from '../../agent/rules/node-conditions.ts';
 import { nodeStatusPatch } from '../../agent/rules/node-patch.ts';
 import { nodeChanged, reportDue } from '../../agent/rules/status-report.ts';
+import type { KubeNode } from '../../shared/kinds/types.ts';
 import { adoptNode, DONE, failed, forgetNode, type MachineContext, type Step } from './machine-state.ts';
 import { computedNode } from './node-object.ts';
 
@@ -33,6 +36,7 @@ export async function reportStatusIfDue(context: MachineContext): Promise<Step> 
   if (due !== undefined) {
     const step = await writeStatus(context, nodeStatusPatch(found, computed) ?? {}, due.delayMs);
     if (step.kind !== 'done') return step;
+    await reportReady(context, found);
   }
   state.mustLook = false;
   return DONE;
@@ -47,6 +51,27 @@ const dueReport = (
     nowMs: clock.nowMs(),
     reportFrequencyMs: settings.statusIntervalSeconds * 1_000,
   });
+
+/** As a kubelet, when its node was not ready. An event that is lost is of no consequence. */
+async function reportReady({ identity, clock, send }: MachineContext, before: KubeNode): Promise<void> {
+  const was = conditionOf(before.status?.conditions, 'Ready');
+  if (was === undefined || was.status === 'True') return;
+  const nowMs = Math.floor(clock.nowMs());
+  await send(
+    eventRequest(
+      {
+        name: eventName(identity.name, nowMs, 0),
+        subject: { kind: 'Node', namespace: '', name: identity.name, uid: before.metadata.uid ?? '' },
+        event: { type: 'Normal', reason: 'NodeReady', message: `Node ${identity.name} status is now: NodeReady` },
+        firstAtMs: nowMs,
+        lastAtMs: nowMs,
+        count: 1,
+        isCreated: false,
+      },
+      identity.name,
+    ),
+  );
+}
 
 async function writeStatus(context: MachineContext, body: unknown, delayMs: number): Promise<Step> {
   const { identity, state, clock, counters, send } = context;

@@ -24,6 +24,7 @@
  */
 
 import { publishEvents } from '../../shared/events/publish-events.ts';
+import { recordEvents } from '../../shared/events/record-event.ts';
 import { firstProbes, type GateRecord, needsAllProbes, PROBES_PER_TICK_MAX } from '../../shared/fleet/gate/gate.ts';
 import { scanHealth } from '../../shared/fleet/health/health-store.ts';
 import { StoreFault } from '../../shared/store/item-store.ts';
@@ -45,7 +46,7 @@ import { type WakeUpTick, wakeFunctionsWithWork } from './due-work.ts';
 import { reportRefusals } from './report-refusals.ts';
 import { measure, measureCost, recordSilences, reportGate, reportRareBeats } from './report-tick.ts';
 import { sweepProfiles } from './sweep-profiles.ts';
-import { zoneTransitions } from './zone-events.rule.ts';
+import { clusterEvents, zoneTransitions } from './zone-events.rule.ts';
 
 /** Attempts to claim a slot. Each one decides again on newer control records. */
 const CLAIM_ATTEMPTS_MAX = 3;
@@ -215,6 +216,10 @@ async function applyTick(
   }
   const zones = zoneTransitions(decided.outcome.decisions, decided.before.gate.lastTickAtMs);
   await publishEvents(dependencies, zones, nowMs);
+  const events = clusterEvents(decided.outcome.decisions, zones, decided.before.gate.lastTickAtMs);
+  if (events.length > 0) {
+    await recordEvents(dependencies, events, nowMs).catch((fault: unknown) => faults.push(fault));
+  }
 
   const applied = await applyDecisions(dependencies, decided.outcome.decisions, nodes, {
     nowMs,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { MonitorDecision } from '../../shared/fleet/marks/rule.ts';
 import type { ZoneState } from '../../shared/fleet/zones/zone-state.ts';
-import { isDisrupted, zoneTransitions } from './zone-events.rule.ts';
+import { clusterEvents, isDisrupted, zoneTransitions } from './zone-events.rule.ts';
 
 const numbers = { size: 5, notReady: 4 };
 const set = (from: ZoneState | undefined, to: ZoneState | undefined) =>
@@ -30,6 +30,31 @@ it('publishes nothing of a zone that was and is not disrupted, or of another dec
   const other = { kind: 'setZoneRate', zone: 'a', state: 'FullDisruption', ...numbers } as unknown as MonitorDecision;
   const decisions = [set('Initial', 'Normal'), set(undefined, undefined), created('Normal'), created(undefined), other];
   expect(zoneTransitions(decisions, 7)).toEqual([]);
+});
+
+it('tells people of zones and of total disruption, once each', () => {
+  const decisions = [
+    set('Normal', 'FullDisruption'),
+    { kind: 'enterTotalDisruption', zones: 3 } as unknown as MonitorDecision,
+  ];
+  const events = clusterEvents(decisions, zoneTransitions(decisions, 7), 7);
+  expect(events.map(({ type, reason, message, once }) => [type, reason, message, once])).toEqual([
+    [
+      'Warning',
+      'ZoneDisrupted',
+      'Zone a is FullDisruption: 4 of 5 nodes are not ready',
+      'ZoneDisrupted/a/FullDisruption/7',
+    ],
+    ['Warning', 'TotalDisruption', expect.stringMatching(/^All zones \(3\) are FullDisruption: no pod is evicted/), 7],
+  ]);
+  const ends = [
+    set('FullDisruption', 'Normal'),
+    { kind: 'leaveTotalDisruption', zones: 3 } as unknown as MonitorDecision,
+  ];
+  expect(clusterEvents(ends, zoneTransitions(ends, 9), 9).map(({ type, reason }) => [type, reason])).toEqual([
+    ['Normal', 'ZoneRecovered'],
+    ['Normal', 'TotalDisruptionEnded'],
+  ]);
 });
 
 it('calls two states disrupted', () => {

@@ -1,8 +1,11 @@
 /** Events of zones that follow from the decisions of a tick. */
 
 import type { ClusterEvent } from '../../shared/events/cluster-event.ts';
+import { totalDisruption, zoneChanged } from '../../shared/events/event-text.ts';
+import type { PendingEvent } from '../../shared/events/record-event.ts';
 import type { MonitorDecision } from '../../shared/fleet/marks/rule.ts';
 import type { ZoneState } from '../../shared/fleet/zones/zone-state.ts';
+import { CLUSTER_SUBJECT } from '../../shared/kinds/cluster-statuses/resource.ts';
 
 /**
  * Zones that became disrupted, changed the degree of disruption, or recovered. `lastTickAtMs`: the last finished tick.
@@ -21,6 +24,31 @@ export function zoneTransitions(
     const state = to ?? 'Normal';
     return [{ type, id: `${type}/${zone}/${state}/${lastTickAtMs ?? 0}`, zone, state, nodes, notReady }];
   });
+}
+
+/** The same zones, and total disruption, as Events on the ClusterStatus. Each is recorded once, as above. */
+export function clusterEvents(
+  decisions: readonly MonitorDecision[],
+  zones: readonly ClusterEvent[],
+  lastTickAtMs: number | undefined,
+): PendingEvent[] {
+  const ofZones = zones.flatMap((event): PendingEvent[] =>
+    event.type === 'ZoneDisrupted' || event.type === 'ZoneRecovered'
+      ? [{ ...zoneChanged(event.type, event), about: CLUSTER_SUBJECT, once: event.id }]
+      : [],
+  );
+  const ofTotal = decisions.flatMap((decision): PendingEvent[] =>
+    decision.kind === 'enterTotalDisruption' || decision.kind === 'leaveTotalDisruption'
+      ? [
+          {
+            ...totalDisruption(decision.kind === 'enterTotalDisruption', decision.zones),
+            about: CLUSTER_SUBJECT,
+            once: lastTickAtMs ?? 0,
+          },
+        ]
+      : [],
+  );
+  return [...ofZones, ...ofTotal];
 }
 
 export const isDisrupted = (state: ZoneState | undefined): state is 'PartialDisruption' | 'FullDisruption' =>

@@ -4,6 +4,7 @@
  */
 
 import type { GateReason } from '../fleet/gate/gate.ts';
+import type { ZoneState } from '../fleet/zones/zone-state.ts';
 
 export const NODE_CONTROLLER = 'node-controller';
 
@@ -49,6 +50,28 @@ export const gateClosed = (reasons: readonly GateReason[]): EventText => ({
   message: `Safety gate closed: ${gateReasonsText(reasons)}; no node is newly marked, tainted or evicted`,
   source: NODE_CONTROLLER,
 });
+
+/** On the ClusterStatus: the state of a zone changed. */
+export const zoneChanged = (
+  type: 'ZoneDisrupted' | 'ZoneRecovered',
+  { zone, state, nodes, notReady }: { zone: string; state: ZoneState; nodes: number; notReady: number },
+): EventText => ({
+  type: type === 'ZoneDisrupted' ? 'Warning' : 'Normal',
+  reason: type,
+  message: `Zone ${zone} is ${state}: ${notReady} of ${nodes} nodes are not ready`,
+  source: NODE_CONTROLLER,
+});
+
+/** On the ClusterStatus: total disruption began or ended. */
+export const totalDisruption = (begins: boolean, zones: number): EventText =>
+  begins
+    ? {
+        type: 'Warning',
+        reason: 'TotalDisruption',
+        message: `All zones (${zones}) are FullDisruption: no pod is evicted, because the cause is more likely on our side`,
+        source: NODE_CONTROLLER,
+      }
+    : normal('TotalDisruptionEnded', 'Not all zones are FullDisruption: every node has a full grace period');
 
 /** On the namespace of the Leases. `freshSince`: start of every node's new grace period, RFC 3339. */
 export const gateOpened = (freshSince: string): EventText =>

@@ -287,6 +287,11 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
         },
         { withinMs: 2 * PERIOD_SECONDS * 1_000 + SLACK_MS, everyMs: 300, what: 'edge-b-0 Ready and clean' },
       );
+      await until(
+        async () =>
+          (await kubectl('get', 'events', '--field-selector', 'involvedObject.name=edge-b-0')).includes('NodeReady '),
+        { withinMs: SLACK_MS, everyMs: 500, what: 'the event NodeReady' },
+      );
       const decisions = await kubectl('get', 'decisions.nodekeeper.dev', '--field-selector', 'node=edge-b-0');
       expect(decisions).toMatch(/node\/edge-b-0 +MarkUnknown +No heartbeat or status for \d+/);
       expect(decisions.trim().split('\n').at(-1)).toMatch(/TaintLifted +Ready is True/);
@@ -317,6 +322,32 @@ describe.skipIf(tested === undefined).each([{ home: 'serve' }, { home: 'aws' }] 
         { withinMs: 15_000 + SLACK_MS, everyMs: 300, what: 'edge-a-1 Ready again' },
       );
     });
+
+    // The controllers are the same in both homes.
+    if (home === 'serve') {
+      it('shows dark zones and total disruption, and their end', async () => {
+        const status = () => kubectl('get', 'clusterstatuses');
+        const events = () => kubectl('get', 'events', '--field-selector', 'involvedObject.kind=ClusterStatus');
+        expect(await status()).toMatch(/^NAME +GATE +EVICTIONS +LAST-TICK +NODES\ncluster +Open +Allowed +/);
+        await local.fleet('silence', 'edge-*');
+        await until(async () => /cluster +Open +Held \(no zone has a Ready node\)/.test(await status()), {
+          withinMs: (GRACE_SECONDS + PERIOD_SECONDS) * 1_000 + SLACK_MS,
+          everyMs: 1_000,
+          what: 'total disruption',
+        });
+        await until(async () => (await events()).includes('TotalDisruption '), { withinMs: SLACK_MS, everyMs: 500 });
+        expect(await events()).toMatch(
+          /Warning +ZoneDisrupted +clusterstatus\/cluster +Zone \S+ is FullDisruption: 2 of 2 nodes are not ready/,
+        );
+        await local.fleet('beat', 'edge-*');
+        await until(async () => (await events()).includes('TotalDisruptionEnded'), {
+          withinMs: 3 * PERIOD_SECONDS * 1_000 + SLACK_MS,
+          everyMs: 1_000,
+          what: 'the end of total disruption',
+        });
+        expect(await status()).toMatch(/cluster +Open +Allowed/);
+      });
+    }
 
     it('refuses to silence an unknown machine', async () => {
       expect(await local.fleet('silence', 'edge-z-9')).toMatchObject({

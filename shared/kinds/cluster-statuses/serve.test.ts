@@ -40,7 +40,7 @@ describe('the status of the cluster', () => {
       },
     });
     const { rows } = (await api.send('GET', PATH, { accept: TABLE })).body;
-    expect(rows[0].cells).toEqual(['cluster', 'Open', '4s', '7']);
+    expect(rows[0].cells).toEqual(['cluster', 'Open', 'Allowed', '4s', '7']);
   });
 
   it('has the heartbeat interval and the grace period of each profile, also one that has only the default', async () => {
@@ -81,7 +81,7 @@ describe('the status of the cluster', () => {
     const { gate } = (await api.send('GET', `${PATH}/cluster`)).body.status;
     expect(gate).toEqual({ state: 'Closed', reasons: ['missedTicks'], since: '2026-01-01T00:00:00Z' });
     const { rows } = (await api.send('GET', PATH, { accept: TABLE })).body;
-    expect(rows[0].cells[1]).toBe('Closed (missedTicks)');
+    expect(rows[0].cells.slice(1, 3)).toEqual(['Closed (missedTicks)', 'Held (gate closed)']);
   });
 
   it('exists before the first tick, without a time', async () => {

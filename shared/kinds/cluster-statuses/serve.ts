@@ -13,11 +13,7 @@ import type { MeasuredForm } from '../../watches/stream-form.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import { READ_ONLY } from '../read-only.ts';
 import type { KubeClusterStatus } from '../types.ts';
-import { CLUSTER_STATUSES } from './resource.ts';
-
-export const CLUSTER_STATUS = 'cluster';
-/** The object always exists and is never created, so its uid is fixed. */
-const UID = '6e6f6465-6b65-4570-8572-636c75737465';
+import { CLUSTER_STATUS, CLUSTER_STATUS_UID, CLUSTER_STATUSES } from './resource.ts';
 
 export const clusterstatuses: ResourceDescriptor = {
   ...CLUSTER_STATUSES,
@@ -29,17 +25,24 @@ export const clusterstatuses: ResourceDescriptor = {
   columns: [
     nameColumn,
     textColumn('Gate', 'Whether the safety gate is open, or why it is closed.'),
+    textColumn('Evictions', 'Whether pods of silent nodes are evicted, or why not.'),
     textColumn('Last-Tick', 'Time since the last finished tick of node-monitor.'),
     textColumn('Nodes', 'Nodes that it saw.'),
   ],
   row: ({ metadata, status = {} }: KubeClusterStatus, nowMs) => [
     metadata.name ?? '',
     status.gate?.state === 'Closed' ? `Closed (${(status.gate.reasons ?? []).join(', ')})` : 'Open',
+    evictionsCell(status),
     ageSince(status.lastTickTime, nowMs),
     String(status.nodes ?? 0),
   ],
   ...READ_ONLY,
 };
+
+function evictionsCell({ gate, totalDisruption }: NonNullable<KubeClusterStatus['status']>): string {
+  if (totalDisruption === true) return 'Held (no zone has a Ready node)';
+  return gate?.state === 'Closed' ? 'Held (gate closed)' : 'Allowed';
+}
 
 /** `nowMs`: ticks that are missing close the gate, whatever the last tick stored. */
 export function clusterStatusObject(
@@ -53,7 +56,7 @@ export function clusterStatusObject(
   return {
     apiVersion: apiVersionOf(CLUSTER_STATUSES),
     kind: clusterstatuses.kind,
-    metadata: { name: CLUSTER_STATUS, uid: UID, resourceVersion: String(fence + 1) },
+    metadata: { name: CLUSTER_STATUS, uid: CLUSTER_STATUS_UID, resourceVersion: String(fence + 1) },
     status: {
       ...defined({ lastTickTime: lastTickAtMs === undefined ? undefined : formatMicroTime(lastTickAtMs), nodes }),
       ticks: fence,

@@ -10,7 +10,8 @@ import { fleetStore } from '../../fleet/zones/fleet-store.ts';
 import type { ItemStore } from '../../store/item-store.ts';
 import { RESOURCE_VERSIONS_PER_MS } from '../../store/layout.ts';
 import { readForm } from '../../watches/stream-form-store.ts';
-import { CLUSTER_STATUS, clusterStatusObject, clusterstatuses } from './serve.ts';
+import { CLUSTER_STATUS } from './resource.ts';
+import { clusterStatusObject, clusterstatuses } from './serve.ts';
 
 export function clusterStatusStorage(
   fleet: Pick<FleetStore, 'readState'>,
