@@ -73,6 +73,7 @@ import { isStatefulSetSettled } from './statefulsets/status.rule.ts';
 import type { KubeDeployment, KubeReplicaSet } from './workload-types.ts';
 import {
   adoptersOf,
+  COUNTED,
   formerJob,
   isWorkload,
   type NodeChange,
@@ -92,6 +93,8 @@ const SWEEP_MS = 900_000;
 /** A sweep syncs workloads for so many periods. The next one begins with those that are left, after CUT_SWEEP_MS. */
 const SWEEP_PERIODS = 6;
 const CUT_SWEEP_MS = 60_000;
+/** Lists in memory at a time, of at most all pods of a namespace each. */
+const LISTS_KEPT = 4;
 /** Objects that are synced between two writes of the place where a killed sweep continues. */
 const SWEEP_PART = 200;
 /** Until a failed work is repeated: by the first tick after this time, and then at this interval. */
@@ -109,14 +112,54 @@ async function handleChanges(
   dependencies: WorkloadDependencies,
   records: readonly ItemChangeRecord[],
 ): Promise<ChangesOutcome> {
-  const works = requiredWorks(records.flatMap(objectRecord)).map(
-    ({ of, work }): RecordWork & { readonly work: Work } => ({ of, work, run: () => perform(dependencies, work) }),
-  );
+  const [fresh, known] = [readingNamespaces(dependencies), remembering(readingNamespaces(dependencies))];
+  const works = requiredWorks(records.flatMap(objectRecord)).map(({ of, work }): BatchWork => {
+    let read = known;
+    return {
+      of,
+      work,
+      async run() {
+        const first = read;
+        // A repetition may be one because of what was known.
+        read = fresh;
+        await perform(dependencies, work, first);
+      },
+    };
+  });
   const retryBudget = workUntil(dependencies.clock, dependencies.clock.nowMs() + REPETITION_BUDGET_MS);
   const failed = await runRecordWorks(works, { concurrencyMax: CONCURRENCY_MAX, retryBudget });
   // To deliver the batch again would delay the workloads behind it.
   await Promise.all([...failed.keys()].map(({ work }) => repeatLater(dependencies, work)));
   return { faults: [], postponed: [...failed.values()] };
+}
+
+interface BatchWork extends RecordWork {
+  readonly work: Work;
+}
+
+/** All objects of a resource in a namespace. */
+type ReadNamespace = (resource: string, namespace: string) => Promise<readonly KubeObject[]>;
+
+const readingNamespaces =
+  (dependencies: WorkloadDependencies): ReadNamespace =>
+  (resource, namespace) =>
+    listObjects(dependencies, resource, namespace);
+
+/**
+ * For the adoptions of one batch: a thousand new pods without an owner read the ReplicaSets of their namespace once.
+ * What is read in a batch was read after all its records were written, so each adoption finds what it would find alone.
+ * Each write of an adoption is conditional on what was read.
+ */
+function remembering(read: ReadNamespace): ReadNamespace {
+  const known = new Map<string, Promise<readonly KubeObject[]>>();
+  return (resource, namespace) => {
+    const key = `${resource}/${namespace}`;
+    const found = known.get(key) ?? read(resource, namespace);
+    known.delete(key);
+    known.set(key, found);
+    if (known.size > LISTS_KEPT) known.delete(known.keys().next().value as string);
+    return found;
+  };
 }
 
 /** Stores a due time for a failed work. If this write fails too, the batch is delivered again. */
@@ -149,16 +192,14 @@ function objectRecord({ key, oldImage, newImage }: ItemChangeRecord, position: n
   ];
 }
 
-async function perform(dependencies: WorkloadDependencies, work: Work): Promise<void> {
+async function perform(dependencies: WorkloadDependencies, work: Work, read: ReadNamespace): Promise<void> {
   switch (work.kind) {
     case 'sync':
-      return isCount(work.ref)
-        ? countSpaced(dependencies, dueKeyOf(work), (counted) => sync(counted, work.ref))
-        : sync(dependencies, work.ref);
+      return syncSpaced(dependencies, work.ref, read);
     case 'adoptAll':
-      return sync(dependencies, work.ref, await orphansFor(dependencies, work.ref));
+      return sync(dependencies, work.ref, { orphans: await orphansFor(dependencies, work.ref, read) });
     case 'adopt':
-      return adopt(dependencies, work);
+      return adopt(dependencies, work, read);
     case 'podEnded':
       return syncIfRecreated(dependencies, work.ref);
     case 'nodesChanged':
@@ -191,8 +232,16 @@ async function perform(dependencies: WorkloadDependencies, work: Work): Promise<
   }
 }
 
-/** Quotas, budgets or Services of a namespace: each sync reads all pods of it. */
+/** All of a namespace. */
 const isCount = (ref: ObjectRef): boolean => ref.namespace !== '' && ref.name === '';
+
+/** During a pause the next count finds what one of them needs, unless it was removed: that needs no count. */
+async function syncSpaced(dependencies: WorkloadDependencies, ref: ObjectRef, read?: ReadNamespace): Promise<void> {
+  if (!COUNTED.has(ref.resource)) return sync(dependencies, ref, defined({ read }));
+  if (!isCount(ref) && (await dependencies.objects.get(ref)) === undefined) return sync(dependencies, ref);
+  const key: DueKey = { kind: 'workload', ref: { ...ref, name: '' } };
+  return countSpaced(dependencies, key, (counted) => sync(counted, ref));
+}
 
 /**
  * Counts now, or stores a due time: the same one for all changes until then. The tick that removes the row reads the
@@ -238,15 +287,19 @@ const SYNCS: Readonly<Record<WorkloadResource | 'namespaces' | 'resourcequotas',
   services: syncEndpoints,
 };
 
-async function sync(
-  dependencies: WorkloadDependencies,
-  ref: ObjectRef,
-  orphans?: readonly KubeObject[],
-  nodes?: readonly DaemonNode[],
-): Promise<void> {
+interface KnownToSync {
+  readonly orphans?: readonly KubeObject[];
+  readonly nodes?: readonly DaemonNode[];
+  readonly read?: ReadNamespace;
+}
+
+async function sync(dependencies: WorkloadDependencies, ref: ObjectRef, known: KnownToSync = {}): Promise<void> {
   if (isCount(ref)) return syncAll(dependencies, await unsettledIn(dependencies, ref));
+  const { orphans, nodes, read } = known;
   const report = await syncOf(ref.resource)(dependencies, ref, orphans, nodes);
-  if (report?.needsOrphans === true) return sync(dependencies, ref, await orphansFor(dependencies, ref), nodes);
+  if (report?.needsOrphans === true) {
+    return sync(dependencies, ref, { ...known, orphans: await orphansFor(dependencies, ref, read) });
+  }
   if (report?.lookAgainAtMs === undefined) return;
   await addDue(dependencies.items, { atMs: report.lookAgainAtMs, key: { kind: 'workload', ref } });
 }
@@ -285,12 +338,16 @@ async function syncIfRecreated(dependencies: WorkloadDependencies, ref: ObjectRe
 }
 
 /** Objects of its namespace that have no controller and that it selects. */
-async function orphansFor(dependencies: WorkloadDependencies, ref: ObjectRef): Promise<readonly KubeObject[]> {
+async function orphansFor(
+  dependencies: WorkloadDependencies,
+  ref: ObjectRef,
+  read: ReadNamespace = readingNamespaces(dependencies),
+): Promise<readonly KubeObject[]> {
   const owner = await dependencies.objects.get(ref);
   if (owner === undefined) return [];
   const found: KubeObject[] = [];
   const owned = isManual(owner) ? ['pods'] : ownedResources(ref.resource);
-  for (const resource of owned) found.push(...(await listObjects(dependencies, resource, ref.namespace)));
+  for (const resource of owned) found.push(...(await read(resource, ref.namespace)));
   return found.filter((object) => controllerOf(object) === undefined && selects(ref.resource, owner, object));
 }
 
@@ -309,22 +366,23 @@ function selects(resource: string, { spec }: KubeObject, { metadata }: KubeObjec
 async function adopt(
   dependencies: WorkloadDependencies,
   { orphan, ref }: Extract<Work, { kind: 'adopt' }>,
+  read: ReadNamespace = readingNamespaces(dependencies),
 ): Promise<void> {
   const former = formerJob(orphan);
   const job = former === undefined ? undefined : { resource: 'jobs', namespace: ref.namespace, name: former };
   const found = job === undefined ? undefined : await dependencies.objects.get(job);
   if (job !== undefined && found !== undefined && selects('jobs', found, orphan)) {
     const current = await dependencies.objects.get(ref);
-    return sync(dependencies, job, current === undefined ? [] : [current]);
+    return sync(dependencies, job, { orphans: current === undefined ? [] : [current] });
   }
   if (isTracked(orphan)) await stopTracking(dependencies, ref);
   for (const resource of adoptersOf(ref.resource)) {
-    const owners = await listObjects(dependencies, resource, ref.namespace);
+    const owners = await read(resource, ref.namespace);
     const adopter = owners.find((owner) => selects(resource, owner, orphan));
     if (adopter === undefined) continue;
     // With all that it may adopt: one that counts a part of its pods would create the others anew.
     const adopterRef = refOfObject(resource, adopter);
-    return sync(dependencies, adopterRef, await orphansFor(dependencies, adopterRef));
+    return sync(dependencies, adopterRef, { orphans: await orphansFor(dependencies, adopterRef, read) });
   }
 }
 
@@ -343,7 +401,7 @@ async function syncDaemonSets(
   await workThrough(concerned, { concurrencyMax: CONCURRENCY_MAX, budget: UNBOUNDED }, async (set) => {
     const ref = refOfObject('daemonsets', set);
     try {
-      await sync(dependencies, ref, undefined, nodes);
+      await sync(dependencies, ref, { nodes });
     } catch (fault) {
       dependencies.log.warn('a DaemonSet is synced later', { name: ref.name, namespace: ref.namespace, error: fault });
       await repeatLater(dependencies, { kind: 'sync', ref });
@@ -439,9 +497,7 @@ async function workThroughDue(
 async function runDue(dependencies: WorkloadDependencies, key: DueKey): Promise<void> {
   switch (key.kind) {
     case 'workload':
-      return isCount(key.ref)
-        ? countSpaced(dependencies, key, (counted) => sync(counted, key.ref))
-        : sync(dependencies, key.ref);
+      return syncSpaced(dependencies, key.ref);
     case 'finish':
       return finishDeletion(dependencies, key.ref);
     case 'collect':

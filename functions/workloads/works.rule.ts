@@ -97,6 +97,9 @@ export const ownedResources = (resource: string): readonly string[] => workloadO
 export const adoptersOf = (resource: string): readonly WorkloadResource[] =>
   workloadResources.filter((each) => ownedResources(each).includes(resource));
 
+/** They own nothing. Each sync reads all pods of the namespace, or all objects that a quota counts. */
+export const COUNTED: ReadonlySet<string> = new Set(['resourcequotas', 'poddisruptionbudgets', 'services']);
+
 /** By kind. */
 const SYNCED: ReadonlyMap<string, WorkloadResource> = new Map(
   workloadResources.map((resource) => [KINDS[resource].kind, resource]),
@@ -146,7 +149,9 @@ function worksOf({ ref, before, after }: ObjectRecord): readonly Work[] {
   ];
   works.push(...dependentsWorks({ ref, ...defined({ before, after }) }));
   if (after === undefined) return works;
-  if (isWorkload(ref.resource)) works.push({ kind: before === undefined ? 'adoptAll' : 'sync', ref });
+  if (isWorkload(ref.resource)) {
+    works.push({ kind: before === undefined && !COUNTED.has(ref.resource) ? 'adoptAll' : 'sync', ref });
+  }
   if (adoptersOf(ref.resource).length > 0 && isOrphan(after) && mayBeAdoptedNow(before, after)) {
     works.push({ kind: 'adopt', orphan: after, ref });
   }

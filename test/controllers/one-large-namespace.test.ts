@@ -1,6 +1,7 @@
 /** What one namespace with many pods does to the controllers: each count of its pods must be worth its cost. */
 import { describe, expect, it } from 'vitest';
 import type { ItemStore } from '../../shared/store/item-store.ts';
+import { MERGE } from '../support/api-in-memory.ts';
 import { ScheduledCluster } from '../support/scheduled-cluster.ts';
 import { servedWorkloads } from '../support/served-workloads.ts';
 
@@ -54,6 +55,8 @@ describe('one namespace with many pods', () => {
     const startMs = cluster.api.nowMs();
     for (let index = 0; index < 20; index += 1) {
       await create(PODS_COUNTED + index, PODS_COUNTED + index + 1);
+      const body = { spec: { minAvailable: 2 + index } };
+      await cluster.api.send('PATCH', `${budgets}/a`, { body, contentType: MERGE });
       await cluster.settle();
       await cluster.tickAfter(1_000);
     }
@@ -62,6 +65,7 @@ describe('one namespace with many pods', () => {
     expect(state.reads / 3).toBeLessThanOrEqual(1 + seconds / 5);
     expect(state.reads / 3).toBeGreaterThanOrEqual(3);
     await cluster.tickAfter(30_000);
+    expect((await cluster.ok('GET', `${budgets}/a`)).status.desiredHealthy).toBe(21);
     expect((await cluster.ok('GET', `${budgets}/b`)).status.expectedPods).toBe(PODS_COUNTED + 20);
   });
 
