@@ -161,7 +161,7 @@ const SPECS: Readonly<Record<string, object>> = {
   priorityclasses: { value: 5 },
 };
 
-/** With labels of its own, so that no other object selects the same pods. No pod of a workload is scheduled. */
+/** With labels of its own: no other object selects its pods. No pod of a workload is scheduled. */
 const ownSpec = (resource: string, name: string): object =>
   JSON.parse(JSON.stringify(SPECS[resource]).replaceAll('"app":"a"', `"app":"${name}"`), (key, value) =>
     key === 'template' && value.spec !== undefined
@@ -247,7 +247,7 @@ async function perChange(cluster: Cluster, family: Family): Promise<number> {
   return (many - few) / (MANY - FEW);
 }
 
-/** Families whose cost grows, and the largest ratio of the others. */
+/** The families that cost more in the large cluster, and the largest ratio of the others. */
 async function verdictOn(families: readonly Family[], small: Cluster, large: Cluster) {
   const grows: string[] = [];
   let worst = { name: '', ratio: 0 };
