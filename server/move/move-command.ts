@@ -7,6 +7,7 @@ import { systemClock } from '../../shared/clock.ts';
 import { optionValues } from '../../shared/host/command-line.ts';
 import { ControlError } from '../../shared/host/control-socket.ts';
 import { StartError } from '../../shared/host/start-error.ts';
+import { StoreFault } from '../../shared/store/item-store.ts';
 import type { Fence } from '../../shared/store/move-rows.ts';
 import { operateOn } from '../operations/commands.ts';
 import { syncDirectory, syncFile } from '../store/open-database.ts';
@@ -68,7 +69,9 @@ export async function moveCommand(args: readonly string[], io: MoveIo): Promise<
     await move(args, io);
     return 0;
   } catch (error) {
-    const isExpected = [MoveError, StartError, StoreOpenError, ControlError].some((kind) => error instanceof kind);
+    const isExpected = [MoveError, StartError, StoreOpenError, ControlError, StoreFault].some(
+      (kind) => error instanceof kind,
+    );
     if (!isExpected) throw error;
     io.print(`nodekeeper move: ${(error as Error).message}`);
     return 1;

@@ -98,6 +98,7 @@ async function restore(words: readonly string[], database: string, io: Operation
   if (!existsSync(dirname(database))) {
     throw new StartError(`${dirname(database)} does not exist: --data names the directory of the cluster`);
   }
+  await requireNotMoved(database);
   const lock = lockStore(database);
   const copy = `${database}.restored`;
   try {
@@ -120,6 +121,25 @@ async function restore(words: readonly string[], database: string, io: Operation
     for (const suffix of [...SUFFIXES, '.lock']) rmSync(`${copy}${suffix}`, { force: true });
     lock.release();
   }
+}
+
+/**
+ * A backup from before a move would lift its fence: two clusters would serve the same machines.
+ *
+ * @throws StartError when the database, if it can be read, is one that moves or has moved
+ */
+async function requireNotMoved(database: string): Promise<void> {
+  if (!existsSync(database)) return;
+  const reply = await operateOn(database, { verb: 'fence' }).catch((error: unknown) => {
+    // What is damaged is what a restore is for.
+    if (error instanceof StoreOpenError) return undefined;
+    throw error;
+  });
+  if (reply?.kind !== 'fence' || reply.fence === undefined) return;
+  throw new StartError(
+    `${database} is being moved to ${reply.fence.to}, or was: end the move with \`nodekeeper move --abandon\` first, or ` +
+      'restore into another directory',
+  );
 }
 
 /** @throws StartError when it is damaged, StoreOpenError when it is none of ours */

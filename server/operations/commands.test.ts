@@ -1,0 +1,50 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../shared/clock.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
+import { operationCommand } from './commands.ts';
+
+/** A data directory whose cluster has a backup from before its move. */
+async function directoryWithBackup() {
+  const directory = mkdtempSync(join(tmpdir(), 'nk-restore-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  mkdirSync(join(directory, 'data'));
+  const database = join(directory, 'data', 'nodekeeper.db');
+  const backup = join(directory, 'backup.db');
+  const inStore = async (work: (store: ReturnType<typeof openSqliteStore>) => Promise<unknown>): Promise<void> => {
+    const store = openSqliteStore({ file: database, clock: systemClock, synchronous: 'full' });
+    await work(store).finally(() => store.close());
+  };
+  await inStore((store) => store.backup(backup));
+  async function restore() {
+    const lines: string[] = [];
+    const io = { print: (line: string) => lines.push(line), nowMs: 0 };
+    return { code: await operationCommand('restore', [backup, '--data', directory], io), text: lines.join('\n') };
+  }
+  return { database, inStore, restore };
+}
+
+it.each([false, true])('a restore does not lift the fence of a move (ready: %s)', async (isReady) => {
+  const { inStore, restore } = await directoryWithBackup();
+  const fence = { moveId: 'm', to: '/new', sinceMs: 7, isReady };
+  await inStore((store) => store.setFence(fence, undefined));
+  const refused = await restore();
+  expect(refused.code).toBe(1);
+  expect(refused.text).toContain('is being moved to /new, or was: end the move with `nodekeeper move --abandon` first');
+  await inStore(async (store) => {
+    expect(store.fence()).toEqual(fence);
+    await store.setFence(undefined, fence);
+  });
+  expect(await restore()).toMatchObject({ code: 0 });
+});
+
+it('a damaged database is restored', async () => {
+  const { database, restore } = await directoryWithBackup();
+  rmSync(`${database}-wal`, { force: true });
+  writeFileSync(database, 'no database');
+  const restored = await restore();
+  expect(restored.text).toContain('; the one before is ');
+  expect(restored.code).toBe(0);
+});
