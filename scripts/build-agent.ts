@@ -1,8 +1,17 @@
-/** npm run agent:build: the agent and all its imports as one file, for machines that only have Node.js. */
-import { chmodSync, cpSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+/**
+ * npm run agent:build [-- --platform linux|win32-x64]
+ *
+ * The agent and all its imports as one file, for machines that only have Node.js. For Windows the native part of koffi
+ * is beside it.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build, type Plugin } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -79,6 +88,61 @@ export async function buildAgent(directory: string, release = packageVersion()):
   return outfile;
 }
 
+const WINDOWS = 'win32-x64';
+const KOFFI = '@koromix/koffi-win32-x64';
+const KOFFI_FILE = 'win32_x64/koffi.node';
+
+/**
+ * Builds the agent for Windows: bundles, and the native part of koffi. Returns the path of the agent.
+ *
+ * @param archive of npm with that part; absent: it is downloaded
+ */
+export async function buildWindowsAgent(directory: string, archive?: string): Promise<string> {
+  const release = packageVersion();
+  mkdirSync(directory, { recursive: true });
+  await bundle('agent/bin/start-agent.ts', join(directory, 'start-agent.mjs'), release);
+  await bundle('agent/adapters/windows/service-worker.ts', join(directory, 'service-worker.mjs'), release);
+  const outfile = join(directory, 'nodekeeper-agent.mjs');
+  await bundle('agent/bin/nodekeeper-agent.ts', outfile, release);
+  copyKoffi(join(directory, 'koffi.node'), archive);
+  return outfile;
+}
+
+/** npm installs the package on Windows alone. Elsewhere it is downloaded, and compared with package-lock.json. */
+function copyKoffi(target: string, given: string | undefined): void {
+  const installed = join(ROOT, 'node_modules', KOFFI, KOFFI_FILE);
+  if (existsSync(installed)) {
+    cpSync(installed, target);
+    return;
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'nodekeeper-koffi-'));
+  try {
+    const archive = koffiArchive(folder, given);
+    execFileSync('tar', ['-xzf', archive, '-C', folder, `package/${KOFFI_FILE}`]);
+    cpSync(join(folder, 'package', KOFFI_FILE), target);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function koffiArchive(folder: string, given: string | undefined): string {
+  const { version, integrity } = lockedPackage(KOFFI);
+  const pack = ['pack', '--silent', '--pack-destination', folder, `${KOFFI}@${version}`];
+  const archive = given ?? join(folder, execFileSync('npm', pack, { cwd: folder, encoding: 'utf8' }).trim());
+  const found = `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`;
+  if (found !== integrity) throw new Error(`${archive} is not the package of package-lock.json: ${found}`);
+  return archive;
+}
+
+function lockedPackage(name: string): { readonly version: string; readonly integrity: string } {
+  const lock: {
+    readonly packages: Readonly<Record<string, { readonly version: string; readonly integrity: string }>>;
+  } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  const found = lock.packages[`node_modules/${name}`];
+  if (found === undefined) throw new Error(`package-lock.json has no ${name}`);
+  return found;
+}
+
 function packageVersion(): string {
   return (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
 }
@@ -125,6 +189,17 @@ export function agentNodeFlags(): string[] {
 }
 
 if (import.meta.main) {
-  const outfile = await buildAgent(join(ROOT, 'agent/dist'));
+  const { values } = parseArgs({ options: { platform: { type: 'string', default: 'linux' } } });
+  const dist = join(ROOT, 'agent/dist');
+  const builds: Readonly<Record<string, () => Promise<string>>> = {
+    linux: () => buildAgent(dist),
+    [WINDOWS]: () => buildWindowsAgent(join(dist, WINDOWS)),
+  };
+  const chosen = builds[values.platform];
+  if (chosen === undefined) {
+    console.error(`--platform has to be ${Object.keys(builds).join(' or ')}; found ${values.platform}`);
+    process.exit(2);
+  }
+  const outfile = await chosen();
   console.log(`${outfile} ${Math.round(statSync(outfile).size / 1_024)} KiB`);
 }

@@ -38,7 +38,7 @@ function callsOf(
     writeFileSync(join(folder, `${name}.py`), present.includes(name) ? '' : 'raise ImportError\n');
   }
   const { status, stderr } = spawnSync('/usr/bin/bash', [RUN], {
-    env: { PATH: folder, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
+    env: { PATH: folder, WINE_DIRECTORY: folder, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
     encoding: 'utf8',
   });
   expect([status, stderr]).toEqual([expected, '']);
@@ -47,6 +47,7 @@ function callsOf(
 
 const CI = 'npm ci --no-audit --no-fund CI=';
 const TEST = 'npm test CI=true';
+const WINE = 'npm run --silent wine CI=';
 const OTHERS =
   'npm install --no-save --ignore-scripts --no-audit --no-fund aws-lambda-ric@4.0.2 @cloud-copilot/iam-simulate@0.1.173';
 
@@ -54,8 +55,9 @@ it('installs every program that a test would be skipped without', () => {
   const calls = callsOf([]);
   // Two programs install side by side. The tests begin when both have installed everything.
   const ofApt = calls.filter((call) => call.startsWith('apt-get '));
-  const [ci, others = '', ...rest] = calls.filter((call) => !ofApt.includes(call));
+  const [ci, others = '', ...rest] = calls.filter((call) => !ofApt.includes(call) && call !== WINE);
   const [update, install = '', ...more] = ofApt;
+  expect(calls.indexOf(WINE)).toBeGreaterThan(calls.indexOf(install));
   expect([update, more, ci, rest, calls.at(-1)]).toEqual(['apt-get update -qq CI=', [], CI, [TEST], TEST]);
   expect(others.startsWith(OTHERS)).toBe(true);
   expect([...others.matchAll(/kubectl-v(\d+)@\d/g)].map(([, minor]) => Number(minor))).toEqual([
@@ -70,6 +72,7 @@ it('installs every program that a test would be skipped without', () => {
       'chromium',
       'fonts-dejavu-core',
       'python3-kubernetes',
+      'wine64',
       ...NEEDED_PACKAGES,
     ].toSorted(),
   );
@@ -91,8 +94,11 @@ it('installs nothing but packages where all of them are there', () => {
     'chromium',
     'dbusmock',
     'kubernetes',
+    'wine64',
   ];
-  const [ci, others = '', test] = callsOf(present);
+  const calls = callsOf(present);
+  expect(calls).toContain(WINE);
+  const [ci, others = '', test] = calls.filter((call) => call !== WINE);
   expect([ci, test]).toEqual([CI, TEST]);
   expect(others.startsWith(OTHERS)).toBe(true);
   expect(others).not.toContain('kubectl');

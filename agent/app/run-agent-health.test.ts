@@ -6,6 +6,7 @@ import { SteppedTime } from '../../test/support/stepped-time.ts';
 import { loadConfig } from '../adapters/config/load-config.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
+import { LOGIND_SHUTDOWN } from '../rules/shutdown-start.ts';
 import { type AgentParts, runAgent } from './run-agent.ts';
 
 const fileSystem = { capacityBytes: 1e11, availableBytes: 9e10, inodes: 1_000, inodesFree: 900 };
@@ -59,6 +60,7 @@ it('the agent serves its checks under the names that monitoring asks for', async
     volumes: memoryVolumes(),
     probeClient: { httpGet: async () => ({ kind: 'failed', message: '' }), tcpConnect: async () => undefined },
     shutdownSignal: {
+      rules: LOGIND_SHUTDOWN,
       delayMaxMs: async () => 0,
       raiseDelayMax: async () => {},
       hold: async () => ({ release: async () => {} }),

@@ -13,6 +13,7 @@ import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
 import type { Machine } from '../ports/machine.ts';
 import type { UpdateSource } from '../ports/update-source.ts';
+import { LOGIND_SHUTDOWN } from '../rules/shutdown-start.ts';
 import { type AgentParts, runAgent } from './run-agent.ts';
 import { AgentStartError } from './start-checks.ts';
 import { InstalledVersions } from './updates/installed-versions.ts';
@@ -108,6 +109,7 @@ describe('the agent', () => {
       volumes: memoryVolumes(),
       probeClient: { httpGet: async () => ({ kind: 'failed', message: '' }), tcpConnect: async () => undefined },
       shutdownSignal: {
+        rules: LOGIND_SHUTDOWN,
         delayMaxMs: async () => 60_000,
         raiseDelayMax: async () => {},
         async hold() {

@@ -329,9 +329,9 @@ class NodeBuilder {
 
   async build(): Promise<KubeNode> {
     const { config, clusterLabels } = this.#parts;
-    const { operatingSystem, architecture } = this.#started;
+    const { operatingSystem, architecture, osLabels } = this.#started;
     const nodeLabels = { ...(await clusterLabels()), ...config.nodeLabels };
-    const platform = { hostname: config.nodeName, operatingSystem, architecture };
+    const platform = { hostname: config.nodeName, operatingSystem, architecture, others: osLabels };
     const { node, events } = await this.#computation.compute(initialNode({ ...config, nodeLabels }, platform));
     this.#events = events;
     return node;

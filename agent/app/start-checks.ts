@@ -36,7 +36,8 @@ export async function checkStart(parts: StartParts) {
   const nodeIps = configuredNodeIps(parts);
   const facts = await parts.machine.facts();
   await checkReservations(parts, facts);
-  return { topology, nodeIps, operatingSystem: facts.operatingSystem, architecture: facts.architecture };
+  const { operatingSystem, architecture, osLabels = {} } = facts;
+  return { topology, nodeIps, operatingSystem, architecture, osLabels };
 }
 
 async function checkReservations(

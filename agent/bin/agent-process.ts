@@ -1,9 +1,7 @@
 import { join } from 'node:path';
-import { defined } from '../../shared/defined.ts';
 import { gzip } from '../../shared/gzip.ts';
 import { KUBERNETES_VERSION } from '../../shared/kinds/generated/version.ts';
 import type { Log } from '../../shared/observability/log.ts';
-import { cgroupNode, openPodCgroups } from '../adapters/cgroup/open-pod-cgroups.ts';
 import { serveHealthz } from '../adapters/healthz/healthz-server.ts';
 import { AGENT_METRICS } from '../adapters/healthz/metrics.ts';
 import { MetricRegistry } from '../adapters/healthz/registry.ts';
@@ -12,15 +10,9 @@ import { createSessionClient } from '../adapters/http/session-client.ts';
 import { EnrolmentError } from '../adapters/identity/enroller.ts';
 import { presentMachineKey, UnfitKeyError } from '../adapters/identity/key-file.ts';
 import { createNodeIdentity, type NodeIdentity, staticToken } from '../adapters/identity/node-identity.ts';
-import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
-import { logind } from '../adapters/logind/logind.ts';
-import { readNuma } from '../adapters/numa/numa.ts';
 import { probeClient } from '../adapters/probe/probe-client.ts';
 import { readRelayCertificate } from '../adapters/relay/certificate-files.ts';
 import { serveRelay } from '../adapters/relay/relay-server.ts';
-import { execRuntime } from '../adapters/runtime-exec/runtime-exec.ts';
-import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
-import { podmanRuntime } from '../adapters/runtime-podman/runtime-podman.ts';
 import { staticPodFiles } from '../adapters/static-pods/static-pod-files.ts';
 import { makeDirectory } from '../adapters/system/directory.ts';
 import { connectPort } from '../adapters/system/pod-port.ts';
@@ -28,8 +20,6 @@ import { stateFile } from '../adapters/system/state-file.ts';
 import { systemTime } from '../adapters/system/time.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
 import { updateKeyOf, updateSource } from '../adapters/updates/update-source.ts';
-import { memoryDirectory } from '../adapters/volumes/memory-directory.ts';
-import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
 import { MoveFollower } from '../app/follow-move.ts';
 import { keepHealthServed } from '../app/health-listener.ts';
 import { withHeartbeatDoor } from '../app/heartbeat-door.ts';
@@ -43,9 +33,9 @@ import type { AgentConfig, RelayConfig } from '../config.ts';
 import type { Credentials } from '../ports/credentials.ts';
 import type { HealthCheck } from '../ports/health-check.ts';
 import type { KubeApi } from '../ports/kube-api.ts';
-import type { PodRuntime } from '../ports/pod-runtime.ts';
 import { MOVED_FILE, movedText } from '../rules/moved.ts';
 import { SHUTDOWN_STATE_FILE } from '../rules/shutdown-state.ts';
+import { openPlatform } from './open-platform.ts';
 import { promiseSilence, type SleepCommand } from './sleep.ts';
 
 /** Set by the build. From source: that of package.json. */
@@ -59,7 +49,6 @@ const CONNECTIONS_MAX = 4;
 const RELAY_CONNECTIONS_MAX = 4;
 /** Time for the promise of `sleep`. Milliseconds. */
 const SLEEP_TIMEOUT_MS = 10_000;
-const NO_NUMA = { nodes: [], distances: undefined };
 
 export interface AgentProcessOptions {
   /** Ends the start when the cluster refuses the bootstrap token: a person reads the reason. A service tries again. */
@@ -104,14 +93,19 @@ export class AgentProcess {
       this.#config.bootstrapToken === undefined ? undefined : this.#client(staticToken(this.#config.bootstrapToken), 1);
     const identity = createNodeIdentity(this.#config, { time: systemTime, log: this.#log, bootstrapApi });
     if (this.#options.endsWhenRefused === true) await refuseWithoutEnrolment(identity);
-    const machine = new LinuxMachine({ rootDirectory: this.#config.rootDirectory });
+    const platform = await openPlatform({
+      config: this.#config,
+      log: this.#log,
+      probeClient: this.#probes,
+      hostIp: () => this.#hostIp,
+      environment: process.env,
+    });
+    platform.stopRequested?.addEventListener('abort', () => this.stop());
+    const { machine } = platform;
     this.#hostIp =
       this.#config.nodeIp.split(',', 1)[0]?.trim() ||
       ((await machine.defaultAddress(4)) ?? (await machine.defaultAddress(6)));
-    const runtime = await this.#runtimeOf(this.#config.runtime, machine);
-    const bus = { log: this.#log, ...defined({ busAddress: process.env['DBUS_SYSTEM_BUS_ADDRESS'] }) };
-    const shutdownSignal = logind(bus);
-    const sleepSignal = logind({ ...bus, event: 'sleep' });
+    const runtime = await platform.openRuntime();
     const relay = this.#config.relay === undefined ? undefined : this.#relayListener(identity, this.#config.relay);
     const moves = this.#moves(identity);
     const stopServers = new AbortController();
@@ -136,9 +130,8 @@ export class AgentProcess {
           clusterLabels: () => identity.nodeLabels(),
           keys: identity.keys,
           machine,
-          // Only topology policies need the NUMA nodes. Without a policy they may be unreadable.
-          numa: this.#config.topologyManagerPolicy === 'none' ? NO_NUMA : await readNuma(),
-          swaps: await machine.swaps(),
+          numa: await platform.numa(),
+          swaps: await platform.swaps(),
           runtime,
           staticPods:
             this.#config.staticPodPath === ''
@@ -150,9 +143,9 @@ export class AgentProcess {
                   nowMs: Date.now,
                 }),
           probeClient: this.#probes,
-          volumes: podVolumes({ rootDirectory: this.#config.rootDirectory, memoryDirectory: memoryDirectory() }),
-          shutdownSignal,
-          sleepSignal,
+          volumes: platform.volumes(),
+          shutdownSignal: platform.shutdownSignal,
+          sleepSignal: platform.sleepSignal,
           shutdownState: stateFile(
             join(this.#config.rootDirectory, SHUTDOWN_STATE_FILE),
             `.tmp-${SHUTDOWN_STATE_FILE}`,
@@ -178,8 +171,7 @@ export class AgentProcess {
       await relaying;
       await servingHealth;
       await runtime.close();
-      shutdownSignal.close();
-      sleepSignal.close();
+      await platform.close();
       for (const each of this.#clients) each.close();
     }
   }
@@ -304,38 +296,6 @@ export class AgentProcess {
       },
       reconnect: () => api.reconnect(),
     };
-  }
-
-  async #runtimeOf(name: AgentConfig['runtime'], machine: LinuxMachine): Promise<PodRuntime> {
-    switch (name) {
-      case 'none':
-        return noRuntime();
-      case 'exec':
-        return execRuntime({
-          rootDirectory: this.#config.rootDirectory,
-          time: systemTime,
-          log: this.#log,
-          hostIp: () => this.#hostIp,
-          ...(await this.#podLimits(machine)),
-          probeClient: this.#probes,
-        });
-      case 'podman':
-        return podmanRuntime({
-          rootDirectory: this.#config.rootDirectory,
-          time: systemTime,
-          log: this.#log,
-          hostIp: () => this.#hostIp,
-          limits: cgroupNode(this.#config, await machine.facts(), true),
-          probeClient: this.#probes,
-        });
-    }
-  }
-
-  async #podLimits(machine: LinuxMachine) {
-    const use = await machine.use().catch(() => undefined);
-    const { cgroups, warning } = openPodCgroups(this.#config, await machine.facts(), use?.pidsMax, this.#log);
-    if (warning !== undefined) this.#log.warn(warning);
-    return { cgroups, limitWarning: warning };
   }
 
   /** The start program sets the directory: without it there is no way back from a bad version. */

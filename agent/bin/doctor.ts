@@ -3,6 +3,7 @@
  *
  * Checks this machine, changes nothing, and prints one line per check. Exit code 1 if a check failed.
  */
+import { hostSystem } from '../adapters/config/host-system.ts';
 import type { LoadedConfig } from '../adapters/config/load-config.ts';
 import {
   readAgent,
@@ -24,7 +25,7 @@ import { findingsOf, type Readings } from '../rules/doctor.ts';
 import type { Finding } from '../rules/finding.ts';
 import { swapStartFault } from '../rules/swap-detection.ts';
 
-const CONFIG_FILE = '/etc/nodekeeper/agent.yaml';
+const CONFIG_FILE = hostSystem.configFile;
 export const DOCTOR_USAGE = `Usage: nodekeeper-agent doctor [--json] [--config FILE] [--FLAG VALUE …]
 
   --config FILE   the agent's configuration (${CONFIG_FILE})

@@ -6,6 +6,7 @@ import { loadConfig } from '../adapters/config/load-config.ts';
 import { withPinnedAuthority } from '../adapters/http/pinned-authority.ts';
 import { mountMode } from '../adapters/runtime-exec/isolation.ts';
 import { jsonLog } from '../adapters/system/json-log.ts';
+import { logOutput } from '../adapters/system/log-output.ts';
 import { AgentStartError } from '../app/start-checks.ts';
 import type { AgentConfig } from '../config.ts';
 import { AGENT_VERSION, AgentProcess, RELEASE } from './agent-process.ts';
@@ -20,8 +21,10 @@ const STOP_MS = 5_000;
 /** Returns the exit code. */
 type Command = (args: readonly string[]) => number | Promise<number>;
 
+/** A service of Windows has no stderr. */
+const writeLog = logOutput(process.env['NODEKEEPER_LOG_FILE']);
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
-const printError = (line: string): void => void process.stderr.write(`${line}\n`);
+const printError = (line: string): void => writeLog(`${line}\n`);
 
 /** By first argument. Without one of these, the agent runs. */
 const COMMANDS: Readonly<Record<string, Command>> = {
@@ -44,6 +47,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       agentVersion: RELEASE,
       nowMs: Date.now,
     }),
+  install: (args) => installer('install', args),
+  uninstall: (args) => installer('uninstall', args),
   /** Exit code 1: the cluster refused the promise, or could not be reached. */
   async sleep(args) {
     const command = sleepCommand(args);
@@ -57,6 +62,15 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     return accepted ? 0 : 1;
   },
 };
+
+async function installer(command: 'install' | 'uninstall', args: readonly string[]): Promise<number> {
+  if (process.platform !== 'win32') {
+    printError(`nodekeeper-agent: ${command} is for Windows; use install.sh on Linux`);
+    return 2;
+  }
+  const { installCommand } = await import('./install-windows.ts');
+  return installCommand(command, args, { print, printError, environment: process.env });
+}
 
 async function runAgent(args: readonly string[]): Promise<number> {
   const log = openLog();
@@ -93,10 +107,8 @@ async function runAgent(args: readonly string[]): Promise<number> {
 const isService = (): boolean => process.env['JOURNAL_STREAM'] !== undefined;
 
 function openLog() {
-  // If the log cannot be written, an unhandled error event would terminate the process.
-  process.stderr.on('error', () => undefined);
   return jsonLog({
-    write: (line) => process.stderr.write(line),
+    write: writeLog,
     nowMs: Date.now,
     priorities: isService(),
     debug: process.env['NODEKEEPER_DEBUG'] === '1',

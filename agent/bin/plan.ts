@@ -11,6 +11,7 @@ import { podQosClass } from '../../shared/kinds/pods/qos-class.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { parseQuantity } from '../../shared/kubernetes/quantity.ts';
 import { findCgroupDirectory } from '../adapters/cgroup/find-tree.ts';
+import { hostSystem } from '../adapters/config/host-system.ts';
 import { countCpuList } from '../adapters/linux-machine/proc-text.ts';
 import { NumaUnreadableError, readNuma } from '../adapters/numa/numa.ts';
 import type { MountMode } from '../adapters/runtime-exec/isolation.ts';
@@ -154,7 +155,7 @@ const refuse = (faults: readonly ConfigFault[]): void => {
 /** No request is sent: the endpoint may be missing, and no token is read. */
 function configOf({ config: path }: PlanArguments, io: PlanIo): AgentConfig {
   const flags = { endpoint: 'https://endpoint.invalid' };
-  const checked = checkConfig({ documents: documentsOf(path, io), flags, hostname: io.hostname() });
+  const checked = checkConfig({ documents: documentsOf(path, io), flags, hostname: io.hostname(), system: hostSystem });
   refuse(checked.faults);
   return checked.config;
 }

@@ -9,13 +9,15 @@
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { hostSystem } from '../adapters/config/host-system.ts';
 import { jsonLog } from '../adapters/system/json-log.ts';
+import { logOutput } from '../adapters/system/log-output.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
 import { InstalledVersions, type Started } from '../app/updates/installed-versions.ts';
 import { trialOutcome } from '../app/updates/trial-watch.ts';
 import { CURRENT_LINK, TRIAL_MS, TRIAL_RECORD, type Trial, trialText } from '../rules/update-record.ts';
 
-const STATE_DIRECTORY = process.env['STATE_DIRECTORY'] ?? '/var/lib/nodekeeper';
+const STATE_DIRECTORY = process.env['STATE_DIRECTORY'] ?? hostSystem.rootDirectory;
 const DIRECTORY = join(STATE_DIRECTORY, 'agents');
 const INSTALLED = join(dirname(fileURLToPath(import.meta.url)), 'nodekeeper-agent.mjs');
 /** After the end of the trial. A version that blocks its event loop is killed then. Seconds. */
@@ -26,7 +28,7 @@ const GUARD_PERIOD_SECONDS = 5;
 const GUARD_READS_MAX = 12;
 
 const log = jsonLog({
-  write: (line) => process.stderr.write(line),
+  write: logOutput(process.env['NODEKEEPER_LOG_FILE']),
   nowMs: Date.now,
   priorities: process.env['JOURNAL_STREAM'] !== undefined,
 });

@@ -1,4 +1,4 @@
-/** Facts about this machine, from /proc, statfs, cgroups and the network interfaces. */
+/** Facts about this machine: on Linux from /proc, statfs and cgroups, on Windows from its registry and counters. */
 export interface InterfaceAddress {
   readonly interfaceName: string;
   readonly address: string;
@@ -28,6 +28,8 @@ export interface MachineFacts {
   readonly operatingSystem: string;
   /** Go's name: amd64, arm64. */
   readonly architecture: string;
+  /** Labels of the Node that only this operating system has. */
+  readonly osLabels?: Readonly<Record<string, string>>;
 }
 
 export interface MachineUse {

@@ -1,5 +1,8 @@
-/** The operating system's announcement of a shutdown, and our inhibitor lock on it: logind. */
+import type { ShutdownRules } from '../rules/shutdown-start.ts';
+
+/** The operating system's announcement of a shutdown, and our lock on it: logind, or the preshutdown of Windows. */
 export interface ShutdownSignal {
+  readonly rules: ShutdownRules;
   /** Longest delay that the system grants. Milliseconds. */
   delayMaxMs(): Promise<number>;
   /** Requests a longer delay, permanently. Does not wait until it is in force. Milliseconds. */

@@ -8,7 +8,7 @@ import { NODE_RUNTIME } from '../../shared/fleet/taints/taint.ts';
 import type { Taint } from '../../shared/kubernetes/kubernetes.ts';
 import { labelErrors, subdomainErrors } from '../../shared/kubernetes/validation/names.ts';
 import { isJsonObject } from '../../shared/kubernetes/wire/json.ts';
-import type { AgentConfig, EvictionThresholds, RuntimeName, TopologyPolicy } from '../config.ts';
+import type { AgentConfig, TopologyPolicy } from '../config.ts';
 import {
   AGENT_FIELDS,
   FLAGS,
@@ -22,6 +22,7 @@ import { leaseDurationSeconds } from './lease.ts';
 import { parseNodeIpArgument } from './node-ip.ts';
 import { nodeLabelComplaints, registerTaintComplaints } from './node-labels.ts';
 import { shutdownSettingFaults } from './shutdown-settings.ts';
+import { LINUX_DEFAULTS, type SystemDefaults } from './system-defaults.ts';
 
 export interface ConfigFault {
   /** Name of the setting, or '' if the whole document is at fault. */
@@ -48,6 +49,8 @@ export interface ConfigInput {
   readonly flags: Readonly<Record<string, string>>;
   /** Host name of this machine. */
   readonly hostname: string;
+  /** Default: Linux. */
+  readonly system?: SystemDefaults;
 }
 
 /** A setting with its value in a separate file. */
@@ -77,7 +80,6 @@ const STATUS_UPDATE_MS_MIN = SECOND;
 const DEFAULT_REPORT_MS = 5 * MINUTE;
 const DEFAULT_MAX_PODS = 110;
 const DEFAULT_HEALTHZ_PORT = 10_248;
-const DEFAULT_ROOT_DIRECTORY = '/var/lib/nodekeeper';
 const DEFAULT_CLUSTER_ID = 'nodekeeper';
 const DEFAULT_KEY_ROTATION_MS = 30 * 24 * 60 * MINUTE;
 /** A shorter period is probably a mistake: each rotation is two requests and one heartbeat. */
@@ -86,18 +88,8 @@ const DEFAULT_UPDATE_CHECK_MS = 30 * MINUTE;
 /** More often is a mistake: each check is a request. */
 const UPDATE_CHECK_MS_MIN = 10 * SECOND;
 
-/** The default of a kubelet on Linux. */
-const DEFAULT_EVICTION_HARD: EvictionThresholds = {
-  'memory.available': { kind: 'quantity', value: 100 * 1_024 * 1_024 },
-  'nodefs.available': { kind: 'percent', percent: 10 },
-  'nodefs.inodesFree': { kind: 'percent', percent: 5 },
-  'imagefs.available': { kind: 'percent', percent: 15 },
-  'imagefs.inodesFree': { kind: 'percent', percent: 5 },
-};
-
 /** Default of `registerWithTaints` with the runtime `exec`. */
 const PROCESSES_ONLY: Taint = { key: NODE_RUNTIME, value: 'exec', effect: 'NoSchedule' };
-const RUNTIMES: readonly RuntimeName[] = ['none', 'exec', 'podman'];
 const TOPOLOGY_POLICIES: readonly TopologyPolicy[] = ['none', 'best-effort', 'restricted', 'single-numa-node'];
 
 /**
@@ -116,7 +108,12 @@ export function statusFrequencies(
 class Gathering {
   readonly settings: Settings = {};
   readonly faults: ConfigFault[] = [];
+  readonly system: SystemDefaults;
   readonly #places = new Map<string, string>();
+
+  constructor(system: SystemDefaults) {
+    this.system = system;
+  }
 
   set(setting: SettingName, value: unknown, at: string): void {
     (this.settings as Record<string, unknown>)[setting] = value;
@@ -138,7 +135,7 @@ class Gathering {
 }
 
 export function checkConfig(input: ConfigInput): CheckedConfig {
-  const gathering = new Gathering();
+  const gathering = new Gathering(input.system ?? LINUX_DEFAULTS);
   const unused = gatherDocuments(input.documents, gathering);
   gatherFlags(input.flags, gathering);
   const { config, files } = assemble(gathering, input.hostname);
@@ -198,14 +195,14 @@ function gatherFields(
     // A null leaves the field unset, as in Go.
     if (value === null) continue;
     gatherValue({ setting: field as SettingName, name: field, value, reader, at }, gathering);
-    if (field === 'featureGates') unused.push(...unusedGates(value, at));
+    if (field === 'featureGates') unused.push(...unusedGates(value, at, gathering.system));
   }
   return unused;
 }
 
-const unusedGates = (gates: unknown, at: ConfigDocument['at']): string[] =>
+const unusedGates = (gates: unknown, at: ConfigDocument['at'], system: SystemDefaults): string[] =>
   Object.keys(isJsonObject(gates) ? gates : {})
-    .filter((gate) => gate !== 'NodeSwap')
+    .filter((gate) => !Object.hasOwn(system.gates, gate))
     .map((gate) => `featureGates.${gate} (${at(['featureGates', gate])})`);
 
 /** The document that has this field, or the correct spelling. */
@@ -269,13 +266,13 @@ const MUTUALLY_EXCLUSIVE = [
 ] as const;
 
 function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, 'config' | 'files'> {
-  const { settings } = gathering;
+  const { settings, system } = gathering;
   const frequencies = statusFrequencies(settings.nodeStatusUpdateFrequency, settings.nodeStatusReportFrequency);
   const evictionHard =
     settings.evictionHard === undefined || settings.mergeDefaultEvictionSettings === true
-      ? { ...DEFAULT_EVICTION_HARD, ...settings.evictionHard }
+      ? { ...system.evictionHard, ...settings.evictionHard }
       : settings.evictionHard;
-  const runtime = oneOf(gathering, 'runtime', RUNTIMES, 'none');
+  const runtime = oneOf(gathering, 'runtime', system.runtimes, 'none');
   const config: AgentConfig = {
     endpoint: checkedEndpoint(gathering),
     ...defined({
@@ -332,7 +329,12 @@ function assemble(gathering: Gathering, hostname: string): Pick<CheckedConfig, '
     healthzPort: settings.healthzPort ?? DEFAULT_HEALTHZ_PORT,
   };
   checkRelations(gathering, config);
-  return { config, files: fileSettings(gathering) };
+  for (const setting of system.absentSettings) {
+    if (Object.hasOwn(settings, setting)) gathering.fault(setting, `${setting}: not supported on Windows`);
+  }
+  const off = Object.entries(system.gates).filter(([gate]) => config.featureGates?.[gate] === false);
+  const gated = off.reduce((before, [, withoutGate]) => withoutGate(before), config);
+  return { config: gated, files: fileSettings(gathering) };
 }
 
 function fileSettings(gathering: Gathering): FileSetting[] {
@@ -433,8 +435,9 @@ function checkedCaHash(gathering: Gathering): string | undefined {
 }
 
 function checkedRootDirectory(gathering: Gathering): string {
-  const rootDirectory = gathering.settings.rootDirectory || DEFAULT_ROOT_DIRECTORY;
-  if (!rootDirectory.startsWith('/')) {
+  const { settings, system } = gathering;
+  const rootDirectory = settings.rootDirectory || system.rootDirectory;
+  if (!system.isAbsolutePath(rootDirectory)) {
     gathering.fault('rootDirectory', `rootDirectory ${shown(rootDirectory)}: expected an absolute path`);
   }
   return rootDirectory;

@@ -1,6 +1,6 @@
 /**
- * How the agent ensures that logind delays a shutdown long enough.
- * Source: start in pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go, systemd/inhibit_linux.go.
+ * How the agent ensures that the system delays a shutdown long enough, and how it reports one.
+ * Source: start in pkg/kubelet/nodeshutdown/nodeshutdown_manager_linux.go and _windows.go, systemd/inhibit_linux.go.
  */
 import { formatGoDuration } from './go-duration.ts';
 
@@ -13,15 +13,37 @@ export type DelayDecision =
 export const delayDecision = (requestedMs: number, grantedMs: number): DelayDecision =>
   requestedMs > grantedMs ? { kind: 'raise', delayMs: requestedMs } : { kind: 'enough' };
 
-/** Between readings of the delay after it was raised; one reading more than waits. */
-export const DELAY_REREAD_WAITS_MS: readonly number[] = [100, 200, 400, 800];
+/** What differs between the systems that announce a shutdown. */
+export interface ShutdownRules {
+  /** Between readings of the delay after it was raised; one reading more than waits. Milliseconds. */
+  readonly rereadWaitsMs: readonly number[];
+  /** The log line when the system does not grant the delay. */
+  readonly delayTooShort: (requestedMs: number, grantedMs: number) => string;
+  /** Message of the Node's event. */
+  readonly detected: string;
+  /** Whether the watch starts again when it ends. */
+  readonly restarts: boolean;
+}
 
-/** The log line when logind does not grant the delay. */
-export const delayTooShort = (requestedMs: number, grantedMs: number): string =>
-  `node shutdown manager was timed out after 5 attempts waiting for logind InhibitDelayMaxSec to update to ${formatGoDuration(requestedMs)} (ShutdownGracePeriod), current value is ${formatGoDuration(grantedMs)}`;
+/** logind reads its settings some time after it was asked to. */
+export const LOGIND_SHUTDOWN: ShutdownRules = {
+  rereadWaitsMs: [100, 200, 400, 800],
+  delayTooShort: (requestedMs, grantedMs) =>
+    `node shutdown manager was timed out after 5 attempts waiting for logind InhibitDelayMaxSec to update to ${formatGoDuration(requestedMs)} (ShutdownGracePeriod), current value is ${formatGoDuration(grantedMs)}`,
+  detected: 'Shutdown manager detected shutdown event',
+  restarts: true,
+};
 
-/** Messages of the Node's events. */
-export const SHUTDOWN_DETECTED = 'Shutdown manager detected shutdown event';
+/** The service control manager of Windows changes the time-out at once, and announces a shutdown once. */
+export const PRESHUTDOWN: ShutdownRules = {
+  rereadWaitsMs: [],
+  delayTooShort: (requestedMs, grantedMs) =>
+    `node shutdown manager was unable to update the preshutdown time-out to ${formatGoDuration(requestedMs)} (ShutdownGracePeriod), current value is ${formatGoDuration(grantedMs)}`,
+  detected: 'Shutdown manager detected preshutdown event',
+  restarts: false,
+};
+
+/** Message of the Node's event. */
 export const SHUTDOWN_CANCELLED = 'Shutdown manager detected shutdown cancellation';
 
 /** logind's drop-in file: whole seconds, read after the distribution's own. */

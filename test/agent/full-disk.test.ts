@@ -16,6 +16,7 @@ import type { AgentConfig } from '../../agent/config.ts';
 import type { HealthCheck } from '../../agent/ports/health-check.ts';
 import type { KubeApi } from '../../agent/ports/kube-api.ts';
 import type { PodRuntime } from '../../agent/ports/pod-runtime.ts';
+import { LOGIND_SHUTDOWN } from '../../agent/rules/shutdown-start.ts';
 import { PODS_VERSION_ANNOTATION } from '../../shared/kinds/leases/lease-record.ts';
 import type { KubeObject } from '../../shared/kinds/types.ts';
 import { recordsOf, textOf } from '../../shared/kubernetes/normal-form.ts';
@@ -113,6 +114,7 @@ describe.skipIf(why !== undefined)(`a full disk${why === undefined ? '' : ` (ski
         probeClient: probeClient(),
         volumes: podVolumes({ rootDirectory, memoryDirectory: undefined }),
         shutdownSignal: {
+          rules: LOGIND_SHUTDOWN,
           delayMaxMs: async () => 0,
           raiseDelayMax: async () => {},
           hold: async () => ({ release: async () => {} }),

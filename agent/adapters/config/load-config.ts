@@ -12,8 +12,10 @@ import type { AgentConfig } from '../../config.ts';
 import { BOOLEAN_FLAGS, FLAGS } from '../../rules/config-fields.ts';
 import { type CheckedConfig, type ConfigFault, checkConfig, type FileSetting } from '../../rules/config-settings.ts';
 import { atNewAddress, MOVED_FILE } from '../../rules/moved.ts';
+import type { SystemDefaults } from '../../rules/system-defaults.ts';
 import { PINNED_AUTHORITY_FILE } from '../http/pinned-authority.ts';
 import { updateKeyOf } from '../updates/update-source.ts';
+import { hostSystem } from './host-system.ts';
 
 export type LoadedConfig =
   | { readonly kind: 'ok'; readonly config: AgentConfig; readonly warnings: readonly string[] }
@@ -25,6 +27,8 @@ export interface ConfigSources {
   /** Text of a file; throws as readFileSync does. */
   readonly readText: (path: string) => string;
   readonly hostname: () => string;
+  /** Default: that of this machine. */
+  readonly system?: SystemDefaults;
 }
 
 const SYSTEM: ConfigSources = { readText: (path) => readFileSync(path, 'utf8'), hostname };
@@ -49,7 +53,12 @@ export function loadConfig(args: readonly string[], sources: ConfigSources = SYS
   const line = readCommandLine(args);
   if (line.help) return { kind: 'help', text: USAGE };
   const file = line.config === undefined ? { documents: [], faults: [] } : readConfigFile(line.config, sources);
-  const checked = checkConfig({ documents: file.documents, flags: line.flags, hostname: sources.hostname() });
+  const checked = checkConfig({
+    documents: file.documents,
+    flags: line.flags,
+    hostname: sources.hostname(),
+    system: sources.system ?? hostSystem,
+  });
   const named = readNamedFiles(checked, sources);
   // A setting in a malformed file is not reported as missing.
   const own = file.faults.length > 0 ? checked.faults.filter(({ at }) => at !== undefined) : checked.faults;

@@ -2,7 +2,7 @@
 import { basename, dirname, join } from 'node:path';
 import type { Log } from '../../../shared/observability/log.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
-import { INHIBITOR, type Inhibitor, logindDropIn } from '../../rules/shutdown-start.ts';
+import { INHIBITOR, type Inhibitor, LOGIND_SHUTDOWN, logindDropIn } from '../../rules/shutdown-start.ts';
 import { SLEEP_INHIBITOR } from '../../rules/sleep-start.ts';
 import { makeDirectory } from '../system/directory.ts';
 import { replaceFile } from '../system/state-file.ts';
@@ -58,6 +58,8 @@ export function logind(options: LogindOptions): Logind {
   }
 
   return {
+    rules: LOGIND_SHUTDOWN,
+
     delayMaxMs: async () => readDelayMaxMs(await connected()),
 
     async raiseDelayMax(delayMs) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../test/support/agent-api.ts';
 import { SteppedTime, settle } from '../../../test/support/stepped-time.ts';
+import { LOGIND_SHUTDOWN } from '../../rules/shutdown-start.ts';
 import { GracefulShutdown, type ShutdownDependencies } from './graceful-shutdown.ts';
 import { ShutdownPhase } from './shutdown-phase.ts';
 
@@ -27,6 +28,7 @@ async function shuttingDown(over: Partial<ShutdownDependencies> = {}) {
     log: silentLog,
     meter: { count() {}, gauge() {}, observe() {} },
     shutdownSignal: {
+      rules: LOGIND_SHUTDOWN,
       delayMaxMs: async () => 30_000,
       raiseDelayMax: async () => {},
       hold: async () => ({ release: async () => void history.push('released') }),

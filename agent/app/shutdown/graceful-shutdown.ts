@@ -4,6 +4,8 @@
  *
  *   ensure the delay → acquire the lock → watch → on a shutdown: event, status, pods, last events, release the lock
  *
+ * Windows has no lock and no cancellation: to release means to report that the service has stopped.
+ *
  * Differences from upstream:
  * - If the lock cannot be acquired again after a cancelled shutdown, the watch starts again every second.
  * - The state file is written while pods are killed, so a slow disk does not shorten their grace periods.
@@ -11,7 +13,7 @@
 import type { AgentMeter } from '../../ports/meter.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import type { NodeEvent } from '../../rules/node-event.ts';
-import { SHUTDOWN_CANCELLED, SHUTDOWN_DETECTED } from '../../rules/shutdown-start.ts';
+import { SHUTDOWN_CANCELLED } from '../../rules/shutdown-start.ts';
 import { NODE_SHUTDOWN_REASON } from '../../rules/shutdown-status.ts';
 import { waitAtMost } from '../bounded-wait.ts';
 import { describeError } from '../describe-error.ts';
@@ -60,7 +62,7 @@ export class GracefulShutdown {
    * it.
    */
   async run(stop: AbortSignal): Promise<void> {
-    const { buckets, time, log } = this.#dependencies;
+    const { buckets, time, log, shutdownSignal } = this.#dependencies;
     if (buckets.length === 0) return;
     try {
       await this.#watchOnce(stop);
@@ -68,7 +70,7 @@ export class GracefulShutdown {
       log.error('Failed to start node shutdown manager', { error: describeError(error) });
       if (!this.#hasWatched) return;
     }
-    while (!stop.aborted) {
+    while (!stop.aborted && shutdownSignal.rules.restarts) {
       await time.sleep(RESTART_WAIT_MS, stop);
       if (stop.aborted) break;
       try {
@@ -106,8 +108,8 @@ export class GracefulShutdown {
   }
 
   async #onShutdown(stop: AbortSignal): Promise<void> {
-    const { log, recordEvent, reportStatus } = this.#dependencies;
-    recordEvent({ type: 'Normal', reason: NODE_SHUTDOWN_REASON, message: SHUTDOWN_DETECTED });
+    const { log, recordEvent, reportStatus, shutdownSignal } = this.#dependencies;
+    recordEvent({ type: 'Normal', reason: NODE_SHUTDOWN_REASON, message: shutdownSignal.rules.detected });
     this.phase.isShuttingDown = true;
     const reported = startNow(reportStatus).catch((error: unknown) =>
       log.error('Failed to report the shutdown', { error: describeError(error) }),

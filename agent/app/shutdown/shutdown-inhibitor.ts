@@ -3,7 +3,7 @@ import type { PriorityGrace } from '../../config.ts';
 import type { ShutdownSignal } from '../../ports/shutdown-signal.ts';
 import type { AgentTime } from '../../ports/time.ts';
 import { requestedDelayMs } from '../../rules/shutdown-settings.ts';
-import { DELAY_REREAD_WAITS_MS, delayDecision, delayTooShort } from '../../rules/shutdown-start.ts';
+import { delayDecision } from '../../rules/shutdown-start.ts';
 import { describeError } from '../describe-error.ts';
 
 /** The delay that the grace periods of all pods need, and the lock that makes the system wait for it. */
@@ -22,11 +22,12 @@ export class ShutdownInhibitor {
   /** Raises the delay if the system grants less than the buckets need. Rejects if it still grants less after that. */
   async ensureDelay(buckets: readonly PriorityGrace[], stop: AbortSignal): Promise<void> {
     const requestedMs = requestedDelayMs(buckets);
+    const { rereadWaitsMs, delayTooShort } = this.#shutdownSignal.rules;
     let grantedMs = await this.#shutdownSignal.delayMaxMs();
     const decision = delayDecision(requestedMs, grantedMs);
     if (decision.kind === 'enough') return;
     await this.#shutdownSignal.raiseDelayMax(decision.delayMs);
-    for (const waitMs of [0, ...DELAY_REREAD_WAITS_MS]) {
+    for (const waitMs of [0, ...rereadWaitsMs]) {
       if (waitMs > 0) await this.#time.sleep(waitMs, stop);
       grantedMs = await this.#shutdownSignal.delayMaxMs();
       if (grantedMs >= requestedMs) return;

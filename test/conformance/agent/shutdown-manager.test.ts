@@ -1,16 +1,19 @@
-/** Areas GI, GT, GE and GF: the graceful shutdown as it runs, on virtual time. */
+/** Areas GI, GT, GE, GF and GW: the graceful shutdown as it runs, on virtual time, with logind and on Windows. */
 
 import { describe, expect, it } from 'vitest';
 import { shutdownAnnouncements } from '../../../agent/adapters/logind/shutdown-announcements.ts';
 import type { BusSignal } from '../../../agent/adapters/logind/system-bus.ts';
+import { preshutdownSignal } from '../../../agent/adapters/windows/preshutdown.ts';
 import { GracefulShutdown, type ShutdownDependencies } from '../../../agent/app/shutdown/graceful-shutdown.ts';
 import { ShutdownPhase } from '../../../agent/app/shutdown/shutdown-phase.ts';
 import type { PriorityGrace } from '../../../agent/config.ts';
-import { logindDropIn } from '../../../agent/rules/shutdown-start.ts';
+import type { ShutdownSignal } from '../../../agent/ports/shutdown-signal.ts';
+import { LOGIND_SHUTDOWN, logindDropIn } from '../../../agent/rules/shutdown-start.ts';
 import type { PodStatus } from '../../../agent/rules/shutdown-status.ts';
 import type { KubeObject } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';
 import { SteppedTime, settle } from '../../support/stepped-time.ts';
+import { MemoryService } from '../../support/windows-service.ts';
 
 const NOON_MS = Date.UTC(2024, 4, 1, 12);
 const START = 'kubelet_graceful_shutdown_start_time_seconds';
@@ -48,9 +51,11 @@ class Machine {
   #announce: ((next: boolean | 'end') => void) | undefined;
   readonly manager: GracefulShutdown;
   running: Promise<void> | undefined;
+  /** Of Windows alone. */
+  readonly service = new MemoryService();
 
   constructor(buckets: readonly PriorityGrace[], over: Partial<ShutdownDependencies> = {}) {
-    const note = (text: string): number => this.history.push(`${this.seconds()} ${text}`);
+    const note = (text: string): void => this.note(text);
     const log = (message: string, fields: Record<string, unknown> = {}): void => {
       this.logged.push([message, ...(fields['error'] === undefined ? [] : [fields['error']])].join(': '));
     };
@@ -61,28 +66,7 @@ class Machine {
       time: this.time,
       log: keep,
       meter: { count() {}, gauge: (name, value) => this.gauges.set(name, value), observe() {} },
-      shutdownSignal: {
-        delayMaxMs: async () => {
-          this.readings += 1;
-          return (this.delaysMs.length > 1 ? this.delaysMs.shift() : this.delaysMs[0]) ?? 0;
-        },
-        raiseDelayMax: async (delayMs) => {
-          note(`raise ${logindDropIn(delayMs).trim().split('\n').at(-1)}`);
-        },
-        hold: async () => {
-          if (this.holdFails) throw new Error('no lock');
-          this.locks += 1;
-          let held = true;
-          return {
-            release: async () => {
-              if (held) this.locks -= 1;
-              held = false;
-              note('released');
-            },
-          };
-        },
-        watch: (signal) => this.#watch(signal),
-      },
+      shutdownSignal: this.signal(),
       activePods: () => this.pods,
       killPod: async (each, graceSeconds, change: (status: PodStatus) => PodStatus) => {
         note(`kill ${each.metadata.name} ${graceSeconds}`);
@@ -103,6 +87,39 @@ class Machine {
       },
       ...over,
     });
+  }
+
+  /** The system that announces the shutdown. */
+  protected signal(): ShutdownSignal {
+    return {
+      rules: LOGIND_SHUTDOWN,
+      delayMaxMs: async () => this.nextDelayMs(),
+      raiseDelayMax: async (delayMs) => {
+        this.note(`raise ${logindDropIn(delayMs).trim().split('\n').at(-1)}`);
+      },
+      hold: async () => {
+        if (this.holdFails) throw new Error('no lock');
+        this.locks += 1;
+        let held = true;
+        return {
+          release: async () => {
+            if (held) this.locks -= 1;
+            held = false;
+            this.note('released');
+          },
+        };
+      },
+      watch: (signal) => this.#watch(signal),
+    };
+  }
+
+  nextDelayMs(): number {
+    this.readings += 1;
+    return (this.delaysMs.length > 1 ? this.delaysMs.shift() : this.delaysMs[0]) ?? 0;
+  }
+
+  protected note(text: string): void {
+    this.history.push(`${this.seconds()} ${text}`);
   }
 
   seconds(): number {
@@ -143,12 +160,42 @@ class Machine {
   }
 }
 
-async function started(buckets: readonly PriorityGrace[], prepare: (machine: Machine) => void = () => {}) {
-  const machine = new Machine(buckets);
+/** The same with Windows, which announces a shutdown to a service. */
+class WindowsMachine extends Machine {
+  protected override signal(): ShutdownSignal {
+    const { service } = this;
+    service.preshutdownTimeoutMs = () => this.nextDelayMs();
+    service.setPreshutdownTimeout = (timeoutMs) => this.note(`raise ${timeoutMs}`);
+    service.end = async () => this.note('released');
+    return preshutdownSignal(service);
+  }
+
+  override async announce(): Promise<void> {
+    this.service.shutDown();
+    await settle();
+  }
+}
+
+type System = new (buckets: readonly PriorityGrace[], over?: Partial<ShutdownDependencies>) => Machine;
+
+const SYSTEMS: readonly [string, System][] = [
+  ['logind', Machine],
+  ['Windows', WindowsMachine],
+];
+
+async function startedOn<Started extends Machine>(
+  system: new (buckets: readonly PriorityGrace[]) => Started,
+  buckets: readonly PriorityGrace[],
+  prepare: (machine: Started) => void = () => {},
+): Promise<Started> {
+  const machine = new system(buckets);
   prepare(machine);
   await machine.start();
   return machine;
 }
+
+const started = (buckets: readonly PriorityGrace[], prepare?: (machine: Machine) => void): Promise<Machine> =>
+  startedOn(Machine, buckets, prepare);
 
 describe('the delay at the start', () => {
   it.each<[string, number, number[], number, number[], string | undefined]>([
@@ -181,10 +228,10 @@ describe('the delay at the start', () => {
   });
 });
 
-describe('order and waiting', () => {
+describe.each(SYSTEMS)('order and waiting with %s', (_name, system) => {
   const TWO = [bucket(1, 10), bucket(2, 20)];
   const shutdown = async (buckets: readonly PriorityGrace[], prepare: (machine: Machine) => void): Promise<Machine> => {
-    const machine = await started(buckets, (each) => {
+    const machine = await startedOn(system, buckets, (each) => {
       each.pods = [pod('a', 1), pod('b', 2)];
       prepare(each);
     });
@@ -234,7 +281,7 @@ describe('order and waiting', () => {
   });
 
   it('continues when a pod cannot be killed, or its volumes cannot be unmounted', async () => {
-    const machine = new Machine(TWO, {
+    const machine = new system(TWO, {
       killPod: async () => {
         throw new Error('no runtime');
       },
@@ -393,23 +440,23 @@ describe('what is announced', () => {
   });
 });
 
-describe('state file and metrics', () => {
+describe.each(SYSTEMS)('state file and metrics with %s', (_name, system) => {
   const ONE = [bucket(0, 10)];
 
   it('GF-01 no file', async () => {
-    const machine = await started(ONE);
+    const machine = await startedOn(system, ONE);
     expect([machine.gauges.size, machine.logged]).toEqual([0, []]);
   });
 
   it('GF-03 the shutdown before', async () => {
-    const machine = await started(ONE, (each) => {
+    const machine = await startedOn(system, ONE, (each) => {
       each.stateText = '{"startTime":"2024-05-01T10:00:00Z","endTime":"2024-05-01T10:00:25.9Z"}';
     });
     expect([machine.gauges.get(START), machine.gauges.get(END)]).toEqual([1_714_557_600, 1_714_557_625]);
   });
 
   it('GF-05 the end of a pass', async () => {
-    const machine = await started(ONE, (each) => {
+    const machine = await startedOn(system, ONE, (each) => {
       each.pods = [pod('a', 0)];
       each.killTakesMs = 2_500;
     });
@@ -425,7 +472,7 @@ describe('state file and metrics', () => {
   });
 
   it('GF-07 a file that cannot be written', async () => {
-    const machine = await started(ONE, (each) => {
+    const machine = await startedOn(system, ONE, (each) => {
       each.pods = [pod('a', 0)];
       each.writeFails = true;
     });
@@ -437,9 +484,137 @@ describe('state file and metrics', () => {
   });
 
   it('says that the file is none of ours', async () => {
-    const machine = await started(ONE, (each) => {
+    const machine = await startedOn(system, ONE, (each) => {
       each.stateText = '{"startTime":"yesterday"}';
     });
     expect([machine.gauges.size, machine.logged]).toEqual([0, ['The shutdown state file is malformed']]);
+  });
+});
+
+describe('the time-out at the start on Windows', () => {
+  it.each<[string, number, number[], number, number[]]>([
+    ['GI-01 more than enough', 30, [40], 1, []],
+    ['GI-05 exactly enough', 5, [5], 1, []],
+    ['GI-09 exactly enough for more', 30, [30], 1, []],
+    ['GI-11 granted at the next reading', 30, [5, 45], 2, [30_000]],
+  ])('%s', async (_name, requested, delays, readings, raised) => {
+    const machine = await startedOn(WindowsMachine, [bucket(0, requested)], (each) => {
+      each.delaysMs = delays.map((seconds) => seconds * 1_000);
+    });
+    await machine.time.pass(5_000);
+    expect(machine.lines('raise')).toEqual(raised.map((timeoutMs) => `0 raise ${timeoutMs}`));
+    // One more for the time that Windows is kept informed.
+    expect([machine.readings, machine.time.waits, machine.logged]).toEqual([readings + 1, [], []]);
+    expect(machine.service.limitMs).toBe((delays.at(-1) ?? 0) * 1_000);
+  });
+
+  it.each([
+    ['GI-03 never granted', 30, [5], '30s', '5s'],
+    // There is nothing to wait for: Windows has stored another time-out.
+    ['GI-07 not granted at the next reading', 90, [30, 30, 90], '1m30s', '30s'],
+  ])('%s', async (_name, requested, delays, wanted, current) => {
+    const machine = await startedOn(WindowsMachine, [bucket(0, requested)], (each) => {
+      each.delaysMs = delays.map((seconds) => seconds * 1_000);
+    });
+    await machine.running;
+    expect([machine.lines('raise'), machine.readings]).toEqual([[`0 raise ${requested * 1_000}`], 2]);
+    expect(machine.logged).toEqual([
+      `Failed to start node shutdown manager: node shutdown manager was unable to update the preshutdown time-out to ${wanted} (ShutdownGracePeriod), current value is ${current}`,
+    ]);
+  });
+});
+
+describe('the preshutdown of Windows', () => {
+  const ONE = [bucket(0, 10)];
+
+  it('GE-01 a shutdown', async () => {
+    const machine = await startedOn(WindowsMachine, ONE, (each) => {
+      each.pods = [pod('a', 0)];
+      each.killTakesMs = 2_000;
+    });
+    await machine.announce();
+    expect(machine.manager.phase.admit()).toMatchObject({ kind: 'refused', reason: 'NodeShutdown' });
+    await machine.time.pass(10_000);
+    await machine.running;
+    expect(machine.history).toEqual([
+      '0 Normal NodeShutdown Shutdown manager detected preshutdown event',
+      '0 status',
+      '0 kill a 10',
+      '2 a Failed',
+      '2 released',
+    ]);
+    // There is no cancellation.
+    expect(machine.manager.phase.isShuttingDown).toBe(true);
+  });
+
+  it('GE-11 nothing at all when it is off', async () => {
+    const machine = await startedOn(WindowsMachine, []);
+    await machine.running;
+    expect([machine.readings, machine.history, machine.service.limitMs]).toEqual([0, [], undefined]);
+    expect(machine.manager.phase.admit().kind).toBe('admitted');
+  });
+
+  it('does not report the end of the service when only the agent stops', async () => {
+    const machine = await startedOn(WindowsMachine, ONE);
+    machine.stop.abort();
+    await machine.running;
+    expect(machine.lines('released')).toEqual([]);
+  });
+
+  it('logs one error when the agent is no service', async () => {
+    const machine = new Machine(ONE, { shutdownSignal: preshutdownSignal(undefined) });
+    await machine.start();
+    await machine.running;
+    expect(machine.logged).toEqual([
+      'Failed to start node shutdown manager: kubelet is NOT running as a Windows service',
+    ]);
+    expect(machine.manager.phase.admit().kind).toBe('admitted');
+  });
+
+  it.each([
+    ['preshutdownTimeoutMs', 'query the preshutdown time-out'],
+    ['dependencies', 'query the dependencies of the service'],
+    ['readOrder', 'read PreshutdownOrder'],
+    ['writeOrder', 'write PreshutdownOrder'],
+  ] as const)('logs that it could not %s', async (call, what) => {
+    const service = new MemoryService();
+    service.dependsOn = ['rpc'];
+    service[call] = () => {
+      throw new Error('access is denied (5)');
+    };
+    const machine = new Machine(ONE, { shutdownSignal: preshutdownSignal(service) });
+    await machine.start();
+    await machine.running;
+    expect(machine.logged).toEqual([`Failed to start node shutdown manager: Could not ${what}: access is denied (5)`]);
+  });
+});
+
+describe('order of services on Windows', () => {
+  const words = (text: string): string[] => text.split(' ').filter((word) => word !== '');
+  const orderAfterStart = async (dependencies: string, existing: string, name = 'kubelet') => {
+    const service = new MemoryService(name);
+    service.dependsOn = words(dependencies);
+    service.order = words(existing);
+    await preshutdownSignal(service).hold();
+    return service.order.join(' ');
+  };
+
+  it.each([
+    ['GW-01 no dependencies', '', '', ''],
+    ['GW-03 nothing listed', 'a b c', '', 'kubelet a b c'],
+    ['GW-05 one dependency missing', 'a b c', 'd b a f', 'd kubelet b a f c'],
+    ['GW-07 listed already', 'a b c', 'd f kubelet a b c', 'd f kubelet a b c'],
+    ['GW-09 one listed twice', 'a b c', 'd b a f b', 'd kubelet b a f b c'],
+  ])('%s', async (_name, dependencies, existing, expected) => {
+    expect(await orderAfterStart(dependencies, existing)).toBe(expected);
+  });
+
+  it('keeps an order without dependencies, and does not write it', async () => {
+    expect(await orderAfterStart('', 'd kubelet e')).toBe('d kubelet e');
+  });
+
+  it('compares names in any case, and lists a dependency once', async () => {
+    expect(await orderAfterStart('A b B', 'Kubelet x a')).toBe('x kubelet a b');
+    expect(await orderAfterStart('a', 'x kubelet a', 'nodekeeper-agent')).toBe('x kubelet nodekeeper-agent a');
   });
 });

@@ -1,0 +1,28 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { logOutput } from './log-output.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'nodekeeper-log-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+it('appends to the file of the previous agent, and keeps one earlier file', () => {
+  const file = join(folder, 'agent.log');
+  writeFileSync(file, 'before\n');
+  logOutput(file)('one\n');
+  expect(readFileSync(file, 'utf8')).toBe('before\none\n');
+  truncateSync(file, 11 * 1024 * 1024);
+  logOutput(file)('two\n');
+  expect(readFileSync(file, 'utf8')).toBe('two\n');
+  expect(statSync(`${file}.1`).size).toBe(11 * 1024 * 1024);
+});
+
+it('drops lines that cannot be written', () => {
+  const file = join(folder, 'missing', 'agent.log');
+  logOutput(file)('one\n');
+  expect(existsSync(file)).toBe(false);
+});
