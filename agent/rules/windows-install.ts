@@ -79,7 +79,7 @@ export const configText = (paths: InstallPaths, settings: InstallSettings): stri
   ].join('\r\n');
 
 /**
- * The order of services after the agent is gone: without the agent, and without dependencies that it has added.
+ * The order of services without the agent, and without dependencies that it has added.
  *
  * @param before the order at the installation; undefined: there was none
  * @returns undefined: there is none any more
