@@ -32,7 +32,7 @@ it('publishes nothing of a zone that was and is not disrupted, or of another dec
   expect(zoneTransitions(decisions, 7)).toEqual([]);
 });
 
-it('tells people of zones and of total disruption, once each', () => {
+it('makes one event of each zone and one of total disruption', () => {
   const decisions = [
     set('Normal', 'FullDisruption'),
     { kind: 'enterTotalDisruption', zones: 3 } as unknown as MonitorDecision,

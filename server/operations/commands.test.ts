@@ -6,7 +6,7 @@ import { systemClock } from '../../shared/clock.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { operationCommand } from './commands.ts';
 
-/** A data directory whose cluster has a backup from before its move. */
+/** A data directory, and a backup from before the move of its cluster. */
 async function directoryWithBackup() {
   const directory = mkdtempSync(join(tmpdir(), 'nk-restore-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
