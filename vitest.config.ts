@@ -2,7 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
-/** They replace modules or programs that other tests use. Every other file shares its worker, which saves most imports. */
+/**
+ * They replace modules or programs that other tests use. Every other file shares its worker, which saves most imports.
+ */
 export const ALONE = [
   'shared/store/packed-text.test.ts',
   'test/agent/disk-faults.test.ts',

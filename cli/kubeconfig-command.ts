@@ -1,5 +1,6 @@
 /**
- * nodekeeper kubeconfig [--stack NAME] [--cluster-id ID] [--region REGION] [--profile PROFILE] [--alias NAME] [--file PATH|-]
+ * nodekeeper kubeconfig [--stack NAME] [--cluster-id ID] [--region REGION] [--profile PROFILE] [--alias NAME]
+ *                       [--file PATH|-]
  *
  * Reads the outputs of a deployed stack and adds the cluster to a kubeconfig. kubectl then runs `nodekeeper token` of
  * this installation, by absolute path. So it works in any directory and never downloads from a registry.

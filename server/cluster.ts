@@ -176,7 +176,8 @@ export function composeCluster(options: ClusterOptions): Cluster {
         hasKey,
       ),
       startTimeLimit: systemTimeLimit,
-      // The rate only: a beat is 8 KB at most, and a process serves many at once, so its time is not that of one sender.
+      // The rate only: a beat is 8 KB at most, and a process serves many at once, so its time is not that of one
+      // sender.
       throttle: requestThrottle(HEARTBEAT_LIMITS, { onRefused }),
       batchThrottle: requestThrottle(HEARTBEAT_LIMITS, { onRefused }),
     },

@@ -1,7 +1,7 @@
 /**
  * Announces the silence of a machine that suspends (plannedSilenceOnSleepSeconds).
  *
- *   acquire the lock → watch → before a suspend: promise, release the lock → after it: heartbeat, acquire the lock again
+ *   acquire the lock → watch → before a suspend: promise, release the lock → after it: heartbeat, acquire it again
  *
  * The lock delays the suspend until the promise is stored, for 4 s at most. After the resume nothing is removed: the
  * cluster ends the promise at the first heartbeat after more than one grace period, or at its time.

@@ -1,4 +1,4 @@
-/** The agent as a service of Windows, as far as a shutdown of the machine concerns it. Calls throw errors of Windows. */
+/** The agent as a service of Windows, as far as a shutdown of the machine concerns it. Calls throw its errors. */
 export interface PreshutdownService {
   readonly name: string;
   /** Time that Windows waits for this service. Milliseconds. */

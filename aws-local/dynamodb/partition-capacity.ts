@@ -4,8 +4,8 @@
  *   partition   1,000 write units and 3,000 read units per second, whatever the table's mode. An item belongs to the
  *               partition that covers the hash of its partition key. A new table has as many partitions as its warm
  *               throughput needs: four for an on-demand table that was not warmed.
- *   split       A partition that refuses requests for minutes is split at the middle of its hash range. A single hot key
- *               gains nothing by it.
+ *   split       A partition that refuses requests for minutes is split at the middle of its hash range. A single hot
+ *               key gains nothing by it.
  *   provisioned The table's own units per second besides. Unused ones are kept for up to 300 s.
  *
  * A request is admitted while its partition has capacity left, and pays what it consumed afterwards, so a large one can

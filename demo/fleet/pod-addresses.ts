@@ -20,8 +20,8 @@ function blockOf({ zoneIndex, index }: MachineIdentity): readonly [second: numbe
 
 /**
  * @param pods all pods that are bound to the machine
- * @returns addresses by the uid of the pod; none for a pod that succeeded or failed. A pod in the network of its machine has the
- *   machine's address.
+ * @returns addresses by the uid of the pod; none for a pod that succeeded or failed. A pod in the network of its
+ *   machine has the machine's address.
  */
 export function podAddresses(machine: MachineIdentity, pods: readonly KubeObject[]): ReadonlyMap<string, string> {
   const addresses = new Map<string, string>();

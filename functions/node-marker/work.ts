@@ -1,7 +1,7 @@
 /**
  * node-marker: the marks of a mass failure, in parts that node-monitor sends (shared/fleet/marks/mark-parts.ts).
  *
- *   a part of nodes ── still valid? ── gate open? ── read the nodes again ── mark those that are silent ── send the follow-up
+ *   a part of nodes ── still valid? ── gate open? ── read the nodes again ── mark silent ones ── send the follow-up
  *   a follow-up     ── record the events of these marks ── mark the pods of these nodes
  *
  * The tick has decided, and this process must not mark more than the tick would:

@@ -10,8 +10,8 @@
  *
  * What is not counted:
  *   - Silences that began before the gate opened, or before total disruption ended: they may be ours.
- *   - Time between two ticks of this process that are more than two periods apart, because another process ran the ticks
- *     between, or none did. The observed seconds of the hour show how much is missing.
+ *   - Time between two ticks of this process that are more than two periods apart, because another process ran the
+ *     ticks between, or none did. The observed seconds of the hour show how much is missing.
  *   - Planned silences: after the promised end they count from that end.
  *   - Silences of a Node that was deleted or created again meanwhile.
  *

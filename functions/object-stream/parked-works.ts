@@ -20,8 +20,8 @@
  *   - Works are parked while a retry runs: the retry cannot remove them, because the row's version changed.
  *   - Killed during a retry, or a retry fails: the row stays, with the next due time that evictor wrote.
  *   - A retry runs twice: the second run finds no row, or nothing to do.
- *   - The object was deleted meanwhile: its works run with the names, zone and pod CIDRs that the row kept. An object of
- *     the same name has another uid and another row.
+ *   - The object was deleted meanwhile: its works run with the names, zone and pod CIDRs that the row kept. An object
+ *     of the same name has another uid and another row.
  *
  * Each row is read, run and settled alone, so one that fails delays no other row.
  *

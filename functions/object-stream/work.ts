@@ -6,8 +6,9 @@
  *       removal from the eviction queue when Ready; evictions of its pods when its NoExecute taints changed; pod CIDRs
  *       (cidrs/reconcile.ts); the list of nodes that EC2 is asked about (maintain-watch-list.ts); the quarantine of
  *       missing node names (maintain-work-list.ts)
- * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; a not-ready mark when it is bound to
- *       a node that is not Ready; the work list of pod-gc; the pods version of its node, unless only its status changed
+ * Pod   evictions of its node when it is bound, deleted, or changes its tolerations; a not-ready mark when it is bound
+ *       to a node that is not Ready; the work list of pod-gc; the pods version of its node, unless only its status
+ *       changed
  * both  a pass of the scheduler (scheduling-requests.ts)
  *
  * A fault of one record concerns that record only. If it may pass, its works are parked and retried (parked-works.ts).

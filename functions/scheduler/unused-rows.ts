@@ -8,8 +8,8 @@
  *   2. So the row that exists at a binding began after the Node was created, or before it without a deletion since.
  *   3. The copy forgets the version when it reads a Node with another uid, and reads Nodes before versions in a list.
  *      So it compares only a version that was read while this Node existed, or none (0).
- *   4. With none, the row must not exist at the commit. Pods of earlier rows were bound before the Node was created. The
- *      copy reads pods after Nodes, so it has them.
+ *   4. With none, the row must not exist at the commit. Pods of earlier rows were bound before the Node was created.
+ *      The copy reads pods after Nodes, so it has them.
  *
  * Cost: 4 write units per row, once.
  */

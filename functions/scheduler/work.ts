@@ -5,9 +5,9 @@
  *   read what changed ── requeue waiting pods that a change may help ── try the due pods in the order of the queue
  *   nothing is due: end, unless a pass was requested meanwhile
  *
- * Passes are requested by object-stream (scheduling-requests.ts), woken by node-monitor when a waiting pod is due, and swept each
- * minute. They may come late, twice or at once: `turn` avoids work that is done twice, and the conditions of each
- * binding make it safe (bind.ts).
+ * Passes are requested by object-stream (scheduling-requests.ts), woken by node-monitor when a waiting pod is due, and
+ * swept each minute. They may come late, twice or at once: `turn` avoids work that is done twice, and the conditions of
+ * each binding make it safe (bind.ts).
  *
  * Cost of a sweep without work: four and a half read units, and what changed of pods since the last one.
  */

@@ -60,9 +60,14 @@ export interface WatchOptions extends RequestOptions, Pick<Measuring, 'deploymen
   readonly nodeKeys: NodeKeys;
   /** Limits the watches at once. Absent: slots in the tables, for all execution environments. */
   readonly slots?: WatchSlots;
-  /** Where a process sees the commits itself: the source of a watch of this resource. Absent: it reads the log again and again. */
+  /**
+   * Where a process sees the commits itself: the source of a watch of this resource. Absent: it reads the log again and
+   * again.
+   */
   readonly sourceOf?: (source: WatchSource, resource: string) => WatchSource;
-  /** Number of commits that may have withdrawn access, where a process sees the commits itself. It also wakes `pause`. */
+  /**
+   * Number of commits that may have withdrawn access, where a process sees the commits itself. It also wakes `pause`.
+   */
   readonly withdrawals?: () => number;
   /** A watch without an event ends after this time. Milliseconds. Absent: `watchQuietSeconds` of the policy. */
   readonly quietMs?: number;
@@ -229,7 +234,10 @@ function reasonOf(
   }
 }
 
-/** Fails after the client has left: a stream without events waits nowhere else, and would hold its slot until its deadline. */
+/**
+ * Fails after the client has left: a stream without events waits nowhere else, and would hold its slot until its
+ * deadline.
+ */
 const pauseUntil = (left: AbortSignal | undefined, pause: WatchSource['pause']): WatchSource['pause'] =>
   left === undefined
     ? pause

@@ -245,7 +245,8 @@ async function syncSpaced(dependencies: WorkloadDependencies, ref: ObjectRef, re
 
 /**
  * Counts now, or stores a due time: the same one for all changes until then. The tick that removes the row reads the
- * pods CLOCK_SKEW_MS after the last change that stored it, so it counts that change, also by the clock of another process.
+ * pods CLOCK_SKEW_MS after the last change that stored it, so it counts that change, also by the clock of another
+ * process.
  */
 async function countSpaced(
   { counts, items, objects, ...others }: WorkloadDependencies,

@@ -2,7 +2,8 @@
  * npm run mutants -- AREA [--files N] [--seed S] | --file F…
  *
  * Stryker changes the code a little, one mutant at a time, and runs the near tests that reach the change: a mutant that
- * no test detects shows a test that is missing. Prints each survivor, then the score of each file. Exit code 1 below 92 %.
+ * no test detects shows a test that is missing. Prints each survivor, then the score of each file. Exit code 1 below
+ * 92 %.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

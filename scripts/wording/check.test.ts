@@ -110,6 +110,12 @@ describe('the prose of a Markdown file', () => {
   });
 });
 
+it('finds comments that are too long for a line, and no code', () => {
+  const text = 'word '.repeat(24);
+  const source = [`// ${text}`, `/** ${text}*/`, ` * ${text.slice(0, 117)}`, `const x = '${text}';`].join('\n');
+  expect(examine('a.ts', source).findings.map(({ line }) => line)).toEqual([1, 2]);
+});
+
 it('counts the lines it examined', () => {
   expect(examine('a.ts', '// one\nconst x = 1;\n\n/*\n * two\n */\n').linesExamined).toBe(2);
 });

@@ -1,8 +1,8 @@
 /**
  * npm run wording
  *
- * Looks in comments, string literals and Markdown for the words that the word list replaces. Exit code 1 if there is
- * one.
+ * Looks in comments, string literals and Markdown for the words that the word list replaces, and for comments that are
+ * too long for a line. Exit code 1 if there is one.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -84,8 +84,26 @@ function proseOfTypeScript(source: string): string {
   return pieces.join('');
 }
 
+/** The formatter divides code, and leaves comments as they are. */
+const COMMENT_COLUMNS_MAX = 120;
+
+const longComments = (source: string): Finding[] =>
+  source
+    .split('\n')
+    .flatMap((text, index) =>
+      text.length > COMMENT_COLUMNS_MAX && /^\s*(\*|\/\/|\/\*)/.test(text)
+        ? [{ line: index + 1, found: `a comment of ${text.length} columns`, write: `${COMMENT_COLUMNS_MAX} at most` }]
+        : [],
+    );
+
+interface Finding {
+  readonly line: number;
+  readonly found: string;
+  readonly write: string;
+}
+
 export interface Examination {
-  readonly findings: readonly { readonly line: number; readonly found: string; readonly write: string }[];
+  readonly findings: readonly Finding[];
   /** Lines that hold prose: a check that sees none has lost its input. */
   readonly linesExamined: number;
 }
@@ -93,13 +111,14 @@ export interface Examination {
 /** What one file says that the word list replaces. `path` decides how prose is recognised. */
 export function examine(path: string, source: string): Examination {
   const prose = (path.endsWith('.md') ? proseOfMarkdown(source) : proseOfTypeScript(source)).replace(ALLOWED, fill);
-  const findings = PATTERNS.flatMap(({ expression, write }) =>
+  const findings: Finding[] = PATTERNS.flatMap(({ expression, write }) =>
     [...prose.matchAll(expression)].map((match) => ({
       line: prose.slice(0, match.index).split('\n').length,
       found: match[0].replace(/\s+/g, ' '),
       write,
     })),
   );
+  if (!path.endsWith('.md')) findings.push(...longComments(source));
   return {
     findings: findings.sort((a, b) => a.line - b.line),
     linesExamined: prose.split('\n').filter((line) => /\p{L}/u.test(line)).length,

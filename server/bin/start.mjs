@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { requireNode } from '../../shared/config/require-node.mjs';
 
 requireNode('nodekeeper', 'run `npm ci` once, then `npm start`, which uses the Node.js of this repository');
-// The next start then needs neither the compiler of TypeScript nor its memory. Not in the data directory: that one is made
-// for its owner alone, and one that is open to others is refused.
+// The next start then needs neither the compiler of TypeScript nor its memory. Not in the data directory: that one is
+// made for its owner alone, and one that is open to others is refused.
 module.enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/nodekeeper', import.meta.url)));
 const { serveCommand } = await import('./serve.ts');
 process.exit(await serveCommand(process.argv.slice(2)));

@@ -1,14 +1,15 @@
 /**
  * Delivers committed changes to the functions that receive them, as the streams of the tables do on AWS: in batches, in
- * the order of the commits, at least once. A change is a row of `pending` until its function has processed it, written by
- * the transaction of the change itself. So a crash between commit and work loses nothing: the rows are read at the next
- * start.
+ * the order of the commits, at least once. A change is a row of `pending` until its function has processed it, written
+ * by the transaction of the change itself. So a crash between commit and work loses nothing: the rows are read at the
+ * next start.
  *
  * Memory: a lane keeps at most QUEUE_CHANGES_MAX changes. When more are committed than it processes, it drops what is
  * new and reads the rows when it has caught up.
  *
- * A batch that fails is delivered again, as often as AWS does by default settings of the mappings. After that the change
- * that fails is given up and reported: the sweeps of the controllers and parked rows do its work (item-change.ts).
+ * A batch that fails is delivered again, as often as AWS does by default settings of the mappings. After that the
+ * change that fails is given up and reported: the sweeps of the controllers and parked rows do its work
+ * (item-change.ts).
  */
 import { type Backoff, backoffMs } from '../../shared/backoff.ts';
 import type { Log, Meter } from '../../shared/observability/log.ts';

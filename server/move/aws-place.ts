@@ -142,8 +142,8 @@ async function create(client: DynamoDBClient, table: TableName, name: string): P
 }
 
 /**
- * Rows expire from here on. Not when a table is made: a command that was killed in between would leave it without, and a
- * table that was there may be of another program.
+ * Rows expire from here on. Not when a table is made: a command that was killed in between would leave it without, and
+ * a table that was there may be of another program.
  */
 async function expireAll(client: DynamoDBClient, names: DeployedTables['tables']): Promise<void> {
   for (const table of TABLES) {

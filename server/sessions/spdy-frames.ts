@@ -42,8 +42,8 @@ export class SpdyFault extends Error {
 }
 
 /**
- * Divides bytes into frames. It keeps one frame at most, in one buffer of the length that its head states. So its time and
- * its memory are those of its bytes, however small the pieces are in which they arrive.
+ * Divides bytes into frames. It keeps one frame at most, in one buffer of the length that its head states. So its time
+ * and its memory are those of its bytes, however small the pieces are in which they arrive.
  */
 export class FrameReader {
   #frame = Buffer.allocUnsafe(HEAD_BYTES);

@@ -1,8 +1,9 @@
 /**
- * Refuses a Node.js that is too old, in one line instead of a stack trace. Entries import this before any TypeScript, which
- * such a Node.js cannot load. So this file is JavaScript that every Node.js with modules can read.
+ * Refuses a Node.js that is too old, in one line instead of a stack trace. Entries import this before any TypeScript,
+ * which such a Node.js cannot load. So this file is JavaScript that every Node.js with modules can read.
  *
- * 22.18 is the first release of line 22 that runs TypeScript without a flag; the bundled agent needs 22 for its built-ins.
+ * 22.18 is the first release of line 22 that runs TypeScript without a flag; the bundled agent needs 22 for its
+ * built-ins.
  */
 const NODE_MINIMUM = '22.18.0';
 

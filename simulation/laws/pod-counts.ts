@@ -3,8 +3,8 @@
  * Checked at each commit of the function `workloads`, on what is stored with that commit:
  *
  *   ReplicaSet    active pods are at most `replicas` after a creation, at least `replicas` after a deletion
- *   Deployment    sizes of its ReplicaSets add up to at most `replicas` + maxSurge, or do not grow; a rollout gives up no
- *                 available pod below `replicas` - maxUnavailable; Recreate starts when all old pods are removed
+ *   Deployment    sizes of its ReplicaSets add up to at most `replicas` + maxSurge, or do not grow; a rollout gives up
+ *                 no available pod below `replicas` - maxUnavailable; Recreate starts when all old pods are removed
  *   Job           active pods are at most `parallelism` and what is left of `completions`; each pod is counted once
  *   DaemonSet     one pod per node, one more with maxSurge; a rollout leaves at most maxUnavailable nodes without one
  *   StatefulSet   wanted ordinals only; no commit frees a name while its pod may run; in order, one pod at a time

@@ -2,8 +2,8 @@
  * L17: one identity never uses more than its share, whatever it sends.
  *
  *   - In no process it computes for longer than its share of the time and one request beyond.
- *   - In calm, requests of others wait for an environment no longer than that, none of them is refused for a limit, and the
- *     gate stays open.
+ *   - In calm, requests of others wait for an environment no longer than that, none of them is refused for a limit, and
+ *     the gate stays open.
  *   - What is refused is recorded as a decision.
  */
 

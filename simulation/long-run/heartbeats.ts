@@ -6,8 +6,8 @@
  *   sent       number k at phase + k × interval, with the jitter of a kubelet; none while the machine is silent.
  *              The answer to a heartbeat may ask for another interval. The machine has a new phase from then on
  *   delivered  after some milliseconds; under network faults at a later attempt, or up to 15 s late
- *   stored     when it is delivered. If the endpoint is out at that moment, it is repeated until its end, or until the next
- *              one is sent
+ *   stored     when it is delivered. If the endpoint is out at that moment, it is repeated until its end, or until the
+ *              next one is sent
  *
  * The last heartbeat at a moment is the latest delivery up to then. Numbers are searched backwards until no earlier
  * heartbeat can have been delivered later. In calm that is one or two heartbeats.

@@ -2,15 +2,16 @@
  * The laws of a long run. They use the true times of heartbeats and the episodes of the plan, and nothing that the
  * rules computed.
  *
- *   false mark  L1, L5: the node was marked although its machine sent a heartbeat at least every (grace - period) seconds,
+ *   false mark  L1, L5: the node was marked although its machine sent a heartbeat at least every (grace - period)
+ *               seconds,
  *               less the skew of two clocks and the steps of all clocks since. It makes no difference whether an outage
  *               of ours refused them. A machine counts as silent in a longer pause, and for one grace period after it.
  *               Not counted as false, but apart: marks within a grace period after ticks were missing for longer than
  *               the gate allows, while a step of all clocks back made the gap look shorter. Nothing stored shows it.
  *   late mark   L2: the node is not Unknown at the grace period, one period and the time of a tick after its last
  *               heartbeat; or after the last fault and two regular ticks, if that is later.
- *   profiles    at the next change of the policy, at least 40 minutes after the last one, each Node has the profile that its
- *               labels select.
+ *   profiles    at the next change of the policy, at least 40 minutes after the last one, each Node has the profile
+ *               that its labels select.
  *   ticks       the chain sends no more messages than it claims slots, and ticks again in time after faults.
  *
  * A fault's recovery is the time from the end of an episode to the end of the first tick that marks nodes again: it

@@ -30,8 +30,8 @@ const HEARTBEATS_MAX = 100;
 
 /**
  * What a mark counts as.
- *   byOutage   right: the machine made a pause of its own of over (grace - period). A heartbeat at the beginning or end of
- *              it did not count: an outage of ours refused it, or it arrived during the mark
+ *   byOutage   right: the machine made a pause of its own of over (grace - period). A heartbeat at the beginning or end
+ *              of it did not count: an outage of ours refused it, or it arrived during the mark
  *   bySteps    right by the clocks of the processes, early by true time: all clocks stepped forward
  */
 export type MarkVerdict = 'false' | 'right' | 'byOutage' | 'bySteps';

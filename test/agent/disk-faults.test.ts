@@ -1,7 +1,7 @@
 /**
- * Every call of the agent to its disk may fail. Each run of a scenario makes the next one fail, until a run has none left
- * that could; and what cannot be written now is written when the disk works again. An unhandled error fails
- * the test by itself.
+ * Every call of the agent to its disk may fail. Each run of a scenario makes the next one fail, until a run has none
+ * left that could; and what cannot be written now is written when the disk works again. An unhandled error fails the
+ * test by itself.
  */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -57,8 +57,8 @@ const WHOLE = {
 const START_KILOBYTES_MAX: Readonly<Record<string, number>> = { heartbeat: 150, api: 900, watch: 900 };
 
 /**
- * Loaded when they are first needed: the client of EC2, the parser of YAML for a patch, and the table of protobuf messages
- * for a body. watch reads no body.
+ * Loaded when they are first needed: the client of EC2, the parser of YAML for a patch, and the table of protobuf
+ * messages for a body. watch reads no body.
  */
 const PROTOBUF_TABLE = /apps\/v1\.ControllerRevision:/;
 const LOADED_ON_DEMAND: Readonly<Record<string, readonly RegExp[]>> = {

@@ -1,4 +1,6 @@
-/** The emulation over Amazon's own DynamoDB Local: where there is no binary of the embedded engine, people use that one. */
+/**
+ * The emulation over Amazon's own DynamoDB Local: where there is no binary of the embedded engine, people use that one.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type LocalSystem, startLocal } from '../../aws-local/runtime.ts';
 import { type ApiClient, createApiClient } from '../../demo/fleet/api-client.ts';

@@ -1,6 +1,6 @@
 /**
- * Clients of watches behind function URLs that hold small chunks, as reports of AWS's differ. With each behaviour the first
- * watch measures which padding delivers, and later ones use it.
+ * Clients of watches behind function URLs that hold small chunks, as reports of AWS's differ. With each behaviour the
+ * first watch measures which padding delivers, and later ones use it.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * Every function as it is deployed, under AWS's own runtime client: its bundle loads, and it answers an event of its kind.
- * The services are those of local mode, and so is everything that made the events.
+ * Every function as it is deployed, under AWS's own runtime client: its bundle loads, and it answers an event of its
+ * kind. The services are those of local mode, and so is everything that made the events.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

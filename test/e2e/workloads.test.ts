@@ -1,4 +1,6 @@
-/** What a dead node ran, runs again: kubectl, local mode with scheduler and controllers, a machine that falls silent. */
+/**
+ * What a dead node ran, runs again: kubectl, local mode with scheduler and controllers, a machine that falls silent.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { KubeObject, KubePod } from '../../shared/kinds/types.ts';
 import { findKubectls, runKubectl } from '../support/kubectl.ts';

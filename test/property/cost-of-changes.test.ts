@@ -3,8 +3,8 @@
  * small cluster and in one with four times as many objects. Items that the API and the functions read and write for it
  * are counted, so the verdict is the same on every machine.
  *
- * Changes come in bursts, as one batch of the stream. What is read once per batch, or once in a while, is no part of the
- * cost of one more change.
+ * Changes come in bursts, as one batch of the stream. What is read once per batch, or once in a while, is no part of
+ * the cost of one more change.
  */
 import { expect, it } from 'vitest';
 import { passesObjectFilter } from '../../server/changes/change-filters.ts';

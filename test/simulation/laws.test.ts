@@ -1,6 +1,6 @@
 /**
- * The laws over the whole system under all faults: short fixed stories that go through every branch, and fresh seeds each day.
- * `SIM_SEED` sets the first of these, `SIM_SEEDS` and `SIM_HOURS` how many they are and how long.
+ * The laws over the whole system under all faults: short fixed stories that go through every branch, and fresh seeds
+ * each day. `SIM_SEED` sets the first of these, `SIM_SEEDS` and `SIM_HOURS` how many they are and how long.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MARKS } from '../../simulation/coverage.ts';
@@ -15,8 +15,8 @@ import { tableActions } from './table-actions.ts';
 /** Pods that the scheduler binds, and workloads, need four times as much as all other parts together. */
 const CHEAP_PARTS = PART_NAMES.filter((name) => name !== 'workloads' && name !== 'scheduling');
 /**
- * Together they reach every fault, every branch and every clause of the laws. A change of the simulation may need others:
- * `npm run sim -- --seeds 1..20 --hours 0.5 --parts … --json` prints what each seed reaches.
+ * Together they reach every fault, every branch and every clause of the laws. A change of the simulation may need
+ * others: `npm run sim -- --seeds 1..20 --hours 0.5 --parts … --json` prints what each seed reaches.
  */
 const STORIES: readonly SimOptions[] = [
   { seed: 8, hours: 0.5, parts: CHEAP_PARTS, faults: FAULT_NAMES, faultsAStorm: 9 },

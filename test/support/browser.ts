@@ -50,8 +50,8 @@ const LOOKS = [
 ] as const;
 
 /**
- * Looks at the page in both widths and both colour schemes, and returns what is wrong: serious findings of axe, and a page
- * that is wider than its window.
+ * Looks at the page in both widths and both colour schemes, and returns what is wrong: serious findings of axe, and a
+ * page that is wider than its window.
  */
 export async function flawsOf(page: Page, story: string): Promise<readonly string[]> {
   const flaws: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * A separate cluster on this machine for a test, `nodekeeper serve` or the emulation of AWS: a child process with a free port and its own data directory. It can be killed like
- * a real one, and no files remain.
+ * A separate cluster on this machine for a test, `nodekeeper serve` or the emulation of AWS: a child process with a
+ * free port and its own data directory. It can be killed like a real one, and no files remain.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';

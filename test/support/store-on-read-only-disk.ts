@@ -1,6 +1,6 @@
 /**
- * What a store does on a disk that becomes read-only: `node store-on-read-only-disk.ts DIRECTORY write|refuse|read`. `write`
- * makes ext4 find an error: it then refuses writes (`errors=remount-ro`). Prints what happened as JSON.
+ * What a store does on a disk that becomes read-only: `node store-on-read-only-disk.ts DIRECTORY write|refuse|read`.
+ * `write` makes ext4 find an error: it then refuses writes (`errors=remount-ro`). Prints what happened as JSON.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The groups of pods: `kubepods/[burstable/|besteffort/]pod<uid>/<container>.<run>`. Each run of a container has a group
- * of its own, so its counters begin at 0 and the rest of the previous run cannot be in it.
+ * The groups of pods: `kubepods/[burstable/|besteffort/]pod<uid>/<container>.<run>`. Each run of a container has a
+ * group of its own, so its counters begin at 0 and the rest of the previous run cannot be in it.
  */
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { Log } from '../../../shared/observability/log.ts';

@@ -1,7 +1,7 @@
 /**
- * The authority of the server by the hash of its public key, as `nodekeeper join-command` prints it. The server presents
- * its authority behind its certificate. Nothing is sent before the hash was compared, and every later connection
- * verifies the whole chain.
+ * The authority of the server by the hash of its public key, as `nodekeeper join-command` prints it. The server
+ * presents its authority behind its certificate. Nothing is sent before the hash was compared, and every later
+ * connection verifies the whole chain.
  */
 import { X509Certificate } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';

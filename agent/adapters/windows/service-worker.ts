@@ -18,7 +18,7 @@ const CONTROL_INTERROGATE = 0x4;
 const CONTROL_PRESHUTDOWN = 0xf;
 const NO_ERROR = 0;
 const NOT_IMPLEMENTED = 120;
-/** Between two checkpoints. The wait hint is longer: a late checkpoint is no sign of a hanging service. Milliseconds. */
+/** Between two checkpoints. The wait hint is longer: a late checkpoint is no hang. Milliseconds. */
 const CHECKPOINT_MS = 1_000;
 const WAIT_HINT_MS = 5_000;
 

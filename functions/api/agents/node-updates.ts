@@ -2,7 +2,8 @@
  * What an agent requests to learn whether to update itself. A node may use only the path of its own name.
  *
  *   PUT /apis/nodekeeper.dev/v1alpha1/nodeupdates/<node>
- *     request   version (that runs), architecture, failed: { sha256, message } of an update that the node does not retry
+ *     request   version (that runs), architecture, failed: { sha256, message } of an update that the node does not
+ *               retry
  *     response  action (none, wait, update), reason, waitSeconds (wait), release (update)
  *
  * The request is a report and a question in one, and may be repeated: a node that was granted an update gets the same

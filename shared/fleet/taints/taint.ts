@@ -16,8 +16,8 @@ export const TAINT_OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 /** The kubelet sets it at registration. cloud-node removes it when it has initialised the node. */
 export const TAINT_UNINITIALIZED = 'node.cloudprovider.kubernetes.io/uninitialized';
 /**
- * Label of a node with the agent: its runtime. With the runtime `exec` also a taint: pods there are processes, and those
- * that need an image belong elsewhere.
+ * Label of a node with the agent: its runtime. With the runtime `exec` also a taint: pods there are processes, and
+ * those that need an image belong elsewhere.
  */
 export const NODE_RUNTIME = 'nodekeeper.dev/runtime';
 /** cloud-node sets it while the instance of the node is shut down. */

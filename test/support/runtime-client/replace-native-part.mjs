@@ -1,6 +1,6 @@
 /**
- * Preloaded into a process of aws-lambda-ric: replaces its native part, which npm would have to compile (C++, libcurl), by
- * a module beside this file. The rest of the package runs unchanged.
+ * Preloaded into a process of aws-lambda-ric: replaces its native part, which npm would have to compile (C++, libcurl),
+ * by a module beside this file. The rest of the package runs unchanged.
  */
 import { registerHooks } from 'node:module';
 
