@@ -1,7 +1,7 @@
 /**
  * Updates the agent when the API says so (docs/agent.md, "Updates").
  *
- *   after a start on trial   two accepted heartbeats confirm the version, or the start program returns to the former one
+ *   after a start on trial   two accepted heartbeats confirm the version, or the start program returns to the last one
  *   every period             report the version; on the answer `update`: download, check, store, restart
  *
  * A download that fails is tried again with the next report, and a file that is not the signed one too: both may be
