@@ -17,7 +17,8 @@ import { type SendToApi, sendToApi } from './api-request.ts';
 import { CommandError, type CommandIo } from './command.ts';
 import { schedulingDetails } from './explain-scheduling.ts';
 import { EXPLAINED_KINDS, explainedKindOf, ownedBy, pathOf, workloadState } from './explain-workloads.ts';
-import { type ApiAccess, apiAccess } from './kubeconfig.ts';
+import { apiAccess } from './kubeconfig.ts';
+import { type Asked, durationMs, PAGE_ITEMS, PAGES_MAX, readDecisions } from './read-decisions.ts';
 import type { KnownDecision, Replay } from './replay.ts';
 import { replay } from './replay.ts';
 
@@ -28,12 +29,8 @@ export const EXPLAIN_USAGE = [
   '  each with [--kubeconfig FILE] [--context NAME] or [--server URL --token TOKEN [--certificate-authority FILE]]',
 ].join('\n');
 
-const DECISIONS = '/apis/nodekeeper.dev/v1alpha1/decisions';
-const PAGE_ITEMS = 500;
-const PAGES_MAX = 40;
 /** Decisions about zone and fleet are shown from this long before the first decision. Milliseconds. */
 const BEFORE_MS = 120_000;
-const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
 /** Details stand below the reason. */
 const DETAIL_INDENT = ' '.repeat(55);
@@ -41,11 +38,6 @@ const DETAIL_INDENT = ' '.repeat(55);
 interface Listed<T> {
   readonly items: readonly T[];
   readonly metadata?: { readonly continue?: string };
-}
-
-interface DecisionObject {
-  readonly metadata: { readonly name: string };
-  readonly spec: DecisionRecord & { readonly at: string };
 }
 
 interface EventObject {
@@ -76,7 +68,7 @@ export async function explainCommand(
 ): Promise<void> {
   const { values, positionals } = parse(args);
   const subject = subjectOf(positionals);
-  const sinceMs = nowMs - durationMs(values.since ?? '24h');
+  const sinceMs = nowMs - durationMs(values.since ?? '24h', EXPLAIN_USAGE);
   const asked = { access: apiAccess(values, environment), send, sinceMs };
   const story = await storyOf(asked, subject);
   const steps = story.steps.sort(
@@ -127,13 +119,6 @@ function subjectOf([kind, name, ...more]: readonly string[]): DecisionAbout {
   return { kind: known, namespace, name: podName };
 }
 
-function durationMs(text: string): number {
-  const match = /^(\d{1,6})([smhd])$/.exec(text);
-  if (match === null)
-    throw new CommandError(`--since must be a duration such as 30m, 24h or 7d, not ${text}`, EXPLAIN_USAGE);
-  return Number(match[1]) * UNITS_MS[match[2] as keyof typeof UNITS_MS];
-}
-
 /** Order within one moment, cause before effect: the node, zone and fleet, workloads and pods, then events. */
 const RANKS: Readonly<Partial<Record<DecisionAbout['kind'], number>>> = { Node: 0, Zone: 1, Fleet: 1 };
 const rankOf = ({ record }: Step): number => (record === undefined ? 3 : (RANKS[record.about.kind] ?? 2));
@@ -145,12 +130,6 @@ const titleOf = ({ kind, namespace, name }: DecisionAbout): string =>
 function listOf(subject: DecisionAbout): string {
   if (subject.kind === 'Node') return 'nodes';
   return `${explainedKindOf(subject)?.plural ?? 'pods'} -A`;
-}
-
-interface Asked {
-  readonly access: ApiAccess;
-  readonly send: SendToApi;
-  readonly sinceMs: number;
 }
 
 interface Story {
@@ -271,23 +250,8 @@ function zonesOf(step: Step): string[] {
   return decision?.rule === 'silence' || decision?.rule === 'eviction' ? [decision.inputs.health.zone] : [];
 }
 
-async function decisionsOf({ access, send, sinceMs }: Asked, selector: string): Promise<Step[]> {
-  const steps: Step[] = [];
-  let after = '';
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const query = new URLSearchParams({ fieldSelector: selector, limit: String(PAGE_ITEMS) });
-    if (after !== '') query.set('continue', after);
-    const path = `${DECISIONS}?${query}`;
-    const { items, metadata } = (await send(access, { method: 'GET', path })) as Listed<DecisionObject>;
-    for (const { metadata: named, spec } of items) {
-      const { at: _, ...record } = spec;
-      if (record.atMs >= sinceMs) steps.push(stepOf(named.name, record as DecisionRecord));
-    }
-    after = metadata?.continue ?? '';
-    if (after === '') return steps;
-  }
-  throw new CommandError('there are too many decisions', 'shorten the time with --since');
-}
+const decisionsOf = async (asked: Asked, selector: string): Promise<Step[]> =>
+  (await readDecisions(asked, selector)).map(({ name, record }) => stepOf(name, record));
 
 const stepOf = (name: string, record: DecisionRecord): Step => ({
   atMs: record.atMs,

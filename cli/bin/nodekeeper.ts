@@ -3,6 +3,7 @@ import { ADVISE_USAGE, adviseCommand } from '../advise.ts';
 import { BOOTSTRAP_TOKEN_USAGE, bootstrapTokenCommand } from '../bootstrap-token.ts';
 import { CommandError, type CommandIo } from '../command.ts';
 import { CONSOLE_USAGE, consoleCommand } from '../console.ts';
+import { DECISIONS_USAGE, decisionsCommand } from '../decisions.ts';
 import { DOCTOR_USAGE, doctorCommand } from '../doctor.ts';
 import { EXPLAIN_USAGE, explainCommand } from '../explain.ts';
 import { JOIN_USAGE, joinCommand } from '../join-command.ts';
@@ -39,6 +40,7 @@ const COMMANDS: Readonly<Record<string, (args: readonly string[], io: CommandIo)
   token: tokenCommand,
   'bootstrap-token': bootstrapTokenCommand,
   'join-command': joinCommand,
+  decisions: decisionsCommand,
   explain: explainCommand,
   advise: adviseCommand,
   doctor: doctorCommand,
@@ -50,6 +52,7 @@ const usages = [
   TOKEN_USAGE,
   BOOTSTRAP_TOKEN_USAGE,
   JOIN_USAGE,
+  DECISIONS_USAGE,
   EXPLAIN_USAGE,
   ADVISE_USAGE,
   DOCTOR_USAGE,

@@ -1,7 +1,7 @@
 /** What the commands to a running cluster share: `--data` and `--help`, how they fail, and their tables. */
 import { parseArgs } from 'node:util';
 import { ControlError } from '../../shared/host/control-socket.ts';
-import { columns } from '../columns.ts';
+import { columns } from '../../shared/text-columns.ts';
 
 /** Options of single commands. */
 export interface ControlOptions {

@@ -1,5 +1,5 @@
 /** The verdicts as text: one line per grant or missing grant. */
-import { columns } from '../../demo/columns.ts';
+import { columns } from '../../shared/text-columns.ts';
 import type { Row, Verdicts } from './verdicts.ts';
 
 const MARKS: Readonly<Record<Row['verdict'], string>> = {

@@ -75,6 +75,8 @@ export interface ResourceDescriptor extends StoredResource {
   readonly columns: readonly Column[];
   /** One cell per column, in order. Ages are relative to nowMs. */
   row(object: KubeObject, nowMs: number): unknown[];
+  /** Order of the rows of one answer. Absent: that of the names. */
+  compareRows?(one: KubeObject, other: KubeObject): number;
   /** A PUT without resourceVersion overwrites; otherwise it is 422. */
   readonly unconditionalUpdate: boolean;
   /** A PUT of an absent object creates it; otherwise it is 404. */

@@ -2,6 +2,8 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sendToApi } from '../../cli/api-request.ts';
+import { decisionsCommand } from '../../cli/decisions.ts';
 import { cloudDraft } from '../../functions/cloud-node/decisions.ts';
 import { type DecisionDraft, sealed } from '../../shared/decisions/decision-record.ts';
 import { decisionWrite } from '../../shared/decisions/decision-store.ts';
@@ -21,6 +23,13 @@ let items: ItemStore;
 
 const keep = (draft: DecisionDraft) => items.write(decisionWrite(sealed({ ...draft, v: 1, policy: 'p', slot: 7 })));
 
+const swapped = (nodeName: string, nowMs: number): DecisionDraft =>
+  swapDraft(
+    { ...NODE, nodeName, nowMs, ready: 'Unknown', noExecute: { notReady: true, unreachable: false } },
+    'notReady',
+    'unreachable',
+  );
+
 beforeAll(async () => {
   items = memoryItemStore();
   const nowMs = Date.now() - 60_000;
@@ -32,13 +41,7 @@ beforeAll(async () => {
     createdAtMs: 0,
     hasShutdownTaint: false,
   } as const;
-  await keep(
-    swapDraft(
-      { ...NODE, nowMs, ready: 'Unknown', noExecute: { notReady: true, unreachable: false } },
-      'notReady',
-      'unreachable',
-    ),
-  );
+  await keep(swapped('n1', nowMs));
   await keep(
     cloudDraft(decideCloud(question, nowMs + 5_000, defaultPolicy).decision, question, nowMs + 5_000, defaultPolicy),
   );
@@ -46,9 +49,11 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-function explain(...args: string[]): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
+const explain = (...args: string[]) => run('explain', ...args);
+
+function run(...args: string[]): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
   return new Promise((resolve) => {
-    const all = [PROGRAM, 'explain', ...args, '--kubeconfig', api.kubeconfig];
+    const all = [PROGRAM, ...args, '--kubeconfig', api.kubeconfig];
     execFile(process.execPath, all, { encoding: 'utf8', timeout: 60_000 }, (error, out, err) => {
       resolve({ code: error === null ? 0 : Number(error.code), out, err });
     });
@@ -63,11 +68,7 @@ describe.runIf(kubectl !== undefined)('kubectl', () => {
     expect(stderr).toBe('');
     expect(stdout.split('\n').map((line) => line.split(/ {2,}/).slice(1))).toEqual([
       ['ABOUT', 'ACT', 'REASON'],
-      [
-        'node/n1',
-        'TaintSwapped',
-        'Ready is Unknown: taint notReady replaced by unreachable; toleration times of pods keep running',
-      ],
+      ['node/n1', 'TaintSwapped', 'Ready is Unknown: taint notReady replaced by unreachable; toleration ti…'],
       ['node/n1', 'ShutdownTaintAdded', 'EC2 instance state stopped: the shutdown taint is added'],
       [],
     ]);
@@ -77,6 +78,16 @@ describe.runIf(kubectl !== undefined)('kubectl', () => {
     expect(yaml).toContain('kind: Decision');
     expect(yaml).toContain('state: stopped');
     expect(yaml).toContain('slot: 7');
+  });
+
+  it('lists all of them in order of time, and the whole reason where the list is wide', async () => {
+    const { stdout } = await run('get', 'decisions', '-o', 'wide');
+    const acts = stdout
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => line.split(/ {2,}/)[2]);
+    expect(acts).toEqual(['TaintSwapped', 'ShutdownTaintAdded']);
+    expect(stdout).toContain('replaced by unreachable; toleration times of pods keep running');
   });
 
   it('cannot delete or change one', async () => {
@@ -89,6 +100,39 @@ describe.runIf(kubectl !== undefined)('kubectl', () => {
 
   it('explains the fields', async () => {
     expect((await run('explain', 'decisions.spec.reason')).stdout).toContain('Why, for people.');
+  });
+});
+
+describe('nodekeeper decisions', () => {
+  it('prints a log in order of time, of one node or of all', async () => {
+    for (const args of [['--node', 'n1'], []]) {
+      const { code, out } = await run('decisions', ...args);
+      expect([code, out]).toEqual([
+        0,
+        expect.stringMatching(
+          /^\S+Z {2}node\/n1 {2}TaintSwapped {8}Ready is Unknown: .*keep running\n\S+Z {2}node\/n1 {2}ShutdownTaintAdded {2}EC2 instance state stopped: .*\n$/,
+        ),
+      ]);
+    }
+  });
+
+  it('follows: each decision once, also one that comes later', async () => {
+    const lines: string[] = [];
+    let looks = 0;
+    const io = { environment: {}, nowMs: Date.now(), print: (line: string) => void lines.push(line) };
+    await decisionsCommand(['-f', '--node', 'late', '--kubeconfig', api.kubeconfig], io, sendToApi, async () => {
+      looks += 1;
+      if (looks === 1) await keep(swapped('late', Date.now()));
+      return looks < 3;
+    });
+    expect(lines.map((line) => line.split(/ {2,}/).slice(1, 3))).toEqual([['node/late', 'TaintSwapped']]);
+  });
+
+  it('states what to do when there is none', async () => {
+    expect(await run('decisions', '--node', 'n9')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^nodekeeper decisions: no decision since \S+\ntry a longer time with --since 24h\n$/),
+    });
   });
 });
 

@@ -75,6 +75,9 @@ export function shapeObject(descriptor: ResourceDescriptor, object: KubeObject, 
 const versionOnly = (resourceVersion: string | undefined) =>
   resourceVersion === undefined ? undefined : { resourceVersion };
 
+const inOrder = ({ compareRows }: ResourceDescriptor, items: ListedPage['items']): ListedPage['items'] =>
+  compareRows === undefined ? items : items.toSorted(compareRows);
+
 /** The response body for a list. Items of a plain list have no kind and apiVersion, as upstream. */
 export function shapeList(descriptor: ResourceDescriptor, list: ListedPage, shape: Shape, nowMs: number): unknown {
   const metadata = {
@@ -83,7 +86,7 @@ export function shapeList(descriptor: ResourceDescriptor, list: ListedPage, shap
   };
   switch (shape.form.kind) {
     case 'table':
-      return buildTable(descriptor, list.items, {
+      return buildTable(descriptor, inOrder(descriptor, list.items), {
         nowMs,
         includeObject: shape.includeObject,
         version: shape.form.version,

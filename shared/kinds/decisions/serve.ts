@@ -15,6 +15,14 @@ function aboutCell(object: KubeDecision): string {
   return kind === 'Fleet' ? 'fleet' : `${kind.toLowerCase()}/${nameIfAbout(kind)(object)}`;
 }
 
+const atMsOf = ({ spec }: KubeDecision): number => Number(spec?.['atMs'] ?? 0);
+
+/** The longest reason in a line of 120 columns. Characters. */
+const REASON_LENGTH_MAX = 72;
+
+const shortReason = (reason: string): string =>
+  reason.length <= REASON_LENGTH_MAX ? reason : `${reason.slice(0, REASON_LENGTH_MAX - 1).trimEnd()}…`;
+
 export const decisions: ResourceDescriptor = {
   ...DECISIONS,
   singular: 'decision',
@@ -26,7 +34,8 @@ export const decisions: ResourceDescriptor = {
     { ...ageColumn, description: 'Time since it was decided.' },
     textColumn('About', 'What it is about.'),
     textColumn('Act', 'What was done, or not done.'),
-    textColumn('Reason', 'Why.'),
+    textColumn('Reason', 'Why, shortened.'),
+    textColumn('Full reason', 'Why.', 1),
     textColumn('Rule', 'The rule that decided.', 1),
     textColumn('Policy', 'Hash of the policy it was decided by.', 1),
     { ...nameColumn, priority: 1 },
@@ -35,11 +44,13 @@ export const decisions: ResourceDescriptor = {
     ageSince(object.metadata.creationTimestamp, nowMs),
     aboutCell(object),
     object.spec?.act ?? '',
+    shortReason(object.spec?.reason ?? ''),
     object.spec?.reason ?? '',
     object.spec?.rule ?? '',
     object.spec?.policy ?? '',
     object.metadata.name ?? '',
   ],
+  compareRows: (one, other) => atMsOf(one) - atMsOf(other),
   ...READ_ONLY,
 };
 
