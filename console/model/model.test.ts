@@ -48,7 +48,7 @@ describe('a cell', () => {
       'Unknown',
       { taints: [{ key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' as const }] },
       'U',
-      'n: Unknown, pods are evicted',
+      'n: Unknown, tainted: its pods have to leave',
     ],
     ['True', { taints: [{ key: 'gpu', effect: 'NoExecute' as const }] }, '', 'n: Ready'],
   ])('of a node with Ready %s and %j has the letter %j', (ready, spec, letter, text) => {

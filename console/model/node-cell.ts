@@ -9,6 +9,7 @@ import {
 } from '../../shared/fleet/silences/planned-silence.ts';
 import { type NoExecuteTaint, noExecuteTaints } from '../../shared/fleet/taints/taint-times.ts';
 import { zoneKeyOf } from '../../shared/fleet/zones/zone.ts';
+import { nodeStatusText } from '../../shared/kinds/nodes/row.ts';
 import type { KubeNode, Taint } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
@@ -20,6 +21,8 @@ export interface NodeCell {
   readonly name: string;
   readonly zone: string;
   readonly state: NodeState;
+  /** As kubectl prints it: also `NotReady` for a silent node. */
+  readonly status: string;
   readonly isCordoned: boolean;
   /** It has a NoExecute taint of the node controllers: its pods are evicted. */
   readonly isEvicting: boolean;
@@ -57,7 +60,8 @@ const EVICTION_KEYS: ReadonlySet<string> = new Set([
   'node.kubernetes.io/out-of-service',
 ]);
 
-export function cellOf({ metadata, spec, status }: KubeNode): NodeCell {
+export function cellOf(node: KubeNode): NodeCell {
+  const { metadata, spec, status } = node;
   const conditionOf = (wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
   const statusOf = (wanted: string): string | undefined => conditionOf(wanted)?.status;
   const ready = conditionOf('Ready');
@@ -68,6 +72,7 @@ export function cellOf({ metadata, spec, status }: KubeNode): NodeCell {
     name: metadata.name ?? '',
     zone: zoneKeyOf(metadata.labels),
     state: ready?.status === 'True' ? 'Ready' : ready?.status === 'False' ? 'NotReady' : 'Unknown',
+    status: nodeStatusText(node),
     isCordoned: spec?.unschedulable === true,
     isEvicting: taint !== undefined,
     evictingSinceMs: parseTimeMs(taint?.timeAdded),
@@ -123,7 +128,7 @@ export function cellText(cell: NodeCell): string {
     ...(plannedSilence === undefined ? [] : [plannedText(plannedSilence)]),
     ...(isFlapping ? ['flapping'] : []),
     ...(isCordoned ? ['cordoned'] : []),
-    ...(isEvicting ? ['pods are evicted'] : []),
+    ...(isEvicting ? ['tainted: its pods have to leave'] : []),
     ...(profile === undefined ? [] : [`profile ${profile}`]),
   ];
   return [`${name}: ${state}`, ...more].join(', ');

@@ -1,70 +1,75 @@
 /** The page: a header and one of its views, chosen by the fragment of the address. */
 import { h, type JSX, render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import { type Address, addressOf, jumpTarget, VIEWS } from '../model/address.ts';
 import { pageHealthOf, SIGN_IN } from '../model/page-health.ts';
-import { type ClusterFeed, messageOf, startClusterFeed } from './cluster-feed.ts';
+import { type ClusterFeed, type ClusterView, messageOf, startClusterFeed } from './cluster-feed.ts';
 import { CostView } from './cost-view.ts';
 import { DecisionsView } from './decisions-view.ts';
 import { DetectorView } from './detector-view.ts';
 import { useNowMs } from './elements.ts';
 import { Header } from './header.ts';
+import { useKeys } from './keys.ts';
 import { NodeView } from './node-view.ts';
+import { NodesView } from './nodes-view.ts';
 import { NowView } from './now-view.ts';
+import { PodView } from './pod-view.ts';
 import { PodsView } from './pods-view.ts';
 import { RequestError, signIn } from './requests.ts';
-
-const VIEWS = [
-  ['#/now', 'Now'],
-  ['#/decisions', 'Decisions'],
-  ['#/pods', 'Pods'],
-  ['#/detector', 'Detector'],
-  ['#/cost', 'Cost'],
-] as const;
-
-function useHash(): string {
-  const [hash, setHash] = useState(location.hash);
-  useEffect(() => {
-    const onChange = (): void => {
-      setHash(location.hash);
-      scrollTo(0, 0);
-    };
-    addEventListener('hashchange', onChange);
-    // It may have changed since the first drawing.
-    setHash(location.hash);
-    return () => removeEventListener('hashchange', onChange);
-  }, []);
-  return hash;
-}
+import { useAddress } from './use-address.ts';
+import { WorkloadsView, WorkloadView } from './workloads-view.ts';
 
 function Page({ feed }: { readonly feed: ClusterFeed }): JSX.Element {
   const [, setVersion] = useState(feed.version());
   useEffect(() => feed.subscribe(() => setVersion(feed.version())), [feed]);
-  const hash = useHash();
   const view = feed.view();
-  const [, route = 'now', name = ''] = hash.split('/');
+  const address = useAddress();
+  const { route, names } = address;
+  useEffect(() => scrollTo(0, 0), [route, names.join('/')]);
+  useKeys();
   const health = pageHealthOf(view.problems, view.goodAtMs, useNowMs());
   return h(
     'div',
     { class: health.banner === undefined ? 'page' : 'page old' },
     h('a', { class: 'skip', href: '#main', onClick: focusMain }, 'Skip to the content'),
     h(Header, { view, health }),
-    h(Navigation, { route }),
-    h(
-      'main',
-      { id: 'main', tabIndex: -1 },
-      route === 'node'
-        ? h(NodeView, { key: name, name: decodeURIComponent(name), view })
-        : route === 'decisions'
-          ? h(DecisionsView, { view })
-          : route === 'pods'
-            ? h(PodsView, null)
-            : route === 'detector'
-              ? h(DetectorView, null)
-              : route === 'cost'
-                ? h(CostView, { view })
-                : h(NowView, { view }),
-    ),
+    h(Navigation, { route, view }),
+    h('main', { id: 'main', tabIndex: -1 }, h(View, { view, address, isOld: health.banner !== undefined })),
   );
+}
+
+interface ViewProps {
+  readonly view: ClusterView;
+  readonly address: Address;
+  /** The data is not current. */
+  readonly isOld: boolean;
+}
+
+function View({ view, address, isOld }: ViewProps): JSX.Element {
+  const { route, names } = address;
+  const [first = '', second = '', third = ''] = names;
+  switch (route) {
+    case 'nodes':
+      return h(NodesView, { view, address });
+    case 'node':
+      return h(NodeView, { key: first, name: first, view });
+    case 'pods':
+      return h(PodsView, { address });
+    case 'pod':
+      return h(PodView, { key: `${first}/${second}`, namespace: first, name: second });
+    case 'workloads':
+      return h(WorkloadsView, { address });
+    case 'workload':
+      return h(WorkloadView, { kind: first, namespace: second, name: third });
+    case 'decisions':
+      return h(DecisionsView, { view });
+    case 'detector':
+      return h(DetectorView, {});
+    case 'cost':
+      return h(CostView, { view });
+    default:
+      return h(NowView, { view, isOld });
+  }
 }
 
 /** The fragment chooses the view, so the link must not change it. */
@@ -73,29 +78,45 @@ function focusMain(event: Event): void {
   document.getElementById('main')?.focus();
 }
 
-const Navigation = ({ route }: { readonly route: string }): JSX.Element =>
-  h(
+/** The view that a view of one object belongs to. */
+const PARENTS: Readonly<Record<string, string>> = { node: 'nodes', pod: 'pods', workload: 'workloads' };
+
+function Navigation({ route, view }: { readonly route: string; readonly view: ClusterView }): JSX.Element {
+  const current = PARENTS[route] ?? route;
+  return h(
     'nav',
     { 'aria-label': 'Views' },
-    ...VIEWS.map(([href, text]) =>
-      h('a', { href, 'aria-current': href === `#/${route || 'now'}` ? 'page' : undefined }, text),
+    ...VIEWS.map(([each, text]) =>
+      h('a', { href: addressOf(each), 'aria-current': each === current ? 'page' : undefined }, text),
     ),
-    h(FindNode, null),
+    h(Jump, { view }),
   );
+}
 
-const FindNode = (): JSX.Element =>
+const Jump = ({ view }: { readonly view: ClusterView }): JSX.Element =>
   h(
     'form',
     {
       role: 'search',
       onSubmit: (event: Event) => {
         event.preventDefault();
-        const name = String(new FormData(event.currentTarget as HTMLFormElement).get('node')).trim();
-        if (name !== '') location.hash = `#/node/${encodeURIComponent(name)}`;
+        const form = event.currentTarget as HTMLFormElement;
+        const target = jumpTarget(String(new FormData(form).get('jump')), (name) => view.nodes.has(name));
+        if (target === undefined) return;
+        form.reset();
+        (document.activeElement as HTMLElement | null)?.blur();
+        location.hash = target;
       },
     },
-    h('label', { for: 'find-node', class: 'hidden' }, 'Name of a node'),
-    h('input', { id: 'find-node', name: 'node', placeholder: 'Name of a node', autocomplete: 'off' }),
+    h('label', { for: 'jump', class: 'hidden' }, 'Jump to a node, NAMESPACE/POD or a view'),
+    h('input', {
+      id: 'jump',
+      name: 'jump',
+      'data-jump': true,
+      placeholder: 'Jump to node, ns/pod, view  (:)',
+      autocomplete: 'off',
+      spellcheck: false,
+    }),
     h('button', { type: 'submit' }, 'Open'),
   );
 

@@ -95,7 +95,7 @@ interface DialogProps {
   readonly onConfirm: (body: object) => void;
 }
 
-interface FormDialogProps {
+export interface FormDialogProps {
   readonly title: string;
   readonly text: string;
   readonly confirm: JSX.IntrinsicElements['button'];
@@ -105,7 +105,7 @@ interface FormDialogProps {
   readonly children?: ComponentChildren;
 }
 
-function FormDialog(props: FormDialogProps): JSX.Element {
+export function FormDialog(props: FormDialogProps): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return h(

@@ -1,21 +1,23 @@
 /** One node: what it reports, and what was decided about it and why. */
 import { h, type JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { DEFAULT_PROFILE } from '../../shared/fleet/nodes/node-profile.ts';
 import { FLAPPING_CONDITION } from '../../shared/fleet/silences/flapping.ts';
 import type { KubeLease, KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
+import { addressOf } from '../model/address.ts';
 import { cellOf } from '../model/node-cell.ts';
-import { podKeyOf, podSummaryOf } from '../model/pods.ts';
-import type { PodSummary } from '../model/replacements.ts';
+import { type PodRow, podRowOf } from '../model/pod-rows.ts';
+import { podKeyOf } from '../model/pods.ts';
 import { clusterClock } from './clock.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { DECISION_COLUMNS, decisionRows, type NamedDecision, readDecisions, Timeline } from './decisions.ts';
 import { Age, Fact, Failure, Table, Time } from './elements.ts';
+import { Events } from './events.ts';
 import { LEASES } from './heartbeats.ts';
 import { NodeActions } from './node-actions.ts';
-import { API, RequestError, readObject, readPages, readText } from './requests.ts';
+import { API, RequestError, readObject, readPages } from './requests.ts';
 import { usePoll } from './use-poll.ts';
+import { Why } from './why.ts';
 
 const POLL_MS = 5_000;
 const DECISIONS_MS = 86_400_000;
@@ -34,12 +36,12 @@ const CLOUD_ACTS: ReadonlySet<string> = new Set([
 interface NodeFacts {
   readonly node: KubeNode | undefined;
   readonly lease: KubeLease | undefined;
-  readonly pods: readonly PodSummary[];
+  readonly pods: readonly PodRow[];
   readonly decisions: readonly NamedDecision[];
 }
 
 async function readNode(name: string): Promise<NodeFacts> {
-  const pods: PodSummary[] = [];
+  const pods: PodRow[] = [];
   const [node, lease, decisions] = await Promise.all([
     ifPresent(readObject<KubeNode>(`${API}/api/v1/nodes/${name}`)),
     ifPresent(readObject<KubeLease>(`${API}${LEASES}/${name}`)),
@@ -47,7 +49,10 @@ async function readNode(name: string): Promise<NodeFacts> {
     readPages<KubePod>(
       '/api/v1/pods',
       { fieldSelector: `spec.nodeName=${name}` },
-      { pagesMax: POD_PAGES_MAX, onPage: (items) => pods.push(...items.map(podSummaryOf)) },
+      {
+        pagesMax: POD_PAGES_MAX,
+        onPage: (items) => pods.push(...items.map((pod) => podRowOf(pod, clusterClock.nowMs()))),
+      },
     ),
   ]);
   return { node, lease, pods, decisions };
@@ -67,13 +72,20 @@ export function NodeView({ name, view }: { readonly name: string; readonly view:
   return h(
     'section',
     { 'aria-labelledby': 'node-title' },
-    h('h2', { id: 'node-title' }, 'Node ', name),
-    h('p', null, h('a', { href: '#/now' }, '← Now')),
+    h('h2', { id: 'node-title' }, `Node ${name} `, value === undefined ? null : h(StatusBadge, { node: value.node })),
+    h('p', null, h('a', { href: addressOf('nodes') }, '← Nodes')),
     h(Failure, { message: failure }),
     value === undefined
       ? h('p', { class: 'empty' }, failure === undefined ? 'The node is being read…' : '')
       : h(NodeParts, { name, view, facts: value }),
   );
+}
+
+function StatusBadge({ node }: { readonly node: KubeNode | undefined }): JSX.Element {
+  if (node === undefined) return h('span', { class: 'badge bad' }, 'does not exist');
+  const { state, status, plannedSilence } = cellOf(node);
+  const style = plannedSilence !== undefined ? '' : state === 'Ready' ? 'good' : 'bad';
+  return h('span', { class: `badge ${style}` }, state === 'Unknown' ? `${status} (silent)` : status);
 }
 
 interface PartsProps {
@@ -94,12 +106,23 @@ const NodeParts = ({ name, view, facts }: PartsProps): JSX.Element =>
           h(States, { node: facts.node }),
           h(Summary, { facts, node: facts.node }),
           h(NodeActions, { name, node: facts.node, readOnly: view.readOnly }),
+        ),
+    h(Why, {
+      key: name,
+      subject: `node/${name}`,
+      title: 'Why is it in this state?',
+      changes: facts.decisions[0]?.name ?? '',
+    }),
+    facts.node === undefined
+      ? null
+      : h(
+          'div',
+          null,
           h('h3', null, 'Conditions'),
           h(Conditions, { node: facts.node }),
           h('h3', null, 'Taints'),
           h(Taints, { node: facts.node }),
         ),
-    h(Why, { key: name, name, changes: facts.decisions[0]?.name ?? '' }),
     h('h3', null, 'Decisions of the last 24 hours'),
     facts.decisions.length === 0
       ? null
@@ -113,14 +136,18 @@ const NodeParts = ({ name, view, facts }: PartsProps): JSX.Element =>
     h('h3', null, 'Pods'),
     h(Table, {
       caption: `Pods of ${name}`,
-      columns: ['Pod', 'Phase', 'Age'],
+      columns: ['Pod', 'Status', 'Ready', 'Restarts', 'Age'],
       rows: facts.pods.map((pod) => [
-        podKeyOf(pod),
-        pod.isTerminating ? 'Terminating' : pod.phase,
+        h('a', { href: addressOf('pod', pod.namespace, pod.name) }, podKeyOf(pod)),
+        pod.status,
+        pod.ready,
+        String(pod.restarts),
         h(Age, { sinceMs: pod.createdAtMs }),
       ]),
       empty: 'No pod is bound to this node.',
     }),
+    h(Events, { kind: 'Node', namespace: '', name }),
+    facts.node === undefined ? null : h(Labels, { node: facts.node }),
   );
 
 /** What explains why the controllers treat the node differently. */
@@ -186,6 +213,23 @@ const Conditions = ({ node }: { readonly node: KubeNode }): JSX.Element =>
     empty: 'The node has reported no condition.',
   });
 
+const Labels = ({ node }: { readonly node: KubeNode }): JSX.Element =>
+  h(
+    'details',
+    null,
+    h('summary', null, 'Labels and machine'),
+    h(Table, {
+      caption: 'Labels and machine',
+      columns: ['Name', 'Value'],
+      rows: [
+        ...Object.entries(node.status?.nodeInfo ?? {}).map(([name, value]) => [name, String(value)]),
+        ...Object.entries(node.status?.allocatable ?? {}).map(([name, value]) => [`allocatable ${name}`, value]),
+        ...Object.entries(node.metadata.labels ?? {}),
+      ],
+      empty: 'It has none.',
+    }),
+  );
+
 const Taints = ({ node }: { readonly node: KubeNode }): JSX.Element =>
   h(Table, {
     caption: 'Taints',
@@ -196,26 +240,3 @@ const Taints = ({ node }: { readonly node: KubeNode }): JSX.Element =>
     }),
     empty: 'The node has no taint.',
   });
-
-/** The text of `nodekeeper explain`, read when asked for, and again after a new decision. */
-function Why({ name, changes }: { readonly name: string; readonly changes: string }): JSX.Element {
-  const [isOpen, setIsOpen] = useState(false);
-  return h(
-    'details',
-    {
-      class: 'why',
-      onToggle: (event: Event) => setIsOpen((event.currentTarget as HTMLDetailsElement).open),
-    },
-    h('summary', null, 'Why is the node in this state?'),
-    isOpen ? h(WhyText, { key: `${name} ${changes}`, name }) : null,
-  );
-}
-
-const WHY_MS = 30_000;
-
-function WhyText({ name }: { readonly name: string }): JSX.Element {
-  const { value, failure } = usePoll(name, WHY_MS, () => readText(`/explain/node/${name}`));
-  return failure === undefined
-    ? h('pre', { tabIndex: 0, role: 'region', 'aria-label': 'Explanation' }, value ?? 'Reading…')
-    : h(Failure, { message: failure });
-}

@@ -31,7 +31,13 @@ const DEPLOYMENT_PAGES_MAX = 4;
 const WHY_MAX = 6;
 const OTHERS_MAX = 12;
 
-export function NowView({ view }: { readonly view: ClusterView }): JSX.Element {
+interface NowProps {
+  readonly view: ClusterView;
+  /** The data is not current: the header says so. */
+  readonly isOld: boolean;
+}
+
+export function NowView({ view, isOld }: NowProps): JSX.Element {
   const nowMs = useNowMs();
   const zones = zonesOf(view.nodes.values(), view.metrics, nowMs).toSorted(worstFirst);
   const { renewedAtMs } = useHeartbeats(view.nodes.size);
@@ -73,7 +79,7 @@ export function NowView({ view }: { readonly view: ClusterView }): JSX.Element {
     h('h2', { id: 'now-title', class: 'hidden' }, 'Now'),
     h('p', { role: 'status', class: 'hidden' }, troubles.map(({ subject }) => subject).join(', ')),
     worst === undefined
-      ? h(Quiet, { view, lastMs: decisions.value === undefined ? 'unknown' : lastMs, nowMs })
+      ? h(Quiet, { view, lastMs: decisions.value === undefined || isOld ? 'unknown' : lastMs, isOld, nowMs })
       : h(Situation, { trouble: worst, decisions: decisions.value ?? [] }),
     h(GateLine, { view }),
     others.length === 0
@@ -86,7 +92,7 @@ export function NowView({ view }: { readonly view: ClusterView }): JSX.Element {
             .map((trouble) => h('li', { key: trouble.key }, h(Other, { trouble, decisions: decisions.value ?? [] }))),
         ),
     others.length > OTHERS_MAX ? h('p', { class: 'note' }, `${others.length - OTHERS_MAX} more are not listed.`) : null,
-    h(Failure, { message: decisions.failure }),
+    h(Failure, { message: isOld ? undefined : decisions.failure }),
     h(TimelineView, { view, zones, records, nowMs }),
     h(Zones, { view, zones }),
   );
@@ -170,10 +176,11 @@ function Why({ trouble, decisions }: TroubleProps): JSX.Element | null {
 interface QuietProps {
   readonly view: ClusterView;
   readonly lastMs: number | undefined | 'unknown';
+  readonly isOld: boolean;
   readonly nowMs: number;
 }
 
-function Quiet({ view: { isListed, nodes }, lastMs, nowMs }: QuietProps): JSX.Element {
+function Quiet({ view: { isListed, nodes }, lastMs, isOld, nowMs }: QuietProps): JSX.Element {
   if (!isListed) return h('div', { class: 'situation' }, h('p', { class: 'headline' }, 'The nodes are being read…'));
   const text =
     lastMs === 'unknown'
@@ -182,7 +189,7 @@ function Quiet({ view: { isListed, nodes }, lastMs, nowMs }: QuietProps): JSX.El
   return h(
     'div',
     { class: `situation ${nodes.size === 0 ? '' : 'is-good'}` },
-    h('p', { class: 'headline' }, nodes.size === 0 ? '' : '✓ ', text),
+    h('p', { class: 'headline' }, isOld ? 'Last known: ' : nodes.size === 0 ? '' : '✓ ', text),
   );
 }
 

@@ -1,24 +1,27 @@
-/** Pods that wait, pods that were evicted and what replaced them, and Deployments. */
+/** All pods as a table, and pods that were evicted with what replaced them. */
 import { h, type JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import type { KubeEvent, KubeObject, KubePod } from '../../shared/kinds/types.ts';
+import type { KubeEvent } from '../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
-import { type DeploymentSummary, deploymentSummaryOf, pendingPods, podKeyOf, podSummaryOf } from '../model/pods.ts';
-import { type EvictedPod, type PodSummary, type Replacement, replacementsOf } from '../model/replacements.ts';
-import { messageOf } from './cluster-feed.ts';
+import { type Address, addressOf } from '../model/address.ts';
+import { countOf } from '../model/counts.ts';
+import { isPodTrouble, POD_COLUMNS, type PodRow, podRowsOf } from '../model/pod-rows.ts';
+import { podKeyOf } from '../model/pods.ts';
+import { type EvictedPod, type Replacement, replacementsOf } from '../model/replacements.ts';
+import { ordered } from '../model/rows.ts';
 import { readDecisions } from './decisions.ts';
 import { Age, Failure, nodeLink, Table } from './elements.ts';
-import { whileShown } from './page-visibility.ts';
+import { usePods } from './pods-feed.ts';
 import { readPages } from './requests.ts';
+import { setQuery } from './use-address.ts';
 import { usePoll } from './use-poll.ts';
-import { listAndWatch, type WatchTarget } from './watch.ts';
+import { FilterInput, VirtualTable } from './virtual-table.ts';
 
 const POLL_MS = 10_000;
 const PAGES_MAX = 20;
-const ROWS_MAX = 100;
+/** More are folded: the table of all pods is below them. */
+const EVICTED_OPEN_MAX = 6;
 /** Each needs one query for its node. */
 const EVICTED_MAX = 20;
-const NOTIFY_MS = 200;
 /** The event that the taint eviction publishes for a pod that it deletes. Kept for an hour. */
 const EVICTION_REASON = 'TaintManagerEviction';
 
@@ -26,56 +29,82 @@ interface Evicted extends EvictedPod {
   readonly fromNode: string;
 }
 
-interface Polled {
-  readonly deployments: readonly DeploymentSummary[];
-  readonly evicted: readonly Evicted[];
+interface PodsProps {
+  readonly address: Address;
 }
 
-export function PodsView(): JSX.Element {
-  const { pods, problem } = usePods();
-  const { value, failure } = usePoll('workloads', POLL_MS, readWorkloads);
-  const pending = pendingPods(pods);
+export function PodsView({ address }: PodsProps): JSX.Element {
+  const { pods, isListed, failure: podsFailure } = usePods();
+  const { value: evicted = [], failure } = usePoll('evicted', POLL_MS, readEvicted);
+  const filter = address.query.get('q') ?? '';
+  const sort = address.query.get('sort') ?? '';
+  const rows = ordered(podRowsOf(pods.values(), filter), POD_COLUMNS, sort);
   return h(
     'section',
     { 'aria-labelledby': 'pods-title' },
-    h('h2', { id: 'pods-title' }, 'Pods and workloads'),
-    h(Failure, { message: problem ?? failure }),
-    h('p', null, `${pods.length} pods, ${pending.length} pending.`),
-    h('h3', null, 'Pending'),
-    h(Table, {
-      caption: 'Pending pods',
-      columns: ['Pod', 'Age', 'Why'],
-      rows: pending
-        .slice(0, ROWS_MAX)
-        .map((pod) => [
-          podKeyOf(pod),
-          h(Age, { sinceMs: pod.createdAtMs }),
-          pod.whyPending || (pod.node === '' ? 'the scheduler has not tried it' : `starting on ${pod.node}`),
-        ]),
-      empty: 'No pod is pending.',
-    }),
-    h('h3', null, 'Evicted in the last hour'),
-    h(Table, {
-      caption: 'Evicted pods and their replacements',
-      columns: ['Evicted', 'From', 'Ago', 'Replaced by', 'To'],
-      rows: replacementsOf(value?.evicted ?? [], pods).map((each) => replacementRow(each)),
-      empty: 'No pod was evicted.',
-    }),
-    h('h3', null, 'Deployments'),
-    h(Table, {
-      caption: 'Deployments',
-      columns: ['Deployment', 'Ready', 'Up to date'],
-      rows: (value?.deployments ?? [])
-        .slice(0, ROWS_MAX)
-        .map(({ namespace, name, wanted, ready, updated }) => [
-          `${namespace}/${name}`,
-          h('span', { class: ready < wanted ? 'warn' : '' }, `${ready} of ${wanted}`),
-          String(updated),
-        ]),
-      empty: 'There are no Deployments.',
+    h(
+      'div',
+      { class: 'section-head' },
+      h('h2', { id: 'pods-title' }, 'Pods'),
+      h(
+        'p',
+        { role: 'status', class: 'note' },
+        filter === '' ? countOf(rows.length, 'pod') : `${rows.length} of ${countOf(pods.size, 'pod')}`,
+        isListed || podsFailure !== undefined ? '' : ' …',
+      ),
+      h(FilterInput, {
+        label: 'Filter of the pods',
+        placeholder: 'text, node=… or status=…  (/)',
+        value: filter,
+        set: (q) => setQuery(address, { q }),
+      }),
+    ),
+    h(Failure, { message: podsFailure ?? failure }),
+    evicted.length === 0
+      ? null
+      : h(
+          'details',
+          { open: evicted.length <= EVICTED_OPEN_MAX },
+          h('summary', null, `Evicted in the last hour: ${countOf(evicted.length, 'pod')}`),
+          h(Table, {
+            caption: 'Evicted pods and their replacements',
+            columns: ['Evicted', 'From', 'Ago', 'Replaced by', 'To'],
+            rows: replacementsOf(evicted, [...pods.values()]).map((each) => replacementRow(each)),
+            empty: '',
+          }),
+        ),
+    h(VirtualTable<PodRow>, {
+      label: 'Pods',
+      columns: POD_COLUMNS,
+      rows,
+      keyOf: podKeyOf,
+      cells: cellsOf,
+      open: (pod) => {
+        location.hash = addressOf('pod', pod.namespace, pod.name);
+      },
+      sort,
+      setSort: (next) => setQuery(address, { sort: next }),
+      empty: isListed
+        ? 'No pod matches.'
+        : podsFailure === undefined
+          ? 'The pods are being read…'
+          : 'The pods are not known.',
     }),
   );
 }
+
+const podLink = (pod: Pick<PodRow, 'namespace' | 'name'>): JSX.Element =>
+  h('a', { href: addressOf('pod', pod.namespace, pod.name) }, podKeyOf(pod));
+
+const cellsOf = (pod: PodRow) => [
+  podLink(pod),
+  h('span', { class: isPodTrouble(pod) ? 'worse' : '' }, pod.status),
+  pod.ready,
+  String(pod.restarts),
+  pod.node === '' ? '' : nodeLink(pod.node),
+  h(Age, { sinceMs: pod.createdAtMs }),
+  h('span', { title: pod.whyPending }, pod.whyPending),
+];
 
 function replacementRow({ evicted, by }: Replacement): readonly (JSX.Element | string)[] {
   const { fromNode } = evicted as Evicted;
@@ -83,78 +112,18 @@ function replacementRow({ evicted, by }: Replacement): readonly (JSX.Element | s
     podKeyOf(evicted),
     fromNode === '' ? '' : nodeLink(fromNode),
     h(Age, { sinceMs: evicted.atMs }),
-    by === undefined ? 'nothing yet' : podKeyOf(by),
+    by === undefined ? 'nothing yet' : podLink(by),
     by === undefined || by.node === '' ? '' : nodeLink(by.node),
   ];
 }
 
-/** Lists and watches all pods while the view is shown. */
-function usePods(): { readonly pods: readonly PodSummary[]; readonly problem: string | undefined } {
-  const [state, setState] = useState<{ pods: readonly PodSummary[]; problem: string | undefined }>({
-    pods: [],
-    problem: undefined,
-  });
-  useEffect(() => {
-    let pods = new Map<string, PodSummary>();
-    let problem: string | undefined;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const change = (): void => {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        setState({ pods: [...pods.values()], problem });
-      }, NOTIFY_MS);
-    };
-    const target: WatchTarget<KubePod> = {
-      path: '/api/v1/pods',
-      pagesMax: PAGES_MAX,
-      onListStart: () => {
-        pods = new Map();
-      },
-      onListPage(items) {
-        for (const pod of items.map(podSummaryOf)) pods.set(podKeyOf(pod), pod);
-      },
-      onListEnd: change,
-      onChange(type, object) {
-        const pod = podSummaryOf(object);
-        if (type === 'DELETED') pods.delete(podKeyOf(pod));
-        else pods.set(podKeyOf(pod), pod);
-        change();
-      },
-      onState(message) {
-        problem = message === undefined ? undefined : messageOf(message);
-        change();
-      },
-    };
-    const disconnect = whileShown((signal) => void listAndWatch(target, signal));
-    return () => {
-      disconnect();
-      clearTimeout(timer);
-    };
-  }, []);
-  return state;
-}
-
-async function readWorkloads(): Promise<Polled> {
-  const deployments: DeploymentSummary[] = [];
+async function readEvicted(): Promise<readonly Evicted[]> {
   const events: KubeEvent[] = [];
-  await Promise.all([
-    readPages<KubeObject>(
-      '/apis/apps/v1/deployments',
-      {},
-      {
-        pagesMax: PAGES_MAX,
-        onPage: (items) => deployments.push(...items.map(deploymentSummaryOf)),
-      },
-    ),
-    readPages<KubeEvent>(
-      '/api/v1/events',
-      { fieldSelector: `reason=${EVICTION_REASON}` },
-      {
-        pagesMax: PAGES_MAX,
-        onPage: (items) => events.push(...items),
-      },
-    ),
-  ]);
+  await readPages<KubeEvent>(
+    '/api/v1/events',
+    { fieldSelector: `reason=${EVICTION_REASON}` },
+    { pagesMax: PAGES_MAX, onPage: (items) => events.push(...items) },
+  );
   const evicted = events
     .filter(({ message = '' }) => !message.startsWith('Cancelling'))
     .map(
@@ -166,7 +135,7 @@ async function readWorkloads(): Promise<Polled> {
     )
     .sort((one, other) => other.atMs - one.atMs)
     .slice(0, EVICTED_MAX);
-  return { deployments, evicted: await Promise.all(evicted.map(withNode)) };
+  return await Promise.all(evicted.map(withNode));
 }
 
 /** The node of a decision never changes, so it is read once. */

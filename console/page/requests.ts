@@ -69,9 +69,9 @@ export async function refusalOf(response: Response): Promise<RequestError> {
 
 export const readText = async (path: string): Promise<string> => await (await send(path)).text();
 export const readObject = async <T>(path: string): Promise<T> => (await (await send(path)).json()) as T;
-export const postAction = async (body: object): Promise<void> => {
-  await send('/actions', { method: 'POST', body });
-};
+/** Returns the answer of the API. */
+export const postAction = async <T>(body: object): Promise<T> =>
+  (await (await send('/actions', { method: 'POST', body })).json()) as T;
 
 interface ObjectList<T> {
   readonly items?: readonly T[];

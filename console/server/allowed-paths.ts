@@ -17,13 +17,18 @@ const PATHS: readonly RegExp[] = [
   ...readable(`/api/v1/namespaces/${NAME}/pods`),
   '/api/v1/events',
   ...readable('/apis/coordination\\.k8s\\.io/v1/namespaces/kube-node-lease/leases'),
-  '/apis/apps/v1/deployments',
+  '/api/v1/replicationcontrollers',
+  '/apis/apps/v1/(?:deployments|statefulsets|daemonsets|replicasets)',
+  '/apis/batch/v1/(?:jobs|cronjobs)',
   ...readable(`${NODEKEEPER}/decisions`),
   ...readable(`${NODEKEEPER}/clusterstatuses`),
 ].map((path) => new RegExp(`^${path}$`));
 
 /** `/metrics` is allowed for the controllers alone: all objects of a large cluster exceed the bound of a response. */
 const METRICS = '/metrics?scope=controller';
+
+const LOG = new RegExp(`^/api/v1/namespaces/${NAME}/pods/${NAME}/log$`);
+const LOG_PARAMETERS: ReadonlySet<string> = new Set(['container', 'tailLines', 'follow', 'previous']);
 
 const PARAMETERS: ReadonlySet<string> = new Set([
   'watch',
@@ -38,7 +43,8 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 export interface AllowedRequest {
   /** Path and query for the API. */
   readonly target: string;
-  readonly isWatch: boolean;
+  /** A watch, or a log that is followed: its response may last. */
+  readonly isHeld: boolean;
 }
 
 /**
@@ -46,16 +52,21 @@ export interface AllowedRequest {
  * Returns undefined for what is not on the list.
  */
 export function allowedRequest(target: string): AllowedRequest | undefined {
-  if (target === METRICS) return { target, isWatch: false };
+  if (target === METRICS) return { target, isHeld: false };
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
-  if (!PATHS.some((pattern) => pattern.test(path))) return undefined;
+  const isLog = LOG.test(path);
+  if (!isLog && !PATHS.some((pattern) => pattern.test(path))) return undefined;
+  const parameters = isLog ? LOG_PARAMETERS : PARAMETERS;
   const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1));
   const names = [...query.keys()];
-  if (names.some((name) => !PARAMETERS.has(name)) || new Set(names).size < names.length) return undefined;
+  if (names.some((name) => !parameters.has(name)) || new Set(names).size < names.length) return undefined;
   const watch = query.get('watch');
   if (watch !== null && watch !== '1') return undefined;
-  return { target: names.length === 0 ? path : `${path}?${query}`, isWatch: watch === '1' };
+  return {
+    target: names.length === 0 ? path : `${path}?${query}`,
+    isHeld: watch === '1' || query.get('follow') === 'true',
+  };
 }
 
 /** A name of a Kubernetes object. */

@@ -9,6 +9,7 @@ import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import { isObjectName } from './allowed-paths.ts';
 import { ConsoleError } from './console-access.ts';
+import { evictPods } from './evict-pods.ts';
 import type { Upstream, UpstreamAnswer } from './upstream.ts';
 
 /**
@@ -21,7 +22,7 @@ const OUT_OF_SERVICE: Taint = {
   effect: 'NoExecute',
 };
 
-const ACTIONS = ['cordon', 'uncordon', 'announceSilence', 'endSilence', 'outOfService'] as const;
+const ACTIONS = ['cordon', 'uncordon', 'drain', 'announceSilence', 'endSilence', 'outOfService'] as const;
 
 const isSilence = (seconds: unknown): seconds is number =>
   typeof seconds === 'number' && Number.isInteger(seconds) && seconds >= 1 && seconds <= PLANNED_SILENCE_SECONDS_MAX;
@@ -33,6 +34,7 @@ const promise = (until: string | null, reason: string): object => ({
   },
 });
 
+const DRY_RUN = '?dryRun=All';
 const MERGE_PATCH = 'application/merge-patch+json';
 
 /** @throws ConsoleError 400 for a body that is no action */
@@ -42,16 +44,27 @@ export async function runNodeAction(
   nowMs: number,
   signal: AbortSignal,
 ): Promise<UpstreamAnswer> {
-  const { action: name, node: nodeName, confirmation, seconds, reason } = recordOf(body);
+  const { action: name, node: nodeName, confirmation, seconds, reason, dryRun } = recordOf(body);
   const action = textOf(name);
   const node = textOf(nodeName);
   if (!isObjectName(node)) throw new ConsoleError(400, 'node must be the name of a node');
+  const isDryRun = dryRun === true;
   const target = `/api/v1/nodes/${node}`;
   const patch = (change: object): Promise<UpstreamAnswer> =>
-    upstream.send({ method: 'PATCH', target, body: change, contentType: MERGE_PATCH, signal });
+    upstream.send({
+      method: 'PATCH',
+      target: `${target}${isDryRun ? DRY_RUN : ''}`,
+      body: change,
+      contentType: MERGE_PATCH,
+      signal,
+    });
   switch (action) {
     case 'cordon':
       return await patch({ spec: { unschedulable: true } });
+    case 'drain': {
+      const cordoned = await patch({ spec: { unschedulable: true } });
+      return cordoned.status === 200 ? await evictPods(upstream, node, { isDryRun, signal }) : cordoned;
+    }
     case 'uncordon':
       return await patch({ spec: { unschedulable: null } });
     case 'announceSilence':

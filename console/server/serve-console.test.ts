@@ -224,6 +224,8 @@ describe('what is forwarded', () => {
     '/api/v1/events',
     '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1',
     '/apis/apps/v1/deployments',
+    '/apis/batch/v1/cronjobs',
+    '/api/v1/namespaces/default/pods/web-0/log?container=c&tailLines=500&previous=true',
     '/apis/nodekeeper.dev/v1alpha1/decisions?fieldSelector=node%3Dn1',
     '/apis/nodekeeper.dev/v1alpha1/clusterstatuses/cluster',
     '/metrics?scope=controller',
@@ -244,6 +246,10 @@ describe('what is forwarded', () => {
     '/api/v1/nodes//',
     '/api/v1/nodes/n1#x',
     '/api/v1/nodes?watch=true',
+    '/api/v1/nodes?follow=true',
+    '/api/v1/namespaces/default/pods/web-0/log?insecureSkipTLSVerifyBackend=true',
+    '/api/v1/namespaces/default/pods/web-0/exec?command=sh',
+    '/apis/apps/v1/namespaces/default/deployments/web/scale',
     '/api/v1/nodes?limit=1&limit=2',
     '/api/v1/nodes?impersonate=admin',
     '//evil.example/api/v1/nodes',
@@ -465,6 +471,53 @@ describe('the writes', () => {
     expect(received).toEqual([]);
   });
 
+  it('drain: cordon, then evict what a controller creates again; a dry run changes nothing', async () => {
+    const pod = (name: string, kind: string | undefined, more: object = {}) => ({
+      metadata: {
+        namespace: 'd',
+        name,
+        ...(kind === undefined ? {} : { ownerReferences: [{ kind, controller: true }] }),
+      },
+      spec: {},
+      ...more,
+    });
+    const items = [
+      pod('web', 'ReplicaSet'),
+      pod('blocked', 'ReplicaSet'),
+      pod('agent', 'DaemonSet'),
+      pod('solo', undefined),
+      pod('cache', 'StatefulSet', { spec: { volumes: [{ name: 'v', emptyDir: {} }] } }),
+      pod('over', 'Job', { status: { phase: 'Succeeded' } }),
+    ];
+    answer = ({ method, url = '' }, response) => {
+      if (url.includes('/blocked/')) json(response, 429, { message: 'Cannot evict pod' });
+      else json(response, method === 'POST' ? 201 : 200, method === 'GET' ? { items } : {});
+    };
+    const { status, text: body } = await act({ action: 'drain', node: 'n1', dryRun: true });
+    expect([status, JSON.parse(body)]).toEqual([
+      200,
+      {
+        evicted: 1,
+        refused: [
+          'd/blocked: Cannot evict pod',
+          'd/solo: no controller would create it again',
+          'd/cache: it has data in an emptyDir volume',
+        ],
+      },
+    ]);
+    const lines = received.map(({ line }) => line);
+    expect(lines).toEqual([
+      'PATCH /api/v1/nodes/n1?dryRun=All',
+      'GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=500',
+      'POST /api/v1/namespaces/d/pods/web/eviction?dryRun=All',
+      'POST /api/v1/namespaces/d/pods/blocked/eviction?dryRun=All',
+    ]);
+    await act({ action: 'drain', node: 'n1' });
+    expect(received.slice(lines.length).map(({ line }) => line)).toEqual(
+      lines.map((line) => line.replace('?dryRun=All', '')),
+    );
+  });
+
   it('passes a refusal of the API', async () => {
     answer = (_request, response) => json(response, 403, { message: 'nodes is forbidden' });
     expect(await act({ action: 'cordon', node: 'n1' })).toMatchObject({
@@ -511,6 +564,7 @@ describe('the page', () => {
       '/explain/node/--server',
       '/explain/node/a/b',
       '/explain/pod/x',
+      '/explain/secret/d/x',
       '/explain/',
       '/explain/node/%2e',
     ]) {

@@ -6,7 +6,7 @@
  *   POST /session                         the token of the address, for a cookie
  *   GET  /cluster                         what the console is connected to, and what its user may do
  *   GET  /forward/<path of the API>       the paths of allowed-paths.ts
- *   GET  /explain/node/NAME, /explain/pod/NAMESPACE/NAME
+ *   GET  /explain/node/NAME, /explain/KIND/NAMESPACE/NAME
  *   GET  /advice                          what `nodekeeper advise --json` prints
  *   POST /actions                         the writes of node-actions.ts
  */
@@ -209,11 +209,12 @@ async function forward(
 ): Promise<void> {
   const allowed = allowedRequest(target);
   if (allowed === undefined) throw new ConsoleError(403, 'the console does not forward this request');
-  if (!allowed.isWatch) {
+  if (!allowed.isHeld) {
     sendAnswer(response, await upstream.send({ method: 'GET', target: allowed.target, signal }));
     return;
   }
-  if (running.watches >= WATCHES_MAX) throw new ConsoleError(429, `${WATCHES_MAX} watches are open: close other pages`);
+  if (running.watches >= WATCHES_MAX)
+    throw new ConsoleError(429, `${WATCHES_MAX} watches and logs are open: close other pages`);
   running.watches += 1;
   try {
     const ending = AbortSignal.any([signal, AbortSignal.timeout(WATCH_MS_MAX)]);
@@ -229,10 +230,21 @@ async function forward(
   }
 }
 
-/** `/explain/node/NAME` or `/explain/pod/NAMESPACE/NAME`. */
+const EXPLAINED: ReadonlySet<string> = new Set([
+  'pod',
+  'deployment',
+  'replicaset',
+  'replicationcontroller',
+  'daemonset',
+  'statefulset',
+  'job',
+  'cronjob',
+]);
+
+/** `/explain/node/NAME`, or `/explain/KIND/NAMESPACE/NAME` for a pod or a workload. */
 function explainArguments(url: string): readonly string[] {
   const [, , kind, ...names] = url.split('/');
-  const isKnown = (kind === 'node' && names.length === 1) || (kind === 'pod' && names.length === 2);
+  const isKnown = (kind === 'node' && names.length === 1) || (EXPLAINED.has(kind ?? '') && names.length === 2);
   if (kind === undefined || !isKnown || !names.every(isObjectName)) throw new ConsoleError(404, 'no such path');
   return [kind, names.join('/')];
 }

@@ -1,4 +1,5 @@
 /** The page of the console in a real browser, over the API in memory. */
+import { text } from 'node:stream/consumers';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { openConsole } from '../../cli/console.ts';
@@ -10,6 +11,7 @@ import { type SilenceHour, silenceBucketOf } from '../../shared/fleet/silences/s
 import { silenceHourWrite } from '../../shared/fleet/silences/silence-store.ts';
 import { fleetStore } from '../../shared/fleet/zones/fleet-store.ts';
 import { NO_DISRUPTION } from '../../shared/fleet/zones/zone-state.ts';
+import { exchange } from '../../shared/host/http-exchange.ts';
 import type { ItemStore } from '../../shared/store/item-store.ts';
 import { memoryItemStore } from '../../shared/store/memory/item-store.ts';
 import {
@@ -23,8 +25,9 @@ import {
 import { readKubeconfig } from '../support/kubeconfig.ts';
 import { type MemoryApi, startMemoryApi } from '../support/memory-api.ts';
 import { silenceHour } from '../support/silence-hour.ts';
-import { type StandInApi, startStandInApi } from '../support/stand-in-api.ts';
+import { type StandInApi, type StandInOptions, startStandInApi } from '../support/stand-in-api.ts';
 
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const WAIT = { timeout: 30_000 };
 const HOUR_MS = 3_600_000;
 /** Each story looks at four variants of its page. */
@@ -107,7 +110,7 @@ async function tick(slot: number, reasons: readonly GateReason[] = []): Promise<
 }
 
 const zone = (page: Page, name: string) => page.getByRole('article', { name: `Zone ${name}` });
-const seen = (page: Page, text: string) => page.getByText(text).first().waitFor(WAIT);
+const seen = (page: Page, words: string) => page.getByText(words).first().waitFor(WAIT);
 async function visit(page: Page, hash: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
 }
@@ -344,8 +347,11 @@ it('shows 5,000 nodes and their changes', async () => {
   expect(errors).toEqual([]);
 });
 
-async function standInConsole(nodes: number): Promise<OpenedPage & { readonly api: StandInApi }> {
-  const standIn = await startStandInApi(nodes);
+async function standInConsole(
+  nodes: number,
+  options: StandInOptions = {},
+): Promise<OpenedPage & { readonly api: StandInApi }> {
+  const standIn = await startStandInApi(nodes, options);
   ending.push(() => standIn.stop());
   const running = await serveConsole({
     access: { url: standIn.url, token: 'token' },
@@ -357,6 +363,182 @@ async function standInConsole(nodes: number): Promise<OpenedPage & { readonly ap
   });
   return { ...(await show(running)), api: standIn };
 }
+
+/** The cells of the rows of a grid, by the text of their first cell. */
+async function gridRows(page: Page): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = (await page.evaluate(
+    `[...document.querySelectorAll('.grid-body [role=row]')].map((row) => [...row.children].map((cell) => cell.innerText.trim()))`,
+  )) as readonly (readonly string[])[];
+  return new Map(rows.map((row) => [row[0]!, row]));
+}
+
+/** What kubectl prints: the table that the API sends to it. */
+async function printed(path: string): Promise<readonly (readonly unknown[])[]> {
+  const { url, ca, token } = readKubeconfig(api.kubeconfig);
+  const answer = await exchange(new URL(`${url}${path}`), {
+    method: 'GET',
+    token,
+    ca: ca!,
+    headers: { accept: TABLE },
+    quietMs: WAIT.timeout,
+  });
+  return (JSON.parse(await text(answer)) as { rows: { cells: unknown[] }[] }).rows.map(({ cells }) => cells);
+}
+
+it('lists nodes and pods with the words and numbers that kubectl prints', async () => {
+  await createNodes('a', 3);
+  await setReady('edge-a-1', 'Unknown');
+  await send('PATCH', '/api/v1/nodes/edge-a-2', { spec: { unschedulable: true } });
+  const container = { name: 'c', image: 'i', resources: { requests: { cpu: '250m', memory: '512Mi' } } };
+  for (const [name, nodeName] of [
+    ['one', 'edge-a-0'],
+    ['two', 'edge-a-0'],
+    ['three', 'edge-a-1'],
+  ]) {
+    await send('POST', '/api/v1/namespaces/default/pods', {
+      metadata: { name, namespace: 'default' },
+      spec: { nodeName, containers: [container] },
+    });
+  }
+  await send('PATCH', '/api/v1/namespaces/default/pods/two/status', {
+    status: {
+      phase: 'Running',
+      containerStatuses: [
+        {
+          name: 'c',
+          image: 'i',
+          imageID: '',
+          ready: false,
+          restartCount: 4,
+          state: { waiting: { reason: 'CrashLoopBackOff' } },
+        },
+      ],
+    },
+  });
+  const { page, errors } = await open();
+  await page.getByRole('link', { name: 'Nodes', exact: true }).click();
+  await expect.poll(async () => (await gridRows(page)).get('edge-a-0')?.[4], WAIT).toBe('2');
+  const nodes = await gridRows(page);
+  for (const [name, status, , , version] of await printed('/api/v1/nodes')) {
+    const row = nodes.get(String(name))!;
+    // Behind the status of kubectl, the page says why.
+    expect([name, row[1]!.replace(/ \(.*/, ''), row[8]]).toEqual([name, status, version]);
+  }
+  expect(nodes.get('edge-a-0')?.[5]).toBe('0.5');
+  expect([...nodes.keys()][0]).toBe('edge-a-1');
+  expect(await flawsOf(page, 'nodes')).toEqual([]);
+
+  await page.keyboard.press('/');
+  await page.keyboard.type('status=ready');
+  await expect.poll(async () => [...(await gridRows(page)).keys()], WAIT).toEqual(['edge-a-0']);
+  expect(page.url()).toContain('q=status%3Dready');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Node edge-a-0' }).waitFor(WAIT);
+
+  await page.keyboard.press(':');
+  await page.keyboard.type('pods');
+  await page.keyboard.press('Enter');
+  await expect.poll(async () => (await gridRows(page)).size, WAIT).toBe(3);
+  const pods = await gridRows(page);
+  for (const [name, ready, status, restarts] of await printed('/api/v1/namespaces/default/pods')) {
+    expect(pods.get(`default/${name}`)?.slice(0, 4)).toEqual([`default/${name}`, status, ready, String(restarts)]);
+  }
+  expect(await flawsOf(page, 'pod-list')).toEqual([]);
+  await page.keyboard.press('j');
+  await page.keyboard.press('k');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: /^Pod default\/(two|three|one)/ }).waitFor(WAIT);
+  expect(errors).toEqual([]);
+});
+
+it('tries an action on several nodes before it runs', async () => {
+  await createNodes('a', 3);
+  const { page, errors } = await open();
+  await visit(page, '#/nodes');
+  await page.getByRole('checkbox', { name: 'Select edge-a-0' }).check(WAIT);
+  await page.getByRole('checkbox', { name: 'Select edge-a-1' }).check();
+  await page.getByRole('button', { name: 'Cordon…', exact: true }).click();
+  await seen(page, 'edge-a-1: would be changed');
+  const states = async () =>
+    ((await send('GET', '/api/v1/nodes')) as { items: { spec: { unschedulable?: boolean } }[] }).items.map(
+      ({ spec }) => spec.unschedulable === true,
+    );
+  expect(await states()).toEqual([false, false, false]);
+  expect(await flawsOf(page, 'several')).toEqual([]);
+  await page.getByRole('button', { name: 'Cordon 2 nodes' }).click();
+  await seen(page, 'edge-a-1: changed');
+  expect(await states()).toEqual([true, true, false]);
+  expect(errors).toEqual([]);
+});
+
+it('opens a moment of the timeline: what was known and decided', async () => {
+  await createNodes('a', 2);
+  await tick(1, ['failingPath']);
+  const { page, errors } = await open();
+  const slider = page.getByRole('slider');
+  await seen(page, 'our own heartbeats fail.');
+  await slider.focus(WAIT);
+  await page.keyboard.press('End');
+  expect(await slider.getAttribute('aria-valuetext')).toContain('Safety gate: Gate closed');
+  await page.keyboard.press('Enter');
+  await page.getByRole('cell', { name: 'Gate closed' }).waitFor(WAIT);
+  expect(await flawsOf(page, 'moment')).toEqual([]);
+  await page.getByRole('button', { name: 'Close' }).click();
+  expect(errors).toEqual([]);
+});
+
+it('shows 20,000 pods, one of them with its log, and what its pods request of a node', async () => {
+  const { page, errors } = await standInConsole(100, { pods: 20_000 });
+  await seen(page, '100 of 100');
+  await visit(page, '#/pods');
+  await seen(page, '20000 pods');
+  expect((await gridRows(page)).size).toBeLessThan(80);
+  expect((await gridRows(page)).get('default/pod-0')?.slice(1, 4)).toEqual(['CrashLoopBackOff', '0/1', '7']);
+  await visit(page, '#/nodes?sort=-cpu');
+  await expect.poll(async () => (await gridRows(page)).get('edge-a-0')?.slice(4, 6), WAIT).toEqual(['200', '20 of 4']);
+  await visit(page, '#/pod/default/pod-1');
+  await seen(page, 'container main');
+  expect(await flawsOf(page, 'pod')).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+it('says what one list refuses, and shows the rest; markup in a name is text', async () => {
+  const { page, errors } = await standInConsole(3, {
+    nodeName: (index) => `<img src=x onerror=alert(${index})>`,
+    clockAheadMs: 605_000,
+    refuse: (path) =>
+      path === '/api/v1/pods' || path.endsWith('/leases')
+        ? { status: 403, message: 'pods is forbidden: User "eve" cannot list resource "pods"' }
+        : undefined,
+  });
+  await seen(page, '3 of 3');
+  await seen(page, 'Pending pods: not permitted to your user.');
+  await seen(page, 'The clock of this machine is 10m behind that of the cluster.');
+  await seen(page, 'All 3 nodes are Ready.');
+  expect(await page.getByRole('alert').getByText('No data').count()).toBe(0);
+  await visit(page, '#/nodes');
+  await expect.poll(async () => [...(await gridRows(page)).keys()][0], WAIT).toBe('<img src=x onerror=alert(0)>');
+  await seen(page, 'Pods: pods is forbidden');
+  expect(await page.locator('img').count()).toBe(0);
+  expect(await flawsOf(page, 'forbidden')).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+it('has one banner for the token of another cluster, and for an API that does not answer', async () => {
+  let refusal: { status: number; message: string } | undefined;
+  const { page } = await standInConsole(3, { refuse: () => refusal });
+  await seen(page, '3 of 3');
+  refusal = { status: 401, message: 'Unauthorized' };
+  await seen(page, 'The API refuses the token of this console: it has expired, or is that of another cluster.');
+  refusal = { status: 503, message: 'the store is not available' };
+  for (const end of ending.splice(0, 1)) await end();
+  await seen(page, 'No data from the API for');
+  await seen(page, 'Last known: All 3 nodes are Ready.');
+  expect(await page.locator('.banner').count()).toBe(1);
+  expect(await page.evaluate(`getComputedStyle(document.querySelector('main')).filter`)).toBe('grayscale(1)');
+  expect(await flawsOf(page, 'api-down')).toEqual([]);
+});
 
 it.each([
   ['#/decisions', 'Decisions', 'decisions'],

@@ -64,8 +64,8 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
   const { page, errors } = await openPage(browser, address);
   await seen(page, '6 of 6');
   await createDeployment();
-  await page.getByRole('link', { name: 'Pods' }).click();
-  await seen(page, `${REPLICAS} of ${REPLICAS}`);
+  await page.getByRole('link', { name: 'Workloads' }).click();
+  await seen(page, `${REPLICAS}/${REPLICAS}`);
 
   expect((await local.fleet('silence', 'edge-a-*')).exitCode).toBe(0);
   await page.getByRole('link', { name: 'Now', exact: true }).click();
@@ -84,7 +84,6 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
     .getByRole('link', { name: /^edge-a-/ })
     .first()
     .click();
-  await page.getByText('Why is the node in this state?').click();
   await seen(page, /MarkUnknown +No heartbeat or status/);
   expect(await flawsOf(page, 'local-why')).toEqual([]);
 

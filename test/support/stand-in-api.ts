@@ -20,7 +20,19 @@ export interface StandInApi {
 const ZONES = 3;
 const MINUTE_MS = 60_000;
 
-export async function startStandInApi(nodeCount: number): Promise<StandInApi> {
+export interface StandInOptions {
+  readonly pods?: number;
+  /** An answer in place of that of the stand-in. */
+  readonly refuse?: (path: string) => { readonly status: number; readonly message: string } | undefined;
+  /** By how much the clock of the API is ahead. */
+  readonly clockAheadMs?: number;
+  readonly nodeName?: (index: number) => string;
+}
+
+export async function startStandInApi(
+  nodeCount: number,
+  { pods = 0, refuse = () => undefined, clockAheadMs = 0, nodeName = standInName }: StandInOptions = {},
+): Promise<StandInApi> {
   let version = 1;
   let lists = 0;
   let isRefusing = false;
@@ -28,12 +40,15 @@ export async function startStandInApi(nodeCount: number): Promise<StandInApi> {
   const open = new Set<ServerResponse>();
   /** Lines of changes; the first has version 2. */
   const changes: string[] = [];
-  const nodeOf = (index: number) => standInNode(index, statuses[index]!, version);
+  const nodeOf = (index: number) => standInNode(index, nodeName(index), statuses[index]!, version);
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://api');
     const json = (body: unknown, status = 200): void => {
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      const date = new Date(Date.now() + clockAheadMs).toUTCString();
+      response.writeHead(status, { 'content-type': 'application/json', date }).end(JSON.stringify(body));
     };
+    const refusal = refuse(pathname);
+    if (refusal !== undefined) return json({ kind: 'Status', message: refusal.message }, refusal.status);
     if (searchParams.has('watch')) {
       if (isRefusing) return json({ message: 'watches are refused' }, 503);
       response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
@@ -42,13 +57,18 @@ export async function startStandInApi(nodeCount: number): Promise<StandInApi> {
       open.add(response);
       response.once('close', () => open.delete(response));
     } else if (pathname === '/api/v1/nodes') {
-      const first = Number(searchParams.get('continue') ?? 0);
-      const end = Math.min(nodeCount, first + Number(searchParams.get('limit') ?? nodeCount));
-      if (first === 0) lists += 1;
-      const metadata = { resourceVersion: String(version), ...(end < nodeCount ? { continue: String(end) } : {}) };
-      json({ metadata, items: Array.from({ length: end - first }, (_, offset) => nodeOf(first + offset)) });
+      if (!searchParams.has('continue')) lists += 1;
+      json(pageOf(nodeCount, nodeOf, searchParams, version));
+    } else if (pathname === '/api/v1/pods' && !searchParams.has('fieldSelector')) {
+      json(pageOf(pods, (index) => standInPod(index, nodeName(index % nodeCount)), searchParams, version));
+    } else if (pathname.endsWith('/log')) {
+      response.writeHead(200, { 'content-type': 'text/plain' }).write('the first line\n');
+      response.end(`container ${searchParams.get('container')}\n`);
+    } else if (/\/pods\/pod-\d+$/.test(pathname)) {
+      const index = Number(pathname.split('-').at(-1));
+      json(standInPod(index, nodeName(index % nodeCount)));
     } else if (pathname.endsWith('/clusterstatuses/cluster')) {
-      const lastTickTime = new Date().toISOString();
+      const lastTickTime = new Date(Date.now() + clockAheadMs).toISOString();
       json({
         metadata: {},
         status: { lastTickTime, nodes: nodeCount, gate: { state: 'Open' }, totalDisruption: false },
@@ -88,9 +108,37 @@ export async function startStandInApi(nodeCount: number): Promise<StandInApi> {
   };
 }
 
+/** One page of a list. */
+function pageOf(count: number, objectOf: (index: number) => object, query: URLSearchParams, version: number): object {
+  const first = Number(query.get('continue') ?? 0);
+  const end = Math.min(count, first + Number(query.get('limit') ?? count));
+  return {
+    metadata: { resourceVersion: String(version), ...(end < count ? { continue: String(end) } : {}) },
+    items: Array.from({ length: end - first }, (_, offset) => objectOf(first + offset)),
+  };
+}
+
+/** Each tenth pod restarts its container again and again. */
+function standInPod(index: number, nodeName: string) {
+  const isFailing = index % 10 === 0;
+  const status = isFailing
+    ? { ready: false, restartCount: 7, state: { waiting: { reason: 'CrashLoopBackOff' } } }
+    : { ready: true, restartCount: 0, state: { running: { startedAt: '2026-01-01T00:00:00Z' } } };
+  return {
+    metadata: { name: `pod-${index}`, namespace: 'default', creationTimestamp: '2026-01-01T00:00:00Z' },
+    spec: {
+      nodeName,
+      containers: [{ name: 'main', image: 'i', resources: { requests: { cpu: '100m', memory: '64Mi' } } }],
+    },
+    status: { phase: 'Running', containerStatuses: [{ name: 'main', ...status }] },
+  };
+}
+
+const standInName = (index: number): string =>
+  `edge-${String.fromCharCode(97 + (index % ZONES))}-${Math.floor(index / ZONES)}`;
+
 /** A Node as large as that of a kubelet: some 3 KB. */
-function standInNode(index: number, ready: string, version: number) {
-  const name = `edge-${String.fromCharCode(97 + (index % ZONES))}-${Math.floor(index / ZONES)}`;
+function standInNode(index: number, name: string, ready: string, version: number) {
   const atMinute = new Date(Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS).toISOString();
   const condition = (type: string, status: string) => ({
     type,

@@ -8,6 +8,7 @@ import { canonicalTime } from '../../kubernetes/time.ts';
 import type { ResourceDescriptor } from '../descriptor.ts';
 import type { KubeNode, NodeCondition, NodeSpec, NodeStatus, NodeSystemInfo, ResourceList, Taint } from '../types.ts';
 import { NODES } from './resource.ts';
+import { nodeStatusText } from './row.ts';
 import { validateNode } from './validate.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
@@ -117,13 +118,6 @@ export function nodeRoles(labels: Readonly<Record<string, string>> | undefined):
   return [...roles].sort();
 }
 
-function statusCell(node: KubeNode): string {
-  const ready = (node.status?.conditions ?? []).find((condition: NodeCondition) => condition.type === 'Ready');
-  const parts = [ready === undefined ? 'Unknown' : ready.status === 'True' ? 'Ready' : 'NotReady'];
-  if (node.spec?.unschedulable === true) parts.push('SchedulingDisabled');
-  return parts.join(',');
-}
-
 const addressCell = (node: KubeNode, type: string): string =>
   (node.status?.addresses ?? []).find((address) => address.type === type)?.address ?? NONE;
 
@@ -155,7 +149,7 @@ export const nodes: ResourceDescriptor = {
     const roles = nodeRoles(node.metadata.labels);
     return [
       node.metadata.name ?? '',
-      statusCell(node),
+      nodeStatusText(node),
       roles.length === 0 ? NONE : roles.join(','),
       ageSince(node.metadata.creationTimestamp, nowMs),
       node.status?.nodeInfo?.['kubeletVersion'] ?? '',

@@ -1,0 +1,67 @@
+/**
+ * Evicts the pods of a node, as `kubectl drain --ignore-daemonsets` does: a pod that no controller replaces, or that has
+ * data on the node, stays. A PodDisruptionBudget may refuse.
+ */
+import type { KubePod } from '../../shared/kinds/types.ts';
+import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
+import type { Upstream, UpstreamAnswer } from './upstream.ts';
+
+/** A node runs at most 110 pods by default. */
+const PODS_MAX = 500;
+
+interface Drained {
+  /** Pods that were evicted, or would be. */
+  evicted: number;
+  /** Pods that stay, with the reason. */
+  readonly refused: string[];
+}
+
+export async function evictPods(
+  upstream: Upstream,
+  node: string,
+  { isDryRun, signal }: { readonly isDryRun: boolean; readonly signal: AbortSignal },
+): Promise<UpstreamAnswer> {
+  const selector = new URLSearchParams({ fieldSelector: `spec.nodeName=${node}`, limit: String(PODS_MAX) });
+  const listed = await upstream.send({ method: 'GET', target: `/api/v1/pods?${selector}`, signal });
+  if (listed.status !== 200) return listed;
+  const { items = [] } = JSON.parse(listed.text) as { readonly items?: readonly KubePod[] };
+  const drained: Drained = { evicted: 0, refused: [] };
+  for (const pod of items.filter(isDrained)) {
+    const { namespace = '', name = '' } = pod.metadata;
+    const why = whyItStays(pod) ?? (await evict(upstream, { namespace, name }, { isDryRun, signal }));
+    if (why === undefined) drained.evicted += 1;
+    else drained.refused.push(`${namespace}/${name}: ${why}`);
+  }
+  return { ...listed, contentType: 'application/json', text: JSON.stringify(drained) };
+}
+
+/** Undefined: it was evicted. */
+async function evict(
+  upstream: Upstream,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  { isDryRun, signal }: { readonly isDryRun: boolean; readonly signal: AbortSignal },
+): Promise<string | undefined> {
+  const { status, text } = await upstream.send({
+    method: 'POST',
+    target: `/api/v1/namespaces/${namespace}/pods/${name}/eviction${isDryRun ? '?dryRun=All' : ''}`,
+    body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace, name } },
+    signal,
+  });
+  return status < 300 ? undefined : textOf(recordOf(JSON.parse(text))['message']);
+}
+
+const ownerOf = ({ metadata }: KubePod) => metadata.ownerReferences?.find(({ controller }) => controller === true);
+
+/** Pods of DaemonSets, static pods, and pods that are finished or being deleted, are left alone. */
+const isDrained = (pod: KubePod): boolean =>
+  ownerOf(pod)?.kind !== 'DaemonSet' &&
+  pod.metadata.annotations?.['kubernetes.io/config.mirror'] === undefined &&
+  pod.metadata.deletionTimestamp === undefined &&
+  pod.status?.phase !== 'Succeeded' &&
+  pod.status?.phase !== 'Failed';
+
+function whyItStays(pod: KubePod): string | undefined {
+  if (ownerOf(pod) === undefined) return 'no controller would create it again';
+  if (pod.spec?.volumes?.some(({ emptyDir }) => emptyDir !== undefined)) return 'it has data in an emptyDir volume';
+  return undefined;
+}
