@@ -84,6 +84,7 @@ export interface Policy {
   readonly ingestGate: 'on' | 'off';
   /** Close the safety gate when node-monitor missed ticks. */
   readonly tickGate: 'on' | 'off';
+  /** Gives the taint out-of-service to nodes whose EC2 instance is stopped, or only when it is terminated. */
   readonly automaticOutOfService: 'off' | 'stopped' | 'terminated';
   /** Seconds for which EC2 must have reported that state. */
   readonly automaticOutOfServiceAfterSeconds: number;
@@ -91,6 +92,7 @@ export interface Policy {
   readonly cloudYoungInstanceSeconds: number;
   /** Seconds after which volumes of an unhealthy node are force detached. */
   readonly forceDetachTimeoutSeconds: number;
+  /** true: volumes are not force detached after that time. */
   readonly disableForceDetachOnTimeout: boolean;
   /** Time between passes of pod garbage collection. Seconds. */
   readonly podGcPeriodSeconds: number;
@@ -98,10 +100,13 @@ export interface Policy {
   readonly orphanQuarantineSeconds: number;
   /** Terminated pods kept; 0 keeps all. */
   readonly terminatedPodGcThreshold: number;
-  /** Pod CIDR allocation is off while this is empty. */
+  /** Ranges of pods, with a block for each node. Pod CIDR allocation is off while this is empty. */
   readonly clusterCIDRs: readonly string[];
+  /** Ranges of Services; no node has a block in them. */
   readonly serviceClusterIPRanges: readonly string[];
+  /** Length of the prefix of a node's IPv4 block. Bits. */
   readonly nodeCIDRMaskSizeIPv4: number;
+  /** Length of the prefix of a node's IPv6 block. Bits. */
   readonly nodeCIDRMaskSizeIPv6: number;
   /** The creation of a kind that nothing acts on, such as NetworkPolicy, is answered with a warning, or refused. */
   readonly unenforcedKinds: 'warn' | 'refuse';
