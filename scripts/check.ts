@@ -29,11 +29,14 @@ function run(check: (typeof CHECKS)[number]): Promise<Outcome> {
   });
 }
 
+console.log(`${CHECKS.join(', ')}: ${availableParallelism()} at once`);
 const left: (typeof CHECKS)[number][] = [...CHECKS];
 async function work(): Promise<void> {
   for (let check = left.shift(); check !== undefined; check = left.shift()) {
+    const fromMs = performance.now();
     const { succeeded, output } = await run(check);
-    process.stdout.write(output);
+    const seconds = Math.round((performance.now() - fromMs) / 1_000);
+    process.stdout.write(`${output}${check}: ${succeeded ? 'passed' : 'failed'} after ${seconds} s\n`);
     if (!succeeded) process.exitCode = 1;
   }
 }

@@ -20,7 +20,9 @@ const SERVER_USAGE = [
 
 /** `serve` has options and a life of its own, and is loaded when it is asked for: it is the whole system. */
 if (process.argv[2] === 'serve') {
+  const loading = setInterval(() => console.error('nodekeeper: loading its program'), 2_000);
   const { serveCommand } = await import('../../server/bin/serve.ts');
+  clearInterval(loading);
   process.exit(await serveCommand(process.argv.slice(3)));
 }
 

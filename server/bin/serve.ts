@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Demo, ProcessCloud } from '../../demo/demo.ts';
 import { greeting } from '../../demo/greeting.ts';
+import { reportWhileSlow } from '../../shared/host/report-while-slow.ts';
 import { listenForSignals } from '../../shared/host/signals.ts';
 import { StartError } from '../../shared/host/start-error.ts';
 import { DEFAULT_DATA_DIRECTORY, parseServeOptions, SERVE_USAGE, type ServeOptions } from '../options.ts';
@@ -56,6 +57,8 @@ async function run(options: ServeOptions): Promise<number> {
     onFault: (message) => console.error(`nodekeeper: ${message}`),
   });
   let cloud: ProcessCloud | undefined;
+  const slowly = (what: string): (() => void) => reportWhileSlow(`nodekeeper: ${what}`, (line) => console.error(line));
+  const opened = slowly('opening the database and the listener');
   const cluster = await startServe(options, {
     print: (line) => process.stderr.write(`${line}\n`),
     ...(demonstration && {
@@ -69,11 +72,11 @@ async function run(options: ServeOptions): Promise<number> {
         return cloud.cloud;
       },
     }),
-  });
+  }).finally(opened);
   let demo: Demo | undefined;
   try {
     if (options.demo && demonstration && cloud && !signals.stopping()) {
-      demo = await demonstration.startDemo(cluster, cloud, options.demo);
+      demo = await demonstration.startDemo(cluster, cloud, options.demo).finally(slowly('starting the machines'));
     }
     if (!signals.stopping()) {
       const { nodes = 0, ec2Nodes = 0 } = options.demo ?? {};

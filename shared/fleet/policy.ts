@@ -84,7 +84,7 @@ export interface Policy {
   readonly ingestGate: 'on' | 'off';
   /** Close the safety gate when node-monitor missed ticks. */
   readonly tickGate: 'on' | 'off';
-  /** Gives the taint out-of-service to nodes whose EC2 instance is stopped, or only when it is terminated. */
+  /** Adds the taint out-of-service to a node when EC2 reports this state of its instance; stopped: or terminated. */
   readonly automaticOutOfService: 'off' | 'stopped' | 'terminated';
   /** Seconds for which EC2 must have reported that state. */
   readonly automaticOutOfServiceAfterSeconds: number;
