@@ -17,8 +17,8 @@ export const wordsOf = (filter: string): readonly Word[] =>
     });
 
 /**
- * Whether a row matches every word. A text matches a part of any of `texts`. `valueOfKey`: the value of a key, such as a
- * label; a word with an unknown key matches no row.
+ * Whether a row matches every word. A text matches a part of any of `texts`. `valueOfKey`: the value of a key, such as
+ * a label; a word with an unknown key matches no row.
  */
 export const matches = (
   words: readonly Word[],

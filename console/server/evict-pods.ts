@@ -1,6 +1,6 @@
 /**
- * Evicts the pods of a node, as `kubectl drain --ignore-daemonsets` does: a pod that no controller replaces, or that has
- * data on the node, stays. A PodDisruptionBudget may refuse.
+ * Evicts the pods of a node, as `kubectl drain --ignore-daemonsets` does: a pod that no controller replaces, or that
+ * has data on the node, stays. A PodDisruptionBudget may refuse.
  */
 import type { KubePod } from '../../shared/kinds/types.ts';
 import { recordOf, textOf } from '../../shared/kubernetes/normal-form.ts';
@@ -8,6 +8,12 @@ import type { Upstream, UpstreamAnswer } from './upstream.ts';
 
 /** A node runs at most 110 pods by default. */
 const PODS_MAX = 500;
+
+interface PodPage {
+  readonly items?: readonly KubePod[];
+  /** `continue`: there are more. */
+  readonly metadata?: { readonly continue?: string };
+}
 
 interface Drained {
   /** Pods that were evicted, or would be. */
@@ -24,7 +30,7 @@ export async function evictPods(
   const selector = new URLSearchParams({ fieldSelector: `spec.nodeName=${node}`, limit: String(PODS_MAX) });
   const listed = await upstream.send({ method: 'GET', target: `/api/v1/pods?${selector}`, signal });
   if (listed.status !== 200) return listed;
-  const { items = [] } = JSON.parse(listed.text) as { readonly items?: readonly KubePod[] };
+  const { items = [], metadata } = JSON.parse(listed.text) as PodPage;
   const drained: Drained = { evicted: 0, refused: [] };
   for (const pod of items.filter(isDrained)) {
     const { namespace = '', name = '' } = pod.metadata;
@@ -32,6 +38,7 @@ export async function evictPods(
     if (why === undefined) drained.evicted += 1;
     else drained.refused.push(`${namespace}/${name}: ${why}`);
   }
+  if (metadata?.continue) drained.refused.push(`pods beyond the first ${PODS_MAX}: drain the node again`);
   return { ...listed, contentType: 'application/json', text: JSON.stringify(drained) };
 }
 

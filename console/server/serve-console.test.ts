@@ -518,6 +518,14 @@ describe('the writes', () => {
     );
   });
 
+  it('drain: says that there are more pods than one drain evicts', async () => {
+    answer = (_request, response) => json(response, 200, { items: [], metadata: { continue: 'more' } });
+    expect(JSON.parse((await act({ action: 'drain', node: 'n1' })).text)).toEqual({
+      evicted: 0,
+      refused: ['pods beyond the first 500: drain the node again'],
+    });
+  });
+
   it('passes a refusal of the API', async () => {
     answer = (_request, response) => json(response, 403, { message: 'nodes is forbidden' });
     expect(await act({ action: 'cordon', node: 'n1' })).toMatchObject({
