@@ -24,16 +24,22 @@ export function greeting(cluster: Greeted): string {
     `${served} In another terminal:`,
     '',
     `  export KUBECONFIG=${path.startsWith('/') ? path : `$PWD/${path}`}`,
-    '  kubectl get nodes --watch',
+    '  kubectl get nodes -o wide',
   ];
   if (cluster.nodes > 0) {
     const directory = fromHere(cluster.dataDirectory);
     const data = directory === cluster.defaultDirectory ? '' : `--data ${directory} `;
-    lines.push(`  npm run fleet -- ${data}silence 'edge-a-*'   # a zone falls silent: NotReady within 45 s`);
+    lines.push(
+      '  kubectl create deployment web --image=nginx --replicas=3',
+      '  kubectl get pods -o wide',
+      `  npm run fleet -- ${data}silence edge-b-0     # its heartbeats stop: NotReady after the grace period (40 s)`,
+      '  kubectl get events',
+      `  npm run fleet -- ${data}beat edge-b-0`,
+    );
     if (cluster.ec2Nodes > 0) {
-      lines.push(`  npm run cloud -- ${data}terminate edge-a-0    # its instance terminates: the Node is deleted`);
+      lines.push(`  npm run cloud -- ${data}terminate edge-a-0   # its instance terminates: the Node is deleted`);
     }
-    lines.push('  kubectl describe nodes');
+    lines.push('  npx nodekeeper decisions');
   } else {
     lines.push('  kubectl api-resources', '  kubectl get leases -n kube-node-lease');
   }

@@ -38,6 +38,9 @@ describe('the table of kinds', () => {
       ['always empty; writes are refused', kindsOf('empty')],
     ];
     expectDocumented('docs/kubectl.md', 'kinds-by-effect', markdownTable(summary));
+    const notYet = KIND_EFFECTS.filter(({ effect, warning }) => effect === 'empty' || warning !== undefined);
+    const lines = notYet.map(({ kinds, what }) => [namesOf(kinds), what]);
+    expectDocumented('README.md', 'not-yet', markdownTable([['kinds', 'what happens'], ...lines]));
   });
 });
 

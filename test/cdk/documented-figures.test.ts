@@ -17,6 +17,7 @@ import { routeLimits } from '../../cdk/lib/http-api.ts';
 import { HELD_WATCH_DOLLARS_PER_HOUR } from '../../shared/cost/held-watch.ts';
 import { dollarsOf, PRICE_LIST, SECONDS_PER_DAY } from '../../shared/cost/prices.ts';
 import { defaultPolicy } from '../../shared/fleet/policy.ts';
+import { expectDocumented, markdownTable } from '../support/documented.ts';
 import { synthesise } from './synthesised.ts';
 
 const docs = (path: string): string => readFileSync(join(repositoryRoot, 'docs', path), 'utf8').replaceAll(/\s+/g, ' ');
@@ -76,6 +77,33 @@ describe('the documented bill', () => {
       expect(docs('cost.md')).toContain(line);
   });
 
+  it('in README is the same bill', () => {
+    const MACHINES = 50;
+    const VCPUS = 4;
+    const month = (nodes: number, more: Partial<BillSettings> = {}): number =>
+      billReport(measurement, { ...settings, nodes, zones: nodes === 0 ? 0 : settings.zones, ...more }, prices).bill
+        .dollars;
+    const additional = (more: Partial<BillSettings> = {}): string =>
+      cents((month(1_000, more) - month(100, more)) / 900);
+    const beat60 = additional({ beatSeconds: 60, door: 'url' });
+    // List prices of EKS in docs/cost.md.
+    const eksDollars = 73;
+    const hybridDollars = Math.round(eksDollars + MACHINES * VCPUS * 14.6);
+    const rows = [
+      ['', 'per month'],
+      ['idle cluster, alarms and dashboard included', cents(idle().idle.dollars)],
+      [`${MACHINES} machines in three zones, heartbeat every 10 s`, cents(month(MACHINES))],
+      ['each further machine; with provisioned tables', `${additional()}; ${additional({ billing: 'provisioned' })}`],
+      ['each further machine through the heartbeat URL; also every 60 s', `${additional({ door: 'url' })}; ${beat60}`],
+      ['in comparison: an EKS control plane alone', `$${eksDollars}`],
+      [
+        `in comparison: EKS with ${MACHINES} Hybrid Nodes of ${VCPUS} vCPU`,
+        `$${hybridDollars.toLocaleString('en-US')}`,
+      ],
+    ];
+    expectDocumented('README.md', 'cost', markdownTable(rows));
+  });
+
   it('of an idle cluster is the same everywhere', () => {
     const { idle: bill, idleAfterAllowances, idleWithAllPollers } = idle();
     const provisioned = idle({ billing: 'provisioned' });
@@ -108,7 +136,6 @@ describe('the documented bill', () => {
       `${total} with scheduler and workloads; ${cents(idleWithAllPollers.dollars)} with five pollers; ` +
         `${cents(idleAfterAllowances)} after free allowances`,
     );
-    expect(docs('../README.md')).toContain(`alarms and dashboard included | ${total} |`);
     const alarmsPage = docs('operations/alarms/README.md');
     expect(alarmsPage).toContain(`The alarms evaluate ${alarmMetrics} metrics at $0.10`);
     expect(alarmsPage).toContain(`**${cents(alarms)} per month**`);

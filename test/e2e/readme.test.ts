@@ -1,0 +1,188 @@
+/**
+ * README as a new user plays it: every command as it is typed, in a tree that was just cloned. A command that this file
+ * does not know is an error. The cluster has a port of its own and short times, and is the whole system of `npm start`.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kubectlOf } from '../support/kubectl.ts';
+import { until } from '../support/until.ts';
+
+const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const NOT_COPIED = ['.git', '.nodekeeper', '.nodekeeper-aws', '.nodekeeper-agent', 'cdk.out', 'node_modules', 'test'];
+const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const POLICY = 'nodeMonitorGracePeriodSeconds: 12\nbeatIntervalSeconds: 3\nleaseDurationSeconds: 12\n';
+const SOON = { withinMs: 60_000, everyMs: 500 };
+
+/** The lines of its shell blocks without comments, and the commands of its table. */
+const commands = [...README.matchAll(/```sh\n([\s\S]*?)```/g)]
+  .flatMap(([, block = '']) => block.split('\n'))
+  .map((line) => line.replace(/ +#.*$/, '').trim())
+  .filter((line) => line !== '');
+
+/** What each prints at last. */
+const PRINTS: Readonly<Record<string, RegExp>> = {
+  'export KUBECONFIG=$PWD/.nodekeeper/kubeconfig': /^$/,
+  'kubectl get nodes -o wide': /(edge-[abc]-[01] +Ready .*simulated:.*\n){6}/,
+  'kubectl create deployment web --image=nginx --replicas=3': /deployment\.apps\/web created/,
+  'kubectl get pods -o wide': /(web-\S+ +1\/1 +Running .*\n){3}/,
+  'npm run fleet -- silence edge-b-0': /edge-b-0 silent/,
+  'kubectl get nodes': /edge-b-0 +NotReady/,
+  'kubectl get events': /Normal +NodeNotReady +node\/edge-b-0/,
+  'npm run fleet -- beat edge-b-0': /edge-b-0 beating/,
+  'npm run cloud -- terminate edge-a-0': /edge-a-0/,
+  'npx nodekeeper explain node edge-a-0 --verify':
+    /NodeDeleted +EC2 instance state terminated[\s\S]*decisions replayed: same outcome/,
+  'npx nodekeeper decisions': /node\/edge-b-0 +MarkUnknown[\s\S]*node\/edge-a-0 +NodeDeleted/,
+  'kubectl run hello --image=none --restart=Never --overrides=\'{"spec":{"nodeName":"my-machine"}}\' --command -- date':
+    /pod\/hello created/,
+  'kubectl logs hello': /\d\d:\d\d:\d\d/,
+  'npm run simulate -- --policy policy.example.yaml scenarios/one-zone-dark.yaml': /one-zone-dark: holds/,
+};
+/** These run until they are interrupted. */
+const LONG: readonly string[] = [
+  'npm ci && npm start',
+  'kubectl get nodes --watch',
+  'eval "$(npx nodekeeper join-command --node-name my-machine)"',
+];
+/** This test is part of it. */
+const NOT_PLAYED = ['npm ci && npm test'];
+
+it('names no command that is not played, and has the length of one page', () => {
+  expect(commands.filter((each) => ![...Object.keys(PRINTS), ...LONG, ...NOT_PLAYED].includes(each))).toEqual([]);
+  expect([...Object.keys(PRINTS), ...LONG].filter((each) => !commands.includes(each))).toEqual([]);
+  expect(README.split('\n').length).toBeLessThanOrEqual(151);
+});
+
+describe.skipIf(kubectlOf(32) === undefined)('the first session', { timeout: 180_000 }, () => {
+  let tree: string;
+  let running: Typed[];
+
+  interface Typed {
+    readonly child: ChildProcess;
+    readonly ended: Promise<number | null>;
+    output(): string;
+  }
+
+  function type(command: string): Typed {
+    const exported = existsSync(join(tree, '.nodekeeper/kubeconfig'))
+      ? 'export KUBECONFIG=$PWD/.nodekeeper/kubeconfig; '
+      : '';
+    const child = spawn('sh', ['-c', `${exported}${command}`], {
+      cwd: tree,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (part: string) => {
+        output += part;
+      });
+    }
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+    const typed = { child, ended, output: () => output };
+    running.push(typed);
+    return typed;
+  }
+
+  async function interrupt({ child, ended }: Typed): Promise<void> {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, 'SIGINT');
+    await ended;
+  }
+
+  /** Types the command until it prints what is expected, as a person looks again. */
+  async function prints(command: string): Promise<string> {
+    let output = '';
+    await until(async () => {
+      const typed = type(command);
+      const code = await typed.ended;
+      output = typed.output();
+      return code === 0 && PRINTS[command]!.test(output);
+    }, SOON).catch((error: Error) => {
+      throw new Error(`${command}: ${error.message}\n${output}`);
+    });
+    expect(output).not.toContain('EBADENGINE');
+    return output;
+  }
+
+  async function shows(typed: Typed, text: RegExp): Promise<void> {
+    await until(() => text.test(typed.output()), SOON).catch((error: Error) => {
+      throw new Error(`${text}: ${error.message}\n${typed.output()}`);
+    });
+  }
+
+  beforeAll(async () => {
+    running = [];
+    tree = mkdtempSync(join(tmpdir(), 'nodekeeper-readme-'));
+    for (const entry of readdirSync(ROOT).filter((name) => !NOT_COPIED.includes(name))) {
+      cpSync(join(ROOT, entry), join(tree, entry), { recursive: true });
+    }
+    symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+    writeFileSync(join(tree, 'short.yaml'), POLICY);
+    const start = type('npm start -- --port 0 --no-console --policy short.yaml');
+    await shows(start, /Nodekeeper serves https:\S+ after/);
+  }, 120_000);
+
+  afterAll(async () => {
+    for (const typed of running ?? []) await interrupt(typed);
+    if (tree !== undefined) rmSync(tree, { recursive: true, force: true });
+  });
+
+  it('begins as npm start prints it, and keeps the data for its owner', () => {
+    const printed = running[0]!
+      .output()
+      .split('\n')
+      .map((line) => line.replace(/ +#.*$/, '').trim());
+    const typed = printed.filter((line) => /^(export|kubectl|npm run|npx) /.test(line));
+    expect(typed.length).toBeGreaterThan(4);
+    expect(typed.filter((line) => !commands.includes(line))).toEqual([]);
+    for (const [path, mode] of [
+      ['.nodekeeper', 0o700],
+      ['.nodekeeper/kubeconfig', 0o600],
+    ] as const) {
+      expect(statSync(join(tree, path)).mode & 0o777, path).toBe(mode);
+    }
+  });
+
+  it('shows nodes and pods', async () => {
+    for (const command of commands.slice(2, 6)) await prints(command);
+  });
+
+  it('silences a machine, and terminates another', async () => {
+    await prints('npm run fleet -- silence edge-b-0');
+    const watch = type('kubectl get nodes --watch');
+    await prints('npm run cloud -- terminate edge-a-0');
+    await prints('kubectl get nodes');
+    await prints('kubectl get events');
+    await prints('npm run fleet -- beat edge-b-0');
+    await shows(watch, /edge-a-0 +NotReady/);
+    await interrupt(watch);
+    await prints('npx nodekeeper explain node edge-a-0 --verify');
+    await prints('npx nodekeeper decisions');
+  });
+
+  it('joins this machine, and runs a pod on it', async () => {
+    const join = type(LONG[2]!);
+    await shows(join, /"message":"registered"/);
+    await prints(commands.find((each) => each.startsWith('kubectl run hello'))!);
+    await prints('kubectl logs hello');
+    await interrupt(join);
+  });
+
+  it('tries a policy on virtual time', async () => {
+    await prints('npm run simulate -- --policy policy.example.yaml scenarios/one-zone-dark.yaml');
+  });
+});
