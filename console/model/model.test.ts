@@ -5,7 +5,7 @@ import { parseMetrics, sampleValue } from './metrics-text.ts';
 import { byName, cellOf, cellText, letterOf, lookOf } from './node-cell.ts';
 import { type PodSummary, replacementsOf } from './replacements.ts';
 import { whyNodesAreReadOnly } from './rights.ts';
-import { beatsByProfile, costItems, intervalsText } from './running-cost.ts';
+import { beatsByProfile, costItems, intervalsText, pageDollarsPerDay } from './running-cost.ts';
 import { rateText, zonesOf } from './zone-summary.ts';
 
 interface NodeParts {
@@ -213,17 +213,13 @@ describe('replacements', () => {
   });
 });
 
-it('costs what heartbeats, status posts, ticks and the own watch cost', () => {
-  const items = costItems([{ profile: 'default', nodes: 1_000, intervalSeconds: 10 }], 1);
-  expect(items.map(({ item }) => item)).toEqual([
-    'Heartbeats',
-    'Status posts',
-    'Ticks of node-monitor',
-    'Watches of this page, while it is open',
-  ]);
+it('costs what heartbeats, status posts and ticks cost; an open page adds a watch', () => {
+  const items = costItems([{ profile: 'default', nodes: 1_000, intervalSeconds: 10 }]);
+  expect(items.map(({ item }) => item)).toEqual(['Heartbeats', 'Status posts', 'Ticks of node-monitor']);
   const sum = items.reduce((total, { dollarsPerDay }) => total + dollarsPerDay, 0);
-  // 1,000 nodes: $16.1 for heartbeats, $0.65 for status posts; ticks and the watch $0.3.
-  expect(sum).toBeCloseTo(17.0, 0);
+  // 1,000 nodes: $16.1 for heartbeats, $0.65 for status posts.
+  expect(sum).toBeCloseTo(16.8, 0);
+  expect(pageDollarsPerDay(1)).toBeCloseTo(0.29, 2);
 });
 
 describe('the heartbeat intervals of the estimate', () => {
@@ -243,8 +239,8 @@ describe('the heartbeat intervals of the estimate', () => {
     expect(intervalsText(beats, true)).toBe(
       'Heartbeats of the nodes by policy: 2 every 15 s (profile default), 2 every 60 s (profile cell).',
     );
-    const [heartbeatsOf] = costItems(beats, 1);
-    const [of10] = costItems([{ profile: 'default', nodes: 1, intervalSeconds: 10 }], 1);
+    const [heartbeatsOf] = costItems(beats);
+    const [of10] = costItems([{ profile: 'default', nodes: 1, intervalSeconds: 10 }]);
     // 2 ÷ 15 s and 2 ÷ 60 s instead of 1 ÷ 10 s.
     expect(heartbeatsOf!.dollarsPerDay / of10!.dollarsPerDay).toBeCloseTo(5 / 3);
   });
@@ -257,6 +253,6 @@ describe('the heartbeat intervals of the estimate', () => {
 
   it('are none without nodes', () => {
     expect(intervalsText(beatsByProfile([], heartbeats), true)).toBe('There are no nodes.');
-    expect(costItems([], 1)[0]?.dollarsPerDay).toBe(0);
+    expect(costItems([])[0]?.dollarsPerDay).toBe(0);
   });
 });

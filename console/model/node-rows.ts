@@ -16,7 +16,7 @@ export interface Allocated {
 
 export interface NodeRow {
   readonly cell: NodeCell;
-  /** Milliseconds since its heartbeat; undefined: not known. */
+  /** Milliseconds from its last heartbeat to when that was read, or to now while it is silent. */
   readonly silentMs: number | undefined;
   /** Share of its grace period that has passed, 0 to 1. */
   readonly graceShare: number | undefined;
@@ -28,6 +28,8 @@ export interface NodeRowsInput {
   readonly nodes: Iterable<NodeCell>;
   readonly status: KubeClusterStatus['status'];
   readonly renewedAtMs: (node: string) => number | undefined;
+  /** When that was read: the age of a heartbeat is that of then, because a later one is not known. */
+  readonly heartbeatsReadAtMs: number | undefined;
   readonly allocated: ReadonlyMap<string, Allocated> | undefined;
   readonly filter: string;
   readonly nowMs: number;
@@ -50,13 +52,14 @@ export function allocatedByNode(pods: Iterable<PodRow>): ReadonlyMap<string, All
 }
 
 export function nodeRowsOf(input: NodeRowsInput): readonly NodeRow[] {
-  const { nodes, status, renewedAtMs, allocated, filter, nowMs } = input;
+  const { nodes, status, renewedAtMs, heartbeatsReadAtMs = input.nowMs, allocated, filter, nowMs } = input;
   const words = wordsOf(filter);
   const rows: NodeRow[] = [];
   for (const cell of nodes) {
     if (!matches(words, textsOf(cell), (key) => valueOfKey(cell, key))) continue;
     const renewedMs = renewedAtMs(cell.name);
-    const silentMs = renewedMs === undefined ? undefined : Math.max(0, nowMs - renewedMs);
+    const atMs = cell.state === 'Unknown' ? nowMs : heartbeatsReadAtMs;
+    const silentMs = renewedMs === undefined ? undefined : Math.max(0, atMs - renewedMs);
     const grace = heartbeatsOf(status, cell.profile)?.graceSeconds;
     rows.push({
       cell,
@@ -73,7 +76,7 @@ export function nodeRowsOf(input: NodeRowsInput): readonly NodeRow[] {
 /** The words that describe a node beside its name. */
 export const flagsOf = (cell: NodeCell): readonly string[] => [
   ...(cell.state === 'Unknown' ? ['silent'] : []),
-  ...(cell.isEvicting ? ['evicting'] : []),
+  ...(cell.isEvicting ? ['tainted'] : []),
   ...(cell.plannedSilence === undefined ? [] : ['planned silence']),
   ...(cell.isFlapping ? ['flapping'] : []),
 ];

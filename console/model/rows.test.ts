@@ -32,6 +32,7 @@ const rowsOf = (filter: string, renewedAgoMs = 10_000) =>
     nodes: [node('n-10', 'True', { link: 'cell' }), node('n-2', 'True'), node('n-3', 'Unknown')].map(cellOf),
     status: { heartbeats: [{ profile: 'default', intervalSeconds: 10, graceSeconds: 40 }] },
     renewedAtMs: () => NOW_MS - renewedAgoMs,
+    heartbeatsReadAtMs: NOW_MS,
     allocated: new Map([['n-2', { pods: 3, cpu: 500, memory: 2 ** 29 }]]),
     filter,
     nowMs: NOW_MS,

@@ -45,19 +45,19 @@ export function beatsByProfile(
 }
 
 /** Assumes the default period of node-monitor. */
-export function costItems(beats: readonly ProfileBeats[], watches: number): readonly RunningCostItem[] {
+export function costItems(beats: readonly ProfileBeats[]): readonly RunningCostItem[] {
   const nodes = beats.reduce((sum, each) => sum + each.nodes, 0);
-  return [
-    ...runningCostItems({
-      nodes,
-      beatsPerSecond: beats.reduce((sum, each) => sum + each.nodes / each.intervalSeconds, 0),
-      periodSeconds: defaultPolicy.nodeMonitorPeriodSeconds,
-      tickReadUnits: Math.max(1, Math.ceil((nodes * ROW_BYTES) / PAGE_BYTES)) * PAGE_READ_UNITS,
-      tickWriteUnits: TICK_WRITE_UNITS,
-    }),
-    { item: 'Watches of this page, while it is open', dollarsPerDay: watches * HELD_WATCH_DOLLARS_PER_HOUR * 24 },
-  ];
+  return runningCostItems({
+    nodes,
+    beatsPerSecond: beats.reduce((sum, each) => sum + each.nodes / each.intervalSeconds, 0),
+    periodSeconds: defaultPolicy.nodeMonitorPeriodSeconds,
+    tickReadUnits: Math.max(1, Math.ceil((nodes * ROW_BYTES) / PAGE_BYTES)) * PAGE_READ_UNITS,
+    tickWriteUnits: TICK_WRITE_UNITS,
+  });
 }
+
+/** What an open page adds: the watches that it holds. */
+export const pageDollarsPerDay = (watches: number): number => watches * HELD_WATCH_DOLLARS_PER_HOUR * 24;
 
 /** Which intervals the estimate uses, as a sentence. */
 export function intervalsText(beats: readonly ProfileBeats[], isKnown: boolean): string {

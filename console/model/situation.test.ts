@@ -70,6 +70,7 @@ function situation(
     zones: zonesOf(cells, metrics, NOW_MS),
     status: status(),
     renewedAtMs: () => NOW_MS - 4_000,
+    heartbeatsReadAtMs: NOW_MS,
     podsOf: () => [],
     oldestPending: undefined,
     deployments: [],
@@ -176,6 +177,17 @@ describe('the situation', () => {
       'warn Late heartbeats: 1 node silent for up to 23s: n1.',
       'in 17 s: the first is marked Unknown, unless it sends a heartbeat',
     ]);
+  });
+
+  it('is no late heartbeat that would be one only by the age of what was read', () => {
+    const told = situation([cell('n1')], { renewedAtMs: () => NOW_MS - 23_000, heartbeatsReadAtMs: NOW_MS - 10_000 });
+    expect(told).toEqual([]);
+  });
+
+  it('counts at least the pods that are known', () => {
+    const cells = ['n1', 'n2'].map((name) => cell(name, { ready: 'Unknown', ago: 30, taintedAgo: 20 }));
+    const [told] = situation(cells, { podsOf: (name) => (name === 'n1' ? [pod()] : undefined) });
+    expect(told?.[1]).toBe('in 280 s: at least 1 pod is evicted');
   });
 
   it('is a controller without ticks', () => {

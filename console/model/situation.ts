@@ -41,6 +41,8 @@ export interface SituationInput {
   readonly status: KubeClusterStatus['status'];
   /** When each node last sent a heartbeat; undefined: not known. Epoch milliseconds. */
   readonly renewedAtMs: (node: string) => number | undefined;
+  /** When that was read: a later heartbeat is not known. */
+  readonly heartbeatsReadAtMs: number | undefined;
   /** Pods of nodes that are not Ready; undefined: not known. */
   readonly podsOf: (node: string) => readonly EvictablePod[] | undefined;
   readonly oldestPending: PodSummary | undefined;
@@ -206,7 +208,8 @@ function evictionEvents(zone: ZoneSummary, down: readonly NodeCell[], input: Sit
   const events: NextEvent[] = [];
   const arePodsKnown = down.some(({ name }) => podsOf(name) !== undefined);
   if (plan.firstMs !== undefined && plan.lastMs !== undefined) {
-    const pods = `${countOf(plan.pods, 'pod')} ${plan.pods === 1 ? 'is' : 'are'} evicted`;
+    const isMore = down.some(({ name }) => podsOf(name) === undefined);
+    const pods = `${isMore ? 'at least ' : ''}${countOf(plan.pods, 'pod')} ${plan.pods === 1 ? 'is' : 'are'} evicted`;
     events.push({
       atMs: plan.firstMs,
       text:
@@ -260,12 +263,13 @@ export const graceOf = (status: KubeClusterStatus['status'], profile: string | u
 
 /** Ready nodes with a late heartbeat: what is about to be marked. */
 function lateTroubles(input: SituationInput): readonly Trouble[] {
-  const { status, nodes, renewedAtMs, nowMs } = input;
+  const { status, nodes, renewedAtMs, heartbeatsReadAtMs: readAtMs, nowMs } = input;
+  if (readAtMs === undefined) return [];
   const late = [...nodes].flatMap((node) => {
     const renewedMs = renewedAtMs(node.name);
     const beats = heartbeatsOf(status, node.profile);
     if (node.state !== 'Ready' || node.plannedSilence !== undefined || renewedMs === undefined || !beats) return [];
-    if (nowMs - renewedMs <= LATE_INTERVALS * beats.intervalSeconds * 1_000) return [];
+    if (readAtMs - renewedMs <= LATE_INTERVALS * beats.intervalSeconds * 1_000) return [];
     return [{ name: node.name, zone: node.zone, renewedMs, markedMs: renewedMs + beats.graceSeconds * 1_000 }];
   });
   if (late.length === 0) return [];

@@ -1,10 +1,10 @@
 /** What the cluster costs while it runs. */
 import { h, type JSX } from 'preact';
-import { beatsByProfile, costItems, intervalsText } from '../model/running-cost.ts';
+import { beatsByProfile, costItems, intervalsText, pageDollarsPerDay } from '../model/running-cost.ts';
 import type { ClusterView } from './cluster-feed.ts';
 import { Table } from './elements.ts';
 
-/** That of the Nodes. */
+/** That of the Nodes; Nodes and Pods hold another one. */
 const WATCHES = 1;
 
 const dollars = (amount: number): string => `$${amount.toFixed(2)}`;
@@ -12,7 +12,7 @@ const dollars = (amount: number): string => `$${amount.toFixed(2)}`;
 export function CostView({ view }: { readonly view: ClusterView }): JSX.Element {
   const heartbeats = view.status?.heartbeats;
   const beats = beatsByProfile(view.nodes.values(), heartbeats);
-  const items = costItems(beats, WATCHES);
+  const items = costItems(beats);
   const sum = items.reduce((total, { dollarsPerDay }) => total + dollarsPerDay, 0);
   return h(
     'section',
@@ -25,6 +25,7 @@ export function CostView({ view }: { readonly view: ClusterView }): JSX.Element 
       rows: items.map(({ item, dollarsPerDay }) => [item, dollars(dollarsPerDay)]),
       empty: '',
     }),
+    h('p', null, `This page adds ${dollars(pageDollarsPerDay(WATCHES))} per day while it is open: one held watch.`),
     h(
       'p',
       { class: 'note' },

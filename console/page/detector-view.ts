@@ -13,7 +13,7 @@ import type { KubeEvent } from '../../shared/kinds/types.ts';
 import { parseTimeMs } from '../../shared/kubernetes/time.ts';
 import { clusterClock } from './clock.ts';
 import { readDecisions } from './decisions.ts';
-import { Failure, nodeLink, Table, Time } from './elements.ts';
+import { Explained, Failure, nodeLink, Table, Time } from './elements.ts';
 import { readObject, readPages } from './requests.ts';
 import { usePoll } from './use-poll.ts';
 
@@ -32,6 +32,15 @@ export const DetectorView = (): JSX.Element =>
     'section',
     { 'aria-labelledby': 'detector-title' },
     h('h2', { id: 'detector-title' }, 'Detector'),
+    h(
+      'p',
+      null,
+      'A node is marked Unknown when it sends no heartbeat for its ',
+      h(Explained, { term: 'grace period' }),
+      '. A short one detects failures sooner, and marks live machines by mistake. ',
+      'Each hour, the silences of machines that were alive are counted: the counts say how many of them each grace ',
+      'period would have marked.',
+    ),
     h(Advice, null),
     h('h3', null, 'Last marks'),
     h(Marks, null),
@@ -48,7 +57,11 @@ function Advice(): JSX.Element {
     null,
     h(Failure, { message: failure }),
     profiles.length === 0
-      ? h('p', { class: 'empty' }, 'No hour has been counted yet. An hour is counted when the next one begins.')
+      ? h(
+          'p',
+          { class: 'empty' },
+          'No hour has been counted yet. An hour is counted when the next one begins: the first figures are here then.',
+        )
       : h(Chart, { profiles, limit }),
     profiles.map((advice) => h(ProfileAdvice, { key: advice.profile, advice, limit })),
   );

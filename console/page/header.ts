@@ -85,8 +85,10 @@ function Ticks({ view: { status } }: { readonly view: ClusterView }): JSX.Elemen
     : h(Fact, { name }, h(Age, { sinceMs: lastMs }), ' ago');
 }
 
-function Pending({ view: { oldestPendingPod: pod } }: { readonly view: ClusterView }): JSX.Element {
-  if (pod === undefined) return h(Fact, { name: 'Oldest pending pod' }, 'none');
+function Pending({ view: { oldestPendingPod: pod, problems } }: { readonly view: ClusterView }): JSX.Element {
+  if (pod === undefined) {
+    return h(Fact, { name: 'Oldest pending pod' }, problems.has('Pending pods') ? 'not known' : 'none');
+  }
   return h(
     Fact,
     { name: 'Oldest pending pod' },

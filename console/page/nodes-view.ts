@@ -36,9 +36,17 @@ export function NodesView({ view, address }: NodesProps): JSX.Element {
   const filter = address.query.get('q') ?? '';
   const sort = address.query.get('sort') ?? '';
   const allocated = useMemo(() => (isListed ? allocatedByNode(pods.values()) : undefined), [version, isListed]);
-  const { renewedAtMs } = heartbeats;
+  const { renewedAtMs, readAtMs: heartbeatsReadAtMs } = heartbeats;
   const rows = ordered(
-    nodeRowsOf({ nodes: view.nodes.values(), status: view.status, renewedAtMs, allocated, filter, nowMs }),
+    nodeRowsOf({
+      nodes: view.nodes.values(),
+      status: view.status,
+      renewedAtMs,
+      heartbeatsReadAtMs,
+      allocated,
+      filter,
+      nowMs,
+    }),
     NODE_COLUMNS,
     sort,
   );

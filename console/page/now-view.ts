@@ -20,9 +20,10 @@ import { TimelineView } from './timeline-view.ts';
 import { usePoll } from './use-poll.ts';
 import { Zones } from './zones-view.ts';
 
-const PODS_MS = 10_000;
+const PODS_MS = 15_000;
 const DEPLOYMENTS_MS = 15_000;
-const DECISIONS_MS = 10_000;
+/** A change of a zone or of the gate reads them at once. */
+const DECISIONS_MS = 60_000;
 const RECORDS_MS = 30 * 86_400_000;
 /** The pods of so many nodes are read: each needs a query. */
 const POD_NODES_MAX = 20;
@@ -40,22 +41,31 @@ interface NowProps {
 export function NowView({ view, isOld }: NowProps): JSX.Element {
   const nowMs = useNowMs();
   const zones = zonesOf(view.nodes.values(), view.metrics, nowMs).toSorted(worstFirst);
-  const { renewedAtMs } = useHeartbeats(view.nodes.size);
+  const { renewedAtMs, readAtMs: heartbeatsReadAtMs } = useHeartbeats(view.nodes.size);
   const down = [...view.nodes.values()]
     .filter(({ state, plannedSilence }) => state !== 'Ready' && plannedSilence === undefined)
     .map(({ name }) => name)
     .slice(0, POD_NODES_MAX);
-  const pods = usePoll(`pods ${down.join()}`, PODS_MS, () => readPodsOf(down)).value;
+  const pods = usePoll(down.length === 0 ? 'no pods' : 'pods', PODS_MS, () => readPodsOf(down)).value;
   const deployments = usePoll('deployments', DEPLOYMENTS_MS, readDeployments);
   const names = zones.map(({ zone }) => zone).toSorted();
-  const decisions = usePoll(`decisions ${names.join()}`, DECISIONS_MS, () =>
-    readClusterDecisions(names, clusterClock.nowMs() - RECORDS_MS),
+  const decisions = usePoll(
+    `decisions ${names.join()}`,
+    DECISIONS_MS,
+    () => readClusterDecisions(names, clusterClock.nowMs() - RECORDS_MS),
+    // A new state has a new decision.
+    JSON.stringify([
+      zones.map(({ state, queued, taintedInHour }) => [state, queued, taintedInHour]),
+      view.status?.gate,
+      view.status?.totalDisruption,
+    ]),
   );
   const troubles = troublesOf({
     nodes: [...view.nodes.values()],
     zones,
     status: view.status,
     renewedAtMs,
+    heartbeatsReadAtMs,
     podsOf: (node) => pods?.get(node),
     oldestPending: view.oldestPendingPod,
     deployments: deployments.value ?? [],

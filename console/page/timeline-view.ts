@@ -59,7 +59,7 @@ export function TimelineView({ view, zones, records, nowMs }: TimelineProps): JS
   const span: TimelineSpan = { fromMs: nowMs - spanMs, toMs: nowMs };
   const openZone = zones.find(({ zone }) => zone === open);
   const cells = (openZone?.cells ?? []).toSorted(downFirst).slice(0, NODE_ROWS_MAX);
-  const ofNodes = usePoll(`nodes ${cells.map(({ name }) => name).join()}`, NODE_DECISIONS_MS, () => readOfNodes(cells));
+  const ofNodes = usePoll(`nodes of ${open ?? ''}`, NODE_DECISIONS_MS, () => readOfNodes(cells));
   const scaled = usePoll('scaled', EVENTS_MS, readScaled);
   const { status } = view;
   const rows = [

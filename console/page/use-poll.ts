@@ -1,5 +1,5 @@
 /** Reads something now and then, while a view is shown. */
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { messageOf } from './cluster-feed.ts';
 
 export interface Polled<T> {
@@ -9,21 +9,25 @@ export interface Polled<T> {
 }
 
 /**
- * `key`: what is read. Another key starts again without a value. The next read starts `periodMs` after the last ended.
+ * `key`: what is read. Another key starts again without a value. The next read starts `periodMs` after the last ended,
+ * or at once when `wake` changes.
  */
-export function usePoll<T>(key: string, periodMs: number, read: () => Promise<T>): Polled<T> {
+export function usePoll<T>(key: string, periodMs: number, read: () => Promise<T>, wake = ''): Polled<T> {
   const [state, setState] = useState<Polled<T> & { readonly key: string }>({
     key,
     value: undefined,
     failure: undefined,
   });
+  // What is read may follow the view without another start: a fleet that changes each second would start each second.
+  const latest = useRef(read);
+  latest.current = read;
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isShown = true;
     const run = async (): Promise<void> => {
       if (!document.hidden) {
         try {
-          const value = await read();
+          const value = await latest.current();
           if (isShown) setState({ key, value, failure: undefined });
         } catch (error) {
           if (isShown) {
@@ -38,6 +42,6 @@ export function usePoll<T>(key: string, periodMs: number, read: () => Promise<T>
       isShown = false;
       clearTimeout(timer);
     };
-  }, [key, periodMs]);
+  }, [key, periodMs, wake]);
   return state.key === key ? state : { value: undefined, failure: undefined };
 }

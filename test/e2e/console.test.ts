@@ -23,7 +23,7 @@ beforeAll(async () => {
       beatIntervalSeconds: 3,
       leaseDurationSeconds: 12,
       nodeMonitorGracePeriodSeconds: GRACE_SECONDS,
-      podEvictionTimeoutSeconds: 5,
+      podEvictionTimeoutSeconds: 15,
       nodeEvictionRatePerSecond: 1,
     },
   });
@@ -55,6 +55,25 @@ async function createDeployment(): Promise<void> {
   expect(answer).toMatchObject({ kind: 'answered', status: 201 });
 }
 
+/** `2 pods 2026-…`: how many pods the page says are evicted, and from when. */
+const statedEviction = async (page: Page): Promise<string> =>
+  (await page.evaluate(`[...document.querySelectorAll('.situation .next li')]
+    .map((each) => [/(\\d+) pods? (?:is|are) evicted/.exec(each.innerText)?.[1], each.querySelector('time')?.dateTime])
+    .filter(([pods]) => pods !== undefined)
+    .map(([pods, time]) => pods + ' pods ' + time)
+    .join()`)) as string;
+
+/** The same from the decisions of the controllers. */
+async function firstEvictionSet(): Promise<string> {
+  const answer = await local.client.send({
+    method: 'GET',
+    path: '/apis/nodekeeper.dev/v1alpha1/decisions?fieldSelector=act%3DPodEvictionSet',
+  });
+  const { items = [] } = (answer as { body: { items?: { spec: { outcome: { atMs: number } } }[] } }).body;
+  const dueMs = items.map(({ spec }) => spec.outcome.atMs);
+  return `${dueMs.length} pods ${dueMs.length === 0 ? '' : new Date(Math.min(...dueMs)).toISOString()}`;
+}
+
 it('follows a zone that fails and recovers, and the pods that are replaced', async (context) => {
   if (!isBrowserInstalled) context.skip(NO_BROWSER);
   const address = await until(() => /The console is at (\S+)/.exec(local.output())?.[1], {
@@ -71,6 +90,8 @@ it('follows a zone that fails and recovers, and the pods that are replaced', asy
   await page.getByRole('link', { name: 'Now', exact: true }).click();
   await seen(page, '4 of 6');
   await page.getByRole('article', { name: 'Zone local/local-a' }).getByText('FullDisruption').waitFor(WAIT);
+  // The time that the page states is the one that the controllers have set.
+  await expect.poll(async () => (await statedEviction(page)) === (await firstEvictionSet()), WAIT).toBe(true);
   expect(await flawsOf(page, 'local-zone-dark')).toEqual([]);
 
   await page.getByRole('link', { name: 'Pods' }).click();
