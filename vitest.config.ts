@@ -20,8 +20,13 @@ export default defineConfig({
     // Two more than the cores of CI: two files wait for processes of their own while two compute.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
-    // Tests start programs of ours some hundred times: without compiling them again, a start needs half of the CPU.
-    env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/nodekeeper/compiled', import.meta.url)) },
+    env: {
+      // Tests start programs of ours some hundred times: without compiling them again, a start needs half of the CPU.
+      NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/nodekeeper/compiled', import.meta.url)),
+      // esbuild is a Go program that ends before its memory is a matter: a third of its CPU is for garbage.
+      GOGC: 'off',
+      GOMEMLIMIT: '1536MiB',
+    },
     reporters: ['default', './test/support/closing-line-reporter.ts'],
     projects: [
       {

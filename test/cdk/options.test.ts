@@ -427,7 +427,7 @@ describe('restored tables', () => {
     control: { tableArn: arnOf('control') },
   };
 
-  it('replace those of the stack everywhere', () => {
+  it('replace those of the stack everywhere', { timeout: 120_000 }, () => {
     const template = synthesise({ restoredTables });
     // Those of the stack stay, with their data.
     template.resourceCountIs('AWS::DynamoDB::Table', 3);
@@ -458,7 +458,7 @@ describe('cdk-nag', () => {
         encryption: Encryption.customerManaged(),
         pointInTimeRecoveryDays: 1,
         network: { subnetIds: ['subnet-01234567'], securityGroupIds: ['sg-01234567'] },
-        policy: { watchMode: 'longPoll' },
+        policy: { watchMode: 'longPoll', heartbeatUrl: 'on' },
         tags: { team: 'edge' },
         alarmEmail: 'on-call@example.com',
       },

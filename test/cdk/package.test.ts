@@ -13,12 +13,12 @@ const scratch = mkdtempSync(join(tmpdir(), 'nodekeeper-package-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const run = (command: string, args: readonly string[], cwd: string, env: Record<string, string> = {}): string => {
-  const { PATH: path, HOME: home } = process.env;
+  const { PATH: path, HOME: home, GOGC: gogc, GOMEMLIMIT: memory } = process.env;
   const { status, stdout, stderr } = spawnSync(command, [...args], {
     cwd,
     encoding: 'utf8',
     timeout: STEP_TIMEOUT_MS,
-    env: { PATH: path, HOME: home, ...env },
+    env: { PATH: path, HOME: home, GOGC: gogc, GOMEMLIMIT: memory, ...env },
   });
   expect(status, stderr).toBe(0);
   return stdout;
