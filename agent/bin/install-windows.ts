@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { InstallError, install, installPaths, uninstall } from '../adapters/windows/installation.ts';
 
 export const INSTALL_USAGE = `Usage: nodekeeper-agent install --endpoint URL --bootstrap-token-file FILE
-         [--certificate-authority FILE] [--cluster-id ID] [--node-name NAME]
+         [--certificate-authority FILE] [--cluster-id ID] [--node-name NAME] [--runtime none|exec]
          [--depends-on SERVICE[,SERVICE…]] [--no-start]
        nodekeeper-agent uninstall [--purge]
 
@@ -54,20 +54,22 @@ function installArguments(args: readonly string[]) {
       'certificate-authority': text,
       'cluster-id': text,
       'node-name': text,
+      runtime: { ...text, default: 'exec' },
       'depends-on': text,
       'no-start': { type: 'boolean', default: false },
     },
   });
-  const { endpoint, 'bootstrap-token-file': bootstrapTokenFile } = values;
+  const { endpoint, 'bootstrap-token-file': bootstrapTokenFile, runtime } = values;
   if (endpoint === undefined) throw new Error('--endpoint is needed');
   if (bootstrapTokenFile === undefined) throw new Error('--bootstrap-token-file is needed');
+  if (runtime !== 'none' && runtime !== 'exec') throw new Error(`--runtime has to be none or exec; found ${runtime}`);
   return {
     endpoint,
     bootstrapTokenFile,
     authorityFile: values['certificate-authority'],
     clusterId: values['cluster-id'],
     nodeName: values['node-name'],
-    runtime: 'none',
+    runtime,
     dependencies: values['depends-on']?.split(',').filter(Boolean) ?? [],
     start: !values['no-start'],
   };

@@ -1,21 +1,25 @@
 import { noRuntime } from '../adapters/runtime-none/runtime-none.ts';
-import { podVolumes } from '../adapters/volumes/pod-volumes.ts';
+import { systemTime } from '../adapters/system/time.ts';
 import { type OwnService, startOwnService } from '../adapters/windows/own-service.ts';
+import { plainVolumes } from '../adapters/windows/plain-volumes.ts';
 import { preshutdownSignal } from '../adapters/windows/preshutdown.ts';
 import type { ServiceOptions } from '../adapters/windows/service-messages.ts';
 import { WindowsMachine } from '../adapters/windows/windows-machine.ts';
+import { windowsRuntime } from '../adapters/windows/windows-runtime.ts';
+import type { PodRuntime } from '../ports/pod-runtime.ts';
 import { NO_NUMA, type Platform, type PlatformOptions } from './platform.ts';
 
 /** A control of its own (128 to 255) for a preshutdown, which no program can send. For tests. */
 const PRESHUTDOWN_CONTROL = 'NODEKEEPER_PRESHUTDOWN_CONTROL';
 
-export async function openWindows({ config, log, environment }: PlatformOptions): Promise<Platform> {
+export async function openWindows(options: PlatformOptions): Promise<Platform> {
+  const { config, log, environment } = options;
   const { rootDirectory } = config;
   const service = await openService(environment[PRESHUTDOWN_CONTROL], log);
   return {
     machine: new WindowsMachine({ rootDirectory }),
-    openRuntime: async () => noRuntime(),
-    volumes: () => podVolumes({ rootDirectory, memoryDirectory: undefined }),
+    openRuntime: async () => openRuntime(options),
+    volumes: () => plainVolumes(rootDirectory),
     numa: async () => NO_NUMA,
     swaps: async () => undefined,
     shutdownSignal: preshutdownSignal(service),
@@ -26,6 +30,12 @@ export async function openWindows({ config, log, environment }: PlatformOptions)
       if (service?.stopRequested.aborted) await service.end(0);
     },
   };
+}
+
+function openRuntime({ config, log, hostIp, probeClient, environment }: PlatformOptions): PodRuntime {
+  if (config.runtime === 'none') return noRuntime();
+  const { rootDirectory, podPidsMax } = config;
+  return windowsRuntime({ rootDirectory, time: systemTime, log, hostIp, probeClient, podPidsMax, environment });
 }
 
 /** Undefined if this process is no service. The graceful shutdown then logs that it cannot start. */

@@ -37,7 +37,7 @@ export const WINDOWS_DEFAULTS: SystemDefaults = {
   rootDirectory: 'C:\\ProgramData\\nodekeeper',
   configFile: 'C:\\ProgramData\\nodekeeper\\agent.yaml',
   isAbsolutePath: (path) => /^[A-Za-z]:[\\/]/.test(path),
-  runtimes: ['none'],
+  runtimes: ['none', 'exec'],
   absentSettings: ['relay', 'plannedSilenceOnSleepSeconds', 'updatePublicKey', 'updatePublicKeyFile', 'cgroupRoot'],
   evictionHard: {
     'memory.available': { kind: 'quantity', value: 500 * MEBIBYTE },

@@ -68,7 +68,7 @@ describe('settings on Windows', () => {
   });
 
   it.each([
-    ['podman', { runtime: 'podman' }, /runtime "podman": expected one of "none"/],
+    ['podman', { runtime: 'podman' }, /runtime "podman": expected one of "none", "exec"/],
     ['a path without a drive', { 'root-dir': '/var/lib' }, /expected an absolute path/],
   ])('refuses %s', (_name, flags, expected) => {
     const all = { endpoint: 'https://api.example', ...flags };

@@ -8,20 +8,20 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PRESHUTDOWN_KEY, PRESHUTDOWN_ORDER } from '../../agent/adapters/windows/preshutdown.ts';
 import { buildWindowsAgent } from '../../scripts/build-agent.ts';
-import type { KubeNode } from '../../shared/kinds/types.ts';
+import type { KubeNode, KubePod } from '../../shared/kinds/types.ts';
 import { type LocalForTest, startLocalForTest } from '../support/local.ts';
 import { until } from '../support/until.ts';
 import { drivePath, koffiArchive, startWine, type Wine, windowsPath, wineMissing } from '../support/wine.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SERVICE = 'nodekeeper-agent';
+const LOW_SECONDS = 4;
 const PROBE = 'nodekeeper-probe';
 const NODE_NAME = 'win-1';
 /** Stands for the preshutdown control, which no program can send. */
 const CONTROL = 200;
 const RUNNING = 4;
 const STOP_PENDING = 3;
-const STOPPED = 1;
 const SOON = { withinMs: 60_000, everyMs: 250 };
 const missing = wineMissing();
 
@@ -74,6 +74,95 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
   const readyOf = (node: KubeNode) => node.status?.conditions?.find(({ type }) => type === 'Ready');
   const log = (): string => readFileSync(drivePath('ProgramData/nodekeeper/agent.log'), 'utf8');
 
+  /** Three phases instead of those of the installation. */
+  function configurePhases(): void {
+    const file = drivePath('ProgramData/nodekeeper/agent.yaml');
+    const phases = [
+      { priority: 0, shutdownGracePeriodSeconds: LOW_SECONDS },
+      { priority: 1_000, shutdownGracePeriodSeconds: 10 },
+      { priority: 100_000, shutdownGracePeriodSeconds: 10 },
+    ];
+    const [text] = readFileSync(file, 'utf8').split('shutdownGracePeriod', 1);
+    writeFileSync(file, `${text}shutdownGracePeriodByPodPriority: ${JSON.stringify(phases)}\n`);
+  }
+
+  const post = async (path: string, body: object): Promise<void> => {
+    const answer = await local.client.send({ method: 'POST', path, body });
+    if (answer.kind !== 'answered' || answer.status !== 201) throw new Error(JSON.stringify(answer));
+  };
+  const podNamed = async (name: string): Promise<KubePod> => {
+    const answer = await local.client.send({ method: 'GET', path: `/api/v1/namespaces/default/pods/${name}` });
+    if (answer.kind !== 'answered' || answer.status !== 200) throw new Error(JSON.stringify(answer));
+    return answer.body as KubePod;
+  };
+  const podWith = (name: string, is: (pod: KubePod) => boolean): Promise<KubePod> =>
+    until(async () => {
+      const pod = await podNamed(name);
+      return is(pod) ? pod : undefined;
+    }, SOON).catch(async (error: Error) => {
+      throw new Error(`${error.message}\n${JSON.stringify((await podNamed(name)).status)}\n${log().slice(-4_000)}`);
+    });
+  const startPod = (name: string, spec: Record<string, unknown>, containers: readonly Record<string, unknown>[]) =>
+    post('/api/v1/namespaces/default/pods', {
+      metadata: { name },
+      spec: {
+        nodeName: NODE_NAME,
+        restartPolicy: 'Never',
+        tolerations: [{ operator: 'Exists' }],
+        automountServiceAccountToken: false,
+        terminationGracePeriodSeconds: 60,
+        ...spec,
+        containers: containers.map((each, index) => ({ name: `c${index}`, image: 'none', ...each })),
+      },
+    });
+  const cmd = (script: string) => ['cmd', '/c', script];
+  const waiting = { command: ['ping', '-n', '900', '127.0.0.1'] };
+  const outputOf = async (name: string): Promise<string> => {
+    const { uid } = (await podNamed(name)).metadata;
+    return readFileSync(drivePath(`ProgramData/nodekeeper/pods/${uid}/c0.0.log`), 'utf8').replaceAll('\r\n', '\n');
+  };
+
+  /** Pods of three priorities, and what a pod on Windows has and has not. */
+  async function runPods(): Promise<void> {
+    for (const [name, value] of [
+      ['mid', 1_000],
+      ['high', 100_000],
+    ] as const) {
+      await post('/apis/scheduling.k8s.io/v1/priorityclasses', { metadata: { name }, value });
+    }
+    await post('/api/v1/namespaces/default/configmaps', { metadata: { name: 'greeting' }, data: { text: 'hello' } });
+    const volumes = [{ name: 'greeting', configMap: { name: 'greeting' } }];
+    await startPod('short', { volumes }, [
+      {
+        command: cmd('type %CONTAINER_SANDBOX_MOUNT_POINT%\\etc\\greeting\\text & echo  %WHO% & exit 3'),
+        env: [{ name: 'WHO', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+        volumeMounts: [{ name: 'greeting', mountPath: '/etc/greeting' }],
+      },
+    ]);
+    await startPod('linux', { securityContext: { runAsUser: 1 } }, [waiting]);
+    // Wine cannot ask a program to end, so each container has its whole period: the smaller of its own and its phase's.
+    await startPod('low', {}, [waiting]);
+    const hook = { preStop: { exec: { command: cmd('echo hook of %WHO%') } } };
+    const last = { ...waiting, env: [{ name: 'WHO', value: 'mid' }], lifecycle: hook };
+    const mid = { priorityClassName: 'mid', terminationGracePeriodSeconds: 2 };
+    await startPod('mid', mid, [last, waiting, waiting]);
+    const readinessProbe = { exec: { command: cmd('exit 0') }, periodSeconds: 1 };
+    const high = { priorityClassName: 'high', terminationGracePeriodSeconds: 1 };
+    await startPod('high', high, [{ ...waiting, readinessProbe }]);
+    const running = (pod: KubePod): boolean =>
+      pod.status?.containerStatuses?.every(({ state, ready }) => state?.running !== undefined && ready) === true;
+    for (const name of ['low', 'mid', 'high']) await podWith(name, running);
+    const short = await podWith('short', ({ status }) => status?.phase === 'Failed');
+    expect(short.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({ exitCode: 3, reason: 'Error' });
+    expect(await outputOf('short')).toMatch(/^hello *win-1 *\n$/);
+    const refused = await podWith('linux', ({ status }) => {
+      return status?.containerStatuses?.[0]?.state?.waiting?.reason === 'CreateContainerConfigError';
+    });
+    expect(refused.status?.containerStatuses?.[0]?.state?.waiting?.message).toBe(
+      'spec.securityContext.runAsUser has no meaning on Windows',
+    );
+  }
+
   it('reads and writes what the service control manager and the registry know', async () => {
     const name = PROBE;
     const definition = {
@@ -125,6 +214,27 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     expect(address).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
   });
 
+  it('runs processes in jobs: with output, exit code, and an end for all of them', async () => {
+    const output = join(folder, 'job output.log');
+    const script = 'console.log(process.env.GREETING, process.argv[1], process.cwd()); process.exitCode = 7';
+    const words = ['C:\\node\\node.exe', '-e', script, 'c "d\\" e\\'];
+    const one = await wine.call('startJob', { memoryBytes: 2 ** 30, processesMax: 10 }, windowsPath(output), words);
+    await until(async () => (await wine.call('jobState', one)).exitCode === 7, SOON);
+    expect(readFileSync(output, 'utf8')).toBe('a "b" ü c "d\\" e\\ C:\\\n');
+
+    const ping = 'ping -n 300 127.0.0.1 >nul';
+    const many = await wine.call('startJob', {}, windowsPath(output), ['cmd', '/c', ping]);
+    const { pids } = await until(async () => {
+      const state = await wine.call('jobState', many);
+      return state.pids.length >= 2 ? state : undefined;
+    }, SOON);
+    await wine.call('closeJob', many);
+    await until(async () => !(await wine.call('processIds')).some((pid) => pids.includes(pid)), SOON);
+    await expect(wine.call('startJob', {}, windowsPath(output), ['no-such-program'])).rejects.toThrow(
+      /spawn no-such-program: not found \(2\)/,
+    );
+  });
+
   it('refuses an installation in one line, and leaves nothing of it', async () => {
     const nothing = () => [
       existsSync(drivePath('Program Files/nodekeeper')),
@@ -152,6 +262,7 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     const installed = await install('--depends-on', 'RpcSs,EventLog', '--no-start');
     expect(installed).toMatchObject({ exitCode: 0, output: expect.stringContaining('installed: ') });
     expect(await install()).toMatchObject({ exitCode: 1, output: expect.stringMatching(/^.*exists already; .*\n$/) });
+    configurePhases();
     appendFileSync(drivePath('ProgramData/nodekeeper/agent.env'), `NODEKEEPER_PRESHUTDOWN_CONTROL=${CONTROL}\r\n`);
     await wine.run('sc', 'start', SERVICE);
     const node = await nodeWith((each) => readyOf(each)?.status === 'True').catch((error: Error) => {
@@ -164,7 +275,7 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     });
     expect(node.status?.nodeInfo).toMatchObject({
       operatingSystem: 'windows',
-      containerRuntimeVersion: 'none://1.0.0',
+      containerRuntimeVersion: 'exec://1.0.0',
     });
     expect(node.status?.conditions?.map(({ type, status }) => `${type} ${status}`).sort()).toEqual([
       'DiskPressure False',
@@ -180,15 +291,71 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     ]);
     expect((await wine.run('sc', 'query', SERVICE)).output).toMatch(/STATE +: 4 +RUNNING/);
 
+    const withoutPods = await wine.call('processIds');
+    await runPods();
+    const asked = performance.now();
     await wine.call('control', SERVICE, CONTROL);
     const pending = await wine.call('status', SERVICE);
     expect(pending).toMatchObject({ state: STOP_PENDING, accepted: 0 });
     expect(pending.waitHint).toBeGreaterThanOrEqual(3_000);
-    await until(async () => (await wine.call('status', SERVICE)).state === STOPPED, SOON);
+    // As a person sees it.
+    const points: number[] = [];
+    await until(async () => {
+      const { output } = await wine.run('sc', 'query', SERVICE);
+      const point = /CHECKPOINT +: 0x(\w+)/.exec(output)?.[1];
+      if (output.includes('STOP_PENDING') && point !== undefined) points.push(Number.parseInt(point, 16));
+      return output.includes('STOPPED');
+    }, SOON);
+    expect(points).toEqual(points.toSorted((one, other) => one - other));
+    expect(new Set(points).size).toBeGreaterThan(2);
+    const tookMs = performance.now() - asked;
+    expect(tookMs).toBeGreaterThanOrEqual((LOW_SECONDS + 2 + 1) * 1_000);
+    await until(async () => (await wine.call('processIds')).every((pid) => withoutPods.includes(pid)), SOON);
+    expect(await outputOf('mid')).toContain('hook of mid');
     const after = await nodeWith((each) => readyOf(each)?.status === 'False');
     expect(readyOf(after)?.message).toBe('node is shutting down');
+    const ends = await Promise.all(
+      ['low', 'mid', 'high'].map(async (name) => {
+        const { status } = await podWith(name, ({ status: each }) => each?.phase === 'Failed');
+        expect(status).toMatchObject({
+          reason: 'Terminated',
+          message: 'Pod was terminated in response to imminent node shutdown.',
+        });
+        const times = status?.containerStatuses?.map(({ state }) => Date.parse(state?.terminated?.finishedAt ?? ''));
+        return { first: Math.min(...(times ?? [])), last: Math.max(...(times ?? [])) };
+      }),
+    );
+    const [low, mid, high] = ends;
+    expect(mid!.first).toBeGreaterThanOrEqual(low!.last);
+    expect(high!.first).toBeGreaterThanOrEqual(mid!.last);
     expect(log()).not.toMatch(/"level":"error"/);
     expect(existsSync(drivePath('ProgramData/nodekeeper/graceful_node_shutdown_state'))).toBe(true);
+  });
+
+  it('logs one error when it is no service, and leaves no process of a pod behind when it is killed', async () => {
+    const program = windowsPath(join(programs, 'nodekeeper-agent.mjs'));
+    const startAgent = () => wine.start(program, '--config', 'C:\\ProgramData\\nodekeeper\\agent.yaml');
+    const first = startAgent();
+    await nodeWith((each) => readyOf(each)?.status === 'True').catch((error: Error) => {
+      throw new Error(`${error.message}\n${first.output()}`);
+    });
+    expect(first.output().match(/"level":"error".*/g)).toEqual([
+      '"level":"error","message":"Failed to start node shutdown manager","error":"kubelet is NOT running as a Windows service"}',
+    ]);
+    const withoutPods = await wine.call('processIds');
+    await startPod('kept', {}, [waiting]);
+    await podWith('kept', ({ status }) => status?.containerStatuses?.[0]?.state?.running !== undefined);
+    const ofPods = (await wine.call('processIds')).filter((pid) => !withoutPods.includes(pid));
+    expect(ofPods.length).toBeGreaterThan(0);
+    first.kill();
+    await until(async () => !(await wine.call('processIds')).some((pid) => ofPods.includes(pid)), SOON);
+    const second = startAgent();
+    const kept = await podWith('kept', ({ status }) => status?.phase === 'Failed');
+    expect(kept.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({
+      exitCode: 137,
+      reason: 'ContainerStatusUnknown',
+    });
+    second.kill();
   });
 
   it('stops when it is asked to, and is removed without a trace', async () => {

@@ -38,11 +38,15 @@ export interface WineResult {
   readonly output: string;
 }
 
+const textOf = (file: string): string => readFileSync(file, 'utf8').replaceAll('\r\n', '\n');
+
 type Result<Name extends keyof DriverCalls> = Awaited<ReturnType<DriverCalls[Name]>>;
 
 export interface Wine {
   /** Runs Node.js with these arguments. */
   node(...args: readonly string[]): Promise<WineResult>;
+  /** Starts Node.js with these arguments, and does not wait. */
+  start(...args: readonly string[]): { output(): string; kill(): void };
   /** Runs a program of Windows. */
   run(...args: readonly string[]): Promise<WineResult>;
   /** Calls an adapter of this project under Wine. @throws Error of the call */
@@ -72,7 +76,7 @@ export async function startWine(programs: string, folder: string): Promise<Wine>
   async function run(...args: readonly string[]): Promise<WineResult> {
     const { child, output } = start(args);
     const exitCode = await new Promise<number | null>((resolve) => child.once('exit', resolve));
-    return { exitCode, output: readFileSync(output, 'utf8').replaceAll('\r\n', '\n') };
+    return { exitCode, output: textOf(output) };
   }
 
   let socket: Socket | undefined;
@@ -92,6 +96,10 @@ export async function startWine(programs: string, folder: string): Promise<Wine>
 
   return {
     node: (...args) => run(NODE, ...args),
+    start(...args) {
+      const { child, output } = start([NODE, ...args]);
+      return { output: () => textOf(output), kill: () => void child.kill('SIGKILL') };
+    },
     run,
     async call(name, ...args) {
       const { promise, resolve } = Promise.withResolvers<string>();

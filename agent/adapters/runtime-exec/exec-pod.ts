@@ -40,7 +40,7 @@ import { PodProcesses } from './pod-processes.ts';
 import type { ContainerRecord, PodRecord } from './pod-record.ts';
 import { PodStop } from './pod-stop.ts';
 import { podUsage } from './pod-usage.ts';
-import { type MarkedProcess, signal } from './process-table.ts';
+import type { MarkedProcess, ProcessTable } from './process-table.ts';
 
 /** Wait before a container is started again after the machine lacked resources. Milliseconds. */
 const START_AGAIN_MS = 10_000;
@@ -62,6 +62,7 @@ export interface ExecPodDependencies {
   readonly probeClient: ProbeClient;
   readonly onChange: () => void;
   readonly cgroups?: PodCgroups | undefined;
+  readonly processTable?: ProcessTable | undefined;
   readonly onEvent: (event: NodeEvent) => void;
 }
 
@@ -173,7 +174,7 @@ export class ExecPod {
     const live = processes.running().filter((each) => processes.mayBeAlive(each));
     for (const { pid, mark } of marked) {
       if (!mark.startsWith(`${processes.uid}/`)) continue;
-      if (!live.some((container) => processes.isMarkOf(container, mark))) signal(pid, 'SIGKILL');
+      if (!live.some((container) => processes.isMarkOf(container, mark))) processes.table.signal(pid, 'SIGKILL');
     }
     processes.discardRunsExcept(processes.running());
     this.check();
@@ -233,9 +234,9 @@ export class ExecPod {
 
   /** @throws Error when it cannot be measured */
   usage(withStorage: boolean, volumesDirectory: string): Promise<PodUsage> {
-    const { record, pod } = this.#processes;
+    const { record, pod, table } = this.#processes;
     const { directory, cgroups } = this.#dependencies;
-    return podUsage({ pod, containers: record.containers, directory, volumesDirectory, cgroups }, withStorage);
+    return podUsage({ pod, containers: record.containers, directory, volumesDirectory, cgroups, table }, withStorage);
   }
 
   /** Removes the output of a pod that has terminated. */

@@ -16,7 +16,7 @@ import { groupOf, type PodCgroups } from '../cgroup/pod-cgroups.ts';
 import type { Launch } from './launch.ts';
 import type { LogName } from './log-file.ts';
 import { type ContainerRecord, containerSpec, type Moment, type PodRecord, writeRecord } from './pod-record.ts';
-import { identify, isAlive, markedProcesses, type SignalName, signal } from './process-table.ts';
+import { linuxProcesses, type ProcessTable, type SignalName } from './process-table.ts';
 
 /** Time for killed processes to terminate; a process that needs longer hangs in the kernel. Milliseconds. */
 export const KILLED_WAIT_MS = 10_000;
@@ -36,6 +36,8 @@ export interface PodProcessesDependencies {
   readonly onChange: () => void;
   /** Absent: pods have no groups. */
   readonly cgroups?: PodCgroups | undefined;
+  /** Default: those of Linux. */
+  readonly processTable?: ProcessTable | undefined;
 }
 
 export type LaunchLimits = Pick<Launch, 'enter' | 'dataBytesMax' | 'oomScoreAdjust'>;
@@ -44,6 +46,7 @@ export class PodProcesses {
   readonly record: PodRecord;
   /** Processes that this agent started and that have not been observed to exit. */
   readonly children = new Map<ContainerRecord, ChildProcess>();
+  readonly table: ProcessTable;
   readonly #dependencies: PodProcessesDependencies;
   readonly #detached = new AbortController();
   /** Aborted and replaced at each change. */
@@ -53,6 +56,7 @@ export class PodProcesses {
   constructor(record: PodRecord, dependencies: PodProcessesDependencies) {
     this.record = record;
     this.#dependencies = dependencies;
+    this.table = dependencies.processTable ?? linuxProcesses;
   }
 
   get pod(): KubePod {
@@ -223,7 +227,7 @@ export class PodProcesses {
   /** Records the identity of the container's process. False if /proc cannot be read now. */
   learnIdentity(container: ContainerRecord, { pid = 0 }: ChildProcess): boolean {
     try {
-      const found = identify(pid, this.#dependencies.bootId);
+      const found = this.table.identify(pid, this.#dependencies.bootId);
       if (found !== undefined) container.process = found;
       return true;
     } catch {
@@ -234,7 +238,7 @@ export class PodProcesses {
   /** Also true if /proc cannot be read: waiting does less harm than terminating a running container. */
   mayBeAlive({ process }: ContainerRecord): boolean {
     try {
-      return process !== undefined && isAlive(process, this.#dependencies.bootId);
+      return process !== undefined && this.table.isAlive(process, this.#dependencies.bootId);
     } catch {
       return true;
     }
@@ -244,7 +248,7 @@ export class PodProcesses {
   signalGroup(container: ContainerRecord, name: SignalName): void {
     // The id of a child is not reused until this process has observed its exit.
     const pid = this.children.get(container)?.pid ?? this.#adoptedPid(container);
-    const refusal = pid === undefined ? undefined : signal(-pid, name);
+    const refusal = pid === undefined ? undefined : this.table.signal(-pid, name);
     if (refusal === undefined) return;
     this.#dependencies.log.warn('a process cannot be signalled', { podUid: this.uid, pid, signal: name, refusal });
   }
@@ -252,14 +256,14 @@ export class PodProcesses {
   /** Signals the first process of a container that this process is not the parent of. */
   signalFirst(container: ContainerRecord, name: NodeJS.Signals): void {
     const pid = this.#adoptedPid(container);
-    const refusal = pid === undefined ? undefined : signal(pid, name);
+    const refusal = pid === undefined ? undefined : this.table.signal(pid, name);
     if (refusal === undefined) return;
     this.#dependencies.log.warn('a process cannot be signalled', { podUid: this.uid, pid, signal: name, refusal });
   }
 
   #adoptedPid({ process }: ContainerRecord): number | undefined {
     try {
-      return process !== undefined && isAlive(process, this.#dependencies.bootId) ? process.pid : undefined;
+      return process !== undefined && this.table.isAlive(process, this.#dependencies.bootId) ? process.pid : undefined;
     } catch {
       // The next poll reads it again.
       return undefined;
@@ -303,12 +307,12 @@ export class PodProcesses {
     try {
       const grouped = tree?.processes(group) ?? [];
       if (grouped.length > 0) tree?.kill(group);
-      const marked = markedProcesses().filter(({ mark }) => isSelected(mark));
+      const marked = this.table.marked().filter(({ mark }) => isSelected(mark));
       const left = [...new Set([...grouped, ...marked.map(({ pid }) => pid)])];
       if (left.length === 0) return undefined;
       let why = `${left.length} processes of pod ${this.uid} still exist ${KILLED_WAIT_MS} ms after SIGKILL`;
       for (const { pid } of marked) {
-        const refusal = signal(pid, 'SIGKILL');
+        const refusal = this.table.signal(pid, 'SIGKILL');
         if (refusal !== undefined) why = `process ${pid} of pod ${this.uid} cannot be killed: ${refusal}`;
       }
       return why;

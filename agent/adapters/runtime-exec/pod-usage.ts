@@ -1,5 +1,5 @@
 /** What a pod uses: memory and processes by its groups or by /proc, storage by its directories. */
-import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs';
+import { lstatSync, readdirSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { defined } from '../../../shared/defined.ts';
@@ -7,7 +7,7 @@ import type { KubePod } from '../../../shared/kinds/types.ts';
 import type { PodUsage, StorageUsage } from '../../ports/pod-runtime.ts';
 import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import type { ContainerRecord } from './pod-record.ts';
-import { markedProcesses } from './process-table.ts';
+import type { ProcessTable } from './process-table.ts';
 
 /** Entries between two breaks. Other work of the agent continues in them. */
 const ENTRIES_AT_ONCE = 500;
@@ -15,7 +15,6 @@ const ENTRIES_AT_ONCE = 500;
 const ENTRIES_MAX = 1_000_000;
 /** stat(2) counts blocks of this size. */
 const BLOCK_BYTES = 512;
-const BYTES_PER_KIBIBYTE = 1_024;
 
 const NO_STORAGE: StorageUsage = { bytes: 0, inodes: 0 };
 
@@ -27,6 +26,7 @@ export interface MeasuredPod {
   /** Has one directory per volume; it may not exist. */
   readonly volumesDirectory: string;
   readonly cgroups: PodCgroups | undefined;
+  readonly table: ProcessTable;
 }
 
 /** @throws Error when /proc, a group or a directory cannot be read */
@@ -63,26 +63,16 @@ interface Residents {
 }
 
 /** Resident memory by container, of the processes in its group or with its mark. */
-function residentsOf({ pod, containers, cgroups }: MeasuredPod): ReadonlyMap<string, Residents> {
+function residentsOf({ pod, containers, cgroups, table }: MeasuredPod): ReadonlyMap<string, Residents> {
   const uid = pod.metadata.uid ?? '';
-  const marked = markedProcesses().filter(({ mark }) => mark.startsWith(`${uid}/`));
+  const marked = table.marked().filter(({ mark }) => mark.startsWith(`${uid}/`));
   return new Map(
     containers.map(({ name, restartCount }) => {
       const pids = new Set(marked.filter(({ mark }) => mark.split('/')[1] === name).map(({ pid }) => pid));
       for (const pid of cgroups?.processesOf(pod, name, restartCount) ?? []) pids.add(pid);
-      return [name, { bytes: sum([...pids].map(residentBytes)), processes: pids.size }];
+      return [name, { bytes: sum([...pids].map((pid) => table.residentBytes(pid))), processes: pids.size }];
     }),
   );
-}
-
-/** 0 for a process that no longer exists. */
-function residentBytes(pid: number): number {
-  try {
-    const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
-    return Number(kibibytes) * BYTES_PER_KIBIBYTE;
-  } catch {
-    return 0;
-  }
 }
 
 /** The output of all kept runs of a container. */

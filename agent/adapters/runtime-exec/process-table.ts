@@ -129,3 +129,39 @@ export function signal(target: number, name: NodeJS.Signals): string | undefined
     return codeOf(cause) === 'ESRCH' ? undefined : (cause as Error).message;
   }
 }
+
+const BYTES_PER_KIBIBYTE = 1_024;
+
+/** 0 for a process that no longer exists. */
+function residentBytes(pid: number): number {
+  try {
+    const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
+    return Number(kibibytes) * BYTES_PER_KIBIBYTE;
+  } catch {
+    return 0;
+  }
+}
+
+/** The processes of a machine: those of Linux here, those of Windows in `windows-processes.ts`. */
+export interface ProcessTable {
+  /** Empty when the system has none. @throws Error when it cannot be read */
+  bootId(): string;
+  /** Undefined for a process that no longer exists, or that cannot outlive the agent. @throws Error */
+  identify(pid: number, bootId: string): ProcessIdentity | undefined;
+  /** @throws Error when it cannot be read */
+  isAlive(identity: ProcessIdentity, bootId: string): boolean;
+  /** Living processes with a mark. @throws Error when they cannot be listed */
+  marked(): MarkedProcess[];
+  /** To a process or, when negative, to its group. Returns why it was not sent. */
+  signal(target: number, name: NodeJS.Signals): string | undefined;
+  residentBytes(pid: number): number;
+}
+
+export const linuxProcesses: ProcessTable = {
+  bootId: readBootId,
+  identify,
+  isAlive,
+  marked: markedProcesses,
+  signal,
+  residentBytes,
+};

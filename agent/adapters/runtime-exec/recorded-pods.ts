@@ -13,12 +13,12 @@ import type { NodeEvent } from '../../rules/node-event.ts';
 import { makeDirectory } from '../system/directory.ts';
 import { ExecPod, type ExecPodDependencies } from './exec-pod.ts';
 import { newRecord, type PodRecord, readRecord, removeQuietly, writeRecord } from './pod-record.ts';
-import { isShortage, type MarkedProcess, markedProcesses, readBootId, signal } from './process-table.ts';
+import { isShortage, linuxProcesses, type MarkedProcess, type ProcessTable } from './process-table.ts';
 
 export interface RecordedPodsOptions
   extends Pick<
     ExecPodDependencies,
-    'time' | 'log' | 'logLimits' | 'hostIp' | 'cgroups' | 'commands' | 'openEngine' | 'probeClient'
+    'time' | 'log' | 'logLimits' | 'hostIp' | 'cgroups' | 'commands' | 'openEngine' | 'probeClient' | 'processTable'
   > {
   /** Contains one directory per pod, with its uid as name. */
   readonly podsDirectory: string;
@@ -29,6 +29,7 @@ export interface RecordedPodsOptions
 
 export class RecordedPods {
   readonly #options: RecordedPodsOptions;
+  readonly #table: ProcessTable;
   readonly #pods = new Map<string, ExecPod>();
   #isStarted: ((podUid: string, container: string) => boolean) | undefined;
   #bootId = '';
@@ -39,6 +40,7 @@ export class RecordedPods {
 
   constructor(options: RecordedPodsOptions) {
     this.#options = options;
+    this.#table = options.processTable ?? linuxProcesses;
     this.#readRecords();
   }
 
@@ -154,6 +156,7 @@ export class RecordedPods {
       onChange: () => onChange(uid),
       onEvent: (event) => onEvent(record.pod, event),
       cgroups,
+      processTable: this.#table,
     });
     this.#pods.set(uid, pod);
     this.#applyNodeLimits();
@@ -177,8 +180,8 @@ export class RecordedPods {
   #adoptPods(): void {
     const { podsDirectory } = this.#options;
     makeDirectory(podsDirectory, 0o700);
-    this.#bootId = readBootId();
-    const marked = markedProcesses();
+    this.#bootId = this.#table.bootId();
+    const marked = this.#table.marked();
     for (const uid of readdirSync(podsDirectory)) {
       const record = this.#pods.has(uid) ? undefined : this.#readRecord(uid, marked);
       if (record !== undefined) this.#keep(record).adopt(marked);
@@ -192,7 +195,7 @@ export class RecordedPods {
     } catch (cause) {
       if (isShortage(cause)) throw cause;
       this.#options.log.error('the record of a pod cannot be read', { podUid: uid, cause: String(cause) });
-      for (const { pid, mark } of marked) if (mark.startsWith(`${uid}/`)) signal(pid, 'SIGKILL');
+      for (const { pid, mark } of marked) if (mark.startsWith(`${uid}/`)) this.#table.signal(pid, 'SIGKILL');
       return undefined;
     }
   }

@@ -15,6 +15,7 @@ import type { PodCgroups } from '../cgroup/pod-cgroups.ts';
 import { probeClient } from '../probe/probe-client.ts';
 import type { OpenEngine } from './container-engine.ts';
 import { type MountMode, mountMode } from './isolation.ts';
+import type { ProcessTable } from './process-table.ts';
 import { RecordedPods } from './recorded-pods.ts';
 
 /** Interval of the checks for exited processes that this agent did not start. Milliseconds. */
@@ -45,6 +46,8 @@ export interface RecordedRuntimeOptions {
   /** Files of one run of a container. */
   readonly logFilesMax?: number;
   readonly openEngine: OpenEngine;
+  /** Default: those of Linux. */
+  readonly processTable?: ProcessTable;
 }
 
 export interface RecordedRuntime {
@@ -76,6 +79,7 @@ export function recordedRuntime(options: RecordedRuntimeOptions): RecordedRuntim
     hostIp: options.hostIp,
     cgroups: options.cgroups,
     openEngine: options.openEngine,
+    processTable: options.processTable,
     commands: {
       inputs: () => inputs,
       mountMode: () => {

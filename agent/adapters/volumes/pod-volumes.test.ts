@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { KubePod } from '../../../shared/kinds/types.ts';
 import { podUsage } from '../runtime-exec/pod-usage.ts';
+import { linuxProcesses } from '../runtime-exec/process-table.ts';
 import { podVolumes } from './pod-volumes.ts';
 
 /** 20 directories with names of 250 characters: longer than PATH_MAX. */
@@ -28,7 +29,14 @@ it('measures a volume with directories that are too deep for a path', async () =
 
   const pod: KubePod = { metadata: { name: 'web', uid: 'uid' } };
   const volumesDirectory = join(rootDirectory, 'volumes/uid');
-  const measured = { pod, containers: [], directory: rootDirectory, volumesDirectory, cgroups: undefined };
+  const measured = {
+    pod,
+    containers: [],
+    directory: rootDirectory,
+    volumesDirectory,
+    cgroups: undefined,
+    table: linuxProcesses,
+  };
   const usage = await podUsage(measured, true);
   expect(usage.volumes.get('data')?.bytes).toBeGreaterThan(FILE_BYTES);
 });

@@ -5,6 +5,7 @@
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { foreign, required, wide, windowsLibraries } from '../../../agent/adapters/windows/foreign.ts';
+import { Job, type JobProcess } from '../../../agent/adapters/windows/jobs.ts';
 import {
   registryNumber,
   registryText,
@@ -59,6 +60,8 @@ const statusOf = (bytes: Buffer) => ({
   waitHint: bytes.readUInt32LE(24),
 });
 
+const jobs: { readonly job: Job; readonly process: JobProcess }[] = [];
+
 /** The calls by name. Arguments and results are JSON. */
 const CALLS = {
   koffiVersion: () => (foreign() as unknown as { version: string }).version,
@@ -87,6 +90,23 @@ const CALLS = {
     const machine = new WindowsMachine({ rootDirectory });
     return { facts: await machine.facts(), use: await machine.use(), address: await machine.defaultAddress(4) };
   },
+  startJob(
+    limits: { memoryBytes?: number; cpus?: number; processesMax?: number },
+    outputFile: string,
+    words: string[],
+  ) {
+    const { memoryBytes, cpus, processesMax } = limits;
+    const job = new Job({ memoryBytes, cpus, processesMax });
+    const [file = '', ...args] = words;
+    const env = { ...(process.env as Record<string, string>), GREETING: 'a "b" ü' };
+    const started = job.start({ file, args, env, directory: 'C:\\', outputFile });
+    return jobs.push({ job, process: started }) - 1;
+  },
+  jobState(index: number) {
+    const { job, process: started } = jobs[index]!;
+    return { pids: job.pids(), exitCode: started.exitCode() ?? null };
+  },
+  closeJob: (index: number) => jobs[index]!.job.close(),
   processIds() {
     const list = windowsLibraries().kernel32.func<(ids: Buffer, size: number, used: Buffer) => boolean>(
       'bool __stdcall K32EnumProcesses(void *i, uint32 s, void *u)',
