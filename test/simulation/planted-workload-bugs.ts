@@ -122,13 +122,14 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a rollout that ignores maxSurge',
     laws: ['L14'],
-    seed: 32,
+    seed: 33,
     plant: ofDeployment(({ spec }) => ({ ...spec?.strategy, rollingUpdate: { maxSurge: 9, maxUnavailable: 0 } })),
     options: CALM,
   },
   {
     bug: 'a rollout that ignores maxUnavailable',
     laws: ['L14'],
+    seed: 33,
     plant: ofDeployment(({ spec }) => ({
       ...spec?.strategy,
       ...(spec?.strategy?.type === 'RollingUpdate' && { rollingUpdate: { maxSurge: 0, maxUnavailable: '100%' } }),
@@ -172,7 +173,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a DaemonSet that replaces all pods at once',
     laws: ['L14'],
-    seed: 32,
+    seed: 36,
     plant: misread<KubeDaemonSet>('daemonsets', (set) => ({
       ...set,
       spec: { ...set.spec, updateStrategy: { rollingUpdate: { maxUnavailable: '100%' } } },
@@ -188,7 +189,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'a StatefulSet that replaces a pod while another one is not Ready',
     laws: ['L14'],
-    seed: 42,
+    seed: 39,
     plant: podsOf('StatefulSet', (pod) => ({
       ...pod,
       status: { ...pod.status, phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },

@@ -86,9 +86,11 @@ const anyVersion = (items: ItemStore): ItemStore => ({
 });
 
 describe('the laws find', () => {
-  it.each<{ bug: string; plant: NonNullable<SimOptions['plant']> }>([
+  /** `seed`: the first one that is tried. Default: 1. */
+  it.each<{ bug: string; seed?: number; plant: NonNullable<SimOptions['plant']> }>([
     {
       bug: 'a relay that keeps dead machines alive with old heartbeats',
+      seed: 5,
       plant: {
         ...tokensForEver,
         items: (items, { name }) => (name === 'heartbeat' ? anyVersion(items) : items),
@@ -108,10 +110,10 @@ describe('the laws find', () => {
           }),
       },
     },
-  ])('$bug', { timeout: TIMEOUT_MS }, async ({ plant }) => {
+  ])('$bug', { timeout: TIMEOUT_MS }, async ({ plant, seed: first = 1 }) => {
     const found: string[] = [];
     const faults = RELAY_FAULTS.filter((name) => name !== 'waysHang');
-    for (let seed = 1; seed <= SEEDS_MAX && found.length === 0; seed += 1) {
+    for (let seed = first; seed < first + SEEDS_MAX && found.length === 0; seed += 1) {
       const { failure } = await runSim({ ...SITES, faults, seed, plant });
       if (failure !== undefined) found.push(`${failure.law}: ${failure.message}`);
     }
