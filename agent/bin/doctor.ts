@@ -20,17 +20,22 @@ import { LinuxMachine } from '../adapters/linux-machine/linux-machine.ts';
 import { updateFiles } from '../adapters/updates/update-files.ts';
 import { InstalledVersions } from '../app/updates/installed-versions.ts';
 import type { AgentConfig } from '../config.ts';
+import type { Machine } from '../ports/machine.ts';
 import { describeConfigFault } from '../rules/config-settings.ts';
 import { findingsOf, type Readings } from '../rules/doctor.ts';
+import { lastShutdown, preshutdownFindings } from '../rules/doctor-windows.ts';
 import type { Finding } from '../rules/finding.ts';
 import { swapStartFault } from '../rules/swap-detection.ts';
 
 const CONFIG_FILE = hostSystem.configFile;
-export const DOCTOR_USAGE = `Usage: nodekeeper-agent doctor [--json] [--config FILE] [--FLAG VALUE …]
+export const DOCTOR_USAGE = `Usage: nodekeeper-agent doctor [--json] [--windows-shutdown] [--config FILE] [--FLAG VALUE …]
 
   --config FILE   the agent's configuration (${CONFIG_FILE})
   --json          as JSON
+  --windows-shutdown   only what concerns a shutdown of this machine with Windows, and how the last one went
 `;
+
+const SHUTDOWN_ONLY = '--windows-shutdown';
 
 export interface DoctorIo {
   readonly print: (text: string) => void;
@@ -43,14 +48,20 @@ export interface DoctorIo {
 /** @param args the arguments after `doctor`. Returns the exit code: 0, or 1 if a check failed. */
 export async function doctor(args: readonly string[], io: DoctorIo): Promise<number> {
   const isJson = args.includes('--json');
-  const rest = args.filter((each) => each !== '--json');
+  const isShutdownOnly = args.includes(SHUTDOWN_ONLY);
+  if (isShutdownOnly && process.platform !== 'win32') {
+    io.print(`${SHUTDOWN_ONLY} is for Windows`);
+    return 1;
+  }
+  const rest = args.filter((each) => each !== '--json' && each !== SHUTDOWN_ONLY);
   const hasConfig = rest.some((each) => each === '--config' || each.startsWith('--config='));
   const loaded = io.loadConfig(hasConfig ? rest : ['--config', CONFIG_FILE, ...rest]);
   if (loaded.kind === 'help') {
     io.print(DOCTOR_USAGE);
     return 0;
   }
-  const findings = loaded.kind === 'ok' ? await examine(loaded.config, io) : [];
+  const look = isShutdownOnly ? examineShutdown : examine;
+  const findings = loaded.kind === 'ok' ? await look(loaded.config, io) : [];
   const all = [...configurationFindings(loaded), ...findings];
   if (isJson) io.print(JSON.stringify({ checks: all }, undefined, 2));
   else for (const finding of all) io.print(lineOf(finding));
@@ -77,23 +88,61 @@ const CHECK_WIDTH = 15;
 const lineOf = ({ check, outcome, message, todo }: Finding): string =>
   `${outcome.padEnd(OUTCOME_WIDTH)}${check.padEnd(CHECK_WIDTH)}${message}${todo === undefined ? '' : `. ${todo}`}`;
 
+/** The measurements that differ between operating systems. */
+interface MachineParts {
+  readonly machine: Pick<Machine, 'addresses' | 'lookup'>;
+  readonly shutdown: () => Promise<Readings['shutdown']>;
+  readonly runtime: () => Promise<Readings['runtime']>;
+  readonly swaps: () => Promise<string | undefined>;
+}
+
+function linuxParts({ rootDirectory, runtime }: AgentConfig, environment: DoctorIo['environment']): MachineParts {
+  const machine = new LinuxMachine({ rootDirectory });
+  return {
+    machine,
+    shutdown: () => readShutdown(environment['DBUS_SYSTEM_BUS_ADDRESS']),
+    runtime: () => readRuntime(runtime),
+    swaps: () => machine.swaps(),
+  };
+}
+
+async function windowsParts({ rootDirectory, runtime }: AgentConfig): Promise<MachineParts> {
+  const { readPreshutdown } = await import('../adapters/doctor/measure-windows.ts');
+  const { WindowsMachine } = await import('../adapters/windows/windows-machine.ts');
+  return {
+    machine: new WindowsMachine({ rootDirectory }),
+    shutdown: async () => ({ kind: 'preshutdown', preshutdown: readPreshutdown() }),
+    runtime: async () => ({ kind: runtime === 'none' ? 'none' : 'jobs' }),
+    swaps: async () => undefined,
+  };
+}
+
+async function examineShutdown(config: AgentConfig, { nowMs }: DoctorIo): Promise<readonly Finding[]> {
+  const { readPreshutdown, readShutdownHistory } = await import('../adapters/doctor/measure-windows.ts');
+  return [
+    ...preshutdownFindings(config, readPreshutdown()),
+    lastShutdown(await readShutdownHistory(config.rootDirectory, nowMs())),
+  ];
+}
+
 async function examine(
   config: AgentConfig,
   { environment, agentVersion, nowMs }: DoctorIo,
 ): Promise<readonly Finding[]> {
   const key = await readKey(config);
-  const machine = new LinuxMachine({ rootDirectory: config.rootDirectory });
+  const local = process.platform === 'win32' ? await windowsParts(config) : linuxParts(config, environment);
+  const { machine } = local;
   // Before the others: it listens on the port for a moment.
   const ownRelay = await readOwnRelay(config, machine);
   const [endpoint, token, shutdown, disk, runtime, agent, updates, swaps, usedRelay] = await Promise.all([
     readEndpoint(config, environment),
     readToken(config, key, environment),
-    readShutdown(environment['DBUS_SYSTEM_BUS_ADDRESS']),
+    local.shutdown(),
     readDisk(config.rootDirectory),
-    readRuntime(config.runtime),
+    local.runtime(),
     readAgent(config.healthzPort),
     readUpdates(environment['NODEKEEPER_AGENTS']),
-    machine.swaps(),
+    local.swaps(),
     readUsedRelay(config),
   ]);
   const readings: Readings = {

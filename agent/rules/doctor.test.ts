@@ -7,6 +7,8 @@ const config: DoctorConfig = {
   rootDirectory: '/var/lib/nodekeeper',
   runtime: 'exec',
   shutdownGracePeriodMs: 40_000,
+  shutdownGracePeriodCriticalPodsMs: 0,
+  shutdownGracePeriodByPodPriority: [],
 };
 const DAY_MS = 86_400_000;
 const GIB = 1_024 ** 3;

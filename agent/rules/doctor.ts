@@ -1,6 +1,7 @@
 /** `nodekeeper-agent doctor`: what each measurement of the machine means, and what to do. */
 import type { AgentConfig } from '../config.ts';
 import { type RelayReadings, relayFindings } from './doctor-relay.ts';
+import { type PreshutdownReading, preshutdownFindings } from './doctor-windows.ts';
 import { type Finding, failed, isCertificateFault, ok, warning } from './finding.ts';
 
 /** One HTTPS request to the endpoint, without a token. */
@@ -28,6 +29,8 @@ export type TokenReading = { readonly status: number; readonly message: string }
 
 export type ShutdownReading =
   | { readonly kind: 'logind'; readonly delayMaxMs: number }
+  /** On Windows. */
+  | { readonly kind: 'preshutdown'; readonly preshutdown: PreshutdownReading }
   | { readonly kind: 'failed'; readonly message: string };
 
 export type CgroupReading =
@@ -46,6 +49,8 @@ export type DiskReading =
 export type RuntimeReading =
   | { readonly kind: 'none' }
   | { readonly kind: 'exec'; readonly mounts: 'mounts' | 'links' }
+  /** `exec` on Windows. */
+  | { readonly kind: 'jobs' }
   | { readonly kind: 'podman'; readonly version: string | undefined; readonly message: string };
 
 export type AgentReading =
@@ -83,6 +88,8 @@ export type DoctorConfig = Pick<
   | 'rootDirectory'
   | 'runtime'
   | 'shutdownGracePeriodMs'
+  | 'shutdownGracePeriodCriticalPodsMs'
+  | 'shutdownGracePeriodByPodPriority'
   | 'updatePublicKey'
   | 'heartbeatEndpoint'
   | 'relay'
@@ -99,18 +106,35 @@ export function findingsOf(config: DoctorConfig, readings: Readings, nowMs: numb
   return [
     versions(readings),
     ...endpoint(config, readings.endpoint, nowMs),
-    key(config, readings.key),
+    key(config, readings.key, commandsOf(readings)),
     token(config, readings.token),
     ...relayFindings(config, readings, { isRunning: isRunning(readings.agent), nowMs }),
     runtime(readings.runtime),
     ...(readings.runtime.kind === 'exec' ? [cgroups(readings.cgroups)] : []),
-    shutdown(config, readings.shutdown),
+    ...shutdown(config, readings.shutdown),
     disk(config, readings.disk),
     swap(readings.swapFault),
     updates(config, readings.updates),
-    agent(readings.agent),
+    agent(readings.agent, commandsOf(readings)),
   ];
 }
+
+/** What a person types on this machine. */
+interface Commands {
+  readonly start: string;
+  readonly readLog: string;
+}
+
+const SYSTEMD: Commands = {
+  start: 'systemctl start nodekeeper-agent',
+  readLog: 'journalctl -u nodekeeper-agent',
+};
+const WINDOWS: Commands = {
+  start: 'sc start nodekeeper-agent',
+  readLog: 'type %ProgramData%\\nodekeeper\\agent.log',
+};
+
+const commandsOf = ({ shutdown: { kind } }: Readings): Commands => (kind === 'preshutdown' ? WINDOWS : SYSTEMD);
 
 function versions({ agentVersion, nodeVersion, endpoint: read }: Readings): Finding {
   const server = read.kind === 'answered' ? `, API ${read.serverVersion}` : '';
@@ -163,13 +187,13 @@ function clock(aheadMs: number | undefined): Finding {
   return warning('clock', message, 'Synchronise the clock (systemd-timesyncd or chrony). Heartbeats work without it.');
 }
 
-function key({ rootDirectory, nodeName }: DoctorConfig, read: KeyReading): Finding {
+function key({ rootDirectory, nodeName }: DoctorConfig, read: KeyReading, { start }: Commands): Finding {
   switch (read.kind) {
     case 'token':
       return ok('key', 'a token is configured, the machine needs no key');
     case 'key':
       if (read.isEnrolled) return ok('key', `${rootDirectory}/node-key.pem, readable by its owner only, is enrolled`);
-      return warning('key', 'the key is not enrolled yet', 'Start the agent: systemctl start nodekeeper-agent');
+      return warning('key', 'the key is not enrolled yet', `Start the agent: ${start}`);
     case 'none':
       if (read.hasBootstrapToken) {
         return warning('key', 'there is no key yet', 'Start the agent: it creates a key and enrols it.');
@@ -220,6 +244,8 @@ function runtime(read: RuntimeReading): Finding {
       const message = 'exec, volumes by links: this process may not create mount namespaces';
       return warning('runtime', message, 'Run as root; the unit needs RestrictNamespaces=mnt (install.sh sets it).');
     }
+    case 'jobs':
+      return ok('runtime', 'exec, processes in Job objects');
     case 'podman':
       if (read.version !== undefined) return ok('runtime', `podman ${read.version}`);
       return failed('runtime', `podman: ${read.message}`, 'Install podman, or set `runtime` to exec.');
@@ -237,7 +263,15 @@ function cgroups(read: CgroupReading): Finding {
   return warning('cgroups', `${directory} has no controller ${missing.join(', ')}`, todo);
 }
 
-function shutdown({ shutdownGracePeriodMs }: DoctorConfig, read: ShutdownReading): Finding {
+function shutdown(config: DoctorConfig, read: ShutdownReading): Finding[] {
+  if (read.kind === 'preshutdown') return preshutdownFindings(config, read.preshutdown);
+  return [inhibitedShutdown(config, read)];
+}
+
+function inhibitedShutdown(
+  { shutdownGracePeriodMs }: DoctorConfig,
+  read: Exclude<ShutdownReading, { kind: 'preshutdown' }>,
+): Finding {
   if (shutdownGracePeriodMs === 0) {
     const todo = 'Set shutdownGracePeriod, such as 40s, in KubeletConfiguration.';
     return warning('shutdown', 'a shutdown of the machine kills pods without their grace period', todo);
@@ -281,16 +315,16 @@ function updates({ updatePublicKey }: DoctorConfig, { isOnTrial, failed: bad }: 
 /** Undefined: unknown. */
 const isRunning = ({ kind }: AgentReading): boolean | undefined => (kind === 'unknown' ? undefined : kind !== 'absent');
 
-function agent(read: AgentReading): Finding {
+function agent(read: AgentReading, { start, readLog }: Commands): Finding {
   switch (read.kind) {
     case 'healthy':
       return ok('agent', 'runs and is healthy');
     case 'unknown':
       return ok('agent', 'not checked: healthzPort is 0');
     case 'unhealthy':
-      return failed('agent', read.message, 'Read its log: journalctl -u nodekeeper-agent');
+      return failed('agent', read.message, `Read its log: ${readLog}`);
     case 'absent':
-      return warning('agent', `does not run: ${read.message}`, 'Start it: systemctl start nodekeeper-agent');
+      return warning('agent', `does not run: ${read.message}`, `Start it: ${start}`);
     default:
       return read satisfies never;
   }

@@ -332,6 +332,21 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     expect(existsSync(drivePath('ProgramData/nodekeeper/graceful_node_shutdown_state'))).toBe(true);
   });
 
+  it('has a doctor, and a check of the last shutdown', async () => {
+    const config = ['--config', 'C:\\ProgramData\\nodekeeper\\agent.yaml'];
+    const { output } = await agent('doctor', ...config);
+    expect(output).toMatch(/^ok +configuration +node win-1, runtime exec$/m);
+    expect(output).toMatch(/^ok +token +accepted, Node win-1 exists$/m);
+    expect(output).toMatch(/^ok +runtime +exec, processes in Job objects$/m);
+    expect(output).toMatch(/^warning +agent +does not run: .* Start it: sc start nodekeeper-agent$/m);
+    const shutdown = await agent('doctor', '--windows-shutdown', ...config);
+    expect(shutdown.output).toMatch(/^ok +shutdown +Windows waits 50 s for the service$/m);
+    expect(shutdown.output).toMatch(/^ok +shutdown +nodekeeper-agent is before RpcSs, EventLog in PreshutdownOrder$/m);
+    expect(shutdown.output).toMatch(
+      /^warning +last shutdown +pods were terminated at .* after this start of the machine/m,
+    );
+  });
+
   it('logs one error when it is no service, and leaves no process of a pod behind when it is killed', async () => {
     const program = windowsPath(join(programs, 'nodekeeper-agent.mjs'));
     const startAgent = () => wine.start(program, '--config', 'C:\\ProgramData\\nodekeeper\\agent.yaml');

@@ -37,7 +37,7 @@ export const USAGE = `Usage: nodekeeper-agent [--config FILE] [--FLAG VALUE …]
        nodekeeper-agent sleep --for TIME [--reason TEXT] [--config FILE]
        nodekeeper-agent relay init --directory DIR --name NAME[,NAME…]
        nodekeeper-agent plan shutdown|limits|swap|topology --config FILE --pods FILE [--json]
-       nodekeeper-agent doctor [--json] [--config FILE]
+       nodekeeper-agent doctor [--json] [--windows-shutdown] [--config FILE]
        nodekeeper-agent --version
 
   --config FILE   KubeletConfiguration (kubelet.config.k8s.io/v1beta1) and AgentConfiguration

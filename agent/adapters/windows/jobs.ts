@@ -276,8 +276,8 @@ export class JobProcess {
   }
 
   /**
-   * Sends Ctrl+Break to the process and what it started: the nearest that Windows has to SIGTERM. Only a process without
-   * a console of its own can do this, such as a service.
+   * Sends Ctrl+Break to the process and what it started: the nearest that Windows has to SIGTERM. Only a process that
+   * has no console can do this, such as a service.
    *
    * @returns why it was not sent
    */
