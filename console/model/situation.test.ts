@@ -190,6 +190,19 @@ describe('the situation', () => {
     expect(told?.[1]).toBe('in 280 s: at least 1 pod is evicted');
   });
 
+  it('is a pod that waits, with the reason of the scheduler', () => {
+    const waiting = { namespace: 'd', name: 'p', phase: 'Pending', node: '', owner: '', isTerminating: false };
+    const oldestPending = {
+      ...waiting,
+      createdAtMs: NOW_MS - 90_000,
+      whyPending: '0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 2 not helpful.',
+    };
+    expect(situation([cell('n1')], { oldestPending })).toEqual([
+      ['warn Pending pods: d/p waits for a node for 90s: 0/2 nodes are available: 2 Insufficient cpu.'],
+    ]);
+    expect(situation([cell('n1')], { oldestPending: { ...oldestPending, createdAtMs: NOW_MS - 9_000 } })).toEqual([]);
+  });
+
   it('is a controller without ticks', () => {
     expect(situation([cell('n1')], { status: status({ lastTickTime: secondsAgo(31) }) })).toEqual([
       [

@@ -320,13 +320,15 @@ function flappingTroubles({ nodes }: SituationInput): readonly Trouble[] {
 
 function pendingTroubles({ oldestPending: pod, nowMs }: SituationInput): readonly Trouble[] {
   if (pod === undefined || nowMs - pod.createdAtMs < PENDING_MS) return [];
+  // Why preemption does not help either is a second sentence of the scheduler: the list of pods has it.
+  const [why = ''] = pod.whyPending.split(/\.? preemption: /);
   return [
     {
       key: 'pending',
       level: 'warn',
       subject: 'Pending pods',
       href: '#/pods?q=Pending',
-      text: `${podKeyOf(pod)} waits for a node for ${formatAge(nowMs - pod.createdAtMs)}: ${pod.whyPending || 'the scheduler has not tried it'}${pod.whyPending.endsWith('.') ? '' : '.'}`,
+      text: `${podKeyOf(pod)} waits for a node for ${formatAge(nowMs - pod.createdAtMs)}: ${why || 'the scheduler has not tried it'}.`,
       next: [],
       zones: [],
     },

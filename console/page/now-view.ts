@@ -91,7 +91,7 @@ export function NowView({ view, isOld }: NowProps): JSX.Element {
     worst === undefined
       ? h(Quiet, { view, lastMs: decisions.value === undefined || isOld ? 'unknown' : lastMs, isOld, nowMs })
       : h(Situation, { trouble: worst, decisions: decisions.value ?? [] }),
-    h(GateLine, { view }),
+    h(GateLine, { view, areAllReady: worst !== undefined && view.isListed && down.length === 0 }),
     others.length === 0
       ? null
       : h(
@@ -204,7 +204,13 @@ function Quiet({ view: { isListed, nodes }, lastMs, isOld, nowMs }: QuietProps):
 }
 
 /** Whether silence can be trusted: the reason to believe the sentence above it. */
-function GateLine({ view: { status, metrics } }: { readonly view: ClusterView }): JSX.Element | null {
+interface GateLineProps {
+  readonly view: ClusterView;
+  /** Said here where something else is wrong. */
+  readonly areAllReady: boolean;
+}
+
+function GateLine({ view: { status, metrics, nodes }, areAllReady }: GateLineProps): JSX.Element | null {
   if (status?.gate?.state !== 'Open') return null;
   const accepted = sampleValue(metrics, 'nodekeeper_probes', { result: 'accepted' });
   const failed = sampleValue(metrics, 'nodekeeper_probes', { result: 'failed' });
@@ -213,6 +219,7 @@ function GateLine({ view: { status, metrics } }: { readonly view: ClusterView })
   return h(
     'p',
     { class: 'gate-line' },
+    areAllReady && nodes.size > 0 ? `No node is NotReady (${nodes.size}). ` : '',
     h(Explained, { term: 'gate', text: 'Gate' }),
     arrive.length === 0
       ? ' open.'

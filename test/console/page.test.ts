@@ -30,7 +30,7 @@ import { type StandInApi, type StandInOptions, startStandInApi } from '../suppor
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const WAIT = { timeout: 30_000 };
 const HOUR_MS = 3_600_000;
-/** Each story looks at four variants of its page. */
+/** Each story looks at two variants of its page, or at four with KEEP_SCREENSHOTS. */
 vi.setConfig({ testTimeout: 180_000 });
 let browser: Browser;
 let items: ItemStore;
