@@ -1,4 +1,7 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { repositoryRoot } from '../../cdk/lib/function-names.ts';
 import { apiInMemory } from '../../test/support/api-in-memory.ts';
 import { APPLICATION_OBJECTS } from '../../test/support/application-objects.ts';
 import { expectDocumented, markdownTable } from '../../test/support/documented.ts';
@@ -25,6 +28,20 @@ describe('the table of kinds', () => {
         expect([each.resource, each.verbs]).not.toEqual([each.resource, expect.arrayContaining(['create'])]);
       if (effect === 'unenforced') expect([each.resource, warning]).toEqual([each.resource, expect.any(String)]);
     }
+  });
+
+  it('calls no kind unenforced that a controller, the scheduler or the agent knows', () => {
+    const textOf = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8');
+    const folders = globSync('shared/kinds/*/resource.ts', { cwd: repositoryRoot })
+      .filter((path) => unenforced.some(({ resource }) => textOf(path).includes(`'${resource}'`)))
+      .map(dirname);
+    expect(folders.length).toBeGreaterThan(3);
+    const programs = globSync('{functions,server,agent,shared/{scheduling,fleet}}/**/*.ts', {
+      cwd: repositoryRoot,
+      exclude: ['functions/api/**', '**/*.test.ts'],
+    });
+    const knowing = programs.filter((path) => folders.some((folder) => textOf(path).includes(`${folder}/`)));
+    expect(knowing).toEqual([]);
   });
 
   it('is in the documentation', () => {
