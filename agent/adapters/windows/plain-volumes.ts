@@ -1,6 +1,6 @@
 /**
- * Volumes on Windows. They are those of Linux, without what Windows lacks: no groups, and no file system in memory. Each
- * file is replaced by itself. A link to a file needs a right that the agent may not have.
+ * Volumes on Windows: those of Linux, without groups and without a file system in memory. Each file is replaced by
+ * itself. A link to a file needs a right that the agent may not have.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
