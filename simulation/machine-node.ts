@@ -15,7 +15,11 @@ import type { MachineSpec } from './scenario.ts';
 import { providerIdOf } from './simulated-instance.ts';
 
 const LEASE_SECONDS = 40;
-const PLATFORM = { operatingSystem: 'linux', architecture: 'amd64' } as const;
+/** A machine of a scenario has the operating system of its label. */
+const platformOf = ({ labels }: MachineSpec) => ({
+  operatingSystem: labels['kubernetes.io/os'] ?? 'linux',
+  architecture: 'amd64',
+});
 const CAPACITY = { cpu: '4', memory: '8Gi', pods: '110' } as const;
 
 export interface MachineAtTime {
@@ -71,7 +75,7 @@ function conditionsOf(machine: MachineAtTime, found: readonly NodeCondition[] | 
 
 /** The Node as found, with the labels and conditions that the machine reports. By a correct clock. */
 export function computedNode(machine: MachineAtTime, found: KubeNode): KubeNode {
-  const labels = { ...found.metadata.labels, ...labelsToSet(found.metadata.labels, PLATFORM) };
+  const labels = { ...found.metadata.labels, ...labelsToSet(found.metadata.labels, platformOf(machine.spec)) };
   const conditions = conditionsOf(machine, found.status?.conditions);
   return { ...found, metadata: { ...found.metadata, labels }, status: { ...found.status, conditions } };
 }
@@ -107,7 +111,7 @@ export function registeredNode(machine: MachineAtTime): KubeNode {
       cloudProvider: '',
       enableControllerAttachDetach: false,
     },
-    { hostname: spec.name, ...PLATFORM },
+    { hostname: spec.name, ...platformOf(spec) },
   );
   const creationTimestamp = clock === undefined ? undefined : formatTime(clock.timeMs('creationTimestamp', nowMs));
   const metadata = creationTimestamp === undefined ? initial.metadata : { ...initial.metadata, creationTimestamp };
