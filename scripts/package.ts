@@ -4,10 +4,10 @@
  * Builds the package that other CDK apps install: the construct as JavaScript with type declarations, and the bundled
  * handlers. It needs neither esbuild nor the sources of the functions.
  */
+import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
 import { writeBundle } from '../cdk/lib/bundle.ts';
 import { functionList } from '../functions/function-list.ts';
 
@@ -52,26 +52,22 @@ function buildPackage(directory: string): void {
 }
 
 function compile(directory: string): void {
-  const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile) as { config: object };
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: ['cdk/index.ts'] }, ts.sys, ROOT);
-  const program = ts.createProgram([join(ROOT, 'cdk/index.ts')], {
-    ...options,
+  const project = join(directory, 'tsconfig.json');
+  const compilerOptions = {
     noEmit: false,
     allowImportingTsExtensions: false,
     rewriteRelativeImportExtensions: true,
     declaration: true,
     rootDir: ROOT,
     outDir: directory,
-  });
-  const { diagnostics } = program.emit();
-  const faults = [...ts.getPreEmitDiagnostics(program), ...diagnostics];
-  if (faults.length === 0) return;
-  const host = {
-    getCanonicalFileName: (name: string) => name,
-    getCurrentDirectory: () => ROOT,
-    getNewLine: () => '\n',
+    typeRoots: [join(ROOT, 'node_modules/@types')],
   };
-  throw new Error(ts.formatDiagnostics(faults, host));
+  const extended = { extends: join(ROOT, 'tsconfig.json'), include: [], files: [join(ROOT, 'cdk/index.ts')] };
+  writeFileSync(project, JSON.stringify({ ...extended, compilerOptions }));
+  const compiler = join(ROOT, 'node_modules/typescript-7/bin/tsc');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [compiler, '-p', project], { encoding: 'utf8' });
+  rmSync(project);
+  if (status !== 0) throw new Error(`${stdout}${stderr}`);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -62,7 +62,7 @@ describe('the package', () => {
       writeFileSync(join(app, 'package.json'), '{"type":"module"}');
       writeFileSync(join(app, 'app.ts'), APP);
       const flags = ['--module', 'nodenext', '--target', 'es2024', '--strict', '--types', 'node', 'app.ts'];
-      run(process.execPath, [join(repositoryRoot, 'node_modules/typescript/bin/tsc'), ...flags], app);
+      run(process.execPath, [join(repositoryRoot, 'node_modules/typescript-7/bin/tsc'), ...flags], app);
       run(process.execPath, ['app.js'], app, { CDK_OUTDIR: join(app, 'cdk.out') });
 
       const template = JSON.parse(readFileSync(join(app, 'cdk.out', 'Mine.template.json'), 'utf8')) as {
