@@ -3,7 +3,7 @@ import type { KubeClusterStatus, KubeNode } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import type { EvictablePod } from './eviction-plan.ts';
 import { cellOf, type NodeCell } from './node-cell.ts';
-import { type SituationInput, troublesOf } from './situation.ts';
+import { type SituationInput, troublesOf, worstFirst } from './situation.ts';
 import { zonesOf } from './zone-summary.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 12);
@@ -211,4 +211,13 @@ describe('the situation', () => {
       ],
     ]);
   });
+});
+
+it('orders zones by their state before the share of nodes that are down', () => {
+  const down = ['d1', 'd2'].map((name) => cell(name, { ready: 'False', zone: 'down' }));
+  const full = [cell('f1', { ready: 'False', zone: 'full' }), cell('f2', { zone: 'full' })];
+  const zones = zonesOf([...down, ...full, cell('r', { zone: 'ready' })], new Map(), NOW_MS);
+  // A zone is in full disruption with less of its nodes down, where the others are in planned silence.
+  const stated = zones.map((zone) => (zone.zone === 'full' ? { ...zone, state: 'FullDisruption' } : zone));
+  expect(stated.toSorted(worstFirst).map(({ zone }) => zone)).toEqual(['full', 'down', 'ready']);
 });

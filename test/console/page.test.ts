@@ -415,6 +415,18 @@ it('lists nodes and pods with the words and numbers that kubectl prints', async 
       ],
     },
   });
+  const labels = { app: 'web' };
+  await send('POST', '/apis/apps/v1/namespaces/default/deployments', {
+    metadata: { name: 'web', namespace: 'default' },
+    spec: {
+      replicas: 3,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [container] } },
+    },
+  });
+  await send('PATCH', '/apis/apps/v1/namespaces/default/deployments/web/status', {
+    status: { replicas: 3, readyReplicas: 2, updatedReplicas: 3, availableReplicas: 2, unavailableReplicas: 1 },
+  });
   const { page, errors } = await open();
   await page.getByRole('link', { name: 'Nodes', exact: true }).click();
   await expect.poll(async () => (await gridRows(page)).get('edge-a-0')?.[4], WAIT).toBe('2');
@@ -445,6 +457,18 @@ it('lists nodes and pods with the words and numbers that kubectl prints', async 
     expect(pods.get(`default/${name}`)?.slice(0, 4)).toEqual([`default/${name}`, status, ready, String(restarts)]);
   }
   expect(await flawsOf(page, 'pod-list')).toEqual([]);
+  await page.keyboard.press(':');
+  await page.keyboard.type('workloads');
+  await page.keyboard.press('Enter');
+  await expect.poll(async () => (await gridRows(page)).size, WAIT).toBe(1);
+  const [[name, ready] = []] = await printed('/apis/apps/v1/namespaces/default/deployments');
+  expect((await gridRows(page)).get(`default/${name}`)?.[2]).toBe(ready);
+  expect(ready).toBe('2/3');
+  expect(await flawsOf(page, 'workloads')).toEqual([]);
+  await page.keyboard.press(':');
+  await page.keyboard.type('pods');
+  await page.keyboard.press('Enter');
+  await expect.poll(async () => (await gridRows(page)).size, WAIT).toBe(3);
   await page.keyboard.press('j');
   await page.keyboard.press('k');
   await page.keyboard.press('Enter');
