@@ -3,7 +3,7 @@ import type { KubeClusterStatus, KubeNode } from '../../shared/kinds/types.ts';
 import { rfc3339 } from '../../shared/kubernetes/rfc3339.ts';
 import type { EvictablePod } from './eviction-plan.ts';
 import { cellOf, type NodeCell } from './node-cell.ts';
-import { type SituationInput, troublesOf, worstFirst } from './situation.ts';
+import { quietText, type SituationInput, troublesOf, worstFirst } from './situation.ts';
 import { zonesOf } from './zone-summary.ts';
 
 const NOW_MS = Date.UTC(2026, 0, 1, 12);
@@ -220,4 +220,17 @@ it('orders zones by their state before the share of nodes that are down', () => 
   // A zone is in full disruption with less of its nodes down, where the others are in planned silence.
   const stated = zones.map((zone) => (zone.zone === 'full' ? { ...zone, state: 'FullDisruption' } : zone));
   expect(stated.toSorted(worstFirst).map(({ zone }) => zone)).toEqual(['full', 'down', 'ready']);
+});
+
+it('says when the last trouble ended, while there is none', () => {
+  const threeHoursAgoMs = NOW_MS - 3 * 3_600_000;
+  expect([
+    quietText(6, threeHoursAgoMs, NOW_MS),
+    quietText(1, undefined, NOW_MS),
+    quietText(0, undefined, NOW_MS),
+  ]).toEqual([
+    'All 6 nodes are Ready. Last trouble 3h ago.',
+    'The node is Ready. No trouble is recorded.',
+    'No machine has joined yet.',
+  ]);
 });

@@ -83,9 +83,7 @@ export function quietText(nodes: number, lastTroubleMs: number | undefined, nowM
   const all =
     nodes === 0 ? 'No machine has joined yet.' : nodes === 1 ? 'The node is Ready.' : `All ${nodes} nodes are Ready.`;
   const last =
-    lastTroubleMs === undefined
-      ? 'No trouble in the last 30 days.'
-      : `Last trouble ${formatAge(nowMs - lastTroubleMs)} ago.`;
+    lastTroubleMs === undefined ? 'No trouble is recorded.' : `Last trouble ${formatAge(nowMs - lastTroubleMs)} ago.`;
   return nodes === 0 ? all : `${all} ${last}`;
 }
 
