@@ -4,12 +4,12 @@ import { InstallError, install, installPaths, uninstall } from '../adapters/wind
 
 export const INSTALL_USAGE = `Usage: nodekeeper-agent install --endpoint URL --bootstrap-token-file FILE
          [--certificate-authority FILE] [--cluster-id ID] [--node-name NAME] [--runtime none|exec]
-         [--depends-on SERVICE[,SERVICE…]] [--no-start]
+         [--depends-on SERVICE[,SERVICE…]] [--keep-data] [--no-start]
        nodekeeper-agent uninstall [--purge]
 
-Installs the agent as the service nodekeeper-agent, from the files beside this one. An existing configuration is kept.
+Installs the agent as the service nodekeeper-agent, from the files beside this one.
 --depends-on: services that have to run, and that stop after this one when the machine shuts down. uninstall keeps key
-and configuration, --purge removes them.
+and configuration, --purge removes them, and install --keep-data uses them again.
 `;
 
 export interface InstallIo {
@@ -56,6 +56,7 @@ function installArguments(args: readonly string[]) {
       'node-name': text,
       runtime: { ...text, default: 'exec' },
       'depends-on': text,
+      'keep-data': { type: 'boolean', default: false },
       'no-start': { type: 'boolean', default: false },
     },
   });
@@ -71,6 +72,7 @@ function installArguments(args: readonly string[]) {
     nodeName: values['node-name'],
     runtime,
     dependencies: values['depends-on']?.split(',').filter(Boolean) ?? [],
+    keepsData: values['keep-data'],
     start: !values['no-start'],
   };
 }

@@ -1,6 +1,15 @@
 /** The agent as a service of Windows, under Wine. docs/agent.md lists what Wine cannot show. */
 import { execFile } from 'node:child_process';
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -252,6 +261,12 @@ describe.skipIf(missing !== undefined)(`the agent on Windows (skipped: ${missing
     expect(wrongType.output).toMatch(/^nodekeeper-agent: .*PreshutdownOrder has type 1, expected 7: .*\n$/);
     expect([wrongType.exitCode, ...nothing()]).toEqual([1, false, false]);
     await wine.call('removeRegistryValue', PRESHUTDOWN_KEY, PRESHUTDOWN_ORDER);
+    // The configuration of a user who may become an administrator by it.
+    mkdirSync(drivePath('ProgramData/nodekeeper'));
+    const foreign = await install();
+    expect(foreign.output).toMatch(/^nodekeeper-agent: C:\\ProgramData\\nodekeeper exists: .* --keep-data\n$/);
+    expect([foreign.exitCode, ...nothing()]).toEqual([1, false, true]);
+    rmdirSync(drivePath('ProgramData/nodekeeper'));
   });
 
   it('is installed, registers, is Ready, and shuts down as a service before the machine does', async () => {

@@ -42,7 +42,7 @@ function pendingEvents() {
       },
       {
         key: { table: 'objects', pk: 'l#pods#0', sk: String(index) },
-        newImage: { key: `default/pod-${index}`, t: 'ADDED', o, rv: FIRST_VERSION + index },
+        newImage: { key: `default/pod-${index}`, t: 'ADDED', o, rv: FIRST_VERSION + index, ttl: 1 },
         atMs: 0,
       },
     ] as unknown as Parameters<WatchLaw['learn']>[0]);

@@ -23,6 +23,7 @@ const STORIES: readonly SimOptions[] = [
   { seed: 9, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
   { seed: 5, hours: 0.5, parts: CHEAP_PARTS },
   { seed: 1, hours: 0.5, parts: CHEAP_PARTS },
+  { seed: 39, hours: 0.5, parts: CHEAP_PARTS, faultsAStorm: 9 },
   { seed: 46, hours: 0.25, parts: ['workloads'] },
   { seed: 21, hours: 0.25, parts: ['workloads'], faultsAStorm: 9 },
   { seed: 46, hours: 0.25, parts: ['scheduling'] },

@@ -222,7 +222,7 @@ export const PLANTED_IN_WORKLOADS: readonly PlantedBug[] = [
   {
     bug: 'an eviction that ignores the gate',
     laws: ['L15'],
-    seed: 36,
+    seed: 49,
     plant: onlyFor('evictor', seenThrough({ read: withOpenGate })),
     options: { ...PART, faults: ['apiOutage'], faultsAStorm: 28 },
   },

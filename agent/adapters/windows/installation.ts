@@ -51,6 +51,8 @@ export interface InstallRequest extends Omit<InstallSettings, 'hasAuthority'> {
   readonly bootstrapTokenFile: string;
   readonly authorityFile: string | undefined;
   readonly dependencies: readonly string[];
+  /** Uses configuration and key that the directory has. */
+  readonly keepsData: boolean;
   readonly start: boolean;
 }
 
@@ -63,6 +65,10 @@ export const installPaths = (environment: Readonly<Record<string, string | undef
 /** @throws InstallError */
 export function install(paths: InstallPaths, request: InstallRequest): void {
   refuseIfInstalled();
+  // Every user may create a directory there, and the service would obey the configuration in it.
+  if (existsSync(paths.data) && !request.keepsData) {
+    throw new InstallError(`${paths.data} exists: remove it, or look at what it has and install with --keep-data`);
+  }
   const order = currentOrder();
   const token = fileText(request.bootstrapTokenFile);
   const authority = request.authorityFile === undefined ? undefined : fileText(request.authorityFile);
@@ -98,11 +104,23 @@ export function install(paths: InstallPaths, request: InstallRequest): void {
     }
     if (request.start) startService(SERVICE_NAME);
   } catch (cause) {
-    for (const revert of undo.reverse()) revert();
-    if (cause instanceof InstallError) throw cause;
-    throw new InstallError(`${(cause as Error).message}; nothing was installed`, { cause });
+    const left = revertAll(undo);
+    if (cause instanceof InstallError && left.length === 0) throw cause;
+    const outcome = left.length === 0 ? 'nothing was installed' : `not removed: ${left.join('; ')}`;
+    throw new InstallError(`${(cause as Error).message}; ${outcome}`, { cause });
   }
 }
+
+/** A step that cannot be reverted keeps none of the others. Returns the reasons. */
+const revertAll = (undo: readonly (() => void)[]): readonly string[] =>
+  undo.toReversed().flatMap((revert) => {
+    try {
+      revert();
+      return [];
+    } catch (error) {
+      return [(error as Error).message];
+    }
+  });
 
 /** Removes the service and its program files. @throws InstallError */
 export async function uninstall(paths: InstallPaths, { purge }: { readonly purge: boolean }): Promise<void> {
