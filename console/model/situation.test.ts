@@ -94,12 +94,12 @@ describe('the situation', () => {
     const cells = ['n1', 'n2'].map((name, index) =>
       cell(name, { ready: 'Unknown', ago: 30, taintedAgo: 20 - 10 * index }),
     );
-    const told = situation(cells, {
+    const headlines = situation(cells, {
       state: 'FullDisruption',
       podsOf: () => [pod(), pod()],
       renewedAtMs: () => NOW_MS - 72_000,
     });
-    expect(told).toEqual([
+    expect(headlines).toEqual([
       ['bad Zone a: 2 of 2 nodes silent for 72s: n1 and n2.', 'in 280 s: 4 pods are evicted, the last 10s later'],
     ]);
   });
@@ -110,8 +110,8 @@ describe('the situation', () => {
       cell('n2', { ready: 'Unknown', ago: 20 }),
       cell('n3', { ready: 'Unknown', ago: 10 }),
     ];
-    const [told] = situation(cells, { podsOf: () => [pod()] });
-    expect(told?.slice(1)).toEqual([
+    const [headlines] = situation(cells, { podsOf: () => [pod()] });
+    expect(headlines?.slice(1)).toEqual([
       'in 295 s: 3 pods are evicted, the last 15s later',
       'in 0 s: the next of 2 nodes is tainted, one taint every 10 s',
     ]);
@@ -120,8 +120,8 @@ describe('the situation', () => {
   it('says that no pod has to leave, with those that stay, and which are being deleted', () => {
     const cells = [cell('n1', { ready: 'Unknown', ago: 400, taintedAgo: 390 })];
     const forever = pod({ tolerations: [{ operator: 'Exists' }] });
-    const [told] = situation(cells, { podsOf: () => [forever, pod({ isTerminating: true })] });
-    expect(told?.slice(1)).toEqual([
+    const [headlines] = situation(cells, { podsOf: () => [forever, pod({ isTerminating: true })] });
+    expect(headlines?.slice(1)).toEqual([
       '1 pod being deleted: they end when the machine confirms it, or the Node is deleted.',
     ]);
     const [staying] = situation(cells, { podsOf: () => [forever] });
@@ -157,11 +157,11 @@ describe('the situation', () => {
       cell('a2'),
       cell('c1', { zone: 'c' }),
     ];
-    const told = situation(cells, {
+    const headlines = situation(cells, {
       status: status({ gate: { state: 'Closed', reasons: ['missedTicks'], since: secondsAgo(65) } }),
       deployments: [{ namespace: 'd', name: 'web', wanted: 3, ready: 1, updated: 2 }],
     });
-    expect(told.map(([first]) => first)).toEqual([
+    expect(headlines.map(([first]) => first)).toEqual([
       'bad Safety gate: closed for 65s: ticks of node-monitor are missing. No node is newly marked, tainted or evicted.',
       'bad Zone b: 1 of 1 node silent for 4s: b1.',
       'warn Zone a: 1 of 2 nodes NotReady for 5s: a1.',
@@ -170,24 +170,27 @@ describe('the situation', () => {
   });
 
   it('is a heartbeat that is late, before its node is marked', () => {
-    const [told] = situation([cell('n1'), cell('n2')], {
+    const [headlines] = situation([cell('n1'), cell('n2')], {
       renewedAtMs: (name) => NOW_MS - (name === 'n1' ? 23_000 : 14_000),
     });
-    expect(told).toEqual([
+    expect(headlines).toEqual([
       'warn Late heartbeats: 1 node silent for up to 23s: n1.',
       'in 17 s: the first is marked Unknown, unless it sends a heartbeat',
     ]);
   });
 
   it('is no late heartbeat that would be one only by the age of what was read', () => {
-    const told = situation([cell('n1')], { renewedAtMs: () => NOW_MS - 23_000, heartbeatsReadAtMs: NOW_MS - 10_000 });
-    expect(told).toEqual([]);
+    const headlines = situation([cell('n1')], {
+      renewedAtMs: () => NOW_MS - 23_000,
+      heartbeatsReadAtMs: NOW_MS - 10_000,
+    });
+    expect(headlines).toEqual([]);
   });
 
   it('counts at least the pods that are known', () => {
     const cells = ['n1', 'n2'].map((name) => cell(name, { ready: 'Unknown', ago: 30, taintedAgo: 20 }));
-    const [told] = situation(cells, { podsOf: (name) => (name === 'n1' ? [pod()] : undefined) });
-    expect(told?.[1]).toBe('in 280 s: at least 1 pod is evicted');
+    const [headlines] = situation(cells, { podsOf: (name) => (name === 'n1' ? [pod()] : undefined) });
+    expect(headlines?.[1]).toBe('in 280 s: at least 1 pod is evicted');
   });
 
   it('is a pod that waits, with the reason of the scheduler', () => {
