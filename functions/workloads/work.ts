@@ -238,8 +238,9 @@ const isCount = (ref: ObjectRef): boolean => ref.namespace !== '' && ref.name ==
 /** During a pause the next count finds what one of them needs, unless it was removed: that needs no count. */
 async function syncSpaced(dependencies: WorkloadDependencies, ref: ObjectRef, read?: ReadNamespace): Promise<void> {
   if (!COUNTED.has(ref.resource)) return sync(dependencies, ref, defined({ read }));
-  if (!isCount(ref) && (await dependencies.objects.get(ref)) === undefined) return sync(dependencies, ref);
   const key: DueKey = { kind: 'workload', ref: { ...ref, name: '' } };
+  const isPaused = dependencies.counts.pausedUntilMs(textOf(key)) !== undefined;
+  if (isPaused && !isCount(ref) && (await dependencies.objects.get(ref)) === undefined) return sync(dependencies, ref);
   return countSpaced(dependencies, key, (counted) => sync(counted, ref));
 }
 
