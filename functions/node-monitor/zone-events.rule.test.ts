@@ -57,6 +57,12 @@ it('makes one event of each zone and one of total disruption', () => {
   ]);
 });
 
+it('names the zone of nodes without a label', () => {
+  const decisions = [{ ...set('Normal', 'FullDisruption'), zone: '' } as unknown as MonitorDecision];
+  const [event] = clusterEvents(decisions, zoneTransitions(decisions, 7), 7);
+  expect(event?.message).toContain('Zone "" (nodes without a zone label) is FullDisruption');
+});
+
 it('calls two states disrupted', () => {
   const states = ['Initial', 'Normal', 'PartialDisruption', 'FullDisruption', undefined] as const;
   expect(states.map(isDisrupted)).toEqual([false, false, true, true, false]);

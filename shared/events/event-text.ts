@@ -3,6 +3,7 @@
  * uid. Source: pkg/controller/util/node/controller_utils.go.
  */
 
+import { zoneText } from '../decisions/record-parts.ts';
 import type { GateReason } from '../fleet/gate/gate.ts';
 import type { ZoneState } from '../fleet/zones/zone-state.ts';
 
@@ -58,7 +59,7 @@ export const zoneChanged = (
 ): EventText => ({
   type: type === 'ZoneDisrupted' ? 'Warning' : 'Normal',
   reason: type,
-  message: `Zone ${zone} is ${state}: ${notReady} of ${nodes} nodes are not ready`,
+  message: `Zone ${zoneText(zone)} is ${state}: ${notReady} of ${nodes} nodes are not ready`,
   source: NODE_CONTROLLER,
 });
 
